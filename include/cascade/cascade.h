@@ -1,0 +1,701 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libcascade: durable workflows inside a C program.
+ *
+ * A program registers plain C functions as nodes and starts cascades: runs in
+ * which nodes spawn nodes. Every execution and every context write is recorded
+ * in three tables of a database the program owns. When the process dies, the
+ * next one rebuilds the state in memory from those tables and carries on.
+ *
+ * CAVEATS FIRST
+ *   - A node that was running at a crash runs again (at least once until it is
+ *     recorded, never after). Hand cascade_node_request_id() to the outside, so
+ *     that it can tell a repetition from a new request.
+ *   - C functions cannot be interrupted. A node that never returns keeps its
+ *     worker and delays cascade_engine_stop().
+ *   - After fork() only the parent may use a store or an engine. The child must
+ *     not call the library with handles of the parent, not even to close them.
+ *   - Linux with glibc is the platform.
+ *
+ * WORDS
+ *   node        a named C function registered with an engine
+ *   execution   one activation of a node in a cascade; cascade_node is the
+ *               handle of the one that runs
+ *   attempt     one try of an execution
+ *   function_id the place of an execution in its cascade: 0, 1, 2, ...
+ *   step        a named piece of work inside a node, recorded on its own
+ *   context     the keys of a cascade, each with the list of values put to it
+ *   store       where the tables live; engine: runs cascades in this process
+ *   incarnation one life of an engine in the store, kept alive by a lease
+ *   fenced      no longer the owner: another engine has taken over
+ *   hydrate     rebuild the state in memory from the tables
+ *   park        give up a cascade that only waits; its memory is freed
+ *
+ * HANDLES
+ *   cascade_store   enough to start, wait, get and list
+ *   cascade_engine  runs cascades of one store; close it before the store
+ *   cascade_node    valid inside the function it is handed to
+ *
+ * THREADS
+ *   cascade_store, and what takes one       any thread, at the same time
+ *   cascade_engine                          any thread; open, start, stop and
+ *                                           close by one thread at a time; poll
+ *                                           only by the thread of the loop
+ *   cascade_node, cascade_snapshot, _page   one thread at a time
+ *   Callbacks run with no lock of the library held.
+ *
+ * OWNERSHIP
+ *   Inputs are copied unless the comment says "takes": then the library owns
+ *   them from the call on, also when it fails. A const result belongs to the
+ *   object it came from until the moment the comment names. What comes out
+ *   through a pointer to a pointer is freed by the function the comment names;
+ *   each of those accepts NULL. Outputs are written only on success.
+ *
+ * ERRORS
+ *   Every fallible function returns a cascade_err. cascade_errmsg() tells the
+ *   calling thread in words what its last failed call found wrong.
+ *
+ * OPTIONS
+ *   An options struct begins with its size: { .size = sizeof(options) }, and
+ *   every member left zero means the default its comment names. NULL stands for
+ *   all defaults. A longer struct from a newer header is accepted as long as
+ *   the members this library does not know are zero.
+ *
+ * TEXTS
+ *   Payloads are JSON (RFC 8259, UTF-8), at most 1 MiB each unless the store's
+ *   options say otherwise, nested at most 128 deep, without duplicate keys,
+ *   \u0000 or lone surrogates, numbers of at most 400 digits when written out.
+ *   They are kept in the canonical form of PostgreSQL's jsonb without blanks.
+ *   Names of nodes, steps, and queues: 1-128 bytes of [A-Za-z0-9._:-], not
+ *   beginning with "cascade.". Context keys, user ids and idempotency keys:
+ *   1-255 bytes of UTF-8 without control characters.
+ *   Times are milliseconds since 1970-01-01 UTC by the store's clock.
+ */
+#ifndef CASCADE_CASCADE_H
+#define CASCADE_CASCADE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CASCADE_VERSION_MAJOR 0
+#define CASCADE_VERSION_MINOR 1
+#define CASCADE_VERSION_PATCH 0
+
+#define CASCADE_API __attribute__((visibility("default")))
+#define CASCADE_PRINTF(at, from) __attribute__((format(printf, at, from)))
+
+/* The version of the library at run time, "major.minor.patch". Static. */
+CASCADE_API const char *cascade_version(void);
+
+/* ---- Errors ------------------------------------------------------------- */
+
+/* name, value, text. Values are never reused. */
+#define CASCADE_ERRORS(X)                                                      \
+    X(CASCADE_OK, 0, "success")                                                \
+    X(CASCADE_SUSPENDED, 1, "the node waits and will be entered again")        \
+    X(CASCADE_ERR_INVALID, 2, "wrong argument")                                \
+    X(CASCADE_ERR_NOT_FOUND, 3, "not found")                                   \
+    X(CASCADE_ERR_EXISTS, 4, "already exists")                                 \
+    X(CASCADE_ERR_AGAIN, 5, "not now, try again")                              \
+    X(CASCADE_ERR_TIMEOUT, 6, "the time limit passed")                         \
+    X(CASCADE_ERR_NO_MEMORY, 7, "out of memory")                               \
+    X(CASCADE_ERR_TOO_LARGE, 8, "over a size limit")                           \
+    X(CASCADE_ERR_JSON, 9, "not acceptable JSON")                              \
+    X(CASCADE_ERR_MISUSE, 10, "call out of place")                             \
+    X(CASCADE_ERR_UNSUPPORTED, 11, "not supported by this store")              \
+    X(CASCADE_ERR_STOPPED, 12, "the engine is stopping")                       \
+    X(CASCADE_ERR_FENCED, 13, "ownership lost to another engine")              \
+    X(CASCADE_ERR_OUTCOME_UNKNOWN, 14, "the outcome of the commit is unknown") \
+    X(CASCADE_ERR_UNAVAILABLE, 15, "the store cannot be reached or is busy")   \
+    X(CASCADE_ERR_REFUSED, 16, "the store refuses the data")                   \
+    X(CASCADE_ERR_LOST, 17, "the store lost commits")                          \
+    X(CASCADE_ERR_SCHEMA, 18, "the schema of the database does not fit")       \
+    X(CASCADE_ERR_CORRUPT, 19, "the store holds rows that make no sense")      \
+    X(CASCADE_ERR_READ_ONLY, 20, "the store cannot be written")                \
+    X(CASCADE_ERR_SYSTEM, 21, "a call to the operating system failed")         \
+    X(CASCADE_ERR_FAILED, 22, "the node failed")                               \
+    X(CASCADE_ERR_FINAL, 23, "the node failed for good")
+
+typedef enum cascade_err {
+#define CASCADE_ERR_ENUM(name, value, text) name = value,
+    CASCADE_ERRORS(CASCADE_ERR_ENUM)
+#undef CASCADE_ERR_ENUM
+} cascade_err;
+
+/* "CASCADE_ERR_INVALID"; "CASCADE_ERR_UNKNOWN" for a value of no error.
+ * Static. */
+CASCADE_API const char *cascade_err_name(cascade_err err);
+
+/* The general text of `err`, in English. Static. */
+CASCADE_API const char *cascade_err_text(cascade_err err);
+
+/* What the last failed call of this thread found wrong, naming the thing, the
+ * limit and what to do; "" when the thread's last call succeeded. Contains no
+ * payload and no secret. Valid until the thread's next call of the library. */
+CASCADE_API const char *cascade_errmsg(void);
+
+/* ---- Ids ---------------------------------------------------------------- */
+
+#define CASCADE_UUID_TEXT_SIZE 37
+
+typedef struct cascade_uuid {
+    unsigned char bytes[16];
+} cascade_uuid;
+
+/* Reads the usual 36-character form, upper or lower case.
+ * CASCADE_ERR_INVALID when it is malformed. */
+CASCADE_API cascade_err cascade_uuid_parse(const char *text, cascade_uuid *id);
+
+/* Writes the lower-case text of `id` with its NUL into `text` and returns
+ * `text`. */
+CASCADE_API char *cascade_uuid_format(const cascade_uuid *id,
+                                      char text[CASCADE_UUID_TEXT_SIZE]);
+
+/* The id of the cascade that `user_id` starts with the idempotency `key`:
+ * UUID version 8 (RFC 9562) of the first 16 bytes of
+ * SHA-256(user_id, 0x00, key, 0x00, "1"), so that SQL can compute it too. */
+CASCADE_API cascade_err cascade_uuid_from_key(const char *user_id,
+                                              const char *key,
+                                              cascade_uuid *id);
+
+/* ---- What is injected --------------------------------------------------- */
+
+/* Both functions must be callable from any thread. `wall_ms` is the time of
+ * day, `monotonic_ns` never goes back. */
+typedef struct cascade_clock {
+    void *context;
+    int64_t (*wall_ms)(void *context);
+    int64_t (*monotonic_ns)(void *context);
+} cascade_clock;
+
+/* Fills `bytes` with `len` random bytes; callable from any thread. */
+typedef struct cascade_random {
+    void *context;
+    void (*fill)(void *context, void *bytes, size_t len);
+} cascade_random;
+
+typedef enum cascade_log_level {
+    CASCADE_LOG_ERROR = 1,
+    CASCADE_LOG_WARNING = 2,
+    CASCADE_LOG_INFO = 3,
+    CASCADE_LOG_DEBUG = 4
+} cascade_log_level;
+
+/* Receives one line without newline, from any thread, valid during the call.
+ * Contains no payload and no secret. Must not call the library. */
+typedef void (*cascade_log_fn)(void *context, cascade_log_level level,
+                               const char *line);
+
+/* ---- Store -------------------------------------------------------------- */
+
+typedef struct cascade_store cascade_store;
+
+typedef enum cascade_migrate {
+    CASCADE_MIGRATE_AUTO = 0, /* create or upgrade the tables when needed */
+    CASCADE_MIGRATE_CHECK,    /* an error when the schema is not current */
+    CASCADE_MIGRATE_NEVER     /* neither look nor touch */
+} cascade_migrate;
+
+typedef enum cascade_durability {
+    CASCADE_DURABILITY_FULL = 0, /* what is acknowledged survives power loss */
+    CASCADE_DURABILITY_RELAXED   /* power loss may take the last commits; a
+                                    killed process loses nothing */
+} cascade_durability;
+
+typedef struct cascade_store_options {
+    size_t size;
+    cascade_migrate migrate;
+    cascade_durability durability;
+    const char *schema;           /* PostgreSQL: NULL means "public" */
+    const char *application_name; /* PostgreSQL: NULL means "libcascade" */
+    bool pooler;           /* behind a pooler in transaction mode: no session
+                              state, no LISTEN, no prepared statements */
+    int64_t deadline_ms;   /* the longest a store call may block; 0: 30,000 */
+    size_t payload_max;    /* bytes of one JSON payload; 0: 1 MiB; at most
+                              64 MiB */
+    size_t connection_max; /* PostgreSQL: open at once; 0: 16 */
+    const cascade_clock *clock;   /* NULL: the system's. The memory and SQLite
+                                     stores take their time from it */
+    const cascade_random *random; /* NULL: the system's */
+    cascade_log_fn log;           /* NULL: silent */
+    void *log_context;
+    cascade_log_level log_level; /* 0: CASCADE_LOG_WARNING */
+} cascade_store_options;
+
+/* Opens the store at `url`:
+ *   memory:            private to the handle, gone when it is closed
+ *   memory:NAME        shared by name inside the process
+ *   sqlite:PATH        a SQLite file, created when missing; by several
+ *                      processes at once if they like
+ *   postgresql://...   PostgreSQL, as a URI or
+ *   host=... dbname=   as any other libpq connection string
+ * Blocks up to the deadline. CASCADE_ERR_INVALID (url), _UNAVAILABLE (cannot be
+ * reached), _SCHEMA (not current, newer, or other columns), _READ_ONLY,
+ * _UNSUPPORTED (backend not built in, or server too old). */
+CASCADE_API cascade_err cascade_store_open(const char *url,
+                                           const cascade_store_options *options,
+                                           cascade_store **store);
+
+/* Closes the store and frees the handle. CASCADE_ERR_MISUSE, and nothing
+ * happens, while an engine of it is open. NULL is accepted. */
+CASCADE_API cascade_err cascade_store_close(cascade_store *store);
+
+/* The store's clock now, in milliseconds. */
+CASCADE_API cascade_err cascade_store_now(cascade_store *store,
+                                          int64_t *now_ms);
+
+/* ---- Starting ----------------------------------------------------------- */
+
+/* A first node of a cascade. At most one of `input` and `input_text` is given;
+ * none means {}. Both are copied. */
+typedef struct cascade_first {
+    const char *node;
+    const cJSON *input;
+    const char *input_text;
+} cascade_first;
+
+typedef struct cascade_start_options {
+    size_t size;
+    const char *user_id; /* NULL: "anonymous" */
+    const char *key;     /* idempotency key: two starts of a user with one key
+                            give one cascade. NULL: none */
+    const cascade_uuid *id; /* explicit id, instead of a key. NULL: generated */
+    const char *queue;      /* NULL: "default" */
+    int priority;           /* 0-9, 9 runs first */
+    int64_t delay_ms;       /* the first nodes run no earlier than that */
+} cascade_start_options;
+
+typedef struct cascade_started {
+    cascade_uuid id;
+    bool existed; /* the key or id was started before: nothing was changed */
+} cascade_started;
+
+/* Starts a cascade with one node; takes `input` (NULL: {}). When it returns OK
+ * the cascade is durable and ends as long as some engine knows its nodes. An
+ * engine of this process that runs on the same store takes it on at once.
+ * CASCADE_ERR_OUTCOME_UNKNOWN when the store went away in mid-commit: then
+ * started->id is set all the same, to be looked up. */
+CASCADE_API cascade_err cascade_start(cascade_store *store, const char *node,
+                                      cJSON *input,
+                                      const cascade_start_options *options,
+                                      cascade_started *started);
+
+/* A cascade for cascade_start_many(): 1 to 1,000 first nodes. */
+typedef struct cascade_start_spec {
+    const cascade_first *first;
+    size_t first_count;
+    const cascade_start_options *options;
+} cascade_start_spec;
+
+/* Starts 1 to 10,000 cascades in one commit: all or none. Those that existed
+ * are left alone and marked. Writes `count` results to `started`. */
+CASCADE_API cascade_err cascade_start_many(cascade_store *store,
+                                           const cascade_start_spec *specs,
+                                           size_t count,
+                                           cascade_started *started);
+
+/* ---- Looking ------------------------------------------------------------ */
+
+typedef enum cascade_status {
+    CASCADE_RUNNING = 1,
+    CASCADE_COMPLETED,
+    CASCADE_ERROR
+} cascade_status;
+
+typedef enum cascade_execution_status {
+    CASCADE_EXECUTION_RUNNING = 1,
+    CASCADE_EXECUTION_COMPLETED,
+    CASCADE_EXECUTION_FAILED
+} cascade_execution_status;
+
+#define CASCADE_TIME_NONE INT64_MIN
+
+/* One cascade. The run members tell about a cascade that is not ended. */
+typedef struct cascade_info {
+    cascade_uuid id;
+    cascade_status status;
+    int32_t fn_id; /* highest function_id committed */
+    const char *user_id;
+    int64_t created_at_ms;
+    int64_t updated_at_ms;
+    bool has_run;      /* the members below are set */
+    const char *queue; /* "" without a run */
+    int priority;
+    int64_t wake_at_ms; /* free and not runnable before that */
+    bool owned;         /* by the incarnation engine_id */
+    cascade_uuid engine_id;
+    int32_t takeovers; /* since its last commit */
+    const char *needs; /* the node that its last owner did not know, or "" */
+} cascade_info;
+
+/* Waits until the cascade has ended, at most `timeout_ms` (-1: no limit), and
+ * gives its status. CASCADE_ERR_NOT_FOUND, CASCADE_ERR_TIMEOUT. `status` may be
+ * NULL. */
+CASCADE_API cascade_err cascade_wait(cascade_store *store,
+                                     const cascade_uuid *id, int64_t timeout_ms,
+                                     cascade_status *status);
+
+/* Reads one cascade. Free `*info` with cascade_info_free(). */
+CASCADE_API cascade_err cascade_get(cascade_store *store,
+                                    const cascade_uuid *id,
+                                    cascade_info **info);
+CASCADE_API void cascade_info_free(cascade_info *info);
+
+typedef struct cascade_list_options {
+    size_t size;
+    const char *user_id;       /* NULL: of any user */
+    cascade_status status;     /* 0: of any status */
+    const char *node;          /* only those with an execution of that node */
+    const cascade_uuid *after; /* the last id of the previous page */
+    size_t limit;              /* 0: 100; at most 1,000 */
+} cascade_list_options;
+
+typedef struct cascade_page cascade_page;
+
+/* One page of cascades in the order of their ids, which for generated ids is
+ * the order of their starts. Free with cascade_page_free(). */
+CASCADE_API cascade_err cascade_list(cascade_store *store,
+                                     const cascade_list_options *options,
+                                     cascade_page **page);
+CASCADE_API size_t cascade_page_count(const cascade_page *page);
+/* NULL when `index` is out of range; belongs to the page. */
+CASCADE_API const cascade_info *cascade_page_get(const cascade_page *page,
+                                                 size_t index);
+CASCADE_API void cascade_page_free(cascade_page *page);
+
+/* ---- One cascade, as of any place --------------------------------------- */
+
+typedef struct cascade_snapshot cascade_snapshot;
+
+typedef struct cascade_snapshot_options {
+    size_t size;
+    int32_t as_of; /* the state as of this function_id (exclusive); 0: now */
+    bool ui;       /* show the ui value of a write where it has one */
+} cascade_snapshot_options;
+
+/* One execution. Texts belong to the snapshot. */
+typedef struct cascade_execution_info {
+    cascade_uuid id;
+    int32_t function_id;
+    int32_t parent_function_id; /* -1: a first node, or not known */
+    cascade_execution_status status;
+    int attempts; /* recorded as failed so far, plus the one that ended it */
+    const char *node_name;
+    const char *node_instance_id;
+    const char *location;
+    const char *input;       /* JSON */
+    const char *output;      /* JSON, NULL without one */
+    const char *full_output; /* as recorded, NULL without one */
+    const char *error;       /* NULL without one */
+    int64_t started_at_ms;
+    int64_t completed_at_ms; /* CASCADE_TIME_NONE until it has ended */
+    int64_t not_before_ms;   /* CASCADE_TIME_NONE when it need not wait */
+} cascade_execution_info;
+
+typedef enum cascade_part {
+    CASCADE_PART_HISTORY = 1, /* every execution, by function_id */
+    CASCADE_PART_ACTIVE,      /* those not ended */
+    CASCADE_PART_ERRORS       /* those with an error */
+} cascade_part;
+
+/* Reads the state of a cascade in one consistent look at the database,
+ * recomputed from the three tables alone; ones that another program wrote are
+ * read as well. Free with cascade_snapshot_free(). */
+CASCADE_API cascade_err cascade_snapshot_load(
+    cascade_store *store, const cascade_uuid *id,
+    const cascade_snapshot_options *options, cascade_snapshot **snapshot);
+CASCADE_API void cascade_snapshot_free(cascade_snapshot *snapshot);
+
+CASCADE_API const cascade_info *cascade_snapshot_info(
+    const cascade_snapshot *snapshot);
+CASCADE_API size_t cascade_snapshot_count(const cascade_snapshot *snapshot,
+                                          cascade_part part);
+/* NULL when `index` is out of range. */
+CASCADE_API const cascade_execution_info *cascade_snapshot_get(
+    const cascade_snapshot *snapshot, cascade_part part, size_t index);
+
+/* The context as a JSON object: each key with the list of its values in the
+ * order of (function_id, id). Belongs to the snapshot. */
+CASCADE_API const char *cascade_snapshot_context(
+    const cascade_snapshot *snapshot);
+
+/* The context as Cascaide builds it: a value that is an object with an integer
+ * member `index` replaces that slot of its key's list, any other value is
+ * appended; slots never written are null. Belongs to the snapshot. */
+CASCADE_API const char *cascade_snapshot_cascaide_context(
+    const cascade_snapshot *snapshot);
+
+/* The result of the cascade: the output of the user-node execution with the
+ * highest function_id that has one; NULL without one. Belongs to the
+ * snapshot. */
+CASCADE_API const char *cascade_snapshot_result(
+    const cascade_snapshot *snapshot);
+
+/* The error that ended the cascade, NULL when none did. Belongs to the
+ * snapshot. */
+CASCADE_API const char *cascade_snapshot_error(
+    const cascade_snapshot *snapshot);
+
+/* ---- Engine ------------------------------------------------------------- */
+
+typedef struct cascade_engine cascade_engine;
+typedef struct cascade_node cascade_node;
+
+typedef enum cascade_mode {
+    CASCADE_MODE_THREADS = 0, /* workers, committers and a housekeeper */
+    CASCADE_MODE_LOOP,        /* nodes run in cascade_engine_poll(); one library
+                            thread does the store's work */
+    CASCADE_MODE_INLINE       /* no thread at all: cascade_engine_poll() does
+                            everything and may block up to the deadline */
+} cascade_mode;
+
+typedef struct cascade_engine_options {
+    size_t size;
+    cascade_mode mode;
+    const char *const *queues; /* the queues it serves; NULL: "default" */
+    size_t queue_count;
+    unsigned worker_count;     /* threads that run nodes; 0: 64 */
+    size_t worker_stack_size;  /* bytes; 0: 256 KiB */
+    unsigned lane_count;       /* commits in flight at once on PostgreSQL;
+                                 0: 2; at most 16. One elsewhere */
+    size_t capacity;           /* cascades held in memory; 0: 20,000 */
+    int64_t lease_ms;          /* how long it counts as alive without a sign;
+                                 0: 10,000; at least 100 */
+    int64_t poll_interval_ms;  /* how often it looks for work of others;
+                                 0: 2,000 */
+    int64_t park_after_ms;     /* a wait longer than that is parked; 0: 5,000 */
+    int poison_limit;          /* takeovers without a commit after which the
+                                 running execution fails as poisoned; 0: 5;
+                                 -1: never */
+    size_t batch_bytes_max;    /* of one commit; 0: 4 MiB */
+    size_t batch_cascades_max; /* of one commit; 0: 500 */
+    size_t execution_bytes_max; /* puts, output and spawns of one execution;
+                                   0: 4 MiB */
+    const char *location;       /* node_executions.location; NULL: "server" */
+    /* Called in each worker thread as it begins and ends. A failing init ends
+     * cascade_engine_start() with its error. NULL: none. */
+    cascade_err (*worker_init)(void *context);
+    void (*worker_exit)(void *context);
+    void *worker_context;
+} cascade_engine_options;
+
+/* Makes an engine on `store`; nothing runs yet. Register the nodes, then start
+ * it. Close it with cascade_engine_close(). */
+CASCADE_API cascade_err
+cascade_engine_open(cascade_store *store, const cascade_engine_options *options,
+                    cascade_engine **engine);
+
+/* A node's function. Returns CASCADE_OK (completed), what
+ * cascade_node_step() returned with CASCADE_SUSPENDED, CASCADE_ERR_FINAL or
+ * cascade_node_fail() (no further attempt), or any other error (the next
+ * attempt follows as the options say). */
+typedef cascade_err (*cascade_node_fn)(cascade_node *node, void *user);
+
+typedef enum cascade_final_failure {
+    CASCADE_FINAL_ERROR = 0, /* the cascade ends as ERROR */
+    CASCADE_FINAL_CONTINUE   /* the others go on without it */
+} cascade_final_failure;
+
+/* Between attempts n and n + 1 lie
+ *   min(backoff_max_ms, backoff_ms * (backoff_percent / 100)^(n - 1))
+ * milliseconds, changed by a random share of up to +- jitter_percent. */
+typedef struct cascade_node_options {
+    size_t size;
+    int attempts_max;       /* 0: 5; 1: no second; -1: no limit */
+    int64_t backoff_ms;     /* 0: 1,000 */
+    int64_t backoff_max_ms; /* 0: 60,000 */
+    int backoff_percent;    /* 0: 200; at least 100 */
+    int jitter_percent;     /* 0: 20; -1: none; at most 100 */
+    cascade_final_failure final_failure;
+    void (*destroy)(void *user); /* called for `user` when the engine closes */
+} cascade_node_options;
+
+/* Registers `fn` under `name`, before cascade_engine_start() or the first poll.
+ * CASCADE_ERR_EXISTS for a name that is taken; when it fails, `user` stays the
+ * caller's. */
+CASCADE_API cascade_err cascade_engine_register(
+    cascade_engine *engine, const char *name, cascade_node_fn fn, void *user,
+    const cascade_node_options *options);
+
+/* Attaches to the store and starts the threads of the mode. In the INLINE mode
+ * it only attaches. */
+CASCADE_API cascade_err cascade_engine_start(cascade_engine *engine);
+
+/* Runs up to `max` ready executions in the calling thread (0: all that are
+ * ready now) and tells how many in `ran` (may be NULL). Only in the LOOP and
+ * INLINE modes. */
+CASCADE_API cascade_err cascade_engine_poll(cascade_engine *engine, size_t max,
+                                            size_t *ran);
+
+/* A descriptor that is readable while cascade_engine_poll() has something to
+ * do; -1 in the THREADS mode. Belongs to the engine; only poll it. */
+CASCADE_API int cascade_engine_fd(const cascade_engine *engine);
+
+/* The longest time in milliseconds after which cascade_engine_poll() should be
+ * called even if the descriptor stays silent; 0: at once. */
+CASCADE_API int64_t cascade_engine_timeout_ms(cascade_engine *engine);
+
+/* Asks for a stop: may be called in a signal handler and from any thread.
+ * cascade_engine_wait() returns; new work is no longer begun. */
+CASCADE_API void cascade_engine_request_stop(cascade_engine *engine);
+
+/* Blocks until a stop is requested, at most `timeout_ms` (-1: no limit):
+ * CASCADE_ERR_TIMEOUT. */
+CASCADE_API cascade_err cascade_engine_wait(cascade_engine *engine,
+                                            int64_t timeout_ms);
+
+/* Stops: begins no further execution, lets those that run return and records
+ * them, gives up every cascade, detaches. When `timeout_ms` (-1: no limit)
+ * passes first, ownership is given up all the same and CASCADE_ERR_TIMEOUT
+ * names a node that has not returned. Idempotent. */
+CASCADE_API cascade_err cascade_engine_stop(cascade_engine *engine,
+                                            int64_t timeout_ms);
+
+/* Stops with a limit of 10 seconds where that has not been done, and frees the
+ * engine. CASCADE_ERR_AGAIN while a node has not returned: call it again
+ * later. NULL is accepted. */
+CASCADE_API cascade_err cascade_engine_close(cascade_engine *engine);
+
+typedef struct cascade_engine_stats {
+    size_t size;         /* in: sizeof(cascade_engine_stats) */
+    uint64_t held;       /* cascades in memory now */
+    uint64_t ready;      /* executions that could run now */
+    uint64_t running;    /* executions in a function now */
+    uint64_t waiting;    /* cascades in memory that only wait for a time */
+    uint64_t parked;     /* cascades given up to wait, since the start */
+    uint64_t commits;    /* batches committed since the start */
+    uint64_t changes;    /* cascades written by them; / commits: mean batch */
+    uint64_t executions; /* recorded as ended since the start */
+    uint64_t attempts;   /* of nodes and steps begun since the start */
+    uint64_t fences;     /* times ownership was lost */
+    uint64_t losses;     /* times the store had lost commits */
+    uint64_t refusals;   /* changes the store refused for good */
+    uint64_t takeovers;  /* cascades taken over from dead engines */
+    uint64_t hydrations; /* cascades read back from the store */
+    uint64_t unknown_nodes; /* cascades left for an engine that knows a node */
+    int64_t hydrate_ms;     /* time spent in claiming and hydrating */
+} cascade_engine_stats;
+
+/* Copies the figures as of now. */
+CASCADE_API cascade_err cascade_engine_get_stats(cascade_engine *engine,
+                                                 cascade_engine_stats *stats);
+
+/* ---- The node side ------------------------------------------------------ */
+
+CASCADE_API const cascade_uuid *cascade_node_cascade_id(
+    const cascade_node *node);
+CASCADE_API int32_t cascade_node_function_id(const cascade_node *node);
+/* 1 for the first. Inside a step with options of its own: the step's. */
+CASCADE_API int cascade_node_attempt(const cascade_node *node);
+CASCADE_API const char *cascade_node_name(const cascade_node *node);
+CASCADE_API const char *cascade_node_user_id(const cascade_node *node);
+
+/* The same text on every attempt and after every crash, different for every
+ * execution and every step: hand it to the outside as idempotency key. Valid
+ * until the node's function returns; inside a step, until the step does. */
+CASCADE_API const char *cascade_node_request_id(const cascade_node *node);
+
+/* The input; {} when none was given. Belongs to the node; do not change it.
+ * NULL when out of memory. */
+CASCADE_API const cJSON *cascade_node_input(cascade_node *node);
+CASCADE_API const char *cascade_node_input_text(const cascade_node *node);
+
+/* The last value of `key` that this node can see: what was committed before
+ * its own place in the cascade, what the executions it came `after` wrote, and
+ * what it put itself. The same on every attempt. CASCADE_ERR_NOT_FOUND when
+ * there is none. `*value` belongs to the node until its function returns. */
+CASCADE_API cascade_err cascade_node_get(cascade_node *node, const char *key,
+                                         const cJSON **value);
+
+/* All values of `key` that the node can see, as an array, oldest first; empty
+ * when there is none. `*values` belongs to the node until it returns. */
+CASCADE_API cascade_err cascade_node_history(cascade_node *node,
+                                             const char *key,
+                                             const cJSON **values);
+
+/* Appends `value` to the context's `key`; takes `value`. Recorded with the
+ * node's completion, inside a step with the step. CASCADE_ERR_TOO_LARGE when
+ * the execution would exceed its bytes. */
+CASCADE_API cascade_err cascade_node_put(cascade_node *node, const char *key,
+                                         cJSON *value);
+/* The same with another form for user interfaces; takes both. */
+CASCADE_API cascade_err cascade_node_put_ui(cascade_node *node, const char *key,
+                                            cJSON *value, cJSON *ui_value);
+/* The same with JSON texts; `ui_text` may be NULL. */
+CASCADE_API cascade_err cascade_node_put_text(cascade_node *node,
+                                              const char *key, const char *text,
+                                              const char *ui_text);
+
+/* Sets the output of the execution; takes `output`. The last call counts. */
+CASCADE_API cascade_err cascade_node_output(cascade_node *node, cJSON *output);
+
+typedef struct cascade_spawn_options {
+    size_t size;
+    int64_t delay_ms;      /* runs no earlier than that after the commit */
+    int priority;          /* 0: that of the cascade; else 1-9 */
+    const uint32_t *after; /* runs once all of these have ended: numbers of
+                              spawns of this node (of this step, inside one),
+                              the first spawn call being 1 */
+    size_t after_count;
+} cascade_spawn_options;
+
+/* Spawns an execution of `node_name`, recorded and begun with this one's
+ * completion (inside a step: with the step); takes `input` (NULL: {}). */
+CASCADE_API cascade_err
+cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
+                   const cascade_spawn_options *options);
+
+/* The number of the latest spawn, for `after`: how many there were so far. */
+CASCADE_API uint32_t cascade_node_spawned(const cascade_node *node);
+
+typedef cascade_err (*cascade_step_fn)(cascade_node *node, void *arg,
+                                       cJSON **result);
+
+/* As for nodes. Given options, the step has attempts of its own: the node is
+ * suspended between them; when the last has failed that is recorded, and the
+ * step returns CASCADE_ERR_FINAL for good. Without options nothing is recorded
+ * when it fails, and the node's own attempts count. */
+typedef struct cascade_step_options {
+    size_t size;
+    int attempts_max;
+    int64_t backoff_ms;
+    int64_t backoff_max_ms;
+    int backoff_percent;
+    int jitter_percent;
+} cascade_step_options;
+
+/* Runs `fn` once and records its result under `name`; when the node is entered
+ * again, the recorded result is returned instead. Steps are matched by name and
+ * occurrence. The caller frees `*result` with cJSON_Delete(); it is NULL when
+ * the step gave none; `result` may be NULL. Returns when the step is durable.
+ * CASCADE_SUSPENDED: return it from the node. CASCADE_ERR_FENCED: another
+ * engine has taken over; return it. CASCADE_ERR_MISUSE inside a step. */
+CASCADE_API cascade_err cascade_node_step(cascade_node *node, const char *name,
+                                          cascade_step_fn fn, void *arg,
+                                          const cascade_step_options *options,
+                                          cJSON **result);
+
+/* Sets the error text of this attempt and returns CASCADE_ERR_FINAL: no
+ * further attempt. */
+CASCADE_API cascade_err cascade_node_fail(cascade_node *node,
+                                          const char *format, ...)
+    CASCADE_PRINTF(2, 3);
+
+/* Sets the error text of this attempt and returns CASCADE_ERR_FAILED: the next
+ * attempt follows as the options say. */
+CASCADE_API cascade_err cascade_node_error(cascade_node *node,
+                                           const char *format, ...)
+    CASCADE_PRINTF(2, 3);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Errors: every one is born in csc_fail(), which keeps the text for
+ * cascade_errmsg() in thread-local storage. Public functions that succeed call
+ * csc_ok() on their way out, so that no stale text is left.
+ */
+#ifndef CSC_BASE_ERROR_H
+#define CSC_BASE_ERROR_H
+
+#include <assert.h>
+#include <stdarg.h>
+
+#include "cascade/cascade.h"
+
+/* Our own bugs; off in a host's build, on in tests (CASCADE_ASSERTS). */
+#ifdef CASCADE_ASSERTS
+#define csc_assert(condition) assert(condition)
+#else
+#define csc_assert(condition) ((void)0)
+#endif
+
+#define CSC_ERRMSG_SIZE 512
+
+/* Sets the thread's text (cut at CSC_ERRMSG_SIZE) and returns `err`, which is
+ * not CASCADE_OK. `format` may use cascade_errmsg() itself as an argument. */
+cascade_err csc_fail(cascade_err err, const char *format, ...)
+    CASCADE_PRINTF(2, 3);
+cascade_err csc_fail_v(cascade_err err, const char *format, va_list args);
+
+/* csc_fail() for a failed allocation. */
+cascade_err csc_fail_memory(void);
+
+/* Clears the thread's text; returns CASCADE_OK. */
+cascade_err csc_ok(void);
+
+/* The error that the thread's text belongs to, CASCADE_OK when there is no
+ * text. */
+cascade_err csc_error_last(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every heap allocation of the library goes through this file, so that a test
+ * can fail the Nth of them. Failure is NULL; the caller turns it into
+ * csc_fail_memory(). (cJSON allocates by itself: its hooks belong to the host.)
+ */
+#ifndef CSC_BASE_MEM_H
+#define CSC_BASE_MEM_H
+
+#include <stddef.h>
+
+void *csc_mem_alloc(size_t size);                /* not initialised */
+void *csc_mem_zalloc(size_t count, size_t size); /* zeroed, overflow checked */
+void *csc_mem_realloc(void *old, size_t count, size_t size); /* checked */
+char *csc_mem_strdup(const char *text); /* NULL gives NULL */
+char *csc_mem_strndup(const char *text, size_t len);
+void csc_mem_free(void *memory);
+
+/* Makes room for `need` items of `size` bytes in *items, doubling *room.
+ * Returns 0, or -1 when out of memory (everything is as before). */
+int csc_mem_grow(void **items, size_t *room, size_t need, size_t size);
+
+#ifdef CASCADE_FAULTS
+/* Tests: the `nth` allocation from now on by any thread fails (1: the next),
+ * and all after it too when `sticky`; 0: none. Returns how many allocations
+ * were asked for since the last call. */
+size_t csc_mem_fail_at(size_t nth, int sticky);
+/* Tests: blocks alive now. */
+size_t csc_mem_live(void);
+#endif
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * UUIDs: version 7 (RFC 9562: time-ordered, so that inserts go to the right
+ * edge of an index) and version 8 (name-based by SHA-256, for idempotency
+ * keys). cascade_uuid_parse() and _format() live here too.
+ */
+#ifndef CSC_BASE_UUID_H
+#define CSC_BASE_UUID_H
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "cascade/cascade.h"
+
+/* A new version 7 id at `now_ms`, with 74 random bits of `random`. */
+cascade_uuid csc_uuid_v7(int64_t now_ms, const cascade_random *random);
+
+/* `count` of them, with one draw of random bytes for all; those of one call
+ * ascend strictly. */
+void csc_uuid_v7_many(int64_t now_ms, const cascade_random *random,
+                      cascade_uuid *ids, size_t count);
+
+/* See cascade_uuid_from_key(). `run` is the run number of the key. */
+cascade_uuid csc_uuid_v8(const char *user_id, const char *key, int64_t run);
+
+bool csc_uuid_is_nil(const cascade_uuid *id);
+bool csc_uuid_equal(const cascade_uuid *a, const cascade_uuid *b);
+int csc_uuid_compare(const cascade_uuid *a, const cascade_uuid *b);
+
+#endif
