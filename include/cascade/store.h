@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The store interface: for authors of backends. Programs that only use
+ * libcascade need cascade.h alone.
+ *
+ * A store keeps the three tables (cascades, node_executions, context_events)
+ * and the auxiliary ones that hold dispatch (cascade_runs, cascade_engines,
+ * cascade_lanes, cascade_schema). It knows nothing of nodes and attempts: the
+ * engine decides what is written, the store writes it, all or nothing. A
+ * backend is one constant table of moves, cascade_store_driver. Each move is
+ * atomic: it takes effect whole, or not at all.
+ *
+ *                 attach                    detach, or remove by another
+ *   (no incarnation) ----> incarnation alive ----> (gone: runs are free)
+ *                            |  ^
+ *                      claim |  | commit (KEEP, RESET)
+ *                            v  |
+ *   run free  <------------ run owned ------------> run row deleted
+ *              commit FREE              commit END
+ *
+ * OWNERSHIP
+ *   An engine attaches with a new incarnation id, which inserts one row in
+ *   cascade_engines (with a lease) and one row for each lane in cascade_lanes
+ *   (batch = 0). A run whose engine_id is that incarnation is owned by it. Only
+ *   deletion of the incarnation takes ownership away: expiry of the lease by
+ *   itself means nothing.
+ *
+ * THE FENCE
+ *   Every batch names (engine_id, lane, number). The first thing its
+ *   transaction does is to move that lane's row from number - 1 to number. If
+ *   there is no such row the whole batch has no effect. The row lock makes a
+ *   second try of the same batch wait for the first, so an unknown outcome is
+ *   decided, never guessed: see `commit`.
+ *
+ * NUMBERED GUARANTEES (the conformance suite cites them)
+ *   S1  open and migrate: any number of processes may open one database at
+ *       once; a newer schema, a changed migration or other columns are
+ *       CASCADE_ERR_SCHEMA; what is there is not touched.
+ *   S2  a commit is all or nothing, and durable when it returns OK.
+ *   S3  a repeated commit of the same number takes effect once; OK both times.
+ *   S4  a fenced commit changes nothing: CASCADE_ERR_FENCED when the
+ *       incarnation or lane is gone, CASCADE_ERR_LOST when the lane shows
+ *       another number than number - 1 or number.
+ *   S5  a batch with one change the database refuses for good (a path that is
+ *       taken, a cascade or execution that is not there or has ended) changes
+ *       nothing and is CASCADE_ERR_REFUSED.
+ *   S6  a start whose cascade exists changes nothing of it and is told; a
+ *       repeated start (same id of execution 0) is not taken for an existing
+ *       one. Its neighbours in the batch are not affected.
+ *   S7  a claim is exclusive: a run is claimed by at most one incarnation.
+ *   S8  a claim gives only free runs of the asked queues whose wake_at has come
+ *       by the store's clock, and whose `needs` is empty or asked for; higher
+ *       priority first, then earlier wake_at.
+ *   S9  each claim raises claim_no by one.
+ *   S10 a live lease is not removed; one that is expired by the store's clock,
+ *       or named dead by the caller, is, also when a stopped process holds its
+ *       lane row; a renewal that came first wins.
+ *   S11 runs of incarnations that are gone become free, with takeovers + 1, in
+ *       bounded portions; detach frees them with takeovers unchanged.
+ *   S12 load gives the rows of one moment, in order.
+ *   S13 payload texts come back as they were given (canonical JSON).
+ *   S14 list pages by id, without gaps or repetitions.
+ *   S15 no move blocks longer than the deadline (wait: than its time limit).
+ *   S16 a failing move leaves the error text, changes nothing, and leaves no
+ *       transaction, lock or descriptor behind; the store stays usable.
+ *   S17 wake in one handle ends a wait in another, of another process too
+ *       where the backend can; a wait may always end early.
+ *   S18 names and payloads of any content cannot change a statement.
+ *
+ * ERRORS
+ *   CASCADE_ERR_UNAVAILABLE  transient: the call may or may not have taken
+ *                            effect; repeating the identical call is right
+ *   CASCADE_ERR_REFUSED      permanent, for these data
+ *   CASCADE_ERR_FENCED, _LOST, _NOT_FOUND, _NO_MEMORY, _SCHEMA, _READ_ONLY,
+ *   _UNSUPPORTED, _CORRUPT   as their texts say
+ *   Every error leaves a text by cascade_store_fail().
+ *
+ * THREADS
+ *   Every move but `close` may be called by any thread at any time, also at
+ *   the same time; a backend serialises what it must. Sinks are called in the
+ *   calling thread, possibly with a connection held: they must not call the
+ *   store.
+ *
+ * TIME is the store's: a database server's own clock, else the injected one.
+ * Wall time is in milliseconds UTC. Leases must survive a jumping wall clock:
+ * a server's clock, or monotonic time with the boot it belongs to.
+ */
+#ifndef CASCADE_STORE_H
+#define CASCADE_STORE_H
+
+#include "cascade/cascade.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CASCADE_STORE_ABI 1
+
+/* ---- Rows --------------------------------------------------------------- */
+/* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
+ * hands to a sink they are valid during the call. */
+
+typedef struct cascade_row {
+    cascade_uuid id;
+    cascade_status status;
+    int32_t fn_id;
+    const char *user_id;
+    int64_t created_at_ms;
+    int64_t updated_at_ms;
+} cascade_row;
+
+typedef struct cascade_execution_row {
+    cascade_uuid id;
+    cascade_uuid cascade_id;
+    int32_t function_id;
+    cascade_execution_status status;
+    const char *node_instance_id;
+    const char *node_name;
+    const char *input;       /* never NULL */
+    const char *full_output; /* or NULL */
+    const char *location;
+    const char *error; /* or NULL */
+    int64_t started_at_ms;
+    int64_t completed_at_ms; /* or CASCADE_TIME_NONE */
+} cascade_execution_row;
+
+typedef struct cascade_event_row {
+    int64_t id; /* given by the store, ascending in the order of a batch; not
+                   read by commit */
+    cascade_uuid cascade_id;
+    int32_t function_id;
+    const char *key;
+    const char *value;
+    const char *ui_value; /* or NULL */
+    int64_t created_at_ms;
+} cascade_event_row;
+
+typedef struct cascade_run_row {
+    cascade_uuid cascade_id;
+    const char *queue;
+    int32_t priority; /* 0-9 */
+    int64_t wake_at_ms;
+    cascade_uuid engine_id; /* all zero: free (NULL in the table) */
+    int64_t claim_no;
+    int32_t takeovers;
+    const char *needs; /* or NULL */
+} cascade_run_row;
+
+/* ---- Writing ------------------------------------------------------------ */
+
+typedef enum cascade_run_action {
+    CASCADE_RUN_KEEP = 0, /* leave the run row alone */
+    CASCADE_RUN_RESET,    /* takeovers = 0 */
+    CASCADE_RUN_FREE,     /* engine_id = NULL, wake_at and needs as given,
+                             takeovers = 0 */
+    CASCADE_RUN_END,      /* delete the row; that it is gone is no error */
+    CASCADE_RUN_START     /* insert the run row, see `start` */
+} cascade_run_action;
+
+/* What one commit does to one cascade. A change is a start (it inserts the
+ * cascade, its executions and its run, unless the cascade exists: then it does
+ * nothing) or it writes a cascade that the engine owns. */
+typedef struct cascade_change {
+    cascade_row cascade; /* a start inserts all of it; else status, fn_id and
+                            updated_at are written where id matches */
+    cascade_run_action run_action;
+    cascade_run_row run; /* START: all of it, claim_no = 1 when owned from
+                            birth, else 0; FREE: wake_at_ms and needs */
+    const cascade_execution_row *inserts;
+    size_t insert_count;
+    /* status, full_output, error, completed_at of the execution with this
+     * (cascade_id, function_id), which must be RUNNING in the table */
+    const cascade_execution_row *updates;
+    size_t update_count;
+    const cascade_event_row *events; /* in the order of their ids to be */
+    size_t event_count;
+} cascade_change;
+
+/* One transaction of one lane. Changes are sorted by cascade id, each cascade
+ * at most once. Bounds: 10,000 changes; 64 MiB. */
+typedef struct cascade_batch {
+    cascade_uuid engine_id;
+    uint32_t lane;
+    int64_t number; /* 1, 2, ... for each lane of an incarnation */
+    const cascade_change *changes;
+    size_t change_count;
+} cascade_batch;
+
+/* ---- Owning ------------------------------------------------------------- */
+
+#define CASCADE_HOST_MAX 255
+
+typedef struct cascade_incarnation {
+    cascade_uuid engine_id;
+    const char *host; /* machine, boot and pid namespace */
+    int64_t pid;
+    int64_t process_start; /* tells a reused pid apart */
+    int64_t lease_ms;      /* attach: the length. engines: what is left,
+                                 negative when expired */
+    uint32_t lane_count;
+} cascade_incarnation;
+
+typedef struct cascade_claim {
+    cascade_uuid engine_id;
+    const char *const *queues;
+    size_t queue_count;
+    const char *const *nodes; /* the node names that engine knows */
+    size_t node_count;
+    size_t limit;         /* 1-1,000 runs at most */
+    int32_t suspect_from; /* runs with that many takeovers are suspects */
+    bool suspects;        /* false: no suspect; true: suspects only */
+} cascade_claim;
+
+typedef struct cascade_claimed {
+    cascade_uuid cascade_id;
+    int64_t claim_no;
+    int32_t takeovers;
+} cascade_claimed;
+
+typedef struct cascade_claim_result {
+    size_t count;            /* of what was written to `claimed` */
+    int64_t next_wake_at_ms; /* the earliest wake_at still to come in these
+                               queues; CASCADE_TIME_NONE without one */
+} cascade_claim_result;
+
+/* ---- Reading ------------------------------------------------------------ */
+
+#define CASCADE_LOAD_EXECUTIONS 1u
+#define CASCADE_LOAD_EVENTS 2u
+
+/* First every cascade, in the order of ids; then executions by (cascade id,
+ * function_id); then events by (cascade id, function_id, id). An error of a
+ * sink ends the load and is its result. */
+typedef struct cascade_load_sink {
+    void *context;
+    cascade_err (*on_cascade)(void *context, const cascade_row *row);
+    cascade_err (*on_execution)(void *context,
+                                const cascade_execution_row *row);
+    cascade_err (*on_event)(void *context, const cascade_event_row *row);
+} cascade_load_sink;
+
+typedef struct cascade_query {
+    const cascade_uuid *id;    /* only this one; NULL: any */
+    const char *user_id;       /* NULL: any */
+    cascade_status status;     /* 0: any */
+    const char *node;          /* having an execution of it; NULL: any */
+    const cascade_uuid *after; /* ids above this one; NULL: from the first */
+    size_t limit;              /* 1-1,000 */
+} cascade_query;
+
+/* `run` is NULL when the cascade has no run row. */
+typedef cascade_err (*cascade_list_sink)(void *context, const cascade_row *row,
+                                         const cascade_run_row *run);
+typedef cascade_err (*cascade_engine_sink)(void *context,
+                                           const cascade_incarnation *row);
+
+/* ---- The moves ---------------------------------------------------------- */
+
+/* The store's options with their defaults applied; no pointer is NULL but
+ * `log`. Copied by the caller, valid until `close` has returned. */
+typedef struct cascade_store_config {
+    const char *schema;
+    const char *application_name;
+    cascade_durability durability;
+    bool pooler;
+    int64_t deadline_ms;
+    size_t payload_max;
+    size_t connection_max;
+    const cascade_clock *clock;
+    const cascade_random *random;
+    cascade_log_fn log;
+    void *log_context;
+    cascade_log_level log_level;
+} cascade_store_config;
+
+typedef struct cascade_store_driver {
+    uint32_t abi;      /* CASCADE_STORE_ABI */
+    const char *name;  /* "sqlite" */
+    uint32_t lane_max; /* lanes that commit independently: 1 for one writer */
+
+    /* Connects to `url` and checks the lowest version it can work with. Does
+     * not look at the tables. */
+    cascade_err (*open)(const char *url, const cascade_store_config *config,
+                        void **self);
+
+    /* Brings the schema to the current version (AUTO) or only checks that it
+     * is (CHECK). Without rights to create, AUTO on a current schema succeeds.
+     * S1. */
+    cascade_err (*migrate)(void *self, cascade_migrate mode);
+
+    /* The store's wall clock. */
+    cascade_err (*now)(void *self, int64_t *now_ms);
+
+    /* Inserts the incarnation and its lanes, batch = 0. A repeated attach of
+     * the same incarnation is OK. */
+    cascade_err (*attach)(void *self, const cascade_incarnation *incarnation);
+
+    /* Extends the lease to now + lease_ms. CASCADE_ERR_FENCED when the
+     * incarnation is gone; renewal never inserts. */
+    cascade_err (*renew)(void *self, const cascade_uuid *engine_id,
+                         int64_t lease_ms);
+
+    /* Frees the runs of the incarnation (takeovers unchanged, wake_at = now)
+     * and deletes it with its lanes. That it is gone already is OK. */
+    cascade_err (*detach)(void *self, const cascade_uuid *engine_id);
+
+    /* Lists the incarnations. */
+    cascade_err (*engines)(void *self, cascade_engine_sink sink, void *context);
+
+    /* Deletes incarnations (with lanes) whose lease has expired and those
+     * named in `dead`, then frees up to `limit` runs of incarnations that are
+     * gone: engine_id = NULL, wake_at = now, takeovers + 1. `*freed` tells how
+     * many: when it is `limit` there may be more. A lane row held by a stopped
+     * process of such an incarnation must not block the removal for good:
+     * S10. */
+    cascade_err (*remove)(void *self, const cascade_uuid *dead,
+                          size_t dead_count, size_t limit, size_t *freed);
+
+    /* Makes up to `limit` free runs the incarnation's and writes them to
+     * `claimed`: S7, S8, S9. CASCADE_ERR_FENCED when the incarnation is gone.
+     * After CASCADE_ERR_UNAVAILABLE runs may have been claimed unseen: the
+     * engine attaches anew. */
+    cascade_err (*claim)(void *self, const cascade_claim *claim,
+                         cascade_claimed *claimed,
+                         cascade_claim_result *result);
+
+    /* Reads cascades with what `parts` (CASCADE_LOAD_*) names: S12. Ids that
+     * do not exist are passed over. `count` is 1-1,000. */
+    cascade_err (*load)(void *self, const cascade_uuid *ids, size_t count,
+                        unsigned parts, const cascade_load_sink *sink);
+
+    /* Commits a batch: S2-S6. `existed[i]` is written for each change i when
+     * it returns OK: true for a start whose cascade was there before.
+     * CASCADE_ERR_UNAVAILABLE: repeat the identical batch; if the lane shows
+     * that an earlier try took effect the answer is OK. */
+    cascade_err (*commit)(void *self, const cascade_batch *batch,
+                          bool *existed);
+
+    /* Commits starts from outside, without a lane, all or none: S6. Repeating
+     * it is safe, since starts that took effect are recognised. */
+    cascade_err (*submit)(void *self, const cascade_change *starts,
+                          size_t count, bool *existed);
+
+    /* Lists cascades by ascending id: S14. */
+    cascade_err (*list)(void *self, const cascade_query *query,
+                        cascade_list_sink sink, void *context);
+
+    /* Returns when something may have become claimable, when `wake_fd` (an
+     * eventfd, not read by the move) is readable, or after `timeout_ms`: S17.
+     * Returns OK in each case. */
+    cascade_err (*wait)(void *self, int wake_fd, int64_t timeout_ms);
+
+    /* Tells the waiters that something may have become claimable. Coalesced;
+     * outside any transaction; losing it only costs a poll interval. */
+    cascade_err (*wake)(void *self);
+
+    /* Frees everything. No other move is running. */
+    void (*close)(void *self);
+} cascade_store_driver;
+
+/* Opens a store on a backend of the caller's own. `driver` stays the caller's
+ * and must outlive the store. CASCADE_ERR_INVALID when a move is missing or
+ * the abi differs. */
+CASCADE_API cascade_err cascade_store_open_driver(
+    const cascade_store_driver *driver, const char *url,
+    const cascade_store_options *options, cascade_store **store);
+
+/* Sets the thread's error text and returns `err`: how a backend fails. */
+CASCADE_API cascade_err cascade_store_fail(cascade_err err, const char *format,
+                                           ...) CASCADE_PRINTF(2, 3);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
