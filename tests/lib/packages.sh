@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+#
+# Debian packages: install what is missing and nothing else. To be sourced,
+# after stage.sh.
+#
+#   packages_ensure NAME...      these packages are installed when it returns
+#   packages_ensure_postgresql   so is a PostgreSQL server, without a cluster
+#
+# With everything there, both ask dpkg once and neither root nor a network is
+# needed.
+
+PACKAGES_BUILD="gcc libc6-dev cmake make pkg-config libcjson-dev libpq-dev
+    libsqlite3-dev uuid-dev"
+PACKAGES_TEST="g++ clang clang-format libcmocka-dev sqlite3"
+
+packages_missing() {
+    for name in "$@"; do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) ||
+            state=none
+        [ "$state" = installed ] || printf '%s ' "$name"
+    done
+}
+
+packages_install() {
+    stage "Installing packages: $*"
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        die "these packages are missing: $*
+       Install them (apt-get install $*), or run this as root or with sudo."
+    fi
+    if [ -z "${packages_updated:-}" ]; then
+        quietly as_root apt-get update || die "apt-get update failed"
+        packages_updated=yes
+    fi
+    quietly as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends "$@" ||
+        die "apt-get install failed"
+}
+
+packages_ensure() {
+    command -v dpkg-query >/dev/null ||
+        die "this script knows Debian's packages only (no dpkg-query here)"
+    missing=$(packages_missing "$@")
+    # Unquoted: a list of names.
+    [ -z "$missing" ] || packages_install $missing
+}
+
+# Installing Debian's server creates a cluster for the whole machine and starts
+# it. We want the programs only, so that is switched off for the while, and left
+# as it was found: a server installed later by its owner is none of our business.
+packages_ensure_postgresql() {
+    for initdb in /usr/lib/postgresql/*/bin/initdb; do
+        [ ! -x "$initdb" ] || return 0
+    done
+    folder=/etc/postgresql-common/createcluster.d
+    setting=$folder/zz-cascade.conf
+    as_root mkdir -p "$folder"
+    echo "create_main_cluster = false" | as_root tee "$setting" >/dev/null
+    status=0
+    (packages_install postgresql) || status=$?
+    as_root rm -f "$setting"
+    return "$status"
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+#
+# A throwaway PostgreSQL server: its data and its only socket lie in a temporary
+# folder, it listens on no address, and nothing of it stays behind. To be
+# sourced, after stage.sh.
+#
+#   pg_create                  a new folder with a database; sets PG_FOLDER
+#   pg_start [NAME=VALUE...]   start the server in PG_FOLDER, wait until it
+#                              answers; sets and exports CASCADE_TEST_PG
+#   pg_crash                   the server dies at once, as in a crash
+#   pg_remove                  the server and the folder are gone
+#
+# The folder's path is what identifies a server: another process may set
+# PG_FOLDER and go on from there. A script that calls pg_create has to call
+# pg_remove in a trap on EXIT.
+
+pg_bin() {
+    for initdb in /usr/lib/postgresql/*/bin/initdb; do
+        [ ! -x "$initdb" ] || newest=${initdb%/initdb}
+    done
+    [ -n "${newest:-}" ] || die "no PostgreSQL server programs in /usr/lib"
+    printf '%s\n' "$newest"
+}
+
+# The server refuses to run as root.
+pg_user() {
+    if id postgres >/dev/null 2>&1; then
+        echo postgres
+    else
+        echo nobody
+    fi
+}
+
+# pg_run PROGRAM ARGUMENTS...: as the server's user, from a folder it may read.
+pg_run() {
+    program=$(pg_bin)/$1
+    shift
+    if [ "$(id -u)" -eq 0 ]; then
+        (cd "$PG_FOLDER" && setpriv --reuid="$(pg_user)" \
+            --regid="$(id -g "$(pg_user)")" --clear-groups \
+            env HOME="$PG_FOLDER" "$program" "$@")
+    else
+        (cd "$PG_FOLDER" && "$program" "$@")
+    fi
+}
+
+# A socket's path has at most 107 bytes, and the server's user must get to it:
+# TMPDIR where that holds, otherwise /tmp.
+pg_create() {
+    PG_FOLDER=$(mktemp -d "${TMPDIR:-/tmp}/cascade-pg.XXXXXX")
+    [ "$(id -u)" -ne 0 ] || chown "$(pg_user)" "$PG_FOLDER"
+    if [ "${#PG_FOLDER}" -gt 80 ] || ! pg_run pg_ctl --version >/dev/null 2>&1
+    then
+        rm -rf "$PG_FOLDER"
+        PG_FOLDER=$(mktemp -d /tmp/cascade-pg.XXXXXX)
+        [ "$(id -u)" -ne 0 ] || chown "$(pg_user)" "$PG_FOLDER"
+    fi
+    chmod 700 "$PG_FOLDER"
+    quietly pg_run initdb --pgdata="$PG_FOLDER/data" --username=cascade \
+        --auth=trust --encoding=UTF8 --no-locale --no-sync ||
+        die "initdb failed"
+    cat >>"$PG_FOLDER/data/postgresql.conf" <<END
+listen_addresses = ''
+unix_socket_directories = '$PG_FOLDER'
+max_connections = 200
+shared_buffers = 64MB
+END
+}
+
+pg_start() {
+    options=
+    for option in "$@"; do
+        options="$options -c $option"
+    done
+    pg_run pg_ctl start --pgdata="$PG_FOLDER/data" --wait --timeout=60 \
+        --log="$PG_FOLDER/log" --options="$options" >/dev/null 2>&1 </dev/null ||
+        pg_start_failed
+    pg_run psql -X -q -h "$PG_FOLDER" -U cascade -d postgres \
+        -c "SELECT 1 FROM pg_database WHERE datname = 'cascade'" -At |
+        grep -q 1 || quietly pg_run createdb -h "$PG_FOLDER" -U cascade cascade
+    CASCADE_TEST_PG="host=$PG_FOLDER user=cascade dbname=cascade"
+    export CASCADE_TEST_PG
+}
+
+pg_start_failed() {
+    tail -n 20 "$PG_FOLDER/log" >&2 || :
+    die "the throwaway PostgreSQL server did not start"
+}
+
+pg_crash() {
+    pg_run pg_ctl stop --pgdata="$PG_FOLDER/data" --mode=immediate --wait \
+        >/dev/null 2>&1
+}
+
+pg_remove() {
+    [ -n "${PG_FOLDER:-}" ] || return 0
+    [ ! -f "$PG_FOLDER/data/postmaster.pid" ] || pg_crash || :
+    rm -rf "$PG_FOLDER"
+    PG_FOLDER=
+}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+#
+# One line a stage, and a clear end at the first failure. To be sourced.
+#
+#   stage WORDS...       announce what comes next
+#   die WORDS...         say what is wrong and end with status 1
+#   quietly COMMAND...   run it; show the end of its output only if it fails
+#   as_root COMMAND...   run it as root, with sudo when we are not
+
+stage() {
+    printf '==> %s\n' "$*"
+}
+
+die() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+quietly() {
+    quiet_log=$(mktemp "${TMPDIR:-/tmp}/cascade-log.XXXXXX")
+    quiet_status=0
+    "$@" >"$quiet_log" 2>&1 </dev/null || quiet_status=$?
+    if [ "$quiet_status" -ne 0 ]; then
+        printf 'failed: %s\n' "$*" >&2
+        tail -n 60 "$quiet_log" >&2
+    fi
+    rm -f "$quiet_log"
+    return "$quiet_status"
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
