@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+#   layering.sh ROOT
+#
+# Includes run one way:
+#
+#   public headers <- engine -> store interface <- backends;  base under all
+#
+# and SQL stands in sql/ and src/store/, nowhere else.
+set -eu
+
+cd "$1"
+sources=$(find include src examples -name '*.[ch]' | sort)
+[ -n "$sources" ] || { echo "no sources in $1" >&2; exit 1; }
+
+# Names of files without blanks: the list may be split.
+awk '
+function allowed(file, header) {
+    if (header ~ /^["<]cascade\/[a-z]+\.h[">]$/)
+        return 1
+    if (file ~ /^include\//)
+        return header ~ /^<(cjson\/cJSON|std[a-z]+)\.h>$/
+    if (header ~ /^<libpq-fe\.h>$/)
+        return file ~ /^src\/store\/postgres/
+    if (header ~ /^<sqlite3\.h>$/)
+        return file ~ /^src\/store\/sqlite/
+    if (file ~ /^examples\// || file ~ /^src\/cli\//)
+        return header !~ /^"(\.\.|base|engine|store)\//
+    if (header ~ /^</)
+        return 1
+    if (file ~ /^src\/base\//)
+        return header ~ /^"base\//
+    if (file ~ /^src\/engine\//)
+        return header ~ /^"(base\/|engine\/|store\/store\.h)/
+    if (file ~ /^src\/store\//)
+        return header ~ /^"(base|store)\//
+    return 0
+}
+/^[ \t]*#[ \t]*include/ {
+    header = $0
+    sub(/^[ \t]*#[ \t]*include[ \t]*/, "", header)
+    sub(/[ \t].*/, "", header)
+    if (!allowed(FILENAME, header)) {
+        printf "%s:%d: may not include %s\n", FILENAME, FNR, header
+        bad = 1
+    }
+}
+/"(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP|PRAGMA|WITH) / {
+    if (FILENAME !~ /^src\/store\//) {
+        printf "%s:%d: SQL outside sql/ and src/store/\n", FILENAME, FNR
+        bad = 1
+    }
+}
+END { exit bad }
+' $sources >&2
