@@ -32,7 +32,11 @@ run_suite() {
         ctest --output-on-failure --no-tests=error --parallel 2 "$@")
 }
 
-trap pg_remove EXIT
+cleanup() {
+    pg_remove
+    quietly_cleanup
+}
+trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

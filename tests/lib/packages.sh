@@ -21,12 +21,17 @@ packages_missing() {
     done
 }
 
-packages_install() {
-    stage "Installing packages: $*"
+# packages_may_install NAME...: ends the script where we cannot.
+packages_may_install() {
     if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
         die "these packages are missing: $*
-       Install them (apt-get install $*), or run this as root or with sudo."
+       Run this as root, or where sudo is, or install them: apt-get install $*"
     fi
+}
+
+packages_install() {
+    packages_may_install "$@"
+    stage "Installing packages: $*"
     if [ -z "${packages_updated:-}" ]; then
         quietly as_root apt-get update || die "apt-get update failed"
         packages_updated=yes
@@ -51,6 +56,7 @@ packages_ensure_postgresql() {
     for initdb in /usr/lib/postgresql/*/bin/initdb; do
         [ ! -x "$initdb" ] || return 0
     done
+    packages_may_install postgresql
     folder=/etc/postgresql-common/createcluster.d
     setting=$folder/zz-cascade.conf
     as_root mkdir -p "$folder"

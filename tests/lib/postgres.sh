@@ -31,29 +31,36 @@ pg_user() {
     fi
 }
 
-# pg_run PROGRAM ARGUMENTS...: as the server's user, from a folder it may read.
-pg_run() {
-    program=$(pg_bin)/$1
-    shift
+# pg_as_user COMMAND...: as the server's user, in the server's folder.
+pg_as_user() {
     if [ "$(id -u)" -eq 0 ]; then
         (cd "$PG_FOLDER" && setpriv --reuid="$(pg_user)" \
             --regid="$(id -g "$(pg_user)")" --clear-groups \
-            env HOME="$PG_FOLDER" "$program" "$@")
+            env HOME="$PG_FOLDER" "$@")
     else
-        (cd "$PG_FOLDER" && "$program" "$@")
+        (cd "$PG_FOLDER" && "$@")
     fi
+}
+
+# pg_run PROGRAM ARGUMENTS...: one of PostgreSQL's programs.
+pg_run() {
+    program=$(pg_bin)/$1
+    shift
+    pg_as_user "$program" "$@"
+}
+
+pg_make_folder() {
+    PG_FOLDER=$(mktemp -d "$1/cascade-pg.XXXXXX")
+    [ "$(id -u)" -ne 0 ] || chown "$(pg_user)" "$PG_FOLDER"
 }
 
 # A socket's path has at most 107 bytes, and the server's user must get to it:
 # TMPDIR where that holds, otherwise /tmp.
 pg_create() {
-    PG_FOLDER=$(mktemp -d "${TMPDIR:-/tmp}/cascade-pg.XXXXXX")
-    [ "$(id -u)" -ne 0 ] || chown "$(pg_user)" "$PG_FOLDER"
-    if [ "${#PG_FOLDER}" -gt 80 ] || ! pg_run pg_ctl --version >/dev/null 2>&1
-    then
+    pg_make_folder "${TMPDIR:-/tmp}"
+    if [ "${#PG_FOLDER}" -gt 80 ] || ! pg_as_user test -w "$PG_FOLDER"; then
         rm -rf "$PG_FOLDER"
-        PG_FOLDER=$(mktemp -d /tmp/cascade-pg.XXXXXX)
-        [ "$(id -u)" -ne 0 ] || chown "$(pg_user)" "$PG_FOLDER"
+        pg_make_folder /tmp
     fi
     chmod 700 "$PG_FOLDER"
     quietly pg_run initdb --pgdata="$PG_FOLDER/data" --username=cascade \

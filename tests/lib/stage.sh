@@ -5,6 +5,7 @@
 #   stage WORDS...       announce what comes next
 #   die WORDS...         say what is wrong and end with status 1
 #   quietly COMMAND...   run it; show the end of its output only if it fails
+#   quietly_cleanup      for a trap on EXIT: an interrupted one leaves nothing
 #   as_root COMMAND...   run it as root, with sudo when we are not
 
 stage() {
@@ -26,6 +27,10 @@ quietly() {
     fi
     rm -f "$quiet_log"
     return "$quiet_status"
+}
+
+quietly_cleanup() {
+    rm -f "${quiet_log:-}"
 }
 
 as_root() {
