@@ -6,7 +6,7 @@
 #
 #   sh tests/run.sh            everything
 #   sh tests/run.sh --quick    one build (gcc) and the suite; leaves out the
-#                              clang build and the run with sanitizers
+#                              other builds and the run with sanitizers
 #
 # The builds lie in build/ of the source tree. CTEST_ARGS, when set, is given
 # to the last ctest (CTEST_ARGS="-R json").
@@ -45,12 +45,17 @@ packages_ensure $PACKAGES_BUILD $PACKAGES_TEST
 packages_ensure_postgresql
 
 stage "Building (gcc)"
-build_tree "$root" "$root/build/tests" -DCMAKE_C_COMPILER=gcc -DCASCADE_WERROR=ON
+build_tree "$root" "$root/build/tests" -DCMAKE_C_COMPILER=gcc \
+    -DCASCADE_WERROR=ON
 
 if [ "$quick" = no ]; then
     stage "Building (clang)"
     build_tree "$root" "$root/build/clang" -DCMAKE_C_COMPILER=clang \
         -DCASCADE_WERROR=ON
+    stage "Building (the library alone, with neither database nor asserts)"
+    build_tree "$root" "$root/build/bare" -DCASCADE_WERROR=ON \
+        -DCASCADE_SQLITE=OFF -DCASCADE_POSTGRES=OFF \
+        -DCASCADE_TESTS=OFF -DCASCADE_EXAMPLES=OFF
     stage "Building (gcc, address and undefined-behaviour sanitizers)"
     build_tree "$root" "$root/build/asan" -DCMAKE_C_COMPILER=gcc \
         -DCASCADE_WERROR=ON -DCASCADE_SANITIZE=address,undefined
