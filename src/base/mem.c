@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The only file that calls malloc and its kin. In a normal build it is a thin
+ * layer over them and has no state; with CASCADE_FAULTS, which only our tests
+ * define, it counts blocks and can let the Nth allocation fail.
+ */
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef CASCADE_FAULTS
+#include <stdatomic.h>
+#include <stdbool.h>
+
+static atomic_size_t asked;
+static atomic_size_t fail_nth;
+static atomic_int fail_sticky;
+static atomic_size_t live;
+
+static bool
+is_failing(void)
+{
+    size_t number = atomic_fetch_add(&asked, 1) + 1;
+    size_t nth = atomic_load(&fail_nth);
+
+    if (nth == 0)
+        return false;
+    return number == nth || (number > nth && atomic_load(&fail_sticky) != 0);
+}
+
+size_t
+csc_mem_fail_at(size_t nth, int sticky)
+{
+    atomic_store(&fail_nth, 0);
+    atomic_store(&fail_sticky, sticky);
+    size_t before = atomic_exchange(&asked, 0);
+    atomic_store(&fail_nth, nth);
+    return before;
+}
+
+size_t
+csc_mem_live(void)
+{
+    return atomic_load(&live);
+}
+
+static void *
+counted(void *memory)
+{
+    if (memory != NULL)
+        atomic_fetch_add(&live, 1);
+    return memory;
+}
+
+static void *
+sys_malloc(size_t size)
+{
+    return is_failing() ? NULL : counted(malloc(size));
+}
+
+static void *
+sys_calloc(size_t count, size_t size)
+{
+    return is_failing() ? NULL : counted(calloc(count, size));
+}
+
+static void *
+sys_realloc(void *old, size_t size)
+{
+    if (is_failing())
+        return NULL;
+    return old == NULL ? counted(malloc(size)) : realloc(old, size);
+}
+
+static void
+sys_free(void *memory)
+{
+    if (memory != NULL)
+        atomic_fetch_sub(&live, 1);
+    free(memory);
+}
+#else
+#define sys_malloc malloc
+#define sys_calloc calloc
+#define sys_realloc realloc
+#define sys_free free
+#endif
+
+void *
+csc_mem_alloc(size_t size)
+{
+    return sys_malloc(size == 0 ? 1 : size);
+}
+
+void *
+csc_mem_zalloc(size_t count, size_t size)
+{
+    if (count == 0 || size == 0)
+        return sys_calloc(1, 1);
+    return sys_calloc(count, size); /* checks the product itself */
+}
+
+void *
+csc_mem_realloc(void *old, size_t count, size_t size)
+{
+    size_t bytes = 0;
+
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return NULL;
+    return sys_realloc(old, bytes == 0 ? 1 : bytes);
+}
+
+char *
+csc_mem_strdup(const char *text)
+{
+    return text == NULL ? NULL : csc_mem_strndup(text, strlen(text));
+}
+
+char *
+csc_mem_strndup(const char *text, size_t len)
+{
+    char *copy = len == SIZE_MAX ? NULL : csc_mem_alloc(len + 1);
+
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+void
+csc_mem_free(void *memory)
+{
+    sys_free(memory);
+}
+
+int
+csc_mem_grow(void **items, size_t *room, size_t need, size_t size)
+{
+    size_t wanted = *room < 8 ? 8 : *room;
+    void *grown;
+
+    if (need <= *room)
+        return 0;
+    while (wanted < need)
+        wanted = wanted > SIZE_MAX / 2 ? need : wanted * 2;
+    grown = csc_mem_realloc(*items, wanted, size);
+    if (grown == NULL)
+        return -1;
+    *items = grown;
+    *room = wanted;
+    return 0;
+}
