@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What users hand in, checked at the edge of the API: names, texts and options
+ * structs. Each failure names the argument (`what`: "node name", "queue"), the
+ * limit and what to do; it never echoes what was given.
+ */
+#ifndef CSC_BASE_CHECK_H
+#define CSC_BASE_CHECK_H
+
+#include <stddef.h>
+
+#include "cascade/cascade.h"
+
+#define CSC_NAME_MAX 128
+#define CSC_TEXT_MAX 255
+#define CSC_RESERVED_PREFIX "cascade."
+
+/* Names of nodes, steps and queues: 1-128 bytes of [A-Za-z0-9._:-], not
+ * beginning with "cascade.". CASCADE_ERR_INVALID. */
+cascade_err csc_check_name(const char *what, const char *name);
+
+/* Context keys, user ids and idempotency keys: 1-255 bytes of UTF-8 without
+ * control characters (those of Unicode's category Cc). CASCADE_ERR_INVALID. */
+cascade_err csc_check_text(const char *what, const char *text);
+
+/* Copies options of a caller whose header may be older or newer than ours.
+ * `given` begins with its size_t size; `copy` has `known_size` bytes, is zeroed
+ * and gets the shorter of the two; its size member becomes `known_size`. NULL
+ * for `given` means all defaults. CASCADE_ERR_INVALID when the size was never
+ * set, or when a member that this library does not know is not zero. */
+cascade_err csc_check_options(const char *what, const void *given, void *copy,
+                              size_t known_size);
+
+/* The length of `text` (`len` bytes) without a UTF-8 sequence that a buffer cut
+ * in two at its end. */
+size_t csc_check_cut(const char *text, size_t len);
+
+#endif
