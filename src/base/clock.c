@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The system's clocks and randomness, the identity of this process, and times
+ * as text.
+ *
+ * Times as text are computed here, not by gmtime_r() and timegm(): those look
+ * at the time zone and the locale of the host and are slow. The calendar is the
+ * proleptic Gregorian one, as in PostgreSQL. A year begins in March, so that
+ * the leap day is the last: then the days before month m (March = 0) are
+ * (153 m + 2) / 5, and 400 years, an "era", have 146,097 days.
+ *
+ * csc_clock_format() always writes three digits of fraction: texts of equal
+ * length sort like times. A time outside the years 0001 to 9999 is written as
+ * the nearest inside.
+ */
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <uuid/uuid.h>
+
+#include "base/sha256.h"
+
+#define DAY_MS INT64_C(86400000)
+#define ERA_DAYS 146097
+#define EPOCH_DAYS 719468                 /* 0000-03-01 to 1970-01-01 */
+#define FIRST_MS INT64_C(-62135596800000) /* 0001-01-01 00:00:00.000 */
+#define LAST_MS INT64_C(253402300799999)  /* 9999-12-31 23:59:59.999 */
+
+static int64_t
+read_clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(clock, &now); /* cannot fail for these clocks */
+    return (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int64_t
+system_wall_ms(void *context)
+{
+    (void)context;
+    return read_clock_ns(CLOCK_REALTIME) / CSC_MS_NS;
+}
+
+static int64_t
+system_monotonic_ns(void *context)
+{
+    (void)context;
+    return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+const cascade_clock csc_clock_system = {
+    .wall_ms = system_wall_ms,
+    .monotonic_ns = system_monotonic_ns,
+};
+
+/* Where getrandom() is forbidden. libuuid finds other sources, but fixes six
+ * bits of each id: so two ids are hashed for each piece. */
+static void
+fill_from_libuuid(unsigned char *at, size_t len)
+{
+    while (len > 0) {
+        unsigned char digest[CSC_SHA256_SIZE];
+        size_t part = len < sizeof(digest) ? len : sizeof(digest);
+        uuid_t ids[2];
+        csc_sha256 hash;
+
+        uuid_generate_random(ids[0]);
+        uuid_generate_random(ids[1]);
+        csc_sha256_init(&hash);
+        csc_sha256_add(&hash, ids, sizeof(ids));
+        csc_sha256_end(&hash, digest);
+        memcpy(at, digest, part);
+        at += part;
+        len -= part;
+    }
+}
+
+/* Straight from the kernel: no buffer of ours that two threads or a forked
+ * child could use twice. */
+static void
+system_fill(void *context, void *bytes, size_t len)
+{
+    unsigned char *at = bytes;
+
+    (void)context;
+    while (len > 0) {
+        ssize_t got = getrandom(at, len, 0);
+
+        if (got > 0) {
+            at += got;
+            len -= (size_t)got;
+        } else if (errno != EINTR) {
+            fill_from_libuuid(at, len);
+            return;
+        }
+    }
+}
+
+const cascade_random csc_random_system = {.fill = system_fill};
+
+int64_t
+csc_clock_wall_ms(const cascade_clock *clock)
+{
+    return clock->wall_ms(clock->context);
+}
+
+int64_t
+csc_clock_monotonic_ms(const cascade_clock *clock)
+{
+    return clock->monotonic_ns(clock->context) / CSC_MS_NS;
+}
+
+uint64_t
+csc_random_u64(const cascade_random *random)
+{
+    uint64_t number = 0;
+
+    random->fill(random->context, &number, sizeof(number));
+    return number;
+}
+
+int64_t
+csc_clock_add(int64_t a, int64_t b)
+{
+    int64_t sum = 0;
+
+    if (!__builtin_add_overflow(a, b, &sum))
+        return sum;
+    return b > 0 ? INT64_MAX : INT64_MIN;
+}
+
+/* Reads a small file of /proc into `text`; false when it cannot. */
+static bool
+read_file(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len;
+
+    if (fd < 0)
+        return false;
+    do {
+        len = read(fd, text, size - 1);
+    } while (len < 0 && errno == EINTR);
+    (void)close(fd);
+    if (len <= 0)
+        return false;
+    text[len] = '\0';
+    return true;
+}
+
+void
+csc_clock_host(char host[CSC_HOST_SIZE])
+{
+    char boot[64];
+    struct stat ns;
+
+    host[0] = '\0';
+    if (!read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)))
+        return;
+    if (stat("/proc/self/ns/pid", &ns) != 0)
+        return;
+    boot[strcspn(boot, "\n")] = '\0';
+    (void)snprintf(host, CSC_HOST_SIZE, "%s/%ju", boot, (uintmax_t)ns.st_ino);
+}
+
+/* proc(5): pid (comm) state ppid ... starttime is the 22nd field. The comm may
+ * hold blanks and parentheses; no field behind it does. */
+int64_t
+csc_clock_process_start(int64_t pid)
+{
+    char path[48];
+    char stat_text[1024];
+    const char *at;
+
+    (void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
+    if (pid <= 0 || !read_file(path, stat_text, sizeof(stat_text)))
+        return -1;
+    at = strrchr(stat_text, ')');
+    if (at == NULL || strlen(at) < 3 || at[2] == 'Z' || at[2] == 'X')
+        return -1;
+    for (int field = 2; field < 22; field++) {
+        at = strchr(at, ' ');
+        if (at == NULL)
+            return -1;
+        at++;
+    }
+    return strtoll(at, NULL, 10);
+}
+
+/* ---- Times as text ------------------------------------------------------ */
+
+typedef struct date {
+    int64_t year;
+    int64_t month; /* 1-12 */
+    int64_t day;   /* 1-31 */
+} date;
+
+/* Days since 1970-01-01; `of.year` >= 1. */
+static int64_t
+days_from_date(date of)
+{
+    int64_t year = of.month > 2 ? of.year : of.year - 1; /* begins in March */
+    int64_t month = of.month > 2 ? of.month - 3 : of.month + 9;
+    int64_t day_of_year = (153 * month + 2) / 5 + of.day - 1;
+
+    return year * 365 + year / 4 - year / 100 + year / 400 + day_of_year -
+           EPOCH_DAYS;
+}
+
+/* The reverse, for days in the years 0001 to 9999. */
+static date
+date_from_days(int64_t days)
+{
+    int64_t since = days + EPOCH_DAYS;
+    int64_t era = since / ERA_DAYS;
+    int64_t in_era = since % ERA_DAYS;
+    int64_t year =
+        (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
+    int64_t in_year = in_era - (365 * year + year / 4 - year / 100);
+    int64_t month = (5 * in_year + 2) / 153;
+    date result = {
+        .year = year + era * 400 + (month >= 10 ? 1 : 0),
+        .month = month < 10 ? month + 3 : month - 9,
+        .day = in_year - (153 * month + 2) / 5 + 1,
+    };
+
+    return result;
+}
+
+/* `count` digits and then `mark`. */
+static char *
+put_digits(char *at, int64_t number, int count, char mark)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        at[i] = (char)('0' + number % 10);
+        number /= 10;
+    }
+    at[count] = mark;
+    return at + count + 1;
+}
+
+char *
+csc_clock_format(int64_t time_ms, char text[CSC_TIME_TEXT_SIZE])
+{
+    char *at = text;
+    int64_t in_day;
+    date day;
+
+    if (time_ms < FIRST_MS)
+        time_ms = FIRST_MS;
+    if (time_ms > LAST_MS)
+        time_ms = LAST_MS;
+    in_day = time_ms % DAY_MS;
+    if (in_day < 0)
+        in_day += DAY_MS;
+    day = date_from_days((time_ms - in_day) / DAY_MS);
+    at = put_digits(at, day.year, 4, '-');
+    at = put_digits(at, day.month, 2, '-');
+    at = put_digits(at, day.day, 2, ' ');
+    at = put_digits(at, in_day / 3600000, 2, ':');
+    at = put_digits(at, in_day / 60000 % 60, 2, ':');
+    at = put_digits(at, in_day / 1000 % 60, 2, '.');
+    (void)put_digits(at, in_day % 1000, 3, '\0');
+    return text;
+}
+
+/* Reads `count` digits; false when one of them is none. */
+static bool
+take_digits(const char **at, int count, int64_t *number)
+{
+    *number = 0;
+    for (int i = 0; i < count; i++, (*at)++) {
+        if (**at < '0' || **at > '9')
+            return false;
+        *number = *number * 10 + (**at - '0');
+    }
+    return true;
+}
+
+static bool
+take_mark(const char **at, char mark)
+{
+    if (**at != mark)
+        return false;
+    (*at)++;
+    return true;
+}
+
+static int64_t
+days_in_month(int64_t year, int64_t month)
+{
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+    if (month == 2)
+        return leap ? 29 : 28;
+    return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
+}
+
+static bool
+take_date(const char **at, date *day)
+{
+    return take_digits(at, 4, &day->year) && take_mark(at, '-') &&
+           take_digits(at, 2, &day->month) && take_mark(at, '-') &&
+           take_digits(at, 2, &day->day) && day->year >= 1 && day->month >= 1 &&
+           day->month <= 12 && day->day >= 1 &&
+           day->day <= days_in_month(day->year, day->month);
+}
+
+static bool
+take_seconds(const char **at, int64_t *seconds)
+{
+    int64_t hour = 0;
+    int64_t minute = 0;
+    int64_t second = 0;
+
+    if (!take_digits(at, 2, &hour) || !take_mark(at, ':') ||
+        !take_digits(at, 2, &minute) || !take_mark(at, ':') ||
+        !take_digits(at, 2, &second))
+        return false;
+    *seconds = (hour * 60 + minute) * 60 + second;
+    return hour < 24 && minute < 60 && second < 60;
+}
+
+/* ".5" is 500 ms, ".123456" 123; no fraction is 0. */
+static bool
+take_fraction_ms(const char **at, int64_t *ms)
+{
+    int count = 0;
+
+    *ms = 0;
+    if (!take_mark(at, '.'))
+        return true;
+    for (; **at >= '0' && **at <= '9'; (*at)++, count++) {
+        if (count < 3)
+            *ms = *ms * 10 + (**at - '0');
+    }
+    for (int i = count; i < 3; i++)
+        *ms *= 10;
+    return count >= 1 && count <= 6;
+}
+
+int
+csc_clock_parse(const char *text, int64_t *time_ms)
+{
+    date day = {0};
+    int64_t seconds = 0;
+    int64_t ms = 0;
+
+    if (text == NULL || !take_date(&text, &day))
+        return -1;
+    if (!take_mark(&text, ' ') && !take_mark(&text, 'T'))
+        return -1;
+    if (!take_seconds(&text, &seconds) || !take_fraction_ms(&text, &ms))
+        return -1;
+    if (strcmp(text, "") != 0 && strcmp(text, "Z") != 0 &&
+        strcmp(text, "+00") != 0)
+        return -1;
+    *time_ms = days_from_date(day) * DAY_MS + seconds * 1000 + ms;
+    return 0;
+}
