@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See build.h. A change is built in two passes: the first counts the rows so
+ * that each kind is one array, the second writes them. Texts of the posts are
+ * referred to, not copied: a post lives until its change is decided.
+ */
+#include "engine/build.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/uuid.h"
+#include "engine/record.h"
+
+/* A change under construction. */
+typedef struct builder {
+    const csc_build_env *env;
+    const csc_state *state;
+    char cascade_id[CASCADE_UUID_TEXT_SIZE];
+    cascade_execution_row *inserts;
+    size_t insert_count;
+    cascade_execution_row *updates;
+    size_t update_count;
+    cascade_event_row *events;
+    size_t event_count;
+    cascade_uuid *ids; /* one for each insert */
+    csc_buf text;      /* scratch */
+    int32_t fn_id;     /* the last one given out */
+    int32_t parent;    /* of the spawns being written */
+    size_t ended;
+    size_t running; /* inserted as RUNNING */
+    bool terminated;
+    const csc_post *free; /* the FREE post among them, or NULL */
+} builder;
+
+static const char *
+take_text(builder *b)
+{
+    const char *copy = NULL;
+
+    if (b->text.failed)
+        b->env->arena->failed = true;
+    else
+        copy = csc_arena_strndup(b->env->arena, b->text.data, b->text.len);
+    csc_buf_clear(&b->text);
+    return copy;
+}
+
+/* <cascade>/<parent function_id>/<node_name>#<n> */
+static const char *
+write_path(builder *b, int32_t parent, const char *name, uint32_t occurrence)
+{
+    csc_buf_add(&b->text, b->cascade_id, CASCADE_UUID_TEXT_SIZE - 1);
+    csc_buf_add_char(&b->text, '/');
+    if (parent == CSC_NO_PARENT)
+        csc_buf_add_char(&b->text, '-');
+    else
+        csc_buf_add_i64(&b->text, parent);
+    csc_buf_add_char(&b->text, '/');
+    csc_buf_add_text(&b->text, name);
+    csc_buf_add_char(&b->text, '#');
+    csc_buf_add_i64(&b->text, occurrence);
+    return take_text(b);
+}
+
+/* ---- full_output -------------------------------------------------------- */
+
+/* Member `keys`: the distinct keys put to, in the order of the puts. */
+static void
+add_keys(csc_record_writer *writer, const csc_effects *effects, csc_buf *keys)
+{
+    csc_buf_clear(keys);
+    for (const csc_put *p = effects->first_put; p != NULL; p = p->next) {
+        const csc_put *earlier = effects->first_put;
+
+        while (earlier != p && strcmp(earlier->key, p->key) != 0)
+            earlier = earlier->next;
+        if (earlier != p)
+            continue;
+        csc_buf_add_char(keys, keys->len == 0 ? '[' : ',');
+        csc_json_add_string(keys, p->key);
+    }
+    if (keys->len == 0)
+        return;
+    csc_buf_add_char(keys, ']');
+    csc_record_add_json(writer, "keys", keys->failed ? NULL : keys->data);
+    if (keys->failed)
+        writer->out->failed = true;
+}
+
+/* Member `spawned`: the ids after b->fn_id, which spawns will get. */
+static void
+add_spawned(csc_record_writer *writer, const builder *b, uint32_t count)
+{
+    int32_t *ids = csc_arena_alloc(b->env->arena, count, sizeof(*ids));
+
+    for (uint32_t i = 0; i < count && ids != NULL; i++)
+        ids[i] = b->fn_id + 1 + (int32_t)i;
+    if (ids != NULL)
+        csc_record_add_ids(writer, "spawned", ids, count);
+}
+
+/* The PostResult of what has ended; `exec` is NULL for a step. */
+static const char *
+write_finished(builder *b, const csc_post *post, const csc_exec *exec,
+               bool with_effects, bool continued)
+{
+    csc_record_writer writer;
+    csc_buf keys = {0};
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", b->state->fn_id);
+    if (with_effects)
+        add_keys(&writer, &post->effects, &keys);
+    if (exec != NULL)
+        csc_record_add_ids(&writer, "after", exec->after.items,
+                           exec->after.count);
+    if (with_effects)
+        csc_record_add_json(&writer, "output", post->effects.output);
+    if (exec != NULL && exec->function_id == 0)
+        csc_record_add_json(&writer, "cascade", b->state->meta);
+    if (with_effects && post->effects.spawn_count > 0)
+        add_spawned(&writer, b, post->effects.spawn_count);
+    csc_record_add_number(&writer, "attempts", post->attempts);
+    if (continued)
+        csc_record_add_json(&writer, "continue", "true");
+    csc_record_end(&writer);
+    csc_buf_fini(&keys);
+    return take_text(b);
+}
+
+/* What scheduling needs while it is RUNNING, after a failed attempt. */
+static const char *
+write_attempt(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    csc_record_writer writer;
+    int64_t at = csc_clock_add(b->env->now_ms, post->delay_ms);
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
+    csc_record_add_json(&writer, "steps",
+                        post->step_attempts != NULL ? post->step_attempts
+                                                    : exec->step_attempts);
+    if (exec->function_id == 0)
+        csc_record_add_json(&writer, "cascade", b->state->meta);
+    if (post->attempts > 0)
+        csc_record_add_number(&writer, "attempts", post->attempts);
+    if (exec->priority != 0)
+        csc_record_add_number(&writer, "priority", exec->priority);
+    csc_record_add_number(&writer, "not_before", at);
+    csc_record_end(&writer);
+    return take_text(b);
+}
+
+/* The record of a new RUNNING execution; NULL when it needs none. */
+static const char *
+write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
+{
+    csc_record_writer writer;
+
+    if (spawn->after_count == 0 && spawn->priority == 0 && spawn->delay_ms <= 0)
+        return NULL;
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_ids(&writer, "after", after, spawn->after_count);
+    if (spawn->priority != 0)
+        csc_record_add_number(&writer, "priority", spawn->priority);
+    if (spawn->delay_ms > 0)
+        csc_record_add_number(&writer, "not_before",
+                              csc_clock_add(b->env->now_ms, spawn->delay_ms));
+    csc_record_end(&writer);
+    return take_text(b);
+}
+
+/* ---- Rows --------------------------------------------------------------- */
+
+static cascade_execution_row *
+next_insert(builder *b, const char *name, int32_t parent, uint32_t occurrence)
+{
+    cascade_execution_row *row = &b->inserts[b->insert_count];
+
+    row->id = b->ids[b->insert_count];
+    b->insert_count++;
+    b->fn_id++;
+    row->cascade_id = b->state->id;
+    row->function_id = b->fn_id;
+    row->node_name = name;
+    row->node_instance_id = write_path(b, parent, name, occurrence);
+    row->input = "{}";
+    row->location = b->env->location;
+    row->started_at_ms = b->env->now_ms;
+    row->completed_at_ms = CASCADE_TIME_NONE;
+    row->status = CASCADE_EXECUTION_RUNNING;
+    return row;
+}
+
+/* The numbers of spawns in ascending `after` become function ids; the spawns
+ * of this post begin at `base`. */
+static const int32_t *
+resolve_after(const builder *b, const csc_spawn *spawn, int32_t base)
+{
+    int32_t *after = NULL;
+
+    if (spawn->after_count == 0)
+        return NULL;
+    after = csc_arena_alloc(b->env->arena, spawn->after_count, sizeof(*after));
+    for (size_t i = 0; i < spawn->after_count && after != NULL; i++)
+        after[i] = base + (int32_t)spawn->after[i] - 1;
+    return after;
+}
+
+static void
+add_spawns(builder *b, const csc_effects *effects, int32_t parent)
+{
+    int32_t base = b->fn_id + 1;
+
+    for (const csc_spawn *s = effects->first_spawn; s != NULL; s = s->next) {
+        const int32_t *after = resolve_after(b, s, base);
+        cascade_execution_row *row = next_insert(b, s->name, parent, s->nth);
+
+        row->input = s->input;
+        if (after != NULL || s->after_count == 0)
+            row->full_output = write_waiting(b, s, after);
+        b->running++;
+    }
+}
+
+static void
+add_events(builder *b, const csc_effects *effects, int32_t writer)
+{
+    for (const csc_put *p = effects->first_put; p != NULL; p = p->next)
+        b->events[b->event_count++] =
+            (cascade_event_row){.cascade_id = b->state->id,
+                                .function_id = writer,
+                                .key = p->key,
+                                .value = p->value,
+                                .ui_value = p->ui_value,
+                                .created_at_ms = b->env->now_ms};
+}
+
+static cascade_execution_row *
+next_update(builder *b, const csc_exec *exec, cascade_execution_status status)
+{
+    cascade_execution_row *row = &b->updates[b->update_count++];
+
+    row->cascade_id = b->state->id;
+    row->function_id = exec->function_id;
+    row->status = status;
+    row->node_name = exec->name;
+    row->input = exec->input != NULL ? exec->input : "{}";
+    row->location = b->env->location;
+    row->completed_at_ms = CASCADE_TIME_NONE;
+    if (status != CASCADE_EXECUTION_RUNNING) {
+        row->completed_at_ms = b->env->now_ms;
+        b->ended++;
+    }
+    return row;
+}
+
+static void
+add_completion(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    cascade_execution_row *row =
+        next_update(b, exec, CASCADE_EXECUTION_COMPLETED);
+
+    row->full_output = write_finished(b, post, exec, true, false);
+    add_events(b, &post->effects, exec->function_id);
+    add_spawns(b, &post->effects, exec->function_id);
+}
+
+static void
+add_failure(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    cascade_execution_row *row = next_update(b, exec, CASCADE_EXECUTION_FAILED);
+
+    row->full_output = write_finished(b, post, exec, false, post->continued);
+    row->error = post->error;
+    if (!post->continued)
+        b->terminated = true;
+}
+
+static void
+add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    cascade_execution_row *row =
+        next_update(b, exec, CASCADE_EXECUTION_RUNNING);
+
+    row->full_output = write_attempt(b, post, exec);
+    row->error = post->error;
+}
+
+static void
+add_step(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    cascade_execution_row *row = next_insert(
+        b, post->step_name, exec->function_id, post->step_occurrence);
+
+    row->started_at_ms = post->started_at_ms;
+    row->completed_at_ms = b->env->now_ms;
+    row->status =
+        post->failed ? CASCADE_EXECUTION_FAILED : CASCADE_EXECUTION_COMPLETED;
+    row->error = post->error;
+    row->full_output =
+        write_finished(b, post, NULL, !post->failed, post->failed);
+    if (post->failed)
+        return;
+    add_events(b, &post->effects, row->function_id);
+    add_spawns(b, &post->effects, row->function_id);
+}
+
+static void
+add_post(builder *b, const csc_post *post)
+{
+    const csc_exec *exec = csc_state_find(b->state, post->function_id);
+
+    if (post->kind == CSC_POST_FREE) {
+        b->free = post;
+        return;
+    }
+    csc_assert(exec != NULL);
+    switch (post->kind) {
+    case CSC_POST_COMPLETE:
+        add_completion(b, post, exec);
+        break;
+    case CSC_POST_FAIL:
+        add_failure(b, post, exec);
+        break;
+    case CSC_POST_ATTEMPT:
+    case CSC_POST_STEP_ATTEMPT:
+        add_attempt(b, post, exec);
+        break;
+    case CSC_POST_STEP:
+        add_step(b, post, exec);
+        break;
+    case CSC_POST_FREE:
+        break;
+    }
+}
+
+/* ---- The change --------------------------------------------------------- */
+
+static cascade_err
+make_room(builder *b, const csc_post *posts)
+{
+    size_t inserts = 0;
+    size_t updates = 0;
+    size_t events = 0;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_STEP)
+            inserts++;
+        else if (p->kind != CSC_POST_FREE)
+            updates++;
+        inserts += p->effects.spawn_count;
+        events += p->effects.put_count;
+    }
+    if (inserts > (size_t)(INT32_MAX - b->fn_id - 1))
+        return csc_fail(CASCADE_ERR_TOO_LARGE,
+                        "cascade %s has used up its function ids",
+                        b->cascade_id);
+    b->inserts = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->inserts));
+    b->ids = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->ids));
+    b->updates = csc_arena_alloc(b->env->arena, updates, sizeof(*b->updates));
+    b->events = csc_arena_alloc(b->env->arena, events, sizeof(*b->events));
+    if (b->env->arena->failed)
+        return csc_fail_memory();
+    csc_uuid_v7_many(b->env->now_ms, b->env->random, b->ids, inserts);
+    return CASCADE_OK;
+}
+
+static cascade_status
+status_after(const builder *b)
+{
+    if (b->terminated || b->state->terminated >= 0)
+        return CASCADE_ERROR;
+    return b->state->running - b->ended + b->running > 0 ? CASCADE_RUNNING
+                                                         : CASCADE_COMPLETED;
+}
+
+static void
+set_run(const builder *b, cascade_change *change)
+{
+    change->run_action = b->env->reset ? CASCADE_RUN_RESET : CASCADE_RUN_KEEP;
+    if (change->cascade.status != CASCADE_RUNNING) {
+        change->run_action = CASCADE_RUN_END;
+    } else if (b->free != NULL) {
+        change->run_action = CASCADE_RUN_FREE;
+        change->run.wake_at_ms = b->free->wake_at_ms;
+        change->run.needs = b->free->needs;
+    }
+}
+
+static void
+finish_change(const builder *b, cascade_change *change)
+{
+    *change = (cascade_change){.inserts = b->inserts,
+                               .insert_count = b->insert_count,
+                               .updates = b->updates,
+                               .update_count = b->update_count,
+                               .events = b->events,
+                               .event_count = b->event_count};
+    change->cascade = (cascade_row){.id = b->state->id,
+                                    .status = status_after(b),
+                                    .fn_id = b->fn_id,
+                                    .user_id = b->state->user_id,
+                                    .created_at_ms = b->state->created_at_ms,
+                                    .updated_at_ms = b->env->now_ms};
+    change->run.cascade_id = b->state->id;
+    set_run(b, change);
+}
+
+cascade_err
+csc_build_change(const csc_build_env *env, const csc_state *state,
+                 const csc_post *posts, cascade_change *change)
+{
+    builder b = {.env = env, .state = state, .fn_id = state->fn_id};
+    cascade_err err = CASCADE_OK;
+
+    cascade_uuid_format(&state->id, b.cascade_id);
+    err = make_room(&b, posts);
+    if (err != CASCADE_OK)
+        return err;
+    for (const csc_post *p = posts; p != NULL; p = p->next)
+        add_post(&b, p);
+    finish_change(&b, change);
+    csc_buf_fini(&b.text);
+    return env->arena->failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+cascade_err
+csc_build_apply(csc_state *state, const cascade_change *change)
+{
+    cascade_err err = csc_state_apply_cascade(state, &change->cascade);
+
+    for (size_t i = 0; i < change->update_count && err == CASCADE_OK; i++)
+        err = csc_state_apply_execution(state, &change->updates[i]);
+    for (size_t i = 0; i < change->insert_count && err == CASCADE_OK; i++)
+        err = csc_state_apply_execution(state, &change->inserts[i]);
+    for (size_t i = 0; i < change->event_count && err == CASCADE_OK; i++)
+        err = csc_state_apply_event(state, &change->events[i]);
+    if (err == CASCADE_OK)
+        csc_state_settle(state);
+    return err;
+}
+
+/* ---- Starts ------------------------------------------------------------- */
+
+/* {"key":...,"queue":...,"priority":n}: what cascade_runs can be rebuilt of. */
+static const char *
+write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
+{
+    csc_record_writer record;
+
+    csc_record_begin(&record, &b->text);
+    csc_buf_add_text(&b->text, "\"cascade\":{");
+    record.any = true;
+    if (start->key != NULL) {
+        csc_buf_add_text(&b->text, "\"key\":");
+        csc_json_add_string(&b->text, start->key);
+        csc_buf_add_char(&b->text, ',');
+    }
+    csc_buf_add_text(&b->text, "\"queue\":");
+    csc_json_add_string(&b->text, start->queue);
+    csc_buf_add_text(&b->text, ",\"priority\":");
+    csc_buf_add_i64(&b->text, start->priority);
+    csc_buf_add_char(&b->text, '}');
+    if (start->delay_ms > 0)
+        csc_record_add_number(&record, "not_before", not_before_ms);
+    csc_record_end(&record);
+    return take_text(b);
+}
+
+/* The record of a first node but the first, which has only its delay. */
+static const char *
+write_delay(builder *b, const csc_build_start *start, int64_t not_before_ms)
+{
+    csc_record_writer record;
+
+    if (start->delay_ms <= 0)
+        return NULL;
+    csc_record_begin(&record, &b->text);
+    csc_record_add_number(&record, "not_before", not_before_ms);
+    csc_record_end(&record);
+    return take_text(b);
+}
+
+static void
+add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
+{
+    for (size_t i = 0; i < start->first_count; i++) {
+        uint32_t nth = 0;
+        cascade_execution_row *row = NULL;
+
+        for (size_t e = 0; e < i; e++)
+            if (strcmp(start->first[e].name, start->first[i].name) == 0)
+                nth++;
+        row = next_insert(b, start->first[i].name, CSC_NO_PARENT, nth);
+        row->input = start->first[i].input;
+        row->full_output = i == 0 ? write_meta(b, start, not_before_ms)
+                                  : write_delay(b, start, not_before_ms);
+    }
+}
+
+cascade_err
+csc_build_new(const csc_build_env *env, const csc_build_start *start,
+              cascade_change *change)
+{
+    csc_state state = {.id = start->id, .fn_id = -1};
+    builder b = {.env = env, .state = &state, .fn_id = -1};
+    bool owned = !csc_uuid_is_nil(&start->engine_id);
+    int64_t wake_at_ms = csc_clock_add(env->now_ms, start->delay_ms);
+
+    cascade_uuid_format(&start->id, b.cascade_id);
+    b.inserts =
+        csc_arena_alloc(env->arena, start->first_count, sizeof(*b.inserts));
+    b.ids = csc_arena_alloc(env->arena, start->first_count, sizeof(*b.ids));
+    if (env->arena->failed)
+        return csc_fail_memory();
+    csc_uuid_v7_many(env->now_ms, env->random, b.ids, start->first_count);
+    add_first(&b, start, wake_at_ms);
+    csc_buf_fini(&b.text);
+    *change = (cascade_change){.run_action = CASCADE_RUN_START,
+                               .inserts = b.inserts,
+                               .insert_count = b.insert_count};
+    change->cascade = (cascade_row){.id = start->id,
+                                    .status = CASCADE_RUNNING,
+                                    .fn_id = b.fn_id,
+                                    .user_id = start->user_id,
+                                    .created_at_ms = env->now_ms,
+                                    .updated_at_ms = env->now_ms};
+    change->run = (cascade_run_row){.cascade_id = start->id,
+                                    .queue = start->queue,
+                                    .priority = start->priority,
+                                    .wake_at_ms = wake_at_ms,
+                                    .engine_id = start->engine_id,
+                                    .claim_no = owned ? 1 : 0};
+    return env->arena->failed ? csc_fail_memory() : CASCADE_OK;
+}

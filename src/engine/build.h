@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Posts become the rows of one change. Pure, like the state: it reads the state
+ * as it is before the commit and writes rows into an arena; the state changes
+ * only when these rows are applied, after the commit.
+ *
+ *   posts of one cascade --csc_build_change()--> cascade_change
+ *                                                   | store commits it
+ *                                                   v
+ *                             csc_build_apply(): the same rows, to the state
+ *
+ * Function ids are given out here, and nowhere else but at the start of a
+ * cascade: fn_id + 1, + 2, ... in the order of the posts. A cascade has at most
+ * one commit in flight, so fn_id cannot move in between, and a change that is
+ * not committed leaves no trace: its ids are given out again.
+ */
+#ifndef CSC_ENGINE_BUILD_H
+#define CSC_ENGINE_BUILD_H
+
+#include "base/arena.h"
+#include "cascade/store.h"
+#include "engine/post.h"
+#include "engine/state.h"
+
+typedef struct csc_build_env {
+    csc_arena *arena; /* of the rows; outlives the change */
+    const cascade_random *random;
+    const char *location;
+    int64_t now_ms; /* by the store's clock */
+    bool reset;     /* the run has takeovers to forget */
+} csc_build_env;
+
+/* CASCADE_ERR_NO_MEMORY; CASCADE_ERR_TOO_LARGE when the cascade has used up
+ * its function ids. */
+cascade_err csc_build_change(const csc_build_env *env, const csc_state *state,
+                             const csc_post *posts, cascade_change *change);
+
+/* Applies all rows of a change that is durable, and settles. */
+cascade_err csc_build_apply(csc_state *state, const cascade_change *change);
+
+/* A cascade to be started. */
+typedef struct csc_build_first {
+    const char *name;
+    const char *input; /* canonical */
+} csc_build_first;
+
+typedef struct csc_build_start {
+    cascade_uuid id;
+    const char *user_id;
+    const char *queue;
+    const char *key; /* or NULL */
+    int32_t priority;
+    int64_t delay_ms;
+    cascade_uuid engine_id; /* owner from birth; all zero: free */
+    const csc_build_first *first;
+    size_t first_count;
+} csc_build_start;
+
+cascade_err csc_build_new(const csc_build_env *env,
+                          const csc_build_start *start, cascade_change *change);
+
+#endif

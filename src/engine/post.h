@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A post: what a worker hands to the committer about one execution. It owns
+ * all its texts in one arena, so it is freed whole. Rows are made of it in
+ * build.c, once the cascade's fn_id before the commit is known.
+ */
+#ifndef CSC_ENGINE_POST_H
+#define CSC_ENGINE_POST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "cascade/cascade.h"
+
+typedef struct csc_put {
+    struct csc_put *next;
+    const char *key;
+    const char *value;
+    const char *ui_value; /* or NULL */
+} csc_put;
+
+typedef struct csc_spawn {
+    struct csc_spawn *next;
+    struct csc_spawn *previous;
+    const char *name;
+    const char *input; /* canonical */
+    int64_t delay_ms;
+    int32_t priority; /* 0: the cascade's */
+    uint32_t nth;     /* among the spawns of that name */
+    uint32_t *after;  /* numbers of earlier spawns, from 1, ascending */
+    size_t after_count;
+} csc_spawn;
+
+/* What an execution or a step produced, in the order of the calls. */
+typedef struct csc_effects {
+    csc_put *first_put;
+    csc_put *last_put;
+    uint32_t put_count;
+    csc_spawn *first_spawn;
+    csc_spawn *last_spawn;
+    uint32_t spawn_count;
+    const char *output; /* canonical, or NULL */
+    size_t bytes;       /* of all of it */
+} csc_effects;
+
+typedef enum csc_post_kind {
+    CSC_POST_COMPLETE,     /* the node returned OK */
+    CSC_POST_FAIL,         /* it failed for good */
+    CSC_POST_ATTEMPT,      /* it failed and has attempts left */
+    CSC_POST_STEP,         /* a step ended, as COMPLETED or (failed) FAILED */
+    CSC_POST_STEP_ATTEMPT, /* a step failed and has attempts left */
+    CSC_POST_FREE          /* nothing of the cascade can run here for now */
+} csc_post_kind;
+
+struct csc_waiter;
+
+typedef struct csc_post {
+    struct csc_post *next;
+    csc_arena arena;
+    csc_post_kind kind;
+    int32_t function_id;       /* of the node's execution */
+    int32_t attempts;          /* what `attempts` of the record becomes */
+    int64_t started_at_ms;     /* of a step */
+    int64_t delay_ms;          /* _ATTEMPT: until the next one */
+    int64_t wake_at_ms;        /* FREE */
+    const char *needs;         /* FREE: the node nobody here knows, or NULL */
+    const char *error;         /* FAIL, _ATTEMPT, failed STEP */
+    const char *step_name;     /* STEP: with the prefix */
+    const char *step_attempts; /* _ATTEMPT kinds: member `steps`, or NULL */
+    uint32_t step_occurrence;
+    bool failed;    /* STEP */
+    bool continued; /* FAIL: the cascade goes on */
+    bool reenter;   /* STEP: the node left, and is entered again */
+    csc_effects effects;
+    struct csc_waiter *waiter; /* who waits in this process, or NULL */
+} csc_post;
+
+/* A post with an arena of its own; NULL when out of memory. */
+csc_post *csc_post_create(csc_post_kind kind, int32_t function_id);
+void csc_post_free(csc_post *post); /* accepts NULL */
+
+/* The most puts, and the most spawns, of one execution. */
+#define CSC_POST_EFFECTS_MAX 10000
+
+/* Adds to effects what is in the post's arena already; counts `nth`. */
+void csc_post_add_put(csc_effects *effects, csc_put *put);
+void csc_post_add_spawn(csc_effects *effects, csc_spawn *spawn);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads full_output without building a tree, and writes it member by member.
+ */
+#include "engine/record.h"
+
+#include <string.h>
+
+static bool
+read_i32(csc_json_span span, int32_t *number)
+{
+    int64_t wide = 0;
+
+    if (!csc_json_span_i64(span, &wide) || wide < 0 || wide > INT32_MAX)
+        return false;
+    *number = (int32_t)wide;
+    return true;
+}
+
+static bool
+key_is(csc_json_span key, const char *name)
+{
+    return key.len == strlen(name) && memcmp(key.data, name, key.len) == 0;
+}
+
+static void
+read_member(csc_record *record, csc_json_span key, csc_json_span value)
+{
+    if (key_is(key, "at"))
+        (void)read_i32(value, &record->at);
+    else if (key_is(key, "attempts"))
+        (void)read_i32(value, &record->attempts);
+    else if (key_is(key, "priority"))
+        (void)read_i32(value, &record->priority);
+    else if (key_is(key, "not_before"))
+        (void)csc_json_span_i64(value, &record->not_before_ms);
+    else if (key_is(key, "continue"))
+        record->continued = csc_json_span_is(value, "true");
+    else if (key_is(key, "output"))
+        record->output = value;
+    else if (key_is(key, "cascade") && value.data[0] == '{')
+        record->meta = value;
+    else if (key_is(key, "steps") && value.data[0] == '{')
+        record->steps = value;
+    else if (key_is(key, "after") && value.data[0] == '[')
+        record->after = value;
+}
+
+void
+csc_record_decode(const char *full_output, csc_record *record)
+{
+    csc_json_iter iter;
+
+    *record = (csc_record){.at = CSC_RECORD_NO_AT,
+                           .not_before_ms = CASCADE_TIME_NONE};
+    if (full_output == NULL || full_output[0] != '{')
+        return;
+    csc_json_iter_init(&iter, full_output, strlen(full_output));
+    while (csc_json_next(&iter))
+        read_member(record, iter.key, iter.value);
+}
+
+void
+csc_record_begin(csc_record_writer *writer, csc_buf *out)
+{
+    writer->out = out;
+    writer->any = false;
+    csc_buf_add_char(out, '{');
+}
+
+static void
+add_name(csc_record_writer *writer, const char *name)
+{
+    if (writer->any)
+        csc_buf_add_char(writer->out, ',');
+    writer->any = true;
+    csc_buf_add_char(writer->out, '"');
+    csc_buf_add_text(writer->out, name);
+    csc_buf_add(writer->out, "\":", 2);
+}
+
+void
+csc_record_add_number(csc_record_writer *writer, const char *name,
+                      int64_t number)
+{
+    add_name(writer, name);
+    csc_buf_add_i64(writer->out, number);
+}
+
+void
+csc_record_add_ids(csc_record_writer *writer, const char *name,
+                   const int32_t *ids, size_t count)
+{
+    if (count == 0)
+        return;
+    add_name(writer, name);
+    for (size_t i = 0; i < count; i++) {
+        csc_buf_add_char(writer->out, i == 0 ? '[' : ',');
+        csc_buf_add_i64(writer->out, ids[i]);
+    }
+    csc_buf_add_char(writer->out, ']');
+}
+
+void
+csc_record_add_json(csc_record_writer *writer, const char *name,
+                    const char *json)
+{
+    if (json == NULL)
+        return;
+    add_name(writer, name);
+    csc_buf_add_text(writer->out, json);
+}
+
+void
+csc_record_end(csc_record_writer *writer)
+{
+    csc_buf_add_char(writer->out, '}');
+}

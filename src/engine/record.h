@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * full_output: what a row of node_executions records beside its columns.
+ *
+ *   RUNNING   NULL, or what scheduling needs:
+ *             {"after":[1,2],"steps":{"NAME#0":1},"cascade":{...},
+ *              "attempts":2,"priority":3,"not_before":1700000000000}
+ *   finished  the PostResult:
+ *             {"at":4,"keys":["k"],"after":[1,2],"output":...,
+ *              "cascade":{...},"spawned":[5,6],"attempts":1,"continue":true}
+ *
+ * `after` stays when a join has ended: what it saw follows from it. `at` is the
+ * cascade's fn_id before the commit that ended the execution. `cascade` is on
+ * execution 0 only. Members are written in canonical order, so that the text
+ * equals what jsonb gives back. What another program wrote there has none of
+ * these members, or they make no sense: then they count as absent.
+ */
+#ifndef CSC_ENGINE_RECORD_H
+#define CSC_ENGINE_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "cascade/cascade.h"
+
+#define CSC_RECORD_NO_AT (-1)
+
+typedef struct csc_record {
+    int32_t at;            /* CSC_RECORD_NO_AT without one */
+    int32_t attempts;      /* 0 without one */
+    int32_t priority;      /* 0 without one */
+    int64_t not_before_ms; /* CASCADE_TIME_NONE without one */
+    bool continued;
+    csc_json_span output; /* data is NULL without one, also below */
+    csc_json_span meta;
+    csc_json_span steps;
+    csc_json_span after;
+} csc_record;
+
+/* `full_output` may be NULL. The spans point into it. */
+void csc_record_decode(const char *full_output, csc_record *record);
+
+/* Writers: a record is begun, given its members in the order of the functions
+ * below (those it has), and ended. */
+typedef struct csc_record_writer {
+    csc_buf *out;
+    bool any;
+} csc_record_writer;
+
+void csc_record_begin(csc_record_writer *writer, csc_buf *out);
+void csc_record_add_number(csc_record_writer *writer, const char *name,
+                           int64_t number);
+void csc_record_add_ids(csc_record_writer *writer, const char *name,
+                        const int32_t *ids, size_t count);
+/* Nothing when `json` is NULL. */
+void csc_record_add_json(csc_record_writer *writer, const char *name,
+                         const char *json);
+void csc_record_end(csc_record_writer *writer);
+
+#endif

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one door: applying rows. See state.h for the model; the queue and the
+ * readers are in state_queue.c and state_view.c.
+ *
+ * Order matters in two places only. Executions are applied before the events
+ * of the same commit or load, since an event takes `at` from its writer. And
+ * hydration applies executions by function_id, so that whatever an execution
+ * waits for (always a smaller function_id) is there, with its final status,
+ * when it is inserted.
+ */
+#include "engine/state_internal.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "engine/record.h"
+
+void
+csc_state_init(csc_state *state, const cascade_uuid *id)
+{
+    *state = (csc_state){
+        .id = *id, .recorded = CASCADE_RUNNING, .fn_id = -1, .terminated = -1};
+}
+
+static void
+free_exec(csc_exec *exec)
+{
+    csc_mem_free(exec->name);
+    csc_mem_free(exec->input);
+    csc_mem_free(exec->output);
+    csc_mem_free(exec->error);
+    csc_mem_free(exec->step_attempts);
+    csc_mem_free(exec->after.items);
+    csc_mem_free(exec->seen.items);
+    csc_mem_free(exec->waiters.items);
+    csc_mem_free(exec->steps.items);
+    csc_mem_free(exec);
+}
+
+static void
+free_key(csc_key *key)
+{
+    for (size_t i = 0; i < key->count; i++) {
+        csc_mem_free(key->events[i].value);
+        csc_mem_free(key->events[i].ui_value);
+    }
+    csc_mem_free(key->events);
+    csc_mem_free(key->name);
+}
+
+void
+csc_state_fini(csc_state *state)
+{
+    for (size_t i = 0; i < state->exec_count; i++)
+        if (state->execs[i].exec != NULL)
+            free_exec(state->execs[i].exec);
+    for (size_t i = 0; i < state->key_count; i++)
+        free_key(&state->keys[i]);
+    csc_mem_free(state->execs);
+    csc_mem_free(state->queue);
+    csc_mem_free(state->keys);
+    csc_mem_free(state->ended.items);
+    csc_mem_free(state->user_id);
+    csc_mem_free(state->meta);
+    csc_mem_free(state->error);
+    *state = (csc_state){0};
+}
+
+/* ---- Small helpers ------------------------------------------------------ */
+
+/* Replaces *text by a copy of `value` (NULL: none). */
+static cascade_err
+set_text(char **text, const char *value, size_t len)
+{
+    char *copy = NULL;
+
+    if (value != NULL) {
+        copy = csc_mem_strndup(value, len);
+        if (copy == NULL)
+            return csc_fail_memory();
+    }
+    csc_mem_free(*text);
+    *text = copy;
+    return CASCADE_OK;
+}
+
+static cascade_err
+set_span(char **text, csc_json_span span)
+{
+    return set_text(text, span.data, span.len);
+}
+
+cascade_err
+csc_state_add_id(csc_ids *ids, int32_t id)
+{
+    void *items = ids->items;
+    size_t at = ids->count;
+
+    if (csc_mem_grow(&items, &ids->room, ids->count + 1, sizeof(id)) != 0)
+        return csc_fail_memory();
+    ids->items = items;
+    while (at > 0 && ids->items[at - 1] > id)
+        at--;
+    if (at > 0 && ids->items[at - 1] == id)
+        return CASCADE_OK;
+    memmove(&ids->items[at + 1], &ids->items[at],
+            (ids->count - at) * sizeof(id));
+    ids->items[at] = id;
+    ids->count++;
+    return CASCADE_OK;
+}
+
+static bool
+is_step(const csc_exec *exec)
+{
+    return strncmp(exec->name, CSC_STEP_PREFIX, strlen(CSC_STEP_PREFIX)) == 0;
+}
+
+/* ---- Joins -------------------------------------------------------------- */
+
+/* `waiter` may see what `exec`, which has ended, wrote and joined. What ended
+ * before the waiter was spawned (at < function_id) is visible anyway. */
+static cascade_err
+extend_seen(csc_exec *waiter, const csc_exec *exec)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (exec->at < waiter->function_id)
+        return CASCADE_OK;
+    err = csc_state_add_id(&waiter->seen, exec->function_id);
+    for (size_t i = 0; i < exec->seen.count && err == CASCADE_OK; i++)
+        err = csc_state_add_id(&waiter->seen, exec->seen.items[i]);
+    return err;
+}
+
+/* Reads `after` of a row that is inserted, and ties a RUNNING one to those it
+ * still waits for. Ids that are not in memory have ended long ago. */
+static cascade_err
+insert_after(csc_state *state, csc_exec *exec, csc_json_span after)
+{
+    csc_json_iter iter;
+    int64_t id = 0;
+    cascade_err err = CASCADE_OK;
+
+    csc_json_iter_init(&iter, after.data, after.len);
+    while (err == CASCADE_OK && csc_json_next(&iter)) {
+        csc_exec *other = NULL;
+
+        if (!csc_json_span_i64(iter.value, &id) || id < 0 ||
+            id >= exec->function_id)
+            continue;
+        err = csc_state_add_id(&exec->after, (int32_t)id);
+        other = csc_state_find(state, (int32_t)id);
+        if (err != CASCADE_OK || other == NULL)
+            continue;
+        if (other->status != CASCADE_EXECUTION_RUNNING) {
+            err = extend_seen(exec, other);
+        } else if (exec->status == CASCADE_EXECUTION_RUNNING) {
+            exec->blocked++;
+            err = csc_state_add_id(&other->waiters, exec->function_id);
+        }
+    }
+    return err;
+}
+
+static cascade_err
+release_waiters(csc_state *state, const csc_exec *exec)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < exec->waiters.count && err == CASCADE_OK; i++) {
+        csc_exec *waiter = csc_state_find(state, exec->waiters.items[i]);
+
+        if (waiter == NULL || waiter->blocked == 0)
+            continue;
+        err = extend_seen(waiter, exec);
+        waiter->blocked--;
+        if (err == CASCADE_OK && waiter->blocked == 0)
+            err = csc_state_enqueue(state, waiter);
+    }
+    return err;
+}
+
+/* ---- Executions --------------------------------------------------------- */
+
+static cascade_err
+set_record(csc_state *state, csc_exec *exec, const csc_record *record)
+{
+    cascade_err err = CASCADE_OK;
+    int64_t priority = 0;
+    csc_json_span span;
+
+    exec->at = record->at != CSC_RECORD_NO_AT ? record->at : exec->function_id;
+    exec->attempts = record->attempts;
+    exec->continued = record->continued;
+    exec->not_before_ms = record->not_before_ms;
+    if (record->priority != 0)
+        exec->priority = record->priority;
+    err = set_span(&exec->step_attempts, record->steps);
+    if (err != CASCADE_OK || record->meta.data == NULL ||
+        exec->function_id != 0)
+        return err;
+    err = set_span(&state->meta, record->meta);
+    if (err == CASCADE_OK && csc_json_member(state->meta, "priority", &span) &&
+        csc_json_span_i64(span, &priority) && priority >= 0 && priority <= 9)
+        state->priority = (int32_t)priority;
+    return err;
+}
+
+/* What follows from an execution having ended, by an update or at insertion. */
+static cascade_err
+note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
+           const csc_record *record)
+{
+    cascade_err err = csc_state_add_id(&state->ended, exec->function_id);
+
+    if (err == CASCADE_OK && is_step(exec))
+        err = set_span(&exec->output, record->output);
+    if (err != CASCADE_OK || exec->status != CASCADE_EXECUTION_FAILED ||
+        exec->continued)
+        return err;
+    if (state->terminated >= 0 && state->terminated <= exec->function_id)
+        return CASCADE_OK;
+    state->terminated = exec->function_id;
+    return set_text(&state->error, row->error,
+                    row->error != NULL ? strlen(row->error) : 0);
+}
+
+static cascade_err
+update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
+            const csc_record *record)
+{
+    cascade_err err = set_record(state, exec, record);
+
+    if (err == CASCADE_OK)
+        err = set_text(&exec->error, row->error,
+                       row->error != NULL ? strlen(row->error) : 0);
+    if (err != CASCADE_OK)
+        return err;
+    exec->status = row->status;
+    csc_state_dequeue(state, exec);
+    exec->dispatched = false;
+    if (row->status == CASCADE_EXECUTION_RUNNING)
+        return csc_state_enqueue(state, exec);
+    state->running--;
+    err = note_ended(state, exec, row, record);
+    if (err == CASCADE_OK)
+        err = release_waiters(state, exec);
+    return err;
+}
+
+static cascade_err
+new_exec(const cascade_execution_row *row, const cascade_uuid *cascade,
+         csc_exec **out)
+{
+    csc_exec *exec = csc_mem_zalloc(1, sizeof(*exec));
+    bool empty = strcmp(row->input, "{}") == 0;
+
+    if (exec == NULL)
+        return csc_fail_memory();
+    exec->function_id = row->function_id;
+    exec->status = row->status;
+    exec->parent = CSC_NO_PARENT;
+    (void)csc_state_path(row->node_instance_id, cascade, &exec->parent,
+                         &exec->occurrence);
+    exec->name = csc_mem_strdup(row->node_name);
+    exec->error = csc_mem_strdup(row->error);
+    if (row->status == CASCADE_EXECUTION_RUNNING && !empty)
+        exec->input = csc_mem_strdup(row->input);
+    if (exec->name == NULL || (row->error != NULL && exec->error == NULL) ||
+        (row->status == CASCADE_EXECUTION_RUNNING && !empty &&
+         exec->input == NULL)) {
+        free_exec(exec);
+        return csc_fail_memory();
+    }
+    *out = exec;
+    return CASCADE_OK;
+}
+
+/* Puts `exec` into its slot; it is the state's from then on. */
+static cascade_err
+insert_slot(csc_state *state, csc_exec *exec)
+{
+    void *slots = state->execs;
+    size_t at = state->exec_count;
+
+    if (csc_mem_grow(&slots, &state->exec_room, at + 1, sizeof(csc_slot)) != 0)
+        return csc_fail_memory();
+    state->execs = slots;
+    while (at > 0 && state->execs[at - 1].function_id > exec->function_id)
+        at--;
+    memmove(&state->execs[at + 1], &state->execs[at],
+            (state->exec_count - at) * sizeof(csc_slot));
+    state->execs[at] = (csc_slot){exec->function_id, exec};
+    state->exec_count++;
+    return CASCADE_OK;
+}
+
+static cascade_err
+insert_exec(csc_state *state, const cascade_execution_row *row,
+            const csc_record *record)
+{
+    csc_exec *exec = NULL;
+    csc_exec *parent = NULL;
+    cascade_err err = new_exec(row, &state->id, &exec);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = insert_slot(state, exec);
+    if (err != CASCADE_OK) {
+        free_exec(exec);
+        return err;
+    }
+    if (row->function_id > state->fn_id)
+        state->fn_id = row->function_id;
+    err = set_record(state, exec, record);
+    if (err == CASCADE_OK && record->after.data != NULL)
+        err = insert_after(state, exec, record->after);
+    parent = csc_state_find(state, exec->parent);
+    if (err == CASCADE_OK && is_step(exec) && parent != NULL &&
+        parent->status == CASCADE_EXECUTION_RUNNING)
+        err = csc_state_add_id(&parent->steps, exec->function_id);
+    if (err != CASCADE_OK)
+        return err;
+    if (row->status != CASCADE_EXECUTION_RUNNING)
+        return note_ended(state, exec, row, record);
+    state->running++;
+    return csc_state_enqueue(state, exec);
+}
+
+cascade_err
+csc_state_apply_execution(csc_state *state, const cascade_execution_row *row)
+{
+    csc_exec *exec = csc_state_find(state, row->function_id);
+    csc_record record;
+
+    csc_record_decode(row->full_output, &record);
+    if (exec == NULL)
+        return insert_exec(state, row, &record);
+    if (exec->status != CASCADE_EXECUTION_RUNNING)
+        return CASCADE_OK; /* done is done: G3 */
+    return update_exec(state, exec, row, &record);
+}
+
+cascade_err
+csc_state_apply_cascade(csc_state *state, const cascade_row *row)
+{
+    state->recorded = row->status;
+    state->updated_at_ms = row->updated_at_ms;
+    if (row->fn_id > state->fn_id)
+        state->fn_id = row->fn_id;
+    if (state->user_id != NULL)
+        return CASCADE_OK;
+    state->created_at_ms = row->created_at_ms;
+    return set_text(&state->user_id, row->user_id, strlen(row->user_id));
+}
+
+/* ---- Events ------------------------------------------------------------- */
+
+/* Where key `name` is or belongs. */
+static size_t
+key_place(const csc_state *state, const char *name, bool *found)
+{
+    size_t from = 0;
+    size_t to = state->key_count;
+
+    *found = false;
+    while (from < to && !*found) {
+        size_t middle = from + (to - from) / 2;
+        int order = strcmp(name, state->keys[middle].name);
+
+        if (order == 0) {
+            *found = true;
+            from = middle;
+        } else if (order < 0) {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    return from;
+}
+
+const csc_key *
+csc_state_key(const csc_state *state, const char *name)
+{
+    bool found = false;
+    size_t at = key_place(state, name, &found);
+
+    return found ? &state->keys[at] : NULL;
+}
+
+static cascade_err
+get_key(csc_state *state, const char *name, csc_key **key)
+{
+    bool found = false;
+    size_t at = key_place(state, name, &found);
+    void *keys = state->keys;
+    char *copy = NULL;
+
+    if (!found) {
+        copy = csc_mem_strdup(name);
+        if (copy == NULL ||
+            csc_mem_grow(&keys, &state->key_room, state->key_count + 1,
+                         sizeof(csc_key)) != 0) {
+            csc_mem_free(copy);
+            return csc_fail_memory();
+        }
+        state->keys = keys;
+        memmove(&state->keys[at + 1], &state->keys[at],
+                (state->key_count - at) * sizeof(csc_key));
+        state->keys[at] = (csc_key){.name = copy};
+        state->key_count++;
+    }
+    *key = &state->keys[at];
+    return CASCADE_OK;
+}
+
+static cascade_err
+insert_event(csc_key *key, const csc_event *event)
+{
+    void *events = key->events;
+    size_t at = key->count;
+
+    if (csc_mem_grow(&events, &key->room, at + 1, sizeof(*event)) != 0)
+        return csc_fail_memory();
+    key->events = events;
+    while (at > 0 && key->events[at - 1].function_id > event->function_id)
+        at--;
+    memmove(&key->events[at + 1], &key->events[at],
+            (key->count - at) * sizeof(*event));
+    key->events[at] = *event;
+    key->count++;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_state_apply_event(csc_state *state, const cascade_event_row *row)
+{
+    const csc_exec *writer = csc_state_find(state, row->function_id);
+    csc_event event = {.function_id = row->function_id,
+                       .parent = CSC_NO_PARENT,
+                       .at = row->function_id};
+    csc_key *key = NULL;
+    cascade_err err = get_key(state, row->key, &key);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (writer != NULL && writer->status != CASCADE_EXECUTION_RUNNING)
+        event.at = writer->at;
+    if (writer != NULL && is_step(writer))
+        event.parent = writer->parent;
+    err = set_text(&event.value, row->value, strlen(row->value));
+    if (err == CASCADE_OK && row->ui_value != NULL)
+        err = set_text(&event.ui_value, row->ui_value, strlen(row->ui_value));
+    if (err == CASCADE_OK)
+        err = insert_event(key, &event);
+    if (err != CASCADE_OK) {
+        csc_mem_free(event.value);
+        csc_mem_free(event.ui_value);
+    }
+    return err;
+}
+
+/* ---- Settling ----------------------------------------------------------- */
+
+static void
+drop_exec(csc_state *state, int32_t function_id)
+{
+    csc_slot *slot = csc_state_slot(state, function_id);
+
+    if (slot == NULL || slot->exec == NULL)
+        return;
+    free_exec(slot->exec);
+    slot->exec = NULL;
+    state->exec_freed++;
+}
+
+static bool
+is_needed(const csc_state *state, const csc_exec *exec)
+{
+    const csc_exec *parent = NULL;
+
+    if (!is_step(exec))
+        return false;
+    parent = csc_state_find(state, exec->parent);
+    return parent != NULL && parent->status == CASCADE_EXECUTION_RUNNING;
+}
+
+/* Half of the slots may be empty before they are closed up: each slot is moved
+ * a constant number of times on average. */
+static void
+compact(csc_state *state)
+{
+    size_t kept = 0;
+
+    if (state->exec_freed * 2 <= state->exec_count)
+        return;
+    for (size_t i = 0; i < state->exec_count; i++)
+        if (state->execs[i].exec != NULL)
+            state->execs[kept++] = state->execs[i];
+    state->exec_count = kept;
+    state->exec_freed = 0;
+}
+
+void
+csc_state_settle(csc_state *state)
+{
+    for (size_t i = 0; i < state->ended.count; i++) {
+        csc_exec *exec = csc_state_find(state, state->ended.items[i]);
+
+        if (exec == NULL || is_needed(state, exec))
+            continue;
+        for (size_t s = 0; s < exec->steps.count; s++)
+            drop_exec(state, exec->steps.items[s]);
+        drop_exec(state, exec->function_id);
+    }
+    state->ended.count = 0;
+    compact(state);
+}
+
+cascade_status
+csc_state_status(const csc_state *state)
+{
+    if (state->terminated >= 0)
+        return CASCADE_ERROR;
+    return state->running > 0 ? CASCADE_RUNNING : CASCADE_COMPLETED;
+}

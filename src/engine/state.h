@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state of one cascade in memory. A pure module: no I/O, no clock, no
+ * threads. It holds the seed's four parts (context, active executions, history
+ * as far as it is still needed, errors) plus what awaits what.
+ *
+ * ONE DOOR
+ *   csc_state_apply_*() applies a row. Live execution builds the rows of a
+ *   commit (build.h) and applies them once they are durable; hydration applies
+ *   the rows it read. Both call csc_state_settle() at the end. So a hydrated
+ *   state equals the live one (G7) because there is no other way to change it.
+ *
+ * STATUS, in one place (csc_state_status)
+ *   ERROR as soon as a terminating execution is recorded; else RUNNING while
+ *   any execution is RUNNING; else COMPLETED.
+ *
+ * AN EXECUTION
+ *
+ *   inserted RUNNING --> blocked: waits for its `after` set
+ *        |                   | the last of them has ended
+ *        v                   v
+ *      queued (heap by not_before, function_id)
+ *        |  csc_state_take(): not_before has come
+ *        v
+ *      dispatched --update RUNNING (failed attempt)--> queued again
+ *        |
+ *        +-- update COMPLETED / FAILED --> ended: freed by csc_state_settle(), but for
+ *            a step, which is kept while its straight-line parent is RUNNING
+ *
+ *   Only `dispatched` is not in the rows: after a crash a dispatched execution
+ *   is queued again (G4).
+ *
+ * WHAT AN EXECUTION SEES
+ *   k sees the event of writer f when f's commit came before k was spawned:
+ *   at(f) < k, where `at` is the cascade's fn_id before the commit that ended
+ *   f. (Foreign rows without `at`: their own function_id.) A joined execution
+ *   sees besides what its predecessors wrote, themselves or in their steps, and
+ *   what these joined: its `seen` set, fixed once the last of them has ended.
+ *   Nothing of this depends on the order of arrival, so k sees the same on
+ *   every attempt, in every process.
+ *   Events of a key are kept sorted by (function_id, id).
+ */
+#ifndef CSC_ENGINE_STATE_H
+#define CSC_ENGINE_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+
+#define CSC_STEP_PREFIX "cascade.step:"
+#define CSC_NO_PARENT (-1)
+
+typedef struct csc_ids {
+    int32_t *items; /* ascending where it says so */
+    size_t count;
+    size_t room;
+} csc_ids;
+
+typedef struct csc_exec {
+    int32_t function_id;
+    int32_t parent;      /* CSC_NO_PARENT: a first node, or a foreign row */
+    uint32_t occurrence; /* the n of name#n under its parent */
+    int32_t at;          /* ended: fn_id before the commit that ended it */
+    cascade_execution_status status;
+    int32_t attempts;      /* failed attempts so far; ended: all attempts */
+    int32_t priority;      /* 0: the cascade's */
+    bool continued;        /* FAILED, but the cascade goes on */
+    int64_t not_before_ms; /* CASCADE_TIME_NONE: at once */
+    char *name;
+    char *input;         /* NULL: {} */
+    char *output;        /* of an ended step, NULL: none */
+    char *error;         /* the last one, NULL: none */
+    char *step_attempts; /* member `steps`: failed attempts of its steps */
+    csc_ids after;       /* what it waits for, as recorded */
+    csc_ids seen;        /* ascending; see the head comment */
+    csc_ids waiters;     /* executions that have it in their `after` */
+    csc_ids steps;       /* recorded steps, while it is RUNNING */
+    uint32_t blocked;    /* of `after`, how many have not ended */
+    size_t queued_at;    /* place in the heap + 1; 0: not queued */
+    bool dispatched;
+    /* The engine's own: the ready list. */
+    struct csc_run *run;
+    struct csc_exec *ready_next;
+} csc_exec;
+
+typedef struct csc_slot {
+    int32_t function_id;
+    csc_exec *exec; /* NULL: freed */
+} csc_slot;
+
+typedef struct csc_event {
+    int32_t function_id;
+    int32_t parent; /* of the writer when that is a step, else NO_PARENT */
+    int32_t at;
+    char *value;
+    char *ui_value; /* NULL: the same */
+} csc_event;
+
+typedef struct csc_key {
+    char *name;
+    csc_event *events;
+    size_t count;
+    size_t room;
+} csc_key;
+
+typedef struct csc_state {
+    cascade_uuid id;
+    cascade_status recorded; /* as the table has it */
+    int32_t fn_id;
+    char *user_id;
+    int64_t created_at_ms;
+    int64_t updated_at_ms;
+    char *meta; /* member `cascade` of execution 0's full_output, or NULL */
+    int32_t priority; /* as the meta says */
+    csc_slot *execs;  /* by function_id */
+    size_t exec_count;
+    size_t exec_room;
+    size_t exec_freed; /* slots without an execution */
+    csc_exec **queue;  /* heap */
+    size_t queue_count;
+    size_t queue_room;
+    csc_key *keys; /* by name */
+    size_t key_count;
+    size_t key_room;
+    size_t running;     /* executions RUNNING */
+    csc_ids ended;      /* since csc_state_settle() */
+    int32_t terminated; /* function_id of the terminating one, or -1 */
+    char *error;        /* its text */
+} csc_state;
+
+void csc_state_init(csc_state *state, const cascade_uuid *id);
+void csc_state_fini(csc_state *state);
+
+/* Apply one row. An execution that is there is updated (status, full_output,
+ * error, completed_at), else inserted; one that ended stays as it is. Events
+ * come after the executions of the same commit or load. On an error
+ * (CASCADE_ERR_NO_MEMORY, _CORRUPT) the state is no longer of use: free it and
+ * hydrate anew. */
+cascade_err csc_state_apply_cascade(csc_state *state, const cascade_row *row);
+cascade_err csc_state_apply_execution(csc_state *state,
+                                      const cascade_execution_row *row);
+cascade_err csc_state_apply_event(csc_state *state,
+                                  const cascade_event_row *row);
+
+/* After the rows of one commit, or of a whole load: frees what has ended and
+ * is not needed any more. */
+void csc_state_settle(csc_state *state);
+
+cascade_status csc_state_status(const csc_state *state);
+
+/* NULL when it is not (any more) in memory. */
+csc_exec *csc_state_find(const csc_state *state, int32_t function_id);
+
+/* The next execution that may run at `now_ms`, which becomes dispatched; NULL
+ * when there is none. */
+csc_exec *csc_state_take(csc_state *state, int64_t now_ms);
+
+/* Puts a dispatched execution back into the queue. */
+cascade_err csc_state_untake(csc_state *state, csc_exec *exec);
+
+/* When the first of the queue may run: CASCADE_TIME_NONE when the queue is
+ * empty, 0 for at once. */
+int64_t csc_state_wake_at(const csc_state *state);
+
+/* The recorded step `name` (without prefix), `occurrence` of execution
+ * `parent`; NULL when it was not recorded. */
+csc_exec *csc_state_step(const csc_state *state, const csc_exec *parent,
+                         const char *name, uint32_t occurrence);
+
+/* The key's events, NULL without any. */
+const csc_key *csc_state_key(const csc_state *state, const char *name);
+
+/* Whether `event` is visible to execution `function_id`, whose `seen` set is
+ * given (NULL: none). */
+bool csc_state_sees(const csc_event *event, int32_t function_id,
+                    const csc_ids *seen);
+
+/* Whether ascending `ids` hold `id`. */
+bool csc_state_has(const csc_ids *ids, int32_t id);
+
+/* The parts of a node_instance_id `<cascade>/<parent>/<name>#<n>`; false for
+ * any other form. */
+bool csc_state_path(const char *node_instance_id, const cascade_uuid *cascade,
+                    int32_t *parent, uint32_t *occurrence);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Readers of the state: finding executions and steps, and what an execution
+ * sees of the context.
+ */
+#include "engine/state_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+csc_slot *
+csc_state_slot(const csc_state *state, int32_t function_id)
+{
+    size_t from = 0;
+    size_t to = state->exec_count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        csc_slot *slot = &state->execs[middle];
+
+        if (slot->function_id == function_id)
+            return slot;
+        if (slot->function_id > function_id)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return NULL;
+}
+
+csc_exec *
+csc_state_find(const csc_state *state, int32_t function_id)
+{
+    const csc_slot *slot = csc_state_slot(state, function_id);
+
+    return slot != NULL ? slot->exec : NULL;
+}
+
+csc_exec *
+csc_state_step(const csc_state *state, const csc_exec *parent, const char *name,
+               uint32_t occurrence)
+{
+    for (size_t i = 0; i < parent->steps.count; i++) {
+        csc_exec *step = csc_state_find(state, parent->steps.items[i]);
+
+        if (step != NULL && step->occurrence == occurrence &&
+            strcmp(step->name + strlen(CSC_STEP_PREFIX), name) == 0)
+            return step;
+    }
+    return NULL;
+}
+
+bool
+csc_state_has(const csc_ids *ids, int32_t id)
+{
+    size_t from = 0;
+    size_t to = ids->count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (ids->items[middle] == id)
+            return true;
+        if (ids->items[middle] > id)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return false;
+}
+
+bool
+csc_state_sees(const csc_event *event, int32_t function_id, const csc_ids *seen)
+{
+    if (event->function_id < function_id && event->at < function_id)
+        return true;
+    if (seen == NULL || seen->count == 0)
+        return false;
+    return csc_state_has(seen, event->function_id) ||
+           (event->parent != CSC_NO_PARENT &&
+            csc_state_has(seen, event->parent));
+}
+
+/* Reads a decimal number from *at on; false when there is none that fits. */
+static bool
+read_number(const char **at, long max, long *number)
+{
+    char *end = NULL;
+
+    if (**at < '0' || **at > '9')
+        return false;
+    *number = strtol(*at, &end, 10);
+    *at = end;
+    return *number <= max;
+}
+
+bool
+csc_state_path(const char *node_instance_id, const cascade_uuid *cascade,
+               int32_t *parent, uint32_t *occurrence)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    const char *at = node_instance_id;
+    const char *hash = strrchr(node_instance_id, '#');
+    long up = CSC_NO_PARENT;
+    long nth = 0;
+
+    cascade_uuid_format(cascade, id);
+    if (hash == NULL || strncmp(at, id, sizeof(id) - 1) != 0)
+        return false;
+    at += sizeof(id) - 1;
+    if (*at++ != '/')
+        return false;
+    if (*at == '-')
+        at++;
+    else if (!read_number(&at, INT32_MAX, &up))
+        return false;
+    hash++;
+    if (*at != '/' || !read_number(&hash, INT32_MAX, &nth) || *hash != '\0')
+        return false;
+    *parent = (int32_t)up;
+    *occurrence = (uint32_t)nth;
+    return true;
+}
