@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the memory store share: the model, which is its database,
+ * and the handle, which is one opened connection to it.
+ *
+ *   memory.c          the driver, handles, models shared by name
+ *   memory_rows.c     the records of the model: made, copied, freed
+ *   memory_runs.c     where runs wait: shelves of free runs, rings of owned
+ *   memory_engines.c  attach, renew, detach, engines, remove, claim
+ *   memory_commit.c   commit, submit
+ *   memory_read.c     load, list
+ *   memory_wait.c     wait, wake
+ *   memory_order.c    ordered sets; memory_names.c: a map of texts
+ *
+ * Everything of a model but `refs` and `name` is guarded by its mutex. The
+ * moves take it once, so each is atomic against all others; what can fail
+ * (allocating, checking) is done before the first change, or undone.
+ */
+#ifndef CSC_STORE_MEMORY_H
+#define CSC_STORE_MEMORY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "cascade/store.h"
+#include "store/memory_names.h"
+#include "store/memory_order.h"
+
+#define CSC_MEMORY_PRIORITIES 10
+
+typedef struct csc_memory_execution {
+    cascade_execution_row row; /* its texts lie behind the struct */
+    char *late;                /* or in here, once it was updated */
+    bool touched;              /* by the commit that is being staged */
+} csc_memory_execution;
+
+typedef struct csc_memory_event {
+    cascade_event_row row; /* its texts lie behind the struct */
+} csc_memory_event;
+
+/* A ring of runs; the head is a link that belongs to no run. */
+typedef struct csc_memory_link {
+    struct csc_memory_link *prev;
+    struct csc_memory_link *next;
+} csc_memory_link;
+
+typedef struct csc_memory_run {
+    csc_memory_link link;       /* first; owned: in the ring of its owner */
+    csc_memory_order_node node; /* free: on its shelf */
+    cascade_run_row row;        /* queue and needs are the model's names */
+} csc_memory_run;
+
+typedef struct csc_memory_cascade {
+    csc_memory_order_node node;        /* in the model's order, at = 0 */
+    cascade_row row;                   /* its text lies behind the struct */
+    csc_memory_execution **executions; /* by function_id */
+    size_t execution_count;
+    size_t execution_room;
+    csc_memory_event **events; /* by (function_id, id) */
+    size_t event_count;
+    size_t event_room;
+    csc_memory_run *run; /* NULL: no run row */
+} csc_memory_cascade;
+
+/* The free runs of one queue that agree in needs and takeovers: a claim takes
+ * or leaves a shelf as a whole, so it never walks over runs it cannot have. */
+typedef struct csc_memory_shelf {
+    const char *needs; /* or NULL */
+    int32_t takeovers;
+    csc_memory_order_node *runs[CSC_MEMORY_PRIORITIES]; /* by wake_at */
+    struct csc_memory_shelf *next;
+} csc_memory_shelf;
+
+typedef struct csc_memory_queue {
+    csc_memory_shelf *shelves;
+    char name[];
+} csc_memory_queue;
+
+typedef struct csc_memory_engine {
+    cascade_incarnation row; /* its text is the model's; lease_ms unused */
+    int64_t expires_at_ms;   /* by the monotonic clock */
+    csc_memory_link runs;
+    int64_t lanes[]; /* the number of the last batch of each */
+} csc_memory_engine;
+
+typedef struct csc_memory_waiter {
+    int fd; /* an eventfd */
+    struct csc_memory_waiter *next;
+} csc_memory_waiter;
+
+typedef struct csc_memory_model {
+    struct csc_memory_model *next; /* of those shared by name */
+    char *name;                    /* NULL: private to one handle */
+    size_t refs;
+    pthread_mutex_t mutex;
+    csc_map cascades;             /* id -> csc_memory_cascade */
+    csc_memory_order_node *order; /* the same by id */
+    csc_map executions;           /* id -> csc_memory_execution */
+    csc_memory_names paths;       /* node_instance_id -> the same */
+    csc_map engines;              /* id -> csc_memory_engine */
+    csc_memory_link orphans;      /* runs whose owner is no incarnation */
+    csc_memory_names queues;      /* name -> csc_memory_queue */
+    csc_memory_names texts;       /* needs: text -> the kept copy */
+    int64_t event_id;             /* the last one given */
+    uint64_t wakes;
+    csc_memory_waiter *waiters;
+} csc_memory_model;
+
+typedef struct csc_memory {
+    csc_memory_model *model;
+    const cascade_store_config *config;
+    uint64_t seen; /* the model's wakes when a wait last looked */
+} csc_memory;
+
+/* ---- memory_rows.c: NULL when out of memory ------------------------------ */
+
+csc_memory_cascade *csc_memory_rows_cascade(const cascade_row *row);
+/* Frees its executions, events and run with it. */
+void csc_memory_rows_free(csc_memory_cascade *cascade);
+csc_memory_execution *csc_memory_rows_execution(
+    const cascade_execution_row *row);
+void csc_memory_rows_free_execution(csc_memory_execution *execution);
+csc_memory_event *csc_memory_rows_event(const cascade_event_row *row);
+/* The texts an update brings in one block: full_output, then error. */
+char *csc_memory_rows_late(const cascade_execution_row *row);
+/* Writes status, full_output, error and completed_at; takes `late`. */
+void csc_memory_rows_update(csc_memory_execution *execution,
+                            const cascade_execution_row *row, char *late);
+/* The place of `function_id` among the executions: of the first that is not
+ * below. */
+size_t csc_memory_rows_find(const csc_memory_cascade *cascade,
+                            int32_t function_id);
+/* Room must be there. */
+void csc_memory_rows_add_event(csc_memory_cascade *cascade,
+                               csc_memory_event *event);
+
+/* ---- memory_runs.c -------------------------------------------------------- */
+
+/* Makes sure that a run with this queue, needs and takeovers can be freed later
+ * without allocating, as it is or with one takeover more. On success the two
+ * texts are replaced by the model's. */
+cascade_err csc_memory_runs_reserve(csc_memory_model *model,
+                                    cascade_run_row *row);
+/* Puts a run on its shelf or in its owner's ring (or among the orphans), as its
+ * row says. */
+void csc_memory_runs_place(csc_memory_model *model, csc_memory_run *run);
+/* Takes it from there. To change a row: take, change, place. */
+void csc_memory_runs_take(csc_memory_model *model, csc_memory_run *run);
+/* Frees an owned or orphaned run. */
+void csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
+                             int64_t now_ms, int32_t more_takeovers);
+void csc_memory_runs_fini(csc_memory_model *model);
+
+/* ---- The moves; see cascade/store.h --------------------------------------- */
+
+cascade_err csc_memory_engines_attach(void *self,
+                                      const cascade_incarnation *incarnation);
+cascade_err csc_memory_engines_renew(void *self, const cascade_uuid *engine_id,
+                                     int64_t lease_ms);
+cascade_err csc_memory_engines_detach(void *self,
+                                      const cascade_uuid *engine_id);
+cascade_err csc_memory_engines_list(void *self, cascade_engine_sink sink,
+                                    void *context);
+cascade_err csc_memory_engines_remove(void *self, const cascade_uuid *dead,
+                                      size_t dead_count, size_t limit,
+                                      size_t *freed);
+cascade_err csc_memory_runs_claim(void *self, const cascade_claim *claim,
+                                  cascade_claimed *claimed,
+                                  cascade_claim_result *result);
+cascade_err csc_memory_commit_batch(void *self, const cascade_batch *batch,
+                                    bool *existed);
+cascade_err csc_memory_commit_starts(void *self, const cascade_change *starts,
+                                     size_t count, bool *existed);
+cascade_err csc_memory_read_load(void *self, const cascade_uuid *ids,
+                                 size_t count, unsigned parts,
+                                 const cascade_load_sink *sink);
+cascade_err csc_memory_read_list(void *self, const cascade_query *query,
+                                 cascade_list_sink sink, void *context);
+cascade_err csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms);
+cascade_err csc_memory_wait_wake(void *self);
+
+#endif

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing to the memory store: commit and submit, both all or nothing.
+ *
+ *   prepare    copy what the changes bring    no mutex     may fail
+ *   [mutex]    look at the lane               the fence    may fail
+ *   stage      enter new rows, look up old    undone when  it fails
+ *   apply      write old rows, move runs      cannot fail
+ *   discard    free what was not taken over
+ *
+ * Staging enters new rows into the maps for real, because the maps are what
+ * notices that an id, a path or a function_id is taken, also by a neighbour in
+ * the same batch. Each entry is remembered in its plan, so that undoing is to
+ * go through the plans and take out what was entered. Nobody sees the rows
+ * meanwhile: the mutex is held. What was there before is not altered until
+ * everything has been found good.
+ *
+ * A plan owns the records it made until they are entered; `entered` counts how
+ * far staging came.
+ */
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "store/memory.h"
+
+typedef struct update_plan {
+    csc_memory_execution *execution; /* the model's; found while staging */
+    char *late;
+} update_plan;
+
+typedef struct change_plan {
+    const cascade_change *change;
+    csc_memory_cascade *cascade;       /* the model's, or the new one */
+    csc_memory_execution **executions; /* new ones */
+    size_t entered;                    /* of `executions` */
+    csc_memory_event **events;         /* new ones */
+    update_plan *updates;
+    size_t touched; /* of `updates` */
+    csc_memory_run *run;
+    cascade_run_row freed; /* the run row to be, for FREE and RESET */
+    bool fresh;            /* `cascade` is new and not entered */
+    bool started;          /* `cascade` is new and entered */
+    bool skipped;          /* a start whose cascade was there */
+    bool existed;
+} change_plan;
+
+typedef struct write_state {
+    csc_memory_model *model;
+    const cascade_uuid *engine_id; /* NULL: submit */
+    change_plan *plans;
+    size_t count;
+    csc_arena arena; /* the plans and their arrays */
+} write_state;
+
+/* ---- Prepare -------------------------------------------------------------- */
+
+static bool
+prepare_start(change_plan *plan)
+{
+    const cascade_change *change = plan->change;
+
+    plan->cascade = csc_memory_rows_cascade(&change->cascade);
+    if (plan->cascade == NULL)
+        return false;
+    plan->fresh = true;
+    plan->run = csc_mem_zalloc(1, sizeof(*plan->run));
+    if (plan->run == NULL)
+        return false;
+    plan->run->row = change->run;
+    plan->run->row.cascade_id = change->cascade.id;
+    return true;
+}
+
+static bool
+prepare_change(csc_arena *arena, change_plan *plan)
+{
+    const cascade_change *change = plan->change;
+
+    plan->executions = csc_arena_alloc(arena, change->insert_count,
+                                       sizeof(plan->executions[0]));
+    plan->events =
+        csc_arena_alloc(arena, change->event_count, sizeof(plan->events[0]));
+    plan->updates =
+        csc_arena_alloc(arena, change->update_count, sizeof(plan->updates[0]));
+    if (arena->failed)
+        return false;
+    for (size_t i = 0; i < change->insert_count; i++) {
+        plan->executions[i] = csc_memory_rows_execution(&change->inserts[i]);
+        if (plan->executions[i] == NULL)
+            return false;
+    }
+    for (size_t i = 0; i < change->event_count; i++) {
+        plan->events[i] = csc_memory_rows_event(&change->events[i]);
+        if (plan->events[i] == NULL)
+            return false;
+    }
+    for (size_t i = 0; i < change->update_count; i++) {
+        plan->updates[i].late = csc_memory_rows_late(&change->updates[i]);
+        if (plan->updates[i].late == NULL)
+            return false;
+    }
+    return change->run_action != CASCADE_RUN_START || prepare_start(plan);
+}
+
+static cascade_err
+prepare(write_state *writing, const cascade_change *changes)
+{
+    writing->plans = csc_arena_alloc(&writing->arena, writing->count,
+                                     sizeof(writing->plans[0]));
+    if (writing->plans == NULL)
+        return writing->count == 0 ? CASCADE_OK : csc_fail_memory();
+    for (size_t i = 0; i < writing->count; i++) {
+        writing->plans[i].change = &changes[i];
+        if (!prepare_change(&writing->arena, &writing->plans[i]))
+            return csc_fail_memory();
+    }
+    return CASCADE_OK;
+}
+
+static void
+discard_plan(change_plan *plan)
+{
+    const cascade_change *change = plan->change;
+
+    /* Arrays that were not allocated any more are NULL. */
+    for (size_t i = 0; plan->executions && i < change->insert_count; i++)
+        csc_memory_rows_free_execution(plan->executions[i]);
+    for (size_t i = 0; plan->events && i < change->event_count; i++)
+        csc_mem_free(plan->events[i]);
+    for (size_t i = 0; plan->updates && i < change->update_count; i++)
+        csc_mem_free(plan->updates[i].late);
+    csc_mem_free(plan->run);
+    if (plan->fresh)
+        csc_memory_rows_free(plan->cascade);
+}
+
+static void
+discard(write_state *writing)
+{
+    for (size_t i = 0; writing->plans != NULL && i < writing->count; i++) {
+        if (writing->plans[i].change != NULL)
+            discard_plan(&writing->plans[i]);
+    }
+    csc_arena_fini(&writing->arena);
+}
+
+/* ---- Stage ---------------------------------------------------------------- */
+
+static cascade_err
+refuse(const change_plan *plan, const char *why)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    return csc_fail(CASCADE_ERR_REFUSED, "cascade %s: %s",
+                    cascade_uuid_format(&plan->change->cascade.id, id), why);
+}
+
+static csc_memory_execution *
+find_execution(const csc_memory_cascade *cascade, int32_t function_id)
+{
+    size_t at = csc_memory_rows_find(cascade, function_id);
+
+    if (at == cascade->execution_count ||
+        cascade->executions[at]->row.function_id != function_id)
+        return NULL;
+    return cascade->executions[at];
+}
+
+/* A start whose cascade is there is a repetition of the one that made it when
+ * both have the same execution 0. */
+static bool
+is_repeated(const cascade_change *start, const csc_memory_cascade *cascade)
+{
+    const csc_memory_execution *first = find_execution(cascade, 0);
+
+    for (size_t i = 0; first != NULL && i < start->insert_count; i++) {
+        if (start->inserts[i].function_id == 0)
+            return csc_uuid_equal(&start->inserts[i].id, &first->row.id);
+    }
+    return false;
+}
+
+static cascade_err
+enter_execution(csc_memory_model *model, change_plan *plan,
+                csc_memory_execution *execution)
+{
+    csc_memory_cascade *cascade = plan->cascade;
+    const cascade_execution_row *row = &execution->row;
+    size_t at = csc_memory_rows_find(cascade, row->function_id);
+
+    if (!csc_uuid_equal(&row->cascade_id, &cascade->row.id))
+        return refuse(plan, "a new execution names another cascade");
+    if (find_execution(cascade, row->function_id) != NULL)
+        return refuse(plan, "the function_id of a new execution is taken");
+    if (csc_memory_names_get(&model->paths, row->node_instance_id) != NULL)
+        return refuse(plan, "the path of a new execution is taken");
+    if (csc_map_get(&model->executions, &row->id) != NULL)
+        return refuse(plan, "the id of a new execution is taken");
+    if (csc_mem_grow((void **)&cascade->executions, &cascade->execution_room,
+                     cascade->execution_count + 1,
+                     sizeof(cascade->executions[0])) != 0)
+        return csc_fail_memory();
+    if (csc_map_put(&model->executions, &row->id, execution) != 0)
+        return csc_fail_memory();
+    if (csc_memory_names_put(&model->paths, row->node_instance_id, execution) !=
+        0) {
+        csc_map_remove(&model->executions, &row->id);
+        return csc_fail_memory();
+    }
+    memmove(&cascade->executions[at + 1], &cascade->executions[at],
+            (cascade->execution_count - at) * sizeof(cascade->executions[0]));
+    cascade->executions[at] = execution;
+    cascade->execution_count++;
+    return CASCADE_OK;
+}
+
+static void
+withdraw_execution(csc_memory_model *model, csc_memory_cascade *cascade,
+                   const csc_memory_execution *execution)
+{
+    size_t at = csc_memory_rows_find(cascade, execution->row.function_id);
+
+    csc_map_remove(&model->executions, &execution->row.id);
+    csc_memory_names_remove(&model->paths, execution->row.node_instance_id);
+    cascade->execution_count--;
+    memmove(&cascade->executions[at], &cascade->executions[at + 1],
+            (cascade->execution_count - at) * sizeof(cascade->executions[0]));
+}
+
+static cascade_err
+stage_rows(write_state *writing, change_plan *plan)
+{
+    const cascade_change *change = plan->change;
+    csc_memory_cascade *cascade = plan->cascade;
+
+    for (size_t i = 0; i < change->insert_count; i++) {
+        cascade_err err =
+            enter_execution(writing->model, plan, plan->executions[i]);
+
+        if (err != CASCADE_OK)
+            return err;
+        plan->entered++;
+    }
+    for (size_t i = 0; i < change->event_count; i++) {
+        if (!csc_uuid_equal(&change->events[i].cascade_id, &cascade->row.id))
+            return refuse(plan, "an event names another cascade");
+    }
+    if (csc_mem_grow((void **)&cascade->events, &cascade->event_room,
+                     cascade->event_count + change->event_count,
+                     sizeof(cascade->events[0])) != 0)
+        return csc_fail_memory();
+    return CASCADE_OK;
+}
+
+static cascade_err
+stage_start(write_state *writing, change_plan *plan)
+{
+    csc_memory_model *model = writing->model;
+    csc_memory_cascade *there =
+        csc_map_get(&model->cascades, &plan->change->cascade.id);
+    cascade_err err;
+
+    if (there != NULL) {
+        plan->skipped = true;
+        plan->existed = !is_repeated(plan->change, there);
+        return CASCADE_OK;
+    }
+    if (plan->run->row.priority < 0 ||
+        plan->run->row.priority >= CSC_MEMORY_PRIORITIES)
+        return refuse(plan, "the priority of its run is not 0 to 9");
+    err = csc_memory_runs_reserve(model, &plan->run->row);
+    if (err != CASCADE_OK)
+        return err;
+    if (csc_map_put(&model->cascades, &plan->cascade->row.id, plan->cascade) !=
+        0)
+        return csc_fail_memory();
+    csc_memory_order_add(&model->order, &plan->cascade->node);
+    plan->fresh = false;
+    plan->started = true;
+    return stage_rows(writing, plan);
+}
+
+/* The run row after FREE or RESET, with a shelf to put it on. */
+static cascade_err
+stage_run(write_state *writing, change_plan *plan)
+{
+    const cascade_change *change = plan->change;
+    const csc_memory_run *run = plan->cascade->run;
+
+    if (change->run_action != CASCADE_RUN_RESET &&
+        change->run_action != CASCADE_RUN_FREE)
+        return CASCADE_OK;
+    if (run == NULL || !csc_uuid_equal(&run->row.engine_id, writing->engine_id))
+        return refuse(plan, "its run does not belong to this incarnation");
+    plan->freed = run->row;
+    plan->freed.takeovers = 0;
+    if (change->run_action == CASCADE_RUN_FREE) {
+        memset(&plan->freed.engine_id, 0, sizeof(plan->freed.engine_id));
+        plan->freed.wake_at_ms = change->run.wake_at_ms;
+        plan->freed.needs = change->run.needs;
+    }
+    return csc_memory_runs_reserve(writing->model, &plan->freed);
+}
+
+static cascade_err
+stage_write(write_state *writing, change_plan *plan)
+{
+    const cascade_change *change = plan->change;
+    cascade_err err;
+
+    plan->cascade = csc_map_get(&writing->model->cascades, &change->cascade.id);
+    if (plan->cascade == NULL)
+        return refuse(plan, "it does not exist");
+    for (size_t i = 0; i < change->update_count; i++) {
+        csc_memory_execution *execution =
+            find_execution(plan->cascade, change->updates[i].function_id);
+
+        if (execution == NULL)
+            return refuse(plan, "an execution to be updated does not exist");
+        if (execution->row.status != CASCADE_EXECUTION_RUNNING)
+            return refuse(plan, "an execution to be updated has ended");
+        if (execution->touched)
+            return refuse(plan, "an execution is updated twice");
+        execution->touched = true;
+        plan->updates[i].execution = execution;
+        plan->touched++;
+    }
+    err = stage_run(writing, plan);
+    return err != CASCADE_OK ? err : stage_rows(writing, plan);
+}
+
+static void
+undo_plan(csc_memory_model *model, change_plan *plan)
+{
+    for (size_t i = 0; i < plan->touched; i++)
+        plan->updates[i].execution->touched = false;
+    while (plan->entered > 0)
+        withdraw_execution(model, plan->cascade,
+                           plan->executions[--plan->entered]);
+    if (!plan->started)
+        return;
+    csc_map_remove(&model->cascades, &plan->cascade->row.id);
+    csc_memory_order_remove(&model->order, &plan->cascade->node);
+    plan->started = false;
+    plan->fresh = true;
+}
+
+static cascade_err
+stage(write_state *writing)
+{
+    cascade_err err = CASCADE_OK;
+    size_t at = 0;
+
+    while (at < writing->count && err == CASCADE_OK) {
+        change_plan *plan = &writing->plans[at++];
+
+        err = plan->change->run_action == CASCADE_RUN_START
+                  ? stage_start(writing, plan)
+                  : stage_write(writing, plan);
+    }
+    if (err == CASCADE_OK)
+        return CASCADE_OK;
+    while (at > 0)
+        undo_plan(writing->model, &writing->plans[--at]);
+    return err;
+}
+
+/* ---- Apply ---------------------------------------------------------------- */
+
+static void
+apply_run(csc_memory_model *model, change_plan *plan)
+{
+    csc_memory_cascade *cascade = plan->cascade;
+
+    switch (plan->change->run_action) {
+    case CASCADE_RUN_KEEP:
+        return;
+    case CASCADE_RUN_RESET:
+    case CASCADE_RUN_FREE:
+        csc_memory_runs_take(model, cascade->run);
+        cascade->run->row = plan->freed;
+        csc_memory_runs_place(model, cascade->run);
+        return;
+    case CASCADE_RUN_END:
+        if (cascade->run == NULL)
+            return;
+        csc_memory_runs_take(model, cascade->run);
+        csc_mem_free(cascade->run);
+        cascade->run = NULL;
+        return;
+    case CASCADE_RUN_START:
+        cascade->run = plan->run;
+        plan->run = NULL;
+        csc_memory_runs_place(model, cascade->run);
+        return;
+    }
+}
+
+/* The plan's records become the model's. */
+static void
+apply_plan(csc_memory_model *model, change_plan *plan)
+{
+    const cascade_change *change = plan->change;
+    cascade_row *row = &plan->cascade->row;
+
+    row->status = change->cascade.status;
+    row->fn_id = change->cascade.fn_id;
+    row->updated_at_ms = change->cascade.updated_at_ms;
+    for (size_t i = 0; i < change->insert_count; i++)
+        plan->executions[i] = NULL;
+    for (size_t i = 0; i < plan->touched; i++) {
+        update_plan *update = &plan->updates[i];
+
+        csc_memory_rows_update(update->execution, &change->updates[i],
+                               update->late);
+        update->execution->touched = false;
+        update->late = NULL;
+    }
+    for (size_t i = 0; i < change->event_count; i++) {
+        plan->events[i]->row.id = ++model->event_id;
+        csc_memory_rows_add_event(plan->cascade, plan->events[i]);
+        plan->events[i] = NULL;
+    }
+    apply_run(model, plan);
+}
+
+static void
+apply(write_state *writing, bool *existed)
+{
+    for (size_t i = 0; i < writing->count; i++) {
+        existed[i] = writing->plans[i].existed;
+        if (!writing->plans[i].skipped)
+            apply_plan(writing->model, &writing->plans[i]);
+    }
+}
+
+/* ---- The moves ------------------------------------------------------------ */
+
+static cascade_err
+check_lane(csc_memory_engine *engine, const cascade_batch *batch)
+{
+    if (engine == NULL || batch->lane >= engine->row.lane_count)
+        return csc_fail(CASCADE_ERR_FENCED,
+                        "commit: this incarnation or its lane %u was removed; "
+                        "attach a new one",
+                        (unsigned)batch->lane);
+    if (engine->lanes[batch->lane] != batch->number &&
+        engine->lanes[batch->lane] != batch->number - 1)
+        return csc_fail(CASCADE_ERR_LOST,
+                        "commit: lane %u shows batch %lld, not %lld or the one "
+                        "before; the store lost commits, attach anew",
+                        (unsigned)batch->lane,
+                        (long long)engine->lanes[batch->lane],
+                        (long long)batch->number);
+    return CASCADE_OK;
+}
+
+/* The batch took effect before: tells again which starts did. */
+static void
+recall(write_state *writing, bool *existed)
+{
+    for (size_t i = 0; i < writing->count; i++) {
+        const cascade_change *change = writing->plans[i].change;
+        const csc_memory_cascade *there =
+            csc_map_get(&writing->model->cascades, &change->cascade.id);
+
+        existed[i] = change->run_action == CASCADE_RUN_START && there != NULL &&
+                     !is_repeated(change, there);
+    }
+}
+
+cascade_err
+csc_memory_commit_batch(void *self, const cascade_batch *batch, bool *existed)
+{
+    csc_memory *memory = self;
+    write_state writing = {.model = memory->model,
+                           .engine_id = &batch->engine_id,
+                           .count = batch->change_count};
+    cascade_err err = prepare(&writing, batch->changes);
+    csc_memory_engine *engine;
+
+    if (err != CASCADE_OK)
+        goto out;
+    pthread_mutex_lock(&memory->model->mutex);
+    engine = csc_map_get(&memory->model->engines, &batch->engine_id);
+    err = check_lane(engine, batch);
+    if (err == CASCADE_OK && engine->lanes[batch->lane] == batch->number) {
+        recall(&writing, existed);
+    } else if (err == CASCADE_OK) {
+        err = stage(&writing);
+        if (err == CASCADE_OK) {
+            apply(&writing, existed);
+            engine->lanes[batch->lane] = batch->number;
+        }
+    }
+    pthread_mutex_unlock(&memory->model->mutex);
+out:
+    discard(&writing);
+    return err;
+}
+
+cascade_err
+csc_memory_commit_starts(void *self, const cascade_change *starts, size_t count,
+                         bool *existed)
+{
+    csc_memory *memory = self;
+    write_state writing = {.model = memory->model, .count = count};
+    cascade_err err;
+
+    for (size_t i = 0; i < count; i++) {
+        if (starts[i].run_action != CASCADE_RUN_START)
+            return csc_fail(CASCADE_ERR_MISUSE,
+                            "submit: change %zu is no start; submit takes "
+                            "nothing else",
+                            i);
+    }
+    err = prepare(&writing, starts);
+    if (err != CASCADE_OK)
+        goto out;
+    pthread_mutex_lock(&memory->model->mutex);
+    err = stage(&writing);
+    if (err == CASCADE_OK)
+        apply(&writing, existed);
+    pthread_mutex_unlock(&memory->model->mutex);
+out:
+    discard(&writing);
+    return err;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading from the memory store. Sinks are called with the model's mutex held
+ * (they must not call the store), so the rows are those of one moment and need
+ * no copy.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "store/memory.h"
+
+#define READ_MAX 1000
+
+/* ---- Load ----------------------------------------------------------------- */
+
+typedef struct load_state {
+    csc_memory_cascade *found[READ_MAX]; /* by id, each once */
+    size_t count;
+} load_state;
+
+static int
+compare_found(const void *a, const void *b)
+{
+    const csc_memory_cascade *const *left = a;
+    const csc_memory_cascade *const *right = b;
+
+    return csc_uuid_compare(&(*left)->row.id, &(*right)->row.id);
+}
+
+static void
+find_cascades(const csc_memory_model *model, const cascade_uuid *ids,
+              size_t count, load_state *loading)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        csc_memory_cascade *cascade = csc_map_get(&model->cascades, &ids[i]);
+
+        if (cascade != NULL)
+            loading->found[loading->count++] = cascade;
+    }
+    qsort(loading->found, loading->count, sizeof(loading->found[0]),
+          compare_found);
+    for (size_t i = 0; i < loading->count; i++) {
+        if (kept == 0 || loading->found[kept - 1] != loading->found[i])
+            loading->found[kept++] = loading->found[i];
+    }
+    loading->count = kept;
+}
+
+static cascade_err
+give_cascades(const load_state *loading, const cascade_load_sink *sink)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < loading->count && err == CASCADE_OK; i++)
+        err = sink->on_cascade(sink->context, &loading->found[i]->row);
+    return err;
+}
+
+static cascade_err
+give_executions(const load_state *loading, const cascade_load_sink *sink)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < loading->count; i++) {
+        const csc_memory_cascade *cascade = loading->found[i];
+
+        for (size_t k = 0; k < cascade->execution_count && err == CASCADE_OK;
+             k++)
+            err =
+                sink->on_execution(sink->context, &cascade->executions[k]->row);
+    }
+    return err;
+}
+
+static cascade_err
+give_events(const load_state *loading, const cascade_load_sink *sink)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < loading->count; i++) {
+        const csc_memory_cascade *cascade = loading->found[i];
+
+        for (size_t k = 0; k < cascade->event_count && err == CASCADE_OK; k++)
+            err = sink->on_event(sink->context, &cascade->events[k]->row);
+    }
+    return err;
+}
+
+cascade_err
+csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
+                     unsigned parts, const cascade_load_sink *sink)
+{
+    csc_memory *memory = self;
+    load_state loading;
+    cascade_err err;
+
+    if (count < 1 || count > READ_MAX)
+        return csc_fail(CASCADE_ERR_INVALID, "load: %zu ids; give 1 to %d",
+                        count, READ_MAX);
+    loading.count = 0;
+    pthread_mutex_lock(&memory->model->mutex);
+    find_cascades(memory->model, ids, count, &loading);
+    err = give_cascades(&loading, sink);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_EXECUTIONS) != 0)
+        err = give_executions(&loading, sink);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
+        err = give_events(&loading, sink);
+    pthread_mutex_unlock(&memory->model->mutex);
+    return err;
+}
+
+/* ---- List ----------------------------------------------------------------- */
+
+static bool
+has_node(const csc_memory_cascade *cascade, const char *node)
+{
+    for (size_t i = 0; i < cascade->execution_count; i++) {
+        if (strcmp(cascade->executions[i]->row.node_name, node) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_asked_for(const csc_memory_cascade *cascade, const cascade_query *query)
+{
+    const cascade_row *row = &cascade->row;
+
+    if (query->id != NULL && !csc_uuid_equal(query->id, &row->id))
+        return false;
+    if (query->user_id != NULL && strcmp(query->user_id, row->user_id) != 0)
+        return false;
+    if (query->status != 0 && query->status != row->status)
+        return false;
+    return query->node == NULL || has_node(cascade, query->node);
+}
+
+/* The cascade to look at after `node`; NULL `node`: the first one. */
+static csc_memory_order_node *
+advance(const csc_memory_model *model, const cascade_query *query,
+        const csc_memory_order_node *node)
+{
+    const csc_memory_cascade *only;
+
+    if (node != NULL)
+        return query->id != NULL
+                   ? NULL
+                   : csc_memory_order_next(model->order, 0, &node->id);
+    if (query->id != NULL) {
+        only = csc_map_get(&model->cascades, query->id);
+        if (only == NULL || (query->after != NULL &&
+                             csc_uuid_compare(query->id, query->after) <= 0))
+            return NULL;
+        return (csc_memory_order_node *)&only->node;
+    }
+    if (query->after != NULL)
+        return csc_memory_order_next(model->order, 0, query->after);
+    return csc_memory_order_first(model->order);
+}
+
+cascade_err
+csc_memory_read_list(void *self, const cascade_query *query,
+                     cascade_list_sink sink, void *context)
+{
+    csc_memory *memory = self;
+    const csc_memory_order_node *node = NULL;
+    cascade_err err = CASCADE_OK;
+    size_t count = 0;
+
+    if (query->limit < 1 || query->limit > READ_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "list: the limit is %zu; give 1 to %d", query->limit,
+                        READ_MAX);
+    pthread_mutex_lock(&memory->model->mutex);
+    while (err == CASCADE_OK && count < query->limit) {
+        const csc_memory_cascade *cascade;
+
+        node = advance(memory->model, query, node);
+        if (node == NULL)
+            break;
+        cascade = node->item;
+        if (!is_asked_for(cascade, query))
+            continue;
+        err = sink(context, &cascade->row,
+                   cascade->run == NULL ? NULL : &cascade->run->row);
+        count++;
+    }
+    pthread_mutex_unlock(&memory->model->mutex);
+    return err;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the runs of the memory store are. Each is in exactly one place:
+ *
+ *   engine_id      place                              looked at by
+ *   all zero       a shelf of its queue               claim
+ *   an incarnation the ring of that incarnation       detach, remove
+ *   neither        the ring of orphans                remove
+ *
+ *   queue "mail"
+ *     shelf (needs -,      takeovers 0)  9: {}  ...  0: {wake_at, id}...
+ *     shelf (needs "pack", takeovers 0)  9: {}  ...  0: {...}
+ *     shelf (needs -,      takeovers 3)  ...
+ *
+ * What decides whether a claim may have a run (needs, takeovers) is the same
+ * for a whole shelf, and a shelf is sorted by what decides who comes first. So
+ * a claim costs as much as what it takes, also with 100,000 runs parked.
+ *
+ * Freeing a run must not fail: ownership ends in moves that are all or nothing
+ * over many runs. So the shelves a run can be freed to (its takeovers, or one
+ * more) are made before it becomes owned, and shelves, queues and the texts of
+ * needs stay for the life of the model; there are few.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "store/memory.h"
+
+#define CLAIM_MAX 1000
+
+/* ---- Queues and shelves --------------------------------------------------- */
+
+static csc_memory_queue *
+get_queue(csc_memory_model *model, const char *name)
+{
+    csc_memory_queue *queue = csc_memory_names_get(&model->queues, name);
+    size_t size = strlen(name) + 1;
+
+    if (queue != NULL)
+        return queue;
+    queue = csc_mem_alloc(sizeof(*queue) + size);
+    if (queue == NULL)
+        return NULL;
+    queue->shelves = NULL;
+    memcpy(queue->name, name, size);
+    if (csc_memory_names_put(&model->queues, queue->name, queue) != 0) {
+        csc_mem_free(queue);
+        return NULL;
+    }
+    return queue;
+}
+
+/* The model's copy of `text`. */
+static const char *
+get_text(csc_memory_model *model, const char *text)
+{
+    char *kept = csc_memory_names_get(&model->texts, text);
+
+    if (kept != NULL)
+        return kept;
+    kept = csc_mem_strdup(text);
+    if (kept != NULL && csc_memory_names_put(&model->texts, kept, kept) != 0) {
+        csc_mem_free(kept);
+        return NULL;
+    }
+    return kept;
+}
+
+/* `needs` is the model's copy, so pointers tell. */
+static csc_memory_shelf *
+find_shelf(const csc_memory_queue *queue, const char *needs, int32_t takeovers)
+{
+    csc_memory_shelf *shelf = queue->shelves;
+
+    while (shelf != NULL &&
+           (shelf->needs != needs || shelf->takeovers != takeovers))
+        shelf = shelf->next;
+    return shelf;
+}
+
+static bool
+reserve_shelf(csc_memory_queue *queue, const char *needs, int32_t takeovers)
+{
+    csc_memory_shelf *shelf = find_shelf(queue, needs, takeovers);
+
+    if (shelf != NULL)
+        return true;
+    shelf = csc_mem_zalloc(1, sizeof(*shelf));
+    if (shelf == NULL)
+        return false;
+    shelf->needs = needs;
+    shelf->takeovers = takeovers;
+    shelf->next = queue->shelves;
+    queue->shelves = shelf;
+    return true;
+}
+
+static int32_t
+one_more(int32_t takeovers)
+{
+    return takeovers == INT32_MAX ? takeovers : takeovers + 1;
+}
+
+cascade_err
+csc_memory_runs_reserve(csc_memory_model *model, cascade_run_row *row)
+{
+    csc_memory_queue *queue = get_queue(model, row->queue);
+    const char *needs = NULL;
+
+    if (queue == NULL)
+        return csc_fail_memory();
+    if (row->needs != NULL) {
+        needs = get_text(model, row->needs);
+        if (needs == NULL)
+            return csc_fail_memory();
+    }
+    if (!reserve_shelf(queue, needs, row->takeovers) ||
+        !reserve_shelf(queue, needs, one_more(row->takeovers)))
+        return csc_fail_memory();
+    row->queue = queue->name;
+    row->needs = needs;
+    return CASCADE_OK;
+}
+
+void
+csc_memory_runs_fini(csc_memory_model *model)
+{
+    csc_memory_queue *queue;
+    char *text;
+
+    for (size_t at = 0;;) {
+        queue = csc_memory_names_next(&model->queues, &at);
+        if (queue == NULL)
+            break;
+        while (queue->shelves != NULL) {
+            csc_memory_shelf *shelf = queue->shelves;
+
+            queue->shelves = shelf->next;
+            csc_mem_free(shelf);
+        }
+        csc_mem_free(queue);
+    }
+    for (size_t at = 0;;) {
+        text = csc_memory_names_next(&model->texts, &at);
+        if (text == NULL)
+            break;
+        csc_mem_free(text);
+    }
+    csc_memory_names_fini(&model->queues);
+    csc_memory_names_fini(&model->texts);
+}
+
+/* ---- Places --------------------------------------------------------------- */
+
+static csc_memory_order_node **
+shelf_of(csc_memory_model *model, const cascade_run_row *row)
+{
+    csc_memory_queue *queue = csc_memory_names_get(&model->queues, row->queue);
+    csc_memory_shelf *shelf = find_shelf(queue, row->needs, row->takeovers);
+
+    csc_assert(shelf != NULL);
+    return &shelf->runs[row->priority];
+}
+
+void
+csc_memory_runs_place(csc_memory_model *model, csc_memory_run *run)
+{
+    csc_memory_engine *engine;
+    csc_memory_link *ring = &model->orphans;
+
+    if (csc_uuid_is_nil(&run->row.engine_id)) {
+        run->node.at = run->row.wake_at_ms;
+        run->node.id = run->row.cascade_id;
+        run->node.item = run;
+        csc_memory_order_add(shelf_of(model, &run->row), &run->node);
+        return;
+    }
+    engine = csc_map_get(&model->engines, &run->row.engine_id);
+    if (engine != NULL)
+        ring = &engine->runs;
+    run->link.prev = ring->prev;
+    run->link.next = ring;
+    ring->prev->next = &run->link;
+    ring->prev = &run->link;
+}
+
+void
+csc_memory_runs_take(csc_memory_model *model, csc_memory_run *run)
+{
+    if (csc_uuid_is_nil(&run->row.engine_id)) {
+        csc_memory_order_remove(shelf_of(model, &run->row), &run->node);
+        return;
+    }
+    run->link.prev->next = run->link.next;
+    run->link.next->prev = run->link.prev;
+}
+
+void
+csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
+                        int64_t now_ms, int32_t more_takeovers)
+{
+    csc_memory_runs_take(model, run);
+    memset(&run->row.engine_id, 0, sizeof(run->row.engine_id));
+    run->row.wake_at_ms = now_ms;
+    if (more_takeovers > 0)
+        run->row.takeovers = one_more(run->row.takeovers);
+    csc_memory_runs_place(model, run);
+}
+
+/* ---- Claiming ------------------------------------------------------------- */
+
+typedef struct claim_state {
+    csc_memory_model *model;
+    const cascade_claim *claim;
+    int64_t now_ms;
+    csc_memory_shelf **shelves; /* those with something for this claim */
+    size_t shelf_count;
+    size_t shelf_room;
+} claim_state;
+
+static bool
+knows(const cascade_claim *claim, const char *needs)
+{
+    if (needs == NULL || needs[0] == '\0')
+        return true;
+    for (size_t i = 0; i < claim->node_count; i++) {
+        if (strcmp(claim->nodes[i], needs) == 0)
+            return true;
+    }
+    return false;
+}
+
+static csc_memory_run *
+due_run(const csc_memory_shelf *shelf, int priority, int64_t now_ms)
+{
+    csc_memory_order_node *node = csc_memory_order_first(shelf->runs[priority]);
+
+    return node != NULL && node->at <= now_ms ? node->item : NULL;
+}
+
+static bool
+is_wanted(const claim_state *claiming, const csc_memory_shelf *shelf)
+{
+    const cascade_claim *claim = claiming->claim;
+
+    if ((shelf->takeovers >= claim->suspect_from) != claim->suspects ||
+        !knows(claim, shelf->needs))
+        return false;
+    for (int priority = 0; priority < CSC_MEMORY_PRIORITIES; priority++) {
+        if (due_run(shelf, priority, claiming->now_ms) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Collects the shelves and makes those that their runs may be freed to. */
+static cascade_err
+collect(claim_state *claiming)
+{
+    for (size_t i = 0; i < claiming->claim->queue_count; i++) {
+        csc_memory_queue *queue = csc_memory_names_get(
+            &claiming->model->queues, claiming->claim->queues[i]);
+        csc_memory_shelf *shelf = queue == NULL ? NULL : queue->shelves;
+
+        for (; shelf != NULL; shelf = shelf->next) {
+            if (!is_wanted(claiming, shelf))
+                continue;
+            if (csc_mem_grow((void **)&claiming->shelves, &claiming->shelf_room,
+                             claiming->shelf_count + 1,
+                             sizeof(claiming->shelves[0])) != 0)
+                return csc_fail_memory();
+            claiming->shelves[claiming->shelf_count++] = shelf;
+            if (!reserve_shelf(queue, shelf->needs, one_more(shelf->takeovers)))
+                return csc_fail_memory();
+        }
+    }
+    return CASCADE_OK;
+}
+
+/* The due run of `priority` that waited longest. */
+static csc_memory_run *
+pick(const claim_state *claiming, int priority)
+{
+    csc_memory_run *best = NULL;
+
+    for (size_t i = 0; i < claiming->shelf_count; i++) {
+        csc_memory_run *run =
+            due_run(claiming->shelves[i], priority, claiming->now_ms);
+
+        if (run != NULL &&
+            (best == NULL || run->row.wake_at_ms < best->row.wake_at_ms))
+            best = run;
+    }
+    return best;
+}
+
+static void
+own(claim_state *claiming, csc_memory_run *run, cascade_claimed *claimed)
+{
+    csc_memory_runs_take(claiming->model, run);
+    run->row.engine_id = claiming->claim->engine_id;
+    run->row.claim_no++;
+    csc_memory_runs_place(claiming->model, run);
+    claimed->cascade_id = run->row.cascade_id;
+    claimed->claim_no = run->row.claim_no;
+    claimed->takeovers = run->row.takeovers;
+}
+
+static size_t
+take_due(claim_state *claiming, cascade_claimed *claimed)
+{
+    size_t count = 0;
+
+    for (int priority = CSC_MEMORY_PRIORITIES - 1; priority >= 0; priority--) {
+        while (count < claiming->claim->limit) {
+            csc_memory_run *run = pick(claiming, priority);
+
+            if (run == NULL)
+                break;
+            own(claiming, run, &claimed[count++]);
+        }
+    }
+    return count;
+}
+
+/* The earliest wake_at after now in the asked queues, whatever the runs need:
+ * too early an answer costs a claim, too late a one costs time. */
+static int64_t
+next_wake(const claim_state *claiming)
+{
+    cascade_uuid highest;
+    int64_t next = CASCADE_TIME_NONE;
+
+    memset(&highest, 0xff, sizeof(highest));
+    for (size_t i = 0; i < claiming->claim->queue_count; i++) {
+        const csc_memory_queue *queue = csc_memory_names_get(
+            &claiming->model->queues, claiming->claim->queues[i]);
+        const csc_memory_shelf *shelf = queue == NULL ? NULL : queue->shelves;
+
+        for (; shelf != NULL; shelf = shelf->next) {
+            for (int p = 0; p < CSC_MEMORY_PRIORITIES; p++) {
+                const csc_memory_order_node *node = csc_memory_order_next(
+                    shelf->runs[p], claiming->now_ms, &highest);
+
+                if (node != NULL &&
+                    (next == CASCADE_TIME_NONE || node->at < next))
+                    next = node->at;
+            }
+        }
+    }
+    return next;
+}
+
+cascade_err
+csc_memory_runs_claim(void *self, const cascade_claim *claim,
+                      cascade_claimed *claimed, cascade_claim_result *result)
+{
+    csc_memory *memory = self;
+    claim_state claiming = {.model = memory->model, .claim = claim};
+    cascade_err err = CASCADE_OK;
+
+    if (claim->limit < 1 || claim->limit > CLAIM_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "claim: the limit is %zu; give 1 to %d", claim->limit,
+                        CLAIM_MAX);
+    claiming.now_ms = csc_clock_wall_ms(memory->config->clock);
+    pthread_mutex_lock(&memory->model->mutex);
+    if (csc_map_get(&memory->model->engines, &claim->engine_id) == NULL) {
+        err = csc_fail(CASCADE_ERR_FENCED,
+                       "claim: this incarnation was removed; attach a new one");
+        goto out;
+    }
+    err = collect(&claiming);
+    if (err != CASCADE_OK)
+        goto out;
+    result->count = take_due(&claiming, claimed);
+    result->next_wake_at_ms = next_wake(&claiming);
+out:
+    pthread_mutex_unlock(&memory->model->mutex);
+    csc_mem_free(claiming.shelves);
+    return err;
+}

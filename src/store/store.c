@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The store handle: from a URL and options to an opened backend.
+ *
+ *   cascade_store_open          finds the driver that the URL names
+ *   cascade_store_open_driver   takes one of the caller's own
+ *     both: options -> config   defaults and limits, in one place (configure)
+ *           driver->open        connects
+ *           driver->migrate     unless CASCADE_MIGRATE_NEVER
+ *
+ * A driver gets the whole URL, prefix included. What the options point at
+ * (texts, clock, randomness) is copied into the handle, so the caller's may go
+ * once the call has returned; `config` points at the copies. The URL is not
+ * kept, and is in no error text: it may hold a password.
+ *
+ * The handle also knows which engines of this process run on it (a start goes
+ * straight to one of them) and counts the ends of cascades they see, so that
+ * waiting for a cascade of this process needs no polling.
+ */
+#include "store/store.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#define DEADLINE_DEFAULT_MS 30000
+#define DEADLINE_MAX_MS 86400000
+#define PAYLOAD_DEFAULT (1024u * 1024)
+#define PAYLOAD_MAX (64u * 1024 * 1024)
+#define CONNECTIONS_DEFAULT 16
+#define CONNECTIONS_MAX 1000
+#define IDENTIFIER_MAX 63 /* PostgreSQL cuts longer ones */
+
+cascade_err
+cascade_store_fail(cascade_err err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err = csc_fail_v(err, format, args);
+    va_end(args);
+    return err;
+}
+
+/* ---- Dispatch ------------------------------------------------------------- */
+
+#ifndef CASCADE_HAVE_SQLITE
+const cascade_store_driver *
+csc_store_sqlite_driver(void)
+{
+    return NULL;
+}
+#endif
+
+#ifndef CASCADE_HAVE_POSTGRES
+const cascade_store_driver *
+csc_store_postgres_driver(void)
+{
+    return NULL;
+}
+#endif
+
+static bool
+begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* A file or name with '=' in it is no conninfo, so prefixes come first. */
+cascade_err
+csc_store_driver_find(const char *url, const cascade_store_driver **driver)
+{
+    const cascade_store_driver *found;
+    const char *name;
+
+    if (url == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "the store URL is NULL");
+    if (begins_with(url, "memory:")) {
+        found = csc_store_memory_driver();
+        name = "memory";
+    } else if (begins_with(url, "sqlite:")) {
+        found = csc_store_sqlite_driver();
+        name = "SQLite";
+    } else if (begins_with(url, "postgresql://") ||
+               begins_with(url, "postgres://") || strchr(url, '=') != NULL) {
+        found = csc_store_postgres_driver();
+        name = "PostgreSQL";
+    } else {
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "the store URL has none of the known forms: memory:, "
+                        "memory:NAME, sqlite:PATH, postgresql://... or a "
+                        "libpq connection string (host=... dbname=...)");
+    }
+    if (found == NULL)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "the %s store is not built into this library", name);
+    *driver = found;
+    return CASCADE_OK;
+}
+
+static cascade_err
+check_driver(const cascade_store_driver *driver)
+{
+    if (driver == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "the store driver is NULL");
+    if (driver->abi != CASCADE_STORE_ABI)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "the store driver has abi %u, this library %d; build "
+                        "it with this library's store.h",
+                        (unsigned)driver->abi, CASCADE_STORE_ABI);
+    if (driver->name == NULL || driver->name[0] == '\0')
+        return csc_fail(CASCADE_ERR_INVALID, "the store driver has no name");
+    if (driver->lane_max < 1)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "store driver %s: lane_max is 0; give 1 or more",
+                        driver->name);
+    if (!driver->open || !driver->migrate || !driver->now || !driver->attach ||
+        !driver->renew || !driver->detach || !driver->engines ||
+        !driver->remove || !driver->claim || !driver->load || !driver->commit ||
+        !driver->submit || !driver->list || !driver->wait || !driver->wake ||
+        !driver->close)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "store driver %s: a move is missing; all are required",
+                        driver->name);
+    return CASCADE_OK;
+}
+
+/* ---- Options -------------------------------------------------------------- */
+
+static void
+apply_defaults(cascade_store_options *options)
+{
+    if (options->schema == NULL)
+        options->schema = "public";
+    if (options->application_name == NULL)
+        options->application_name = "libcascade";
+    if (options->deadline_ms == 0)
+        options->deadline_ms = DEADLINE_DEFAULT_MS;
+    if (options->payload_max == 0)
+        options->payload_max = PAYLOAD_DEFAULT;
+    if (options->connection_max == 0)
+        options->connection_max = CONNECTIONS_DEFAULT;
+    if (options->clock == NULL)
+        options->clock = &csc_clock_system;
+    if (options->random == NULL)
+        options->random = &csc_random_system;
+    if (options->log_level == 0)
+        options->log_level = CASCADE_LOG_WARNING;
+}
+
+static cascade_err
+check_identifier(const char *what, const char *text)
+{
+    if (strnlen(text, IDENTIFIER_MAX + 1) > IDENTIFIER_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "store options: %s is longer than %d bytes", what,
+                        IDENTIFIER_MAX);
+    return csc_check_text(what, text);
+}
+
+static cascade_err
+check_range(const char *what, int64_t value, int64_t min, int64_t max)
+{
+    if (value >= min && value <= max)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID,
+                    "store options: %s is %lld; give %lld to %lld", what,
+                    (long long)value, (long long)min, (long long)max);
+}
+
+/* The numbers, with the defaults applied. */
+static cascade_err
+check_numbers(const cascade_store_options *options)
+{
+    const struct {
+        const char *what;
+        int64_t value;
+        int64_t min;
+        int64_t max;
+    } ranges[] = {
+        {"migrate", (int64_t)options->migrate, CASCADE_MIGRATE_AUTO,
+         CASCADE_MIGRATE_NEVER},
+        {"durability", (int64_t)options->durability, CASCADE_DURABILITY_FULL,
+         CASCADE_DURABILITY_RELAXED},
+        {"deadline_ms", options->deadline_ms, 1, DEADLINE_MAX_MS},
+        {"log_level", (int64_t)options->log_level, CASCADE_LOG_ERROR,
+         CASCADE_LOG_DEBUG},
+    };
+
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        cascade_err err = check_range(ranges[i].what, ranges[i].value,
+                                      ranges[i].min, ranges[i].max);
+
+        if (err != CASCADE_OK)
+            return err;
+    }
+    if (options->payload_max > PAYLOAD_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "store options: payload_max is %zu bytes; give at most "
+                        "%u",
+                        options->payload_max, PAYLOAD_MAX);
+    if (options->connection_max > CONNECTIONS_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "store options: connection_max is %zu; give 1 to %d",
+                        options->connection_max, CONNECTIONS_MAX);
+    return CASCADE_OK;
+}
+
+static cascade_err
+check_options(const cascade_store_options *options)
+{
+    cascade_err err = check_numbers(options);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = check_identifier("schema", options->schema);
+    if (err != CASCADE_OK)
+        return err;
+    err = check_identifier("application_name", options->application_name);
+    if (err != CASCADE_OK)
+        return err;
+    if (!options->clock->wall_ms || !options->clock->monotonic_ns ||
+        !options->random->fill)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "store options: a function of the clock or of the "
+                        "random source is NULL; give all, or no clock or "
+                        "random source at all");
+    return CASCADE_OK;
+}
+
+/* Copies what `options` point at into the handle and its config. */
+static cascade_err
+configure(cascade_store *store, const cascade_store_options *options)
+{
+    char *schema = csc_mem_strdup(options->schema);
+    char *application_name = csc_mem_strdup(options->application_name);
+
+    store->clock = *options->clock;
+    store->random = *options->random;
+    store->log =
+        (csc_log){options->log, options->log_context, options->log_level};
+    store->config = (cascade_store_config){
+        .schema = schema,
+        .application_name = application_name,
+        .durability = options->durability,
+        .pooler = options->pooler,
+        .deadline_ms = options->deadline_ms,
+        .payload_max = options->payload_max,
+        .connection_max = options->connection_max,
+        .clock = &store->clock,
+        .random = &store->random,
+        .log = options->log,
+        .log_context = options->log_context,
+        .log_level = options->log_level,
+    };
+    if (schema == NULL || application_name == NULL)
+        return csc_fail_memory();
+    return CASCADE_OK;
+}
+
+/* ---- Open and close ------------------------------------------------------- */
+
+/* ended_cond counts monotonic time: setting the clock must not end a wait. */
+static cascade_err
+init_locks(cascade_store *store)
+{
+    pthread_condattr_t attributes;
+    int failed;
+
+    if (pthread_mutex_init(&store->mutex, NULL) != 0)
+        return csc_fail_memory();
+    if (pthread_condattr_init(&attributes) != 0)
+        goto fail;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    failed = pthread_cond_init(&store->ended_cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (failed == 0)
+        return CASCADE_OK;
+fail:
+    pthread_mutex_destroy(&store->mutex);
+    return csc_fail_memory();
+}
+
+static void
+free_config(cascade_store *store)
+{
+    csc_mem_free((char *)store->config.schema);
+    csc_mem_free((char *)store->config.application_name);
+    csc_mem_free(store);
+}
+
+static void
+free_store(cascade_store *store)
+{
+    store->driver->close(store->self);
+    pthread_cond_destroy(&store->ended_cond);
+    pthread_mutex_destroy(&store->mutex);
+    free_config(store);
+}
+
+/* A driver that fails must say why; one of the caller's own may forget. */
+static cascade_err
+ensure_text(const cascade_store_driver *driver, cascade_err err)
+{
+    if (err != CASCADE_OK && csc_error_last() != err)
+        return csc_fail(err, "the %s store could not be opened: %s",
+                        driver->name, cascade_err_text(err));
+    return err;
+}
+
+static cascade_err
+create_store(const cascade_store_driver *driver, const char *url,
+             const cascade_store_options *options, cascade_store **created)
+{
+    cascade_store *store = csc_mem_zalloc(1, sizeof(*store));
+    cascade_err err;
+
+    if (store == NULL)
+        return csc_fail_memory();
+    store->driver = driver;
+    err = configure(store, options);
+    if (err == CASCADE_OK)
+        err = init_locks(store);
+    if (err != CASCADE_OK) {
+        free_config(store);
+        return err;
+    }
+    err = ensure_text(driver, driver->open(url, &store->config, &store->self));
+    if (err != CASCADE_OK) {
+        pthread_cond_destroy(&store->ended_cond);
+        pthread_mutex_destroy(&store->mutex);
+        free_config(store);
+        return err;
+    }
+    *created = store;
+    return CASCADE_OK;
+}
+
+cascade_err
+cascade_store_open_driver(const cascade_store_driver *driver, const char *url,
+                          const cascade_store_options *options,
+                          cascade_store **store)
+{
+    cascade_store_options known;
+    cascade_store *created = NULL;
+    cascade_err err;
+
+    csc_ok();
+    if (store == NULL || url == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "cascade_store_open: %s is NULL",
+                        url == NULL ? "the URL" : "the place for the store");
+    err = check_driver(driver);
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_check_options("store options", options, &known, sizeof(known));
+    if (err != CASCADE_OK)
+        return err;
+    apply_defaults(&known);
+    err = check_options(&known);
+    if (err != CASCADE_OK)
+        return err;
+    err = create_store(driver, url, &known, &created);
+    if (err != CASCADE_OK)
+        return err;
+    if (known.migrate != CASCADE_MIGRATE_NEVER)
+        err =
+            ensure_text(driver, driver->migrate(created->self, known.migrate));
+    if (err != CASCADE_OK) {
+        free_store(created);
+        return err;
+    }
+    *store = created;
+    return csc_ok();
+}
+
+cascade_err
+cascade_store_open(const char *url, const cascade_store_options *options,
+                   cascade_store **store)
+{
+    const cascade_store_driver *driver;
+    cascade_err err = csc_store_driver_find(url, &driver);
+
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_store_open_driver(driver, url, options, store);
+}
+
+cascade_err
+cascade_store_close(cascade_store *store)
+{
+    size_t engine_count;
+
+    if (store == NULL)
+        return csc_ok();
+    pthread_mutex_lock(&store->mutex);
+    engine_count = store->engine_count;
+    pthread_mutex_unlock(&store->mutex);
+    if (engine_count > 0)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "%zu engines of this store are open; close them first",
+                        engine_count);
+    free_store(store);
+    return csc_ok();
+}
+
+cascade_err
+cascade_store_now(cascade_store *store, int64_t *now_ms)
+{
+    cascade_err err;
+
+    if (store == NULL || now_ms == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "cascade_store_now: %s is NULL",
+                        store == NULL ? "the store" : "the place for the time");
+    err = store->driver->now(store->self, now_ms);
+    return err != CASCADE_OK ? err : csc_ok();
+}
+
+/* ---- Engines of this process ---------------------------------------------- */
+
+cascade_err
+csc_store_add_engine(cascade_store *store, cascade_engine *engine)
+{
+    bool added = false;
+
+    pthread_mutex_lock(&store->mutex);
+    if (store->engine_count < CSC_STORE_ENGINES_MAX) {
+        store->engines[store->engine_count++] = engine;
+        added = true;
+    }
+    pthread_mutex_unlock(&store->mutex);
+    if (!added)
+        return csc_fail(CASCADE_ERR_TOO_LARGE,
+                        "%d engines are open on this store handle; open "
+                        "another handle",
+                        CSC_STORE_ENGINES_MAX);
+    return CASCADE_OK;
+}
+
+void
+csc_store_remove_engine(cascade_store *store, cascade_engine *engine)
+{
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < store->engine_count; i++) {
+        if (store->engines[i] == engine) {
+            store->engines[i] = store->engines[--store->engine_count];
+            break;
+        }
+    }
+    pthread_mutex_unlock(&store->mutex);
+}
+
+void
+csc_store_note_ended(cascade_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    store->ended++;
+    pthread_cond_broadcast(&store->ended_cond);
+    pthread_mutex_unlock(&store->mutex);
+}
+
+static struct timespec
+deadline_after(int64_t timeout_ms)
+{
+    int64_t until_ms =
+        csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system), timeout_ms);
+
+    return (struct timespec){.tv_sec = (time_t)(until_ms / 1000),
+                             .tv_nsec = (long)(until_ms % 1000 * CSC_MS_NS)};
+}
+
+void
+csc_store_wait_ended(cascade_store *store, uint64_t *seen, int64_t timeout_ms)
+{
+    struct timespec until = deadline_after(timeout_ms < 0 ? 0 : timeout_ms);
+    int failed = 0;
+
+    pthread_mutex_lock(&store->mutex);
+    while (store->ended == *seen && failed == 0)
+        failed =
+            pthread_cond_timedwait(&store->ended_cond, &store->mutex, &until);
+    *seen = store->ended;
+    pthread_mutex_unlock(&store->mutex);
+}
