@@ -28,7 +28,7 @@ FNR == 1 {
 FNR == 1001 { report("over 1,000 lines") }
 /\t/ { report("a tab") }
 /[ \t]$/ { report("a blank at the end of the line") }
-/(TODO|FIXME|XXX|HACK)/ { report("something left to do") }
+/(^|[^A-Za-z])(TODO|FIXME|XXX|HACK)([^A-Za-z]|$)/ { report("something left to do") }
 {
     columns = $0
     gsub(/[\200-\277]/, "", columns)
