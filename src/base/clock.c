@@ -174,28 +174,39 @@ csc_clock_host(char host[CSC_HOST_SIZE])
     (void)snprintf(host, CSC_HOST_SIZE, "%s/%ju", boot, (uintmax_t)ns.st_ino);
 }
 
-/* proc(5): pid (comm) state ppid ... starttime is the 22nd field. The comm may
- * hold blanks and parentheses; no field behind it does. */
-int64_t
-csc_clock_process_start(int64_t pid)
+/* Field `number` of a line of /proc/PID/stat, whose first is 1, -1 without it.
+ * `at` is the end of field 2: that one may hold blanks and parentheses. */
+static int64_t
+stat_field(const char *at, int number)
 {
-    char path[48];
-    char stat_text[1024];
-    const char *at;
-
-    (void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
-    if (pid <= 0 || !read_file(path, stat_text, sizeof(stat_text)))
-        return -1;
-    at = strrchr(stat_text, ')');
-    if (at == NULL || strlen(at) < 3 || at[2] == 'Z' || at[2] == 'X')
-        return -1;
-    for (int field = 2; field < 22; field++) {
+    for (int field = 2; field < number; field++) {
         at = strchr(at, ' ');
         if (at == NULL)
             return -1;
         at++;
     }
     return strtoll(at, NULL, 10);
+}
+
+/* proc(5): pid (comm) state ... num_threads (20th) ... starttime (22nd). When
+ * the first thread has ended before the others, the state is Z as well; then
+ * the process is alive and counts more threads than that one. */
+int64_t
+csc_clock_process_start(int64_t pid)
+{
+    char path[48];
+    char line[1024];
+    const char *at;
+
+    (void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
+    if (pid <= 0 || !read_file(path, line, sizeof(line)))
+        return -1;
+    at = strrchr(line, ')');
+    if (at == NULL || at[1] == '\0' || at[2] == 'X')
+        return -1;
+    if (at[2] == 'Z' && stat_field(at, 20) <= 1)
+        return -1;
+    return stat_field(at, 22);
 }
 
 /* ---- Times as text ------------------------------------------------------ */

@@ -153,7 +153,7 @@ read_escape(reader *from, size_t *key_len)
     code = short_escape(peek(from));
     if (code == 0 && peek(from) != 'u')
         return refuse(from, "no such escape; use \\\" \\\\ \\/ \\b \\f \\n \\r "
-                            "\\t or \\uXXXX");
+                            "\\t or \\u1234");
     from->at++;
     if (code == 0)
         err = read_unicode(from, &code);

@@ -119,8 +119,9 @@ size_t csc_json_utf8_len(const char *at, size_t room);
  * many bytes it has unescaped. */
 size_t csc_json_utf8_add(csc_buf *out, uint32_t code);
 
-/* The byte at *at of a canonical string, unescaped; moves *at behind it. */
-char csc_json_utf8_take(const char **at);
+/* The byte at *at < end of a canonical string, unescaped; moves *at behind it,
+ * to `end` at most. */
+char csc_json_utf8_take(const char **at, const char *end);
 
 /* Unescapes `text` of a canonical string without its quotes into `to`, which
  * has room for text.len + 1 bytes; returns the length. */
@@ -131,8 +132,9 @@ void csc_json_utf8_add_string(csc_buf *out, const char *text, size_t len);
 
 /* ---- json_read.c -------------------------------------------------------- */
 
-/* At the opening quote of a canonical string; returns where it ends, behind its
- * closing quote. */
-const char *csc_json_read_skip_string(const char *at, const char *end);
+/* Takes the string at *at, without its quotes and not unescaped, and moves *at
+ * behind it. False when there is none that ends before `end`. */
+bool csc_json_read_string(const char **at, const char *end,
+                          csc_json_span *text);
 
 #endif

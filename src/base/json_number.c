@@ -121,36 +121,58 @@ first_digit(const csc_json_number *number)
     return -1;
 }
 
-bool
-csc_json_number_add(csc_buf *out, const csc_json_number *number)
+/* Written out already. */
+static bool
+add_plain(csc_buf *out, const csc_json_number *number)
+{
+    if (number->integer_len + number->fraction_len > CSC_JSON_DIGITS_MAX)
+        return false;
+    if (number->negative && first_digit(number) >= 0)
+        csc_buf_add_char(out, '-');
+    csc_buf_add(out, number->integer, number->integer_len);
+    if (number->fraction_len > 0)
+        csc_buf_add_char(out, '.');
+    csc_buf_add(out, number->fraction, number->fraction_len);
+    return true;
+}
+
+/* With an exponent: `point` is the index of the first digit behind the point,
+ * `scale` counts the digits from there on. */
+static bool
+add_shifted(csc_buf *out, const csc_json_number *number)
 {
     char text[CSC_JSON_DIGITS_MAX + 2]; /* and the sign and the point */
     size_t len = 0;
-    int64_t point = (int64_t)number->integer_len + number->exponent;
-    int64_t scale = (int64_t)number->fraction_len - number->exponent;
     int64_t first = first_digit(number);
-    int64_t begin; /* of the digits before the point */
+    int64_t point =
+        first < 0 ? 0 : (int64_t)number->integer_len + number->exponent;
+    int64_t scale = (int64_t)number->fraction_len - number->exponent;
+    bool whole = first >= 0 && first < point; /* not just "0." */
 
     if (scale < 0)
         scale = 0;
-    if (first < 0)
-        point = 0; /* a zero has no digits to shift */
-    begin = first >= 0 && first < point ? first : point - 1;
-    if (point - begin > CSC_JSON_DIGITS_MAX - scale)
+    if ((whole ? point - first : 1) > CSC_JSON_DIGITS_MAX - scale)
         return false;
     if (number->negative && first >= 0)
         text[len++] = '-';
-    if (first < 0 || first >= point)
+    if (!whole)
         text[len++] = '0';
-    else
-        for (int64_t i = begin; i < point; i++)
-            text[len++] = digit_at(number, i);
+    for (int64_t i = first; whole && i < point; i++)
+        text[len++] = digit_at(number, i);
     if (scale > 0)
         text[len++] = '.';
     for (int64_t i = 0; i < scale; i++)
         text[len++] = first < 0 ? '0' : digit_at(number, point + i);
     csc_buf_add(out, text, len);
     return true;
+}
+
+bool
+csc_json_number_add(csc_buf *out, const csc_json_number *number)
+{
+    if (number->has_exponent)
+        return add_shifted(out, number);
+    return add_plain(out, number);
 }
 
 /* Replaces what the locale wrote as decimal point, which may be several bytes;
@@ -193,22 +215,39 @@ csc_json_number_add_double(csc_buf *out, double number)
            csc_json_number_add(out, &parts);
 }
 
+/* An integer that a double holds exactly. */
+static double
+small_integer(const csc_json_number *number)
+{
+    int64_t value = 0;
+
+    for (size_t i = 0; i < number->integer_len; i++)
+        value = value * 10 + (number->integer[i] - '0');
+    return (double)(number->negative ? -value : value);
+}
+
 double
 csc_json_number_to_double(const char *text, size_t len)
 {
-    char plain[CSC_JSON_DIGITS_MAX + 16];
+    char plain[CSC_JSON_DIGITS_MAX + 8] = "";
     csc_json_number parts;
     size_t at = 0;
 
-    if (csc_json_number_read(text, len, &parts) != len ||
+    if (csc_json_number_read(text, len, &parts) != len || parts.has_exponent ||
         parts.integer_len + parts.fraction_len > CSC_JSON_DIGITS_MAX)
-        return 0;
+        return 0; /* not canonical */
+    if (parts.fraction_len == 0 && parts.integer_len <= DBL_DIG)
+        return small_integer(&parts);
     if (parts.negative)
         plain[at++] = '-';
     memcpy(plain + at, parts.integer, parts.integer_len);
     at += parts.integer_len;
     memcpy(plain + at, parts.fraction, parts.fraction_len);
     at += parts.fraction_len;
-    (void)snprintf(plain + at, sizeof(plain) - at, "e-%zu", parts.fraction_len);
+    plain[at++] = 'e';
+    plain[at++] = '-';
+    plain[at++] = (char)('0' + parts.fraction_len / 100);
+    plain[at++] = (char)('0' + parts.fraction_len / 10 % 10);
+    plain[at++] = (char)('0' + parts.fraction_len % 10);
     return strtod(plain, NULL);
 }

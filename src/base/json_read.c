@@ -11,14 +11,20 @@
 #include "base/json_internal.h"
 #include "base/mem.h"
 
-const char *
-csc_json_read_skip_string(const char *at, const char *end)
+bool
+csc_json_read_string(const char **at, const char *end, csc_json_span *text)
 {
-    for (at++; at < end && *at != '"'; at++) {
-        if (*at == '\\')
-            at++;
-    }
-    return at < end ? at + 1 : end;
+    const char *close = *at + 1;
+
+    if (*at >= end || **at != '"')
+        return false;
+    while (close < end && *close != '"')
+        close += *close == '\\' ? 2 : 1;
+    if (close >= end)
+        return false;
+    *text = (csc_json_span){*at + 1, (size_t)(close - *at) - 1};
+    *at = close + 1;
+    return true;
 }
 
 /* Behind the value at `at`. */
@@ -26,14 +32,13 @@ static const char *
 skip_value(const char *at, const char *end)
 {
     size_t depth = 0;
+    csc_json_span string;
 
     while (at < end) {
         char c = *at;
 
-        if (c == '"') {
-            at = csc_json_read_skip_string(at, end);
+        if (c == '"' && csc_json_read_string(&at, end, &string))
             continue;
-        }
         if (c == '{' || c == '[')
             depth++;
         if (depth == 0 && (c == ',' || c == '}' || c == ']'))
@@ -65,10 +70,9 @@ csc_json_next(csc_json_iter *iter)
         return false;
     iter->key = (csc_json_span){at, 0};
     if (iter->object) {
-        const char *behind = csc_json_read_skip_string(at, iter->end);
-
-        iter->key = (csc_json_span){at + 1, (size_t)(behind - at) - 2};
-        at = behind < iter->end ? behind + 1 : behind; /* the colon */
+        if (!csc_json_read_string(&at, iter->end, &iter->key))
+            return false;
+        at += at < iter->end ? 1 : 0; /* the colon */
     }
     iter->value.data = at;
     at = skip_value(at, iter->end);
@@ -86,7 +90,7 @@ is_key(csc_json_span span, const char *key, size_t len)
     if (memchr(span.data, '\\', span.len) == NULL)
         return span.len == len && memcmp(span.data, key, len) == 0;
     for (size_t i = 0; i < len; i++) {
-        if (at >= end || csc_json_utf8_take(&at) != key[i])
+        if (at >= end || csc_json_utf8_take(&at, end) != key[i])
             return false;
     }
     return at == end;

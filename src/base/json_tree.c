@@ -179,22 +179,25 @@ typedef struct builder {
     size_t depth;
 } builder;
 
-/* Unescapes the string at the position into `to`; returns where it ends. */
-static char *
-take_string(builder *from, char *to)
+/* Unescapes the string at the position to *room, and moves *room behind it.
+ * False when there is none. */
+static bool
+take_string(builder *from, char **room)
 {
-    const char *behind = csc_json_read_skip_string(from->at, from->end);
-    csc_json_span text = {from->at + 1, (size_t)(behind - from->at) - 2};
+    csc_json_span text;
 
-    from->at = behind;
-    return to + csc_json_utf8_unescape(text, to) + 1;
+    if (!csc_json_read_string(&from->at, from->end, &text))
+        return false;
+    *room += csc_json_utf8_unescape(text, *room) + 1;
+    return true;
 }
 
 static cJSON *
 build_string(builder *from, char *room)
 {
-    (void)take_string(from, room);
-    return cJSON_CreateString(room);
+    const char *text = room;
+
+    return take_string(from, &room) ? cJSON_CreateString(text) : NULL;
 }
 
 static cJSON *
@@ -214,7 +217,8 @@ take_literal(builder *from, const char *literal)
 {
     size_t len = strlen(literal);
 
-    if (strncmp(from->at, literal, len) != 0)
+    if ((size_t)(from->end - from->at) < len ||
+        memcmp(from->at, literal, len) != 0)
         return false;
     from->at += len;
     return true;
@@ -240,7 +244,7 @@ build_value(builder *from, char *room)
 }
 
 /* Builds the next item and hangs it into the open container; NULL, and nothing
- * is left of it, without memory. `room` takes its key and its text. */
+ * is left of it, without memory or when the text is not canonical. `room` takes its key and its text. */
 static cJSON *
 build_item(builder *from, char *room)
 {
@@ -250,10 +254,8 @@ build_item(builder *from, char *room)
     cJSON *item;
     cJSON_bool done = 1;
 
-    if (member) {
-        rest = take_string(from, room);
-        from->at++; /* the colon */
-    }
+    if (member && (!take_string(from, &rest) || !take_literal(from, ":")))
+        return NULL;
     item = build_value(from, rest);
     if (item == NULL)
         return NULL;
@@ -274,7 +276,8 @@ is_container(const cJSON *item)
     return cJSON_IsObject(item) || cJSON_IsArray(item);
 }
 
-/* Builds everything; NULL without memory. */
+/* Builds everything; NULL without memory. The NUL at the end is no item, so a
+ * text that is not canonical ends there. */
 static cJSON *
 build(builder *from, char *room)
 {
@@ -286,14 +289,12 @@ build(builder *from, char *room)
     for (;;) {
         if (is_container(item) && from->depth < CSC_JSON_DEPTH_MAX)
             from->open[from->depth++] = item;
-        while (from->depth > 0 && (*from->at == '}' || *from->at == ']')) {
+        while (from->depth > 0 &&
+               (take_literal(from, "}") || take_literal(from, "]")))
             from->depth--;
-            from->at++;
-        }
         if (from->depth == 0)
             return root;
-        if (*from->at == ',')
-            from->at++;
+        (void)take_literal(from, ",");
         item = build_item(from, room);
         if (item == NULL) {
             cJSON_Delete(root);

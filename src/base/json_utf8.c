@@ -171,14 +171,18 @@ hex_value(char c)
 }
 
 char
-csc_json_utf8_take(const char **at)
+csc_json_utf8_take(const char **at, const char *end)
 {
     const char *from = *at;
+    size_t len = from[0] != '\\' ? 1 : end - from > 1 && from[1] == 'u' ? 6 : 2;
 
-    *at += 1;
-    if (from[0] != '\\')
+    if ((size_t)(end - from) < len) {
+        *at = end; /* not canonical */
+        return '\0';
+    }
+    *at += len;
+    if (len == 1)
         return from[0];
-    *at += 1;
     switch (from[1]) {
     case 'b':
         return '\b';
@@ -191,7 +195,6 @@ csc_json_utf8_take(const char **at)
     case 't':
         return '\t';
     case 'u':
-        *at += 4;
         return (char)(hex_value(from[4]) << 4 | hex_value(from[5]));
     default:
         return from[1];
@@ -206,7 +209,7 @@ csc_json_utf8_unescape(csc_json_span text, char *to)
     size_t len = 0;
 
     while (at < end)
-        to[len++] = csc_json_utf8_take(&at);
+        to[len++] = csc_json_utf8_take(&at, end);
     to[len] = '\0';
     return len;
 }

@@ -150,13 +150,18 @@ grow_members(csc_json_writer *writer)
     return CASCADE_OK;
 }
 
-/* Both keys are as long unescaped; equal escapes are equal characters. */
+/* Both keys are as long unescaped. */
 static int
-compare_escaped(const char *a, const char *b, uint32_t len)
+compare_escaped(csc_json_span a, csc_json_span b)
 {
-    for (uint32_t i = 0; i < len; i++) {
-        unsigned char from_a = (unsigned char)csc_json_utf8_take(&a);
-        unsigned char from_b = (unsigned char)csc_json_utf8_take(&b);
+    const char *at_a = a.data;
+    const char *at_b = b.data;
+
+    while (at_a < a.data + a.len && at_b < b.data + b.len) {
+        unsigned char from_a =
+            (unsigned char)csc_json_utf8_take(&at_a, a.data + a.len);
+        unsigned char from_b =
+            (unsigned char)csc_json_utf8_take(&at_b, b.data + b.len);
 
         if (from_a != from_b)
             return from_a < from_b ? -1 : 1;
@@ -176,7 +181,8 @@ compare(const csc_json_writer *writer, const csc_json_member_at *a,
         return a->key_len < b->key_len ? -1 : 1;
     if (a->key_size == a->key_len && b->key_size == b->key_len)
         return memcmp(key_a, key_b, a->key_len);
-    return compare_escaped(key_a, key_b, a->key_len);
+    return compare_escaped((csc_json_span){key_a, a->key_size},
+                           (csc_json_span){key_b, b->key_size});
 }
 
 static cascade_err
