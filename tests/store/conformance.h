@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The conformance suite: what every store must do, one test for each promise of
+ * cascade/store.h (S1 to S18, cited in the comment above each test, with the G
+ * numbers of the library's guarantees that stand on it).
+ *
+ * A test program of a backend is a table of four entries and a main:
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         return conformance_run(&backend, argc, argv);
+ *     }
+ *
+ * An argument is a filter of test names ("*fence*"). Each test gets a fresh
+ * empty database in *state, with one open handle.
+ */
+#ifndef TESTS_STORE_CONFORMANCE_H
+#define TESTS_STORE_CONFORMANCE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/uuid.h"
+#include "store/store.h"
+#include "support/fake_clock.h"
+#include "support/rows.h"
+
+#define CONFORMANCE_HANDLES 16
+
+typedef struct conformance_db conformance_db;
+
+typedef struct conformance_backend {
+    const char *name;
+    /* True: leases and due times follow db->clock. False: the store's own
+     * clock, which nobody can move. */
+    bool virtual_time;
+    /* Makes an empty database and writes db->url (and db->schema). 0, or -1
+     * with a line on stderr. */
+    int (*create)(conformance_db *db);
+    /* All handles are closed. */
+    void (*destroy)(conformance_db *db);
+} conformance_backend;
+
+struct conformance_db {
+    const conformance_backend *backend;
+    char url[1024];
+    char schema[64]; /* "": the default */
+    void *own;       /* the backend's */
+    fake_clock clock;
+    test_rows rows;
+    cascade_store *handles[CONFORMANCE_HANDLES];
+    size_t handle_count;
+    const cascade_store_driver *driver;
+    void *self; /* of the first handle */
+};
+
+int conformance_run(const conformance_backend *backend, int argc, char **argv);
+
+/* The groups: each file of the suite is one. */
+typedef struct conformance_group {
+    const char *name;
+    const struct CMUnitTest *tests;
+    size_t count;
+} conformance_group;
+
+conformance_group conformance_commit(void);
+conformance_group conformance_fence(void);
+conformance_group conformance_claim(void);
+
+/* ---- Checks --------------------------------------------------------------- */
+
+/* The call is OK. */
+#define assert_ok(call) \
+    conformance_check((call), CASCADE_OK, #call, __FILE__, __LINE__)
+/* The call fails with `err` and leaves a text (S16). */
+#define assert_fails(err, call) \
+    conformance_check((call), (err), #call, __FILE__, __LINE__)
+
+void conformance_check(cascade_err got, cascade_err wanted, const char *call,
+                       const char *file, int line);
+
+/* ---- The database ---------------------------------------------------------- */
+
+/* Opens one more handle, as another process would; the teardown closes it. */
+cascade_store *db_open(conformance_db *db);
+/* Options for opening `db` by hand. */
+cascade_store_options db_options(conformance_db *db);
+
+int64_t db_now(conformance_db *db);
+/* Returns when the store's clock has moved on by `ms`. */
+void db_advance(conformance_db *db, int64_t ms);
+/* A lease that is over after db_advance(db, 2 * it), and one that is not over
+ * before the test is. */
+int64_t db_short_lease_ms(const conformance_db *db);
+#define DB_LONG_LEASE_MS 600000
+
+/* Attaches a new incarnation. */
+cascade_uuid db_attach(conformance_db *db, uint32_t lane_count,
+                       int64_t lease_ms);
+
+/* Commits changes as batch `number` of a lane; sorts them. `existed` may be
+ * NULL. */
+cascade_err db_commit(conformance_db *db, cascade_uuid engine_id, uint32_t lane,
+                      int64_t number, cascade_change **changes, size_t count,
+                      bool *existed);
+cascade_err db_submit(conformance_db *db, cascade_change **changes,
+                      size_t count, bool *existed);
+/* A batch of one change. */
+cascade_err db_commit_one(conformance_db *db, cascade_uuid engine_id,
+                          int64_t number, cascade_change *change);
+cascade_err db_submit_one(conformance_db *db, cascade_change *start);
+
+/* Starts `count` cascades with due, free runs; the ids ascend. */
+void db_start_many(conformance_db *db, cascade_uuid *ids, size_t count);
+
+/* Claims from `queue` without suspects, nodes none. */
+cascade_err db_claim(conformance_db *db, cascade_uuid engine_id,
+                     const char *queue, size_t limit, cascade_claimed *claimed,
+                     cascade_claim_result *result);
+
+/* Everything in the store that can be seen, as a text: cascades with their
+ * runs, executions, events, incarnations. `ids`: with event ids. Freed by the
+ * caller with csc_mem_free(). */
+#define DUMP_EVENT_IDS 1u
+#define DUMP_ENGINES 2u
+#define DUMP_ALL (DUMP_EVENT_IDS | DUMP_ENGINES)
+char *db_dump(cascade_store *store, unsigned parts);
+
+/* A picture of the store, and the check that nothing has changed since. */
+char *db_picture(conformance_db *db);
+void db_assert_unchanged(conformance_db *db, char *picture); /* frees it */
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All that a store shows, as a text with one row a line, so that two stores, or
+ * one store before and after a move, are compared as texts.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "store/conformance.h"
+
+#define PAGE 1000
+
+typedef struct store_dump {
+    csc_buf text;
+    unsigned parts;
+    cascade_uuid ids[PAGE];
+    size_t count;
+    cascade_incarnation engines[64];
+    size_t engine_count;
+} store_dump;
+
+static void
+add_id(csc_buf *text, const cascade_uuid *id)
+{
+    char formatted[CASCADE_UUID_TEXT_SIZE];
+
+    csc_buf_add_text(text, " ");
+    csc_buf_add_text(text, cascade_uuid_format(id, formatted));
+}
+
+/* NULL and "" and the word NULL look different. */
+static void
+add_text(csc_buf *text, const char *value)
+{
+    if (value == NULL)
+        csc_buf_add_text(text, " -");
+    else
+        csc_buf_add_format(text, " <%zu:%s>", strlen(value), value);
+}
+
+static void
+add_number(csc_buf *text, int64_t number)
+{
+    csc_buf_add_format(text, " %" PRId64, number);
+}
+
+static cascade_err
+on_listed(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    store_dump *dump = context;
+
+    assert_true(dump->count < PAGE);
+    dump->ids[dump->count++] = row->id;
+    csc_buf_add_text(&dump->text, "listed");
+    add_id(&dump->text, &row->id);
+    if (run != NULL) {
+        assert_memory_equal(&run->cascade_id, &row->id, sizeof(row->id));
+        add_text(&dump->text, run->queue);
+        add_number(&dump->text, run->priority);
+        add_number(&dump->text, run->wake_at_ms);
+        add_id(&dump->text, &run->engine_id);
+        add_number(&dump->text, run->claim_no);
+        add_number(&dump->text, run->takeovers);
+        add_text(&dump->text, run->needs);
+    }
+    csc_buf_add_text(&dump->text, "\n");
+    return CASCADE_OK;
+}
+
+static cascade_err
+on_cascade(void *context, const cascade_row *row)
+{
+    store_dump *dump = context;
+
+    csc_buf_add_text(&dump->text, "cascade");
+    add_id(&dump->text, &row->id);
+    add_number(&dump->text, row->status);
+    add_number(&dump->text, row->fn_id);
+    add_text(&dump->text, row->user_id);
+    add_number(&dump->text, row->created_at_ms);
+    add_number(&dump->text, row->updated_at_ms);
+    csc_buf_add_text(&dump->text, "\n");
+    return CASCADE_OK;
+}
+
+static cascade_err
+on_execution(void *context, const cascade_execution_row *row)
+{
+    store_dump *dump = context;
+
+    csc_buf_add_text(&dump->text, "execution");
+    add_id(&dump->text, &row->cascade_id);
+    add_number(&dump->text, row->function_id);
+    add_id(&dump->text, &row->id);
+    add_number(&dump->text, row->status);
+    add_text(&dump->text, row->node_instance_id);
+    add_text(&dump->text, row->node_name);
+    add_text(&dump->text, row->input);
+    add_text(&dump->text, row->full_output);
+    add_text(&dump->text, row->location);
+    add_text(&dump->text, row->error);
+    add_number(&dump->text, row->started_at_ms);
+    add_number(&dump->text, row->completed_at_ms);
+    csc_buf_add_text(&dump->text, "\n");
+    return CASCADE_OK;
+}
+
+static cascade_err
+on_event(void *context, const cascade_event_row *row)
+{
+    store_dump *dump = context;
+
+    csc_buf_add_text(&dump->text, "event");
+    add_id(&dump->text, &row->cascade_id);
+    add_number(&dump->text, row->function_id);
+    if ((dump->parts & DUMP_EVENT_IDS) != 0)
+        add_number(&dump->text, row->id);
+    add_text(&dump->text, row->key);
+    add_text(&dump->text, row->value);
+    add_text(&dump->text, row->ui_value);
+    add_number(&dump->text, row->created_at_ms);
+    csc_buf_add_text(&dump->text, "\n");
+    return CASCADE_OK;
+}
+
+static void
+dump_cascades(cascade_store *store, store_dump *dump)
+{
+    cascade_load_sink sink = {dump, on_cascade, on_execution, on_event};
+    cascade_uuid last;
+    cascade_query query = {.limit = PAGE};
+
+    do {
+        dump->count = 0;
+        assert_ok(store->driver->list(store->self, &query, on_listed, dump));
+        if (dump->count == 0)
+            return;
+        assert_ok(store->driver->load(
+            store->self, dump->ids, dump->count,
+            CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink));
+        last = dump->ids[dump->count - 1];
+        query.after = &last;
+    } while (dump->count == PAGE);
+}
+
+static cascade_err
+on_engine(void *context, const cascade_incarnation *row)
+{
+    store_dump *dump = context;
+
+    assert_true(dump->engine_count < 64);
+    assert_non_null(row->host);
+    dump->engines[dump->engine_count++] = *row;
+    return CASCADE_OK;
+}
+
+static int
+compare_engines(const void *a, const void *b)
+{
+    const cascade_incarnation *left = a;
+    const cascade_incarnation *right = b;
+
+    return csc_uuid_compare(&left->engine_id, &right->engine_id);
+}
+
+/* Their order is the store's own affair; hosts live during the call only. */
+static void
+dump_engines(cascade_store *store, store_dump *dump)
+{
+    assert_ok(store->driver->engines(store->self, on_engine, dump));
+    qsort(dump->engines, dump->engine_count, sizeof(dump->engines[0]),
+          compare_engines);
+    for (size_t i = 0; i < dump->engine_count; i++) {
+        const cascade_incarnation *row = &dump->engines[i];
+
+        csc_buf_add_text(&dump->text, "engine");
+        add_id(&dump->text, &row->engine_id);
+        add_number(&dump->text, row->pid);
+        add_number(&dump->text, row->process_start);
+        add_number(&dump->text, row->lane_count);
+        csc_buf_add_text(&dump->text, "\n");
+    }
+}
+
+char *
+db_dump(cascade_store *store, unsigned parts)
+{
+    store_dump *taken = calloc(1, sizeof(*taken));
+    char *text;
+
+    assert_non_null(taken);
+    taken->parts = parts;
+    dump_cascades(store, taken);
+    if ((parts & DUMP_ENGINES) != 0)
+        dump_engines(store, taken);
+    text = csc_buf_take(&taken->text);
+    assert_non_null(text);
+    free(taken);
+    return text;
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+#
+# The conformance suite, once for each store, and the store handle.
+
+set(conformance
+    conformance.c
+    conformance_claim.c
+    conformance_commit.c
+    conformance_dump.c
+    conformance_fence.c
+    ../support/fake_clock.c
+    ../support/rows.c)
+
+cascade_test(store_memory test_memory.c ${conformance} TIMEOUT 120)
+if(CASCADE_SQLITE)
+    cascade_test(store_sqlite test_sqlite.c ${conformance} TIMEOUT 300)
+endif()
+if(CASCADE_POSTGRES)
+    cascade_test(store_postgres test_postgres.c ${conformance}
+        TIMEOUT 300)
+endif()
