@@ -230,8 +230,9 @@ read_number(reader *from)
             &from->writer, "malformed number; write it as 0, -1, 2.5 or 1e-3");
     if (!csc_json_number_add(from->writer.out, &number))
         return csc_json_writer_refuse(
-            &from->writer, "a number of more than 400 digits when written out; "
-                           "pass it as a string");
+            &from->writer,
+            "a number of more than 400 digits when written out, or "
+            "an exponent over 1073741822; pass it as a string");
     from->at += len;
     return CASCADE_OK;
 }

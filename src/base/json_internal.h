@@ -89,7 +89,7 @@ typedef struct csc_json_number {
     size_t integer_len;
     const char *fraction;
     size_t fraction_len;
-    int64_t exponent; /* saturated far beyond what is accepted */
+    int64_t exponent; /* saturated beyond what is accepted */
     bool negative;
     bool has_exponent;
 } csc_json_number;
@@ -100,7 +100,7 @@ size_t csc_json_number_read(const char *text, size_t len,
                             csc_json_number *number);
 
 /* Appends it written out. False, and nothing is added, when that takes more
- * than CSC_JSON_DIGITS_MAX digits. */
+ * than CSC_JSON_DIGITS_MAX digits, or when numeric takes no such exponent. */
 bool csc_json_number_add(csc_buf *out, const csc_json_number *number);
 
 /* Appends a finite double in the shortest form that reads back the same. */

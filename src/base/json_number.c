@@ -21,9 +21,9 @@
 
 #include "base/json_internal.h"
 
-/* Exponents beyond this are all the same; far from overflow when lengths of
- * payloads are added. */
-#define EXPONENT_MAX INT64_C(1000000000000)
+/* numeric takes no exponent from half of INT_MAX on, not even that of a zero.
+ * Digits beyond that do not count: all are refused alike. */
+#define EXPONENT_MAX INT64_C(1073741822)
 
 static bool
 is_digit(char c)
@@ -55,7 +55,7 @@ read_exponent(const char *text, size_t len, csc_json_number *number)
     for (size_t i = 0; i < count; i++) {
         number->exponent = number->exponent * 10 + (text[at + i] - '0');
         if (number->exponent > EXPONENT_MAX)
-            number->exponent = EXPONENT_MAX;
+            number->exponent = EXPONENT_MAX + 1;
     }
     if (negative)
         number->exponent = -number->exponent;
@@ -151,6 +151,8 @@ add_shifted(csc_buf *out, const csc_json_number *number)
 
     if (scale < 0)
         scale = 0;
+    if (llabs(number->exponent) > EXPONENT_MAX)
+        return false;
     if ((whole ? point - first : 1) > CSC_JSON_DIGITS_MAX - scale)
         return false;
     if (number->negative && first >= 0)
