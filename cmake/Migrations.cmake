@@ -11,10 +11,6 @@ function(cascade_migrations backend out_list)
     set(folder ${PROJECT_SOURCE_DIR}/sql/${backend})
     set(generated ${PROJECT_BINARY_DIR}/generated/migrations_${backend}.c)
     file(GLOB migrations CONFIGURE_DEPENDS ${folder}/*.sql)
-    if(NOT migrations)
-        message(WARNING "no migrations in ${folder}")
-        return()
-    endif()
     add_custom_command(
         OUTPUT ${generated}
         COMMAND ${CMAKE_COMMAND} -D BACKEND=${backend} -D FOLDER=${folder}
