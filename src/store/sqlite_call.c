@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running one prepared statement:
+ *
+ *     csc_sqlite_call call;
+ *     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RENEW_ENGINE);
+ *     csc_sqlite_call_add_i64(&call, lease_ms);      ?1
+ *     csc_sqlite_call_add_uuid(&call, engine_id);    ?2
+ *     err = csc_sqlite_call_run(&call, &changes);
+ *
+ * An error on the way is kept, the functions behind it do nothing, and the last
+ * one returns it: a caller checks once. Nothing is copied but ids and times,
+ * which are made into text inside the call itself.
+ */
+#include "base/error.h"
+#include "store/sqlite_internal.h"
+
+static void
+init(csc_sqlite_call *call, csc_sqlite_conn *conn, const char *verb)
+{
+    call->conn = conn;
+    call->statement = NULL;
+    call->verb = verb;
+    call->err = CASCADE_OK;
+    call->code = SQLITE_OK;
+    call->at = 0;
+    call->text_count = 0;
+}
+
+void
+csc_sqlite_call_begin(csc_sqlite_call *call, csc_sqlite_conn *conn,
+                      csc_sqlite_sql_id id)
+{
+    init(call, conn, csc_sqlite_sql[id].verb);
+    call->err = csc_sqlite_conn_prepare(conn, id, &call->statement);
+}
+
+void
+csc_sqlite_call_begin_with(csc_sqlite_call *call, csc_sqlite_conn *conn,
+                           const char *verb, sqlite3_stmt *statement)
+{
+    init(call, conn, verb);
+    call->statement = statement;
+}
+
+/* Keeps the first result that is no success. */
+static void
+note(csc_sqlite_call *call, int code)
+{
+    if (call->code == SQLITE_OK)
+        call->code = code;
+}
+
+void
+csc_sqlite_call_add_text(csc_sqlite_call *call, const char *text)
+{
+    if (call->err != CASCADE_OK)
+        return;
+    call->at++;
+    note(call, text == NULL ? sqlite3_bind_null(call->statement, call->at)
+                            : sqlite3_bind_text(call->statement, call->at, text,
+                                                -1, SQLITE_STATIC));
+}
+
+void
+csc_sqlite_call_add_i64(csc_sqlite_call *call, int64_t number)
+{
+    if (call->err != CASCADE_OK)
+        return;
+    call->at++;
+    note(call, sqlite3_bind_int64(call->statement, call->at, number));
+}
+
+static char *
+next_text(csc_sqlite_call *call)
+{
+    csc_assert(call->text_count < CSC_SQLITE_CALL_TEXTS);
+    return call->texts[call->text_count++];
+}
+
+void
+csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id)
+{
+    csc_sqlite_call_add_text(call, cascade_uuid_format(id, next_text(call)));
+}
+
+void
+csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms)
+{
+    if (time_ms == CASCADE_TIME_NONE)
+        csc_sqlite_call_add_text(call, NULL);
+    else
+        csc_sqlite_call_add_text(call,
+                                 csc_clock_format(time_ms, next_text(call)));
+}
+
+cascade_err
+csc_sqlite_call_next(csc_sqlite_call *call, bool *row)
+{
+    *row = false;
+    if (call->err != CASCADE_OK)
+        return call->err;
+    if (call->code == SQLITE_OK)
+        call->code = sqlite3_step(call->statement);
+    *row = call->code == SQLITE_ROW;
+    if (call->code == SQLITE_ROW || call->code == SQLITE_DONE)
+        call->code = SQLITE_OK;
+    else
+        call->err =
+            csc_sqlite_error_set(call->conn->db, call->code, call->verb);
+    return call->err;
+}
+
+void
+csc_sqlite_call_end(csc_sqlite_call *call)
+{
+    if (call->statement != NULL)
+        (void)sqlite3_reset(call->statement); /* repeats the step's error */
+}
+
+cascade_err
+csc_sqlite_call_run(csc_sqlite_call *call, int *changes)
+{
+    bool row = false;
+    cascade_err err = csc_sqlite_call_next(call, &row);
+
+    csc_assert(!row);
+    if (err == CASCADE_OK && changes != NULL)
+        *changes = sqlite3_changes(call->conn->db);
+    csc_sqlite_call_end(call);
+    return err;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One connection to the database file: how it is set up, its prepared
+ * statements, and how long it waits for others.
+ *
+ *   WAL           readers do not wait for the writer, a commit is one flush
+ *   synchronous   FULL: a commit survives power loss. NORMAL (relaxed): only a
+ *                 killed process loses nothing
+ *   checkpoints   by nobody but sqlite_txn.c: autocheckpoint is off, and so is
+ *                 the one at close, but for the last handle's
+ *   defensive, no trusted schema, no extensions: a database file is data, and
+ *                 whoever made it must not run code here
+ *
+ * A connection whose transaction could not be rolled back is closed; the next
+ * user opens it anew. All waiting is bounded by the deadline of the move, in
+ * real time also where the injected clock is a test's.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "store/sqlite_internal.h"
+
+#define PAUSE_MIN_NS INT64_C(50000)
+#define PAUSE_MAX_NS INT64_C(5000000)
+/* Instructions of SQLite's machine between two looks at the clock: under a
+ * millisecond. */
+#define PROGRESS_STEPS 10000
+/* Pages of a connection's cache: 8 MiB. */
+#define SETUP_READER             \
+    "PRAGMA cache_size = -8192;" \
+    "PRAGMA query_only = ON;"
+#define SETUP_WRITER              \
+    "PRAGMA cache_size = -32768;" \
+    "PRAGMA temp_store = MEMORY;"
+
+int64_t
+csc_sqlite_conn_now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Doubles from 50 us to 5 ms, each time between half and all of it: those who
+ * wait for one lock should not try in step. */
+bool
+csc_sqlite_conn_pause(int64_t deadline_ns, unsigned round)
+{
+    int64_t now_ns = csc_sqlite_conn_now_ns();
+    int64_t span_ns = PAUSE_MAX_NS;
+    struct timespec pause = {0, 0};
+
+    if (now_ns >= deadline_ns)
+        return false;
+    if (round < 7 && (PAUSE_MIN_NS << round) < PAUSE_MAX_NS)
+        span_ns = PAUSE_MIN_NS << round;
+    span_ns = span_ns / 2 + now_ns % (span_ns / 2 + 1);
+    if (span_ns > deadline_ns - now_ns)
+        span_ns = deadline_ns - now_ns;
+    pause.tv_nsec = (long)span_ns;
+    (void)nanosleep(&pause, NULL);
+    return true;
+}
+
+/* ---- What SQLite calls ---------------------------------------------------- */
+
+static int
+on_busy(void *context, int round)
+{
+    csc_sqlite_conn *conn = context;
+
+    return csc_sqlite_conn_pause(conn->deadline_ns, (unsigned)round);
+}
+
+static int
+on_progress(void *context)
+{
+    csc_sqlite_conn *conn = context;
+
+    return csc_sqlite_conn_now_ns() > conn->deadline_ns;
+}
+
+static int
+on_wal(void *context, sqlite3 *db, const char *name, int pages)
+{
+    csc_sqlite_conn *conn = context;
+
+    (void)db;
+    (void)name;
+    conn->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+/* ---- Opening -------------------------------------------------------------- */
+
+static int
+configure(sqlite3 *db)
+{
+    static const int options[][2] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},
+        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+        {SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1},
+        {SQLITE_DBCONFIG_ENABLE_FKEY, 1},
+        {SQLITE_DBCONFIG_DQS_DML, 0},
+        {SQLITE_DBCONFIG_DQS_DDL, 0},
+    };
+    int code = sqlite3_extended_result_codes(db, 1);
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        if (code == SQLITE_OK)
+            code = sqlite3_db_config(db, options[i][0], options[i][1], NULL);
+    }
+    return code;
+}
+
+cascade_err
+csc_sqlite_conn_exec(csc_sqlite_conn *conn, const char *verb, const char *sql)
+{
+    int code = sqlite3_exec(conn->db, sql, NULL, NULL, NULL);
+
+    if (code == SQLITE_OK)
+        return CASCADE_OK;
+    return csc_sqlite_error_set(conn->db, code, verb);
+}
+
+/* Asks for WAL; `*wal` tells whether the database is one now. */
+static int
+ask_for_wal(sqlite3 *db, bool *wal)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1,
+                                  &statement, NULL);
+    const unsigned char *mode;
+
+    *wal = false;
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        mode = sqlite3_column_text(statement, 0);
+        *wal = mode != NULL && sqlite3_stricmp((const char *)mode, "wal") == 0;
+        code = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
+/* The change of mode does not use the busy handler in every case, so two that
+ * create one database at once need a loop. */
+static cascade_err
+enter_wal(csc_sqlite_conn *conn)
+{
+    bool wal = false;
+    int code = ask_for_wal(conn->db, &wal);
+
+    for (unsigned round = 0; (code & 0xff) == SQLITE_BUSY; round++) {
+        if (!csc_sqlite_conn_pause(conn->deadline_ns, round))
+            break;
+        code = ask_for_wal(conn->db, &wal);
+    }
+    if (code != SQLITE_OK)
+        return csc_sqlite_error_set(conn->db, code, "open the database");
+    if (!wal)
+        return cascade_store_fail(
+            CASCADE_ERR_UNSUPPORTED,
+            "SQLite: the database cannot use a write-ahead log; put it on a "
+            "local file system");
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_sqlite_conn_set_up(csc_sqlite_conn *conn)
+{
+    bool relaxed =
+        conn->store->config->durability == CASCADE_DURABILITY_RELAXED;
+    cascade_err err = CASCADE_OK;
+
+    if (conn->writer && !conn->store->read_only)
+        err = enter_wal(conn);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_conn_exec(conn, "set up the connection",
+                                   "PRAGMA wal_autocheckpoint = 0;"
+                                   "PRAGMA cell_size_check = ON;");
+    if (err == CASCADE_OK)
+        err = csc_sqlite_conn_exec(conn, "set up the connection",
+                                   relaxed ? "PRAGMA synchronous = NORMAL"
+                                           : "PRAGMA synchronous = FULL");
+    if (err == CASCADE_OK)
+        err = csc_sqlite_conn_exec(conn, "set up the connection",
+                                   conn->writer ? SETUP_WRITER : SETUP_READER);
+    (void)sqlite3_wal_hook(conn->db, on_wal, conn); /* behind the pragma */
+    return err;
+}
+
+/* The path is absolute, so it never begins with "file:", which would make it a
+ * URI where SQLite was built so. */
+cascade_err
+csc_sqlite_conn_open(csc_sqlite_conn *conn)
+{
+    csc_sqlite *store = conn->store;
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
+    cascade_err err = CASCADE_OK;
+    int code;
+
+    if (conn->writer)
+        flags |= SQLITE_OPEN_CREATE;
+    code = sqlite3_open_v2(store->path, &conn->db, flags, NULL);
+    if (code == SQLITE_OK)
+        code = configure(conn->db);
+    if (code != SQLITE_OK) {
+        err = csc_sqlite_error_set(conn->db, code, "open the database");
+        csc_sqlite_conn_close(conn);
+        return err;
+    }
+    (void)sqlite3_busy_handler(conn->db, on_busy, conn);
+    sqlite3_progress_handler(conn->db, PROGRESS_STEPS, on_progress, conn);
+    conn->wal_pages = 0;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_sqlite_conn_ready(csc_sqlite_conn *conn)
+{
+    cascade_err err;
+
+    if (conn->db != NULL)
+        return CASCADE_OK;
+    err = csc_sqlite_conn_open(conn);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_conn_set_up(conn);
+    if (err != CASCADE_OK)
+        csc_sqlite_conn_close(conn);
+    return err;
+}
+
+void
+csc_sqlite_conn_close(csc_sqlite_conn *conn)
+{
+    sqlite3_stmt *statement;
+
+    if (conn->db == NULL)
+        return;
+    statement = sqlite3_next_stmt(conn->db, NULL);
+    while (statement != NULL) {
+        (void)sqlite3_finalize(statement);
+        statement = sqlite3_next_stmt(conn->db, NULL);
+    }
+    memset(conn->statements, 0, sizeof(conn->statements));
+    (void)sqlite3_close_v2(conn->db);
+    conn->db = NULL;
+}
+
+cascade_err
+csc_sqlite_conn_prepare(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+                        sqlite3_stmt **statement)
+{
+    int code;
+
+    if (conn->statements[id] == NULL) {
+        code = sqlite3_prepare_v3(conn->db, csc_sqlite_sql[id].sql, -1,
+                                  SQLITE_PREPARE_PERSISTENT,
+                                  &conn->statements[id], NULL);
+        if (code != SQLITE_OK)
+            return csc_sqlite_error_set(conn->db, code,
+                                        csc_sqlite_sql[id].verb);
+    }
+    *statement = conn->statements[id];
+    return CASCADE_OK;
+}

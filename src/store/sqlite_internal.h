@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the SQLite store share.
+ *
+ *   sqlite.c         the driver, opening and closing a store
+ *   sqlite_schema.c  migrate, and the check of the columns
+ *   sqlite_lease.c   attach, renew, detach, engines, remove
+ *   sqlite_claim.c   claim
+ *   sqlite_commit.c  commit, submit
+ *   sqlite_read.c    load, list
+ *   sqlite_wait.c    wait, wake
+ *   ---- below, each standing on the next ----
+ *   sqlite_row.c     reading rows back, with suspicion
+ *   sqlite_txn.c     transactions: whose turn it is, begin, end, checkpoint
+ *   sqlite_call.c    running one prepared statement
+ *   sqlite_sql.c     the statements
+ *   sqlite_conn.c    one connection to the file
+ *   sqlite_lock.c    the sidecar file
+ *   sqlite_error.c   SQLite's result codes into ours
+ *
+ * A store handle has one connection that writes and a few that read:
+ *
+ *   csc_sqlite --+-- writer     commits and checkpoints, one at a time
+ *                +-- readers    load, list, and looks before a write
+ *                +-- lock       PATH-lock, shared with other handles
+ *                +-- watches    inotify descriptors for wait
+ *
+ * Two handles on one file, in one process or in two, are alike in everything:
+ * they meet in the file's own locks and in the sidecar only.
+ */
+#ifndef CSC_STORE_SQLITE_INTERNAL_H
+#define CSC_STORE_SQLITE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cascade/store.h"
+
+#define CSC_SQLITE_READERS 4
+#define CSC_SQLITE_WATCHES 4
+#define CSC_SQLITE_PRIORITIES 10
+
+/* The statements: see sqlite_sql.c. */
+typedef enum csc_sqlite_sql_id {
+    CSC_SQLITE_BEGIN_READ,
+    CSC_SQLITE_BEGIN_WRITE,
+    CSC_SQLITE_COMMIT,
+    CSC_SQLITE_INSERT_ENGINE,
+    CSC_SQLITE_INSERT_LANE,
+    CSC_SQLITE_RENEW_ENGINE,
+    CSC_SQLITE_EXTEND_ENGINE,
+    CSC_SQLITE_GET_ENGINE,
+    CSC_SQLITE_LIST_ENGINES,
+    CSC_SQLITE_LIST_EXPIRED,
+    CSC_SQLITE_DELETE_ENGINE,
+    CSC_SQLITE_DELETE_LANES,
+    CSC_SQLITE_RELEASE_RUNS,
+    CSC_SQLITE_NEXT_OWNER,
+    CSC_SQLITE_FREE_RUNS,
+    CSC_SQLITE_NEXT_SHELF,
+    CSC_SQLITE_LIST_SHELF,
+    CSC_SQLITE_NEXT_WAKE,
+    CSC_SQLITE_CLAIM_RUN,
+    CSC_SQLITE_ADVANCE_LANE,
+    CSC_SQLITE_GET_LANE,
+    CSC_SQLITE_INSERT_CASCADE,
+    CSC_SQLITE_TOUCH_CASCADE,
+    CSC_SQLITE_UPDATE_CASCADE,
+    CSC_SQLITE_INSERT_EXECUTION,
+    CSC_SQLITE_UPDATE_EXECUTION,
+    CSC_SQLITE_GET_FIRST_EXECUTION,
+    CSC_SQLITE_INSERT_EVENT,
+    CSC_SQLITE_INSERT_RUN,
+    CSC_SQLITE_RESET_RUN,
+    CSC_SQLITE_FREE_RUN,
+    CSC_SQLITE_DELETE_RUN,
+    CSC_SQLITE_LOAD_CASCADE,
+    CSC_SQLITE_LOAD_EXECUTIONS,
+    CSC_SQLITE_LOAD_EVENTS,
+    CSC_SQLITE_LIST_APPLIED,
+    CSC_SQLITE_RECORD_APPLIED,
+    CSC_SQLITE_LIST_COLUMNS,
+    CSC_SQLITE_FIND_UNIQUE,
+    CSC_SQLITE_SQL_COUNT
+} csc_sqlite_sql_id;
+
+typedef struct csc_sqlite_sql_text {
+    const char *verb; /* for errors: "cannot VERB: ..." */
+    const char *sql;
+} csc_sqlite_sql_text;
+
+extern const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT];
+
+typedef struct csc_sqlite csc_sqlite;
+
+/* A connection, used by one thread at a time. */
+typedef struct csc_sqlite_conn {
+    csc_sqlite *store;
+    sqlite3 *db; /* NULL: to be opened at the next use */
+    sqlite3_stmt *statements[CSC_SQLITE_SQL_COUNT];
+    int64_t deadline_ns; /* of the move that uses it; CLOCK_MONOTONIC */
+    int wal_pages;       /* in the WAL after the last commit */
+    bool writer;
+    bool busy;   /* guarded by the store's mutex */
+    bool locked; /* holds the sidecar lock */
+} csc_sqlite_conn;
+
+/* The sidecar: see sqlite_lock.c. */
+typedef struct csc_sqlite_lock {
+    int fd; /* -1: none (the database cannot be written) */
+    char *path;
+} csc_sqlite_lock;
+
+struct csc_sqlite {
+    char *path; /* absolute; once opened, as SQLite resolved it */
+    const cascade_store_config *config;
+    csc_log log;
+    char boot[CSC_HOST_SIZE]; /* the machine boot that leases belong to */
+    bool read_only;
+    csc_sqlite_lock lock;
+    csc_sqlite_conn writer;
+    int checkpoint_at_pages; /* used by whoever has the writer */
+    pthread_mutex_t mutex;   /* guards `busy` of connections, readers, and
+                                all below */
+    pthread_cond_t freed;    /* a connection is not busy any more */
+    csc_sqlite_conn readers[CSC_SQLITE_READERS];
+    int watches[CSC_SQLITE_WATCHES]; /* idle inotify descriptors, or -1 */
+    uint64_t seen_wake;              /* the sidecar's token, last seen */
+};
+
+/* ---- sqlite_error.c ------------------------------------------------------ */
+
+/* Makes an error of a result code. `db` may be NULL. The text is ours: SQLite's
+ * own may hold data. */
+cascade_err csc_sqlite_error_set(sqlite3 *db, int code, const char *verb);
+
+/* ---- sqlite_lock.c ------------------------------------------------------- */
+
+/* Opens (creates) the sidecar of the database at `path` and takes part in it.
+ * For a database that is only read, it may be missing. */
+cascade_err csc_sqlite_lock_open(csc_sqlite_lock *lock, const char *path,
+                                 bool read_only, int64_t deadline_ns);
+void csc_sqlite_lock_close(csc_sqlite_lock *lock);
+/* For a transaction that writes. Waits while a checkpoint runs. */
+cascade_err csc_sqlite_lock_share(csc_sqlite_lock *lock, int64_t deadline_ns);
+/* For a checkpoint: false when it is not to be had in time. */
+bool csc_sqlite_lock_exclude(csc_sqlite_lock *lock, int64_t deadline_ns);
+void csc_sqlite_lock_release(csc_sqlite_lock *lock);
+/* True when no other handle takes part any more; none can from then on until
+ * this one is closed. */
+bool csc_sqlite_lock_alone(csc_sqlite_lock *lock);
+/* The token that wake changes. */
+uint64_t csc_sqlite_lock_get_token(const csc_sqlite_lock *lock);
+cascade_err csc_sqlite_lock_set_token(const csc_sqlite_lock *lock,
+                                      uint64_t token);
+
+/* ---- sqlite_conn.c ------------------------------------------------------- */
+
+/* Real time: deadlines hold also where the injected clock stands still. */
+int64_t csc_sqlite_conn_now_ns(void);
+/* Sleeps a little, more with each `round`; false when the deadline is over. */
+bool csc_sqlite_conn_pause(int64_t deadline_ns, unsigned round);
+
+/* Opens conn->store->path; does not look into the file yet. */
+cascade_err csc_sqlite_conn_open(csc_sqlite_conn *conn);
+/* The writer makes it a WAL database. */
+cascade_err csc_sqlite_conn_set_up(csc_sqlite_conn *conn);
+/* Makes `conn` ready for use by a move that ends at its deadline_ns. */
+cascade_err csc_sqlite_conn_ready(csc_sqlite_conn *conn);
+void csc_sqlite_conn_close(csc_sqlite_conn *conn);
+/* The prepared statement, compiled at its first use. */
+cascade_err csc_sqlite_conn_prepare(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+                                    sqlite3_stmt **statement);
+/* Runs several statements without parameters or rows. */
+cascade_err csc_sqlite_conn_exec(csc_sqlite_conn *conn, const char *verb,
+                                 const char *sql);
+
+/* ---- sqlite_call.c ------------------------------------------------------- */
+
+#define CSC_SQLITE_CALL_TEXTS 4
+#define CSC_SQLITE_CALL_TEXT_SIZE 40
+
+/* One run of a statement. Parameters are bound in their order; the first error
+ * is kept and comes out of the next function that returns one. Texts are not
+ * copied: they must stay until csc_sqlite_call_end(). Not to be moved. */
+typedef struct csc_sqlite_call {
+    csc_sqlite_conn *conn;
+    sqlite3_stmt *statement;
+    const char *verb;
+    cascade_err err;
+    int code;
+    int at;
+    int text_count;
+    char texts[CSC_SQLITE_CALL_TEXTS][CSC_SQLITE_CALL_TEXT_SIZE];
+} csc_sqlite_call;
+
+void csc_sqlite_call_begin(csc_sqlite_call *call, csc_sqlite_conn *conn,
+                           csc_sqlite_sql_id id);
+/* For a statement of the caller's own making. */
+void csc_sqlite_call_begin_with(csc_sqlite_call *call, csc_sqlite_conn *conn,
+                                const char *verb, sqlite3_stmt *statement);
+void csc_sqlite_call_add_text(csc_sqlite_call *call, const char *text);
+void csc_sqlite_call_add_i64(csc_sqlite_call *call, int64_t number);
+void csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id);
+/* CASCADE_TIME_NONE is NULL. */
+void csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms);
+/* Steps to the next row; `*row` tells whether there is one. */
+cascade_err csc_sqlite_call_next(csc_sqlite_call *call, bool *row);
+void csc_sqlite_call_end(csc_sqlite_call *call);
+/* Runs a statement that gives no rows, and ends it. `changes` (may be NULL)
+ * tells how many rows were changed. */
+cascade_err csc_sqlite_call_run(csc_sqlite_call *call, int *changes);
+
+/* ---- sqlite_txn.c -------------------------------------------------------- */
+
+/* Takes a connection and begins a transaction, all within the deadline. On
+ * success it must be ended. */
+cascade_err csc_sqlite_txn_begin_read(csc_sqlite *store,
+                                      csc_sqlite_conn **conn);
+cascade_err csc_sqlite_txn_begin_write(csc_sqlite *store,
+                                       csc_sqlite_conn **conn);
+/* Commits when `err` is CASCADE_OK, else rolls back; gives the connection back.
+ * Returns `err`, or why the commit failed. */
+cascade_err csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err);
+
+/* ---- sqlite_row.c -------------------------------------------------------- */
+
+/* Room for the payloads of a row, made canonical. */
+typedef struct csc_sqlite_row_room {
+    csc_buf first;
+    csc_buf second;
+} csc_sqlite_row_room;
+
+void csc_sqlite_row_fini(csc_sqlite_row_room *room);
+/* Each reads the columns from `at` on, in the order of the struct's members.
+ * The texts are valid until the statement is stepped and the room used again.
+ * CASCADE_ERR_CORRUPT names table, column and cascade. */
+cascade_err csc_sqlite_row_cascade(sqlite3_stmt *statement, cascade_row *row);
+cascade_err csc_sqlite_row_execution(sqlite3_stmt *statement,
+                                     csc_sqlite_row_room *room,
+                                     cascade_execution_row *row);
+cascade_err csc_sqlite_row_event(sqlite3_stmt *statement,
+                                 csc_sqlite_row_room *room,
+                                 cascade_event_row *row);
+cascade_err csc_sqlite_row_run(sqlite3_stmt *statement, int at,
+                               cascade_run_row *row);
+cascade_err csc_sqlite_row_engine(sqlite3_stmt *statement,
+                                  cascade_incarnation *row);
+/* A text column as an id. */
+cascade_err csc_sqlite_row_uuid(sqlite3_stmt *statement, int at,
+                                const char *table, const char *column,
+                                cascade_uuid *id);
+
+/* ---- The moves ----------------------------------------------------------- */
+
+cascade_err csc_sqlite_schema_migrate(void *self, cascade_migrate mode);
+cascade_err csc_sqlite_lease_attach(void *self,
+                                    const cascade_incarnation *incarnation);
+cascade_err csc_sqlite_lease_renew(void *self, const cascade_uuid *engine_id,
+                                   int64_t lease_ms);
+cascade_err csc_sqlite_lease_detach(void *self, const cascade_uuid *engine_id);
+cascade_err csc_sqlite_lease_engines(void *self, cascade_engine_sink sink,
+                                     void *context);
+cascade_err csc_sqlite_lease_remove(void *self, const cascade_uuid *dead,
+                                    size_t dead_count, size_t limit,
+                                    size_t *freed);
+cascade_err csc_sqlite_claim_runs(void *self, const cascade_claim *claim,
+                                  cascade_claimed *claimed,
+                                  cascade_claim_result *result);
+cascade_err csc_sqlite_commit_batch(void *self, const cascade_batch *batch,
+                                    bool *existed);
+cascade_err csc_sqlite_commit_submit(void *self, const cascade_change *starts,
+                                     size_t count, bool *existed);
+cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
+                                 size_t count, unsigned parts,
+                                 const cascade_load_sink *sink);
+cascade_err csc_sqlite_read_list(void *self, const cascade_query *query,
+                                 cascade_list_sink sink, void *context);
+cascade_err csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms);
+cascade_err csc_sqlite_wait_wake(void *self);
+/* Frees the idle watches. */
+void csc_sqlite_wait_fini(csc_sqlite *store);
+
+#endif

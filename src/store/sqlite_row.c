@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading rows back, with suspicion: SQLite keeps whatever a program puts into
+ * a column, and other programs may write these tables.
+ *
+ *   ids        36 lower-case characters, as every comparison expects them
+ *   status     one of the enum's words
+ *   times      our text, with or without a fraction, with 'T' or a blank; or
+ *              milliseconds since 1970, as a number or as digits
+ *   payloads   pass the JSON gate, so that blanks and the order of members are
+ *              canonical, whoever wrote them
+ *   texts      not NULL where the table says so, and without a NUL byte
+ *
+ * What does not fit is CASCADE_ERR_CORRUPT and names table, column and the
+ * row's cascade; never the value.
+ *
+ * A reader keeps its first error, and the functions behind it do nothing: a row
+ * is a plain list of columns, checked once.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "store/sqlite_internal.h"
+
+/* Above any limit of a payload: what is in the table came through one. */
+#define PAYLOAD_MAX ((size_t)1 << 30)
+/* full_output holds a payload one level down, with what belongs to it. */
+#define NESTED_MAX (CSC_JSON_DEPTH_MAX + 8)
+
+typedef struct reader {
+    sqlite3_stmt *statement;
+    const char *table;
+    int at; /* the next column */
+    cascade_err err;
+    char id[CASCADE_UUID_TEXT_SIZE]; /* of the cascade, once known */
+} reader;
+
+static void
+fail(reader *row, const char *column, const char *why)
+{
+    if (row->err != CASCADE_OK)
+        return;
+    row->err = cascade_store_fail(
+        CASCADE_ERR_CORRUPT, "table %s, column %s of cascade %s: %s",
+        row->table, column, row->id[0] != '\0' ? row->id : "(unknown)", why);
+}
+
+static bool
+is_null(const reader *row)
+{
+    return sqlite3_column_type(row->statement, row->at) == SQLITE_NULL;
+}
+
+/* NULL when the column is, or when memory is out. */
+static const char *
+next_nullable(reader *row, const char *column)
+{
+    bool null = is_null(row);
+    const char *text =
+        (const char *)sqlite3_column_text(row->statement, row->at);
+    int len = sqlite3_column_bytes(row->statement, row->at);
+
+    row->at++;
+    if (null)
+        return NULL;
+    if (text == NULL) {
+        if (row->err == CASCADE_OK)
+            row->err = csc_fail_memory();
+        return NULL;
+    }
+    if (memchr(text, '\0', (size_t)len) != NULL)
+        fail(row, column, "a text with a NUL byte");
+    return text;
+}
+
+static const char *
+next_text(reader *row, const char *column)
+{
+    const char *text = next_nullable(row, column);
+
+    if (text == NULL)
+        fail(row, column, "must not be NULL");
+    return text != NULL ? text : "";
+}
+
+static int64_t
+next_i64(reader *row, const char *column, int64_t min, int64_t max)
+{
+    int64_t number = sqlite3_column_int64(row->statement, row->at);
+
+    if (sqlite3_column_type(row->statement, row->at) != SQLITE_INTEGER)
+        fail(row, column, "not an integer");
+    else if (number < min || number > max)
+        fail(row, column, "a number out of range");
+    row->at++;
+    return number;
+}
+
+static int32_t
+next_i32(reader *row, const char *column, int32_t min)
+{
+    return (int32_t)next_i64(row, column, min, INT32_MAX);
+}
+
+static cascade_uuid
+next_uuid(reader *row, const char *column)
+{
+    const char *text = next_text(row, column);
+    char again[CASCADE_UUID_TEXT_SIZE];
+    cascade_uuid id;
+
+    memset(&id, 0, sizeof(id));
+    if (row->err != CASCADE_OK)
+        return id;
+    if (cascade_uuid_parse(text, &id) != CASCADE_OK ||
+        strcmp(cascade_uuid_format(&id, again), text) != 0)
+        fail(row, column, "not a UUID in lower case");
+    return id;
+}
+
+/* Milliseconds that a column of type TEXT has turned to text; ".0" behind them
+ * when the program's numbers are doubles. */
+static bool
+read_digits(const char *text, int64_t *number)
+{
+    csc_json_span span = {text, strlen(text)};
+
+    if (span.len > 2 && strcmp(text + span.len - 2, ".0") == 0)
+        span.len -= 2;
+    return csc_json_span_i64(span, number);
+}
+
+static int64_t
+next_time(reader *row, const char *column)
+{
+    int64_t time_ms = 0;
+    const char *text;
+
+    if (sqlite3_column_type(row->statement, row->at) == SQLITE_INTEGER)
+        return next_i64(row, column, INT64_MIN + 1, INT64_MAX);
+    text = next_text(row, column);
+    if (row->err == CASCADE_OK && csc_clock_parse(text, &time_ms) != 0 &&
+        !read_digits(text, &time_ms))
+        fail(row, column, "not a time");
+    return time_ms;
+}
+
+/* ---- Payloads ------------------------------------------------------------- */
+
+/* Whether a text has closed strings and brackets and is a little deeper than
+ * the gate allows: an output at the limit, inside our own full_output. */
+static bool
+is_nested_payload(const char *text, size_t len)
+{
+    size_t depth = 0;
+    size_t deepest = 0;
+    bool quoted = false;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '{' || c == '['))
+            depth++;
+        else if (!quoted && (c == '}' || c == ']') && depth-- == 0)
+            return false;
+        if (depth > deepest)
+            deepest = depth;
+    }
+    return !quoted && depth == 0 && deepest > CSC_JSON_DEPTH_MAX &&
+           deepest <= NESTED_MAX && text[0] == '{' && text[len - 1] == '}';
+}
+
+static const char *
+next_payload(reader *row, const char *column, csc_buf *room)
+{
+    const char *text = next_nullable(row, column);
+    size_t len = text == NULL ? 0 : strlen(text);
+    cascade_err err;
+
+    csc_buf_clear(room);
+    if (text == NULL || row->err != CASCADE_OK)
+        return NULL;
+    err = csc_json_canon(column, text, len, PAYLOAD_MAX, room);
+    if (err == CASCADE_ERR_NO_MEMORY)
+        row->err = err;
+    else if (err != CASCADE_OK && is_nested_payload(text, len))
+        return text;
+    else if (err != CASCADE_OK)
+        fail(row, column, "not acceptable JSON");
+    return room->data;
+}
+
+void
+csc_sqlite_row_fini(csc_sqlite_row_room *room)
+{
+    csc_buf_fini(&room->first);
+    csc_buf_fini(&room->second);
+}
+
+/* ---- Rows ----------------------------------------------------------------- */
+
+/* The words of an enum, in the order of its values from 1 on. */
+static int
+next_word(reader *row, const char *column, const char *const words[3])
+{
+    const char *text = next_text(row, column);
+
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, words[i]) == 0)
+            return i + 1;
+    }
+    fail(row, column, "not a status");
+    return 1;
+}
+
+cascade_err
+csc_sqlite_row_cascade(sqlite3_stmt *statement, cascade_row *row)
+{
+    static const char *const words[] = {"RUNNING", "COMPLETED", "ERROR"};
+    reader from = {.statement = statement, .table = "cascades"};
+
+    row->id = next_uuid(&from, "id");
+    (void)cascade_uuid_format(&row->id, from.id);
+    row->status = (cascade_status)next_word(&from, "status", words);
+    row->fn_id = next_i32(&from, "fn_id", INT32_MIN);
+    row->user_id = next_text(&from, "user_id");
+    row->created_at_ms = next_time(&from, "created_at");
+    row->updated_at_ms = next_time(&from, "updated_at");
+    return from.err;
+}
+
+cascade_err
+csc_sqlite_row_execution(sqlite3_stmt *statement, csc_sqlite_row_room *room,
+                         cascade_execution_row *row)
+{
+    static const char *const words[] = {"RUNNING", "COMPLETED", "FAILED"};
+    reader from = {.statement = statement, .table = "node_executions"};
+
+    row->id = next_uuid(&from, "id");
+    row->cascade_id = next_uuid(&from, "cascade_id");
+    (void)cascade_uuid_format(&row->cascade_id, from.id);
+    row->function_id = next_i32(&from, "function_id", INT32_MIN);
+    row->status = (cascade_execution_status)next_word(&from, "status", words);
+    row->node_instance_id = next_text(&from, "node_instance_id");
+    row->node_name = next_text(&from, "node_name");
+    row->input = next_payload(&from, "input_context", &room->first);
+    if (row->input == NULL)
+        fail(&from, "input_context", "must not be NULL");
+    row->full_output = next_payload(&from, "full_output", &room->second);
+    row->location = next_text(&from, "location");
+    row->error = next_nullable(&from, "error");
+    row->started_at_ms = next_time(&from, "started_at");
+    row->completed_at_ms = CASCADE_TIME_NONE;
+    if (!is_null(&from))
+        row->completed_at_ms = next_time(&from, "completed_at");
+    return from.err;
+}
+
+cascade_err
+csc_sqlite_row_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
+                     cascade_event_row *row)
+{
+    reader from = {.statement = statement, .table = "context_events"};
+
+    row->id = next_i64(&from, "id", INT64_MIN, INT64_MAX);
+    row->cascade_id = next_uuid(&from, "cascade_id");
+    (void)cascade_uuid_format(&row->cascade_id, from.id);
+    row->function_id = next_i32(&from, "function_id", INT32_MIN);
+    row->key = next_text(&from, "key");
+    row->value = next_payload(&from, "value", &room->first);
+    if (row->value == NULL)
+        fail(&from, "value", "must not be NULL");
+    row->ui_value = next_payload(&from, "ui_value", &room->second);
+    row->created_at_ms = next_time(&from, "created_at");
+    return from.err;
+}
+
+cascade_err
+csc_sqlite_row_run(sqlite3_stmt *statement, int at, cascade_run_row *row)
+{
+    reader from = {.statement = statement, .table = "cascade_runs", .at = at};
+
+    row->cascade_id = next_uuid(&from, "cascade_id");
+    (void)cascade_uuid_format(&row->cascade_id, from.id);
+    row->queue = next_text(&from, "queue");
+    row->priority = next_i32(&from, "priority", 0);
+    row->wake_at_ms = next_i64(&from, "wake_at", INT64_MIN, INT64_MAX);
+    memset(&row->engine_id, 0, sizeof(row->engine_id));
+    if (is_null(&from))
+        from.at++;
+    else
+        row->engine_id = next_uuid(&from, "engine_id");
+    row->claim_no = next_i64(&from, "claim_no", 0, INT64_MAX);
+    row->takeovers = next_i32(&from, "takeovers", 0);
+    row->needs = next_text(&from, "needs");
+    if (row->needs[0] == '\0')
+        row->needs = NULL;
+    return from.err;
+}
+
+cascade_err
+csc_sqlite_row_engine(sqlite3_stmt *statement, cascade_incarnation *row)
+{
+    reader from = {.statement = statement, .table = "cascade_engines"};
+
+    row->engine_id = next_uuid(&from, "engine_id");
+    row->host = next_text(&from, "host");
+    row->pid = next_i64(&from, "pid", INT64_MIN, INT64_MAX);
+    row->process_start = next_i64(&from, "process_start", INT64_MIN, INT64_MAX);
+    row->lease_ms = next_i64(&from, "lease_until_ms", INT64_MIN, INT64_MAX);
+    row->lane_count = (uint32_t)next_i32(&from, "lanes", 0);
+    return from.err;
+}
+
+cascade_err
+csc_sqlite_row_uuid(sqlite3_stmt *statement, int at, const char *table,
+                    const char *column, cascade_uuid *id)
+{
+    reader from = {.statement = statement, .table = table, .at = at};
+
+    *id = next_uuid(&from, column);
+    return from.err;
+}

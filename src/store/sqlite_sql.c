@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The statements of the SQLite store, all of them but list's, which is put
+ * together from constant pieces (sqlite_read.c). Only parameters carry what
+ * comes from outside.
+ *
+ * Times in the three tables are texts; in cascade_runs and cascade_engines they
+ * are milliseconds.
+ */
+#include "store/sqlite_internal.h"
+
+const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
+    /* ---- Transactions ---- */
+    [CSC_SQLITE_BEGIN_READ] = {"begin a transaction", "BEGIN"},
+    [CSC_SQLITE_BEGIN_WRITE] = {"begin a transaction", "BEGIN IMMEDIATE"},
+    [CSC_SQLITE_COMMIT] = {"commit", "COMMIT"},
+
+    /* ---- Incarnations ---- */
+    [CSC_SQLITE_INSERT_ENGINE] =
+        {"attach", "INSERT INTO cascade_engines"
+                   "    (engine_id, host, pid, process_start, boot, lease_ms,"
+                   "     lease_until_ms, attached_at)"
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+                   " ON CONFLICT (engine_id) DO NOTHING"},
+    [CSC_SQLITE_INSERT_LANE] =
+        {"attach", "INSERT INTO cascade_lanes (engine_id, lane, batch)"
+                   " VALUES (?1, ?2, 0)"
+                   " ON CONFLICT (engine_id, lane) DO NOTHING"},
+    [CSC_SQLITE_RENEW_ENGINE] =
+        {"renew the lease", "UPDATE cascade_engines"
+                            " SET lease_ms = ?2, lease_until_ms = ?3, boot = ?4"
+                            " WHERE engine_id = ?1"},
+    /* ?2: now, by the monotonic clock. */
+    [CSC_SQLITE_EXTEND_ENGINE] =
+        {"renew the lease", "UPDATE cascade_engines"
+                            " SET lease_until_ms = ?2 + lease_ms, boot = ?3"
+                            " WHERE engine_id = ?1"},
+    [CSC_SQLITE_GET_ENGINE] = {"look up an incarnation",
+                               "SELECT 1"
+                               " FROM cascade_engines"
+                               " WHERE engine_id = ?1"},
+    /* ?1: this boot, ?2: now, by the monotonic clock. A lease of another boot
+     * has expired. */
+    [CSC_SQLITE_LIST_ENGINES] =
+        {"list the incarnations",
+         "SELECT engine_id, host, pid, process_start,"
+         "    CASE WHEN boot = ?1 THEN lease_until_ms - ?2 ELSE -1 END,"
+         "    (SELECT count(*) FROM cascade_lanes AS l"
+         "     WHERE l.engine_id = e.engine_id)"
+         " FROM cascade_engines AS e"
+         " ORDER BY engine_id"},
+    [CSC_SQLITE_LIST_EXPIRED] = {"look for expired incarnations",
+                                 "SELECT engine_id"
+                                 " FROM cascade_engines"
+                                 " WHERE boot <> ?1 OR lease_until_ms <= ?2"
+                                 " ORDER BY engine_id"},
+    [CSC_SQLITE_DELETE_ENGINE] = {"remove an incarnation",
+                                  "DELETE FROM cascade_engines"
+                                  " WHERE engine_id = ?1"},
+    [CSC_SQLITE_DELETE_LANES] = {"remove an incarnation",
+                                 "DELETE FROM cascade_lanes"
+                                 " WHERE engine_id = ?1"},
+    [CSC_SQLITE_RELEASE_RUNS] = {"detach", "UPDATE cascade_runs"
+                                           " SET engine_id = NULL, wake_at = ?2"
+                                           " WHERE engine_id = ?1"},
+    /* The next owner above ?1: one seek for each owner, however many runs it
+     * has. */
+    [CSC_SQLITE_NEXT_OWNER] =
+        {"look for abandoned runs",
+         "SELECT r.engine_id,"
+         "    EXISTS (SELECT 1 FROM cascade_engines AS e"
+         "            WHERE e.engine_id = r.engine_id)"
+         " FROM cascade_runs AS r"
+         " WHERE r.engine_id IS NOT NULL AND r.engine_id > ?1"
+         " ORDER BY r.engine_id"
+         " LIMIT 1"},
+    [CSC_SQLITE_FREE_RUNS] = {"free abandoned runs",
+                              "UPDATE cascade_runs"
+                              " SET engine_id = NULL, wake_at = ?2,"
+                              "    takeovers = min(takeovers + 1, 2147483647)"
+                              " WHERE cascade_id IN ("
+                              "    SELECT cascade_id"
+                              "    FROM cascade_runs"
+                              "    WHERE engine_id = ?1"
+                              "    LIMIT ?3)"},
+
+    /* ---- Claiming: see sqlite_claim.c ---- */
+    [CSC_SQLITE_NEXT_SHELF] = {"look for free runs",
+                               "SELECT needs, takeovers"
+                               " FROM cascade_runs"
+                               " WHERE engine_id IS NULL AND queue = ?1"
+                               "    AND (needs, takeovers) > (?2, ?3)"
+                               " ORDER BY needs, takeovers"
+                               " LIMIT 1"},
+    [CSC_SQLITE_LIST_SHELF] =
+        {"look for free runs",
+         "SELECT cascade_id, wake_at, claim_no"
+         " FROM cascade_runs"
+         " WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
+         "    AND takeovers = ?3 AND priority = ?4 AND wake_at <= ?5"
+         " ORDER BY wake_at"
+         " LIMIT ?6"},
+    [CSC_SQLITE_NEXT_WAKE] =
+        {"look for free runs",
+         "SELECT wake_at"
+         " FROM cascade_runs"
+         " WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
+         "    AND takeovers = ?3 AND priority = ?4 AND wake_at > ?5"
+         " ORDER BY wake_at"
+         " LIMIT 1"},
+    [CSC_SQLITE_CLAIM_RUN] = {"claim",
+                              "UPDATE cascade_runs"
+                              " SET engine_id = ?2, claim_no = claim_no + 1"
+                              " WHERE cascade_id = ?1 AND engine_id IS NULL"},
+
+    /* ---- Committing ---- */
+    /* The fence: ?3 is the number of this batch. */
+    [CSC_SQLITE_ADVANCE_LANE] =
+        {"commit", "UPDATE cascade_lanes"
+                   " SET batch = ?3"
+                   " WHERE engine_id = ?1 AND lane = ?2 AND batch = ?3 - 1"},
+    [CSC_SQLITE_GET_LANE] = {"commit", "SELECT batch"
+                                       " FROM cascade_lanes"
+                                       " WHERE engine_id = ?1 AND lane = ?2"},
+    [CSC_SQLITE_INSERT_CASCADE] =
+        {"insert a cascade",
+         "INSERT INTO cascades"
+         "    (id, status, fn_id, user_id, created_at, updated_at)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+         " ON CONFLICT (id) DO NOTHING"},
+    /* The common case: the status stays, so the index need not be touched. */
+    [CSC_SQLITE_TOUCH_CASCADE] = {"update a cascade",
+                                  "UPDATE cascades"
+                                  " SET fn_id = ?2, updated_at = ?3"
+                                  " WHERE id = ?1 AND status = 'RUNNING'"},
+    [CSC_SQLITE_UPDATE_CASCADE] =
+        {"update a cascade", "UPDATE cascades"
+                             " SET status = ?2, fn_id = ?3, updated_at = ?4"
+                             " WHERE id = ?1"},
+    [CSC_SQLITE_INSERT_EXECUTION] =
+        {"insert an execution",
+         "INSERT INTO node_executions"
+         "    (id, cascade_id, function_id, status, node_instance_id,"
+         "     node_name, input_context, full_output, location, error,"
+         "     started_at, completed_at)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
+    [CSC_SQLITE_UPDATE_EXECUTION] =
+        {"update an execution",
+         "UPDATE node_executions"
+         " SET status = ?3, full_output = ?4, error = ?5, completed_at = ?6"
+         " WHERE cascade_id = ?1 AND function_id = ?2 AND status = 'RUNNING'"},
+    /* A row when the cascade is there; NULL when it has no execution 0. */
+    [CSC_SQLITE_GET_FIRST_EXECUTION] =
+        {"look up a cascade", "SELECT e.id"
+                              " FROM cascades AS c"
+                              " LEFT JOIN node_executions AS e"
+                              "    ON e.cascade_id = c.id AND e.function_id = 0"
+                              " WHERE c.id = ?1"},
+    [CSC_SQLITE_INSERT_EVENT] =
+        {"insert an event",
+         "INSERT INTO context_events"
+         "    (cascade_id, function_id, key, value, ui_value, created_at)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+    [CSC_SQLITE_INSERT_RUN] =
+        {"insert a run", "INSERT INTO cascade_runs"
+                         "    (cascade_id, queue, priority, wake_at, engine_id,"
+                         "     claim_no, takeovers, needs)"
+                         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
+    [CSC_SQLITE_RESET_RUN] = {"update a run",
+                              "UPDATE cascade_runs"
+                              " SET takeovers = 0"
+                              " WHERE cascade_id = ?1 AND engine_id = ?2"},
+    [CSC_SQLITE_FREE_RUN] =
+        {"update a run", "UPDATE cascade_runs"
+                         " SET engine_id = NULL, takeovers = 0, wake_at = ?3,"
+                         "    needs = ?4"
+                         " WHERE cascade_id = ?1 AND engine_id = ?2"},
+    [CSC_SQLITE_DELETE_RUN] = {"delete a run", "DELETE FROM cascade_runs"
+                                               " WHERE cascade_id = ?1"},
+
+    /* ---- Reading ---- */
+    [CSC_SQLITE_LOAD_CASCADE] =
+        {"read a cascade",
+         "SELECT id, status, fn_id, user_id, created_at, updated_at"
+         " FROM cascades"
+         " WHERE id = ?1"},
+    [CSC_SQLITE_LOAD_EXECUTIONS] =
+        {"read executions",
+         "SELECT id, cascade_id, function_id, status, node_instance_id,"
+         "    node_name, input_context, full_output, location, error,"
+         "    started_at, completed_at"
+         " FROM node_executions"
+         " WHERE cascade_id = ?1"
+         " ORDER BY function_id"},
+    [CSC_SQLITE_LOAD_EVENTS] =
+        {"read events",
+         "SELECT id, cascade_id, function_id, key, value, ui_value, created_at"
+         " FROM context_events"
+         " WHERE cascade_id = ?1"
+         " ORDER BY function_id, id"},
+
+    /* ---- The schema ---- */
+    [CSC_SQLITE_LIST_APPLIED] = {"read cascade_schema",
+                                 "SELECT number, name, checksum"
+                                 " FROM cascade_schema"
+                                 " ORDER BY number"},
+    [CSC_SQLITE_RECORD_APPLIED] =
+        {"write cascade_schema",
+         "INSERT INTO cascade_schema (number, name, checksum, applied_at)"
+         " VALUES (?1, ?2, ?3, ?4)"
+         " ON CONFLICT (number) DO UPDATE"
+         " SET checksum = excluded.checksum"},
+    [CSC_SQLITE_LIST_COLUMNS] =
+        {"read the columns of a table",
+         "SELECT name, type, \"notnull\", dflt_value IS NOT NULL, pk"
+         " FROM pragma_table_info(?1)"},
+    /* Whether table ?1 has a unique index over the columns ?2 (two names,
+     * ordered, with a comma), over all rows. */
+    [CSC_SQLITE_FIND_UNIQUE] =
+        {"read the indexes of a table",
+         "SELECT 1"
+         " FROM pragma_index_list(?1) AS i"
+         " WHERE i.\"unique\" AND NOT i.partial"
+         "    AND ?2 = (SELECT group_concat(name, ',')"
+         "              FROM (SELECT name FROM pragma_index_info(i.name)"
+         "                    ORDER BY name))"},
+};

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Transactions: whose turn it is, begin, end, and the checkpoint.
+ *
+ * ONE WRITE
+ *
+ *   1. the handle's writer       a mutex and a condition, up to the deadline
+ *   2. the sidecar, shared       no checkpoint runs: see sqlite_lock.c
+ *   3. BEGIN IMMEDIATE           SQLite's own write lock: one writer for the
+ *                                file, over all handles and processes
+ *   4. the changes
+ *   5. COMMIT                    appends to the WAL and, with FULL, flushes it
+ *   6. the sidecar is let go
+ *   7. now and then: a checkpoint, the sidecar held exclusively
+ *   8. the writer is given back
+ *
+ * IF WE DIE
+ *   before 5: the frames in the WAL have no commit mark; nobody ever sees them.
+ *   in 5:     the mark is there, whole and with the right checksum, or it is
+ *             not: the next to open the file decides alike for all.
+ *   after 5:  the transaction is there. The caller was not told; it repeats,
+ *             and the lane row (sqlite_commit.c) tells that it took effect.
+ *   in 7:     a checkpoint copies pages that stay in the WAL until all of them
+ *             are flushed to the database: whoever comes next does it again.
+ *   Locks of 2 and 3 go with the process.
+ *
+ * ROLLBACK
+ *   SQLite may have rolled back by itself (disk full, out of memory), and a
+ *   ROLLBACK may fail halfway when memory is out. The only thing that tells is
+ *   sqlite3_get_autocommit(); where a transaction is still open the connection
+ *   is closed, which ends it, and opened anew by its next user.
+ *
+ * CHECKPOINT
+ *   Every CHECKPOINT_PAGES pages, by the connection that has just committed.
+ *   Copying rarely is what makes commits cheap: a page that was written often
+ *   is copied once. PASSIVE is enough: nobody writes meanwhile, and it never
+ *   waits for a reader; where one holds an old state, the rest is left for the
+ *   next try, CHECKPOINT_RETRY_PAGES later.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/sqlite_internal.h"
+
+#define CHECKPOINT_PAGES 20000
+#define CHECKPOINT_RETRY_PAGES 2000
+#define CHECKPOINT_WAIT_NS INT64_C(200000000)
+
+/* ---- Whose turn ----------------------------------------------------------- */
+
+static int64_t
+get_deadline_ns(const csc_sqlite *store)
+{
+    int64_t span_ns = 0;
+
+    if (__builtin_mul_overflow(store->config->deadline_ms, CSC_MS_NS, &span_ns))
+        span_ns = INT64_MAX;
+    return csc_clock_add(csc_sqlite_conn_now_ns(), span_ns);
+}
+
+static csc_sqlite_conn *
+find_idle(csc_sqlite *store, bool writer)
+{
+    csc_sqlite_conn *found = NULL;
+
+    if (writer)
+        return store->writer.busy ? NULL : &store->writer;
+    for (size_t i = 0; i < CSC_SQLITE_READERS; i++) {
+        csc_sqlite_conn *reader = &store->readers[i];
+
+        if (!reader->busy && (found == NULL || reader->db != NULL))
+            found = reader;
+        if (found != NULL && found->db != NULL)
+            break;
+    }
+    return found;
+}
+
+/* NULL when the deadline passes. */
+static csc_sqlite_conn *
+take(csc_sqlite *store, bool writer, int64_t deadline_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000),
+                             .tv_nsec = (long)(deadline_ns % 1000000000)};
+    csc_sqlite_conn *conn;
+    int error = 0;
+
+    (void)pthread_mutex_lock(&store->mutex);
+    conn = find_idle(store, writer);
+    while (conn == NULL && error != ETIMEDOUT) {
+        error = pthread_cond_timedwait(&store->freed, &store->mutex, &until);
+        conn = find_idle(store, writer);
+    }
+    if (conn != NULL) {
+        conn->busy = true;
+        conn->deadline_ns = deadline_ns;
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+    return conn;
+}
+
+static void
+give_back(csc_sqlite_conn *conn)
+{
+    csc_sqlite *store = conn->store;
+
+    (void)pthread_mutex_lock(&store->mutex);
+    conn->busy = false;
+    (void)pthread_cond_broadcast(&store->freed);
+    (void)pthread_mutex_unlock(&store->mutex);
+}
+
+/* ---- Begin and end -------------------------------------------------------- */
+
+static cascade_err
+run(csc_sqlite_conn *conn, csc_sqlite_sql_id id)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, conn, id);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+static void
+roll_back(csc_sqlite_conn *conn)
+{
+    if (conn->db == NULL || sqlite3_get_autocommit(conn->db))
+        return;
+    conn->deadline_ns = INT64_MAX; /* this must not be interrupted */
+    (void)sqlite3_exec(conn->db, "ROLLBACK", NULL, NULL, NULL);
+    if (!sqlite3_get_autocommit(conn->db)) {
+        csc_log_add(&conn->store->log, CASCADE_LOG_WARNING,
+                    "sqlite: a transaction could not be rolled back; the "
+                    "connection is opened anew");
+        csc_sqlite_conn_close(conn);
+    }
+}
+
+static cascade_err
+begin(csc_sqlite *store, bool writer, csc_sqlite_conn **out)
+{
+    int64_t deadline_ns = get_deadline_ns(store);
+    csc_sqlite_conn *conn = take(store, writer, deadline_ns);
+    cascade_err err;
+
+    if (conn == NULL)
+        return cascade_store_fail(CASCADE_ERR_UNAVAILABLE,
+                                  "SQLite: other calls of this process kept "
+                                  "the database busy beyond the deadline");
+    err = csc_sqlite_conn_ready(conn);
+    if (err == CASCADE_OK && writer) {
+        err = csc_sqlite_lock_share(&store->lock, deadline_ns);
+        conn->locked = err == CASCADE_OK;
+    }
+    if (err == CASCADE_OK)
+        err =
+            run(conn, writer ? CSC_SQLITE_BEGIN_WRITE : CSC_SQLITE_BEGIN_READ);
+    if (err != CASCADE_OK)
+        return csc_sqlite_txn_end(conn, err);
+    *out = conn;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_sqlite_txn_begin_read(csc_sqlite *store, csc_sqlite_conn **conn)
+{
+    return begin(store, false, conn);
+}
+
+cascade_err
+csc_sqlite_txn_begin_write(csc_sqlite *store, csc_sqlite_conn **conn)
+{
+    if (store->read_only)
+        return cascade_store_fail(CASCADE_ERR_READ_ONLY,
+                                  "SQLite: the database file cannot be "
+                                  "written by this process");
+    return begin(store, true, conn);
+}
+
+/* Never fails the move that it follows. */
+static void
+checkpoint(csc_sqlite_conn *conn)
+{
+    csc_sqlite *store = conn->store;
+    int64_t until_ns = csc_sqlite_conn_now_ns() + CHECKPOINT_WAIT_NS;
+    int pages = 0;
+    int done = 0;
+    int code = SQLITE_BUSY;
+
+    if (csc_sqlite_lock_exclude(&store->lock, until_ns)) {
+        code = sqlite3_wal_checkpoint_v2(
+            conn->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &done);
+        csc_sqlite_lock_release(&store->lock);
+    }
+    store->checkpoint_at_pages = CHECKPOINT_PAGES;
+    if (code != SQLITE_OK || done < pages)
+        store->checkpoint_at_pages = conn->wal_pages + CHECKPOINT_RETRY_PAGES;
+    conn->wal_pages = 0; /* the next commit tells */
+    if (code != SQLITE_OK && code != SQLITE_BUSY)
+        csc_log_add(&store->log, CASCADE_LOG_WARNING,
+                    "sqlite: a checkpoint failed (code %d); it is tried again",
+                    code);
+}
+
+cascade_err
+csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
+{
+    csc_sqlite *store = conn->store;
+
+    if (err == CASCADE_OK)
+        err = run(conn, CSC_SQLITE_COMMIT);
+    if (err != CASCADE_OK)
+        roll_back(conn);
+    if (conn->locked)
+        csc_sqlite_lock_release(&store->lock);
+    conn->locked = false;
+    if (conn->writer && err == CASCADE_OK &&
+        conn->wal_pages >= store->checkpoint_at_pages)
+        checkpoint(conn);
+    give_back(conn);
+    return err;
+}
