@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading: load and list. Each is one read transaction on a connection of its
+ * own, so it sees one moment (S12) and no writer waits for it. The statements
+ * read one cascade each, through an index, in the order asked for: nothing is
+ * sorted and nothing is held but the row that the sink looks at.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "store/sqlite_internal.h"
+
+#define READ_MAX 1000
+
+/* ---- Load ----------------------------------------------------------------- */
+
+typedef struct load_state {
+    csc_sqlite_conn *conn;
+    const cascade_load_sink *sink;
+    csc_sqlite_row_room room;
+    cascade_uuid *ids; /* sorted, each once */
+    size_t count;
+} load_state;
+
+typedef cascade_err (*give_fn)(load_state *state, sqlite3_stmt *statement);
+
+static cascade_err
+give_cascade(load_state *state, sqlite3_stmt *statement)
+{
+    cascade_row row;
+    cascade_err err = csc_sqlite_row_cascade(statement, &row);
+
+    if (err != CASCADE_OK)
+        return err;
+    return state->sink->on_cascade(state->sink->context, &row);
+}
+
+static cascade_err
+give_execution(load_state *state, sqlite3_stmt *statement)
+{
+    cascade_execution_row row;
+    cascade_err err = csc_sqlite_row_execution(statement, &state->room, &row);
+
+    if (err != CASCADE_OK)
+        return err;
+    return state->sink->on_execution(state->sink->context, &row);
+}
+
+static cascade_err
+give_event(load_state *state, sqlite3_stmt *statement)
+{
+    cascade_event_row row;
+    cascade_err err = csc_sqlite_row_event(statement, &state->room, &row);
+
+    if (err != CASCADE_OK)
+        return err;
+    return state->sink->on_event(state->sink->context, &row);
+}
+
+static cascade_err
+give_rows(load_state *state, csc_sqlite_sql_id id, give_fn give,
+          const cascade_uuid *cascade_id)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, state->conn, id);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
+    err = csc_sqlite_call_next(&call, &row);
+    while (err == CASCADE_OK && row) {
+        err = give(state, call.statement);
+        if (err == CASCADE_OK)
+            err = csc_sqlite_call_next(&call, &row);
+    }
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+static cascade_err
+give_all(load_state *state, csc_sqlite_sql_id id, give_fn give)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < state->count && err == CASCADE_OK; i++)
+        err = give_rows(state, id, give, &state->ids[i]);
+    return err;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    return csc_uuid_compare(a, b);
+}
+
+static cascade_err
+sort_ids(load_state *state, const cascade_uuid *ids, size_t count)
+{
+    state->ids = csc_mem_zalloc(count, sizeof(*ids));
+    if (state->ids == NULL)
+        return csc_fail_memory();
+    memcpy(state->ids, ids, count * sizeof(*ids));
+    qsort(state->ids, count, sizeof(*ids), compare_ids);
+    for (size_t i = 0; i < count; i++) {
+        if (state->count == 0 ||
+            !csc_uuid_equal(&state->ids[state->count - 1], &state->ids[i]))
+            state->ids[state->count++] = state->ids[i];
+    }
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
+                     unsigned parts, const cascade_load_sink *sink)
+{
+    load_state state = {.sink = sink};
+    cascade_err err;
+
+    if (count < 1 || count > READ_MAX)
+        return cascade_store_fail(CASCADE_ERR_INVALID,
+                                  "load: %zu ids; give 1 to %d", count,
+                                  READ_MAX);
+    err = sort_ids(&state, ids, count);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_txn_begin_read(self, &state.conn);
+    if (err != CASCADE_OK)
+        goto out;
+    err = give_all(&state, CSC_SQLITE_LOAD_CASCADE, give_cascade);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_EXECUTIONS) != 0)
+        err = give_all(&state, CSC_SQLITE_LOAD_EXECUTIONS, give_execution);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
+        err = give_all(&state, CSC_SQLITE_LOAD_EVENTS, give_event);
+    err = csc_sqlite_txn_end(state.conn, err);
+out:
+    csc_sqlite_row_fini(&state.room);
+    csc_mem_free(state.ids);
+    return err;
+}
+
+/* ---- List ----------------------------------------------------------------- */
+
+#define LIST_RUN_AT 6
+
+static const char list_head[] =
+    "SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,"
+    "    r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,"
+    "    r.claim_no, r.takeovers, r.needs"
+    " FROM cascades AS c"
+    " LEFT JOIN cascade_runs AS r ON r.cascade_id = c.id"
+    " WHERE true";
+static const char list_id[] = " AND c.id = ?";
+static const char list_after[] = " AND c.id > ?";
+static const char list_user[] = " AND c.user_id = ?";
+static const char list_status[] = " AND c.status = ?";
+static const char list_node[] =
+    " AND EXISTS (SELECT 1 FROM node_executions AS n"
+    "             WHERE n.cascade_id = c.id AND n.node_name = ?)";
+static const char list_tail[] = " ORDER BY c.id LIMIT ?";
+
+/* Constant pieces, each there or not: SQLite plans for what is asked. The
+ * parameters follow in the same order in bind_query(). */
+static cascade_err
+build_query(const cascade_query *query, csc_buf *sql)
+{
+    csc_buf_add_text(sql, list_head);
+    if (query->id != NULL)
+        csc_buf_add_text(sql, list_id);
+    if (query->after != NULL)
+        csc_buf_add_text(sql, list_after);
+    if (query->user_id != NULL)
+        csc_buf_add_text(sql, list_user);
+    if (query->status != 0)
+        csc_buf_add_text(sql, list_status);
+    if (query->node != NULL)
+        csc_buf_add_text(sql, list_node);
+    csc_buf_add_text(sql, list_tail);
+    return sql->failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+static void
+bind_query(csc_sqlite_call *call, const cascade_query *query)
+{
+    static const char *const words[] = {
+        [CASCADE_RUNNING] = "RUNNING",
+        [CASCADE_COMPLETED] = "COMPLETED",
+        [CASCADE_ERROR] = "ERROR",
+    };
+
+    if (query->id != NULL)
+        csc_sqlite_call_add_uuid(call, query->id);
+    if (query->after != NULL)
+        csc_sqlite_call_add_uuid(call, query->after);
+    if (query->user_id != NULL)
+        csc_sqlite_call_add_text(call, query->user_id);
+    if (query->status != 0)
+        csc_sqlite_call_add_text(call, words[query->status]);
+    if (query->node != NULL)
+        csc_sqlite_call_add_text(call, query->node);
+    csc_sqlite_call_add_i64(call, (int64_t)query->limit);
+}
+
+static cascade_err
+give_listed(sqlite3_stmt *statement, cascade_list_sink sink, void *context)
+{
+    cascade_row row;
+    cascade_run_row run;
+    bool has_run = sqlite3_column_type(statement, LIST_RUN_AT) != SQLITE_NULL;
+    cascade_err err = csc_sqlite_row_cascade(statement, &row);
+
+    if (err == CASCADE_OK && has_run)
+        err = csc_sqlite_row_run(statement, LIST_RUN_AT, &run);
+    if (err != CASCADE_OK)
+        return err;
+    return sink(context, &row, has_run ? &run : NULL);
+}
+
+static cascade_err
+list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement,
+          const cascade_query *query, cascade_list_sink sink, void *context)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err;
+
+    csc_sqlite_call_begin_with(&call, conn, "list cascades", statement);
+    bind_query(&call, query);
+    err = csc_sqlite_call_next(&call, &row);
+    while (err == CASCADE_OK && row) {
+        err = give_listed(statement, sink, context);
+        if (err == CASCADE_OK)
+            err = csc_sqlite_call_next(&call, &row);
+    }
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+cascade_err
+csc_sqlite_read_list(void *self, const cascade_query *query,
+                     cascade_list_sink sink, void *context)
+{
+    csc_sqlite_conn *conn = NULL;
+    sqlite3_stmt *statement = NULL;
+    csc_buf sql;
+    cascade_err err;
+    int code;
+
+    if (query->limit < 1 || query->limit > READ_MAX)
+        return cascade_store_fail(CASCADE_ERR_INVALID,
+                                  "list: the limit is %zu; give 1 to %d",
+                                  query->limit, READ_MAX);
+    csc_buf_init(&sql);
+    err = build_query(query, &sql);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_txn_begin_read(self, &conn);
+    if (err != CASCADE_OK)
+        goto out;
+    code = sqlite3_prepare_v2(conn->db, sql.data, -1, &statement, NULL);
+    if (code != SQLITE_OK)
+        err = csc_sqlite_error_set(conn->db, code, "list cascades");
+    else
+        err = list_rows(conn, statement, query, sink, context);
+    (void)sqlite3_finalize(statement);
+    err = csc_sqlite_txn_end(conn, err);
+out:
+    csc_buf_fini(&sql);
+    return err;
+}

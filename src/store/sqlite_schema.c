@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The schema: applying migrations and checking columns.
+ *
+ *   look, without a lock   current?  check the columns, done: S1 costs nothing
+ *                          where nothing is to be done, and needs no right to
+ *                          write
+ *   BEGIN IMMEDIATE        one process at a time
+ *   look again             another may have been first
+ *   check the columns      of tables that are there already: a file written by
+ *                          another program is accepted or left as it is
+ *   apply, record          the file's statements, then its checksum
+ *   check the columns      of all tables
+ *   COMMIT                 all of it or nothing
+ *
+ * The file of a migration records itself, without a checksum, so that it can be
+ * applied by hand; the library adds the checksum when it may write.
+ *
+ * What is checked of a column is what we rely on: that it is there, that its
+ * affinity does not change what we put into it (a JSON 1.50 in a NUMERIC column
+ * comes back as 1.5), and that a row can be inserted without the columns we do
+ * not know.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "store/migrate.h"
+#include "store/sqlite_internal.h"
+
+#define APPLIED_MAX 1000
+
+/* ---- What we rely on ------------------------------------------------------ */
+
+typedef enum column_kind {
+    COLUMN_TEXT,    /* kept as it is: affinity TEXT or none */
+    COLUMN_WORD,    /* ids, enums, times: never look like a number */
+    COLUMN_INTEGER, /* sorted as a number */
+    COLUMN_ROWID    /* INTEGER PRIMARY KEY: given by SQLite */
+} column_kind;
+
+typedef struct column_need {
+    const char *table;
+    const char *column;
+    column_kind kind;
+} column_need;
+
+/* Grouped by table. */
+static const column_need needs[] = {
+    {"cascades", "id", COLUMN_WORD},
+    {"cascades", "status", COLUMN_WORD},
+    {"cascades", "fn_id", COLUMN_INTEGER},
+    {"cascades", "user_id", COLUMN_TEXT},
+    {"cascades", "created_at", COLUMN_WORD},
+    {"cascades", "updated_at", COLUMN_WORD},
+    {"node_executions", "id", COLUMN_WORD},
+    {"node_executions", "node_instance_id", COLUMN_TEXT},
+    {"node_executions", "cascade_id", COLUMN_WORD},
+    {"node_executions", "node_name", COLUMN_TEXT},
+    {"node_executions", "function_id", COLUMN_INTEGER},
+    {"node_executions", "input_context", COLUMN_TEXT},
+    {"node_executions", "full_output", COLUMN_TEXT},
+    {"node_executions", "location", COLUMN_TEXT},
+    {"node_executions", "status", COLUMN_WORD},
+    {"node_executions", "error", COLUMN_TEXT},
+    {"node_executions", "started_at", COLUMN_WORD},
+    {"node_executions", "completed_at", COLUMN_WORD},
+    {"context_events", "id", COLUMN_ROWID},
+    {"context_events", "key", COLUMN_TEXT},
+    {"context_events", "value", COLUMN_TEXT},
+    {"context_events", "ui_value", COLUMN_TEXT},
+    {"context_events", "function_id", COLUMN_INTEGER},
+    {"context_events", "cascade_id", COLUMN_WORD},
+    {"context_events", "created_at", COLUMN_WORD},
+    {"cascade_runs", "cascade_id", COLUMN_WORD},
+    {"cascade_runs", "queue", COLUMN_TEXT},
+    {"cascade_runs", "priority", COLUMN_INTEGER},
+    {"cascade_runs", "wake_at", COLUMN_INTEGER},
+    {"cascade_runs", "engine_id", COLUMN_WORD},
+    {"cascade_runs", "claim_no", COLUMN_INTEGER},
+    {"cascade_runs", "takeovers", COLUMN_INTEGER},
+    {"cascade_runs", "needs", COLUMN_TEXT},
+    {"cascade_engines", "engine_id", COLUMN_WORD},
+    {"cascade_engines", "host", COLUMN_TEXT},
+    {"cascade_engines", "pid", COLUMN_INTEGER},
+    {"cascade_engines", "process_start", COLUMN_INTEGER},
+    {"cascade_engines", "boot", COLUMN_TEXT},
+    {"cascade_engines", "lease_ms", COLUMN_INTEGER},
+    {"cascade_engines", "lease_until_ms", COLUMN_INTEGER},
+    {"cascade_engines", "attached_at", COLUMN_INTEGER},
+    {"cascade_lanes", "engine_id", COLUMN_WORD},
+    {"cascade_lanes", "lane", COLUMN_INTEGER},
+    {"cascade_lanes", "batch", COLUMN_INTEGER},
+    {"cascade_schema", "number", COLUMN_INTEGER},
+    {"cascade_schema", "name", COLUMN_TEXT},
+    {"cascade_schema", "checksum", COLUMN_TEXT},
+    {"cascade_schema", "applied_at", COLUMN_WORD},
+};
+
+#define NEED_COUNT (sizeof(needs) / sizeof(needs[0]))
+
+/* What ON CONFLICT and the order of reading stand on. */
+static const struct {
+    const char *table;
+    const char *columns; /* sorted */
+} uniques[] = {
+    {"cascades", "id"},
+    {"node_executions", "id"},
+    {"node_executions", "node_instance_id"},
+    {"node_executions", "cascade_id,function_id"},
+};
+
+/* ---- Checking columns ----------------------------------------------------- */
+
+static cascade_err
+fail_column(const char *table, const char *column, const char *why)
+{
+    return cascade_store_fail(CASCADE_ERR_SCHEMA, "table %s, column %.64s: %s",
+                              table, column, why);
+}
+
+static bool
+contains(const char *type, const char *word)
+{
+    return strcasestr(type, word) != NULL;
+}
+
+/* SQLite's rules for the affinity of a declared type, in its order. */
+static char
+get_affinity(const char *type)
+{
+    if (contains(type, "INT"))
+        return 'i';
+    if (contains(type, "CHAR") || contains(type, "CLOB") ||
+        contains(type, "TEXT"))
+        return 't';
+    if (type[0] == '\0' || contains(type, "BLOB"))
+        return 'b';
+    if (contains(type, "REAL") || contains(type, "FLOA") ||
+        contains(type, "DOUB"))
+        return 'r';
+    return 'n';
+}
+
+static bool
+fits(column_kind kind, const char *type, int primary)
+{
+    char affinity = get_affinity(type);
+
+    switch (kind) {
+    case COLUMN_TEXT:
+        return affinity == 't' || affinity == 'b';
+    case COLUMN_WORD:
+        return affinity != 'r';
+    case COLUMN_INTEGER:
+        return affinity == 'i' || affinity == 'n' || affinity == 'b';
+    case COLUMN_ROWID:
+        return primary == 1 && sqlite3_stricmp(type, "INTEGER") == 0;
+    }
+    return false;
+}
+
+static const column_need *
+find_need(const char *table, const char *column)
+{
+    for (size_t i = 0; i < NEED_COUNT; i++) {
+        if (strcmp(needs[i].table, table) == 0 &&
+            sqlite3_stricmp(needs[i].column, column) == 0)
+            return &needs[i];
+    }
+    return NULL;
+}
+
+/* One row of table_info: name, type, notnull, has a default, place in the
+ * primary key. */
+static cascade_err
+check_column(const char *table, sqlite3_stmt *statement, bool seen[NEED_COUNT])
+{
+    const char *name = (const char *)sqlite3_column_text(statement, 0);
+    const char *type = (const char *)sqlite3_column_text(statement, 1);
+    const column_need *need;
+
+    if (name == NULL || type == NULL)
+        return csc_fail_memory();
+    need = find_need(table, name);
+    if (need == NULL) {
+        bool must_be_set = sqlite3_column_int(statement, 2) != 0 &&
+                           sqlite3_column_int(statement, 3) == 0;
+
+        return must_be_set
+                   ? fail_column(table, name,
+                                 "is NOT NULL without a default, and unknown "
+                                 "to this library, which could insert no row")
+                   : CASCADE_OK;
+    }
+    seen[need - needs] = true;
+    if (!fits(need->kind, type, sqlite3_column_int(statement, 4)))
+        return fail_column(table, name,
+                           need->kind == COLUMN_ROWID
+                               ? "must be INTEGER PRIMARY KEY"
+                           : need->kind == COLUMN_INTEGER
+                               ? "its type does not keep integers"
+                               : "its type does not keep texts as they are");
+    return CASCADE_OK;
+}
+
+/* `*there`: whether there is such a table at all. */
+static cascade_err
+check_table(csc_sqlite_conn *conn, const char *table, bool seen[NEED_COUNT],
+            bool *there)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_COLUMNS);
+    csc_sqlite_call_add_text(&call, table);
+    err = csc_sqlite_call_next(&call, &row);
+    *there = row;
+    while (err == CASCADE_OK && row) {
+        err = check_column(table, call.statement, seen);
+        if (err == CASCADE_OK)
+            err = csc_sqlite_call_next(&call, &row);
+    }
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+static cascade_err
+check_unique(csc_sqlite_conn *conn, const char *table, const char *columns)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_FIND_UNIQUE);
+    csc_sqlite_call_add_text(&call, table);
+    csc_sqlite_call_add_text(&call, columns);
+    err = csc_sqlite_call_next(&call, &row);
+    csc_sqlite_call_end(&call);
+    if (err == CASCADE_OK && !row)
+        err = fail_column(table, columns, "must be PRIMARY KEY or UNIQUE");
+    return err;
+}
+
+/* `partly`: a table that is not there is no error, it will be made. */
+static cascade_err
+check_tables(csc_sqlite_conn *conn, bool partly)
+{
+    bool seen[NEED_COUNT] = {false};
+    bool there = false;
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < NEED_COUNT && err == CASCADE_OK; i++) {
+        const char *table = needs[i].table;
+
+        if (i == 0 || strcmp(needs[i - 1].table, table) != 0)
+            err = check_table(conn, table, seen, &there);
+        if (err == CASCADE_OK && !there && !partly)
+            err = cascade_store_fail(CASCADE_ERR_SCHEMA,
+                                     "table %s is missing, although "
+                                     "cascade_schema tells that it was made",
+                                     table);
+        if (err == CASCADE_OK && there && !seen[i])
+            err = fail_column(table, needs[i].column, "is missing");
+    }
+    for (size_t i = 0; i < sizeof(uniques) / sizeof(uniques[0]); i++) {
+        if (err == CASCADE_OK && !partly)
+            err = check_unique(conn, uniques[i].table, uniques[i].columns);
+    }
+    return err;
+}
+
+/* ---- What was applied ----------------------------------------------------- */
+
+typedef struct applied_list {
+    csc_applied *rows; /* its texts are the list's */
+    size_t count;
+    size_t room;
+} applied_list;
+
+static void
+free_applied(applied_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        csc_mem_free((char *)list->rows[i].name);
+        csc_mem_free((char *)list->rows[i].checksum);
+    }
+    csc_mem_free(list->rows);
+    memset(list, 0, sizeof(*list));
+}
+
+static cascade_err
+add_applied(applied_list *list, sqlite3_stmt *statement)
+{
+    const char *name = (const char *)sqlite3_column_text(statement, 1);
+    const char *checksum = (const char *)sqlite3_column_text(statement, 2);
+    csc_applied *row;
+
+    if (list->count == APPLIED_MAX)
+        return cascade_store_fail(
+            CASCADE_ERR_SCHEMA, "cascade_schema has over %d rows", APPLIED_MAX);
+    if (csc_mem_grow((void **)&list->rows, &list->room, list->count + 1,
+                     sizeof(*row)) != 0)
+        return csc_fail_memory();
+    row = &list->rows[list->count++];
+    row->number = sqlite3_column_int64(statement, 0);
+    row->name = csc_mem_strdup(name);
+    row->checksum = csc_mem_strdup(checksum);
+    if ((name != NULL && row->name == NULL) ||
+        (checksum != NULL && row->checksum == NULL))
+        return csc_fail_memory();
+    return CASCADE_OK;
+}
+
+static cascade_err
+has_schema_table(csc_sqlite_conn *conn, bool *there)
+{
+    csc_sqlite_call call;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_COLUMNS);
+    csc_sqlite_call_add_text(&call, "cascade_schema");
+    err = csc_sqlite_call_next(&call, there);
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+static cascade_err
+read_applied(csc_sqlite_conn *conn, applied_list *list)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err = has_schema_table(conn, &row);
+
+    if (err != CASCADE_OK || !row)
+        return err;
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_APPLIED);
+    err = csc_sqlite_call_next(&call, &row);
+    while (err == CASCADE_OK && row) {
+        err = add_applied(list, call.statement);
+        if (err == CASCADE_OK)
+            err = csc_sqlite_call_next(&call, &row);
+    }
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+/* What is to be done. `*unsigned_count`: applied by hand, without checksum. */
+static cascade_err
+look(csc_sqlite_conn *conn, cascade_migrate mode, size_t *from,
+     size_t *unsigned_count)
+{
+    applied_list list = {0};
+    cascade_err err = read_applied(conn, &list);
+
+    if (err == CASCADE_OK)
+        err =
+            csc_migrate_plan(csc_migrations_sqlite, csc_migrations_sqlite_count,
+                             list.rows, list.count, mode, from);
+    *unsigned_count = 0;
+    for (size_t i = 0; i < list.count; i++)
+        *unsigned_count += list.rows[i].checksum == NULL;
+    if (err == CASCADE_OK && *from == csc_migrations_sqlite_count)
+        err = check_tables(conn, false);
+    free_applied(&list);
+    return err;
+}
+
+/* ---- Applying ------------------------------------------------------------- */
+
+static cascade_err
+record(csc_sqlite_conn *conn, const csc_migration *migration)
+{
+    char checksum[CSC_MIGRATE_CHECKSUM_SIZE];
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RECORD_APPLIED);
+    csc_sqlite_call_add_i64(&call, migration->number);
+    csc_sqlite_call_add_text(&call, migration->name);
+    csc_sqlite_call_add_text(&call, csc_migrate_checksum(migration, checksum));
+    csc_sqlite_call_add_time(&call,
+                             csc_clock_wall_ms(conn->store->config->clock));
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+/* The migrations from `from` on, and the checksums that are missing. */
+static cascade_err
+apply(csc_sqlite_conn *conn, size_t from)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (from < csc_migrations_sqlite_count)
+        err = check_tables(conn, true);
+    for (size_t i = 0; i < csc_migrations_sqlite_count && err == CASCADE_OK;
+         i++) {
+        const csc_migration *migration = &csc_migrations_sqlite[i];
+
+        if (i >= from)
+            err =
+                csc_sqlite_conn_exec(conn, "apply a migration", migration->sql);
+        if (err == CASCADE_OK)
+            err = record(conn, migration);
+    }
+    if (err == CASCADE_OK && from < csc_migrations_sqlite_count)
+        err = check_tables(conn, false);
+    return err;
+}
+
+static cascade_err
+migrate_with_lock(csc_sqlite *store)
+{
+    csc_sqlite_conn *conn = NULL;
+    size_t from = 0;
+    size_t unsigned_count = 0;
+    cascade_err err = csc_sqlite_txn_begin_write(store, &conn);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = look(conn, CASCADE_MIGRATE_AUTO, &from, &unsigned_count);
+    if (err == CASCADE_OK &&
+        (from < csc_migrations_sqlite_count || unsigned_count > 0))
+        err = apply(conn, from);
+    return csc_sqlite_txn_end(conn, err);
+}
+
+cascade_err
+csc_sqlite_schema_migrate(void *self, cascade_migrate mode)
+{
+    csc_sqlite *store = self;
+    csc_sqlite_conn *conn = NULL;
+    size_t from = 0;
+    size_t unsigned_count = 0;
+    cascade_err err;
+
+    if (mode == CASCADE_MIGRATE_NEVER)
+        return CASCADE_OK;
+    err = csc_sqlite_txn_begin_read(store, &conn);
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_sqlite_txn_end(conn, look(conn, mode, &from, &unsigned_count));
+    if (err != CASCADE_OK || mode != CASCADE_MIGRATE_AUTO)
+        return err;
+    if (from < csc_migrations_sqlite_count ||
+        (unsigned_count > 0 && !store->read_only))
+        err = migrate_with_lock(store);
+    return err;
+}
