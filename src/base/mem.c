@@ -6,13 +6,13 @@
  */
 #include "base/mem.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #ifdef CASCADE_FAULTS
 #include <stdatomic.h>
-#include <stdbool.h>
 
 static atomic_size_t asked;
 static atomic_size_t fail_nth;
@@ -88,18 +88,32 @@ sys_free(void *memory)
 #define sys_free free
 #endif
 
+/* The bytes of `count` items, at least one. False when no block can be as
+ * large: checked here, because sanitizers abort where malloc() gives NULL. */
+static bool
+bytes_of(size_t count, size_t size, size_t *bytes)
+{
+    if (__builtin_mul_overflow(count, size, bytes) || *bytes > PTRDIFF_MAX)
+        return false;
+    if (*bytes == 0)
+        *bytes = 1;
+    return true;
+}
+
 void *
 csc_mem_alloc(size_t size)
 {
-    return sys_malloc(size == 0 ? 1 : size);
+    size_t bytes = 0;
+
+    return bytes_of(1, size, &bytes) ? sys_malloc(bytes) : NULL;
 }
 
 void *
 csc_mem_zalloc(size_t count, size_t size)
 {
-    if (count == 0 || size == 0)
-        return sys_calloc(1, 1);
-    return sys_calloc(count, size); /* checks the product itself */
+    size_t bytes = 0;
+
+    return bytes_of(count, size, &bytes) ? sys_calloc(1, bytes) : NULL;
 }
 
 void *
@@ -107,9 +121,7 @@ csc_mem_realloc(void *old, size_t count, size_t size)
 {
     size_t bytes = 0;
 
-    if (__builtin_mul_overflow(count, size, &bytes))
-        return NULL;
-    return sys_realloc(old, bytes == 0 ? 1 : bytes);
+    return bytes_of(count, size, &bytes) ? sys_realloc(old, bytes) : NULL;
 }
 
 char *
