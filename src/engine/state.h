@@ -158,6 +158,9 @@ csc_exec *csc_state_find(const csc_state *state, int32_t function_id);
  * when there is none. */
 csc_exec *csc_state_take(csc_state *state, int64_t now_ms);
 
+/* Dispatches a certain execution, out of turn. */
+void csc_state_dispatch(csc_state *state, csc_exec *exec);
+
 /* Puts a dispatched execution back into the queue. */
 cascade_err csc_state_untake(csc_state *state, csc_exec *exec);
 

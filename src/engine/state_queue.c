@@ -102,6 +102,13 @@ csc_state_take(csc_state *state, int64_t now_ms)
     return first;
 }
 
+void
+csc_state_dispatch(csc_state *state, csc_exec *exec)
+{
+    csc_state_dequeue(state, exec);
+    exec->dispatched = true;
+}
+
 cascade_err
 csc_state_untake(csc_state *state, csc_exec *exec)
 {

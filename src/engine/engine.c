@@ -1,0 +1,821 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The handle: options, registration, start, poll, stop, close.
+ *
+ *   NEW --start--> RUNNING --stop--> DRAINING --quiet, or too late--> STOPPED
+ *
+ * Draining begins nothing new and lets what runs be recorded. Then ownership
+ * is given up in any case: the incarnation is detached, so other engines take
+ * over at once; a node that still runs reports to nobody.
+ */
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/check.h"
+
+#define CLOSE_TIMEOUT_MS 10000
+#define SILENT_TIMEOUT_MS 60000
+#define DRAIN_POLL_MS 20
+
+/* ---- Time and wakes ----------------------------------------------------- */
+
+int64_t
+csc_engine_monotonic_ns(const cascade_engine *engine)
+{
+    return engine->store->clock.monotonic_ns(engine->store->clock.context);
+}
+
+int64_t
+csc_engine_now(const cascade_engine *engine)
+{
+    return csc_engine_monotonic_ns(engine) / CSC_MS_NS + engine->now_offset_ms;
+}
+
+static void
+signal_fd(int fd)
+{
+    uint64_t one = 1;
+    ssize_t written = write(fd, &one, sizeof(one));
+
+    (void)written; /* full means readable, which is all that is wanted */
+}
+
+static void
+drain_fd(int fd)
+{
+    uint64_t count = 0;
+    ssize_t got = read(fd, &count, sizeof(count));
+
+    (void)got;
+}
+
+void
+csc_engine_wake_house(cascade_engine *engine)
+{
+    if (engine->house_signalled)
+        return;
+    engine->house_signalled = true;
+    signal_fd(engine->house_fd);
+}
+
+bool
+csc_engine_house_awake(cascade_engine *engine)
+{
+    bool signalled = engine->house_signalled;
+
+    if (signalled)
+        drain_fd(engine->house_fd);
+    engine->house_signalled = false;
+    return signalled;
+}
+
+void
+csc_engine_wake_host(cascade_engine *engine)
+{
+    if (engine->poll_fd < 0 || engine->poll_signalled)
+        return;
+    engine->poll_signalled = true;
+    signal_fd(engine->poll_fd);
+}
+
+cascade_err
+csc_engine_init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    int failed = pthread_condattr_init(&attr);
+
+    if (failed == 0) {
+        (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        failed = pthread_cond_init(cond, &attr);
+        (void)pthread_condattr_destroy(&attr);
+    }
+    if (failed != 0)
+        return csc_fail(CASCADE_ERR_SYSTEM,
+                        "cannot make a condition variable: error %d", failed);
+    return CASCADE_OK;
+}
+
+void
+csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
+                int64_t timeout_ms)
+{
+    struct timespec until;
+
+    if (timeout_ms < 0 || timeout_ms > SILENT_TIMEOUT_MS)
+        timeout_ms = SILENT_TIMEOUT_MS;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(timeout_ms / 1000);
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    (void)pthread_cond_timedwait(cond, &engine->mutex, &until);
+}
+
+/* ---- Options ------------------------------------------------------------ */
+
+static void
+default_size(size_t *value, size_t standard)
+{
+    if (*value == 0)
+        *value = standard;
+}
+
+static void
+default_ms(int64_t *value, int64_t standard)
+{
+    if (*value == 0)
+        *value = standard;
+}
+
+static void
+apply_defaults(cascade_engine_options *o)
+{
+    if (o->worker_count == 0)
+        o->worker_count = 64;
+    if (o->lane_count == 0)
+        o->lane_count = 2;
+    if (o->poison_limit == 0)
+        o->poison_limit = 5;
+    default_size(&o->worker_stack_size, (size_t)256 * 1024);
+    default_size(&o->capacity, 20000);
+    default_size(&o->batch_bytes_max, (size_t)4 * 1024 * 1024);
+    default_size(&o->batch_cascades_max, 500);
+    default_size(&o->execution_bytes_max, (size_t)4 * 1024 * 1024);
+    default_ms(&o->lease_ms, 10000);
+    default_ms(&o->poll_interval_ms, 2000);
+    default_ms(&o->park_after_ms, 5000);
+    if (o->location == NULL)
+        o->location = "server";
+}
+
+static cascade_err
+check_number(const char *name, int64_t value, int64_t min, int64_t max)
+{
+    if (value >= min && value <= max)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID,
+                    "engine option %s is %lld; give %lld to %lld, or 0 for the "
+                    "default",
+                    name, (long long)value, (long long)min, (long long)max);
+}
+
+static cascade_err
+check_options(const cascade_engine_options *o)
+{
+    const int64_t day_ms = INT64_C(86400000);
+    const struct {
+        const char *name;
+        int64_t value;
+        int64_t min;
+        int64_t max;
+    } limits[] = {
+        {"mode", (int64_t)o->mode, 0, CASCADE_MODE_INLINE},
+        {"worker_count", o->worker_count, 1, CSC_WORKERS_MAX},
+        {"lane_count", o->lane_count, 1, CSC_LANES_MAX},
+        {"poison_limit", o->poison_limit, -1, 1000000},
+        {"worker_stack_size", (int64_t)o->worker_stack_size, 64 * 1024,
+         INT64_C(1) << 30},
+        {"capacity", (int64_t)o->capacity, 1, INT64_C(100000000)},
+        {"batch_bytes_max", (int64_t)o->batch_bytes_max, 1024, 1 << 26},
+        {"batch_cascades_max", (int64_t)o->batch_cascades_max, 1, 10000},
+        {"execution_bytes_max", (int64_t)o->execution_bytes_max, 1024, 1 << 26},
+        {"lease_ms", o->lease_ms, 100, day_ms},
+        {"poll_interval_ms", o->poll_interval_ms, 1, day_ms},
+        {"park_after_ms", o->park_after_ms, 1, 365 * day_ms},
+        {"queue_count", (int64_t)o->queue_count, 0, 1000},
+    };
+    cascade_err err = csc_check_text("engine option location", o->location);
+
+    for (size_t i = 0;
+         i < sizeof(limits) / sizeof(limits[0]) && err == CASCADE_OK; i++)
+        err = check_number(limits[i].name, limits[i].value, limits[i].min,
+                           limits[i].max);
+    for (size_t i = 0; i < o->queue_count && err == CASCADE_OK; i++)
+        err = csc_check_name("queue", o->queues[i]);
+    return err;
+}
+
+static cascade_err
+copy_texts(cascade_engine *engine)
+{
+    static const char *const standard[] = {"default"};
+    cascade_engine_options *o = &engine->options;
+    const char *const *queues = o->queues;
+
+    if (o->queue_count == 0 || queues == NULL) {
+        queues = standard;
+        o->queue_count = 1;
+    }
+    engine->location = csc_mem_strdup(o->location);
+    engine->queues = csc_mem_zalloc(o->queue_count, sizeof(char *));
+    if (engine->location == NULL || engine->queues == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < o->queue_count; i++) {
+        engine->queues[i] = csc_mem_strdup(queues[i]);
+        if (engine->queues[i] == NULL)
+            return csc_fail_memory();
+    }
+    o->queues = NULL;
+    o->location = engine->location;
+    return CASCADE_OK;
+}
+
+/* ---- Open and close ----------------------------------------------------- */
+
+static void
+free_nodes(cascade_engine *engine)
+{
+    for (size_t i = 0; i < engine->node_count; i++) {
+        csc_node_def *node = &engine->nodes[i];
+
+        if (node->destroy != NULL)
+            node->destroy(node->user);
+        csc_mem_free(node->name);
+    }
+    csc_mem_free(engine->nodes);
+    csc_mem_free(engine->node_names);
+}
+
+static void
+close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* Frees what was made so far; nothing of it runs. */
+static void
+free_engine(cascade_engine *engine)
+{
+    free_nodes(engine);
+    for (size_t i = 0;
+         engine->queues != NULL && i < engine->options.queue_count; i++)
+        csc_mem_free(engine->queues[i]);
+    for (uint32_t i = 0; i < engine->lane_count; i++)
+        pthread_cond_destroy(&engine->lanes[i].cond);
+    csc_mem_free(engine->queues);
+    csc_mem_free(engine->location);
+    csc_mem_free(engine->workers);
+    csc_mem_free(engine->timers);
+    csc_map_fini(&engine->runs);
+    close_fd(engine->house_fd);
+    close_fd(engine->poll_fd);
+    close_fd(engine->stop_fd);
+    pthread_cond_destroy(&engine->work_cond);
+    pthread_cond_destroy(&engine->quiet_cond);
+    pthread_mutex_destroy(&engine->mutex);
+    csc_mem_free(engine);
+}
+
+static cascade_err
+open_fds(cascade_engine *engine)
+{
+    engine->house_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    engine->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    engine->poll_fd = -1;
+    if (engine->options.mode != CASCADE_MODE_THREADS)
+        engine->poll_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (engine->house_fd < 0 || engine->stop_fd < 0 ||
+        (engine->options.mode != CASCADE_MODE_THREADS && engine->poll_fd < 0))
+        return csc_fail(CASCADE_ERR_SYSTEM,
+                        "cannot make an eventfd (errno %d): raise the limit of "
+                        "open files",
+                        errno);
+    return CASCADE_OK;
+}
+
+static cascade_err
+init_lanes(cascade_engine *engine)
+{
+    uint32_t count = engine->options.lane_count;
+
+    if (count > engine->driver->lane_max)
+        count = engine->driver->lane_max;
+    for (uint32_t i = 0; i < count; i++) {
+        cascade_err err = csc_engine_init_cond(&engine->lanes[i].cond);
+
+        if (err != CASCADE_OK)
+            return err;
+        engine->lanes[i].engine = engine;
+        engine->lanes[i].index = i;
+        engine->lane_count = i + 1;
+    }
+    return CASCADE_OK;
+}
+
+static cascade_err
+init_engine(cascade_engine *engine)
+{
+    cascade_err err = copy_texts(engine);
+
+    engine->now_offset_ms = 0;
+    engine->now_confirmed_ms = 0;
+    engine->next_wake_ms = CASCADE_TIME_NONE;
+    csc_map_init(&engine->runs);
+    csc_clock_host(engine->host);
+    if (err == CASCADE_OK)
+        err = open_fds(engine);
+    if (err == CASCADE_OK)
+        err = init_lanes(engine);
+    return err;
+}
+
+static cascade_err
+create_engine(cascade_store *store, const cascade_engine_options *options,
+              cascade_engine **out)
+{
+    cascade_engine *engine = csc_mem_zalloc(1, sizeof(*engine));
+    cascade_err err = CASCADE_OK;
+
+    if (engine == NULL)
+        return csc_fail_memory();
+    engine->store = store;
+    engine->driver = store->driver;
+    engine->driver_self = store->self;
+    engine->options = *options;
+    engine->house_fd = -1;
+    engine->poll_fd = -1;
+    engine->stop_fd = -1;
+    if (pthread_mutex_init(&engine->mutex, NULL) != 0 ||
+        csc_engine_init_cond(&engine->work_cond) != CASCADE_OK ||
+        csc_engine_init_cond(&engine->quiet_cond) != CASCADE_OK) {
+        csc_mem_free(engine);
+        return csc_fail(CASCADE_ERR_SYSTEM, "cannot make a mutex");
+    }
+    err = init_engine(engine);
+    if (err != CASCADE_OK) {
+        free_engine(engine);
+        return err;
+    }
+    *out = engine;
+    return CASCADE_OK;
+}
+
+cascade_err
+cascade_engine_open(cascade_store *store, const cascade_engine_options *options,
+                    cascade_engine **engine)
+{
+    cascade_engine_options known = {0};
+    cascade_engine *made = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || engine == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "engine open: %s is NULL",
+                        store == NULL ? "store" : "engine");
+    err = csc_check_options("engine options", options, &known, sizeof(known));
+    if (err != CASCADE_OK)
+        return err;
+    if (known.queue_count > 0 && known.queues == NULL)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "engine option queue_count is %zu, but queues is NULL",
+                        known.queue_count);
+    apply_defaults(&known);
+    err = check_options(&known);
+    if (err == CASCADE_OK)
+        err = create_engine(store, &known, &made);
+    if (err == CASCADE_OK)
+        err = csc_store_add_engine(store, made);
+    if (err != CASCADE_OK) {
+        if (made != NULL)
+            free_engine(made);
+        return err;
+    }
+    *engine = made;
+    return csc_ok();
+}
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+const csc_node_def *
+csc_engine_node(const cascade_engine *engine, const char *name)
+{
+    size_t from = 0;
+    size_t to = engine->node_count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int order = strcmp(name, engine->nodes[middle].name);
+
+        if (order == 0)
+            return &engine->nodes[middle];
+        if (order < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return NULL;
+}
+
+/* Inserts by name, so that csc_engine_node() can search. */
+static cascade_err
+insert_node(cascade_engine *engine, const csc_node_def *node)
+{
+    void *nodes = engine->nodes;
+    size_t at = engine->node_count;
+
+    if (csc_mem_grow(&nodes, &engine->node_room, at + 1, sizeof(*node)) != 0)
+        return csc_fail_memory();
+    engine->nodes = nodes;
+    while (at > 0 && strcmp(engine->nodes[at - 1].name, node->name) > 0)
+        at--;
+    memmove(&engine->nodes[at + 1], &engine->nodes[at],
+            (engine->node_count - at) * sizeof(*node));
+    engine->nodes[at] = *node;
+    engine->node_count++;
+    return CASCADE_OK;
+}
+
+static cascade_err
+check_node(const cascade_engine *engine, const char *name, cascade_node_fn fn,
+           const cascade_node_options *options, csc_node_def *node)
+{
+    csc_attempts given = {.max = options->attempts_max,
+                          .backoff_ms = options->backoff_ms,
+                          .backoff_max_ms = options->backoff_max_ms,
+                          .backoff_percent = options->backoff_percent,
+                          .jitter_percent = options->jitter_percent};
+    cascade_err err = csc_check_name("node name", name);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (fn == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "node %s: fn is NULL", name);
+    if (options->final_failure != CASCADE_FINAL_ERROR &&
+        options->final_failure != CASCADE_FINAL_CONTINUE)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: final_failure has no such value", name);
+    if (engine->life != CSC_LIFE_NEW)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "node %s: register nodes before the engine is started",
+                        name);
+    if (csc_engine_node(engine, name) != NULL)
+        return csc_fail(CASCADE_ERR_EXISTS,
+                        "node %s is registered already with this engine", name);
+    return csc_attempts_init(&node->attempts, name, &given);
+}
+
+cascade_err
+cascade_engine_register(cascade_engine *engine, const char *name,
+                        cascade_node_fn fn, void *user,
+                        const cascade_node_options *options)
+{
+    cascade_node_options known = {0};
+    csc_node_def node = {.fn = fn, .user = user};
+    cascade_err err = CASCADE_OK;
+
+    if (engine == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "register: engine is NULL");
+    err = csc_check_options("node options", options, &known, sizeof(known));
+    pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_OK)
+        err = check_node(engine, name, fn, &known, &node);
+    if (err == CASCADE_OK) {
+        node.final_failure = known.final_failure;
+        node.destroy = known.destroy;
+        node.name = csc_mem_strdup(name);
+        err =
+            node.name != NULL ? insert_node(engine, &node) : csc_fail_memory();
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    if (err != CASCADE_OK) {
+        csc_mem_free(node.name);
+        return err;
+    }
+    return csc_ok();
+}
+
+/* ---- Start -------------------------------------------------------------- */
+
+static cascade_err
+list_names(cascade_engine *engine)
+{
+    engine->node_names = csc_mem_zalloc(engine->node_count + 1, sizeof(char *));
+    if (engine->node_names == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < engine->node_count; i++)
+        engine->node_names[i] = engine->nodes[i].name;
+    return CASCADE_OK;
+}
+
+cascade_err
+cascade_engine_start(cascade_engine *engine)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (engine == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "start: engine is NULL");
+    if (engine->life != CSC_LIFE_NEW)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "start: the engine was started before");
+    err = list_names(engine);
+    if (err == CASCADE_OK)
+        err = csc_house_attach(engine);
+    if (err != CASCADE_OK) {
+        csc_mem_free(engine->node_names);
+        engine->node_names = NULL;
+        return err;
+    }
+    pthread_mutex_lock(&engine->mutex);
+    engine->life = CSC_LIFE_RUNNING;
+    csc_engine_wake_host(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    err = csc_threads_start(engine);
+    if (err != CASCADE_OK) {
+        (void)cascade_engine_stop(engine, CLOSE_TIMEOUT_MS);
+        return csc_fail(err,
+                        "start: the threads of the engine did not start: "
+                        "%s",
+                        cascade_err_text(err));
+    }
+    return csc_ok();
+}
+
+/* ---- Poll --------------------------------------------------------------- */
+
+static void
+run_lanes(cascade_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->lane_count; i++)
+        while (csc_lane_round(&engine->lanes[i]))
+            ;
+}
+
+static void
+do_store_work(cascade_engine *engine)
+{
+    int64_t wait_ms = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    (void)csc_engine_house_awake(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    run_lanes(engine);
+    csc_house_round(engine, &wait_ms);
+    run_lanes(engine);
+}
+
+cascade_err
+cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
+{
+    size_t count = 0;
+
+    if (engine == NULL || engine->options.mode == CASCADE_MODE_THREADS)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "poll: the engine runs in threads of its own; open it "
+                        "with CASCADE_MODE_LOOP or CASCADE_MODE_INLINE");
+    if (engine->life == CSC_LIFE_NEW)
+        return csc_fail(CASCADE_ERR_MISUSE, "poll: start the engine first");
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->poll_signalled)
+        drain_fd(engine->poll_fd);
+    engine->poll_signalled = false;
+    pthread_mutex_unlock(&engine->mutex);
+    if (engine->options.mode == CASCADE_MODE_INLINE)
+        do_store_work(engine);
+    pthread_mutex_lock(&engine->mutex);
+    if (max == 0)
+        max = engine->ready_count;
+    pthread_mutex_unlock(&engine->mutex);
+    while (count < max && csc_worker_round(engine, NULL))
+        count++;
+    if (engine->options.mode == CASCADE_MODE_INLINE)
+        run_lanes(engine);
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->ready_count > 0)
+        csc_engine_wake_host(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    if (ran != NULL)
+        *ran = count;
+    return csc_ok();
+}
+
+int
+cascade_engine_fd(const cascade_engine *engine)
+{
+    return engine->poll_fd;
+}
+
+int64_t
+cascade_engine_timeout_ms(cascade_engine *engine)
+{
+    int64_t wait_ms = SILENT_TIMEOUT_MS;
+
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->options.mode == CASCADE_MODE_INLINE)
+        wait_ms = csc_house_wait_ms(engine);
+    for (uint32_t i = 0; i < engine->lane_count && wait_ms > 0 &&
+                         engine->options.mode == CASCADE_MODE_INLINE;
+         i++) {
+        int64_t at_ns = 0;
+        int64_t in_ms = 0;
+
+        if (csc_lane_pending(&engine->lanes[i], &at_ns))
+            wait_ms = 0;
+        else if (at_ns != INT64_MAX)
+            in_ms = (at_ns - csc_engine_monotonic_ns(engine)) / CSC_MS_NS + 1;
+        if (in_ms > 0 && in_ms < wait_ms)
+            wait_ms = in_ms;
+    }
+    if (engine->ready_count > 0 && csc_run_may_begin(engine))
+        wait_ms = 0;
+    pthread_mutex_unlock(&engine->mutex);
+    return wait_ms < SILENT_TIMEOUT_MS ? wait_ms : SILENT_TIMEOUT_MS;
+}
+
+/* ---- Stop --------------------------------------------------------------- */
+
+void
+cascade_engine_request_stop(cascade_engine *engine)
+{
+    int saved = errno;
+
+    atomic_store_explicit(&engine->stop_requested, true, memory_order_relaxed);
+    signal_fd(engine->stop_fd);
+    errno = saved;
+}
+
+cascade_err
+cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
+{
+    struct pollfd fd = {.fd = engine->stop_fd, .events = POLLIN};
+    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
+                                   timeout_ms < 0 ? INT64_MAX : timeout_ms);
+
+    for (;;) {
+        int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+        int ready = 0;
+
+        if (left < 0)
+            left = 0;
+        ready = poll(&fd, 1,
+                     left > SILENT_TIMEOUT_MS ? SILENT_TIMEOUT_MS : (int)left);
+        if (ready > 0)
+            return csc_ok();
+        if (ready == 0 && left == 0)
+            return csc_fail(CASCADE_ERR_TIMEOUT,
+                            "no stop was requested within %lld ms",
+                            (long long)timeout_ms);
+    }
+}
+
+/* Waits until nothing is in a function or a lane; false when `end_ms` passed
+ * first. Locked. */
+static bool
+drain(cascade_engine *engine, int64_t end_ms)
+{
+    while (!csc_run_quiet(engine)) {
+        int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+
+        if (left <= 0)
+            return false;
+        if (engine->options.mode == CASCADE_MODE_INLINE) {
+            pthread_mutex_unlock(&engine->mutex);
+            run_lanes(engine);
+            pthread_mutex_lock(&engine->mutex);
+        }
+        csc_engine_wait(engine, &engine->quiet_cond,
+                        left < DRAIN_POLL_MS ? left : DRAIN_POLL_MS);
+    }
+    return true;
+}
+
+static void
+drop_all(cascade_engine *engine)
+{
+    while (engine->runs.count > 0) {
+        size_t at = 0;
+
+        csc_run_drop(engine, csc_map_next(&engine->runs, &at),
+                     CASCADE_ERR_STOPPED);
+    }
+    while (engine->reloads != NULL) {
+        csc_reload *next = engine->reloads->next;
+
+        csc_mem_free(engine->reloads);
+        engine->reloads = next;
+    }
+}
+
+static void
+give_up(cascade_engine *engine)
+{
+    bool attached = false;
+
+    csc_threads_end(engine);
+    pthread_mutex_lock(&engine->mutex);
+    drop_all(engine);
+    attached = engine->attached;
+    engine->attached = false;
+    engine->life = CSC_LIFE_STOPPED;
+    pthread_cond_broadcast(&engine->work_cond);
+    pthread_mutex_unlock(&engine->mutex);
+    for (uint32_t i = 0; i < engine->lane_count; i++)
+        csc_lane_fini(&engine->lanes[i]);
+    if (attached &&
+        engine->driver->detach(engine->driver_self, &engine->id) != CASCADE_OK)
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "detaching failed; the lease will run out: %s",
+                    cascade_errmsg());
+    (void)engine->driver->wake(engine->driver_self);
+}
+
+cascade_err
+cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
+{
+    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
+                                   timeout_ms < 0 ? INT64_MAX : timeout_ms);
+    bool quiet = true;
+    const char *node = NULL;
+
+    if (engine == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "stop: engine is NULL");
+    cascade_engine_request_stop(engine);
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->life == CSC_LIFE_RUNNING) {
+        engine->life = CSC_LIFE_DRAINING;
+        quiet = drain(engine, end_ms);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    if (engine->life == CSC_LIFE_DRAINING)
+        give_up(engine);
+    engine->life = CSC_LIFE_STOPPED;
+    node = csc_threads_join_workers(engine);
+    if (node != NULL)
+        return csc_fail(CASCADE_ERR_TIMEOUT,
+                        "stop: node %s has not returned within %lld ms; its "
+                        "cascades are given up",
+                        node, (long long)timeout_ms);
+    if (!quiet)
+        return csc_fail(CASCADE_ERR_TIMEOUT,
+                        "stop: the store did not decide the last commits "
+                        "within %lld ms; the cascades are given up",
+                        (long long)timeout_ms);
+    return csc_ok();
+}
+
+static void
+drop_ready(cascade_engine *engine)
+{
+    for (int p = 0; p < CSC_PRIORITIES; p++)
+        while (engine->ready_first[p] != NULL) {
+            csc_exec *exec = engine->ready_first[p];
+
+            engine->ready_first[p] = exec->ready_next;
+            csc_run_unref(exec->run);
+        }
+}
+
+cascade_err
+cascade_engine_close(cascade_engine *engine)
+{
+    const char *node = NULL;
+
+    if (engine == NULL)
+        return csc_ok();
+    if (engine->life != CSC_LIFE_STOPPED)
+        (void)cascade_engine_stop(engine, CLOSE_TIMEOUT_MS);
+    node = csc_threads_join_workers(engine);
+    if (node != NULL)
+        return csc_fail(CASCADE_ERR_AGAIN,
+                        "close: node %s has not returned; call close again "
+                        "when it has",
+                        node);
+    csc_store_remove_engine(engine->store, engine);
+    pthread_mutex_lock(&engine->mutex);
+    while (engine->callers > 0)
+        csc_engine_wait(engine, &engine->quiet_cond, DRAIN_POLL_MS);
+    drop_ready(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    free_engine(engine);
+    return csc_ok();
+}
+
+cascade_err
+cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
+{
+    cascade_engine_stats now;
+    size_t size = 0;
+
+    if (engine == NULL || stats == NULL || stats->size < sizeof(size_t))
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "get stats: give an engine, and stats with their size "
+                        "set to sizeof(cascade_engine_stats)");
+    size = stats->size < sizeof(now) ? stats->size : sizeof(now);
+    pthread_mutex_lock(&engine->mutex);
+    now = engine->stats;
+    now.held = engine->runs.count;
+    now.ready = engine->ready_count;
+    now.running = engine->running;
+    now.waiting = engine->timer_count;
+    pthread_mutex_unlock(&engine->mutex);
+    now.size = stats->size;
+    memcpy(stats, &now, size);
+    return csc_ok();
+}

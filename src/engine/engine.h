@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of an engine.
+ *
+ * WHO DOES WHAT
+ *
+ *        cascade_start()                          the store
+ *             |                                    ^     |
+ *             v                                    |     | claim, load
+ *   posts --> lane (dirty runs, starts) --commit---+     v
+ *     ^                  |                            housekeeper
+ *     |                  | apply what is durable         | hydrate
+ *   worker <-- ready <---+-------------------------------+
+ *
+ *   worker       takes a ready execution, calls the node, posts what it did
+ *   lane         collects posts of many cascades into one batch, commits it,
+ *                applies it to the states, and makes ready what follows
+ *   housekeeper  attaches, renews the lease, removes dead engines, claims,
+ *                hydrates, fires timers
+ *   Each is a function of one round (csc_worker_round, csc_lane_round,
+ *   csc_house_round). The THREADS mode calls each in threads of its own; LOOP
+ *   calls lanes and housekeeper in one thread and workers in the host's; INLINE
+ *   calls them all in cascade_engine_poll().
+ *
+ * THE LOCK
+ *   engine->mutex guards everything here but what a comment gives to someone.
+ *   It is never held across a node, a callback or a call of the store.
+ *   A run with `committing` set is read by its lane without the lock while the
+ *   batch is built: nobody else changes a state then, since states change only
+ *   when a lane applies, or when a fence drops them, which waits for the lane.
+ *
+ * A RUN (one cascade in this process)
+ *
+ *   claimed and loaded, or born here
+ *        |
+ *        v          posts                    commit OK
+ *      at rest  ------------> dirty --> committing --> at rest, or
+ *        |                                 |            ended / freed: gone
+ *        |                                 | refused
+ *        |                                 v
+ *        +-- fenced ------------------> gone <-- hydrated anew as another run
+ *
+ *   `gone` runs are out of the map; what still refers to them (executions in a
+ *   function, the ready list) holds `refs`, and late posts are dropped: that is
+ *   how a late result of an earlier life is told apart, by the object itself.
+ */
+#ifndef CSC_ENGINE_ENGINE_H
+#define CSC_ENGINE_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "engine/attempts.h"
+#include "engine/post.h"
+#include "engine/state.h"
+#include "store/store.h"
+
+#define CSC_PRIORITIES 10
+#define CSC_LANES_MAX 16
+#define CSC_CLAIM_MAX 256  /* runs claimed and loaded in one go */
+#define CSC_SUSPECT_FROM 3 /* takeovers from which a run is claimed alone */
+#define CSC_WORKERS_MAX 4096
+#define CSC_FREE_LATER_MS 60000 /* until a run that failed to load is retried */
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+typedef struct csc_node_def {
+    char *name;
+    cascade_node_fn fn;
+    void *user;
+    csc_attempts attempts;
+    cascade_final_failure final_failure;
+    void (*destroy)(void *user);
+} csc_node_def;
+
+/* ---- Runs --------------------------------------------------------------- */
+
+typedef struct csc_run {
+    csc_state state;
+    uint32_t lane;
+    int32_t takeovers;    /* as the run row has it */
+    size_t refs;          /* the map, a lane, executions ready or running */
+    size_t active;        /* executions ready or in a function */
+    csc_post *first_post; /* waiting to be committed */
+    csc_post *last_post;
+    struct csc_run *dirty_next;
+    size_t timer_at; /* place in the timer heap + 1; 0: none */
+    int64_t timer_ms;
+    const char *unknown; /* a node that is not registered here, or NULL */
+    bool dirty;          /* in its lane's list */
+    bool committing;     /* in its lane's batch */
+    bool one_by_one;     /* a change was refused: one post a commit */
+    bool held;           /* in the map */
+    bool gone;
+} csc_run;
+
+/* Somebody in this process who waits for a commit. */
+typedef struct csc_waiter {
+    pthread_cond_t cond;
+    bool done;
+    cascade_err err;
+} csc_waiter;
+
+/* ---- Lanes -------------------------------------------------------------- */
+
+/* Starts of one call, committed in one batch. Shared by the caller and the
+ * lane; whoever leaves last frees it (refs, under the lock). */
+typedef struct csc_start {
+    struct csc_start *next;
+    csc_arena arena; /* owns everything below */
+    cascade_change *changes;
+    bool *existed;
+    size_t count;
+    int refs;
+    bool queued; /* still in the lane's list: can be taken back */
+    csc_waiter waiter;
+} csc_start;
+
+/* What one batch writes for one run, or one csc_start. */
+typedef struct csc_item {
+    csc_run *run;     /* or NULL */
+    csc_start *start; /* or NULL */
+    csc_post *posts;  /* of the run, taken from it */
+    size_t first;     /* its changes: [first, first + count) */
+    size_t count;
+    cascade_err err; /* building it failed */
+} csc_item;
+
+typedef struct csc_lane {
+    cascade_engine *engine;
+    uint32_t index;
+    pthread_t thread;
+    bool thread_started;
+    pthread_cond_t cond;
+    csc_run *first_dirty;
+    csc_run *last_dirty;
+    csc_start *first_start;
+    csc_start *last_start;
+    bool busy;      /* a batch is in the lane: below is the lane's own */
+    int64_t number; /* of the last batch that is decided */
+    csc_arena arena;
+    csc_item *items;
+    size_t item_count;
+    size_t item_room;
+    cascade_change *changes;
+    bool *existed;
+    size_t change_room;
+    size_t from;  /* items decided so far */
+    size_t slice; /* items tried at once; shrinks when the store refuses */
+    int64_t retry_at_ns; /* 0: now */
+    int64_t backoff_ms;
+    bool built;  /* its changes are: from then on it stays the same */
+    bool tried;  /* it was tried and its outcome is not known */
+    bool rescue; /* the incarnation is gone: only starts are left in it */
+} csc_lane;
+
+/* ---- The engine --------------------------------------------------------- */
+
+typedef enum csc_life {
+    CSC_LIFE_NEW, /* nodes may be registered */
+    CSC_LIFE_RUNNING,
+    CSC_LIFE_DRAINING, /* nothing new is begun */
+    CSC_LIFE_STOPPED
+} csc_life;
+
+/* A run that is owned but not in memory: to be loaded (again). */
+typedef struct csc_reload {
+    struct csc_reload *next;
+    cascade_claimed claimed;
+    int64_t at_ns;   /* not before */
+    int32_t fail_id; /* the execution whose rows were refused, or -1 */
+    bool give_up;    /* its failure was refused too */
+} csc_reload;
+
+typedef struct csc_worker {
+    cascade_engine *engine;
+    pthread_t thread;
+    bool started;
+    bool ended;
+    const char *node; /* the node it is in, or NULL */
+} csc_worker;
+
+struct cascade_engine {
+    cascade_store *store;
+    const cascade_store_driver *driver;
+    void *driver_self;
+    cascade_engine_options options; /* with defaults applied, texts copied */
+    char **queues;
+    char *location;
+    char host[CSC_HOST_SIZE];
+
+    pthread_mutex_t mutex;
+    csc_node_def *nodes;
+    size_t node_count;
+    size_t node_room;
+    const char **node_names; /* of `nodes`, fixed once started */
+
+    csc_life life;
+    atomic_bool stop_requested;
+    bool attached; /* `id` is alive as far as this side knows */
+    bool has_dead_id;
+    cascade_uuid id;          /* the incarnation */
+    cascade_uuid dead_id;     /* the one before, still to be detached */
+    int64_t renew_at_ns;      /* monotonic */
+    int64_t lease_until_ns;   /* as far as this side knows */
+    int64_t now_offset_ms;    /* store's clock - monotonic clock */
+    int64_t now_confirmed_ms; /* the store's last word */
+
+    csc_map runs;
+    size_t births; /* starts under way that count against capacity */
+    csc_exec *ready_first[CSC_PRIORITIES];
+    csc_exec *ready_last[CSC_PRIORITIES];
+    size_t ready_count;
+    csc_run **timers; /* heap by timer_ms */
+    size_t timer_count;
+    size_t timer_room;
+    csc_run *suspect; /* held alone, or NULL */
+    csc_reload *reloads;
+    int64_t reload_at_ns; /* when the first of them is due */
+    size_t running;       /* executions in a function */
+
+    csc_lane lanes[CSC_LANES_MAX];
+    uint32_t lane_count;
+    csc_worker *workers;
+    pthread_cond_t work_cond; /* workers wait here */
+    size_t work_waiting;
+    pthread_cond_t quiet_cond; /* drain waits here */
+    pthread_t house_thread;
+    bool house_started;
+    bool threads_end; /* lanes and housekeeper leave */
+    int house_fd;     /* eventfd: wakes the housekeeper (or I/O thread) */
+    int poll_fd;      /* eventfd: wakes the host's loop; -1 in THREADS */
+    int stop_fd;      /* eventfd: readable once a stop was requested */
+    size_t callers;   /* threads inside cascade_start() */
+    bool poll_signalled;
+    bool house_signalled;
+
+    /* The housekeeper's own. */
+    int64_t poll_at_ns;   /* when to look for work of others */
+    int64_t next_wake_ms; /* earliest wake_at in the store to come */
+    int64_t attach_backoff_ms;
+    bool claim_more;    /* the last claim was full */
+    bool told;          /* somebody said that there is work */
+    size_t initialised; /* workers whose init hook is through */
+    cascade_err worker_err;
+
+    cascade_engine_stats stats;
+};
+
+/* ---- engine.c ----------------------------------------------------------- */
+
+/* The store's time as far as this process knows it. Locked or not. */
+int64_t csc_engine_now(const cascade_engine *engine);
+int64_t csc_engine_monotonic_ns(const cascade_engine *engine);
+const csc_node_def *csc_engine_node(const cascade_engine *engine,
+                                    const char *name);
+/* Ends a wait of the housekeeper, of the host's loop. Locked. */
+void csc_engine_wake_house(cascade_engine *engine);
+void csc_engine_wake_host(cascade_engine *engine);
+/* Whether the housekeeper was woken; forgets it. Locked. */
+bool csc_engine_house_awake(cascade_engine *engine);
+/* A timed wait in real time. Locked. */
+void csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
+                     int64_t timeout_ms);
+cascade_err csc_engine_init_cond(pthread_cond_t *cond);
+
+/* ---- run.c: runs, the ready list, timers. All locked. ------------------- */
+
+csc_run *csc_run_create(cascade_engine *engine, const cascade_uuid *id);
+/* The lane of a cascade: always the same one. */
+uint32_t csc_run_lane(const cascade_engine *engine, const cascade_uuid *id);
+/* Whether a node may begin now. */
+bool csc_run_may_begin(const cascade_engine *engine);
+/* Into the map; CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_run_add(cascade_engine *engine, csc_run *run);
+/* Out of the map and of all lists; posts are dropped, their waiters told
+ * `err`; freed when nothing refers to it any more. */
+void csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err);
+void csc_run_ref(csc_run *run);
+void csc_run_unref(csc_run *run);
+/* Frees posts and tells their waiters. */
+void csc_run_free_posts(csc_post *posts, cascade_err err);
+/* Adds to the runs to be loaded. */
+void csc_run_reload(cascade_engine *engine, const csc_reload *reload);
+/* Makes ready what may run; sets the timer; or, when nothing of it can run
+ * here, posts that it is given up. */
+void csc_run_advance(cascade_engine *engine, csc_run *run);
+/* Hands a post to the run's lane; takes it. A run that is gone drops it and
+ * tells its waiter. */
+void csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post);
+/* The next ready execution, which counts as running; NULL when there is none
+ * or none may begin. */
+csc_exec *csc_run_next(cascade_engine *engine);
+/* The execution has left its function. */
+void csc_run_left(cascade_engine *engine, csc_run *run);
+/* Advances the runs whose timers are due. */
+void csc_run_fire(cascade_engine *engine, int64_t now_ms);
+/* When the first timer is due: CASCADE_TIME_NONE without one. */
+int64_t csc_run_next_timer(const cascade_engine *engine);
+/* Ownership is lost: drops everything; the housekeeper attaches anew. */
+void csc_run_lose(cascade_engine *engine, cascade_err err);
+/* Whether nothing is in a function, in a lane or about to be. */
+bool csc_run_quiet(const cascade_engine *engine);
+
+/* ---- lane.c ------------------------------------------------------------- */
+
+/* Tries the batch of the lane once, a new one if there is none. True when it
+ * did something. Not locked. */
+bool csc_lane_round(csc_lane *lane);
+/* Whether there is something to do now, and if not when (monotonic,
+ * INT64_MAX: when it is told). Locked. */
+bool csc_lane_pending(const csc_lane *lane, int64_t *at_ns);
+void csc_lane_add_run(csc_lane *lane, csc_run *run);       /* locked */
+void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
+/* Lets whoever runs the lane know. Locked. */
+void csc_lane_wake(csc_lane *lane);
+void csc_lane_fini(csc_lane *lane);
+
+/* ---- house.c ------------------------------------------------------------ */
+
+/* One round of housekeeping; tells how long the next may wait. */
+void csc_house_round(cascade_engine *engine, int64_t *wait_ms);
+/* How long nothing is to be done, unless somebody says so. Locked. */
+int64_t csc_house_wait_ms(const cascade_engine *engine);
+
+/* Attaches as a new incarnation. */
+cascade_err csc_house_attach(cascade_engine *engine);
+
+/* ---- hydrate.c ---------------------------------------------------------- */
+
+/* Claims what is due, within the capacity, and loads it. */
+void csc_hydrate_claim(cascade_engine *engine);
+/* Loads what is to be loaded again. */
+void csc_hydrate_reloads(cascade_engine *engine);
+/* How many more cascades may be held. Locked. */
+size_t csc_hydrate_room(const cascade_engine *engine);
+
+/* ---- worker.c ----------------------------------------------------------- */
+
+/* Runs one ready execution; false when there is none. Not locked. */
+bool csc_worker_round(cascade_engine *engine, csc_worker *worker);
+
+/* ---- threads.c ---------------------------------------------------------- */
+
+cascade_err csc_threads_start(cascade_engine *engine);
+/* Ends lanes and housekeeper; waits for them. */
+void csc_threads_end(cascade_engine *engine);
+/* Joins the workers that have ended; the node that one is still in, NULL when
+ * all are joined. */
+const char *csc_threads_join_workers(cascade_engine *engine);
+
+/* ---- start.c ------------------------------------------------------------ */
+
+/* The lane is done with a start. Locked. */
+void csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err);
+void csc_start_unref(csc_start *start);
+/* Tells the engines of this process that there may be work. */
+void csc_start_tell_engines(cascade_store *store);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The housekeeper: everything an engine does with the store that is not a
+ * commit of its cascades.
+ *
+ *   not attached   wait until no lane is in the store, detach the incarnation
+ *                  that was lost, attach a new one
+ *   renew          one UPDATE every third of the lease, however much is held.
+ *                  FENCED: somebody removed us; drop everything, attach anew
+ *   timers         never by a guess of the clock: before one fires, the store
+ *                  is asked for its time
+ *   reloads        cascades owned but not in memory: loaded again
+ *   remove         every poll interval: incarnations whose lease has expired,
+ *                  and those whose process, on this machine, is gone (so a
+ *                  restart need not wait for the lease of the life before)
+ *   claim          runs that are free and due, up to the capacity; then load
+ *
+ * Each failure is logged, answered with a backoff, and leaves the others
+ * running: a housekeeper that dies of its first database error would be the
+ * end of recovery.
+ *
+ * A claim whose reply is lost may have made runs ours unseen. Such runs would
+ * be held by a living engine that does not know of them, so the engine gives
+ * up its incarnation: deleting it frees them, and it attaches anew.
+ */
+#include "engine/engine.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define ATTACH_BACKOFF_MS 50
+#define ATTACH_BACKOFF_MAX_MS 2000
+#define REMOVE_PORTION 1000 /* runs freed by one call */
+#define REMOVE_ROUNDS 10
+#define DEAD_MAX 64
+#define RETRY_MS 100
+
+static int64_t
+after_ms(const cascade_engine *engine, int64_t ms)
+{
+    return csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS;
+}
+
+static void
+complain(const cascade_engine *engine, const char *what)
+{
+    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING, "%s failed: %s", what,
+                cascade_errmsg());
+}
+
+/* ---- Time --------------------------------------------------------------- */
+
+/* Asks the store for its time. */
+static cascade_err
+sync_clock(cascade_engine *engine)
+{
+    int64_t now_ms = 0;
+    cascade_err err = engine->driver->now(engine->driver_self, &now_ms);
+
+    if (err != CASCADE_OK) {
+        complain(engine, "reading the store's clock");
+        return err;
+    }
+    pthread_mutex_lock(&engine->mutex);
+    engine->now_offset_ms =
+        now_ms - csc_engine_monotonic_ns(engine) / CSC_MS_NS;
+    engine->now_confirmed_ms = now_ms;
+    pthread_mutex_unlock(&engine->mutex);
+    return CASCADE_OK;
+}
+
+static void
+fire_timers(cascade_engine *engine)
+{
+    int64_t first = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    first = csc_run_next_timer(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    if (first == CASCADE_TIME_NONE || first > csc_engine_now(engine))
+        return;
+    if (sync_clock(engine) != CASCADE_OK)
+        return;
+    pthread_mutex_lock(&engine->mutex);
+    csc_run_fire(engine, engine->now_confirmed_ms);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* ---- The incarnation ---------------------------------------------------- */
+
+static bool
+lanes_are_out(const cascade_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->lane_count; i++)
+        if (engine->lanes[i].busy && !engine->lanes[i].rescue)
+            return false;
+    return true;
+}
+
+static cascade_err
+attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
+{
+    cascade_incarnation incarnation = {.engine_id = *id,
+                                       .host = engine->host,
+                                       .pid = getpid(),
+                                       .process_start =
+                                           csc_clock_process_start(getpid()),
+                                       .lease_ms = engine->options.lease_ms,
+                                       .lane_count = engine->lane_count};
+    cascade_err err = engine->driver->attach(engine->driver_self, &incarnation);
+
+    if (err != CASCADE_OK)
+        return err;
+    pthread_mutex_lock(&engine->mutex);
+    engine->id = *id;
+    engine->attached = true;
+    engine->lease_until_ns = sent_ns + engine->options.lease_ms * CSC_MS_NS;
+    engine->renew_at_ns = sent_ns + engine->options.lease_ms * CSC_MS_NS / 3;
+    engine->poll_at_ns = 0;
+    engine->attach_backoff_ms = 0;
+    for (uint32_t i = 0; i < engine->lane_count; i++) {
+        engine->lanes[i].number = 0;
+        csc_lane_wake(&engine->lanes[i]);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_house_attach(cascade_engine *engine)
+{
+    cascade_uuid id;
+    int64_t sent_ns = csc_engine_monotonic_ns(engine);
+    cascade_err err = sync_clock(engine);
+
+    if (err == CASCADE_OK && engine->has_dead_id) {
+        err = engine->driver->detach(engine->driver_self, &engine->dead_id);
+        engine->has_dead_id = err != CASCADE_OK;
+    }
+    if (err != CASCADE_OK)
+        return err;
+    id = csc_uuid_v7(csc_engine_now(engine), &engine->store->random);
+    return attach_as(engine, &id, sent_ns);
+}
+
+/* False when it is not attached and cannot be yet. */
+static bool
+ensure_attached(cascade_engine *engine)
+{
+    bool attached = false;
+    bool ready = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    attached = engine->attached;
+    ready = engine->life == CSC_LIFE_RUNNING && lanes_are_out(engine) &&
+            engine->renew_at_ns <= csc_engine_monotonic_ns(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    if (attached || !ready)
+        return attached;
+    if (csc_house_attach(engine) == CASCADE_OK)
+        return true;
+    complain(engine, "attaching to the store");
+    pthread_mutex_lock(&engine->mutex);
+    engine->attach_backoff_ms = engine->attach_backoff_ms == 0
+                                    ? ATTACH_BACKOFF_MS
+                                    : engine->attach_backoff_ms * 2;
+    if (engine->attach_backoff_ms > ATTACH_BACKOFF_MAX_MS)
+        engine->attach_backoff_ms = ATTACH_BACKOFF_MAX_MS;
+    engine->renew_at_ns = after_ms(engine, engine->attach_backoff_ms);
+    pthread_mutex_unlock(&engine->mutex);
+    return false;
+}
+
+static void
+renew(cascade_engine *engine)
+{
+    int64_t lease_ms = engine->options.lease_ms;
+    int64_t sent_ns = csc_engine_monotonic_ns(engine);
+    cascade_err err = CASCADE_OK;
+    bool due = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    due = engine->attached && sent_ns >= engine->renew_at_ns;
+    pthread_mutex_unlock(&engine->mutex);
+    if (!due)
+        return;
+    err = engine->driver->renew(engine->driver_self, &engine->id, lease_ms);
+    pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_OK) {
+        engine->lease_until_ns = sent_ns + lease_ms * CSC_MS_NS;
+        engine->renew_at_ns = sent_ns + lease_ms * CSC_MS_NS / 3;
+        if (engine->ready_count > 0)
+            pthread_cond_broadcast(&engine->work_cond);
+    } else if (err == CASCADE_ERR_FENCED) {
+        csc_run_lose(engine, err);
+        engine->renew_at_ns = 0;
+    } else {
+        engine->renew_at_ns = after_ms(engine, RETRY_MS);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    if (err != CASCADE_OK)
+        complain(engine, "renewing the lease");
+}
+
+/* ---- The dead ----------------------------------------------------------- */
+
+typedef struct dead_list {
+    const cascade_engine *engine;
+    cascade_uuid ids[DEAD_MAX];
+    size_t count;
+} dead_list;
+
+/* Processes of this machine that are gone need not be waited for. */
+static cascade_err
+note_dead(void *context, const cascade_incarnation *row)
+{
+    dead_list *dead = context;
+
+    if (dead->count == DEAD_MAX || dead->engine->host[0] == '\0' ||
+        strcmp(row->host, dead->engine->host) != 0)
+        return CASCADE_OK;
+    if (csc_clock_process_start(row->pid) != row->process_start)
+        dead->ids[dead->count++] = row->engine_id;
+    return CASCADE_OK;
+}
+
+static void
+remove_dead(cascade_engine *engine)
+{
+    dead_list dead = {.engine = engine};
+    size_t freed = REMOVE_PORTION;
+    cascade_err err =
+        engine->driver->engines(engine->driver_self, note_dead, &dead);
+
+    for (int i = 0;
+         i < REMOVE_ROUNDS && freed == REMOVE_PORTION && err == CASCADE_OK;
+         i++) {
+        err = engine->driver->remove(engine->driver_self, dead.ids, dead.count,
+                                     REMOVE_PORTION, &freed);
+        if (err != CASCADE_OK)
+            break;
+        pthread_mutex_lock(&engine->mutex);
+        engine->stats.takeovers += freed;
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    if (err != CASCADE_OK)
+        complain(engine, "removing dead engines");
+}
+
+/* ---- The round ---------------------------------------------------------- */
+
+static void
+look_for_work(cascade_engine *engine)
+{
+    bool due = csc_engine_monotonic_ns(engine) >= engine->poll_at_ns;
+
+    if (due) {
+        engine->poll_at_ns = after_ms(engine, engine->options.poll_interval_ms);
+        remove_dead(engine);
+    }
+    if (due || engine->claim_more || engine->told ||
+        (engine->next_wake_ms != CASCADE_TIME_NONE &&
+         engine->next_wake_ms <= csc_engine_now(engine)))
+        csc_hydrate_claim(engine);
+    engine->told = false;
+}
+
+int64_t
+csc_house_wait_ms(const cascade_engine *engine)
+{
+    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t at_ns = engine->renew_at_ns;
+    int64_t wake_ms = csc_run_next_timer(engine);
+    int64_t wait_ms = 0;
+
+    if (engine->attached && engine->poll_at_ns < at_ns)
+        at_ns = engine->poll_at_ns;
+    if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
+        at_ns = engine->reload_at_ns;
+    wait_ms = (at_ns - now_ns + CSC_MS_NS - 1) / CSC_MS_NS;
+    if (engine->next_wake_ms != CASCADE_TIME_NONE &&
+        (wake_ms == CASCADE_TIME_NONE || engine->next_wake_ms < wake_ms))
+        wake_ms = engine->next_wake_ms;
+    if (wake_ms != CASCADE_TIME_NONE &&
+        wake_ms - csc_engine_now(engine) < wait_ms)
+        wait_ms = wake_ms - csc_engine_now(engine);
+    if (wait_ms < 0 || (engine->claim_more && csc_hydrate_room(engine) > 0))
+        return 0;
+    return wait_ms;
+}
+
+void
+csc_house_round(cascade_engine *engine, int64_t *wait_ms)
+{
+    bool works = false;
+    bool claims = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    claims = engine->life == CSC_LIFE_RUNNING;
+    works = claims || engine->life == CSC_LIFE_DRAINING;
+    pthread_mutex_unlock(&engine->mutex);
+    if (works && ensure_attached(engine)) {
+        renew(engine);
+        fire_timers(engine);
+        csc_hydrate_reloads(engine);
+        if (claims)
+            look_for_work(engine);
+    }
+    pthread_mutex_lock(&engine->mutex);
+    *wait_ms = csc_house_wait_ms(engine);
+    pthread_mutex_unlock(&engine->mutex);
+}

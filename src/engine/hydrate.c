@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Claiming runs and reading their cascades into memory.
+ *
+ * Many cascades are read in one go; each row finds its run by id. A cascade
+ * whose rows make no sense, or for which there is no memory, does not hold up
+ * the others: it is loaded again later, by itself.
+ *
+ * If the process dies after a claim: the runs are owned by an incarnation that
+ * is gone, and any engine frees and claims them (S11).
+ */
+#include "engine/engine.h"
+
+#include <string.h>
+
+#define RETRY_MS 200
+
+/* ---- Loading ------------------------------------------------------------ */
+
+typedef struct loading {
+    cascade_engine *engine;
+    const csc_reload *wanted;
+    csc_run **runs; /* beside `wanted` */
+    cascade_err *errs;
+    size_t count;
+    csc_map places; /* id -> &errs[i] */
+} loading;
+
+/* The run that a row belongs to, unless one of its rows made no sense. */
+static csc_run *
+loading_run(loading *l, const cascade_uuid *id, cascade_err **err)
+{
+    cascade_err *place = csc_map_get(&l->places, id);
+
+    if (place == NULL || *place != CASCADE_OK)
+        return NULL;
+    *err = place;
+    return l->runs[place - l->errs];
+}
+
+static cascade_err
+load_cascade(void *context, const cascade_row *row)
+{
+    cascade_err *err = NULL;
+    csc_run *run = loading_run(context, &row->id, &err);
+
+    if (run != NULL)
+        *err = csc_state_apply_cascade(&run->state, row);
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_execution(void *context, const cascade_execution_row *row)
+{
+    cascade_err *err = NULL;
+    csc_run *run = loading_run(context, &row->cascade_id, &err);
+
+    if (run != NULL)
+        *err = csc_state_apply_execution(&run->state, row);
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_event(void *context, const cascade_event_row *row)
+{
+    cascade_err *err = NULL;
+    csc_run *run = loading_run(context, &row->cascade_id, &err);
+
+    if (run != NULL)
+        *err = csc_state_apply_event(&run->state, row);
+    return CASCADE_OK;
+}
+
+static cascade_err
+prepare(loading *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        l->runs[i] =
+            csc_run_create(l->engine, &l->wanted[i].claimed.cascade_id);
+        if (l->runs[i] == NULL ||
+            csc_map_put(&l->places, &l->wanted[i].claimed.cascade_id,
+                        &l->errs[i]) != 0)
+            return csc_fail_memory();
+        l->runs[i]->takeovers = l->wanted[i].claimed.takeovers;
+    }
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_all(loading *l)
+{
+    cascade_uuid ids[CSC_CLAIM_MAX];
+    cascade_load_sink sink = {.context = l,
+                              .on_cascade = load_cascade,
+                              .on_execution = load_execution,
+                              .on_event = load_event};
+
+    for (size_t i = 0; i < l->count; i++)
+        ids[i] = l->wanted[i].claimed.cascade_id;
+    return l->engine->driver->load(
+        l->engine->driver_self, ids, l->count,
+        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
+}
+
+/* The execution whose rows the store refused is recorded FAILED, or, if that
+ * was refused too, the cascade is left alone for a while. */
+static cascade_err
+fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
+{
+    csc_exec *exec = csc_state_find(&run->state, reload->fail_id);
+    csc_post *post = NULL;
+    bool give_up = reload->give_up || exec == NULL ||
+                   exec->status != CASCADE_EXECUTION_RUNNING;
+
+    post = csc_post_create(give_up ? CSC_POST_FREE : CSC_POST_FAIL,
+                           reload->fail_id);
+    if (post == NULL)
+        return csc_fail_memory();
+    if (give_up) {
+        post->wake_at_ms =
+            csc_clock_add(csc_engine_now(engine), CSC_FREE_LATER_MS);
+    } else {
+        csc_state_dispatch(&run->state, exec);
+        post->attempts = exec->attempts + 1;
+        post->error = "the store refused what this execution had to record";
+    }
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}
+
+static void
+reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
+{
+    csc_reload later = *reload;
+
+    later.at_ns = csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS;
+    csc_run_reload(engine, &later);
+}
+
+/* What becomes of one run once it was read. Locked. */
+static void
+take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
+        cascade_err err)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    cascade_uuid_format(&run->state.id, id);
+    if (run->state.user_id == NULL && err == CASCADE_OK) {
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "cascade %s was deleted", id);
+        return;
+    }
+    if (err == CASCADE_OK) {
+        csc_state_settle(&run->state);
+        err = csc_run_add(engine, run);
+    }
+    if (err == CASCADE_OK && reload->fail_id >= 0)
+        err = fail_refused(engine, run, reload);
+    if (err != CASCADE_OK) {
+        csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
+                    "cascade %s cannot be loaded, trying again later: %s", id,
+                    cascade_err_text(err));
+        csc_run_drop(engine, run, err);
+        reload_later(engine, reload, CSC_FREE_LATER_MS);
+        return;
+    }
+    engine->stats.hydrations++;
+    if (run->takeovers >= CSC_SUSPECT_FROM)
+        engine->suspect = run;
+    csc_run_advance(engine, run);
+}
+
+static void
+take_all(loading *l, cascade_err err)
+{
+    cascade_engine *engine = l->engine;
+
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->runs[i] == NULL)
+            continue;
+        if (err == CASCADE_OK && engine->attached)
+            take_in(engine, l->runs[i], &l->wanted[i], l->errs[i]);
+        csc_run_unref(l->runs[i]);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* Reads all or, on an error, none. */
+static cascade_err
+hydrate_all(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    csc_run *runs[CSC_CLAIM_MAX] = {NULL};
+    cascade_err errs[CSC_CLAIM_MAX] = {CASCADE_OK};
+    loading l = {.engine = engine,
+                 .wanted = wanted,
+                 .runs = runs,
+                 .errs = errs,
+                 .count = count};
+    cascade_err err = prepare(&l);
+
+    if (err == CASCADE_OK)
+        err = load_all(&l);
+    take_all(&l, err);
+    csc_map_fini(&l.places);
+    return err;
+}
+
+/* Reads runs this engine owns; those that cannot be read now, later. */
+static void
+hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    cascade_err err = hydrate_all(engine, wanted, count);
+    int64_t later_ms =
+        err == CASCADE_ERR_UNAVAILABLE ? RETRY_MS : CSC_FREE_LATER_MS;
+
+    if (err == CASCADE_OK)
+        return;
+    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                "loading %zu cascades failed: %s", count, cascade_errmsg());
+    if (err != CASCADE_ERR_UNAVAILABLE && count > 1) {
+        for (size_t i = 0; i < count; i++)
+            hydrate(engine, &wanted[i], 1);
+        return;
+    }
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < count && engine->attached; i++)
+        reload_later(engine, &wanted[i], later_ms);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* ---- Reloading ---------------------------------------------------------- */
+
+void
+csc_hydrate_reloads(cascade_engine *engine)
+{
+    csc_reload *due = NULL;
+    int64_t now_ns = csc_engine_monotonic_ns(engine);
+
+    pthread_mutex_lock(&engine->mutex);
+    engine->reload_at_ns = INT64_MAX;
+    for (csc_reload **at = &engine->reloads; *at != NULL;) {
+        csc_reload *reload = *at;
+
+        if (reload->at_ns > now_ns) {
+            if (reload->at_ns < engine->reload_at_ns)
+                engine->reload_at_ns = reload->at_ns;
+            at = &reload->next;
+            continue;
+        }
+        *at = reload->next;
+        reload->next = due;
+        due = reload;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    while (due != NULL) {
+        csc_reload *next = due->next;
+
+        hydrate(engine, due, 1);
+        csc_mem_free(due);
+        due = next;
+    }
+}
+
+/* ---- Claiming ----------------------------------------------------------- */
+
+size_t
+csc_hydrate_room(const cascade_engine *engine)
+{
+    size_t used = engine->runs.count + engine->births;
+
+    return used < engine->options.capacity ? engine->options.capacity - used
+                                           : 0;
+}
+
+/* How many to ask for: none while a suspect is held. */
+static size_t
+claim_limit(cascade_engine *engine)
+{
+    size_t room = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    room = engine->suspect == NULL ? csc_hydrate_room(engine) : 0;
+    pthread_mutex_unlock(&engine->mutex);
+    return room < CSC_CLAIM_MAX ? room : CSC_CLAIM_MAX;
+}
+
+static size_t
+claim_some(cascade_engine *engine, size_t limit, bool suspects,
+           csc_reload *wanted)
+{
+    cascade_claimed claimed[CSC_CLAIM_MAX];
+    cascade_claim_result result = {.next_wake_at_ms = CASCADE_TIME_NONE};
+    cascade_claim claim = {.engine_id = engine->id,
+                           .queues = (const char *const *)engine->queues,
+                           .queue_count = engine->options.queue_count,
+                           .nodes = engine->node_names,
+                           .node_count = engine->node_count,
+                           .limit = limit,
+                           .suspect_from = CSC_SUSPECT_FROM,
+                           .suspects = suspects};
+    cascade_err err =
+        engine->driver->claim(engine->driver_self, &claim, claimed, &result);
+
+    if (err != CASCADE_OK) {
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "claiming failed: %s", cascade_errmsg());
+        pthread_mutex_lock(&engine->mutex);
+        if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_UNAVAILABLE)
+            csc_run_lose(engine, err);
+        pthread_mutex_unlock(&engine->mutex);
+        return 0;
+    }
+    if (!suspects)
+        engine->next_wake_ms = result.next_wake_at_ms;
+    for (size_t i = 0; i < result.count; i++)
+        wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
+    return result.count;
+}
+
+void
+csc_hydrate_claim(cascade_engine *engine)
+{
+    csc_reload wanted[CSC_CLAIM_MAX];
+    int64_t begun_ns = csc_engine_monotonic_ns(engine);
+    size_t limit = claim_limit(engine);
+    size_t count = 0;
+
+    if (limit == 0)
+        return;
+    count = claim_some(engine, limit, false, wanted);
+    engine->claim_more = count == limit;
+    if (count == 0 && engine->attached)
+        count = claim_some(engine, 1, true, wanted);
+    if (count == 0)
+        return;
+    hydrate(engine, wanted, count);
+    pthread_mutex_lock(&engine->mutex);
+    engine->stats.hydrate_ms +=
+        (csc_engine_monotonic_ns(engine) - begun_ns) / CSC_MS_NS;
+    pthread_mutex_unlock(&engine->mutex);
+}

@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The commit pipeline: one lane.
+ *
+ * A lane takes what was posted for many cascades and writes it in one batch:
+ * one transaction, one durable flush, one round trip. While a batch is in the
+ * store the next one fills, so batches grow with the load and a lone post
+ * waits for nothing but its own commit. No delay is added to fill a batch.
+ *
+ *   idle --collect--> taken --build--> built --commit--> decided --> idle
+ *                       ^ |              ^  |
+ *             no memory +-+  UNAVAILABLE +--+  the same batch, same number
+ *
+ * WHAT THE STORE MAY ANSWER, and what follows
+ *   OK           the rows are applied to the states, the ready list fills,
+ *                waiters are told. The number counts up.
+ *   UNAVAILABLE  nobody knows whether it took effect. Until that is decided
+ *                the lane sends nothing else: the identical batch is repeated
+ *                with the same number, and the lane row tells (store.h, S3).
+ *   REFUSED      nothing took effect. The batch is halved, and halved again,
+ *                until the culprit stands alone (`slice`); the number stays
+ *                until something is committed. The culprit's cascade loses what
+ *                it had posted, is loaded anew, and the execution is recorded
+ *                FAILED. If it had posted several things they are first tried
+ *                one by one.
+ *   FENCED,LOST  the incarnation is no more. Everything in memory is dropped;
+ *                starts in the batch, which need no ownership, are handed to
+ *                `submit`, which recognises those that had taken effect
+ *                (`rescue`). So a start is never in doubt while the store can
+ *                be reached (G12).
+ *
+ * IF THE PROCESS DIES
+ *   before the commit   nothing is recorded; the executions run again (G4)
+ *   after it, before the apply   the rows tell all that memory would have (G7)
+ *   So there is no moment at which memory knows something that the tables do
+ *   not, but for results that nobody was told of yet.
+ *
+ * ONE COMMIT IN FLIGHT FOR A CASCADE: a run in a batch (`committing`) gets into
+ * no other; what is posted meanwhile waits in the run. And a cascade has one
+ * lane for good (by its id), so its commits are in order.
+ */
+#include "engine/build.h"
+#include "engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BACKOFF_FIRST_MS 10
+#define BACKOFF_MAX_MS 1000
+#define POST_OVERHEAD_BYTES 512 /* of a row beside its payloads, roughly */
+
+/* ---- Filling ------------------------------------------------------------ */
+
+void
+csc_lane_wake(csc_lane *lane)
+{
+    if (lane->thread_started)
+        pthread_cond_signal(&lane->cond);
+    else
+        csc_engine_wake_house(lane->engine);
+    if (lane->engine->options.mode == CASCADE_MODE_INLINE)
+        csc_engine_wake_host(lane->engine);
+}
+
+void
+csc_lane_add_run(csc_lane *lane, csc_run *run)
+{
+    if (run->dirty)
+        return;
+    run->dirty = true;
+    run->dirty_next = NULL;
+    if (lane->last_dirty != NULL)
+        lane->last_dirty->dirty_next = run;
+    else
+        lane->first_dirty = run;
+    lane->last_dirty = run;
+    csc_run_ref(run);
+    if (!lane->busy)
+        csc_lane_wake(lane);
+}
+
+void
+csc_lane_add_start(csc_lane *lane, csc_start *start)
+{
+    start->next = NULL;
+    start->queued = true;
+    start->refs++;
+    if (lane->last_start != NULL)
+        lane->last_start->next = start;
+    else
+        lane->first_start = start;
+    lane->last_start = start;
+    if (!lane->busy)
+        csc_lane_wake(lane);
+}
+
+bool
+csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
+{
+    *at_ns = INT64_MAX;
+    if (lane->busy) {
+        *at_ns = lane->retry_at_ns;
+        return lane->retry_at_ns <= csc_engine_monotonic_ns(lane->engine);
+    }
+    return lane->engine->attached &&
+           (lane->first_dirty != NULL || lane->first_start != NULL);
+}
+
+static size_t
+posts_bytes(const csc_post *posts)
+{
+    size_t bytes = 0;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next)
+        bytes += p->effects.bytes + POST_OVERHEAD_BYTES;
+    return bytes;
+}
+
+/* Takes the posts of a run (just the first when it goes one by one). */
+static void
+take_run(csc_lane *lane, csc_item *item)
+{
+    csc_run *run = lane->first_dirty;
+
+    lane->first_dirty = run->dirty_next;
+    if (lane->first_dirty == NULL)
+        lane->last_dirty = NULL;
+    run->dirty = false;
+    *item = (csc_item){.run = run, .posts = run->first_post, .count = 1};
+    if (run->one_by_one && item->posts != NULL) {
+        run->first_post = item->posts->next;
+        item->posts->next = NULL;
+    } else {
+        run->first_post = NULL;
+    }
+    if (run->first_post == NULL)
+        run->last_post = NULL;
+    run->committing = item->posts != NULL;
+}
+
+static void
+take_start(csc_lane *lane, csc_item *item)
+{
+    csc_start *start = lane->first_start;
+
+    lane->first_start = start->next;
+    if (lane->first_start == NULL)
+        lane->last_start = NULL;
+    start->queued = false;
+    *item = (csc_item){.start = start, .count = start->count};
+}
+
+/* Whether the batch has a start of that cascade already: two starts with one
+ * key may come at the same time, and a batch names a cascade once. */
+static bool
+has_start(const csc_lane *lane, const csc_start *start)
+{
+    for (size_t i = 0; i < lane->item_count; i++) {
+        const csc_start *other = lane->items[i].start;
+
+        if (other != NULL && csc_uuid_equal(&other->changes[0].cascade.id,
+                                            &start->changes[0].cascade.id))
+            return true;
+    }
+    return false;
+}
+
+static cascade_err
+grow_items(csc_lane *lane)
+{
+    void *items = lane->items;
+
+    if (csc_mem_grow(&items, &lane->item_room, lane->item_count + 1,
+                     sizeof(csc_item)) != 0)
+        return csc_fail_memory();
+    lane->items = items;
+    return CASCADE_OK;
+}
+
+/* Moves what is waiting into the lane's batch, within its bounds. Locked. */
+static void
+collect(csc_lane *lane)
+{
+    const cascade_engine_options *options = &lane->engine->options;
+    size_t bytes = 0;
+
+    while (lane->item_count < options->batch_cascades_max &&
+           bytes < options->batch_bytes_max && grow_items(lane) == CASCADE_OK) {
+        csc_item *item = &lane->items[lane->item_count];
+
+        if (lane->first_dirty != NULL) {
+            take_run(lane, item);
+            bytes += posts_bytes(item->posts);
+            if (item->posts == NULL) {
+                csc_run_unref(item->run);
+                continue;
+            }
+        } else if (lane->first_start != NULL &&
+                   !has_start(lane, lane->first_start)) {
+            take_start(lane, item);
+            bytes += POST_OVERHEAD_BYTES;
+        } else {
+            break;
+        }
+        lane->item_count++;
+    }
+    lane->busy = lane->item_count > 0;
+    lane->from = 0;
+    lane->slice = lane->item_count;
+    lane->built = false;
+    lane->tried = false;
+    lane->retry_at_ns = 0;
+    lane->backoff_ms = 0;
+}
+
+/* ---- Building ----------------------------------------------------------- */
+
+static cascade_err
+build_item(csc_lane *lane, csc_item *item, int64_t now_ms)
+{
+    cascade_engine *engine = lane->engine;
+    csc_build_env env = {.arena = &lane->arena,
+                         .random = &engine->store->random,
+                         .location = engine->location,
+                         .now_ms = now_ms};
+
+    if (item->start != NULL) {
+        memcpy(&lane->changes[item->first], item->start->changes,
+               item->count * sizeof(cascade_change));
+        return CASCADE_OK;
+    }
+    env.reset = item->run->takeovers > 0;
+    item->err = csc_build_change(&env, &item->run->state, item->posts,
+                                 &lane->changes[item->first]);
+    return item->err == CASCADE_ERR_NO_MEMORY ? item->err : CASCADE_OK;
+}
+
+static cascade_err
+grow_changes(csc_lane *lane, size_t count)
+{
+    void *changes = lane->changes;
+    void *existed = NULL;
+    size_t room = lane->change_room;
+
+    if (csc_mem_grow(&changes, &room, count, sizeof(cascade_change)) != 0)
+        return csc_fail_memory();
+    lane->changes = changes;
+    existed = csc_mem_realloc(lane->existed, room, sizeof(bool));
+    if (existed == NULL)
+        return csc_fail_memory();
+    lane->existed = existed;
+    lane->change_room = room;
+    return CASCADE_OK;
+}
+
+static const cascade_uuid *
+item_id(const csc_item *item)
+{
+    return item->run != NULL ? &item->run->state.id
+                             : &item->start->changes[0].cascade.id;
+}
+
+static int
+compare_items(const void *a, const void *b)
+{
+    return csc_uuid_compare(item_id(a), item_id(b));
+}
+
+/* Items in the order of their cascades' ids: the order in which a batch locks
+ * rows. (A start that goes through a lane is of one cascade.) */
+static cascade_err
+build(csc_lane *lane)
+{
+    int64_t now_ms = csc_engine_now(lane->engine);
+    size_t count = 0;
+    cascade_err err = CASCADE_OK;
+
+    csc_arena_clear(&lane->arena);
+    qsort(lane->items, lane->item_count, sizeof(csc_item), compare_items);
+    for (size_t i = 0; i < lane->item_count; i++) {
+        lane->items[i].first = count;
+        count += lane->items[i].count;
+    }
+    err = grow_changes(lane, count);
+    for (size_t i = 0; i < lane->item_count && err == CASCADE_OK; i++)
+        err = build_item(lane, &lane->items[i], now_ms);
+    lane->built = err == CASCADE_OK;
+    return err;
+}
+
+/* ---- Deciding ----------------------------------------------------------- */
+
+static void
+count_posts(cascade_engine *engine, const csc_post *posts)
+{
+    for (const csc_post *p = posts; p != NULL; p = p->next)
+        if (p->kind == CSC_POST_COMPLETE || p->kind == CSC_POST_FAIL ||
+            p->kind == CSC_POST_STEP)
+            engine->stats.executions++;
+}
+
+/* A node that left in the middle, to wait for its step, comes back. */
+static cascade_err
+reenter(csc_run *run, const csc_post *posts)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (const csc_post *p = posts; p != NULL && err == CASCADE_OK;
+         p = p->next) {
+        csc_exec *exec =
+            p->reenter ? csc_state_find(&run->state, p->function_id) : NULL;
+
+        if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING)
+            err = csc_state_untake(&run->state, exec);
+    }
+    return err;
+}
+
+static void
+apply_run(csc_lane *lane, csc_item *item)
+{
+    cascade_engine *engine = lane->engine;
+    csc_run *run = item->run;
+    const cascade_change *change = &lane->changes[item->first];
+    cascade_err err = CASCADE_OK;
+
+    run->committing = false;
+    count_posts(engine, item->posts);
+    if (!run->gone)
+        err = csc_build_apply(&run->state, change);
+    if (!run->gone && err == CASCADE_OK)
+        err = reenter(run, item->posts);
+    csc_run_free_posts(item->posts, CASCADE_OK);
+    if (err != CASCADE_OK) {
+        csc_run_lose(engine, err);
+    } else if (change->run_action == CASCADE_RUN_END ||
+               change->run_action == CASCADE_RUN_FREE) {
+        if (change->run.needs != NULL)
+            engine->stats.unknown_nodes++;
+        csc_run_drop(engine, run, CASCADE_ERR_FENCED);
+    } else if (!run->gone) {
+        run->takeovers = 0;
+        if (engine->suspect == run) {
+            engine->suspect = NULL;
+            csc_engine_wake_house(engine);
+        }
+        if (run->first_post != NULL)
+            csc_lane_add_run(lane, run);
+        csc_run_advance(engine, run);
+    }
+    csc_run_unref(run);
+}
+
+/* A cascade that was born here is held here. */
+static cascade_err
+adopt(cascade_engine *engine, const cascade_change *change)
+{
+    csc_run *run = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (!engine->attached ||
+        !csc_uuid_equal(&change->run.engine_id, &engine->id))
+        return CASCADE_OK;
+    run = csc_run_create(engine, &change->cascade.id);
+    if (run == NULL)
+        return csc_fail_memory();
+    err = csc_build_apply(&run->state, change);
+    if (err == CASCADE_OK)
+        err = csc_run_add(engine, run);
+    if (err == CASCADE_OK)
+        csc_run_advance(engine, run);
+    csc_run_unref(run);
+    return err;
+}
+
+static void
+apply_start(csc_lane *lane, csc_item *item)
+{
+    cascade_engine *engine = lane->engine;
+    csc_start *start = item->start;
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < start->count; i++) {
+        start->existed[i] = lane->existed[item->first + i];
+        if (!start->existed[i] && err == CASCADE_OK)
+            err = adopt(engine, &start->changes[i]);
+    }
+    csc_start_done(engine, start, CASCADE_OK);
+    if (err != CASCADE_OK)
+        csc_run_lose(engine, err);
+}
+
+static void
+end_batch(csc_lane *lane)
+{
+    lane->item_count = 0;
+    lane->busy = false;
+    lane->rescue = false;
+    pthread_cond_broadcast(&lane->engine->quiet_cond);
+    if (!lane->engine->attached)
+        csc_engine_wake_house(lane->engine);
+}
+
+static void
+apply_slice(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    bool ended = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    lane->number++;
+    engine->stats.commits++;
+    engine->stats.changes += lane->slice;
+    for (size_t i = lane->from; i < lane->from + lane->slice; i++) {
+        csc_item *item = &lane->items[i];
+
+        ended =
+            ended || lane->changes[item->first].run_action == CASCADE_RUN_END;
+        if (item->run != NULL)
+            apply_run(lane, item);
+        else
+            apply_start(lane, item);
+    }
+    lane->from += lane->slice;
+    lane->slice = lane->item_count - lane->from;
+    lane->tried = false;
+    lane->backoff_ms = 0;
+    if (lane->from == lane->item_count)
+        end_batch(lane);
+    pthread_mutex_unlock(&engine->mutex);
+    if (ended)
+        csc_store_note_ended(engine->store);
+}
+
+/* ---- The culprit -------------------------------------------------------- */
+
+/* Several posts were refused together: they are tried one by one. */
+static void
+put_back(csc_lane *lane, csc_item *item)
+{
+    csc_run *run = item->run;
+    csc_post *last = item->posts;
+
+    while (last->next != NULL)
+        last = last->next;
+    last->next = run->first_post;
+    run->first_post = item->posts;
+    if (run->last_post == NULL)
+        run->last_post = last;
+    run->one_by_one = true;
+    run->committing = false;
+    csc_lane_add_run(lane, run);
+    csc_run_unref(run);
+}
+
+static void
+expel(csc_lane *lane, csc_item *item)
+{
+    cascade_engine *engine = lane->engine;
+    csc_run *run = item->run;
+    csc_post_kind kind = item->posts->kind;
+    csc_reload reload = {
+        .claimed = {.cascade_id = run->state.id, .takeovers = run->takeovers},
+        .fail_id = item->posts->function_id,
+        .give_up = kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
+
+    run->committing = false;
+    csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);
+    if (!run->gone) {
+        csc_run_drop(engine, run, CASCADE_ERR_REFUSED);
+        csc_run_reload(engine, &reload);
+    }
+    csc_run_unref(run);
+}
+
+static void
+refuse_item(csc_lane *lane, csc_item *item, cascade_err err)
+{
+    cascade_engine *engine = lane->engine;
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
+                "the store refuses what cascade %s has to record: %s",
+                cascade_uuid_format(item_id(item), id), cascade_errmsg());
+    pthread_mutex_lock(&engine->mutex);
+    engine->stats.refusals++;
+    if (item->start != NULL)
+        csc_start_done(engine, item->start, err);
+    else if (!item->run->gone && item->posts->next != NULL)
+        put_back(lane, item);
+    else
+        expel(lane, item);
+    lane->from++;
+    lane->slice = lane->item_count - lane->from;
+    if (lane->from == lane->item_count)
+        end_batch(lane);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* ---- When the incarnation is gone --------------------------------------- */
+
+/* Runs lose what they posted; starts stay, for `rescue`. Locked. */
+static void
+abandon(csc_lane *lane)
+{
+    size_t kept = 0;
+
+    for (size_t i = lane->from; i < lane->item_count; i++) {
+        csc_item *item = &lane->items[i];
+
+        if (item->start != NULL) {
+            lane->items[kept++] = *item;
+            continue;
+        }
+        item->run->committing = false;
+        csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
+        csc_run_unref(item->run);
+    }
+    lane->item_count = kept;
+    lane->from = 0;
+    lane->rescue = true;
+    lane->retry_at_ns = 0;
+    lane->backoff_ms = 0;
+    if (kept == 0)
+        end_batch(lane);
+}
+
+static void
+set_backoff(csc_lane *lane)
+{
+    lane->backoff_ms =
+        lane->backoff_ms == 0 ? BACKOFF_FIRST_MS : lane->backoff_ms * 2;
+    if (lane->backoff_ms > BACKOFF_MAX_MS)
+        lane->backoff_ms = BACKOFF_MAX_MS;
+    lane->retry_at_ns =
+        csc_engine_monotonic_ns(lane->engine) + lane->backoff_ms * CSC_MS_NS;
+}
+
+/* Hands the next start to `submit`, owned by nobody; one nobody waits for any
+ * more is let go: it was reported as unknown. */
+static void
+rescue(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    csc_start *start = lane->items[lane->from].start;
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < start->count; i++) {
+        start->changes[i].run.engine_id = (cascade_uuid){{0}};
+        start->changes[i].run.claim_no = 0;
+    }
+    err = engine->driver->submit(engine->driver_self, start->changes,
+                                 start->count, start->existed);
+    pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {
+        set_backoff(lane);
+    } else {
+        csc_start_done(engine, start, err);
+        lane->backoff_ms = 0;
+        lane->from++;
+        if (lane->from == lane->item_count)
+            end_batch(lane);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* ---- One try ------------------------------------------------------------ */
+
+static void
+try_again_later(csc_lane *lane, cascade_err err)
+{
+    csc_log_add(&lane->engine->store->log, CASCADE_LOG_WARNING,
+                "lane %u: batch of %zu not committed, trying again: %s",
+                (unsigned)lane->index, lane->slice, cascade_errmsg());
+    pthread_mutex_lock(&lane->engine->mutex);
+    lane->tried = lane->tried || err == CASCADE_ERR_UNAVAILABLE;
+    set_backoff(lane);
+    pthread_mutex_unlock(&lane->engine->mutex);
+}
+
+static void
+lose(csc_lane *lane, cascade_err err)
+{
+    pthread_mutex_lock(&lane->engine->mutex);
+    csc_run_lose(lane->engine, err);
+    abandon(lane);
+    pthread_mutex_unlock(&lane->engine->mutex);
+}
+
+static cascade_err
+commit_slice(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    const csc_item *first = &lane->items[lane->from];
+    const csc_item *last = &lane->items[lane->from + lane->slice - 1];
+    cascade_batch batch = {.engine_id = engine->id,
+                           .lane = lane->index,
+                           .number = lane->number + 1,
+                           .changes = &lane->changes[first->first]};
+
+    batch.change_count = last->first + last->count - first->first;
+    return engine->driver->commit(engine->driver_self, &batch,
+                                  &lane->existed[first->first]);
+}
+
+/* Items whose rows could not even be built are refused before the store is
+ * asked; they stand alone, as culprits do. */
+static bool
+find_unbuilt(csc_lane *lane)
+{
+    for (size_t i = lane->from; i < lane->from + lane->slice; i++) {
+        if (lane->items[i].err == CASCADE_OK)
+            continue;
+        lane->slice = i > lane->from ? i - lane->from : 1;
+        return i == lane->from;
+    }
+    return false;
+}
+
+static void
+attempt(csc_lane *lane)
+{
+    cascade_err err = lane->built ? CASCADE_OK : build(lane);
+
+    if (err != CASCADE_OK) {
+        try_again_later(lane, err);
+        return;
+    }
+    if (find_unbuilt(lane)) {
+        refuse_item(lane, &lane->items[lane->from], CASCADE_ERR_TOO_LARGE);
+        return;
+    }
+    err = commit_slice(lane);
+    if (err == CASCADE_OK) {
+        apply_slice(lane);
+    } else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST) {
+        lose(lane, err);
+    } else if (err == CASCADE_ERR_REFUSED && lane->slice > 1) {
+        lane->slice /= 2;
+        lane->tried = false;
+    } else if (err == CASCADE_ERR_REFUSED) {
+        refuse_item(lane, &lane->items[lane->from], err);
+    } else {
+        try_again_later(lane, err);
+    }
+}
+
+bool
+csc_lane_round(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    int64_t at_ns = 0;
+    bool rescuing = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    if (!csc_lane_pending(lane, &at_ns)) {
+        pthread_mutex_unlock(&engine->mutex);
+        return false;
+    }
+    if (!lane->busy)
+        collect(lane);
+    if (lane->busy && !engine->attached && !lane->rescue)
+        abandon(lane);
+    rescuing = lane->busy && lane->rescue;
+    if (!lane->busy) {
+        pthread_mutex_unlock(&engine->mutex);
+        return true;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    if (rescuing)
+        rescue(lane);
+    else
+        attempt(lane);
+    return true;
+}
+
+/* What is still in the lane when it ends is not decided. */
+void
+csc_lane_fini(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+
+    pthread_mutex_lock(&engine->mutex);
+    if (lane->busy && !lane->rescue)
+        abandon(lane);
+    for (; lane->busy && lane->from < lane->item_count; lane->from++)
+        csc_start_done(engine, lane->items[lane->from].start,
+                       CASCADE_ERR_OUTCOME_UNKNOWN);
+    while (lane->first_start != NULL) {
+        csc_item item;
+
+        take_start(lane, &item);
+        csc_start_done(engine, item.start, CASCADE_ERR_STOPPED);
+    }
+    while (lane->first_dirty != NULL) {
+        csc_item item;
+
+        take_run(lane, &item);
+        csc_run_free_posts(item.posts, CASCADE_ERR_STOPPED);
+        csc_run_unref(item.run);
+    }
+    lane->busy = false;
+    pthread_mutex_unlock(&engine->mutex);
+    csc_arena_fini(&lane->arena);
+    csc_mem_free(lane->items);
+    csc_mem_free(lane->changes);
+    csc_mem_free(lane->existed);
+    lane->items = NULL;
+    lane->changes = NULL;
+    lane->existed = NULL;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking from outside: get, list, wait. They read what is committed, by the
+ * store's list move, and know nothing of engines; only cascade_wait() is told
+ * of ends by engines of this process, and otherwise looks ever more rarely.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "engine/info.h"
+#include "store/store.h"
+
+#define LIST_LIMIT 100
+#define LIST_LIMIT_MAX 1000
+#define LOOK_FIRST_MS 2
+#define LOOK_MAX_MS 200
+
+/* ---- Infos -------------------------------------------------------------- */
+
+static char *
+put_text(char *at, const char *text, const char **place)
+{
+    size_t len = strlen(text) + 1;
+
+    memcpy(at, text, len);
+    *place = at;
+    return at + len;
+}
+
+cascade_info *
+csc_info_create(const cascade_row *row, const cascade_run_row *run)
+{
+    const char *queue = run != NULL ? run->queue : "";
+    const char *needs = run != NULL && run->needs != NULL ? run->needs : "";
+    size_t size = sizeof(cascade_info) + strlen(row->user_id) + strlen(queue) +
+                  strlen(needs) + 3;
+    cascade_info *info = csc_mem_alloc(size);
+    char *at = (char *)(info + 1);
+
+    if (info == NULL)
+        return NULL;
+    *info = (cascade_info){.id = row->id,
+                           .status = row->status,
+                           .fn_id = row->fn_id,
+                           .created_at_ms = row->created_at_ms,
+                           .updated_at_ms = row->updated_at_ms,
+                           .has_run = run != NULL};
+    at = put_text(at, row->user_id, &info->user_id);
+    at = put_text(at, queue, &info->queue);
+    (void)put_text(at, needs, &info->needs);
+    if (run == NULL)
+        return info;
+    info->priority = run->priority;
+    info->wake_at_ms = run->wake_at_ms;
+    info->owned = !csc_uuid_is_nil(&run->engine_id);
+    info->engine_id = run->engine_id;
+    info->takeovers = run->takeovers;
+    return info;
+}
+
+void
+cascade_info_free(cascade_info *info)
+{
+    csc_mem_free(info);
+}
+
+static cascade_err
+note_info(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    cascade_info **info = context;
+
+    csc_mem_free(*info);
+    *info = csc_info_create(row, run);
+    return *info != NULL ? CASCADE_OK : csc_fail_memory();
+}
+
+cascade_err
+csc_info_read(cascade_store *store, const cascade_uuid *id, cascade_info **info)
+{
+    cascade_query query = {.id = id, .limit = 1};
+    cascade_info *found = NULL;
+    char text[CASCADE_UUID_TEXT_SIZE];
+    cascade_err err =
+        store->driver->list(store->self, &query, note_info, &found);
+
+    if (err == CASCADE_OK && found == NULL)
+        err = csc_fail(CASCADE_ERR_NOT_FOUND, "there is no cascade %s",
+                       cascade_uuid_format(id, text));
+    if (err != CASCADE_OK) {
+        csc_mem_free(found);
+        return err;
+    }
+    *info = found;
+    return CASCADE_OK;
+}
+
+cascade_err
+cascade_get(cascade_store *store, const cascade_uuid *id, cascade_info **info)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || id == NULL || info == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "get: an argument is NULL");
+    err = csc_info_read(store, id, info);
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+/* ---- Waiting ------------------------------------------------------------ */
+
+static cascade_err
+read_status(cascade_store *store, const cascade_uuid *id,
+            cascade_status *status)
+{
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(store, id, &info);
+
+    if (err != CASCADE_OK)
+        return err;
+    *status = info->status;
+    csc_mem_free(info);
+    return CASCADE_OK;
+}
+
+cascade_err
+cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
+             cascade_status *status)
+{
+    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
+                                   timeout_ms < 0 ? INT64_MAX : timeout_ms);
+    int64_t look_ms = LOOK_FIRST_MS;
+    uint64_t seen = 0;
+
+    if (store == NULL || id == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "wait: an argument is NULL");
+    csc_store_wait_ended(store, &seen, 0);
+    for (;;) {
+        cascade_status now = CASCADE_RUNNING;
+        int64_t left = 0;
+        cascade_err err = read_status(store, id, &now);
+
+        if (err != CASCADE_OK)
+            return err;
+        if (now != CASCADE_RUNNING) {
+            if (status != NULL)
+                *status = now;
+            return csc_ok();
+        }
+        left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+        if (left <= 0)
+            return csc_fail(CASCADE_ERR_TIMEOUT,
+                            "the cascade has not ended within %lld ms",
+                            (long long)timeout_ms);
+        csc_store_wait_ended(store, &seen, left < look_ms ? left : look_ms);
+        look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
+    }
+}
+
+/* ---- Listing ------------------------------------------------------------ */
+
+struct cascade_page {
+    cascade_info **infos;
+    size_t count;
+    size_t room;
+};
+
+static cascade_err
+add_to_page(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    cascade_page *page = context;
+    void *infos = page->infos;
+    cascade_info *info = NULL;
+
+    if (csc_mem_grow(&infos, &page->room, page->count + 1,
+                     sizeof(cascade_info *)) != 0)
+        return csc_fail_memory();
+    page->infos = infos;
+    info = csc_info_create(row, run);
+    if (info == NULL)
+        return csc_fail_memory();
+    page->infos[page->count++] = info;
+    return CASCADE_OK;
+}
+
+static cascade_err
+check_list(const cascade_list_options *o)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (o->user_id != NULL)
+        err = csc_check_text("user id", o->user_id);
+    if (err == CASCADE_OK && o->node != NULL && o->node[0] == '\0')
+        err = csc_fail(CASCADE_ERR_INVALID, "list: the node name is empty");
+    if (err == CASCADE_OK && o->limit > LIST_LIMIT_MAX)
+        err = csc_fail(CASCADE_ERR_INVALID,
+                       "list: the limit is %zu; give at most %d, and go on "
+                       "with `after`",
+                       o->limit, LIST_LIMIT_MAX);
+    if (err == CASCADE_OK && (o->status < 0 || o->status > CASCADE_ERROR))
+        err = csc_fail(CASCADE_ERR_INVALID, "list: there is no such status");
+    return err;
+}
+
+cascade_err
+cascade_list(cascade_store *store, const cascade_list_options *options,
+             cascade_page **page)
+{
+    cascade_list_options known = {0};
+    cascade_query query = {.limit = LIST_LIMIT};
+    cascade_page *made = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || page == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "list: an argument is NULL");
+    err = csc_check_options("list options", options, &known, sizeof(known));
+    if (err == CASCADE_OK)
+        err = check_list(&known);
+    if (err != CASCADE_OK)
+        return err;
+    query.user_id = known.user_id;
+    query.status = known.status;
+    query.node = known.node;
+    query.after = known.after;
+    if (known.limit != 0)
+        query.limit = known.limit;
+    made = csc_mem_zalloc(1, sizeof(*made));
+    if (made == NULL)
+        return csc_fail_memory();
+    err = store->driver->list(store->self, &query, add_to_page, made);
+    if (err != CASCADE_OK) {
+        cascade_page_free(made);
+        return err;
+    }
+    *page = made;
+    return csc_ok();
+}
+
+size_t
+cascade_page_count(const cascade_page *page)
+{
+    return page->count;
+}
+
+const cascade_info *
+cascade_page_get(const cascade_page *page, size_t index)
+{
+    return index < page->count ? page->infos[index] : NULL;
+}
+
+void
+cascade_page_free(cascade_page *page)
+{
+    if (page == NULL)
+        return;
+    for (size_t i = 0; i < page->count; i++)
+        csc_mem_free(page->infos[i]);
+    csc_mem_free(page->infos);
+    csc_mem_free(page);
+}

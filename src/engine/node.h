@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The handle of the execution that runs. It lives on the stack of whoever runs
+ * the node, from the call of its function to the post of the outcome.
+ *
+ * What the node puts and spawns gathers in `post`; inside a step in `step`,
+ * which is posted when the step ends. Threads: only the one that runs the node.
+ */
+#ifndef CSC_ENGINE_NODE_H
+#define CSC_ENGINE_NODE_H
+
+#include "engine/engine.h"
+
+/* How often a step of that name was asked for in this entry. */
+typedef struct csc_asked {
+    struct csc_asked *next;
+    const char *name;
+    uint32_t count;
+} csc_asked;
+
+struct cascade_node {
+    cascade_engine *engine;
+    csc_run *run;
+    csc_exec *exec;
+    const csc_node_def *def;
+    csc_post *post;    /* the outcome to be; never NULL */
+    csc_post *step;    /* inside a step */
+    csc_post *pending; /* to be posted once the node has left */
+    bool suspended;    /* it was told to leave */
+    int step_attempt;  /* inside a step with options, else 0 */
+    csc_arena arena;   /* what belongs to the node until it returns */
+    csc_asked *asked;
+    csc_ids passed; /* its steps that are behind it, ascending */
+    cJSON *input;
+    cJSON **trees; /* handed out, freed at the end */
+    size_t tree_count;
+    size_t tree_room;
+    const char *request_id;
+    const char *step_request_id;
+    const char *error; /* as the node set it */
+    csc_waiter waiter;
+    bool waiter_made;
+};
+
+/* The node's own tree: freed when it returns. NULL gives NULL and no memory. */
+cJSON *csc_node_keep(cascade_node *node, cJSON *tree);
+
+/* <cascade>/<parent>/<name>#<n> in the node's arena; NULL without memory. */
+const char *csc_node_path(cascade_node *node, int32_t parent, const char *name,
+                          uint32_t occurrence);
+
+/* A text fit for the column `error`: valid UTF-8 of bounded length. */
+const char *csc_node_clean(csc_arena *arena, const char *text);
+
+/* What to record when the user's function returned `err`. */
+const char *csc_node_error_text(cascade_node *node, csc_arena *arena,
+                                cascade_err err);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Steps: work inside a node that is recorded on its own.
+ *
+ *   asked for the nth time under that name in this entry
+ *        |
+ *        +-- recorded COMPLETED --> its result, `fn` is not called (G3)
+ *        +-- recorded FAILED ----> CASCADE_ERR_FINAL, with the recorded text
+ *        |
+ *        v  not recorded: call fn
+ *      OK --> one INSERT, with what it put and spawned
+ *        |      THREADS: the worker waits until that is durable
+ *        |      else: the node leaves with CASCADE_SUSPENDED, and is entered
+ *        |      again once it is; then the step is found recorded
+ *      error, no options --> the error; nothing is recorded
+ *      error, attempts left --> the node leaves; its row remembers the count;
+ *        |      it is entered again after the backoff
+ *      error, the last one --> recorded FAILED, not ending the cascade
+ *
+ * If the process dies between fn and the commit, fn runs again: it has the same
+ * request id then. If it dies after the commit, the step is found recorded.
+ */
+#include "engine/node.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "engine/record.h"
+
+/* A call of cascade_node_step(). */
+typedef struct call {
+    cascade_node *node;
+    const char *name;
+    const char *full_name; /* with the prefix */
+    const char *key;       /* name#occurrence */
+    uint32_t occurrence;
+    bool own; /* has attempts of its own */
+    csc_attempts attempts;
+    int32_t failed; /* attempts so far */
+    cJSON **result;
+} call;
+
+static cascade_err
+count_call(call *c)
+{
+    cascade_node *node = c->node;
+    csc_asked *asked = node->asked;
+
+    while (asked != NULL && strcmp(asked->name, c->name) != 0)
+        asked = asked->next;
+    if (asked == NULL) {
+        asked = csc_arena_alloc(&node->arena, 1, sizeof(*asked));
+        if (asked == NULL)
+            return csc_fail_memory();
+        asked->name = csc_arena_strdup(&node->arena, c->name);
+        asked->next = node->asked;
+        node->asked = asked;
+    }
+    c->occurrence = asked->count++;
+    c->full_name =
+        csc_arena_format(&node->arena, "%s%s", CSC_STEP_PREFIX, c->name);
+    c->key = csc_arena_format(&node->arena, "%s#%u", c->name,
+                              (unsigned)c->occurrence);
+    return node->arena.failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+static cascade_err
+read_options(call *c, const cascade_step_options *options)
+{
+    cascade_step_options known = {0};
+    cascade_err err =
+        csc_check_options("step options", options, &known, sizeof(known));
+    csc_attempts given = {.max = known.attempts_max,
+                          .backoff_ms = known.backoff_ms,
+                          .backoff_max_ms = known.backoff_max_ms,
+                          .backoff_percent = known.backoff_percent,
+                          .jitter_percent = known.jitter_percent};
+
+    c->own = options != NULL;
+    if (err == CASCADE_OK)
+        err = csc_attempts_init(&c->attempts, c->name, &given);
+    return err;
+}
+
+/* ---- Recorded ----------------------------------------------------------- */
+
+static cascade_err
+add_passed(cascade_node *node, int32_t function_id)
+{
+    void *items = node->passed.items;
+    size_t at = node->passed.count;
+
+    if (csc_mem_grow(&items, &node->passed.room, at + 1, sizeof(int32_t)) != 0)
+        return csc_fail_memory();
+    node->passed.items = items;
+    while (at > 0 && node->passed.items[at - 1] > function_id)
+        at--;
+    memmove(&node->passed.items[at + 1], &node->passed.items[at],
+            (node->passed.count - at) * sizeof(int32_t));
+    node->passed.items[at] = function_id;
+    node->passed.count++;
+    return CASCADE_OK;
+}
+
+/* The recorded step stays in memory, unchanged, while its node runs. */
+static cascade_err
+give_recorded(const call *c, const csc_exec *step)
+{
+    cJSON *tree = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (step->status == CASCADE_EXECUTION_FAILED) {
+        c->node->error = csc_node_clean(
+            &c->node->arena,
+            step->error != NULL ? step->error : "the step failed");
+        return csc_fail(CASCADE_ERR_FINAL, "step %s failed for good", c->key);
+    }
+    err = add_passed(c->node, step->function_id);
+    if (err != CASCADE_OK)
+        return err;
+    if (c->result == NULL)
+        return csc_ok();
+    if (step->output != NULL) {
+        tree = csc_json_parse(step->output);
+        if (tree == NULL)
+            return csc_fail_memory();
+    }
+    *c->result = tree;
+    return csc_ok();
+}
+
+static const csc_exec *
+find_recorded(const call *c)
+{
+    cascade_engine *engine = c->node->engine;
+    const csc_exec *step = NULL;
+
+    pthread_mutex_lock(&engine->mutex);
+    step = csc_state_step(&c->node->run->state, c->node->exec, c->name,
+                          c->occurrence);
+    pthread_mutex_unlock(&engine->mutex);
+    return step;
+}
+
+/* ---- Recording ---------------------------------------------------------- */
+
+static cascade_err
+suspend(cascade_node *node, csc_post *pending)
+{
+    node->suspended = true;
+    node->pending = pending;
+    return csc_fail(CASCADE_SUSPENDED,
+                    "the node waits; return CASCADE_SUSPENDED from it");
+}
+
+static cascade_err
+wait_durable(cascade_node *node, csc_post *post)
+{
+    cascade_engine *engine = node->engine;
+
+    if (!node->waiter_made) {
+        if (csc_engine_init_cond(&node->waiter.cond) != CASCADE_OK) {
+            csc_post_free(post);
+            return csc_fail_memory();
+        }
+        node->waiter_made = true;
+    }
+    node->waiter.done = false;
+    post->waiter = &node->waiter;
+    pthread_mutex_lock(&engine->mutex);
+    csc_run_post(engine, node->run, post);
+    while (!node->waiter.done)
+        pthread_cond_wait(&node->waiter.cond, &engine->mutex);
+    pthread_mutex_unlock(&engine->mutex);
+    if (node->waiter.err == CASCADE_OK)
+        return CASCADE_OK;
+    return csc_fail(node->waiter.err, "the step was not recorded: %s",
+                    cascade_err_text(node->waiter.err));
+}
+
+/* Hands over a step that has ended, well or not. */
+static cascade_err
+record(const call *c, csc_post *post)
+{
+    cascade_node *node = c->node;
+    const csc_exec *step = NULL;
+    cascade_err err = CASCADE_OK;
+
+    post->attempts = c->failed + 1;
+    post->step_name = csc_arena_strdup(&post->arena, c->full_name);
+    post->step_occurrence = c->occurrence;
+    if (post->arena.failed) {
+        csc_post_free(post);
+        return csc_fail_memory();
+    }
+    if (node->engine->options.mode != CASCADE_MODE_THREADS) {
+        post->reenter = true;
+        return suspend(node, post);
+    }
+    err = wait_durable(node, post);
+    if (err != CASCADE_OK)
+        return err;
+    step = find_recorded(c);
+    if (step == NULL)
+        return csc_fail(CASCADE_ERR_FENCED, "the cascade has ended or is owned "
+                                            "by another engine");
+    return give_recorded(c, step);
+}
+
+/* The count of this step's failed attempts in member `steps`, and the member
+ * with that count replaced by `count` (NULL: only read). */
+static int32_t
+read_failed(const call *c, csc_buf *with, int32_t count)
+{
+    const char *text = c->node->exec->step_attempts;
+    csc_json_iter iter;
+    int64_t number = 0;
+    int32_t failed = 0;
+    bool first = true;
+
+    if (with != NULL) {
+        csc_buf_add_char(with, '{');
+        csc_json_add_string(with, c->key);
+        csc_buf_add_char(with, ':');
+        csc_buf_add_i64(with, count);
+        first = false;
+    }
+    csc_json_iter_init(&iter, text != NULL ? text : "{}",
+                       text != NULL ? strlen(text) : 2);
+    while (csc_json_next(&iter)) {
+        if (iter.key.len == strlen(c->key) &&
+            memcmp(iter.key.data, c->key, iter.key.len) == 0) {
+            if (csc_json_span_i64(iter.value, &number) && number > 0 &&
+                number < INT32_MAX)
+                failed = (int32_t)number;
+        } else if (with != NULL) {
+            csc_buf_add_text(with, first ? "\"" : ",\"");
+            csc_buf_add(with, iter.key.data, iter.key.len);
+            csc_buf_add(with, "\":", 2);
+            csc_buf_add(with, iter.value.data, iter.value.len);
+        }
+    }
+    if (with != NULL)
+        csc_buf_add_char(with, '}');
+    return failed;
+}
+
+/* The node's row remembers the failed attempt of its step. */
+static cascade_err
+record_attempt(const call *c, csc_post *post, const char *error)
+{
+    cascade_node *node = c->node;
+    csc_buf with = {0};
+    csc_buf canonical = {0};
+    cascade_err err = CASCADE_OK;
+
+    (void)read_failed(c, &with, c->failed + 1);
+    if (with.failed)
+        err = csc_fail_memory();
+    else
+        err =
+            csc_json_canon("attempts of steps", with.data, with.len,
+                           node->engine->store->config.payload_max, &canonical);
+    if (err == CASCADE_OK)
+        post->step_attempts =
+            csc_arena_strndup(&post->arena, canonical.data, canonical.len);
+    csc_buf_fini(&with);
+    csc_buf_fini(&canonical);
+    if (err == CASCADE_OK && post->step_attempts == NULL)
+        err = csc_fail_memory();
+    if (err != CASCADE_OK) {
+        csc_post_free(post);
+        return err;
+    }
+    post->kind = CSC_POST_STEP_ATTEMPT;
+    post->effects = (csc_effects){0};
+    post->attempts = node->exec->attempts;
+    post->error = error;
+    post->delay_ms = csc_attempts_delay_ms(&c->attempts, c->failed + 1,
+                                           &node->engine->store->random);
+    return suspend(node, post);
+}
+
+/* ---- Calling ------------------------------------------------------------ */
+
+static cascade_err
+after_failure(const call *c, csc_post *post, cascade_err err)
+{
+    const char *error = csc_node_error_text(c->node, &post->arena, err);
+
+    if (err == CASCADE_SUSPENDED || err == CASCADE_ERR_FENCED || !c->own) {
+        csc_post_free(post);
+        return err;
+    }
+    if (err != CASCADE_ERR_FINAL &&
+        csc_attempts_left(&c->attempts, c->failed + 1))
+        return record_attempt(c, post, error);
+    post->failed = true;
+    post->error = error;
+    post->effects = (csc_effects){0};
+    return record(c, post);
+}
+
+static cascade_err
+after_success(const call *c, csc_post *post, cJSON *result)
+{
+    cascade_engine *engine = c->node->engine;
+    csc_buf text = {0};
+    cascade_err err = CASCADE_OK;
+
+    if (result != NULL)
+        err = csc_json_canon_tree("result of a step", result,
+                                  engine->store->config.payload_max, &text);
+    if (err == CASCADE_OK &&
+        text.len + post->effects.bytes > engine->options.execution_bytes_max)
+        err = csc_fail(CASCADE_ERR_TOO_LARGE,
+                       "step %s: result, puts and spawns exceed %zu bytes",
+                       c->key, engine->options.execution_bytes_max);
+    if (err == CASCADE_OK && result != NULL) {
+        post->effects.output =
+            csc_arena_strndup(&post->arena, text.data, text.len);
+        post->effects.bytes += text.len;
+        if (post->effects.output == NULL)
+            err = csc_fail_memory();
+    }
+    csc_buf_fini(&text);
+    if (err != CASCADE_OK)
+        return after_failure(c, post, err);
+    return record(c, post);
+}
+
+static cascade_err
+run_step(const call *c, cascade_step_fn fn, void *arg)
+{
+    cascade_node *node = c->node;
+    csc_post *post = csc_post_create(CSC_POST_STEP, node->exec->function_id);
+    cJSON *result = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (post == NULL)
+        return csc_fail_memory();
+    node->step_request_id = csc_node_path(node, node->exec->function_id,
+                                          c->full_name, c->occurrence);
+    if (node->step_request_id == NULL) {
+        csc_post_free(post);
+        return csc_fail_memory();
+    }
+    post->started_at_ms = csc_engine_now(node->engine);
+    node->step = post;
+    node->step_attempt = c->own ? c->failed + 1 : 0;
+    node->error = NULL;
+    (void)csc_ok();
+    err = fn(node, arg, &result);
+    node->step = NULL;
+    node->step_attempt = 0;
+    err = err == CASCADE_OK ? after_success(c, post, result)
+                            : after_failure(c, post, err);
+    cJSON_Delete(result);
+    return err;
+}
+
+/* A node that is told to leave leaves before its next step. */
+static bool
+must_leave(cascade_node *node)
+{
+    cascade_engine *engine = node->engine;
+    bool leave = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    leave = !csc_run_may_begin(engine) || node->run->gone;
+    if (!leave)
+        engine->stats.attempts++;
+    pthread_mutex_unlock(&engine->mutex);
+    return leave;
+}
+
+cascade_err
+cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
+                  void *arg, const cascade_step_options *options,
+                  cJSON **result)
+{
+    call c = {.node = node, .name = name, .result = result};
+    const csc_exec *step = NULL;
+    cascade_err err = csc_check_name("step name", name);
+
+    if (err == CASCADE_OK && fn == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "step %s: fn is NULL", name);
+    if (err == CASCADE_OK && node->step != NULL)
+        err = csc_fail(CASCADE_ERR_MISUSE,
+                       "step %s is called inside a step; call it from the node",
+                       name);
+    if (err == CASCADE_OK)
+        err = read_options(&c, options);
+    if (err != CASCADE_OK)
+        return err;
+    if (node->suspended)
+        return suspend(node, node->pending);
+    err = count_call(&c);
+    if (err != CASCADE_OK)
+        return err;
+    step = find_recorded(&c);
+    if (step != NULL)
+        return give_recorded(&c, step);
+    if (must_leave(node))
+        return suspend(node, NULL);
+    c.failed = read_failed(&c, NULL, 0);
+    return run_step(&c, fn, arg);
+}

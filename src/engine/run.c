@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs in memory: what is ready, what waits for a time, what is given up.
+ *
+ * csc_run_advance() is where a run's future is decided, after every change of
+ * its state and whenever nothing of it is active any more:
+ *
+ *   something may run now             -> ready list
+ *   it waits for a time soon          -> timer heap
+ *   it waits for long                 -> FREE with wake_at (parked)
+ *   only nodes nobody here knows      -> FREE with needs
+ *   all has ended (found so on load)  -> FREE, which the builder makes an END
+ *
+ * A run taken over three times without a commit is a suspect: it is the only
+ * one the engine claims, and its executions run one at a time, so that when
+ * it takes the process down once more, it is known which one did it.
+ */
+#include "engine/engine.h"
+
+#include <string.h>
+
+/* A run for which nothing is due is looked at again after that. */
+#define IDLE_RUN_MS (INT64_C(60) * 60 * 1000)
+
+/* ---- Life --------------------------------------------------------------- */
+
+csc_run *
+csc_run_create(cascade_engine *engine, const cascade_uuid *id)
+{
+    csc_run *run = csc_mem_zalloc(1, sizeof(*run));
+
+    if (run == NULL)
+        return NULL;
+    csc_state_init(&run->state, id);
+    run->lane = csc_run_lane(engine, id);
+    run->refs = 1;
+    return run;
+}
+
+uint32_t
+csc_run_lane(const cascade_engine *engine, const cascade_uuid *id)
+{
+    return id->bytes[15] % engine->lane_count;
+}
+
+void
+csc_run_ref(csc_run *run)
+{
+    run->refs++;
+}
+
+void
+csc_run_unref(csc_run *run)
+{
+    csc_assert(run->refs > 0);
+    run->refs--;
+    if (run->refs > 0)
+        return;
+    csc_run_free_posts(run->first_post, CASCADE_ERR_FENCED);
+    csc_state_fini(&run->state);
+    csc_mem_free(run);
+}
+
+cascade_err
+csc_run_add(cascade_engine *engine, csc_run *run)
+{
+    if (csc_map_put(&engine->runs, &run->state.id, run) != 0)
+        return csc_fail_memory();
+    run->held = true;
+    csc_run_ref(run);
+    return CASCADE_OK;
+}
+
+static void
+tell_waiter(csc_waiter *waiter, cascade_err err)
+{
+    waiter->done = true;
+    waiter->err = err;
+    pthread_cond_signal(&waiter->cond);
+}
+
+void
+csc_run_free_posts(csc_post *posts, cascade_err err)
+{
+    while (posts != NULL) {
+        csc_post *next = posts->next;
+
+        if (posts->waiter != NULL)
+            tell_waiter(posts->waiter, err);
+        csc_post_free(posts);
+        posts = next;
+    }
+}
+
+/* ---- Timers ------------------------------------------------------------- */
+
+static void
+place_timer(cascade_engine *engine, size_t at, csc_run *run)
+{
+    engine->timers[at] = run;
+    run->timer_at = at + 1;
+}
+
+static void
+sift_timer(cascade_engine *engine, size_t at, csc_run *run)
+{
+    while (at > 0 && engine->timers[(at - 1) / 2]->timer_ms > run->timer_ms) {
+        place_timer(engine, at, engine->timers[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    for (;;) {
+        size_t child = 2 * at + 1;
+
+        if (child + 1 < engine->timer_count &&
+            engine->timers[child + 1]->timer_ms <
+                engine->timers[child]->timer_ms)
+            child++;
+        if (child >= engine->timer_count ||
+            engine->timers[child]->timer_ms >= run->timer_ms)
+            break;
+        place_timer(engine, at, engine->timers[child]);
+        at = child;
+    }
+    place_timer(engine, at, run);
+}
+
+static void
+remove_timer(cascade_engine *engine, csc_run *run)
+{
+    size_t at = run->timer_at;
+    csc_run *last = NULL;
+
+    if (at == 0)
+        return;
+    run->timer_at = 0;
+    engine->timer_count--;
+    last = engine->timers[engine->timer_count];
+    if (last != run)
+        sift_timer(engine, at - 1, last);
+}
+
+static cascade_err
+set_timer(cascade_engine *engine, csc_run *run, int64_t at_ms)
+{
+    void *timers = engine->timers;
+
+    remove_timer(engine, run);
+    if (csc_mem_grow(&timers, &engine->timer_room, engine->timer_count + 1,
+                     sizeof(csc_run *)) != 0)
+        return csc_fail_memory();
+    engine->timers = timers;
+    run->timer_ms = at_ms;
+    engine->timer_count++;
+    sift_timer(engine, engine->timer_count - 1, run);
+    if (run->timer_at == 1)
+        csc_engine_wake_house(engine);
+    return CASCADE_OK;
+}
+
+int64_t
+csc_run_next_timer(const cascade_engine *engine)
+{
+    return engine->timer_count > 0 ? engine->timers[0]->timer_ms
+                                   : CASCADE_TIME_NONE;
+}
+
+void
+csc_run_fire(cascade_engine *engine, int64_t now_ms)
+{
+    while (engine->timer_count > 0 && engine->timers[0]->timer_ms <= now_ms) {
+        csc_run *run = engine->timers[0];
+
+        remove_timer(engine, run);
+        csc_run_advance(engine, run);
+    }
+}
+
+void
+csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
+{
+    csc_post *posts = run->first_post;
+
+    if (run->gone)
+        return;
+    run->gone = true;
+    run->first_post = NULL;
+    run->last_post = NULL;
+    csc_run_free_posts(posts, err);
+    remove_timer(engine, run);
+    if (engine->suspect == run)
+        engine->suspect = NULL;
+    if (!run->held)
+        return;
+    run->held = false;
+    (void)csc_map_remove(&engine->runs, &run->state.id);
+    if (engine->claim_more)
+        csc_engine_wake_house(engine);
+    csc_run_unref(run);
+}
+
+/* ---- The ready list ----------------------------------------------------- */
+
+static void
+add_ready(cascade_engine *engine, csc_run *run, csc_exec *exec)
+{
+    int32_t priority =
+        exec->priority != 0 ? exec->priority : run->state.priority;
+
+    exec->run = run;
+    exec->ready_next = NULL;
+    if (engine->ready_last[priority] != NULL)
+        engine->ready_last[priority]->ready_next = exec;
+    else
+        engine->ready_first[priority] = exec;
+    engine->ready_last[priority] = exec;
+    engine->ready_count++;
+    run->active++;
+    csc_run_ref(run);
+    if (engine->work_waiting > 0)
+        pthread_cond_signal(&engine->work_cond);
+    csc_engine_wake_host(engine);
+}
+
+static csc_exec *
+pop_ready(cascade_engine *engine)
+{
+    for (int p = CSC_PRIORITIES - 1; p >= 0; p--) {
+        csc_exec *exec = engine->ready_first[p];
+
+        if (exec == NULL)
+            continue;
+        engine->ready_first[p] = exec->ready_next;
+        if (engine->ready_first[p] == NULL)
+            engine->ready_last[p] = NULL;
+        engine->ready_count--;
+        return exec;
+    }
+    return NULL;
+}
+
+/* Nothing new begins while the lease may have run out: another engine may own
+ * the cascades already. The fence would refuse the results; this spares the
+ * outside most of the repeated effects. */
+bool
+csc_run_may_begin(const cascade_engine *engine)
+{
+    return engine->life == CSC_LIFE_RUNNING && engine->attached &&
+           !atomic_load_explicit(&engine->stop_requested,
+                                 memory_order_relaxed) &&
+           csc_engine_monotonic_ns(engine) < engine->lease_until_ns;
+}
+
+csc_exec *
+csc_run_next(cascade_engine *engine)
+{
+    while (engine->ready_count > 0 && csc_run_may_begin(engine)) {
+        csc_exec *exec = pop_ready(engine);
+
+        if (!exec->run->gone) {
+            engine->running++;
+            engine->stats.attempts++;
+            return exec;
+        }
+        csc_run_unref(exec->run);
+    }
+    return NULL;
+}
+
+void
+csc_run_left(cascade_engine *engine, csc_run *run)
+{
+    csc_assert(run->active > 0 && engine->running > 0);
+    run->active--;
+    engine->running--;
+    if (engine->running == 0)
+        pthread_cond_broadcast(&engine->quiet_cond);
+    if (!run->gone)
+        csc_run_advance(engine, run);
+    csc_run_unref(run);
+}
+
+/* ---- Posts -------------------------------------------------------------- */
+
+void
+csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post)
+{
+    post->next = NULL;
+    if (run->gone) {
+        csc_run_free_posts(post, CASCADE_ERR_FENCED);
+        return;
+    }
+    if (run->last_post != NULL)
+        run->last_post->next = post;
+    else
+        run->first_post = post;
+    run->last_post = post;
+    if (!run->committing)
+        csc_lane_add_run(&engine->lanes[run->lane], run);
+}
+
+static cascade_err
+post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
+{
+    csc_post *post = csc_post_create(CSC_POST_FREE, -1);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    post->wake_at_ms = wake_at_ms;
+    post->needs = run->unknown;
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}
+
+static cascade_err
+post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+{
+    const csc_node_def *node = csc_engine_node(engine, exec->name);
+    csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    post->attempts = exec->attempts + 1;
+    post->continued =
+        node != NULL && node->final_failure == CASCADE_FINAL_CONTINUE;
+    post->error = csc_arena_format(
+        &post->arena,
+        "poisoned: %d engines in turn died while they held this cascade",
+        (int)run->takeovers);
+    csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
+                "node %s is poisoned: its execution failed after %d takeovers",
+                exec->name, (int)run->takeovers);
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}
+
+/* ---- Advancing ---------------------------------------------------------- */
+
+static bool
+is_poisoned(const cascade_engine *engine, const csc_run *run)
+{
+    return engine->options.poison_limit > 0 &&
+           run->takeovers >= engine->options.poison_limit;
+}
+
+static void
+note_unknown(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    if (run->unknown == NULL)
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "cascade %s needs node %s, which is not registered here; "
+                    "it is left for an engine that knows it",
+                    cascade_uuid_format(&run->state.id, id), exec->name);
+    run->unknown = exec->name;
+}
+
+static cascade_err
+make_ready(cascade_engine *engine, csc_run *run)
+{
+    bool serial = engine->suspect == run;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && !(serial && run->active > 0)) {
+        csc_exec *exec = csc_state_take(&run->state, engine->now_confirmed_ms);
+
+        if (exec == NULL)
+            break;
+        if (csc_engine_node(engine, exec->name) == NULL) {
+            note_unknown(engine, run, exec);
+        } else if (is_poisoned(engine, run)) {
+            err = post_poisoned(engine, run, exec);
+            break;
+        } else {
+            add_ready(engine, run, exec);
+        }
+    }
+    return err;
+}
+
+/* Nothing of the run is active or under way: it waits, or is given up. */
+static cascade_err
+rest(cascade_engine *engine, csc_run *run)
+{
+    int64_t now = csc_engine_now(engine);
+    int64_t wake_at = csc_state_wake_at(&run->state);
+
+    if (csc_state_status(&run->state) != CASCADE_RUNNING ||
+        run->unknown != NULL)
+        return post_free(engine, run, now);
+    if (wake_at == CASCADE_TIME_NONE)
+        return post_free(engine, run, csc_clock_add(now, IDLE_RUN_MS));
+    if (wake_at - now > engine->options.park_after_ms) {
+        engine->stats.parked++;
+        return post_free(engine, run, wake_at);
+    }
+    return set_timer(engine, run, wake_at);
+}
+
+void
+csc_run_advance(cascade_engine *engine, csc_run *run)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (run->gone || engine->life != CSC_LIFE_RUNNING)
+        return;
+    if (csc_state_status(&run->state) == CASCADE_RUNNING)
+        err = make_ready(engine, run);
+    if (err == CASCADE_OK && run->active == 0 && run->first_post == NULL &&
+        !run->committing)
+        err = rest(engine, run);
+    else if (err == CASCADE_OK && csc_state_wake_at(&run->state) > 0)
+        err = set_timer(engine, run, csc_state_wake_at(&run->state));
+    if (err != CASCADE_OK)
+        csc_run_lose(engine, err);
+}
+
+/* ---- The whole ---------------------------------------------------------- */
+
+void
+csc_run_reload(cascade_engine *engine, const csc_reload *reload)
+{
+    csc_reload *copy = csc_mem_alloc(sizeof(*copy));
+
+    if (copy == NULL) {
+        csc_run_lose(engine, CASCADE_ERR_NO_MEMORY);
+        return;
+    }
+    *copy = *reload;
+    copy->next = engine->reloads;
+    if (engine->reloads == NULL || copy->at_ns < engine->reload_at_ns)
+        engine->reload_at_ns = copy->at_ns;
+    engine->reloads = copy;
+    csc_engine_wake_house(engine);
+}
+
+static void
+count_loss(cascade_engine *engine, cascade_err err)
+{
+    if (err == CASCADE_ERR_FENCED)
+        engine->stats.fences++;
+    else if (err == CASCADE_ERR_LOST)
+        engine->stats.losses++;
+    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                "%s: all cascades in memory are dropped, and the engine "
+                "attaches anew",
+                cascade_err_text(err));
+}
+
+void
+csc_run_lose(cascade_engine *engine, cascade_err err)
+{
+    if (!engine->attached)
+        return;
+    engine->attached = false;
+    engine->renew_at_ns = 0;
+    engine->dead_id = engine->id;
+    engine->has_dead_id = true;
+    count_loss(engine, err);
+    while (engine->runs.count > 0) {
+        size_t at = 0;
+
+        csc_run_drop(engine, csc_map_next(&engine->runs, &at), err);
+    }
+    while (engine->reloads != NULL) {
+        csc_reload *next = engine->reloads->next;
+
+        csc_mem_free(engine->reloads);
+        engine->reloads = next;
+    }
+    for (uint32_t i = 0; i < engine->lane_count; i++)
+        csc_lane_wake(&engine->lanes[i]);
+    csc_engine_wake_house(engine);
+}
+
+bool
+csc_run_quiet(const cascade_engine *engine)
+{
+    if (engine->running > 0)
+        return false;
+    for (uint32_t i = 0; i < engine->lane_count; i++) {
+        const csc_lane *lane = &engine->lanes[i];
+
+        if (lane->busy || lane->first_dirty != NULL ||
+            lane->first_start != NULL)
+            return false;
+    }
+    return true;
+}

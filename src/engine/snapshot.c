@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Snapshots: the state of one cascade as of a function_id, from its rows alone.
+ *
+ * STATE AS OF k (exclusive)
+ *   rows with function_id < k; of these an execution has ended, and its events
+ *   are visible, only when at < k: the commit that ended it came before k was
+ *   spawned. One that ended later is shown RUNNING, as it was then. Rows of
+ *   another program have no `at`: their own function_id counts. k = 0 stands
+ *   for now: everything.
+ *
+ * A load hands over executions first, so each event can be judged by the `at`
+ * of its writer. Events whose writer has no row (other programs write those)
+ * count by their own function_id.
+ *
+ * The Cascaide form of the context applies its `index` rule to each value: see
+ * cascade_snapshot_cascaide_context().
+ */
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "engine/info.h"
+#include "engine/record.h"
+#include "engine/state.h"
+#include "store/store.h"
+
+/* A slot number beyond that is taken for a value, not for a place. */
+#define INDEX_MAX 1000000
+
+typedef struct seen_key {
+    struct seen_key *next;
+    const char *name;
+    const char **values;
+    size_t count;
+    size_t room;
+} seen_key;
+
+struct cascade_snapshot {
+    csc_arena arena;
+    cascade_info *info;
+    int32_t as_of; /* INT32_MAX: now */
+    bool ui;
+    cascade_execution_info *executions;
+    int32_t *ats; /* beside executions: `at`, else their function_id */
+    size_t count;
+    size_t room;
+    size_t at_room;
+    size_t *parts[CASCADE_PART_ERRORS + 1]; /* indices; HISTORY has none */
+    size_t part_counts[CASCADE_PART_ERRORS + 1];
+    seen_key *keys; /* sorted as JSON sorts members */
+    char *context;
+    char *cascaide_context;
+    const char *result;
+    const char *error;
+};
+
+/* ---- Executions --------------------------------------------------------- */
+
+static const char *
+keep_span(cascade_snapshot *snapshot, csc_json_span span)
+{
+    return span.data != NULL
+               ? csc_arena_strndup(&snapshot->arena, span.data, span.len)
+               : NULL;
+}
+
+static cascade_err
+grow_executions(cascade_snapshot *snapshot)
+{
+    void *executions = snapshot->executions;
+    void *ats = snapshot->ats;
+
+    if (csc_mem_grow(&executions, &snapshot->room, snapshot->count + 1,
+                     sizeof(*snapshot->executions)) != 0)
+        return csc_fail_memory();
+    snapshot->executions = executions;
+    if (csc_mem_grow(&ats, &snapshot->at_room, snapshot->count + 1,
+                     sizeof(*snapshot->ats)) != 0)
+        return csc_fail_memory();
+    snapshot->ats = ats;
+    return CASCADE_OK;
+}
+
+/* What is known of an execution only once it has ended. */
+static void
+add_outcome(cascade_snapshot *snapshot, const cascade_execution_row *row,
+            const csc_record *record, cascade_execution_info *info)
+{
+    bool user = strncmp(row->node_name, CSC_RESERVED_PREFIX,
+                        strlen(CSC_RESERVED_PREFIX)) != 0;
+
+    info->status = row->status;
+    info->completed_at_ms = row->completed_at_ms;
+    info->output = keep_span(snapshot, record->output);
+    if (user && info->output != NULL)
+        snapshot->result = info->output;
+    if (row->status == CASCADE_EXECUTION_FAILED && !record->continued &&
+        snapshot->error == NULL)
+        snapshot->error = info->error != NULL ? info->error : "";
+}
+
+/* The row as it was when the snapshot's place was spawned. */
+static void
+fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
+               const csc_record *record, cascade_execution_info *info)
+{
+    csc_arena *arena = &snapshot->arena;
+    uint32_t occurrence = 0;
+
+    *info = (cascade_execution_info){
+        .id = row->id,
+        .function_id = row->function_id,
+        .parent_function_id = CSC_NO_PARENT,
+        .status = CASCADE_EXECUTION_RUNNING,
+        .node_name = csc_arena_strdup(arena, row->node_name),
+        .node_instance_id = csc_arena_strdup(arena, row->node_instance_id),
+        .location = csc_arena_strdup(arena, row->location),
+        .input = csc_arena_strdup(arena, row->input),
+        .started_at_ms = row->started_at_ms,
+        .completed_at_ms = CASCADE_TIME_NONE,
+        .not_before_ms = CASCADE_TIME_NONE};
+    (void)csc_state_path(row->node_instance_id, &row->cascade_id,
+                         &info->parent_function_id, &occurrence);
+    if (snapshot->ats[snapshot->count] >= snapshot->as_of)
+        return; /* it ended later */
+    info->attempts = record->attempts;
+    info->error = csc_arena_strdup(arena, row->error);
+    info->full_output = csc_arena_strdup(arena, row->full_output);
+    info->not_before_ms = record->not_before_ms;
+    if (row->status != CASCADE_EXECUTION_RUNNING)
+        add_outcome(snapshot, row, record, info);
+}
+
+static cascade_err
+on_execution(void *context, const cascade_execution_row *row)
+{
+    cascade_snapshot *snapshot = context;
+    csc_record record;
+    bool ended = row->status != CASCADE_EXECUTION_RUNNING;
+    cascade_err err = CASCADE_OK;
+
+    if (row->function_id >= snapshot->as_of)
+        return CASCADE_OK;
+    err = grow_executions(snapshot);
+    if (err != CASCADE_OK)
+        return err;
+    csc_record_decode(row->full_output, &record);
+    snapshot->ats[snapshot->count] =
+        ended && record.at != CSC_RECORD_NO_AT ? record.at : row->function_id;
+    fill_execution(snapshot, row, &record,
+                   &snapshot->executions[snapshot->count]);
+    snapshot->count++;
+    return snapshot->arena.failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+/* ---- Events ------------------------------------------------------------- */
+
+/* Whether the writer had ended as of the snapshot's place. */
+static bool
+is_visible(const cascade_snapshot *snapshot, int32_t writer)
+{
+    size_t from = 0;
+    size_t to = snapshot->count;
+
+    if (writer >= snapshot->as_of)
+        return false;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int32_t id = snapshot->executions[middle].function_id;
+
+        if (id == writer)
+            return snapshot->ats[middle] < snapshot->as_of;
+        if (id > writer)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return true;
+}
+
+static int
+compare_keys(const char *a, const char *b)
+{
+    size_t left = strlen(a);
+    size_t right = strlen(b);
+
+    if (left != right)
+        return left < right ? -1 : 1;
+    return strcmp(a, b);
+}
+
+static seen_key *
+get_key(cascade_snapshot *snapshot, const char *name)
+{
+    seen_key **at = &snapshot->keys;
+    seen_key *key = NULL;
+
+    while (*at != NULL && compare_keys((*at)->name, name) < 0)
+        at = &(*at)->next;
+    if (*at != NULL && strcmp((*at)->name, name) == 0)
+        return *at;
+    key = csc_arena_alloc(&snapshot->arena, 1, sizeof(*key));
+    if (key == NULL)
+        return NULL;
+    key->name = csc_arena_strdup(&snapshot->arena, name);
+    if (key->name == NULL)
+        return NULL;
+    key->next = *at;
+    *at = key;
+    return key;
+}
+
+static cascade_err
+on_event(void *context, const cascade_event_row *row)
+{
+    cascade_snapshot *snapshot = context;
+    const char *value = row->value;
+    seen_key *key = NULL;
+    void *values = NULL;
+
+    if (!is_visible(snapshot, row->function_id))
+        return CASCADE_OK;
+    if (snapshot->ui && row->ui_value != NULL)
+        value = row->ui_value;
+    value = csc_arena_strdup(&snapshot->arena, value);
+    key = value != NULL ? get_key(snapshot, row->key) : NULL;
+    if (key == NULL)
+        return csc_fail_memory();
+    values = key->values;
+    if (csc_mem_grow(&values, &key->room, key->count + 1, sizeof(char *)) != 0)
+        return csc_fail_memory();
+    key->values = values;
+    key->values[key->count++] = value;
+    return CASCADE_OK;
+}
+
+/* ---- The context -------------------------------------------------------- */
+
+static void
+add_values(csc_buf *out, const char *const *values, size_t count)
+{
+    csc_buf_add_char(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            csc_buf_add_char(out, ',');
+        csc_buf_add_text(out, values[i] != NULL ? values[i] : "null");
+    }
+    csc_buf_add_char(out, ']');
+}
+
+/* The slot that a value names by an integer member `index`; false when it is
+ * to be appended. */
+static bool
+read_index(const char *value, size_t *index)
+{
+    csc_json_span span;
+    int64_t number = 0;
+
+    if (value[0] != '{' || !csc_json_member(value, "index", &span) ||
+        !csc_json_span_i64(span, &number) || number < 0 || number > INDEX_MAX)
+        return false;
+    *index = (size_t)number;
+    return true;
+}
+
+/* The key's list as Cascaide builds it. */
+static cascade_err
+add_slots(csc_buf *out, const seen_key *key)
+{
+    void *slots = NULL;
+    size_t room = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < key->count; i++) {
+        size_t index = count;
+        size_t before = count;
+
+        (void)read_index(key->values[i], &index);
+        if (csc_mem_grow(&slots, &room, index + 1, sizeof(char *)) != 0) {
+            csc_mem_free(slots);
+            return csc_fail_memory();
+        }
+        if (index >= count)
+            count = index + 1;
+        for (size_t empty = before; empty < index; empty++)
+            ((const char **)slots)[empty] = NULL;
+        ((const char **)slots)[index] = key->values[i];
+    }
+    add_values(out, slots, count);
+    csc_mem_free(slots);
+    return CASCADE_OK;
+}
+
+static cascade_err
+write_context(const cascade_snapshot *snapshot, bool cascaide, char **context)
+{
+    csc_buf out = {0};
+    cascade_err err = CASCADE_OK;
+
+    csc_buf_add_char(&out, '{');
+    for (const seen_key *k = snapshot->keys; k != NULL && err == CASCADE_OK;
+         k = k->next) {
+        if (k != snapshot->keys)
+            csc_buf_add_char(&out, ',');
+        csc_json_add_string(&out, k->name);
+        csc_buf_add_char(&out, ':');
+        if (cascaide)
+            err = add_slots(&out, k);
+        else
+            add_values(&out, k->values, k->count);
+    }
+    csc_buf_add_char(&out, '}');
+    if (err == CASCADE_OK) {
+        *context = csc_buf_take(&out);
+        if (*context == NULL)
+            err = csc_fail_memory();
+    }
+    csc_buf_fini(&out);
+    return err;
+}
+
+/* ---- Parts -------------------------------------------------------------- */
+
+static bool
+is_in(const cascade_execution_info *info, cascade_part part)
+{
+    if (part == CASCADE_PART_ACTIVE)
+        return info->status == CASCADE_EXECUTION_RUNNING;
+    return info->error != NULL;
+}
+
+/* RUNNING rows of a cascade that has ended ended with it: they are not active.
+ */
+static cascade_err
+index_part(cascade_snapshot *snapshot, cascade_part part)
+{
+    bool over = snapshot->as_of == INT32_MAX &&
+                snapshot->info->status != CASCADE_RUNNING;
+    size_t *list = NULL;
+    size_t count = 0;
+
+    if (part == CASCADE_PART_ACTIVE && over)
+        return CASCADE_OK;
+    list = csc_arena_alloc(&snapshot->arena, snapshot->count, sizeof(*list));
+    if (list == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < snapshot->count; i++)
+        if (is_in(&snapshot->executions[i], part))
+            list[count++] = i;
+    snapshot->parts[part] = list;
+    snapshot->part_counts[part] = count;
+    return CASCADE_OK;
+}
+
+static cascade_err
+finish(cascade_snapshot *snapshot)
+{
+    cascade_err err = write_context(snapshot, false, &snapshot->context);
+
+    if (err == CASCADE_OK)
+        err = write_context(snapshot, true, &snapshot->cascaide_context);
+    if (err == CASCADE_OK)
+        err = index_part(snapshot, CASCADE_PART_ACTIVE);
+    if (err == CASCADE_OK)
+        err = index_part(snapshot, CASCADE_PART_ERRORS);
+    snapshot->part_counts[CASCADE_PART_HISTORY] = snapshot->count;
+    return err;
+}
+
+/* ---- Public ------------------------------------------------------------- */
+
+static cascade_err
+on_cascade(void *context, const cascade_row *row)
+{
+    cascade_snapshot *snapshot = context;
+
+    /* The run members were read a moment before; these are of the load. */
+    snapshot->info->status = row->status;
+    snapshot->info->fn_id = row->fn_id;
+    snapshot->info->updated_at_ms = row->updated_at_ms;
+    return CASCADE_OK;
+}
+
+static cascade_err
+read_options(const cascade_snapshot_options *given, cascade_snapshot *snapshot)
+{
+    cascade_snapshot_options known = {0};
+    cascade_err err =
+        csc_check_options("snapshot options", given, &known, sizeof(known));
+
+    if (err == CASCADE_OK && known.as_of < 0)
+        err = csc_fail(CASCADE_ERR_INVALID,
+                       "snapshot: as_of is %d; give a function_id, or 0 for "
+                       "now",
+                       (int)known.as_of);
+    snapshot->as_of = known.as_of != 0 ? known.as_of : INT32_MAX;
+    snapshot->ui = known.ui;
+    return err;
+}
+
+static cascade_err
+load(cascade_store *store, const cascade_uuid *id, cascade_snapshot *snapshot)
+{
+    cascade_load_sink sink = {.context = snapshot,
+                              .on_cascade = on_cascade,
+                              .on_execution = on_execution,
+                              .on_event = on_event};
+    cascade_err err = csc_info_read(store, id, &snapshot->info);
+
+    if (err == CASCADE_OK)
+        err = store->driver->load(store->self, id, 1,
+                                  CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
+                                  &sink);
+    return err == CASCADE_OK ? finish(snapshot) : err;
+}
+
+cascade_err
+cascade_snapshot_load(cascade_store *store, const cascade_uuid *id,
+                      const cascade_snapshot_options *options,
+                      cascade_snapshot **snapshot)
+{
+    cascade_snapshot *made = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || id == NULL || snapshot == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "snapshot: an argument is NULL");
+    made = csc_mem_zalloc(1, sizeof(*made));
+    if (made == NULL)
+        return csc_fail_memory();
+    err = read_options(options, made);
+    if (err == CASCADE_OK)
+        err = load(store, id, made);
+    if (err != CASCADE_OK) {
+        cascade_snapshot_free(made);
+        return err;
+    }
+    *snapshot = made;
+    return csc_ok();
+}
+
+void
+cascade_snapshot_free(cascade_snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    for (seen_key *k = snapshot->keys; k != NULL; k = k->next)
+        csc_mem_free(k->values);
+    csc_mem_free(snapshot->info);
+    csc_mem_free(snapshot->executions);
+    csc_mem_free(snapshot->ats);
+    csc_mem_free(snapshot->context);
+    csc_mem_free(snapshot->cascaide_context);
+    csc_arena_fini(&snapshot->arena);
+    csc_mem_free(snapshot);
+}
+
+const cascade_info *
+cascade_snapshot_info(const cascade_snapshot *snapshot)
+{
+    return snapshot->info;
+}
+
+size_t
+cascade_snapshot_count(const cascade_snapshot *snapshot, cascade_part part)
+{
+    if (part < CASCADE_PART_HISTORY || part > CASCADE_PART_ERRORS)
+        return 0;
+    return snapshot->part_counts[part];
+}
+
+const cascade_execution_info *
+cascade_snapshot_get(const cascade_snapshot *snapshot, cascade_part part,
+                     size_t index)
+{
+    if (index >= cascade_snapshot_count(snapshot, part))
+        return NULL;
+    if (part != CASCADE_PART_HISTORY)
+        index = snapshot->parts[part][index];
+    return &snapshot->executions[index];
+}
+
+const char *
+cascade_snapshot_context(const cascade_snapshot *snapshot)
+{
+    return snapshot->context;
+}
+
+const char *
+cascade_snapshot_cascaide_context(const cascade_snapshot *snapshot)
+{
+    return snapshot->cascaide_context;
+}
+
+const char *
+cascade_snapshot_result(const cascade_snapshot *snapshot)
+{
+    return snapshot->result;
+}
+
+const char *
+cascade_snapshot_error(const cascade_snapshot *snapshot)
+{
+    return snapshot->error;
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starting cascades.
+ *
+ *   one cascade, and an engine of this process runs on the store, serves the
+ *   queue and has room  --> born owned: through its lane, in a batch with
+ *                           whatever else is committed
+ *   else                --> submit: a transaction of its own, owned by nobody;
+ *                           engines are told, and one claims it
+ *
+ * Ids are made here, before anything is sent, so a repeated try is the same
+ * start: the store recognises execution 0 by its id (S6). If the process dies
+ * in between, the cascade is there or it is not; with a key the caller finds
+ * out by starting it again (G10).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "engine/build.h"
+#include "engine/engine.h"
+
+#define START_MANY_MAX 10000
+#define FIRST_MAX 1000
+#define DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
+#define BACKOFF_FIRST_MS 10
+#define BACKOFF_MAX_MS 500
+
+/* ---- Checking ----------------------------------------------------------- */
+
+static cascade_err
+check_options(const cascade_start_options *given, cascade_start_options *known)
+{
+    cascade_err err =
+        csc_check_options("start options", given, known, sizeof(*known));
+
+    if (err != CASCADE_OK)
+        return err;
+    if (known->user_id == NULL)
+        known->user_id = "anonymous";
+    if (known->queue == NULL)
+        known->queue = "default";
+    err = csc_check_text("user id", known->user_id);
+    if (err == CASCADE_OK)
+        err = csc_check_name("queue", known->queue);
+    if (err == CASCADE_OK && known->key != NULL)
+        err = csc_check_text("key", known->key);
+    if (err != CASCADE_OK)
+        return err;
+    if (known->key != NULL && known->id != NULL)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "start: give a key or an id, not both");
+    if (known->priority < 0 || known->priority > 9)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "start: the priority is %d; give 0 to 9",
+                        known->priority);
+    if (known->delay_ms < 0 || known->delay_ms > DELAY_MAX_MS)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "start: delay_ms must lie between 0 and 100 years");
+    return CASCADE_OK;
+}
+
+/* Canonical text of a first node's input, in `arena`. */
+static cascade_err
+keep_input(const cascade_store *store, const cascade_first *first,
+           csc_arena *arena, const char **input)
+{
+    size_t max = store->config.payload_max;
+    csc_buf text = {0};
+    cascade_err err = CASCADE_OK;
+
+    *input = "{}";
+    if (first->input == NULL && first->input_text == NULL)
+        return CASCADE_OK;
+    if (first->input != NULL && first->input_text != NULL)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "start: give input or input_text, not both");
+    if (first->input != NULL)
+        err = csc_json_canon_tree("input", first->input, max, &text);
+    else
+        err = csc_json_canon("input", first->input_text,
+                             strlen(first->input_text), max, &text);
+    if (err == CASCADE_OK) {
+        *input = csc_arena_strndup(arena, text.data, text.len);
+        if (*input == NULL)
+            err = csc_fail_memory();
+    }
+    csc_buf_fini(&text);
+    return err;
+}
+
+/* ---- Making ------------------------------------------------------------- */
+
+void
+csc_start_unref(csc_start *start)
+{
+    start->refs--;
+    if (start->refs > 0)
+        return;
+    pthread_cond_destroy(&start->waiter.cond);
+    csc_arena_fini(&start->arena);
+    csc_mem_free(start);
+}
+
+static cascade_err
+create_start(size_t count, csc_start **out)
+{
+    csc_start *start = csc_mem_zalloc(1, sizeof(*start));
+    cascade_err err = CASCADE_OK;
+
+    if (start == NULL)
+        return csc_fail_memory();
+    err = csc_engine_init_cond(&start->waiter.cond);
+    if (err != CASCADE_OK) {
+        csc_mem_free(start);
+        return err;
+    }
+    start->refs = 1;
+    start->changes =
+        csc_arena_alloc(&start->arena, count, sizeof(*start->changes));
+    start->existed =
+        csc_arena_alloc(&start->arena, count, sizeof(*start->existed));
+    if (start->arena.failed) {
+        csc_start_unref(start);
+        return csc_fail_memory();
+    }
+    *out = start;
+    return CASCADE_OK;
+}
+
+static void
+choose_id(const cascade_store *store, const cascade_start_options *options,
+          int64_t now_ms, cascade_uuid *id)
+{
+    if (options->id != NULL)
+        *id = *options->id;
+    else if (options->key != NULL)
+        *id = csc_uuid_v8(options->user_id, options->key, 1);
+    else
+        *id = csc_uuid_v7(now_ms, &store->random);
+}
+
+static cascade_err
+keep_first(const cascade_store *store, const cascade_start_spec *spec,
+           csc_arena *arena, csc_build_start *build)
+{
+    csc_build_first *first =
+        csc_arena_alloc(arena, spec->first_count, sizeof(*first));
+    cascade_err err = first != NULL ? CASCADE_OK : csc_fail_memory();
+
+    for (size_t i = 0; i < spec->first_count && err == CASCADE_OK; i++) {
+        err = csc_check_name("node name", spec->first[i].node);
+        if (err == CASCADE_OK)
+            err = keep_input(store, &spec->first[i], arena, &first[i].input);
+        if (err == CASCADE_OK)
+            first[i].name = csc_arena_strdup(arena, spec->first[i].node);
+    }
+    build->first = first;
+    build->first_count = spec->first_count;
+    return err;
+}
+
+/* One cascade of a call becomes a change in `start`. */
+static cascade_err
+make_change(const cascade_store *store, const cascade_start_spec *spec,
+            int64_t now_ms, csc_start *start)
+{
+    csc_build_env env = {.arena = &start->arena,
+                         .random = &store->random,
+                         .location = "server",
+                         .now_ms = now_ms};
+    csc_build_start build = {0};
+    cascade_start_options options = {0};
+    cascade_err err = check_options(spec->options, &options);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (spec->first == NULL || spec->first_count < 1 ||
+        spec->first_count > FIRST_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "start: a cascade needs 1 to %d first nodes, not %zu",
+                        FIRST_MAX, spec->first_count);
+    choose_id(store, &options, now_ms, &build.id);
+    build.user_id = csc_arena_strdup(&start->arena, options.user_id);
+    build.queue = csc_arena_strdup(&start->arena, options.queue);
+    build.key = csc_arena_strdup(&start->arena, options.key);
+    build.priority = options.priority;
+    build.delay_ms = options.delay_ms;
+    err = keep_first(store, spec, &start->arena, &build);
+    if (err == CASCADE_OK && start->arena.failed)
+        err = csc_fail_memory();
+    if (err == CASCADE_OK)
+        err = csc_build_new(&env, &build, &start->changes[start->count]);
+    if (err == CASCADE_OK)
+        start->count++;
+    return err;
+}
+
+/* ---- Through an engine -------------------------------------------------- */
+
+void
+csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err)
+{
+    engine->births -= start->count;
+    start->waiter.done = true;
+    start->waiter.err = err;
+    pthread_cond_signal(&start->waiter.cond);
+    csc_start_unref(start);
+}
+
+static bool
+serves(const cascade_engine *engine, const char *queue)
+{
+    for (size_t i = 0; i < engine->options.queue_count; i++)
+        if (strcmp(engine->queues[i], queue) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the engine takes it; then it is in its lane. Locked. A delayed one
+ * would only be parked. */
+static bool
+give_to(cascade_engine *engine, csc_start *start)
+{
+    cascade_change *change = &start->changes[0];
+    uint32_t lane = 0;
+
+    if (engine->options.mode != CASCADE_MODE_THREADS ||
+        engine->life != CSC_LIFE_RUNNING || !engine->attached ||
+        !csc_run_may_begin(engine) || csc_hydrate_room(engine) == 0 ||
+        engine->suspect != NULL || !serves(engine, change->run.queue))
+        return false;
+    change->run.engine_id = engine->id;
+    change->run.claim_no = 1;
+    for (size_t i = 0; i < change->insert_count; i++)
+        ((cascade_execution_row *)change->inserts)[i].location =
+            engine->location;
+    lane = csc_run_lane(engine, &change->cascade.id);
+    engine->births++;
+    engine->callers++;
+    csc_lane_add_start(&engine->lanes[lane], start);
+    return true;
+}
+
+static cascade_engine *
+find_engine(cascade_store *store, csc_start *start)
+{
+    cascade_engine *found = NULL;
+
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < store->engine_count && found == NULL; i++) {
+        cascade_engine *engine = store->engines[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        if (give_to(engine, start))
+            found = engine;
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return found;
+}
+
+static bool
+take_back(cascade_engine *engine, csc_start *start)
+{
+    csc_lane *lane =
+        &engine->lanes[csc_run_lane(engine, &start->changes[0].cascade.id)];
+    csc_start *previous = NULL;
+    csc_start *at = lane->first_start;
+
+    if (!start->queued)
+        return false;
+    while (at != start) {
+        previous = at;
+        at = at->next;
+    }
+    if (previous != NULL)
+        previous->next = start->next;
+    else
+        lane->first_start = start->next;
+    if (lane->last_start == start)
+        lane->last_start = previous;
+    start->queued = false;
+    csc_start_done(engine, start, CASCADE_ERR_UNAVAILABLE);
+    return true;
+}
+
+/* Waits for the lane, at most the store's deadline. The call's own reference
+ * is given back by the caller, under the lock. */
+static cascade_err
+await_lane(cascade_engine *engine, csc_start *start)
+{
+    int64_t end_ms = csc_clock_monotonic_ms(&csc_clock_system) +
+                     engine->store->config.deadline_ms;
+    cascade_err err = CASCADE_OK;
+
+    while (!start->waiter.done) {
+        int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+
+        if (left <= 0)
+            break;
+        csc_engine_wait(engine, &start->waiter.cond, left);
+    }
+    if (start->waiter.done)
+        err = start->waiter.err;
+    else if (take_back(engine, start))
+        err = CASCADE_ERR_UNAVAILABLE;
+    else
+        err = CASCADE_ERR_OUTCOME_UNKNOWN;
+    if (err == CASCADE_OK)
+        return err;
+    return csc_fail(err, "start: %s%s", cascade_err_text(err),
+                    err == CASCADE_ERR_OUTCOME_UNKNOWN
+                        ? "; look the cascade up by its id"
+                        : "");
+}
+
+static cascade_err
+start_by_engine(cascade_engine *engine, csc_start *start,
+                cascade_started *started)
+{
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&engine->mutex);
+    err = await_lane(engine, start);
+    if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        *started = (cascade_started){start->changes[0].cascade.id,
+                                     err == CASCADE_OK && start->existed[0]};
+    csc_start_unref(start);
+    engine->callers--;
+    pthread_cond_broadcast(&engine->quiet_cond);
+    pthread_mutex_unlock(&engine->mutex);
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+/* ---- By a transaction of its own ---------------------------------------- */
+
+void
+csc_start_tell_engines(cascade_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < store->engine_count; i++) {
+        cascade_engine *engine = store->engines[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        engine->told = true;
+        csc_engine_wake_house(engine);
+        csc_engine_wake_host(engine);
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    pthread_mutex_unlock(&store->mutex);
+}
+
+static void
+sleep_ms(int64_t ms)
+{
+    struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Repeats while the store cannot be reached: the start is the same one. */
+static cascade_err
+submit(cascade_store *store, csc_start *start, size_t count)
+{
+    int64_t end_ms =
+        csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
+    int64_t pause_ms = BACKOFF_FIRST_MS;
+
+    for (;;) {
+        cascade_err err = store->driver->submit(store->self, start->changes,
+                                                count, start->existed);
+
+        if (err != CASCADE_ERR_UNAVAILABLE)
+            return err;
+        if (csc_clock_monotonic_ms(&csc_clock_system) + pause_ms >= end_ms)
+            break;
+        sleep_ms(pause_ms);
+        pause_ms =
+            pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
+    }
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "start: the store could not be reached within %lld ms; "
+                    "look the cascade up by its id",
+                    (long long)store->config.deadline_ms);
+}
+
+static int
+compare_changes(const void *a, const void *b)
+{
+    const cascade_change *left = a;
+    const cascade_change *right = b;
+
+    return csc_uuid_compare(&left->cascade.id, &right->cascade.id);
+}
+
+/* Sorted by id, the second of two with one id taken out. */
+static size_t
+sort_changes(csc_start *start)
+{
+    size_t kept = 0;
+
+    qsort(start->changes, start->count, sizeof(*start->changes),
+          compare_changes);
+    for (size_t i = 0; i < start->count; i++)
+        if (kept == 0 || !csc_uuid_equal(&start->changes[kept - 1].cascade.id,
+                                         &start->changes[i].cascade.id))
+            start->changes[kept++] = start->changes[i];
+    return kept;
+}
+
+static bool
+existed(const csc_start *start, size_t count, const cascade_uuid *id)
+{
+    size_t from = 0;
+    size_t to = count;
+
+    while (to - from > 1) {
+        size_t middle = from + (to - from) / 2;
+
+        if (csc_uuid_compare(&start->changes[middle].cascade.id, id) <= 0)
+            from = middle;
+        else
+            to = middle;
+    }
+    return start->existed[from];
+}
+
+/* `ids` in the order of the call; a repeated one existed, as far as the second
+ * mention is concerned. */
+static void
+write_started(const csc_start *start, size_t count, const cascade_uuid *ids,
+              cascade_started *started)
+{
+    for (size_t i = 0; i < start->count; i++) {
+        started[i].id = ids[i];
+        started[i].existed = existed(start, count, &ids[i]);
+    }
+    if (count == start->count)
+        return;
+    for (size_t i = 1; i < start->count; i++)
+        for (size_t e = 0; e < i && !started[i].existed; e++)
+            started[i].existed = csc_uuid_equal(&ids[e], &ids[i]);
+}
+
+static cascade_err
+start_by_submit(cascade_store *store, csc_start *start,
+                cascade_started *started)
+{
+    cascade_uuid *ids =
+        csc_arena_alloc(&start->arena, start->count, sizeof(*ids));
+    size_t count = 0;
+    cascade_err err = CASCADE_OK;
+
+    if (ids == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < start->count; i++)
+        ids[i] = start->changes[i].cascade.id;
+    count = sort_changes(start);
+    err = submit(store, start, count);
+    if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        for (size_t i = 0; i < start->count; i++)
+            started[i] = (cascade_started){ids[i], false};
+    if (err != CASCADE_OK)
+        return err;
+    write_started(start, count, ids, started);
+    csc_start_tell_engines(store);
+    (void)store->driver->wake(store->self);
+    return csc_ok();
+}
+
+/* The store's time; an engine of this process knows it without asking. */
+static cascade_err
+read_clock(cascade_store *store, int64_t *now_ms)
+{
+    bool known = false;
+
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < store->engine_count && !known; i++) {
+        cascade_engine *engine = store->engines[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        known = engine->attached;
+        if (known)
+            *now_ms = csc_engine_now(engine);
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return known ? CASCADE_OK : store->driver->now(store->self, now_ms);
+}
+
+/* ---- Public ------------------------------------------------------------- */
+
+static cascade_err
+start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
+          cascade_started *started)
+{
+    csc_start *start = NULL;
+    cascade_engine *engine = NULL;
+    int64_t now_ms = 0;
+    cascade_err err = create_start(count, &start);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = read_clock(store, &now_ms);
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
+        err = make_change(store, &specs[i], now_ms, start);
+    if (err == CASCADE_OK && count == 1 &&
+        start->changes[0].run.wake_at_ms <= now_ms)
+        engine = find_engine(store, start);
+    if (engine != NULL)
+        return start_by_engine(engine, start, started);
+    if (err == CASCADE_OK)
+        err = start_by_submit(store, start, started);
+    csc_start_unref(start);
+    return err;
+}
+
+cascade_err
+cascade_start_many(cascade_store *store, const cascade_start_spec *specs,
+                   size_t count, cascade_started *started)
+{
+    if (store == NULL || specs == NULL || started == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "start: %s is NULL",
+                        store == NULL   ? "store"
+                        : specs == NULL ? "specs"
+                                        : "started");
+    if (count < 1 || count > START_MANY_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "start: give 1 to %d cascades in one call, not %zu",
+                        START_MANY_MAX, count);
+    return start_all(store, specs, count, started);
+}
+
+cascade_err
+cascade_start(cascade_store *store, const char *node, cJSON *input,
+              const cascade_start_options *options, cascade_started *started)
+{
+    cascade_first first = {.node = node, .input = input};
+    cascade_start_spec spec = {&first, 1, options};
+    cascade_err err = cascade_start_many(store, &spec, 1, started);
+
+    cJSON_Delete(input);
+    return err;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The threads of an engine, each a loop around one round.
+ *
+ *   THREADS  worker_count workers, a thread for each lane, a housekeeper
+ *   LOOP     one thread for the lanes and the housekeeping
+ *   INLINE   none
+ *
+ * Signals are blocked in all of them: they belong to the host's threads.
+ */
+#include "engine/engine.h"
+
+#include <limits.h>
+#include <signal.h>
+
+/* ---- Loops -------------------------------------------------------------- */
+
+static void *
+lane_main(void *context)
+{
+    csc_lane *lane = context;
+    cascade_engine *engine = lane->engine;
+
+    pthread_mutex_lock(&engine->mutex);
+    while (!engine->threads_end) {
+        int64_t at_ns = 0;
+
+        if (csc_lane_pending(lane, &at_ns)) {
+            pthread_mutex_unlock(&engine->mutex);
+            (void)csc_lane_round(lane);
+            pthread_mutex_lock(&engine->mutex);
+        } else if (at_ns == INT64_MAX) {
+            csc_engine_wait(engine, &lane->cond, -1);
+        } else {
+            csc_engine_wait(
+                engine, &lane->cond,
+                (at_ns - csc_engine_monotonic_ns(engine)) / CSC_MS_NS + 1);
+        }
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return NULL;
+}
+
+/* Waits for something to do: what the store tells, what this process tells, or
+ * the time. What ends early and was not told here came from the store. */
+static void
+wait_for_work(cascade_engine *engine, int64_t wait_ms)
+{
+    int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
+    cascade_err err = CASCADE_OK;
+    int64_t took_ms = 0;
+
+    if (wait_ms > 0)
+        err = engine->driver->wait(engine->driver_self, engine->house_fd,
+                                   wait_ms);
+    took_ms = csc_clock_monotonic_ms(&csc_clock_system) - begun_ms;
+    pthread_mutex_lock(&engine->mutex);
+    if (!csc_engine_house_awake(engine) && err == CASCADE_OK &&
+        took_ms < wait_ms)
+        engine->told = true;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static bool
+is_ending(cascade_engine *engine)
+{
+    bool ending = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    ending = engine->threads_end;
+    pthread_mutex_unlock(&engine->mutex);
+    return ending;
+}
+
+static void *
+house_main(void *context)
+{
+    cascade_engine *engine = context;
+
+    while (!is_ending(engine)) {
+        int64_t wait_ms = 0;
+
+        csc_house_round(engine, &wait_ms);
+        wait_for_work(engine, wait_ms);
+    }
+    return NULL;
+}
+
+/* The soonest a lane has something to do; 0: now. */
+static int64_t
+lanes_wait_ms(cascade_engine *engine, int64_t wait_ms)
+{
+    pthread_mutex_lock(&engine->mutex);
+    for (uint32_t i = 0; i < engine->lane_count; i++) {
+        int64_t at_ns = 0;
+        int64_t in_ms = 0;
+
+        if (csc_lane_pending(&engine->lanes[i], &at_ns))
+            wait_ms = 0;
+        if (at_ns == INT64_MAX)
+            continue;
+        in_ms = (at_ns - csc_engine_monotonic_ns(engine)) / CSC_MS_NS + 1;
+        if (in_ms < wait_ms)
+            wait_ms = in_ms > 0 ? in_ms : 0;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return wait_ms;
+}
+
+static void *
+io_main(void *context)
+{
+    cascade_engine *engine = context;
+
+    while (!is_ending(engine)) {
+        int64_t wait_ms = 0;
+
+        for (uint32_t i = 0; i < engine->lane_count; i++)
+            while (csc_lane_round(&engine->lanes[i]))
+                ;
+        csc_house_round(engine, &wait_ms);
+        wait_for_work(engine, lanes_wait_ms(engine, wait_ms));
+    }
+    return NULL;
+}
+
+static bool
+begin_worker(cascade_engine *engine)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (engine->options.worker_init != NULL)
+        err = engine->options.worker_init(engine->options.worker_context);
+    pthread_mutex_lock(&engine->mutex);
+    engine->initialised++;
+    if (err != CASCADE_OK)
+        engine->worker_err = err;
+    pthread_cond_broadcast(&engine->quiet_cond);
+    pthread_mutex_unlock(&engine->mutex);
+    return err == CASCADE_OK;
+}
+
+static void
+work(csc_worker *worker)
+{
+    cascade_engine *engine = worker->engine;
+
+    for (;;) {
+        while (csc_worker_round(engine, worker))
+            ;
+        pthread_mutex_lock(&engine->mutex);
+        if (engine->life == CSC_LIFE_STOPPED) {
+            pthread_mutex_unlock(&engine->mutex);
+            return;
+        }
+        if (engine->ready_count == 0 || !csc_run_may_begin(engine)) {
+            engine->work_waiting++;
+            csc_engine_wait(engine, &engine->work_cond, -1);
+            engine->work_waiting--;
+        }
+        pthread_mutex_unlock(&engine->mutex);
+    }
+}
+
+static void *
+worker_main(void *context)
+{
+    csc_worker *worker = context;
+    cascade_engine *engine = worker->engine;
+
+    if (begin_worker(engine)) {
+        work(worker);
+        if (engine->options.worker_exit != NULL)
+            engine->options.worker_exit(engine->options.worker_context);
+    }
+    pthread_mutex_lock(&engine->mutex);
+    worker->ended = true;
+    pthread_cond_broadcast(&engine->quiet_cond);
+    pthread_mutex_unlock(&engine->mutex);
+    return NULL;
+}
+
+/* ---- Start and end ------------------------------------------------------ */
+
+static cascade_err
+create_thread(pthread_t *thread, size_t stack_size, void *(*main)(void *),
+              void *context)
+{
+    pthread_attr_t attr;
+    sigset_t all;
+    sigset_t before;
+    int failed = pthread_attr_init(&attr);
+
+    if (failed != 0)
+        return csc_fail(CASCADE_ERR_SYSTEM, "cannot make thread attributes");
+    if (stack_size > 0)
+        failed = pthread_attr_setstacksize(&attr, stack_size);
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (failed == 0)
+        failed = pthread_create(thread, &attr, main, context);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attr);
+    if (failed != 0)
+        return csc_fail(CASCADE_ERR_SYSTEM,
+                        "cannot create a thread (error %d): use fewer workers, "
+                        "smaller stacks, or raise the limit",
+                        failed);
+    return CASCADE_OK;
+}
+
+/* Waits until every worker's init hook is through. */
+static cascade_err
+await_workers(cascade_engine *engine)
+{
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&engine->mutex);
+    while (engine->initialised < engine->options.worker_count)
+        csc_engine_wait(engine, &engine->quiet_cond, -1);
+    err = engine->worker_err;
+    pthread_mutex_unlock(&engine->mutex);
+    return err;
+}
+
+static cascade_err
+start_workers(cascade_engine *engine)
+{
+    size_t count = engine->options.worker_count;
+    cascade_err err = CASCADE_OK;
+
+    engine->workers = csc_mem_zalloc(count, sizeof(*engine->workers));
+    if (engine->workers == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
+        csc_worker *worker = &engine->workers[i];
+
+        worker->engine = engine;
+        err = create_thread(&worker->thread, engine->options.worker_stack_size,
+                            worker_main, worker);
+        worker->started = err == CASCADE_OK;
+    }
+    return err == CASCADE_OK ? await_workers(engine) : err;
+}
+
+static cascade_err
+start_lanes(cascade_engine *engine)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (uint32_t i = 0; i < engine->lane_count && err == CASCADE_OK; i++) {
+        csc_lane *lane = &engine->lanes[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        err = create_thread(&lane->thread, 0, lane_main, lane);
+        lane->thread_started = err == CASCADE_OK;
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    return err;
+}
+
+cascade_err
+csc_threads_start(cascade_engine *engine)
+{
+    cascade_err err = CASCADE_OK;
+    bool threads = engine->options.mode == CASCADE_MODE_THREADS;
+
+    if (engine->options.mode == CASCADE_MODE_INLINE)
+        return CASCADE_OK;
+    if (threads)
+        err = start_workers(engine);
+    if (threads && err == CASCADE_OK)
+        err = start_lanes(engine);
+    if (err == CASCADE_OK) {
+        err = create_thread(&engine->house_thread, 0,
+                            threads ? house_main : io_main, engine);
+        engine->house_started = err == CASCADE_OK;
+    }
+    return err;
+}
+
+void
+csc_threads_end(cascade_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->threads_end = true;
+    csc_engine_wake_house(engine);
+    for (uint32_t i = 0; i < engine->lane_count; i++)
+        pthread_cond_broadcast(&engine->lanes[i].cond);
+    pthread_mutex_unlock(&engine->mutex);
+    for (uint32_t i = 0; i < engine->lane_count; i++)
+        if (engine->lanes[i].thread_started) {
+            (void)pthread_join(engine->lanes[i].thread, NULL);
+            engine->lanes[i].thread_started = false;
+        }
+    if (engine->house_started)
+        (void)pthread_join(engine->house_thread, NULL);
+    engine->house_started = false;
+}
+
+/* A worker that is not in a node ends by itself in no time. */
+const char *
+csc_threads_join_workers(cascade_engine *engine)
+{
+    const char *node = NULL;
+    size_t count = engine->workers != NULL ? engine->options.worker_count : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        csc_worker *worker = &engine->workers[i];
+        bool ended = false;
+
+        if (!worker->started)
+            continue;
+        pthread_mutex_lock(&engine->mutex);
+        while (!worker->ended && worker->node == NULL)
+            csc_engine_wait(engine, &engine->quiet_cond, 10);
+        ended = worker->ended;
+        if (!ended)
+            node = worker->node;
+        pthread_mutex_unlock(&engine->mutex);
+        if (!ended)
+            continue;
+        (void)pthread_join(worker->thread, NULL);
+        worker->started = false;
+    }
+    return node;
+}

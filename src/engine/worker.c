@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running one execution: from the ready list, through the node's function, to
+ * the post of what came of it.
+ *
+ *   OK                    COMPLETE, with what the node put and spawned
+ *   CASCADE_SUSPENDED     what the step left to be posted; nothing of the node
+ *   FINAL, last attempt   FAIL
+ *   anything else         ATTEMPT: the row remembers the count and the time
+ *                         of the next one
+ *   the run is gone       nothing: another engine owns the cascade, or it has
+ *                         ended; the result is late
+ */
+#include <string.h>
+
+#include "engine/node.h"
+
+static bool
+init_node(cascade_node *node, cascade_engine *engine, csc_exec *exec)
+{
+    *node = (cascade_node){.engine = engine, .run = exec->run, .exec = exec};
+    node->def = csc_engine_node(engine, exec->name);
+    node->post = csc_post_create(CSC_POST_COMPLETE, exec->function_id);
+    node->request_id =
+        csc_node_path(node, exec->parent, exec->name, exec->occurrence);
+    return node->post != NULL && node->request_id != NULL;
+}
+
+static void
+fini_node(cascade_node *node)
+{
+    cJSON_Delete(node->input);
+    for (size_t i = 0; i < node->tree_count; i++)
+        cJSON_Delete(node->trees[i]);
+    csc_mem_free(node->trees);
+    csc_mem_free(node->passed.items);
+    csc_arena_fini(&node->arena);
+    if (node->waiter_made)
+        pthread_cond_destroy(&node->waiter.cond);
+    csc_post_free(node->post);
+    csc_post_free(node->pending);
+}
+
+/* The node's post becomes a failure: what it produced is not recorded. */
+static void
+make_failure(cascade_node *node, cascade_err err, bool final)
+{
+    csc_post *post = node->post;
+    const csc_attempts *attempts = &node->def->attempts;
+
+    post->effects = (csc_effects){0};
+    post->attempts = node->exec->attempts + 1;
+    post->error = csc_node_error_text(node, &post->arena, err);
+    if (final || !csc_attempts_left(attempts, post->attempts)) {
+        post->kind = CSC_POST_FAIL;
+        post->continued = node->def->final_failure == CASCADE_FINAL_CONTINUE;
+        return;
+    }
+    post->kind = CSC_POST_ATTEMPT;
+    post->delay_ms = csc_attempts_delay_ms(attempts, post->attempts,
+                                           &node->engine->store->random);
+}
+
+/* The node was told to leave, and did; or it went on, against the contract. */
+static csc_post *
+suspended_outcome(cascade_node *node, cascade_err err)
+{
+    csc_post *post = node->pending;
+
+    if (err == CASCADE_SUSPENDED || post == NULL) {
+        node->pending = NULL;
+        return post;
+    }
+    node->error = "the node did not return CASCADE_SUSPENDED after a step had "
+                  "returned it";
+    make_failure(node, CASCADE_ERR_FINAL, true);
+    post = node->post;
+    node->post = NULL;
+    return post;
+}
+
+/* What to post: NULL for nothing. */
+static csc_post *
+outcome(cascade_node *node, cascade_err err)
+{
+    csc_post *post = NULL;
+
+    if (node->suspended)
+        return suspended_outcome(node, err);
+    if (err == CASCADE_SUSPENDED) {
+        node->error = "the node returned CASCADE_SUSPENDED, though nothing had "
+                      "suspended it";
+        err = CASCADE_ERR_FAILED;
+    }
+    if (err == CASCADE_OK)
+        node->post->attempts = node->exec->attempts + 1;
+    else
+        make_failure(node, err, err == CASCADE_ERR_FINAL);
+    post = node->post;
+    node->post = NULL;
+    return post;
+}
+
+static void
+set_place(csc_worker *worker, const char *name)
+{
+    if (worker != NULL)
+        worker->node = name;
+}
+
+bool
+csc_worker_round(cascade_engine *engine, csc_worker *worker)
+{
+    cascade_node node;
+    csc_exec *exec = NULL;
+    csc_run *run = NULL;
+    csc_post *post = NULL;
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&engine->mutex);
+    exec = csc_run_next(engine);
+    if (exec != NULL)
+        set_place(worker, csc_engine_node(engine, exec->name)->name);
+    pthread_mutex_unlock(&engine->mutex);
+    if (exec == NULL)
+        return false;
+    run = exec->run;
+    if (init_node(&node, engine, exec)) {
+        (void)csc_ok();
+        err = node.def->fn(&node, node.def->user);
+        post = outcome(&node, err);
+    } else {
+        err = CASCADE_ERR_NO_MEMORY;
+    }
+    pthread_mutex_lock(&engine->mutex);
+    set_place(worker, NULL);
+    if (post != NULL)
+        csc_run_post(engine, run, post);
+    else if (node.suspended && !run->gone)
+        err = csc_state_untake(&run->state, exec);
+    if (post == NULL && err == CASCADE_ERR_NO_MEMORY && !run->gone)
+        csc_run_lose(engine, err);
+    csc_run_left(engine, run);
+    pthread_mutex_unlock(&engine->mutex);
+    fini_node(&node);
+    return true;
+}
