@@ -243,8 +243,9 @@ build_value(builder *from, char *room)
     return build_number(from);
 }
 
-/* Builds the next item and hangs it into the open container; NULL, and nothing
- * is left of it, without memory or when the text is not canonical. `room` takes its key and its text. */
+/* Builds the next item and hangs it into the open container. NULL, and nothing
+ * is left of it, without memory or when the text is not canonical. `room` takes
+ * its key and its text. */
 static cJSON *
 build_item(builder *from, char *room)
 {

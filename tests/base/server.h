@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The connection of tests that ask a real PostgreSQL: group setup and teardown
- * of cmocka. The server is named by CASCADE_TEST_PG; without it the group fails.
+ * of cmocka. The server is named by CASCADE_TEST_PG; without it the group
+ * fails.
  */
 #ifndef TESTS_BASE_SERVER_H
 #define TESTS_BASE_SERVER_H
