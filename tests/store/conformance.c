@@ -20,23 +20,41 @@ static const conformance_backend *current;
 
 /* ---- Running -------------------------------------------------------------- */
 
-static int
-setup(void **state)
+conformance_db *
+db_create(void)
 {
     conformance_db *db = calloc(1, sizeof(*db));
 
     if (db == NULL)
-        return -1;
+        return NULL;
     db->backend = current;
     fake_clock_init(&db->clock, START_WALL_MS);
+    rows_init(&db->rows, rows_seed(), START_WALL_MS);
     if (current->create(db) != 0) {
         free(db);
-        return -1;
+        return NULL;
     }
+    return db;
+}
+
+void
+db_destroy(conformance_db *db)
+{
+    while (db->handle_count > 0)
+        cascade_store_close(db->handles[--db->handle_count]);
+    current->destroy(db);
+    rows_fini(&db->rows);
+    free(db);
+}
+
+static int
+setup(void **state)
+{
+    conformance_db *db = db_create();
+
+    if (db == NULL)
+        return -1;
     db_open(db);
-    db->driver = db->handles[0]->driver;
-    db->self = db->handles[0]->self;
-    rows_init(&db->rows, rows_seed(), db_now(db));
     *state = db;
     return 0;
 }
@@ -44,13 +62,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-    conformance_db *db = *state;
-
-    while (db->handle_count > 0)
-        cascade_store_close(db->handles[--db->handle_count]);
-    current->destroy(db);
-    rows_fini(&db->rows);
-    free(db);
+    db_destroy(*state);
     return 0;
 }
 
@@ -77,15 +89,21 @@ run_group(conformance_group group)
 int
 conformance_run(const conformance_backend *backend, int argc, char **argv)
 {
+    static conformance_group (*const groups[])(void) = {
+        conformance_schema, conformance_commit,  conformance_fence,
+        conformance_claim,  conformance_engines, conformance_read,
+        conformance_text,   conformance_wait,    conformance_model,
+    };
     int failed = 0;
 
+    if (argc > 1 && strcmp(argv[1], "--wake") == 0)
+        return conformance_wake_main(argc, argv);
     current = backend;
     rows_seed();
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    failed += run_group(conformance_commit());
-    failed += run_group(conformance_fence());
-    failed += run_group(conformance_claim());
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+        failed += run_group(groups[i]());
     return failed == 0 ? 0 : 1;
 }
 
@@ -127,6 +145,11 @@ db_open(conformance_db *db)
     assert_true(db->handle_count < CONFORMANCE_HANDLES);
     assert_ok(cascade_store_open(db->url, &options, &store));
     db->handles[db->handle_count++] = store;
+    if (db->handle_count == 1) {
+        db->driver = store->driver;
+        db->self = store->self;
+        db->rows.now_ms = db_now(db);
+    }
     return store;
 }
 

@@ -4,7 +4,7 @@
  * cascade/store.h (S1 to S18, cited in the comment above each test, with the G
  * numbers of the library's guarantees that stand on it).
  *
- * A test program of a backend is a table of four entries and a main:
+ * A test program of a backend is a table of its own and a main:
  *
  *     int main(int argc, char **argv)
  *     {
@@ -40,6 +40,8 @@ typedef struct conformance_backend {
     /* True: leases and due times follow db->clock. False: the store's own
      * clock, which nobody can move. */
     bool virtual_time;
+    /* True: other processes can open it too, and it has a schema. */
+    bool on_disk;
     /* Makes an empty database and writes db->url (and db->schema). 0, or -1
      * with a line on stderr. */
     int (*create)(conformance_db *db);
@@ -69,9 +71,19 @@ typedef struct conformance_group {
     size_t count;
 } conformance_group;
 
+conformance_group conformance_schema(void);
 conformance_group conformance_commit(void);
 conformance_group conformance_fence(void);
 conformance_group conformance_claim(void);
+conformance_group conformance_engines(void);
+conformance_group conformance_read(void);
+conformance_group conformance_text(void);
+conformance_group conformance_wait(void);
+conformance_group conformance_model(void);
+
+/* The program as another process: "--wake URL SCHEMA" opens the store, wakes
+ * and ends. */
+int conformance_wake_main(int argc, char **argv);
 
 /* ---- Checks --------------------------------------------------------------- */
 
@@ -86,6 +98,11 @@ void conformance_check(cascade_err got, cascade_err wanted, const char *call,
                        const char *file, int line);
 
 /* ---- The database ---------------------------------------------------------- */
+
+/* An empty database without a handle, beside the test's own. NULL: it could
+ * not be made. The first db_open() migrates it. */
+conformance_db *db_create(void);
+void db_destroy(conformance_db *db);
 
 /* Opens one more handle, as another process would; the teardown closes it. */
 cascade_store *db_open(conformance_db *db);
@@ -125,11 +142,13 @@ cascade_err db_claim(conformance_db *db, cascade_uuid engine_id,
                      cascade_claim_result *result);
 
 /* Everything in the store that can be seen, as a text: cascades with their
- * runs, executions, events, incarnations. `ids`: with event ids. Freed by the
- * caller with csc_mem_free(). */
+ * runs, executions, events, incarnations. Freed by the caller with
+ * csc_mem_free(). */
 #define DUMP_EVENT_IDS 1u
 #define DUMP_ENGINES 2u
-#define DUMP_ALL (DUMP_EVENT_IDS | DUMP_ENGINES)
+#define DUMP_EXACT_TIMES 4u /* without: wake_at only if it is far away */
+#define DUMP_ALL (DUMP_EVENT_IDS | DUMP_ENGINES | DUMP_EXACT_TIMES)
+#define DUMP_FAR_MS 1800000
 char *db_dump(cascade_store *store, unsigned parts);
 
 /* A picture of the store, and the check that nothing has changed since. */

@@ -15,6 +15,7 @@
 typedef struct store_dump {
     csc_buf text;
     unsigned parts;
+    int64_t now_ms;
     cascade_uuid ids[PAGE];
     size_t count;
     cascade_incarnation engines[64];
@@ -46,6 +47,16 @@ add_number(csc_buf *text, int64_t number)
     csc_buf_add_format(text, " %" PRId64, number);
 }
 
+static void
+add_wake_at(store_dump *dump, int64_t wake_at_ms)
+{
+    if ((dump->parts & DUMP_EXACT_TIMES) != 0 ||
+        wake_at_ms > dump->now_ms + DUMP_FAR_MS)
+        add_number(&dump->text, wake_at_ms);
+    else
+        csc_buf_add_text(&dump->text, " near");
+}
+
 static cascade_err
 on_listed(void *context, const cascade_row *row, const cascade_run_row *run)
 {
@@ -59,7 +70,7 @@ on_listed(void *context, const cascade_row *row, const cascade_run_row *run)
         assert_memory_equal(&run->cascade_id, &row->id, sizeof(row->id));
         add_text(&dump->text, run->queue);
         add_number(&dump->text, run->priority);
-        add_number(&dump->text, run->wake_at_ms);
+        add_wake_at(dump, run->wake_at_ms);
         add_id(&dump->text, &run->engine_id);
         add_number(&dump->text, run->claim_no);
         add_number(&dump->text, run->takeovers);
@@ -192,6 +203,7 @@ db_dump(cascade_store *store, unsigned parts)
 
     assert_non_null(taken);
     taken->parts = parts;
+    assert_ok(store->driver->now(store->self, &taken->now_ms));
     dump_cascades(store, taken);
     if ((parts & DUMP_ENGINES) != 0)
         dump_engines(store, taken);

@@ -59,6 +59,7 @@ main(int argc, char **argv)
     static const conformance_backend backend = {
         .name = "postgres",
         .virtual_time = false,
+        .on_disk = true,
         .create = create,
         .destroy = destroy,
     };

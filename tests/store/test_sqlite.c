@@ -58,6 +58,7 @@ main(int argc, char **argv)
     static const conformance_backend backend = {
         .name = "sqlite",
         .virtual_time = true,
+        .on_disk = true,
         .create = create,
         .destroy = destroy,
     };

@@ -7,7 +7,13 @@ set(conformance
     conformance_claim.c
     conformance_commit.c
     conformance_dump.c
+    conformance_engines.c
     conformance_fence.c
+    conformance_model.c
+    conformance_read.c
+    conformance_schema.c
+    conformance_text.c
+    conformance_wait.c
     ../support/fake_clock.c
     ../support/rows.c)
 

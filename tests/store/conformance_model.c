@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random moves on a store and on the reference model at once. Both get the same
+ * arguments; after each move the results are the same, and so is everything
+ * that can be seen (db_dump). The seed is printed at the start of the program;
+ * CASCADE_TEST_SEED replays it.
+ *
+ * The moves are those of engines that mostly behave: they commit to cascades
+ * they own, repeat batches, die, claim, park. Now and then one does what is
+ * refused, is fenced, or uses a wrong number.
+ *
+ * Left out, because a store may choose: which of several runs with the same
+ * priority and wake_at a claim with a small limit takes, and which orphans a
+ * removal with a small limit frees. So claims here take all they may get, and
+ * removals go on until nothing is left. On a store with a clock of its own the
+ * near times of wake_at are not compared, and no lease expires.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/conformance.h"
+
+#define EPISODES 6
+#define MOVES 350
+#define ENGINES 5
+#define CASCADES 2000
+#define OPEN_MAX 6
+#define BATCH_MAX 5
+#define FAR_MS INT64_C(3600000)
+
+typedef struct known_cascade {
+    cascade_uuid id;
+    cascade_change *start;
+    int32_t next; /* function_id */
+    int32_t open[OPEN_MAX];
+    size_t open_count;
+    int owner; /* of the engines; or one of these */
+} known_cascade;
+
+enum {
+    OWNER_NONE = -1,
+    OWNER_ENDED = -2
+};
+
+typedef struct peer {
+    cascade_uuid id;
+    bool alive;
+    int64_t number; /* of the last batch that took effect */
+    cascade_batch last;
+} peer;
+
+typedef struct twin_world {
+    conformance_db *db;
+    test_rows *rows;
+    cascade_store *model;
+    fake_clock model_clock;
+    peer engines[ENGINES];
+    known_cascade cascades[CASCADES];
+    size_t count;
+    size_t refused; /* how often each answer came */
+    size_t committed;
+    size_t claimed;
+} twin_world;
+
+/* ---- Both stores ---------------------------------------------------------- */
+
+static void
+compare_dumps(twin_world *world)
+{
+    unsigned parts = DUMP_ENGINES;
+    char *real;
+    char *model;
+
+    if (world->db->backend->virtual_time)
+        parts |= DUMP_EXACT_TIMES;
+    real = db_dump(world->db->handles[0], parts);
+    model = db_dump(world->model, parts);
+    assert_string_equal(real, model);
+    csc_mem_free(real);
+    csc_mem_free(model);
+}
+
+/* A store that others' clocks do not reach lends its own to the model. */
+static void
+set_model_clock(twin_world *world)
+{
+    if (!world->db->backend->virtual_time)
+        fake_clock_set_wall(&world->model_clock, db_now(world->db));
+}
+
+static cascade_err
+commit_both(twin_world *world, const cascade_batch *batch)
+{
+    bool real[BATCH_MAX + 1];
+    bool model[BATCH_MAX + 1];
+    cascade_err err = world->db->driver->commit(world->db->self, batch, real);
+
+    assert_int_equal(
+        err, world->model->driver->commit(world->model->self, batch, model));
+    if (err == CASCADE_OK)
+        assert_memory_equal(real, model, batch->change_count * sizeof(bool));
+    world->committed += err == CASCADE_OK;
+    world->refused += err == CASCADE_ERR_REFUSED;
+    return err;
+}
+
+static cascade_err
+submit_both(twin_world *world, const cascade_change *starts, size_t count)
+{
+    bool real[BATCH_MAX + 1];
+    bool model[BATCH_MAX + 1];
+    cascade_err err =
+        world->db->driver->submit(world->db->self, starts, count, real);
+
+    assert_int_equal(err, world->model->driver->submit(world->model->self,
+                                                       starts, count, model));
+    if (err == CASCADE_OK)
+        assert_memory_equal(real, model, count * sizeof(bool));
+    return err;
+}
+
+/* ---- What the world knows ------------------------------------------------- */
+
+static bool
+chance(twin_world *world, size_t percent)
+{
+    return rows_below(world->rows, 100) < percent;
+}
+
+static const char *
+some_text(twin_world *world, const char *const *texts, size_t count)
+{
+    return texts[rows_below(world->rows, count)];
+}
+
+static const char *
+some_payload(twin_world *world)
+{
+    static const char *const texts[] = {"{}", "null", "[1,2,3]", "\"text\"",
+                                        "{\"a\":1,\"bb\":[]}"};
+
+    return some_text(world, texts, 5);
+}
+
+static const char *
+some_queue(twin_world *world)
+{
+    static const char *const queues[] = {"default", "mail", "slow"};
+
+    return some_text(world, queues, 3);
+}
+
+static const char *
+some_node(twin_world *world)
+{
+    static const char *const nodes[] = {"a", "b", "c", "d"};
+
+    return some_text(world, nodes, 4);
+}
+
+/* Due by now, or an hour away. */
+static int64_t
+some_wake_at(twin_world *world)
+{
+    int64_t now_ms = world->rows->now_ms;
+
+    return chance(world, 70)
+               ? now_ms - (int64_t)rows_below(world->rows, 1000)
+               : now_ms + FAR_MS + (int64_t)rows_below(world->rows, 100000);
+}
+
+static known_cascade *
+find_known(twin_world *world, const cascade_uuid *id)
+{
+    for (size_t i = 0; i < world->count; i++) {
+        if (csc_uuid_equal(&world->cascades[i].id, id))
+            return &world->cascades[i];
+    }
+    return NULL;
+}
+
+static void
+learn_start(twin_world *world, cascade_change *start, int owner)
+{
+    known_cascade *it;
+
+    if (find_known(world, &start->cascade.id) != NULL)
+        return;
+    assert_true(world->count < CASCADES);
+    it = &world->cascades[world->count++];
+    *it = (known_cascade){
+        .id = start->cascade.id, .start = start, .owner = owner};
+    it->next = 1;
+    it->open_count = 1;
+}
+
+static void
+lose_owner(twin_world *world, int owner)
+{
+    for (size_t i = 0; i < world->count; i++) {
+        if (world->cascades[i].owner == owner)
+            world->cascades[i].owner = OWNER_NONE;
+    }
+}
+
+static int
+some_engine(twin_world *world)
+{
+    for (int tries = 0; tries < 20; tries++) {
+        int at = (int)rows_below(world->rows, ENGINES);
+
+        if (world->engines[at].alive)
+            return at;
+    }
+    return -1;
+}
+
+/* ---- Changes -------------------------------------------------------------- */
+
+/* A start that is new, or repeated, or of a cascade that others started. */
+static cascade_change *
+some_start(twin_world *world, int owner)
+{
+    cascade_change *start;
+    known_cascade *old =
+        world->count == 0
+            ? NULL
+            : &world->cascades[rows_below(world->rows, world->count)];
+    cascade_uuid id = rows_id(world->rows);
+
+    if (old != NULL && chance(world, 8))
+        return old->start;
+    if (old != NULL && chance(world, 8))
+        id = old->id;
+    start = owner >= 0
+                ? rows_start_owned(world->rows, id, world->engines[owner].id)
+                : rows_start(world->rows, id);
+    start->run.queue = some_queue(world);
+    start->run.priority = (int32_t)rows_below(world->rows, 10);
+    start->run.wake_at_ms = some_wake_at(world);
+    start->run.needs = chance(world, 20) ? some_node(world) : NULL;
+    if (chance(world, 40))
+        rows_event(world->rows, start, 0, "started", some_payload(world));
+    if (old != NULL && chance(world, 4))
+        rows_insert(world->rows, start, 1, "n")->node_instance_id =
+            old->start->inserts[0].node_instance_id;
+    return start;
+}
+
+static void
+some_updates(twin_world *world, const known_cascade *it, cascade_change *write)
+{
+    for (size_t i = 0; i < it->open_count; i++) {
+        cascade_execution_row *row;
+
+        if (!chance(world, 60))
+            continue;
+        row = rows_update(world->rows, write, it->open[i], some_payload(world));
+        row->error = chance(world, 20) ? "it did not work" : NULL;
+        if (chance(world, 20)) {
+            row->status = CASCADE_EXECUTION_RUNNING;
+            row->completed_at_ms = CASCADE_TIME_NONE;
+        } else if (chance(world, 20)) {
+            row->status = CASCADE_EXECUTION_FAILED;
+        }
+    }
+}
+
+static void
+some_culprit(twin_world *world, cascade_change *write)
+{
+    switch (rows_below(world->rows, 4)) {
+    case 0:
+        rows_update(world->rows, write, 1000000, "{}");
+        return;
+    case 1:
+        rows_insert(world->rows, write, 0, "n");
+        return;
+    case 2:
+        rows_insert(world->rows, write, 1000001, "n")->node_instance_id =
+            world->cascades[0].start->inserts[0].node_instance_id;
+        return;
+    case 3:
+        write->cascade.id = rows_id(world->rows);
+        return;
+    }
+}
+
+static cascade_change *
+some_write(twin_world *world, const known_cascade *it)
+{
+    static const cascade_run_action actions[] = {
+        CASCADE_RUN_KEEP, CASCADE_RUN_KEEP, CASCADE_RUN_RESET,
+        CASCADE_RUN_FREE, CASCADE_RUN_FREE, CASCADE_RUN_END};
+    cascade_change *write = rows_write(world->rows, it->id, it->next);
+    size_t inserts = rows_below(world->rows, OPEN_MAX + 1 - it->open_count);
+    size_t events = rows_below(world->rows, 4);
+
+    write->cascade.updated_at_ms = world->rows->now_ms + it->next;
+    some_updates(world, it, write);
+    for (size_t i = 0; i < inserts; i++) {
+        cascade_execution_row *row = rows_insert(
+            world->rows, write, it->next + (int32_t)i, some_node(world));
+
+        row->input = some_payload(world);
+    }
+    for (size_t i = 0; i < events; i++)
+        rows_event(world->rows, write,
+                   (int32_t)rows_below(world->rows, (size_t)it->next),
+                   some_node(world), some_payload(world))
+            ->ui_value = chance(world, 30) ? some_payload(world) : NULL;
+    write->run_action = actions[rows_below(world->rows, 6)];
+    write->run.wake_at_ms = some_wake_at(world);
+    write->run.needs = chance(world, 30) ? some_node(world) : NULL;
+    if (write->run_action == CASCADE_RUN_END)
+        write->cascade.status =
+            chance(world, 50) ? CASCADE_COMPLETED : CASCADE_ERROR;
+    if (chance(world, 3))
+        some_culprit(world, write);
+    return write;
+}
+
+static void
+learn_write(known_cascade *it, const cascade_change *write)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < it->open_count; i++) {
+        bool ended = false;
+
+        for (size_t k = 0; k < write->update_count; k++)
+            ended = ended ||
+                    (write->updates[k].function_id == it->open[i] &&
+                     write->updates[k].status != CASCADE_EXECUTION_RUNNING);
+        if (!ended)
+            it->open[kept++] = it->open[i];
+    }
+    for (size_t i = 0; i < write->insert_count; i++)
+        it->open[kept++] = write->inserts[i].function_id;
+    it->open_count = kept;
+    it->next += (int32_t)write->insert_count;
+    if (write->run_action == CASCADE_RUN_FREE)
+        it->owner = OWNER_NONE;
+    if (write->run_action == CASCADE_RUN_END)
+        it->owner = OWNER_ENDED;
+}
+
+/* ---- Moves ---------------------------------------------------------------- */
+
+static void
+learn_batch(twin_world *world, cascade_change **changes, size_t count,
+            int engine)
+{
+    for (size_t i = 0; i < count; i++) {
+        known_cascade *it = find_known(world, &changes[i]->cascade.id);
+
+        if (changes[i]->run_action != CASCADE_RUN_START)
+            learn_write(it, changes[i]);
+        else if (csc_uuid_is_nil(&changes[i]->run.engine_id))
+            learn_start(world, changes[i], OWNER_NONE);
+        else
+            learn_start(world, changes[i], engine);
+    }
+}
+
+static bool
+is_in(cascade_change *const *changes, size_t count, const cascade_uuid *id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (csc_uuid_equal(&changes[i]->cascade.id, id))
+            return true;
+    }
+    return false;
+}
+
+/* Changes of one batch, each cascade once. */
+static size_t
+some_changes(twin_world *world, int engine, cascade_change **changes)
+{
+    size_t count = 0;
+    size_t wanted = rows_below(world->rows, BATCH_MAX + 1);
+
+    for (size_t tries = 0; tries < 40 && count < wanted; tries++) {
+        known_cascade *it =
+            world->count == 0
+                ? NULL
+                : &world->cascades[rows_below(world->rows, world->count)];
+        cascade_change *change = NULL;
+
+        if (it != NULL && engine >= 0 && it->owner == engine)
+            change = some_write(world, it);
+        else if (chance(world, 15) || engine < 0)
+            change = some_start(world, chance(world, 50) ? engine : -1);
+        if (change != NULL && !is_in(changes, count, &change->cascade.id))
+            changes[count++] = change;
+    }
+    return count;
+}
+
+static void
+move_commit(twin_world *world)
+{
+    int at = some_engine(world);
+    peer *engine = &world->engines[at < 0 ? 0 : at];
+    cascade_change *changes[BATCH_MAX];
+    cascade_batch batch = {.number = 1};
+
+    if (at < 0)
+        return;
+    if (engine->number > 0 && chance(world, 10)) {
+        assert_int_equal(commit_both(world, &engine->last), CASCADE_OK);
+        return;
+    }
+    batch.engine_id = engine->id;
+    batch.number = engine->number + 1;
+    batch.change_count = some_changes(world, at, changes);
+    batch.changes = rows_changes(world->rows, changes, batch.change_count);
+    if (chance(world, 3)) {
+        batch.number += 1 + (int64_t)rows_below(world->rows, 3);
+        assert_int_equal(commit_both(world, &batch), CASCADE_ERR_LOST);
+        return;
+    }
+    if (chance(world, 3)) {
+        batch.engine_id = rows_id(world->rows);
+        assert_int_equal(commit_both(world, &batch), CASCADE_ERR_FENCED);
+        return;
+    }
+    if (commit_both(world, &batch) != CASCADE_OK)
+        return;
+    engine->number = batch.number;
+    engine->last = batch;
+    learn_batch(world, changes, batch.change_count, at);
+}
+
+static void
+move_submit(twin_world *world)
+{
+    cascade_change *changes[BATCH_MAX];
+    size_t count = some_changes(world, -1, changes);
+    cascade_change *sorted = rows_changes(world->rows, changes, count);
+
+    if (submit_both(world, sorted, count) == CASCADE_OK)
+        learn_batch(world, changes, count, OWNER_NONE);
+}
+
+static int
+compare_claimed(const void *a, const void *b)
+{
+    const cascade_claimed *left = a;
+    const cascade_claimed *right = b;
+
+    return csc_uuid_compare(&left->cascade_id, &right->cascade_id);
+}
+
+static void
+learn_claimed(twin_world *world, const cascade_claimed *claimed, size_t count,
+              int engine)
+{
+    for (size_t i = 0; i < count; i++) {
+        known_cascade *it = find_known(world, &claimed[i].cascade_id);
+
+        assert_non_null(it);
+        assert_int_equal(it->owner, OWNER_NONE);
+        it->owner = engine;
+    }
+    world->claimed += count;
+}
+
+static void
+move_claim(twin_world *world)
+{
+    static cascade_claimed real[1000];
+    static cascade_claimed model[1000];
+    const char *queues[2] = {some_queue(world), some_queue(world)};
+    const char *nodes[2] = {some_node(world), some_node(world)};
+    int at = some_engine(world);
+    cascade_claim claim = {.queues = queues,
+                           .queue_count = strcmp(queues[0], queues[1]) ? 2 : 1,
+                           .nodes = nodes,
+                           .node_count = strcmp(nodes[0], nodes[1]) ? 2 : 1,
+                           .limit = 1000,
+                           .suspect_from = 2,
+                           .suspects = chance(world, 30)};
+    cascade_claim_result real_result = {.count = 0};
+    cascade_claim_result model_result = {.count = 0};
+
+    if (at < 0)
+        return;
+    claim.engine_id = world->engines[at].id;
+    assert_ok(
+        world->db->driver->claim(world->db->self, &claim, real, &real_result));
+    assert_ok(world->model->driver->claim(world->model->self, &claim, model,
+                                          &model_result));
+    assert_int_equal(real_result.count, model_result.count);
+    assert_int_equal(real_result.next_wake_at_ms, model_result.next_wake_at_ms);
+    qsort(real, real_result.count, sizeof(real[0]), compare_claimed);
+    qsort(model, model_result.count, sizeof(model[0]), compare_claimed);
+    for (size_t i = 0; i < real_result.count; i++) {
+        assert_memory_equal(&real[i].cascade_id, &model[i].cascade_id, 16);
+        assert_int_equal(real[i].claim_no, model[i].claim_no);
+        assert_int_equal(real[i].takeovers, model[i].takeovers);
+    }
+    learn_claimed(world, real, real_result.count, at);
+}
+
+static void
+move_attach(twin_world *world)
+{
+    for (int i = 0; i < ENGINES; i++) {
+        cascade_incarnation row =
+            rows_incarnation(world->rows, 1, DB_LONG_LEASE_MS);
+
+        if (world->engines[i].alive)
+            continue;
+        row.pid = i;
+        assert_ok(world->db->driver->attach(world->db->self, &row));
+        assert_ok(world->model->driver->attach(world->model->self, &row));
+        world->engines[i] = (peer){.id = row.engine_id, .alive = true};
+        return;
+    }
+}
+
+static void
+move_detach(twin_world *world)
+{
+    int at = some_engine(world);
+
+    if (at < 0)
+        return;
+    assert_ok(
+        world->db->driver->detach(world->db->self, &world->engines[at].id));
+    assert_ok(world->model->driver->detach(world->model->self,
+                                           &world->engines[at].id));
+    world->engines[at].alive = false;
+    lose_owner(world, at);
+}
+
+/* How many runs were freed, by a small limit at a time. */
+static size_t
+remove_from(cascade_store *store, const cascade_uuid *dead, size_t dead_count)
+{
+    size_t total = 0;
+    size_t freed;
+
+    do {
+        assert_ok(
+            store->driver->remove(store->self, dead, dead_count, 4, &freed));
+        assert_true(freed <= 4);
+        total += freed;
+    } while (freed == 4);
+    return total;
+}
+
+static void
+move_remove(twin_world *world)
+{
+    cascade_uuid dead[2] = {rows_id(world->rows)};
+    int at = some_engine(world);
+    size_t count = at < 0 ? 1 : 2;
+
+    if (at >= 0)
+        dead[1] = world->engines[at].id;
+    assert_int_equal(remove_from(world->db->handles[0], dead, count),
+                     remove_from(world->model, dead, count));
+    if (at < 0)
+        return;
+    world->engines[at].alive = false;
+    lose_owner(world, at);
+}
+
+/* All leases run out; some are renewed; the others are removed. */
+static void
+move_expire(twin_world *world)
+{
+    if (!world->db->backend->virtual_time)
+        return;
+    fake_clock_advance(&world->db->clock, 2 * DB_LONG_LEASE_MS);
+    fake_clock_advance(&world->model_clock, 2 * DB_LONG_LEASE_MS);
+    world->rows->now_ms += 2 * DB_LONG_LEASE_MS;
+    for (int i = 0; i < ENGINES; i++) {
+        peer *engine = &world->engines[i];
+
+        if (engine->alive && chance(world, 70)) {
+            assert_ok(world->db->driver->renew(world->db->self, &engine->id,
+                                               DB_LONG_LEASE_MS));
+            assert_ok(world->model->driver->renew(
+                world->model->self, &engine->id, DB_LONG_LEASE_MS));
+            continue;
+        }
+        engine->alive = false;
+        lose_owner(world, i);
+    }
+    assert_int_equal(remove_from(world->db->handles[0], NULL, 0),
+                     remove_from(world->model, NULL, 0));
+}
+
+typedef struct id_list {
+    cascade_uuid ids[1000];
+    size_t count;
+} id_list;
+
+static cascade_err
+keep_id(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    id_list *list = context;
+
+    (void)run;
+    list->ids[list->count++] = row->id;
+    return CASCADE_OK;
+}
+
+static void
+move_list(twin_world *world)
+{
+    static id_list real;
+    static id_list model;
+    cascade_uuid after = rows_id(world->rows);
+    cascade_query query = {.status = (cascade_status)rows_below(world->rows, 4),
+                           .node = chance(world, 50) ? some_node(world) : NULL,
+                           .after = chance(world, 50) ? &after : NULL,
+                           .limit = 1 + rows_below(world->rows, 20)};
+
+    real.count = 0;
+    model.count = 0;
+    assert_ok(world->db->driver->list(world->db->self, &query, keep_id, &real));
+    assert_ok(world->model->driver->list(world->model->self, &query, keep_id,
+                                         &model));
+    assert_int_equal(real.count, model.count);
+    assert_memory_equal(real.ids, model.ids, real.count * sizeof(cascade_uuid));
+}
+
+static void
+move_once(twin_world *world)
+{
+    size_t dice = rows_below(world->rows, 100);
+
+    set_model_clock(world);
+    if (dice < 40)
+        move_commit(world);
+    else if (dice < 52)
+        move_submit(world);
+    else if (dice < 76)
+        move_claim(world);
+    else if (dice < 86)
+        move_attach(world);
+    else if (dice < 89)
+        move_detach(world);
+    else if (dice < 92)
+        move_remove(world);
+    else if (dice < 94)
+        move_expire(world);
+    else
+        move_list(world);
+}
+
+/* ---- An episode ----------------------------------------------------------- */
+
+static twin_world *
+create_world(void)
+{
+    cascade_store_options options = {.size = sizeof(options)};
+    twin_world *it = calloc(1, sizeof(*it));
+    conformance_db *db = db_create();
+
+    assert_non_null(it);
+    assert_non_null(db);
+    it->db = db;
+    db_open(db);
+    fake_clock_init(&it->model_clock, db_now(db));
+    options.clock = &it->model_clock.clock;
+    assert_ok(cascade_store_open("memory:", &options, &it->model));
+    it->rows = &db->rows;
+    return it;
+}
+
+static void
+free_world(twin_world *world)
+{
+    assert_ok(cascade_store_close(world->model));
+    db_destroy(world->db);
+    free(world);
+}
+
+/* S2-S6, S8, S9, S11, S12, S14, G5: a store and the model do the same. */
+static void
+random_moves_give_what_the_model_gives(void **state)
+{
+    (void)state;
+    for (uint64_t episode = 0; episode < EPISODES; episode++) {
+        twin_world *world = create_world();
+
+        world->rows->random = rows_seed() + episode * 1000003;
+        for (int move = 0; move < MOVES; move++) {
+            move_once(world);
+            compare_dumps(world);
+        }
+        assert_true(world->committed > 0);
+        assert_true(world->claimed > 0);
+        print_message("episode %" PRIu64 ": %zu cascades, %zu commits, "
+                      "%zu refused, %zu claimed\n",
+                      episode, world->count, world->committed, world->refused,
+                      world->claimed);
+        free_world(world);
+    }
+}
+
+conformance_group
+conformance_model(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_moves_give_what_the_model_gives),
+    };
+
+    return (conformance_group){"model", tests,
+                               sizeof(tests) / sizeof(tests[0])};
+}
