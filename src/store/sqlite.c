@@ -34,7 +34,7 @@
 #define PREFIX "sqlite:"
 #define VERSION_MIN 3035000
 
-/* ---- The path ------------------------------------------------------------- */
+/* ---- The path ------------------------------------------------------------ */
 
 /* Absolute, so that it is no URI ("file:..."), no memory database and the same
  * for connections that are opened later. NULL when memory is out. */
@@ -103,7 +103,7 @@ resolve_path(csc_sqlite *store)
     return CASCADE_OK;
 }
 
-/* ---- Open and close ------------------------------------------------------- */
+/* ---- Open and close ------------------------------------------------------ */
 
 static cascade_err
 check_library(void)

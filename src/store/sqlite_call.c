@@ -12,6 +12,8 @@
  * one returns it: a caller checks once. Nothing is copied but ids and times,
  * which are made into text inside the call itself.
  */
+#include <string.h>
+
 #include "base/error.h"
 #include "store/sqlite_internal.h"
 
@@ -60,6 +62,33 @@ csc_sqlite_call_add_text(csc_sqlite_call *call, const char *text)
     note(call, text == NULL ? sqlite3_bind_null(call->statement, call->at)
                             : sqlite3_bind_text(call->statement, call->at, text,
                                                 -1, SQLITE_STATIC));
+}
+
+/* A number that a column with the affinity NUMERIC would not give back as it
+ * is: 1.50 as 1.5, and of long ones only the first digits. */
+static bool
+is_changed_by_numeric(const char *json)
+{
+    size_t digits = strspn(json, "0123456789-");
+
+    if (json[0] != '-' && (json[0] < '0' || json[0] > '9'))
+        return false;
+    return json[digits] != '\0' || digits > 15;
+}
+
+/* Such a number goes in as a BLOB, which no affinity touches. */
+void
+csc_sqlite_call_add_json(csc_sqlite_call *call, const char *json)
+{
+    if (json == NULL || call->err != CASCADE_OK ||
+        !atomic_load(&call->conn->store->numeric_json) ||
+        !is_changed_by_numeric(json)) {
+        csc_sqlite_call_add_text(call, json);
+        return;
+    }
+    call->at++;
+    note(call, sqlite3_bind_blob64(call->statement, call->at, json,
+                                   strlen(json), SQLITE_STATIC));
 }
 
 void

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "store/sqlite_internal.h"
@@ -33,7 +34,7 @@
 
 typedef struct shelf {
     const char *queue;
-    const char *needs; /* "" or one of the claim's nodes */
+    const char *needs; /* "": none */
     int32_t takeovers;
     bool wanted;
 } shelf;
@@ -52,25 +53,25 @@ typedef struct claim_state {
     shelf *shelves;
     size_t shelf_count;
     size_t shelf_room;
+    csc_arena texts;       /* the needs of the shelves */
     candidate *candidates; /* those of lower priorities behind the higher */
     size_t count;
     size_t room;
     int64_t next_wake_at_ms;
 } claim_state;
 
-/* ---- Shelves -------------------------------------------------------------- */
+/* ---- Shelves ------------------------------------------------------------- */
 
-/* The claim's own copy of the name, or NULL when it does not know the node. */
-static const char *
-find_node(const cascade_claim *claim, const char *needs)
+static bool
+knows(const cascade_claim *claim, const char *needs)
 {
     if (needs[0] == '\0')
-        return "";
+        return true;
     for (size_t i = 0; i < claim->node_count; i++) {
         if (strcmp(claim->nodes[i], needs) == 0)
-            return claim->nodes[i];
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 static cascade_err
@@ -78,18 +79,19 @@ add_shelf(claim_state *state, const char *queue, const char *needs,
           int32_t takeovers)
 {
     const cascade_claim *claim = state->claim;
-    const char *known = find_node(claim, needs);
+    const char *copy = csc_arena_strdup(&state->texts, needs);
 
-    if (known == NULL)
-        return CASCADE_OK;
+    if (copy == NULL)
+        return csc_fail_memory();
     if (csc_mem_grow((void **)&state->shelves, &state->shelf_room,
                      state->shelf_count + 1, sizeof(shelf)) != 0)
         return csc_fail_memory();
     state->shelves[state->shelf_count++] = (shelf){
         .queue = queue,
-        .needs = known,
+        .needs = copy,
         .takeovers = takeovers,
-        .wanted = (takeovers >= claim->suspect_from) == claim->suspects,
+        .wanted = knows(claim, needs) &&
+                  (takeovers >= claim->suspect_from) == claim->suspects,
     };
     return CASCADE_OK;
 }
@@ -131,6 +133,7 @@ collect_shelves(claim_state *state)
     cascade_err err = CASCADE_OK;
 
     state->shelf_count = 0;
+    csc_arena_clear(&state->texts);
     for (size_t i = 0; i < state->claim->queue_count; i++) {
         const char *queue = state->claim->queues[i];
         char needs[NEEDS_SIZE] = "";
@@ -146,7 +149,7 @@ collect_shelves(claim_state *state)
     return err;
 }
 
-/* ---- Candidates ----------------------------------------------------------- */
+/* ---- Candidates ---------------------------------------------------------- */
 
 static void
 begin_look(csc_sqlite_call *call, const claim_state *state,
@@ -252,6 +255,8 @@ look_for_wake(claim_state *state, const shelf *from, int priority)
     return err;
 }
 
+/* On every shelf, also those that this claim passes: too early an answer costs
+ * a claim, too late a one costs time. */
 static cascade_err
 find_next_wake(claim_state *state)
 {
@@ -265,7 +270,7 @@ find_next_wake(claim_state *state)
     return err;
 }
 
-/* ---- The move ------------------------------------------------------------- */
+/* ---- The move ------------------------------------------------------------ */
 
 static cascade_err
 check_alive(csc_sqlite_conn *conn, const cascade_uuid *engine_id)
@@ -376,6 +381,7 @@ csc_sqlite_claim_runs(void *self, const cascade_claim *claim,
         err = take_with_lock(store, &state);
     if (err == CASCADE_OK)
         give(&state, claimed, result);
+    csc_arena_fini(&state.texts);
     csc_mem_free(state.shelves);
     csc_mem_free(state.candidates);
     return err;

@@ -75,7 +75,7 @@ refuse(const char *why)
     return cascade_store_fail(CASCADE_ERR_REFUSED, "%s", why);
 }
 
-/* ---- Rows ----------------------------------------------------------------- */
+/* ---- Rows ---------------------------------------------------------------- */
 
 static cascade_err
 insert_execution(write_state *state, const cascade_execution_row *row)
@@ -89,8 +89,8 @@ insert_execution(write_state *state, const cascade_execution_row *row)
     csc_sqlite_call_add_text(&call, execution_word(row->status));
     csc_sqlite_call_add_text(&call, row->node_instance_id);
     csc_sqlite_call_add_text(&call, row->node_name);
-    csc_sqlite_call_add_text(&call, row->input);
-    csc_sqlite_call_add_text(&call, row->full_output);
+    csc_sqlite_call_add_json(&call, row->input);
+    csc_sqlite_call_add_json(&call, row->full_output);
     csc_sqlite_call_add_text(&call, row->location);
     csc_sqlite_call_add_text(&call, row->error);
     csc_sqlite_call_add_time(&call, row->started_at_ms);
@@ -110,7 +110,7 @@ update_execution(write_state *state, const cascade_uuid *cascade_id,
     csc_sqlite_call_add_uuid(&call, cascade_id);
     csc_sqlite_call_add_i64(&call, row->function_id);
     csc_sqlite_call_add_text(&call, execution_word(row->status));
-    csc_sqlite_call_add_text(&call, row->full_output);
+    csc_sqlite_call_add_json(&call, row->full_output);
     csc_sqlite_call_add_text(&call, row->error);
     csc_sqlite_call_add_time(&call, row->completed_at_ms);
     err = csc_sqlite_call_run(&call, &changes);
@@ -130,8 +130,8 @@ insert_event(write_state *state, const cascade_event_row *row)
     csc_sqlite_call_add_uuid(&call, &row->cascade_id);
     csc_sqlite_call_add_i64(&call, row->function_id);
     csc_sqlite_call_add_text(&call, row->key);
-    csc_sqlite_call_add_text(&call, row->value);
-    csc_sqlite_call_add_text(&call, row->ui_value);
+    csc_sqlite_call_add_json(&call, row->value);
+    csc_sqlite_call_add_json(&call, row->ui_value);
     csc_sqlite_call_add_time(&call, row->created_at_ms);
     return csc_sqlite_call_run(&call, NULL);
 }
@@ -158,7 +158,7 @@ write_rows(write_state *state, const cascade_change *change)
     return err;
 }
 
-/* ---- Starts --------------------------------------------------------------- */
+/* ---- Starts -------------------------------------------------------------- */
 
 static const cascade_uuid *
 find_first_id(const cascade_change *start)
@@ -253,7 +253,7 @@ start(write_state *state, const cascade_change *change, bool *existed)
     return err;
 }
 
-/* ---- Writing what is owned ------------------------------------------------ */
+/* ---- Writing what is owned ----------------------------------------------- */
 
 static cascade_err
 update_cascade(write_state *state, const cascade_row *row)
@@ -370,7 +370,7 @@ write_changes(write_state *state, const cascade_change *changes, size_t count,
     return err;
 }
 
-/* ---- The lane ------------------------------------------------------------- */
+/* ---- The lane ------------------------------------------------------------ */
 
 static cascade_err
 fenced(void)
@@ -462,7 +462,7 @@ recall(write_state *state, const cascade_batch *batch, bool *existed)
     return err;
 }
 
-/* ---- The moves ------------------------------------------------------------ */
+/* ---- The moves ----------------------------------------------------------- */
 
 /* The commit stands, whether or not the others hear of it. */
 static void

@@ -64,7 +64,7 @@ csc_sqlite_conn_pause(int64_t deadline_ns, unsigned round)
     return true;
 }
 
-/* ---- What SQLite calls ---------------------------------------------------- */
+/* ---- What SQLite calls --------------------------------------------------- */
 
 static int
 on_busy(void *context, int round)
@@ -93,7 +93,7 @@ on_wal(void *context, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* ---- Opening -------------------------------------------------------------- */
+/* ---- Opening ------------------------------------------------------------- */
 
 static int
 configure(sqlite3 *db)

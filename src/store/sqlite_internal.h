@@ -32,6 +32,7 @@
 #define CSC_STORE_SQLITE_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -124,6 +125,7 @@ struct csc_sqlite {
     csc_log log;
     char boot[CSC_HOST_SIZE]; /* the machine boot that leases belong to */
     bool read_only;
+    _Atomic bool numeric_json; /* payload columns have the affinity NUMERIC */
     csc_sqlite_lock lock;
     csc_sqlite_conn writer;
     int checkpoint_at_pages; /* used by whoever has the writer */
@@ -207,6 +209,8 @@ void csc_sqlite_call_begin(csc_sqlite_call *call, csc_sqlite_conn *conn,
 void csc_sqlite_call_begin_with(csc_sqlite_call *call, csc_sqlite_conn *conn,
                                 const char *verb, sqlite3_stmt *statement);
 void csc_sqlite_call_add_text(csc_sqlite_call *call, const char *text);
+/* A JSON text, or NULL. */
+void csc_sqlite_call_add_json(csc_sqlite_call *call, const char *json);
 void csc_sqlite_call_add_i64(csc_sqlite_call *call, int64_t number);
 void csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id);
 /* CASCADE_TIME_NONE is NULL. */

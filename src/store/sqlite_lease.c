@@ -29,7 +29,7 @@ get_monotonic_ms(const csc_sqlite *store)
     return csc_clock_monotonic_ms(store->config->clock);
 }
 
-/* ---- Attach, renew, engines ----------------------------------------------- */
+/* ---- Attach, renew, engines ---------------------------------------------- */
 
 static cascade_err
 insert_lanes(csc_sqlite_conn *conn, const cascade_incarnation *incarnation)
@@ -129,7 +129,7 @@ csc_sqlite_lease_engines(void *self, cascade_engine_sink sink, void *context)
     return csc_sqlite_txn_end(conn, err);
 }
 
-/* ---- Detach --------------------------------------------------------------- */
+/* ---- Detach -------------------------------------------------------------- */
 
 static cascade_err
 delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
@@ -171,7 +171,7 @@ csc_sqlite_lease_detach(void *self, const cascade_uuid *engine_id)
     return csc_sqlite_txn_end(conn, err);
 }
 
-/* ---- Remove --------------------------------------------------------------- */
+/* ---- Remove -------------------------------------------------------------- */
 
 /* The first incarnation whose lease has expired. */
 static cascade_err

@@ -146,7 +146,7 @@ next_time(reader *row, const char *column)
     return time_ms;
 }
 
-/* ---- Payloads ------------------------------------------------------------- */
+/* ---- Payloads ------------------------------------------------------------ */
 
 /* Whether a text has closed strings and brackets and is a little deeper than
  * the gate allows: an output at the limit, inside our own full_output. */
@@ -202,7 +202,7 @@ csc_sqlite_row_fini(csc_sqlite_row_room *room)
     csc_buf_fini(&room->second);
 }
 
-/* ---- Rows ----------------------------------------------------------------- */
+/* ---- Rows ---------------------------------------------------------------- */
 
 /* The words of an enum, in the order of its values from 1 on. */
 static int

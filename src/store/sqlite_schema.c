@@ -17,9 +17,8 @@
  * applied by hand; the library adds the checksum when it may write.
  *
  * What is checked of a column is what we rely on: that it is there, that its
- * affinity does not change what we put into it (a JSON 1.50 in a NUMERIC column
- * comes back as 1.5), and that a row can be inserted without the columns we do
- * not know.
+ * affinity does not change what we put into it, and that a row can be inserted
+ * without the columns we do not know.
  */
 #include <string.h>
 #include <strings.h>
@@ -31,10 +30,11 @@
 
 #define APPLIED_MAX 1000
 
-/* ---- What we rely on ------------------------------------------------------ */
+/* ---- What we rely on ----------------------------------------------------- */
 
 typedef enum column_kind {
     COLUMN_TEXT,    /* kept as it is: affinity TEXT or none */
+    COLUMN_JSON,    /* the same, or declared as JSON or JSONB */
     COLUMN_WORD,    /* ids, enums, times: never look like a number */
     COLUMN_INTEGER, /* sorted as a number */
     COLUMN_ROWID    /* INTEGER PRIMARY KEY: given by SQLite */
@@ -59,8 +59,8 @@ static const column_need needs[] = {
     {"node_executions", "cascade_id", COLUMN_WORD},
     {"node_executions", "node_name", COLUMN_TEXT},
     {"node_executions", "function_id", COLUMN_INTEGER},
-    {"node_executions", "input_context", COLUMN_TEXT},
-    {"node_executions", "full_output", COLUMN_TEXT},
+    {"node_executions", "input_context", COLUMN_JSON},
+    {"node_executions", "full_output", COLUMN_JSON},
     {"node_executions", "location", COLUMN_TEXT},
     {"node_executions", "status", COLUMN_WORD},
     {"node_executions", "error", COLUMN_TEXT},
@@ -68,8 +68,8 @@ static const column_need needs[] = {
     {"node_executions", "completed_at", COLUMN_WORD},
     {"context_events", "id", COLUMN_ROWID},
     {"context_events", "key", COLUMN_TEXT},
-    {"context_events", "value", COLUMN_TEXT},
-    {"context_events", "ui_value", COLUMN_TEXT},
+    {"context_events", "value", COLUMN_JSON},
+    {"context_events", "ui_value", COLUMN_JSON},
     {"context_events", "function_id", COLUMN_INTEGER},
     {"context_events", "cascade_id", COLUMN_WORD},
     {"context_events", "created_at", COLUMN_WORD},
@@ -111,7 +111,7 @@ static const struct {
     {"node_executions", "cascade_id,function_id"},
 };
 
-/* ---- Checking columns ----------------------------------------------------- */
+/* ---- Checking columns ---------------------------------------------------- */
 
 static cascade_err
 fail_column(const char *table, const char *column, const char *why)
@@ -143,6 +143,14 @@ get_affinity(const char *type)
     return 'n';
 }
 
+/* To SQLite a type JSON or JSONB means NUMERIC: a text that is a number is
+ * turned into one. Other programs declare their columns so. */
+static bool
+is_numeric_json(const char *type)
+{
+    return get_affinity(type) == 'n' && contains(type, "JSON");
+}
+
 static bool
 fits(column_kind kind, const char *type, int primary)
 {
@@ -151,6 +159,8 @@ fits(column_kind kind, const char *type, int primary)
     switch (kind) {
     case COLUMN_TEXT:
         return affinity == 't' || affinity == 'b';
+    case COLUMN_JSON:
+        return affinity == 't' || affinity == 'b' || is_numeric_json(type);
     case COLUMN_WORD:
         return affinity != 'r';
     case COLUMN_INTEGER:
@@ -175,7 +185,8 @@ find_need(const char *table, const char *column)
 /* One row of table_info: name, type, notnull, has a default, place in the
  * primary key. */
 static cascade_err
-check_column(const char *table, sqlite3_stmt *statement, bool seen[NEED_COUNT])
+check_column(csc_sqlite *store, const char *table, sqlite3_stmt *statement,
+             bool seen[NEED_COUNT])
 {
     const char *name = (const char *)sqlite3_column_text(statement, 0);
     const char *type = (const char *)sqlite3_column_text(statement, 1);
@@ -195,6 +206,8 @@ check_column(const char *table, sqlite3_stmt *statement, bool seen[NEED_COUNT])
                    : CASCADE_OK;
     }
     seen[need - needs] = true;
+    if (need->kind == COLUMN_JSON && is_numeric_json(type))
+        atomic_store(&store->numeric_json, true);
     if (!fits(need->kind, type, sqlite3_column_int(statement, 4)))
         return fail_column(table, name,
                            need->kind == COLUMN_ROWID
@@ -219,7 +232,7 @@ check_table(csc_sqlite_conn *conn, const char *table, bool seen[NEED_COUNT],
     err = csc_sqlite_call_next(&call, &row);
     *there = row;
     while (err == CASCADE_OK && row) {
-        err = check_column(table, call.statement, seen);
+        err = check_column(conn->store, table, call.statement, seen);
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
     }
@@ -272,7 +285,7 @@ check_tables(csc_sqlite_conn *conn, bool partly)
     return err;
 }
 
-/* ---- What was applied ----------------------------------------------------- */
+/* ---- What was applied ---------------------------------------------------- */
 
 typedef struct applied_list {
     csc_applied *rows; /* its texts are the list's */
@@ -368,7 +381,7 @@ look(csc_sqlite_conn *conn, cascade_migrate mode, size_t *from,
     return err;
 }
 
-/* ---- Applying ------------------------------------------------------------- */
+/* ---- Applying ------------------------------------------------------------ */
 
 static cascade_err
 record(csc_sqlite_conn *conn, const csc_migration *migration)

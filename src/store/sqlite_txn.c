@@ -47,7 +47,7 @@
 #define CHECKPOINT_RETRY_PAGES 2000
 #define CHECKPOINT_WAIT_NS INT64_C(200000000)
 
-/* ---- Whose turn ----------------------------------------------------------- */
+/* ---- Whose turn ---------------------------------------------------------- */
 
 static int64_t
 get_deadline_ns(const csc_sqlite *store)
@@ -111,7 +111,7 @@ give_back(csc_sqlite_conn *conn)
     (void)pthread_mutex_unlock(&store->mutex);
 }
 
-/* ---- Begin and end -------------------------------------------------------- */
+/* ---- Begin and end ------------------------------------------------------- */
 
 static cascade_err
 run(csc_sqlite_conn *conn, csc_sqlite_sql_id id)

@@ -32,7 +32,7 @@
 #define POLL_MIN_MS 20
 #define POLL_MAX_MS 200
 
-/* ---- Watches -------------------------------------------------------------- */
+/* ---- Watches ------------------------------------------------------------- */
 
 static int
 open_watch(const csc_sqlite *store)
@@ -102,7 +102,7 @@ drain(int fd)
         len = read(fd, events, sizeof(events));
 }
 
-/* ---- Waiting -------------------------------------------------------------- */
+/* ---- Waiting ------------------------------------------------------------- */
 
 /* True when the token is another than the one this handle saw last. */
 static bool
