@@ -641,12 +641,18 @@ cascade_engine_request_stop(cascade_engine *engine)
     errno = saved;
 }
 
+static int64_t
+end_after(int64_t timeout_ms)
+{
+    return csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
+                         timeout_ms < 0 ? INT64_MAX : timeout_ms);
+}
+
 cascade_err
 cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
 {
     struct pollfd fd = {.fd = engine->stop_fd, .events = POLLIN};
-    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
-                                   timeout_ms < 0 ? INT64_MAX : timeout_ms);
+    int64_t end_ms = end_after(timeout_ms);
 
     for (;;) {
         int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
@@ -726,26 +732,38 @@ give_up(cascade_engine *engine)
     (void)engine->driver->wake(engine->driver_self);
 }
 
+/* Drains, and gives everything up; false when something was not decided. */
+static bool
+end_work(cascade_engine *engine, int64_t end_ms)
+{
+    bool works = false;
+    bool quiet = true;
+
+    pthread_mutex_lock(&engine->mutex);
+    works = engine->life == CSC_LIFE_RUNNING;
+    if (works) {
+        engine->life = CSC_LIFE_DRAINING;
+        quiet = drain(engine, end_ms);
+    } else {
+        engine->life = CSC_LIFE_STOPPED;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    if (works)
+        give_up(engine);
+    return quiet;
+}
+
 cascade_err
 cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
 {
-    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
-                                   timeout_ms < 0 ? INT64_MAX : timeout_ms);
-    bool quiet = true;
+    int64_t end_ms = end_after(timeout_ms);
+    bool quiet = false;
     const char *node = NULL;
 
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "stop: engine is NULL");
     cascade_engine_request_stop(engine);
-    pthread_mutex_lock(&engine->mutex);
-    if (engine->life == CSC_LIFE_RUNNING) {
-        engine->life = CSC_LIFE_DRAINING;
-        quiet = drain(engine, end_ms);
-    }
-    pthread_mutex_unlock(&engine->mutex);
-    if (engine->life == CSC_LIFE_DRAINING)
-        give_up(engine);
-    engine->life = CSC_LIFE_STOPPED;
+    quiet = end_work(engine, end_ms);
     node = csc_threads_join_workers(engine);
     if (node != NULL)
         return csc_fail(CASCADE_ERR_TIMEOUT,

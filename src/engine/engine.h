@@ -207,12 +207,12 @@ struct cascade_engine {
     atomic_bool stop_requested;
     bool attached; /* `id` is alive as far as this side knows */
     bool has_dead_id;
-    cascade_uuid id;          /* the incarnation */
-    cascade_uuid dead_id;     /* the one before, still to be detached */
-    int64_t renew_at_ns;      /* monotonic */
-    int64_t lease_until_ns;   /* as far as this side knows */
-    int64_t now_offset_ms;    /* store's clock - monotonic clock */
-    int64_t now_confirmed_ms; /* the store's last word */
+    cascade_uuid id;               /* the incarnation */
+    cascade_uuid dead_id;          /* the one before, still to be detached */
+    int64_t renew_at_ns;           /* monotonic */
+    int64_t lease_until_ns;        /* as far as this side knows */
+    _Atomic int64_t now_offset_ms; /* store's clock - monotonic clock */
+    int64_t now_confirmed_ms;      /* the store's last word */
 
     csc_map runs;
     size_t births; /* starts under way that count against capacity */
@@ -336,11 +336,13 @@ cascade_err csc_house_attach(cascade_engine *engine);
 
 /* ---- hydrate.c ---------------------------------------------------------- */
 
-/* Claims what is due, within the capacity, and loads it. */
-void csc_hydrate_claim(cascade_engine *engine);
+/* Claims what is due, within the capacity, and loads it; when there is nothing,
+ * and `suspects`, a suspect. */
+void csc_hydrate_claim(cascade_engine *engine, bool suspects);
 /* Loads what is to be loaded again. */
 void csc_hydrate_reloads(cascade_engine *engine);
-/* How many more cascades may be held. Locked. */
+/* How many more cascades may be held now: none while a suspect is, or when the
+ * engine is not running. Locked. */
 size_t csc_hydrate_room(const cascade_engine *engine);
 
 /* ---- worker.c ----------------------------------------------------------- */

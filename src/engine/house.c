@@ -34,6 +34,7 @@
 #define REMOVE_ROUNDS 10
 #define DEAD_MAX 64
 #define RETRY_MS 100
+#define LANE_WAIT_MS 1000
 
 static int64_t
 after_ms(const cascade_engine *engine, int64_t ms)
@@ -189,8 +190,10 @@ renew(cascade_engine *engine)
     if (err == CASCADE_OK) {
         engine->lease_until_ns = sent_ns + lease_ms * CSC_MS_NS;
         engine->renew_at_ns = sent_ns + lease_ms * CSC_MS_NS / 3;
-        if (engine->ready_count > 0)
+        if (engine->ready_count > 0) {
             pthread_cond_broadcast(&engine->work_cond);
+            csc_engine_wake_host(engine);
+        }
     } else if (err == CASCADE_ERR_FENCED) {
         csc_run_lose(engine, err);
         engine->renew_at_ns = 0;
@@ -253,16 +256,20 @@ static void
 look_for_work(cascade_engine *engine)
 {
     bool due = csc_engine_monotonic_ns(engine) >= engine->poll_at_ns;
+    bool told = false;
 
+    pthread_mutex_lock(&engine->mutex);
+    told = engine->told;
+    engine->told = false;
+    pthread_mutex_unlock(&engine->mutex);
     if (due) {
         engine->poll_at_ns = after_ms(engine, engine->options.poll_interval_ms);
         remove_dead(engine);
     }
-    if (due || engine->claim_more || engine->told ||
+    if (due || engine->claim_more || told ||
         (engine->next_wake_ms != CASCADE_TIME_NONE &&
          engine->next_wake_ms <= csc_engine_now(engine)))
-        csc_hydrate_claim(engine);
-    engine->told = false;
+        csc_hydrate_claim(engine, due);
 }
 
 int64_t
@@ -275,10 +282,13 @@ csc_house_wait_ms(const cascade_engine *engine)
 
     if (engine->attached && engine->poll_at_ns < at_ns)
         at_ns = engine->poll_at_ns;
+    if (!engine->attached && !lanes_are_out(engine))
+        return LANE_WAIT_MS; /* the last lane to come out tells */
     if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
         at_ns = engine->reload_at_ns;
     wait_ms = (at_ns - now_ns + CSC_MS_NS - 1) / CSC_MS_NS;
-    if (engine->next_wake_ms != CASCADE_TIME_NONE &&
+    if (csc_hydrate_room(engine) > 0 &&
+        engine->next_wake_ms != CASCADE_TIME_NONE &&
         (wake_ms == CASCADE_TIME_NONE || engine->next_wake_ms < wake_ms))
         wake_ms = engine->next_wake_ms;
     if (wake_ms != CASCADE_TIME_NONE &&

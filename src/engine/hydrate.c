@@ -269,18 +269,20 @@ csc_hydrate_room(const cascade_engine *engine)
 {
     size_t used = engine->runs.count + engine->births;
 
+    if (engine->suspect != NULL || engine->life != CSC_LIFE_RUNNING)
+        return 0;
     return used < engine->options.capacity ? engine->options.capacity - used
                                            : 0;
 }
 
-/* How many to ask for: none while a suspect is held. */
+/* How many to ask for. */
 static size_t
 claim_limit(cascade_engine *engine)
 {
     size_t room = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    room = engine->suspect == NULL ? csc_hydrate_room(engine) : 0;
+    room = csc_hydrate_room(engine);
     pthread_mutex_unlock(&engine->mutex);
     return room < CSC_CLAIM_MAX ? room : CSC_CLAIM_MAX;
 }
@@ -319,7 +321,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
 }
 
 void
-csc_hydrate_claim(cascade_engine *engine)
+csc_hydrate_claim(cascade_engine *engine, bool suspects)
 {
     csc_reload wanted[CSC_CLAIM_MAX];
     int64_t begun_ns = csc_engine_monotonic_ns(engine);
@@ -330,7 +332,7 @@ csc_hydrate_claim(cascade_engine *engine)
         return;
     count = claim_some(engine, limit, false, wanted);
     engine->claim_more = count == limit;
-    if (count == 0 && engine->attached)
+    if (count == 0 && suspects)
         count = claim_some(engine, 1, true, wanted);
     if (count == 0)
         return;

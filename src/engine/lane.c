@@ -406,6 +406,7 @@ apply_slice(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     bool ended = false;
+    bool left = false;
 
     pthread_mutex_lock(&engine->mutex);
     lane->number++;
@@ -413,9 +414,10 @@ apply_slice(csc_lane *lane)
     engine->stats.changes += lane->slice;
     for (size_t i = lane->from; i < lane->from + lane->slice; i++) {
         csc_item *item = &lane->items[i];
+        const cascade_change *change = &lane->changes[item->first];
 
-        ended =
-            ended || lane->changes[item->first].run_action == CASCADE_RUN_END;
+        ended = ended || change->run_action == CASCADE_RUN_END;
+        left = left || change->run.needs != NULL;
         if (item->run != NULL)
             apply_run(lane, item);
         else
@@ -430,6 +432,8 @@ apply_slice(csc_lane *lane)
     pthread_mutex_unlock(&engine->mutex);
     if (ended)
         csc_store_note_ended(engine->store);
+    if (left)
+        (void)engine->driver->wake(engine->driver_self);
 }
 
 /* ---- The culprit -------------------------------------------------------- */

@@ -230,7 +230,7 @@ give_to(cascade_engine *engine, csc_start *start)
     if (engine->options.mode != CASCADE_MODE_THREADS ||
         engine->life != CSC_LIFE_RUNNING || !engine->attached ||
         !csc_run_may_begin(engine) || csc_hydrate_room(engine) == 0 ||
-        engine->suspect != NULL || !serves(engine, change->run.queue))
+        !serves(engine, change->run.queue))
         return false;
     change->run.engine_id = engine->id;
     change->run.claim_no = 1;
