@@ -25,3 +25,6 @@ if(CASCADE_POSTGRES)
     cascade_test(store_postgres test_postgres.c ${conformance}
         TIMEOUT 300)
 endif()
+cascade_test(store_handle test_store.c ../support/fake_clock.c)
+cascade_test(store_memory_parts test_memory_parts.c ../support/fake_clock.c
+    ../support/rows.c)

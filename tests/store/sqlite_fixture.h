@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For tests of what is particular to SQLite: a folder of its own for each test,
+ * a database in it, and a way around the library (plain SQL on the file).
+ */
+#ifndef TESTS_STORE_SQLITE_FIXTURE_H
+#define TESTS_STORE_SQLITE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sqlite3.h>
+
+#include "base/error.h"
+#include "base/uuid.h"
+#include "store/sqlite_internal.h"
+#include "store/store.h"
+#include "support/fake_clock.h"
+#include "support/rows.h"
+
+typedef struct sqlite_fixture {
+    char folder[200];
+    char path[256];
+    char url[300];
+    int64_t deadline_ms; /* of stores opened here; 0: the default */
+    fake_clock clock;
+    test_rows rows;
+} sqlite_fixture;
+
+/* For cmocka: *state is a sqlite_fixture. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
+
+/* Opens the database through the library. */
+cascade_err fixture_open(sqlite_fixture *it, cascade_migrate mode,
+                         cascade_store **store);
+/* The same, which must succeed. */
+cascade_store *fixture_store(sqlite_fixture *it);
+/* Opens and closes. */
+cascade_err fixture_try(sqlite_fixture *it, cascade_migrate mode);
+
+/* Plain SQL on the file, which must succeed. */
+void fixture_sql(sqlite_fixture *it, const char *sql);
+/* The first column of its first row. */
+int64_t fixture_number(sqlite_fixture *it, const char *sql);
+void fixture_word(sqlite_fixture *it, const char *sql, char text[256]);
+/* The text of the first migration, as a person would feed it to sqlite3. */
+const char *fixture_migration(void);
+
+cascade_uuid fixture_attach(sqlite_fixture *it, cascade_store *store);
+cascade_err fixture_submit(cascade_store *store, cascade_change *start);
+cascade_err fixture_commit(sqlite_fixture *it, cascade_store *store,
+                           cascade_uuid engine_id, int64_t number,
+                           cascade_change *change);
+
+/* Runs `child` in a forked process, which must exit with 0. */
+void fixture_fork(sqlite_fixture *it, int (*child)(sqlite_fixture *it));
+
+#endif

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What only the memory store has: its ordered sets and its map of texts against
+ * plain arrays, claims that do not walk over parked runs, and running out of
+ * memory at every single allocation.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "store/memory.h"
+#include "store/store.h"
+#include "support/fake_clock.h"
+#include "support/rows.h"
+
+/* ---- The ordered set ------------------------------------------------------ */
+
+#define NODES 300
+
+typedef struct order_model {
+    csc_memory_order_node nodes[NODES];
+    bool in[NODES];
+    csc_memory_order_node *root;
+} order_model;
+
+static int
+compare_nodes(const csc_memory_order_node *a, const csc_memory_order_node *b)
+{
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    return csc_uuid_compare(&a->id, &b->id);
+}
+
+/* The smallest node above `bound`, by looking at all. NULL: of all. */
+static const csc_memory_order_node *
+find_next(const order_model *model, const csc_memory_order_node *bound)
+{
+    const csc_memory_order_node *best = NULL;
+
+    for (size_t i = 0; i < NODES; i++) {
+        const csc_memory_order_node *node = &model->nodes[i];
+
+        if (model->in[i] && (bound == NULL || compare_nodes(node, bound) > 0) &&
+            (best == NULL || compare_nodes(node, best) < 0))
+            best = node;
+    }
+    return best;
+}
+
+static void
+assert_same_order(const order_model *model)
+{
+    const csc_memory_order_node *node = csc_memory_order_first(model->root);
+
+    assert_ptr_equal(node, find_next(model, NULL));
+    while (node != NULL) {
+        const csc_memory_order_node *next =
+            csc_memory_order_next(model->root, node->at, &node->id);
+
+        assert_ptr_equal(next, find_next(model, node));
+        node = next;
+    }
+}
+
+static void
+an_ordered_set_keeps_its_order(void **state)
+{
+    order_model *model = calloc(1, sizeof(*model));
+    test_rows rows;
+
+    (void)state;
+    assert_non_null(model);
+    rows_init(&rows, rows_seed(), 0);
+    for (int move = 0; move < 3000; move++) {
+        size_t i = rows_below(&rows, NODES);
+        csc_memory_order_node *node = &model->nodes[i];
+
+        if (model->in[i]) {
+            csc_memory_order_remove(&model->root, node);
+        } else {
+            node->at = (int64_t)rows_below(&rows, 20) - 10;
+            node->id = rows_id(&rows);
+            csc_memory_order_add(&model->root, node);
+        }
+        model->in[i] = !model->in[i];
+        if (move % 50 == 0)
+            assert_same_order(model);
+    }
+    rows_fini(&rows);
+    free(model);
+}
+
+static size_t
+depth_of(const csc_memory_order_node *node)
+{
+    size_t less;
+    size_t more;
+
+    if (node == NULL)
+        return 0;
+    less = depth_of(node->less);
+    more = depth_of(node->more);
+    return 1 + (less > more ? less : more);
+}
+
+/* Ascending times are the usual case and the worst one for a plain tree. */
+static void
+an_ordered_set_stays_shallow(void **state)
+{
+    enum {
+        COUNT = 100000
+    };
+    csc_memory_order_node *nodes = calloc(COUNT, sizeof(*nodes));
+    csc_memory_order_node *root = NULL;
+    test_rows rows;
+
+    (void)state;
+    assert_non_null(nodes);
+    rows_init(&rows, rows_seed(), 0);
+    for (int i = 0; i < COUNT; i++) {
+        nodes[i].at = i;
+        nodes[i].id = rows_id(&rows);
+        csc_memory_order_add(&root, &nodes[i]);
+    }
+    assert_true(depth_of(root) < 80);
+    rows_fini(&rows);
+    free(nodes);
+}
+
+/* ---- The map of texts ----------------------------------------------------- */
+
+static void
+a_map_of_texts_finds_what_is_in_it(void **state)
+{
+    enum {
+        COUNT = 500
+    };
+    char texts[COUNT][16];
+    bool in[COUNT] = {false};
+    csc_memory_names names = {.slots = NULL};
+    size_t count = 0;
+    test_rows rows;
+
+    (void)state;
+    rows_init(&rows, rows_seed(), 0);
+    for (int i = 0; i < COUNT; i++)
+        snprintf(texts[i], sizeof(texts[i]), "text-%d", i);
+    for (int move = 0; move < 20000; move++) {
+        size_t i = rows_below(&rows, COUNT);
+
+        assert_ptr_equal(csc_memory_names_get(&names, texts[i]),
+                         in[i] ? &in[i] : NULL);
+        if (in[i])
+            csc_memory_names_remove(&names, texts[i]);
+        else
+            assert_int_equal(csc_memory_names_put(&names, texts[i], &in[i]), 0);
+        in[i] = !in[i];
+        count += in[i] ? 1 : (size_t)-1;
+        assert_int_equal(names.count, count);
+    }
+    csc_memory_names_remove(&names, "nowhere");
+    for (size_t at = 0; csc_memory_names_next(&names, &at) != NULL;)
+        count--;
+    assert_int_equal(count, 0);
+    csc_memory_names_fini(&names);
+    rows_fini(&rows);
+}
+
+/* ---- Claims beside many parked runs --------------------------------------- */
+
+#define PARKED 100000
+
+static int64_t
+cpu_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Runs that are not due, need an unknown node or are suspects. */
+static void
+park_many(cascade_store *store, test_rows *rows)
+{
+    cascade_change *starts[1000];
+    bool existed[1000];
+
+    for (int at = 0; at < PARKED; at += 1000) {
+        for (int i = 0; i < 1000; i++) {
+            starts[i] = rows_start(rows, rows_id(rows));
+            starts[i]->run.priority = i % 10;
+            if (i % 3 == 0)
+                starts[i]->run.wake_at_ms += 1000000 + i;
+            else if (i % 3 == 1)
+                starts[i]->run.needs = "a node that nobody knows";
+            else
+                starts[i]->run.takeovers = 3;
+        }
+        assert_int_equal(store->driver->submit(store->self,
+                                               rows_changes(rows, starts, 1000),
+                                               1000, existed),
+                         CASCADE_OK);
+        rows_clear(rows);
+    }
+}
+
+/* 1,000 claims among 100,000 runs that they may not have: looking at each run
+ * would take minutes. */
+static void
+a_claim_does_not_walk_over_parked_runs(void **state)
+{
+    const char *queue = "default";
+    cascade_claim claim = {
+        .queues = &queue, .queue_count = 1, .limit = 10, .suspect_from = 3};
+    cascade_claimed claimed[10];
+    cascade_claim_result result;
+    cascade_incarnation row;
+    cascade_store *store = NULL;
+    fake_clock clock;
+    cascade_store_options options = {.size = sizeof(options),
+                                     .clock = &clock.clock};
+    test_rows rows;
+    int64_t start_us;
+
+    (void)state;
+    fake_clock_init(&clock, 1000000);
+    rows_init(&rows, rows_seed(), 1000000);
+    assert_int_equal(cascade_store_open("memory:", &options, &store),
+                     CASCADE_OK);
+    row = rows_incarnation(&rows, 1, 1000);
+    claim.engine_id = row.engine_id;
+    assert_int_equal(store->driver->attach(store->self, &row), CASCADE_OK);
+    park_many(store, &rows);
+    start_us = cpu_us();
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(
+            store->driver->claim(store->self, &claim, claimed, &result),
+            CASCADE_OK);
+        assert_int_equal(result.count, 0);
+    }
+    assert_true(cpu_us() - start_us < 2000000);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+    rows_fini(&rows);
+}
+
+/* ---- Out of memory -------------------------------------------------------- */
+
+typedef struct fault_world {
+    cascade_store *store;
+    fake_clock clock;
+    test_rows rows;
+    cascade_uuid engine;
+    cascade_uuid other;
+    cascade_uuid owned[2];
+    cascade_change *changes; /* of the batch to try */
+    size_t change_count;
+} fault_world;
+
+static cascade_err
+add_row(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    csc_buf *text = context;
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    csc_buf_add_format(text, "%s %d %d", cascade_uuid_format(&row->id, id),
+                       (int)row->status, (int)row->fn_id);
+    if (run != NULL)
+        csc_buf_add_format(text, " %s %lld %s %s",
+                           cascade_uuid_format(&run->engine_id, id),
+                           (long long)run->wake_at_ms, run->queue,
+                           run->needs == NULL ? "-" : run->needs);
+    csc_buf_add_char(text, '\n');
+    return CASCADE_OK;
+}
+
+static cascade_err
+add_cascade(void *context, const cascade_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+static cascade_err
+add_execution(void *context, const cascade_execution_row *row)
+{
+    csc_buf_add_format(context, "%d %s %d %s\n", (int)row->function_id,
+                       row->node_instance_id, (int)row->status,
+                       row->full_output == NULL ? "-" : row->full_output);
+    return CASCADE_OK;
+}
+
+static cascade_err
+add_event(void *context, const cascade_event_row *row)
+{
+    csc_buf_add_format(context, "%d %lld %s %s\n", (int)row->function_id,
+                       (long long)row->id, row->key, row->value);
+    return CASCADE_OK;
+}
+
+static char *
+picture(fault_world *world)
+{
+    csc_buf text = {.data = NULL};
+    cascade_load_sink sink = {&text, add_cascade, add_execution, add_event};
+    cascade_query query = {.limit = 1000};
+    const cascade_store_driver *driver = world->store->driver;
+
+    assert_int_equal(driver->list(world->store->self, &query, add_row, &text),
+                     CASCADE_OK);
+    assert_int_equal(driver->load(world->store->self, world->owned, 2,
+                                  CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
+                                  &sink),
+                     CASCADE_OK);
+    return csc_buf_take(&text);
+}
+
+/* Two owned cascades, and a batch that does everything a batch can. */
+static fault_world *
+create_world(void)
+{
+    fault_world *world = calloc(1, sizeof(*world));
+    cascade_store_options options = {.size = sizeof(options)};
+    cascade_incarnation row;
+    cascade_change *changes[4];
+    cascade_batch batch = {.number = 1, .change_count = 2};
+    bool existed[2];
+
+    assert_non_null(world);
+    fake_clock_init(&world->clock, 5000000);
+    rows_init(&world->rows, 42, 5000000);
+    options.clock = &world->clock.clock;
+    assert_int_equal(cascade_store_open("memory:", &options, &world->store),
+                     CASCADE_OK);
+    row = rows_incarnation(&world->rows, 1, 1000);
+    world->engine = row.engine_id;
+    assert_int_equal(world->store->driver->attach(world->store->self, &row),
+                     CASCADE_OK);
+    for (int i = 0; i < 2; i++) {
+        world->owned[i] = rows_id(&world->rows);
+        changes[i] =
+            rows_start_owned(&world->rows, world->owned[i], world->engine);
+    }
+    batch.engine_id = world->engine;
+    batch.changes = rows_changes(&world->rows, changes, 2);
+    assert_int_equal(
+        world->store->driver->commit(world->store->self, &batch, existed),
+        CASCADE_OK);
+    for (int i = 0; i < 2; i++) {
+        changes[i] = rows_write(&world->rows, world->owned[i], 20);
+        rows_update(&world->rows, changes[i], 0, "{\"output\":1}");
+        for (int k = 1; k <= 20; k++) {
+            rows_insert(&world->rows, changes[i], k, "node");
+            rows_event(&world->rows, changes[i], k, "key", "\"value\"");
+        }
+    }
+    changes[0]->run_action = CASCADE_RUN_FREE;
+    changes[0]->run.needs = "a new need";
+    changes[1]->run_action = CASCADE_RUN_RESET;
+    changes[2] = rows_start(&world->rows, rows_id(&world->rows));
+    changes[2]->run.queue = "a new queue";
+    changes[3] = rows_start(&world->rows, rows_id(&world->rows));
+    world->changes = rows_changes(&world->rows, changes, 4);
+    world->change_count = 4;
+    return world;
+}
+
+static void
+free_world(fault_world *world)
+{
+    assert_int_equal(cascade_store_close(world->store), CASCADE_OK);
+    rows_fini(&world->rows);
+    free(world);
+}
+
+static cascade_err
+try_commit(fault_world *world)
+{
+    cascade_batch batch = {.engine_id = world->engine,
+                           .number = 2,
+                           .changes = world->changes,
+                           .change_count = world->change_count};
+    bool existed[4];
+
+    return world->store->driver->commit(world->store->self, &batch, existed);
+}
+
+static cascade_err
+try_attach(fault_world *world)
+{
+    cascade_incarnation row = rows_incarnation(&world->rows, 1, 1000);
+
+    return world->store->driver->attach(world->store->self, &row);
+}
+
+static cascade_err
+try_claim(fault_world *world)
+{
+    const char *queues[] = {"default", "other"};
+    cascade_claim claim = {.engine_id = world->engine,
+                           .queues = queues,
+                           .queue_count = 2,
+                           .limit = 100,
+                           .suspect_from = 100};
+    cascade_claimed claimed[100];
+    cascade_claim_result result;
+
+    return world->store->driver->claim(world->store->self, &claim, claimed,
+                                       &result);
+}
+
+/* Frees the owned runs, so that there is something to claim. Does not
+ * allocate: ownership ends without. */
+static void
+release_all(fault_world *world)
+{
+    cascade_incarnation row = rows_incarnation(&world->rows, 1, 1000);
+    size_t freed = 0;
+
+    csc_mem_fail_at(1, 1);
+    assert_int_equal(world->store->driver->remove(
+                         world->store->self, &world->engine, 1, 100, &freed),
+                     CASCADE_OK);
+    csc_mem_fail_at(0, 0);
+    assert_int_equal(freed, 2);
+    world->engine = row.engine_id;
+    assert_int_equal(world->store->driver->attach(world->store->self, &row),
+                     CASCADE_OK);
+}
+
+/* Fails each allocation of `move` in turn: nothing changes until none fails. */
+static void
+sweep(cascade_err (*move)(fault_world *), void (*before)(fault_world *),
+      int sticky)
+{
+    size_t live = csc_mem_live();
+    fault_world *world = create_world();
+    cascade_err err = CASCADE_ERR_NO_MEMORY;
+    size_t nth;
+
+    if (before != NULL)
+        before(world);
+    for (nth = 1; err == CASCADE_ERR_NO_MEMORY; nth++) {
+        char *was = picture(world);
+        char *is;
+
+        assert_true(nth < 10000);
+        csc_mem_fail_at(nth, sticky);
+        err = move(world);
+        csc_mem_fail_at(0, 0);
+        is = picture(world);
+        if (err == CASCADE_ERR_NO_MEMORY)
+            assert_string_equal(was, is);
+        csc_mem_free(was);
+        csc_mem_free(is);
+    }
+    assert_int_equal(err, CASCADE_OK);
+    assert_true(nth > 2);
+    free_world(world);
+    assert_int_equal(csc_mem_live(), live);
+}
+
+static void
+a_commit_without_memory_changes_nothing(void **state)
+{
+    (void)state;
+    sweep(try_commit, NULL, 0);
+    sweep(try_commit, NULL, 1);
+}
+
+static void
+an_attach_without_memory_changes_nothing(void **state)
+{
+    (void)state;
+    sweep(try_attach, NULL, 0);
+    sweep(try_attach, NULL, 1);
+}
+
+/* Also: removing frees runs without allocating (release_all). */
+static void
+a_claim_without_memory_changes_nothing(void **state)
+{
+    (void)state;
+    sweep(try_claim, release_all, 0);
+    sweep(try_claim, release_all, 1);
+}
+
+/* A claimed run can be given up without allocating, however often it was taken
+ * over. */
+static void
+ownership_ends_without_allocating(void **state)
+{
+    fault_world *world = create_world();
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        release_all(world);
+        assert_int_equal(try_claim(world), CASCADE_OK);
+    }
+    csc_mem_fail_at(1, 1);
+    assert_int_equal(
+        world->store->driver->detach(world->store->self, &world->engine),
+        CASCADE_OK);
+    csc_mem_fail_at(0, 0);
+    free_world(world);
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ordered_set_keeps_its_order),
+        cmocka_unit_test(an_ordered_set_stays_shallow),
+        cmocka_unit_test(a_map_of_texts_finds_what_is_in_it),
+        cmocka_unit_test(a_claim_does_not_walk_over_parked_runs),
+        cmocka_unit_test(a_commit_without_memory_changes_nothing),
+        cmocka_unit_test(an_attach_without_memory_changes_nothing),
+        cmocka_unit_test(a_claim_without_memory_changes_nothing),
+        cmocka_unit_test(ownership_ends_without_allocating),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
