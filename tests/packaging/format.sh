@@ -7,12 +7,12 @@
 set -eu
 
 cd "$1"
-clang-format --version >/dev/null
-status=0
-for file in $(find include src examples tests -name '*.[ch]' | sort); do
-    clang-format --style=file --dry-run -Werror "$file" 2>/dev/null || {
-        echo "clang-format -i $file would change it" >&2
-        status=1
-    }
-done
-exit "$status"
+command -v clang-format >/dev/null ||
+    { echo "clang-format is not installed" >&2; exit 1; }
+
+# Names of files without blanks: the list may be split.
+log=$(clang-format --style=file --dry-run -Werror \
+    $(find include src examples tests -name '*.[ch]') 2>&1) && exit 0
+printf '%s\n' "$log" |
+    sed -n 's/^\([^ :]*\):[0-9:]* error: .*/clang-format -i \1/p' | sort -u >&2
+exit 1
