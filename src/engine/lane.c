@@ -150,6 +150,21 @@ take_start(csc_lane *lane, csc_item *item)
     *item = (csc_item){.start = start, .count = start->count};
 }
 
+/* A start of a cascade that is held here is answered at once: it exists. */
+static bool
+answer_existing(csc_lane *lane, csc_start *start)
+{
+    cascade_engine *engine = lane->engine;
+    csc_item item;
+
+    if (csc_map_get(&engine->runs, &start->changes[0].cascade.id) == NULL)
+        return false;
+    take_start(lane, &item);
+    start->existed[0] = true;
+    csc_start_done(engine, start, CASCADE_OK);
+    return true;
+}
+
 /* Whether the batch has a start of that cascade already: two starts with one
  * key may come at the same time, and a batch names a cascade once. */
 static bool
@@ -195,6 +210,9 @@ collect(csc_lane *lane)
                 csc_run_unref(item->run);
                 continue;
             }
+        } else if (lane->first_start != NULL &&
+                   answer_existing(lane, lane->first_start)) {
+            continue;
         } else if (lane->first_start != NULL &&
                    !has_start(lane, lane->first_start)) {
             take_start(lane, item);

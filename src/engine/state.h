@@ -24,8 +24,9 @@
  *        v
  *      dispatched --update RUNNING (failed attempt)--> queued again
  *        |
- *        +-- update COMPLETED / FAILED --> ended: freed by csc_state_settle(), but for
- *            a step, which is kept while its straight-line parent is RUNNING
+ *        +-- update COMPLETED / FAILED --> ended: freed by
+ *            csc_state_settle(), but for a step, which is kept while its
+ *            straight-line parent is RUNNING
  *
  *   Only `dispatched` is not in the rows: after a crash a dispatched execution
  *   is queued again (G4).
