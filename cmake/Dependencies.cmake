@@ -11,7 +11,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(CASCADE_CJSON REQUIRED IMPORTED_TARGET GLOBAL
     libcjson>=1.7.15)
 set(CASCADE_PRIVATE_MODULES "")
-set(CASCADE_PRIVATE_TARGETS Threads::Threads m)
+set(CASCADE_PRIVATE_TARGETS Threads::Threads)
 set(CASCADE_PRIVATE_LDFLAGS "")
 
 # cascade_private_module(NAME REQUIREMENT): the target is named after the module
