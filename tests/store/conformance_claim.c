@@ -267,33 +267,46 @@ a_claim_takes_no_more_than_its_limit(void **state)
     assert_int_equal(result.count, 0);
 }
 
+static void
+start_at(conformance_db *db, const char *queue, int32_t priority,
+         int64_t wake_in_ms)
+{
+    cascade_change *start = rows_start(&db->rows, rows_id(&db->rows));
+
+    start->run.queue = queue;
+    start->run.priority = priority;
+    start->run.wake_at_ms = db->rows.now_ms + wake_in_ms;
+    assert_ok(db_submit_one(db, start));
+}
+
 /* S8, G8: next_wake_at is the earliest wake_at still to come in the asked
- * queues. */
+ * queues, whatever the priority. */
 static void
 a_claim_tells_when_the_next_run_is_due(void **state)
 {
+    static const struct {
+        int32_t priority;
+        int64_t wake_in_ms;
+        int64_t next_in_ms;
+    } cases[] = {{5, 900000, 900000}, {0, 950000, 900000}, {9, 990000, 900000},
+                 {9, 800000, 800000}, {5, 810000, 800000}, {0, 700000, 700000},
+                 {5, -5, 700000}};
     conformance_db *db = *state;
     cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
-    static const int64_t wakes[] = {900000, 700000, 800000, -5};
-    cascade_change *start;
     cascade_claimed claimed[10];
     cascade_claim_result result = {.next_wake_at_ms = 1};
 
     assert_ok(db_claim(db, engine, "default", 10, claimed, &result));
     assert_int_equal(result.count, 0);
     assert_true(result.next_wake_at_ms == CASCADE_TIME_NONE);
-    for (int i = 0; i < 4; i++) {
-        start = rows_start(&db->rows, rows_id(&db->rows));
-        start->run.wake_at_ms = db->rows.now_ms + wakes[i];
-        assert_ok(db_submit_one(db, start));
+    start_at(db, "other", 3, 600000);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        start_at(db, "default", cases[i].priority, cases[i].wake_in_ms);
+        assert_ok(db_claim(db, engine, "default", 10, claimed, &result));
+        assert_int_equal(result.count, cases[i].wake_in_ms < 0);
+        assert_int_equal(result.next_wake_at_ms,
+                         db->rows.now_ms + cases[i].next_in_ms);
     }
-    start = rows_start(&db->rows, rows_id(&db->rows));
-    start->run.wake_at_ms = db->rows.now_ms + 600000;
-    start->run.queue = "other";
-    assert_ok(db_submit_one(db, start));
-    assert_ok(db_claim(db, engine, "default", 10, claimed, &result));
-    assert_int_equal(result.count, 1);
-    assert_int_equal(result.next_wake_at_ms, db->rows.now_ms + 700000);
     assert_ok(db_claim(db, engine, "other", 10, claimed, &result));
     assert_int_equal(result.count, 0);
     assert_int_equal(result.next_wake_at_ms, db->rows.now_ms + 600000);

@@ -27,6 +27,7 @@ a_commit_shows_all_its_parts(void **state)
     assert_ok(db_commit_one(db, engine, 1, start));
     update = rows_update(&db->rows, write, 0, "{\"output\":1}");
     update->error = "the attempt before";
+    update->completed_at_ms = db->rows.now_ms + 7;
     rows_insert(&db->rows, write, 1, "second")->input = "{\"x\":1}";
     rows_insert(&db->rows, write, 2, "third");
     rows_event(&db->rows, write, 0, "b", "\"v\"")->ui_value = "\"shown\"";
@@ -41,6 +42,11 @@ a_commit_shows_all_its_parts(void **state)
     assert_non_null(strstr(here, "<7:\"shown\">"));
     assert_non_null(strstr(here, "<6:second>"));
     assert_non_null(strstr(here, "<5:third>"));
+    assert_non_null(strstr(here, rows_text(&db->rows, " %lld\nexecution",
+                                           (long long)(db->rows.now_ms + 7))));
+    assert_non_null(strstr(here, rows_text(&db->rows, " 1 2 <4:user> %lld %lld",
+                                           (long long)db->rows.now_ms,
+                                           (long long)(db->rows.now_ms + 5))));
     csc_mem_free(here);
     csc_mem_free(there);
 }
@@ -362,6 +368,49 @@ a_start_whose_path_is_taken_is_refused(void **state)
     assert_refused(db, &it, culprit);
 }
 
+/* S5, G5: who gave a run up, or never had it, gives up or resets nothing of
+ * it: not of its next owner, and not of nobody. */
+static void
+a_run_of_another_is_not_given_up(void **state)
+{
+    static const cascade_run_action actions[] = {CASCADE_RUN_FREE,
+                                                 CASCADE_RUN_RESET};
+    conformance_db *db = *state;
+    owned it = own_one(db);
+    owned other = own_one(db);
+
+    for (int i = 0; i < 2; i++) {
+        cascade_change *culprit = rows_write(&db->rows, other.id, 0);
+
+        culprit->run_action = actions[i];
+        culprit->run.wake_at_ms = db->rows.now_ms;
+        assert_refused(db, &it, culprit);
+    }
+    assert_ok(db->driver->detach(db->self, &other.engine));
+    for (int i = 0; i < 2; i++) {
+        cascade_change *culprit = rows_write(&db->rows, other.id, 0);
+
+        culprit->run_action = actions[i];
+        culprit->run.wake_at_ms = db->rows.now_ms;
+        assert_refused(db, &it, culprit);
+    }
+}
+
+/* S5: a run that is not there is not given up. */
+static void
+a_run_that_is_gone_is_not_given_up(void **state)
+{
+    conformance_db *db = *state;
+    owned it = own_one(db);
+    cascade_change *end = rows_write(&db->rows, it.id, 0);
+    cascade_change *culprit = rows_write(&db->rows, it.id, 0);
+
+    end->run_action = CASCADE_RUN_END;
+    assert_ok(db_commit_one(db, it.engine, it.number++, end));
+    culprit->run_action = CASCADE_RUN_FREE;
+    assert_refused(db, &it, culprit);
+}
+
 /* S5, S2: a number that was refused is still to be used, with good changes. */
 static void
 a_refused_number_can_be_used_again(void **state)
@@ -585,6 +634,8 @@ conformance_commit(void)
         cmocka_unit_test(a_write_to_a_missing_cascade_is_refused),
         cmocka_unit_test(an_event_of_a_missing_cascade_is_refused),
         cmocka_unit_test(a_start_whose_path_is_taken_is_refused),
+        cmocka_unit_test(a_run_of_another_is_not_given_up),
+        cmocka_unit_test(a_run_that_is_gone_is_not_given_up),
         cmocka_unit_test(a_refused_number_can_be_used_again),
         cmocka_unit_test(a_start_writes_its_run),
         cmocka_unit_test(a_start_can_be_owned_from_birth),

@@ -213,6 +213,50 @@ an_expired_lease_is_removed(void **state)
     assert_ok(db_commit(db, live, 0, 2, NULL, 0, NULL));
 }
 
+/* S10, G6: where time can be moved: to the millisecond. */
+static void
+a_lease_lasts_its_time(void **state)
+{
+    conformance_db *db = *state;
+    cascade_uuid engine;
+
+    if (!db->backend->virtual_time)
+        return;
+    engine = db_attach(db, 1, 10000);
+    for (int i = 0; i < 3; i++) {
+        db_advance(db, 9999);
+        remove_engines(db, NULL, 0, 100);
+        assert_true(is_there(db, engine));
+        assert_ok(db->driver->renew(db->self, &engine, 10000));
+    }
+    db_advance(db, 10000);
+    remove_engines(db, NULL, 0, 100);
+    assert_false(is_there(db, engine));
+}
+
+/* S10, TIME: a wall clock that jumps ends no lease and keeps none alive. */
+static void
+a_jump_of_the_wall_clock_ends_no_lease(void **state)
+{
+    static const int64_t jumps_ms[] = {INT64_C(86400000), INT64_C(-172800000)};
+    conformance_db *db = *state;
+    int64_t wall_ms = db_now(db);
+    cascade_uuid engine;
+
+    if (!db->backend->virtual_time)
+        return;
+    engine = db_attach(db, 1, 10000);
+    for (int i = 0; i < 2; i++) {
+        fake_clock_set_wall(&db->clock, wall_ms + jumps_ms[i]);
+        remove_engines(db, NULL, 0, 100);
+        assert_true(is_there(db, engine));
+    }
+    fake_clock_advance(&db->clock, 10000);
+    fake_clock_set_wall(&db->clock, wall_ms - INT64_C(86400000));
+    remove_engines(db, NULL, 0, 100);
+    assert_false(is_there(db, engine));
+}
+
 /* S10: one named dead is removed whatever its lease; unknown names and the
  * same name twice are no error. */
 static void
@@ -483,6 +527,8 @@ conformance_engines(void)
         cmocka_unit_test(a_renewal_of_nobody_is_fenced),
         cmocka_unit_test(a_live_lease_is_not_removed),
         cmocka_unit_test(an_expired_lease_is_removed),
+        cmocka_unit_test(a_lease_lasts_its_time),
+        cmocka_unit_test(a_jump_of_the_wall_clock_ends_no_lease),
         cmocka_unit_test(who_is_named_dead_is_removed),
         cmocka_unit_test(a_renewed_lease_is_not_removed),
         cmocka_unit_test(a_renewal_and_a_removal_race_with_one_winner),

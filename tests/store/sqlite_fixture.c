@@ -91,7 +91,7 @@ fixture_try(sqlite_fixture *it, cascade_migrate mode)
     return cascade_store_close(store);
 }
 
-/* ---- Around the library --------------------------------------------------- */
+/* ---- Around the library -------------------------------------------------- */
 
 static sqlite3 *
 open_plain(sqlite_fixture *it)
@@ -144,7 +144,7 @@ fixture_migration(void)
     return csc_migrations_sqlite[0].sql;
 }
 
-/* ---- Through the library -------------------------------------------------- */
+/* ---- Through the library ------------------------------------------------- */
 
 cascade_uuid
 fixture_attach(sqlite_fixture *it, cascade_store *store)
@@ -164,8 +164,8 @@ fixture_submit(cascade_store *store, cascade_change *start)
 }
 
 cascade_err
-fixture_commit(sqlite_fixture *it, cascade_store *store, cascade_uuid engine_id,
-               int64_t number, cascade_change *change)
+fixture_commit(cascade_store *store, cascade_uuid engine_id, int64_t number,
+               cascade_change *change)
 {
     cascade_batch batch = {.engine_id = engine_id,
                            .number = number,
@@ -173,7 +173,6 @@ fixture_commit(sqlite_fixture *it, cascade_store *store, cascade_uuid engine_id,
                            .change_count = change == NULL ? 0 : 1};
     bool existed = false;
 
-    (void)it;
     return store->driver->commit(store->self, &batch, &existed);
 }
 

@@ -26,7 +26,7 @@
 typedef struct sqlite_fixture {
     char folder[200];
     char path[256];
-    char url[300];
+    char url[512];
     int64_t deadline_ms; /* of stores opened here; 0: the default */
     fake_clock clock;
     test_rows rows;
@@ -54,9 +54,8 @@ const char *fixture_migration(void);
 
 cascade_uuid fixture_attach(sqlite_fixture *it, cascade_store *store);
 cascade_err fixture_submit(cascade_store *store, cascade_change *start);
-cascade_err fixture_commit(sqlite_fixture *it, cascade_store *store,
-                           cascade_uuid engine_id, int64_t number,
-                           cascade_change *change);
+cascade_err fixture_commit(cascade_store *store, cascade_uuid engine_id,
+                           int64_t number, cascade_change *change);
 
 /* Runs `child` in a forked process, which must exit with 0. */
 void fixture_fork(sqlite_fixture *it, int (*child)(sqlite_fixture *it));
