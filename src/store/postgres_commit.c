@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing: commit (a batch of an engine) and submit (starts from outside), each
+ * one round trip.
+ *
+ *   BEGIN
+ *   fence              cascade_lanes: number - 1 -> number, or it raises
+ *   start              cascades that are new, with their runs and executions
+ *   executions         inserted, then updated while RUNNING
+ *   events
+ *   cascades           status, fn_id, updated_at
+ *   runs               reset, freed, ended
+ *   COMMIT, Sync
+ *
+ * Statements without rows are left out. What must be met by rows raises where
+ * it is not (REFUSED): see postgres_sql.c.
+ *
+ * THE FENCE, and what if we die or the connection does. The first try may be
+ * unfinished in a backend that nobody listens to any more. It holds the row
+ * lock of its lane, so a second try waits for it, and then finds:
+ *
+ *   the lane shows    the first try      the second try
+ *   number - 1        was rolled back    writes
+ *   number            committed          its fence raises -> OK
+ *   no row            does not matter    its fence raises -> FENCED
+ *   anything else     does not matter    its fence raises -> LOST: the server
+ *                                        has forgotten commits
+ *
+ * So whatever is UNAVAILABLE here is right to repeat, and the lane decides.
+ *
+ * A start that found its cascade there may itself be the one that made it, in
+ * a first try: it is when execution 0 has the id that it brought. That is read
+ * after the commit, in a statement that sees what the first one waited for. If
+ * reading fails the answer is UNAVAILABLE, and the repetition tells.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "store/postgres_internal.h"
+
+#define CALLS_MAX 10
+
+typedef struct write_state {
+    const char *move;
+    const cascade_batch *batch; /* NULL: submit */
+    const cascade_change *changes;
+    size_t count;
+    bool *existed;
+    csc_postgres_call calls[CALLS_MAX];
+    csc_postgres_params params[CALLS_MAX];
+    size_t call_count;
+} write_state;
+
+/* ---- What is sent -------------------------------------------------------- */
+
+static csc_postgres_params *
+add_call(write_state *state, csc_postgres_statement statement)
+{
+    csc_postgres_params *params = &state->params[state->call_count];
+    csc_postgres_call *call = &state->calls[state->call_count++];
+
+    csc_postgres_params_init(params);
+    call->statement = statement;
+    call->params = params;
+    call->result = NULL;
+    return params;
+}
+
+static void
+add_fence(write_state *state)
+{
+    csc_postgres_params *params = add_call(state, CSC_POSTGRES_FENCE);
+
+    csc_postgres_params_uuid(params, &state->batch->engine_id);
+    csc_postgres_params_i32(params, (int32_t)state->batch->lane);
+    csc_postgres_params_i64(params, state->batch->number);
+}
+
+/* NULL when there are no rows: then nothing is sent. */
+static csc_postgres_params *
+add_rows(write_state *state, csc_postgres_statement statement,
+         csc_postgres_rows *rows)
+{
+    csc_postgres_params *params;
+
+    if (rows->count == 0)
+        return NULL;
+    params = add_call(state, statement);
+    csc_postgres_params_rows(params, rows);
+    return params;
+}
+
+/* A statement that is told whose the runs must be (`owned`) and how many rows it
+ * must meet. */
+static void
+add_counted(write_state *state, csc_postgres_statement statement,
+            csc_postgres_rows *rows, bool owned)
+{
+    csc_postgres_params *params = add_rows(state, statement, rows);
+
+    if (params == NULL)
+        return;
+    if (owned)
+        csc_postgres_params_uuid(params, &state->batch->engine_id);
+    csc_postgres_params_i64(params, (int64_t)rows->count);
+}
+
+static void
+add_starts(write_state *state, csc_postgres_batch *rows, const char *sequence)
+{
+    csc_postgres_params *params =
+        add_rows(state, CSC_POSTGRES_START, &rows->start_cascades);
+
+    if (params == NULL)
+        return;
+    csc_postgres_params_rows(params, &rows->start_runs);
+    csc_postgres_params_rows(params, &rows->start_executions);
+    csc_postgres_params_rows(params, &rows->start_events);
+    csc_postgres_params_text(params, sequence);
+}
+
+static void
+add_calls(write_state *state, csc_postgres_batch *rows, const char *sequence)
+{
+    csc_postgres_params *params;
+
+    state->call_count = 0;
+    if (state->batch != NULL)
+        add_fence(state);
+    add_starts(state, rows, sequence);
+    add_rows(state, CSC_POSTGRES_INSERT_EXECUTIONS, &rows->inserts);
+    add_counted(state, CSC_POSTGRES_UPDATE_EXECUTIONS, &rows->updates, false);
+    params = add_rows(state, CSC_POSTGRES_INSERT_EVENTS, &rows->events);
+    if (params != NULL)
+        csc_postgres_params_text(params, sequence);
+    add_counted(state, CSC_POSTGRES_UPDATE_CASCADES, &rows->cascades, false);
+    add_counted(state, CSC_POSTGRES_RESET_RUNS, &rows->resets, true);
+    add_counted(state, CSC_POSTGRES_FREE_RUNS, &rows->frees, true);
+    add_rows(state, CSC_POSTGRES_END_RUNS, &rows->ends);
+}
+
+/* ---- What existed -------------------------------------------------------- */
+
+static int
+compare_change(const void *id, const void *change)
+{
+    return csc_uuid_compare(id, &((const cascade_change *)change)->cascade.id);
+}
+
+/* The index of the change of a cascade; `count` when there is none. */
+static size_t
+find_change(const write_state *state, const cascade_uuid *id)
+{
+    const cascade_change *found = bsearch(id, state->changes, state->count,
+                                          sizeof(*found), compare_change);
+
+    return found == NULL ? state->count : (size_t)(found - state->changes);
+}
+
+/* The id of execution 0; NULL without one. */
+static const cascade_uuid *
+first_id(const cascade_change *change)
+{
+    for (size_t i = 0; i < change->insert_count; i++) {
+        if (change->inserts[i].function_id == 0)
+            return &change->inserts[i].id;
+    }
+    return NULL;
+}
+
+static bool
+is_first(const cascade_change *change, const cascade_uuid *id)
+{
+    const cascade_uuid *first = first_id(change);
+
+    return first != NULL && csc_uuid_equal(first, id);
+}
+
+/* Of the starts that are marked in `existed`, unmarks those whose execution 0
+ * is in the table. */
+static cascade_err
+read_first(csc_postgres_conn *conn, write_state *state, bool *existed)
+{
+    csc_postgres_rows ids = {.count = 0};
+    csc_postgres_params params;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_READ_FIRST,
+                              .params = &params};
+    cascade_err err = CASCADE_OK;
+
+    csc_postgres_rows_start(&ids, "u");
+    for (size_t i = 0; i < state->count; i++) {
+        if (existed[i])
+            csc_postgres_rows_uuid(&ids, 0, &state->changes[i].cascade.id);
+    }
+    if (!csc_postgres_rows_good(&ids)) {
+        err = csc_fail_memory();
+        goto out;
+    }
+    csc_postgres_params_init(&params);
+    csc_postgres_params_rows(&params, &ids);
+    err = csc_postgres_conn_read(conn, state->move, &call, 1);
+    for (int row = 0; err == CASCADE_OK && row < PQntuples(call.result);
+         row++) {
+        cascade_uuid cascade_id = csc_postgres_result_uuid(call.result, row, 0);
+        cascade_uuid id = csc_postgres_result_uuid(call.result, row, 1);
+        size_t at = find_change(state, &cascade_id);
+
+        if (at < state->count && is_first(&state->changes[at], &id))
+            existed[at] = false;
+    }
+out:
+    csc_postgres_conn_clear(&call, 1);
+    csc_postgres_rows_fini(&ids);
+    return err;
+}
+
+/* The commit is done; `fresh` has the starts that were new, NULL when it was an
+ * earlier try that took effect. */
+static cascade_err
+tell_existed(csc_postgres_conn *conn, write_state *state, const PGresult *fresh)
+{
+    bool *existed = csc_mem_zalloc(state->count + 1, sizeof(*existed));
+    size_t open = 0;
+    cascade_err err = CASCADE_OK;
+
+    if (existed == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < state->count; i++)
+        existed[i] = state->changes[i].run_action == CASCADE_RUN_START;
+    for (int row = 0; fresh != NULL && row < PQntuples(fresh); row++) {
+        cascade_uuid id = csc_postgres_result_uuid(fresh, row, 0);
+        size_t at = find_change(state, &id);
+
+        if (at < state->count)
+            existed[at] = false;
+    }
+    for (size_t i = 0; i < state->count; i++)
+        open += existed[i];
+    if (open > 0)
+        err = read_first(conn, state, existed);
+    if (err == CASCADE_OK && state->count > 0)
+        memcpy(state->existed, existed, state->count * sizeof(*existed));
+    csc_mem_free(existed);
+    return err;
+}
+
+static const PGresult *
+fresh_starts(const write_state *state)
+{
+    for (size_t i = 0; i < state->call_count; i++) {
+        if (state->calls[i].statement == CSC_POSTGRES_START)
+            return state->calls[i].result;
+    }
+    return NULL;
+}
+
+/* ---- The moves ----------------------------------------------------------- */
+
+/* The fence has raised: what does the lane show? */
+static cascade_err
+decide(csc_postgres_conn *conn, write_state *state)
+{
+    csc_postgres_params params;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_READ_LANE,
+                              .params = &params};
+    cascade_err err;
+    bool there;
+    int64_t number;
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_uuid(&params, &state->batch->engine_id);
+    csc_postgres_params_i32(&params, (int32_t)state->batch->lane);
+    err = csc_postgres_conn_read(conn, state->move, &call, 1);
+    there = err == CASCADE_OK && PQntuples(call.result) > 0;
+    number = there ? csc_postgres_result_i64(call.result, 0, 0) : 0;
+    csc_postgres_conn_clear(&call, 1);
+    if (err != CASCADE_OK)
+        return err;
+    if (!there)
+        return csc_fail(CASCADE_ERR_FENCED,
+                        "commit: this incarnation was removed; its cascades "
+                        "belong to others now");
+    if (number != state->batch->number)
+        return csc_fail(CASCADE_ERR_LOST,
+                        "commit: the lane shows batch %lld where %lld or %lld "
+                        "was expected: the server has lost commits",
+                        (long long)number, (long long)state->batch->number - 1,
+                        (long long)state->batch->number);
+    return tell_existed(conn, state, NULL);
+}
+
+static bool
+is_fenced(const csc_postgres_trouble *trouble)
+{
+    return trouble->call != NULL &&
+           trouble->call->statement == CSC_POSTGRES_FENCE &&
+           strcmp(trouble->sqlstate, "22012") == 0;
+}
+
+static cascade_err
+write_batch(csc_postgres_conn *conn, void *context)
+{
+    write_state *state = context;
+    csc_postgres_trouble trouble;
+    const char *sequence;
+    cascade_err err = csc_postgres_sequence(conn, &sequence);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_postgres_batch_fill(&conn->batch, state->changes, state->count);
+    if (err != CASCADE_OK)
+        goto out;
+    add_calls(state, conn->batch, sequence);
+    err = csc_postgres_conn_write(conn, state->move, state->calls,
+                                  state->call_count, &trouble);
+    if (err == CASCADE_OK)
+        err = tell_existed(conn, state, fresh_starts(state));
+    else if (!conn->broken && is_fenced(&trouble))
+        err = decide(conn, state);
+    csc_postgres_conn_clear(state->calls, state->call_count);
+out:
+    csc_postgres_batch_trim(&conn->batch);
+    return err;
+}
+
+cascade_err
+csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
+{
+    write_state state = {.move = "commit",
+                         .batch = batch,
+                         .changes = batch->changes,
+                         .count = batch->change_count,
+                         .existed = existed};
+
+    return csc_postgres_pool_run(self, CSC_POSTGRES_ONCE, write_batch, &state);
+}
+
+/* One start of a submit and where it stood. */
+typedef struct start_place {
+    const cascade_change *change;
+    size_t index;
+} start_place;
+
+static int
+compare_places(const void *a, const void *b)
+{
+    const start_place *left = a;
+    const start_place *right = b;
+    int order =
+        csc_uuid_compare(&left->change->cascade.id, &right->change->cascade.id);
+
+    if (order != 0)
+        return order;
+    return left->index < right->index ? -1 : left->index > right->index;
+}
+
+/* What a submit works on: its starts in the order of ids, each cascade once. */
+typedef struct submit_state {
+    start_place *places;
+    cascade_change *changes;
+    bool *existed;
+    size_t count; /* of `changes` */
+} submit_state;
+
+static cascade_err
+sort_starts(const cascade_change *starts, size_t count, submit_state *submit)
+{
+    submit->places = csc_mem_zalloc(count + 1, sizeof(start_place));
+    submit->changes = csc_mem_zalloc(count + 1, sizeof(cascade_change));
+    submit->existed = csc_mem_zalloc(count + 1, sizeof(bool));
+    if (submit->places == NULL || submit->changes == NULL ||
+        submit->existed == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < count; i++) {
+        if (starts[i].run_action != CASCADE_RUN_START)
+            return csc_fail(CASCADE_ERR_INVALID,
+                            "submit: only starts can be submitted");
+        submit->places[i] = (start_place){.change = &starts[i], .index = i};
+    }
+    qsort(submit->places, count, sizeof(start_place), compare_places);
+    for (size_t i = 0; i < count; i++) {
+        const cascade_change *change = submit->places[i].change;
+        size_t have = submit->count;
+
+        if (have == 0 || !csc_uuid_equal(&submit->changes[have - 1].cascade.id,
+                                         &change->cascade.id))
+            submit->changes[submit->count++] = *change;
+    }
+    return CASCADE_OK;
+}
+
+/* A second start of one cascade finds that of the first, unless it is the same
+ * once more. */
+static void
+spread_existed(const submit_state *submit, size_t count, bool *existed)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const start_place *place = &submit->places[i];
+        const cascade_uuid *made;
+
+        while (!csc_uuid_equal(&submit->changes[at].cascade.id,
+                               &place->change->cascade.id))
+            at++;
+        made = first_id(&submit->changes[at]);
+        existed[place->index] =
+            submit->existed[at] ||
+            (made != NULL && !is_first(place->change, made));
+    }
+}
+
+cascade_err
+csc_postgres_commit_starts(void *self, const cascade_change *starts,
+                           size_t count, bool *existed)
+{
+    submit_state submit = {.count = 0};
+    write_state state = {.move = "submit"};
+    cascade_err err = sort_starts(starts, count, &submit);
+
+    if (err != CASCADE_OK)
+        goto out;
+    state.changes = submit.changes;
+    state.count = submit.count;
+    state.existed = submit.existed;
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, write_batch, &state);
+    if (err == CASCADE_OK)
+        spread_existed(&submit, count, existed);
+out:
+    csc_mem_free(submit.places);
+    csc_mem_free(submit.changes);
+    csc_mem_free(submit.existed);
+    return err;
+}

@@ -1,0 +1,743 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One connection. libpq is used in non-blocking mode only, and every wait is a
+ * poll() with the deadline of the move that holds the connection, so a server
+ * that fell silent (a half-open connection) costs no more than that. After a
+ * deadline the connection is given up: nobody knows what it would answer next.
+ *
+ *   conn_open -> session settings -> idle <-> exchange ... -> conn_close
+ *                                      \------- broken ------/
+ *
+ * An exchange in pipeline mode:
+ *
+ *   BEGIN, [settings], call, call, ..., COMMIT, Sync  -->
+ *                          <--  one result for each, then that of the Sync
+ *
+ * After the first error the server skips everything up to the Sync, COMMIT
+ * included: the transaction then stays open, and failed, until the ROLLBACK
+ * that this file sends. If we die between, the server rolls back.
+ *
+ * Statements are prepared when they are first used. Behind a pooler they stay
+ * unnamed, and what would be settings of the session is said in every
+ * transaction.
+ *
+ * Not bounded by the deadline: the resolver of libc, which libpq calls for host
+ * names; /etc/resolv.conf bounds it.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "store/postgres_internal.h"
+
+#define VERSION_MIN 130000
+#define IDLE_IN_TRANSACTION_MAX_MS 5000
+#define OPTIONS_MAX 16
+#define ALIVE_READS_MAX 8
+
+int64_t
+csc_postgres_now_ms(void)
+{
+    return csc_clock_monotonic_ms(&csc_clock_system);
+}
+
+/* ---- Waiting ------------------------------------------------------------- */
+
+static cascade_err
+fail_deadline(csc_postgres_conn *conn)
+{
+    conn->broken = true;
+    return csc_fail(CASCADE_ERR_UNAVAILABLE,
+                    "PostgreSQL did not answer within the deadline of %lld ms",
+                    (long long)conn->store->config->deadline_ms);
+}
+
+/* Waits for the socket, at most until `until_ms`: *ready tells whether it is. */
+static cascade_err
+poll_socket(csc_postgres_conn *conn, short events, int64_t until_ms,
+            bool *ready)
+{
+    struct pollfd fds[2] = {{.fd = PQsocket(conn->pg), .events = events},
+                            {.fd = conn->cancel_fd, .events = POLLIN}};
+    int64_t left_ms = until_ms - csc_postgres_now_ms();
+    int count;
+
+    *ready = false;
+    if (fds[0].fd < 0)
+        return csc_postgres_error_lost(conn);
+    if (left_ms < 0)
+        left_ms = 0;
+    count = poll(fds, 2, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+    if (count < 0 && errno != EINTR) {
+        conn->broken = true;
+        return csc_fail(CASCADE_ERR_SYSTEM, "poll: %s", strerrorname_np(errno));
+    }
+    if (count > 0 && fds[1].revents != 0) {
+        conn->broken = true;
+        return csc_fail(CASCADE_ERR_AGAIN, "the wait was ended");
+    }
+    *ready = count > 0;
+    return CASCADE_OK;
+}
+
+/* The same until the deadline, which is an error. */
+static cascade_err
+wait_socket(csc_postgres_conn *conn, short events)
+{
+    bool ready = false;
+    cascade_err err = CASCADE_OK;
+
+    while (!ready && err == CASCADE_OK) {
+        if (csc_postgres_now_ms() >= conn->deadline_ms)
+            return fail_deadline(conn);
+        err = poll_socket(conn, events, conn->deadline_ms, &ready);
+    }
+    return err;
+}
+
+cascade_err
+csc_postgres_conn_wait_ready(csc_postgres_conn *conn, int64_t until_ms,
+                             bool *ready)
+{
+    *ready = false;
+    for (;;) {
+        int unsent = PQflush(conn->pg);
+        bool readable = false;
+        cascade_err err;
+
+        if (unsent < 0)
+            return csc_postgres_error_lost(conn);
+        if (!PQisBusy(conn->pg)) {
+            *ready = true;
+            return CASCADE_OK;
+        }
+        if (csc_postgres_now_ms() >= until_ms)
+            return CASCADE_OK;
+        err =
+            poll_socket(conn, (short)(unsent == 0 ? POLLIN : POLLIN | POLLOUT),
+                        until_ms, &readable);
+        if (err != CASCADE_OK)
+            return err;
+        if (readable && PQconsumeInput(conn->pg) == 0)
+            return csc_postgres_error_lost(conn);
+    }
+}
+
+cascade_err
+csc_postgres_conn_next(csc_postgres_conn *conn, PGresult **result)
+{
+    bool ready;
+    cascade_err err =
+        csc_postgres_conn_wait_ready(conn, conn->deadline_ms, &ready);
+
+    *result = NULL;
+    if (err != CASCADE_OK)
+        return err;
+    if (!ready)
+        return fail_deadline(conn);
+    *result = PQgetResult(conn->pg);
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_postgres_conn_fetch(csc_postgres_conn *conn, PGresult **result)
+{
+    PGresult *more = NULL;
+    cascade_err err = csc_postgres_conn_next(conn, result);
+
+    while (err == CASCADE_OK && *result != NULL &&
+           PQresultStatus(*result) != PGRES_PIPELINE_SYNC) {
+        err = csc_postgres_conn_next(conn, &more);
+        if (more == NULL)
+            break;
+        PQclear(more);
+    }
+    if (err == CASCADE_OK && *result == NULL)
+        err = csc_postgres_error_lost(conn);
+    if (err != CASCADE_OK) {
+        PQclear(*result);
+        *result = NULL;
+    }
+    return err;
+}
+
+cascade_err
+csc_postgres_conn_fetch_sync(csc_postgres_conn *conn)
+{
+    bool synced = false;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && !synced) {
+        PGresult *result;
+
+        err = csc_postgres_conn_fetch(conn, &result);
+        if (err == CASCADE_OK)
+            synced = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+        PQclear(result);
+        if (err == CASCADE_OK && PQstatus(conn->pg) != CONNECTION_OK)
+            err = csc_postgres_error_lost(conn);
+    }
+    return err;
+}
+
+static bool
+is_good(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/* ---- Sending ------------------------------------------------------------- */
+
+static void
+statement_name(csc_postgres_statement statement, char name[16])
+{
+    snprintf(name, 16, "cascade_%d", (int)statement);
+}
+
+cascade_err
+csc_postgres_conn_send_text(csc_postgres_conn *conn, const char *sql,
+                            const csc_postgres_params *params)
+{
+    int sent;
+
+    if (params == NULL)
+        sent = PQsendQueryParams(conn->pg, sql, 0, NULL, NULL, NULL, NULL, 1);
+    else
+        sent = PQsendQueryParams(conn->pg, sql, params->count, NULL,
+                                 params->values, params->lengths,
+                                 params->formats, 1);
+    return sent == 1 ? CASCADE_OK : csc_postgres_error_lost(conn);
+}
+
+cascade_err
+csc_postgres_conn_send(csc_postgres_conn *conn,
+                       csc_postgres_statement statement,
+                       const csc_postgres_params *params)
+{
+    static const csc_postgres_params none;
+    char name[16];
+
+    if (!conn->prepared[statement])
+        return csc_postgres_conn_send_text(conn, conn->store->sql[statement],
+                                           params);
+    if (params == NULL)
+        params = &none;
+    statement_name(statement, name);
+    if (PQsendQueryPrepared(conn->pg, name, params->count, params->values,
+                            params->lengths, params->formats, 1) != 1)
+        return csc_postgres_error_lost(conn);
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_postgres_conn_send_sync(csc_postgres_conn *conn)
+{
+    if (PQpipelineSync(conn->pg) != 1)
+        return csc_postgres_error_lost(conn);
+    return CASCADE_OK;
+}
+
+/* The parameters of CSC_POSTGRES_SETTINGS. The server gives up a lock sooner
+ * than we give up the server, so the connection survives. */
+static void
+fill_settings(const cascade_store_config *config, bool local,
+              csc_postgres_params *params, char texts[3][24])
+{
+    int64_t deadline_ms = config->deadline_ms;
+    int64_t idle_ms = deadline_ms < IDLE_IN_TRANSACTION_MAX_MS
+                          ? deadline_ms
+                          : IDLE_IN_TRANSACTION_MAX_MS;
+    int64_t lock_ms = deadline_ms - deadline_ms / 4;
+
+    if (deadline_ms > INT_MAX) {
+        deadline_ms = INT_MAX;
+        lock_ms = INT_MAX;
+    }
+    snprintf(texts[0], 24, "%lld", (long long)lock_ms);
+    snprintf(texts[1], 24, "%lld", (long long)deadline_ms);
+    snprintf(texts[2], 24, "%lld", (long long)idle_ms);
+    csc_postgres_params_init(params);
+    csc_postgres_params_bool(params, local);
+    csc_postgres_params_text(
+        params, config->durability == CASCADE_DURABILITY_FULL ? "on" : "off");
+    for (int i = 0; i < 3; i++)
+        csc_postgres_params_text(params, texts[i]);
+}
+
+/* BEGIN, and behind a pooler what else a session would have been told. */
+cascade_err
+csc_postgres_conn_send_begin(csc_postgres_conn *conn)
+{
+    csc_postgres_params params;
+    char texts[3][24];
+    cascade_err err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN, NULL);
+
+    if (err != CASCADE_OK || !conn->store->config->pooler)
+        return err;
+    fill_settings(conn->store->config, true, &params, texts);
+    return csc_postgres_conn_send(conn, CSC_POSTGRES_SETTINGS, &params);
+}
+
+/* Which statements an exchange is made of. */
+typedef struct statement_set {
+    bool has[CSC_POSTGRES_STATEMENTS];
+} statement_set;
+
+/* What a connection says once is not worth a name. */
+static bool
+is_said_once(int statement)
+{
+    return statement == CSC_POSTGRES_SETTINGS ||
+           statement == CSC_POSTGRES_SEQUENCE ||
+           statement == CSC_POSTGRES_UNBLOCK ||
+           statement == CSC_POSTGRES_LISTEN;
+}
+
+/* Leaves in the set what is still to be prepared; sends that. */
+static cascade_err
+send_prepares(csc_postgres_conn *conn, statement_set *set, bool *sent)
+{
+    *sent = false;
+    for (int i = 0; i < CSC_POSTGRES_STATEMENTS; i++) {
+        char name[16];
+
+        set->has[i] = set->has[i] && !conn->prepared[i] && !is_said_once(i);
+        if (!set->has[i])
+            continue;
+        statement_name((csc_postgres_statement)i, name);
+        if (PQsendPrepare(conn->pg, name, conn->store->sql[i], 0, NULL) != 1)
+            return csc_postgres_error_lost(conn);
+        *sent = true;
+    }
+    return *sent ? csc_postgres_conn_send_sync(conn) : CASCADE_OK;
+}
+
+static cascade_err
+receive_prepare(csc_postgres_conn *conn, const char *move, int statement)
+{
+    PGresult *result;
+    cascade_err err = csc_postgres_conn_fetch(conn, &result);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (is_good(result))
+        conn->prepared[statement] = true;
+    else
+        err = csc_postgres_error_result(conn, move, result);
+    PQclear(result);
+    return err;
+}
+
+static cascade_err
+prepare_set(csc_postgres_conn *conn, const char *move, statement_set *set)
+{
+    bool sent;
+    cascade_err err;
+
+    if (conn->store->config->pooler)
+        return CASCADE_OK;
+    err = send_prepares(conn, set, &sent);
+    if (err != CASCADE_OK || !sent)
+        return err;
+    for (int i = 0; i < CSC_POSTGRES_STATEMENTS && err == CASCADE_OK; i++) {
+        if (set->has[i])
+            err = receive_prepare(conn, move, i);
+    }
+    if (conn->broken)
+        return err;
+    if (err != CASCADE_OK) {
+        csc_postgres_conn_fetch_sync(conn);
+        return err;
+    }
+    return csc_postgres_conn_fetch_sync(conn);
+}
+
+cascade_err
+csc_postgres_conn_prepare(csc_postgres_conn *conn, const char *move,
+                          const csc_postgres_statement *statements,
+                          size_t count)
+{
+    statement_set set = {.has = {false}};
+
+    for (size_t i = 0; i < count; i++)
+        set.has[statements[i]] = true;
+    return prepare_set(conn, move, &set);
+}
+
+/* ---- Exchanges ----------------------------------------------------------- */
+
+cascade_err
+csc_postgres_conn_rollback(csc_postgres_conn *conn)
+{
+    cascade_err err;
+
+    if (PQtransactionStatus(conn->pg) == PQTRANS_IDLE)
+        return CASCADE_OK;
+    err = csc_postgres_conn_send(conn, CSC_POSTGRES_ROLLBACK, NULL);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_sync(conn);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_fetch_sync(conn);
+    if (err == CASCADE_OK && PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
+        err = csc_postgres_error_lost(conn);
+    return err;
+}
+
+/* What an exchange has learned so far. */
+typedef struct exchange_state {
+    const char *move;
+    csc_postgres_trouble *trouble;
+    cascade_err err;
+} exchange_state;
+
+/* Fetches one statement's result. Those that follow the first error were
+ * skipped by the server and say nothing. */
+static void
+receive(csc_postgres_conn *conn, exchange_state *state, csc_postgres_call *call,
+        PGresult **result)
+{
+    const char *sqlstate;
+    cascade_err err = csc_postgres_conn_fetch(conn, result);
+
+    if (err != CASCADE_OK) {
+        state->trouble->sqlstate[0] = '\0';
+        state->trouble->call = NULL;
+        state->err = err;
+        return;
+    }
+    if (is_good(*result) || state->err != CASCADE_OK)
+        return;
+    sqlstate = PQresultErrorField(*result, PG_DIAG_SQLSTATE);
+    state->trouble->call = call;
+    snprintf(state->trouble->sqlstate, sizeof(state->trouble->sqlstate), "%s",
+             sqlstate == NULL ? "" : sqlstate);
+    state->err = csc_postgres_error_result(conn, state->move, *result);
+}
+
+/* Fetches the result of BEGIN, the settings or COMMIT. */
+static void
+receive_frame(csc_postgres_conn *conn, exchange_state *state, const char *tag)
+{
+    PGresult *result = NULL;
+
+    if (conn->broken)
+        return;
+    receive(conn, state, NULL, &result);
+    /* A COMMIT that the server turned into a rollback is not one. */
+    if (state->err == CASCADE_OK && tag != NULL &&
+        strcmp(PQcmdStatus(result), tag) != 0)
+        state->err = csc_postgres_error_lost(conn);
+    PQclear(result);
+}
+
+static cascade_err
+send_calls(csc_postgres_conn *conn, const csc_postgres_call *calls,
+           size_t count)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
+        err = csc_postgres_conn_send(conn, calls[i].statement, calls[i].params);
+    return err;
+}
+
+static void
+receive_calls(csc_postgres_conn *conn, exchange_state *state,
+              csc_postgres_call *calls, size_t count)
+{
+    for (size_t i = 0; i < count && !conn->broken; i++)
+        receive(conn, state, &calls[i], &calls[i].result);
+}
+
+/* Ends an exchange. The error text of what went wrong is worth more than that
+ * of a failing ROLLBACK. */
+static cascade_err
+finish(csc_postgres_conn *conn, exchange_state *state)
+{
+    cascade_err err;
+
+    if (conn->broken)
+        return state->err;
+    err = csc_postgres_conn_fetch_sync(conn);
+    if (state->err == CASCADE_OK)
+        return err;
+    if (err == CASCADE_OK)
+        csc_postgres_conn_rollback(conn);
+    return state->err;
+}
+
+static cascade_err
+prepare_calls(csc_postgres_conn *conn, const char *move,
+              const csc_postgres_call *calls, size_t count, bool framed)
+{
+    statement_set set = {.has = {false}};
+
+    for (size_t i = 0; i < count; i++)
+        set.has[calls[i].statement] = true;
+    set.has[CSC_POSTGRES_BEGIN] = framed;
+    set.has[CSC_POSTGRES_COMMIT] = framed;
+    return prepare_set(conn, move, &set);
+}
+
+cascade_err
+csc_postgres_conn_write(csc_postgres_conn *conn, const char *move,
+                        csc_postgres_call *calls, size_t count,
+                        csc_postgres_trouble *trouble)
+{
+    csc_postgres_trouble unasked;
+    exchange_state state = {.move = move,
+                            .trouble = trouble == NULL ? &unasked : trouble};
+    cascade_err err = prepare_calls(conn, move, calls, count, true);
+
+    memset(state.trouble, 0, sizeof(*state.trouble));
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_begin(conn);
+    if (err == CASCADE_OK)
+        err = send_calls(conn, calls, count);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send(conn, CSC_POSTGRES_COMMIT, NULL);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_sync(conn);
+    if (err != CASCADE_OK)
+        return err;
+    receive_frame(conn, &state, NULL);
+    if (conn->store->config->pooler)
+        receive_frame(conn, &state, NULL);
+    receive_calls(conn, &state, calls, count);
+    receive_frame(conn, &state, "COMMIT");
+    return finish(conn, &state);
+}
+
+cascade_err
+csc_postgres_conn_read(csc_postgres_conn *conn, const char *move,
+                       csc_postgres_call *calls, size_t count)
+{
+    csc_postgres_trouble trouble;
+    exchange_state state = {.move = move, .trouble = &trouble};
+    cascade_err err = prepare_calls(conn, move, calls, count, false);
+
+    if (err == CASCADE_OK)
+        err = send_calls(conn, calls, count);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_sync(conn);
+    if (err != CASCADE_OK)
+        return err;
+    receive_calls(conn, &state, calls, count);
+    return finish(conn, &state);
+}
+
+cascade_err
+csc_postgres_conn_query(csc_postgres_conn *conn, const char *move,
+                        const char *sql, const csc_postgres_params *params,
+                        PGresult **result)
+{
+    csc_postgres_trouble trouble;
+    exchange_state state = {.move = move, .trouble = &trouble};
+    cascade_err err = csc_postgres_conn_send_text(conn, sql, params);
+
+    *result = NULL;
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_sync(conn);
+    if (err != CASCADE_OK)
+        return err;
+    receive(conn, &state, NULL, result);
+    return finish(conn, &state);
+}
+
+void
+csc_postgres_conn_clear(csc_postgres_call *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        PQclear(calls[i].result);
+        calls[i].result = NULL;
+    }
+}
+
+/* Outside the pipeline mode, which knows no scripts. */
+cascade_err
+csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
+                         const char *sql)
+{
+    cascade_err err = CASCADE_OK;
+    PGresult *result = NULL;
+
+    if (PQexitPipelineMode(conn->pg) != 1 || PQsendQuery(conn->pg, sql) != 1)
+        return csc_postgres_error_lost(conn);
+    do {
+        cascade_err got = csc_postgres_conn_next(conn, &result);
+
+        if (got != CASCADE_OK)
+            return got;
+        if (result != NULL && !is_good(result) && err == CASCADE_OK)
+            err = csc_postgres_error_result(conn, move, result);
+        PQclear(result);
+    } while (result != NULL);
+    if (PQenterPipelineMode(conn->pg) != 1)
+        return csc_postgres_error_lost(conn);
+    return err;
+}
+
+/* ---- Opening ------------------------------------------------------------- */
+
+static void
+ignore_notice(void *context, const PGresult *notice)
+{
+    (void)context;
+    (void)notice;
+}
+
+typedef struct option_list {
+    const char *names[OPTIONS_MAX];
+    const char *values[OPTIONS_MAX];
+    size_t count;
+} option_list;
+
+static void
+add_option(option_list *options, const char *name, const char *value)
+{
+    options->names[options->count] = name;
+    options->values[options->count++] = value;
+}
+
+/* What comes before the user's string is a default, what follows is fixed. */
+static PGconn *
+start_connecting(const csc_postgres *store)
+{
+    option_list options = {.count = 0};
+    char timeout[24];
+
+    snprintf(timeout, sizeof(timeout), "%lld",
+             (long long)store->config->deadline_ms);
+    add_option(&options, "tcp_user_timeout", timeout);
+    add_option(&options, "keepalives", "1");
+    add_option(&options, "keepalives_idle", "10");
+    add_option(&options, "keepalives_interval", "5");
+    add_option(&options, "keepalives_count", "3");
+    add_option(&options, "application_name", store->config->application_name);
+    if (store->several_hosts)
+        add_option(&options, "target_session_attrs", "read-write");
+    add_option(&options, "dbname", store->url);
+    add_option(&options, "client_encoding", "UTF8");
+    add_option(&options, NULL, NULL);
+    return PQconnectStartParams(options.names, options.values, 1);
+}
+
+static cascade_err
+finish_connecting(csc_postgres_conn *conn)
+{
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+    cascade_err err = CASCADE_OK;
+
+    if (conn->pg == NULL)
+        return csc_fail_memory();
+    if (PQstatus(conn->pg) == CONNECTION_BAD)
+        return csc_postgres_error_connect(conn->pg);
+    PQsetNoticeReceiver(conn->pg, ignore_notice, NULL);
+    while (err == CASCADE_OK && status != PGRES_POLLING_OK) {
+        if (status == PGRES_POLLING_FAILED)
+            return csc_postgres_error_connect(conn->pg);
+        err = wait_socket(conn,
+                          status == PGRES_POLLING_READING ? POLLIN : POLLOUT);
+        if (err == CASCADE_OK)
+            status = PQconnectPoll(conn->pg);
+    }
+    return err;
+}
+
+static cascade_err
+check_server(csc_postgres_conn *conn)
+{
+    int version = PQserverVersion(conn->pg);
+    const char *encoding = PQparameterStatus(conn->pg, "server_encoding");
+
+    if (version < VERSION_MIN)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "PostgreSQL %d is too old: 13 is the lowest version",
+                        version / 10000);
+    if (encoding == NULL || strcmp(encoding, "UTF8") != 0)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "the database must have the encoding UTF8");
+    if (PQsetnonblocking(conn->pg, 1) != 0 ||
+        PQenterPipelineMode(conn->pg) != 1)
+        return csc_postgres_error_lost(conn);
+    return CASCADE_OK;
+}
+
+static cascade_err
+set_session(csc_postgres_conn *conn)
+{
+    csc_postgres_params params;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_SETTINGS,
+                              .params = &params};
+    char texts[3][24];
+    cascade_err err;
+
+    if (conn->store->config->pooler)
+        return CASCADE_OK;
+    fill_settings(conn->store->config, false, &params, texts);
+    err = csc_postgres_conn_read(conn, "connect", &call, 1);
+    csc_postgres_conn_clear(&call, 1);
+    return err;
+}
+
+cascade_err
+csc_postgres_conn_open(csc_postgres *store, int64_t deadline_ms, int cancel_fd,
+                       csc_postgres_conn **conn)
+{
+    csc_postgres_conn *made = csc_mem_zalloc(1, sizeof(*made));
+    cascade_err err;
+
+    if (made == NULL)
+        return csc_fail_memory();
+    made->store = store;
+    made->deadline_ms = deadline_ms;
+    made->cancel_fd = cancel_fd;
+    made->pg = start_connecting(store);
+    err = finish_connecting(made);
+    if (err == CASCADE_OK)
+        err = check_server(made);
+    if (err == CASCADE_OK)
+        err = set_session(made);
+    if (err != CASCADE_OK) {
+        csc_postgres_conn_close(made);
+        return err;
+    }
+    made->cancel_fd = -1;
+    *conn = made;
+    return CASCADE_OK;
+}
+
+void
+csc_postgres_conn_close(csc_postgres_conn *conn)
+{
+    if (conn == NULL)
+        return;
+    csc_postgres_batch_free(conn->batch);
+    PQfinish(conn->pg);
+    csc_mem_free(conn);
+}
+
+/* An idle connection has nothing to say but that it ends, and the notices and
+ * settings that a server may send at any time, which are read over. */
+bool
+csc_postgres_conn_alive(csc_postgres_conn *conn)
+{
+    for (int i = 0; i < ALIVE_READS_MAX; i++) {
+        struct pollfd fd = {.fd = PQsocket(conn->pg), .events = POLLIN};
+
+        if (PQstatus(conn->pg) != CONNECTION_OK || fd.fd < 0)
+            return false;
+        if (poll(&fd, 1, 0) == 0)
+            return true;
+        if (PQconsumeInput(conn->pg) != 1)
+            return false;
+    }
+    return false;
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the PostgreSQL store share.
+ *
+ *   postgres.c         the driver table, open and close, the clock
+ *   postgres_conn.c    one connection: connecting, sending, receiving, always
+ *                      with a deadline
+ *   postgres_error.c   what went wrong, in our own words
+ *   postgres_pool.c    the connections of a store; reconnecting with backoff
+ *   postgres_sql.c     every statement but those of the migrations
+ *   postgres_array.c   parameters: rows as one array for each column
+ *   postgres_row.c     decoding results
+ *   postgres_schema.c  migrations; postgres_column.c: do the columns fit
+ *   postgres_commit.c  commit, submit; postgres_batch.c: their rows
+ *   postgres_engine.c  attach, renew, detach, engines
+ *   postgres_remove.c  remove
+ *   postgres_claim.c   claim
+ *   postgres_read.c    load, list
+ *   postgres_wait.c    wait, wake
+ *
+ * A move takes a connection out of the pool, does one or a few exchanges with
+ * the server and puts it back:
+ *
+ *   move --csc_postgres_pool_run()--> function(conn, context)
+ *            \- again after a lost connection, where that is right
+ *
+ * An exchange is one round trip in pipeline mode: BEGIN, statements, COMMIT,
+ * one Sync. Connections are in pipeline mode all the time but for migrations.
+ * All values go as bind parameters in binary form, all results come in binary
+ * form, so no setting of the session (DateStyle, TimeZone, ...) changes them.
+ */
+#ifndef CSC_STORE_POSTGRES_INTERNAL_H
+#define CSC_STORE_POSTGRES_INTERNAL_H
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "cascade/store.h"
+
+/* ---- postgres_sql.c ------------------------------------------------------- */
+
+typedef enum csc_postgres_statement {
+    CSC_POSTGRES_BEGIN = 0,
+    CSC_POSTGRES_BEGIN_READ,
+    CSC_POSTGRES_COMMIT,
+    CSC_POSTGRES_ROLLBACK,
+    CSC_POSTGRES_SETTINGS,
+    CSC_POSTGRES_NOW,
+    CSC_POSTGRES_SEQUENCE,
+    CSC_POSTGRES_FENCE,
+    CSC_POSTGRES_START,
+    CSC_POSTGRES_INSERT_EXECUTIONS,
+    CSC_POSTGRES_UPDATE_EXECUTIONS,
+    CSC_POSTGRES_INSERT_EVENTS,
+    CSC_POSTGRES_UPDATE_CASCADES,
+    CSC_POSTGRES_RESET_RUNS,
+    CSC_POSTGRES_FREE_RUNS,
+    CSC_POSTGRES_END_RUNS,
+    CSC_POSTGRES_READ_LANE,
+    CSC_POSTGRES_READ_FIRST,
+    CSC_POSTGRES_ATTACH_ENGINE,
+    CSC_POSTGRES_ATTACH_LANES,
+    CSC_POSTGRES_RENEW,
+    CSC_POSTGRES_DELETE_ENGINE,
+    CSC_POSTGRES_DELETE_LANES,
+    CSC_POSTGRES_DETACH_RUNS,
+    CSC_POSTGRES_LIST_ENGINES,
+    CSC_POSTGRES_FIND_DEAD,
+    CSC_POSTGRES_LOCK_TIMEOUT,
+    CSC_POSTGRES_DELETE_DEAD,
+    CSC_POSTGRES_DELETE_DEAD_LANES,
+    CSC_POSTGRES_UNBLOCK,
+    CSC_POSTGRES_FIND_ORPHAN,
+    CSC_POSTGRES_CHECK_ORPHAN,
+    CSC_POSTGRES_FREE_ORPHANS,
+    CSC_POSTGRES_CLAIM_LOOK,
+    CSC_POSTGRES_CLAIM_DUE,
+    CSC_POSTGRES_CLAIM_NEXT,
+    CSC_POSTGRES_CLAIM_NEEDS_DUE,
+    CSC_POSTGRES_CLAIM_NEEDS_NEXT,
+    CSC_POSTGRES_CLAIM_CHECK,
+    CSC_POSTGRES_CLAIM_TAKE,
+    CSC_POSTGRES_LOAD_CASCADES,
+    CSC_POSTGRES_LOAD_EXECUTIONS,
+    CSC_POSTGRES_LOAD_EVENTS,
+    CSC_POSTGRES_NOTIFY,
+    CSC_POSTGRES_LISTEN,
+    CSC_POSTGRES_STATEMENTS /* how many */
+} csc_postgres_statement;
+
+typedef struct csc_postgres csc_postgres;
+
+/* Builds the texts for a schema (`prefix` is "\"name\"."); false when out of
+ * memory, and then too they are to be freed. */
+bool csc_postgres_sql_build(const char *prefix, const char *channel,
+                            char *texts[CSC_POSTGRES_STATEMENTS]);
+void csc_postgres_sql_free(char *texts[CSC_POSTGRES_STATEMENTS]);
+/* One text with every '@' replaced by `prefix`; NULL when out of memory. */
+char *csc_postgres_sql_expand(const char *text, const char *prefix);
+
+/* ---- postgres_array.c ----------------------------------------------------- */
+
+#define CSC_POSTGRES_PARAMS_MAX 40
+#define CSC_POSTGRES_COLUMNS_MAX 12
+
+/* The parameters of one statement, all binary but texts, whose two forms are
+ * the same. They point to what they were made of. */
+typedef struct csc_postgres_params {
+    int count;
+    const char *values[CSC_POSTGRES_PARAMS_MAX];
+    int lengths[CSC_POSTGRES_PARAMS_MAX];
+    int formats[CSC_POSTGRES_PARAMS_MAX];
+    unsigned char scalars[CSC_POSTGRES_PARAMS_MAX][8];
+} csc_postgres_params;
+
+void csc_postgres_params_init(csc_postgres_params *params);
+void csc_postgres_params_uuid(csc_postgres_params *params,
+                              const cascade_uuid *id);
+void csc_postgres_params_i64(csc_postgres_params *params, int64_t number);
+void csc_postgres_params_i32(csc_postgres_params *params, int32_t number);
+void csc_postgres_params_bool(csc_postgres_params *params, bool value);
+/* For types without a binary form that we know (regclass, settings). */
+void csc_postgres_params_text(csc_postgres_params *params, const char *text);
+
+/* An array in PostgreSQL's binary form, growing at its end. */
+typedef struct csc_postgres_array {
+    csc_buf bytes;
+    int32_t count;
+    bool has_null;
+} csc_postgres_array;
+
+/* Rows, kept column by column. */
+typedef struct csc_postgres_rows {
+    csc_postgres_array columns[CSC_POSTGRES_COLUMNS_MAX];
+    size_t column_count;
+    size_t count;
+} csc_postgres_rows;
+
+/* `types` has a letter for each column: u uuid, i int4, l int8, s text,
+ * t timestamp. Keeps the memory that `rows`, zeroed at first, already has. */
+void csc_postgres_rows_start(csc_postgres_rows *rows, const char *types);
+void csc_postgres_rows_fini(csc_postgres_rows *rows);
+/* False when memory ran out while it was filled. */
+bool csc_postgres_rows_good(const csc_postgres_rows *rows);
+/* Each adds the next row's value of one column. */
+void csc_postgres_rows_uuid(csc_postgres_rows *rows, size_t column,
+                            const cascade_uuid *id); /* NULL: NULL */
+void csc_postgres_rows_i32(csc_postgres_rows *rows, size_t column,
+                           int32_t number);
+void csc_postgres_rows_i64(csc_postgres_rows *rows, size_t column,
+                           int64_t number);
+void csc_postgres_rows_text(csc_postgres_rows *rows, size_t column,
+                            const char *text); /* NULL: NULL */
+void csc_postgres_rows_time(csc_postgres_rows *rows, size_t column,
+                            int64_t time_ms); /* CASCADE_TIME_NONE: NULL */
+/* Finishes the arrays and adds all of them as parameters. */
+void csc_postgres_params_rows(csc_postgres_params *params,
+                              csc_postgres_rows *rows);
+
+/* ---- postgres_batch.c ----------------------------------------------------- */
+
+/* The rows of a batch, gathered by what is done with them. */
+typedef struct csc_postgres_batch {
+    csc_postgres_rows start_cascades;
+    csc_postgres_rows start_runs;
+    csc_postgres_rows start_executions;
+    csc_postgres_rows start_events;
+    csc_postgres_rows inserts;
+    csc_postgres_rows updates;
+    csc_postgres_rows events;
+    csc_postgres_rows cascades;
+    csc_postgres_rows resets;
+    csc_postgres_rows frees;
+    csc_postgres_rows ends;
+} csc_postgres_batch;
+
+/* Fills `*batch`, making it where it is NULL. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_postgres_batch_fill(csc_postgres_batch **batch,
+                                    const cascade_change *changes,
+                                    size_t count);
+/* Frees it when it has grown large: connections live long. */
+void csc_postgres_batch_trim(csc_postgres_batch **batch);
+void csc_postgres_batch_free(csc_postgres_batch *batch);
+
+/* ---- postgres_row.c ------------------------------------------------------- */
+
+/* One row of a result, checked while it is decoded: the first thing that makes
+ * no sense is kept in `err` (CASCADE_ERR_CORRUPT), and the rest is skipped. */
+typedef struct csc_postgres_reader {
+    const PGresult *result;
+    int row;
+    const char *table;
+    const char *const *columns;      /* their names, for the error text */
+    char id[CASCADE_UUID_TEXT_SIZE]; /* of the row; "" until it was read */
+    cascade_err err;
+} csc_postgres_reader;
+
+cascade_uuid csc_postgres_row_uuid(csc_postgres_reader *reader, int column);
+int32_t csc_postgres_row_i32(csc_postgres_reader *reader, int column);
+int64_t csc_postgres_row_i64(csc_postgres_reader *reader, int column);
+/* Valid as long as the result. */
+const char *csc_postgres_row_text(csc_postgres_reader *reader, int column);
+const char *csc_postgres_row_text_or_null(csc_postgres_reader *reader,
+                                          int column);
+int64_t csc_postgres_row_time(csc_postgres_reader *reader, int column);
+int64_t csc_postgres_row_time_or_none(csc_postgres_reader *reader, int column);
+/* A payload in canonical form, in `buf`; NULL for NULL. */
+const char *csc_postgres_row_json(csc_postgres_reader *reader, int column,
+                                  csc_buf *buf);
+cascade_status csc_postgres_row_status(csc_postgres_reader *reader, int column);
+cascade_execution_status csc_postgres_row_execution_status(
+    csc_postgres_reader *reader, int column);
+/* The enums' labels; NULL for a value that is none. */
+const char *csc_postgres_row_status_text(cascade_status status);
+const char *csc_postgres_row_execution_status_text(
+    cascade_execution_status status);
+/* The value says nothing that this column may say. */
+void csc_postgres_row_corrupt(csc_postgres_reader *reader, int column,
+                              const char *why);
+
+/* For results of our own making: 0 where there is no such number. */
+int64_t csc_postgres_result_i64(const PGresult *result, int row, int column);
+cascade_uuid csc_postgres_result_uuid(const PGresult *result, int row,
+                                      int column);
+
+/* ---- postgres_conn.c ------------------------------------------------------ */
+
+typedef struct csc_postgres_conn {
+    csc_postgres *store;
+    PGconn *pg;
+    int64_t deadline_ms; /* monotonic; of the move that holds it */
+    int cancel_fd;       /* readable: give up, CASCADE_ERR_AGAIN; -1: none */
+    bool broken;         /* to be closed instead of used again */
+    bool final;          /* the move must not be repeated, whatever it said */
+    bool prepared[CSC_POSTGRES_STATEMENTS];
+    csc_postgres_batch *batch; /* memory of the last commit, used again */
+    struct csc_postgres_conn *next;
+} csc_postgres_conn;
+
+/* One statement of an exchange. */
+typedef struct csc_postgres_call {
+    csc_postgres_statement statement;
+    const csc_postgres_params *params; /* NULL: none */
+    PGresult *result;                  /* set by the exchange */
+} csc_postgres_call;
+
+/* What the server said to the first statement that failed. */
+typedef struct csc_postgres_trouble {
+    const csc_postgres_call *call; /* NULL: none of them */
+    char sqlstate[6];              /* "": the connection is lost */
+} csc_postgres_trouble;
+
+/* Connects, checks the server and sets the session up. */
+cascade_err csc_postgres_conn_open(csc_postgres *store, int64_t deadline_ms,
+                                   int cancel_fd, csc_postgres_conn **conn);
+void csc_postgres_conn_close(csc_postgres_conn *conn);
+/* Whether a connection that was idle still stands, as far as one can see
+ * without asking the server. */
+bool csc_postgres_conn_alive(csc_postgres_conn *conn);
+
+/* One round trip: the calls inside one READ COMMITTED transaction, which is
+ * rolled back when one fails. `move` names it in error texts; `trouble` may be
+ * NULL. The results are to be cleared with csc_postgres_conn_clear(), also
+ * after an error. */
+cascade_err csc_postgres_conn_write(csc_postgres_conn *conn, const char *move,
+                                    csc_postgres_call *calls, size_t count,
+                                    csc_postgres_trouble *trouble);
+/* The same without a transaction of its own, for reading. */
+cascade_err csc_postgres_conn_read(csc_postgres_conn *conn, const char *move,
+                                   csc_postgres_call *calls, size_t count);
+void csc_postgres_conn_clear(csc_postgres_call *calls, size_t count);
+/* One statement by its text. `*result` is to be cleared, also after an error. */
+cascade_err csc_postgres_conn_query(csc_postgres_conn *conn, const char *move,
+                                    const char *sql,
+                                    const csc_postgres_params *params,
+                                    PGresult **result);
+
+/* The same piece by piece, where an exchange does not do. Prepares what is not
+ * prepared yet (a round trip of its own, the first time). */
+cascade_err csc_postgres_conn_prepare(csc_postgres_conn *conn, const char *move,
+                                      const csc_postgres_statement *statements,
+                                      size_t count);
+cascade_err csc_postgres_conn_send(csc_postgres_conn *conn,
+                                   csc_postgres_statement statement,
+                                   const csc_postgres_params *params);
+cascade_err csc_postgres_conn_send_text(csc_postgres_conn *conn,
+                                        const char *sql,
+                                        const csc_postgres_params *params);
+cascade_err csc_postgres_conn_send_begin(csc_postgres_conn *conn);
+cascade_err csc_postgres_conn_send_sync(csc_postgres_conn *conn);
+/* What there is next; *result is NULL at the end of one statement's. */
+cascade_err csc_postgres_conn_next(csc_postgres_conn *conn, PGresult **result);
+/* All of the next statement, or of the Sync. */
+cascade_err csc_postgres_conn_fetch(csc_postgres_conn *conn, PGresult **result);
+/* Fetches what comes up to the Sync and forgets it. */
+cascade_err csc_postgres_conn_fetch_sync(csc_postgres_conn *conn);
+/* Waits until a result is there, at most until `until_ms`: `*ready`. */
+cascade_err csc_postgres_conn_wait_ready(csc_postgres_conn *conn,
+                                         int64_t until_ms, bool *ready);
+cascade_err csc_postgres_conn_rollback(csc_postgres_conn *conn);
+/* Several statements at once, without parameters: for migrations. */
+cascade_err csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
+                                     const char *sql);
+
+/* ---- postgres_error.c ----------------------------------------------------- */
+
+/* The error for a result that is none; marks the connection broken where it
+ * is. */
+cascade_err csc_postgres_error_result(csc_postgres_conn *conn, const char *move,
+                                      const PGresult *result);
+/* The connection cannot be made, or is gone. */
+cascade_err csc_postgres_error_connect(const PGconn *pg);
+cascade_err csc_postgres_error_lost(csc_postgres_conn *conn);
+
+/* ---- postgres_pool.c ------------------------------------------------------ */
+
+typedef enum csc_postgres_again {
+    CSC_POSTGRES_ONCE = 0,  /* the caller decides about every failure */
+    CSC_POSTGRES_IF_UNDONE, /* again when the server said that it failed */
+    CSC_POSTGRES_ALWAYS     /* it may take effect twice */
+} csc_postgres_again;
+
+typedef cascade_err (*csc_postgres_move)(csc_postgres_conn *conn,
+                                         void *context);
+
+cascade_err csc_postgres_pool_init(csc_postgres *store);
+void csc_postgres_pool_fini(csc_postgres *store);
+/* Calls `move` with a connection, within the store's deadline; after
+ * CASCADE_ERR_UNAVAILABLE again, with backoff, where `again` allows it. */
+cascade_err csc_postgres_pool_run(csc_postgres *store, csc_postgres_again again,
+                                  csc_postgres_move move, void *context);
+/* Sleeps on a condition of the store until `until_ms`, or earlier. */
+void csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                             int64_t until_ms);
+/* Counts a connection that is not the pool's (the listener's). False when there
+ * may be no more. */
+bool csc_postgres_pool_reserve(csc_postgres *store);
+void csc_postgres_pool_unreserve(csc_postgres *store);
+
+/* ---- The store ------------------------------------------------------------ */
+
+#define CSC_POSTGRES_CHANNEL_SIZE 32
+
+typedef struct csc_postgres_waiter {
+    int fd; /* an eventfd */
+    struct csc_postgres_waiter *next;
+} csc_postgres_waiter;
+
+struct csc_postgres {
+    const cascade_store_config *config;
+    csc_log log;
+    char *url;
+    bool several_hosts;
+    char *prefix; /* "\"public\"." */
+    char channel[CSC_POSTGRES_CHANNEL_SIZE];
+    char *sql[CSC_POSTGRES_STATEMENTS];
+
+    pthread_mutex_t mutex;  /* guards what follows */
+    pthread_cond_t changed; /* connections; monotonic clock */
+    csc_postgres_conn *idle;
+    size_t open_count;
+    int64_t connect_after_ms; /* monotonic: no attempt before that */
+    int64_t backoff_ms;       /* 0: the last attempt succeeded */
+    char *sequence;           /* of context_events.id; NULL: not looked up */
+
+    pthread_mutex_t wait_mutex; /* guards what follows */
+    csc_postgres_waiter *waiters;
+    bool listening;              /* a waiter has the listener */
+    csc_postgres_conn *listener; /* of the waiter that has it */
+    int64_t listen_after_ms;
+
+    pthread_mutex_t wake_mutex; /* guards what follows */
+    pthread_cond_t woken;       /* monotonic clock */
+    uint64_t wakes_asked;
+    uint64_t wakes_sent;
+    bool waking;
+};
+
+/* Milliseconds of the system's monotonic clock: network deadlines are real
+ * time, also under an injected clock. */
+int64_t csc_postgres_now_ms(void);
+
+/* The sequence of context_events.id, looked up once. Valid as long as the
+ * store. */
+cascade_err csc_postgres_sequence(csc_postgres_conn *conn, const char **name);
+
+/* ---- postgres_column.c ---------------------------------------------------- */
+
+/* Checks the columns of the tables: of those that exist (`all` false), or that
+ * all of them exist too. */
+cascade_err csc_postgres_column_check(csc_postgres_conn *conn, bool all);
+
+/* ---- The moves; see cascade/store.h --------------------------------------- */
+
+cascade_err csc_postgres_schema_migrate(void *self, cascade_migrate mode);
+cascade_err csc_postgres_engine_attach(void *self,
+                                       const cascade_incarnation *incarnation);
+cascade_err csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
+                                      int64_t lease_ms);
+cascade_err csc_postgres_engine_detach(void *self,
+                                       const cascade_uuid *engine_id);
+cascade_err csc_postgres_engine_list(void *self, cascade_engine_sink sink,
+                                     void *context);
+cascade_err csc_postgres_remove_dead(void *self, const cascade_uuid *dead,
+                                     size_t dead_count, size_t limit,
+                                     size_t *freed);
+cascade_err csc_postgres_claim_runs(void *self, const cascade_claim *claim,
+                                    cascade_claimed *claimed,
+                                    cascade_claim_result *result);
+cascade_err csc_postgres_read_load(void *self, const cascade_uuid *ids,
+                                   size_t count, unsigned parts,
+                                   const cascade_load_sink *sink);
+cascade_err csc_postgres_read_list(void *self, const cascade_query *query,
+                                   cascade_list_sink sink, void *context);
+cascade_err csc_postgres_commit_batch(void *self, const cascade_batch *batch,
+                                      bool *existed);
+cascade_err csc_postgres_commit_starts(void *self, const cascade_change *starts,
+                                       size_t count, bool *existed);
+cascade_err csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms);
+cascade_err csc_postgres_wait_wake(void *self);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The connections of a store: at most config->connection_max, made when they
+ * are needed, kept in a list of idle ones, the last used first. A move that
+ * finds none waits for one, up to the deadline.
+ *
+ *   take: idle and alive? -> it          \
+ *         room for one more? -> connect   >- the move -> give back, or close
+ *         else wait                      /               when it is broken
+ *
+ * A server that went away is met by every move at once. Attempts to connect are
+ * therefore spaced for the whole store: after a failure nobody tries again for
+ * 10 ms, doubling up to a second; the first success ends that. Within its
+ * deadline a move goes on trying, since a connection that was not made has done
+ * nothing. What was sent over a connection that then broke is repeated only
+ * where the move says so.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "store/postgres_internal.h"
+
+#define BACKOFF_FIRST_MS 10
+#define BACKOFF_MAX_MS 1000
+#define LISTENER_FROM 2 /* connections there must be to spend one on LISTEN */
+
+static cascade_err
+init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    int failed = pthread_condattr_init(&attr);
+
+    if (failed == 0)
+        failed = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    if (failed == 0)
+        failed = pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+    return failed == 0 ? CASCADE_OK : csc_fail_memory();
+}
+
+cascade_err
+csc_postgres_pool_init(csc_postgres *store)
+{
+    cascade_err err = init_cond(&store->changed);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = init_cond(&store->woken);
+    if (err != CASCADE_OK) {
+        pthread_cond_destroy(&store->changed);
+        return err;
+    }
+    pthread_mutex_init(&store->mutex, NULL);
+    pthread_mutex_init(&store->wait_mutex, NULL);
+    pthread_mutex_init(&store->wake_mutex, NULL);
+    return CASCADE_OK;
+}
+
+void
+csc_postgres_pool_fini(csc_postgres *store)
+{
+    while (store->idle != NULL) {
+        csc_postgres_conn *conn = store->idle;
+
+        store->idle = conn->next;
+        csc_postgres_conn_close(conn);
+    }
+    pthread_cond_destroy(&store->changed);
+    pthread_cond_destroy(&store->woken);
+    pthread_mutex_destroy(&store->mutex);
+    pthread_mutex_destroy(&store->wait_mutex);
+    pthread_mutex_destroy(&store->wake_mutex);
+}
+
+/* Sleeps on a condition until `until_ms`; spurious ends are welcome. */
+void
+csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                        int64_t until_ms)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
+                             .tv_nsec = (long)(until_ms % 1000) * 1000000};
+
+    pthread_cond_timedwait(cond, mutex, &until);
+}
+
+/* ---- Connecting ---------------------------------------------------------- */
+
+static void
+note_connected(csc_postgres *store, bool good)
+{
+    pthread_mutex_lock(&store->mutex);
+    if (good) {
+        store->backoff_ms = 0;
+        store->connect_after_ms = 0;
+    } else {
+        store->backoff_ms =
+            store->backoff_ms == 0 ? BACKOFF_FIRST_MS : store->backoff_ms * 2;
+        if (store->backoff_ms > BACKOFF_MAX_MS)
+            store->backoff_ms = BACKOFF_MAX_MS;
+        store->connect_after_ms = csc_postgres_now_ms() + store->backoff_ms;
+        store->open_count--;
+    }
+    pthread_cond_broadcast(&store->changed);
+    pthread_mutex_unlock(&store->mutex);
+}
+
+/* What take() found to do. */
+typedef enum next_step {
+    STEP_USE,
+    STEP_CONNECT,
+    STEP_WAIT
+} next_step;
+
+/* With the mutex held. Connections that ended while they were idle are
+ * collected in `*dead`, to be closed without it. */
+static next_step
+look(csc_postgres *store, csc_postgres_conn **conn, csc_postgres_conn **dead,
+     int64_t *until_ms)
+{
+    while (store->idle != NULL) {
+        csc_postgres_conn *first = store->idle;
+
+        store->idle = first->next;
+        first->next = NULL;
+        if (csc_postgres_conn_alive(first)) {
+            *conn = first;
+            return STEP_USE;
+        }
+        first->next = *dead;
+        *dead = first;
+        store->open_count--;
+    }
+    if (store->open_count >= store->config->connection_max)
+        return STEP_WAIT;
+    if (csc_postgres_now_ms() < store->connect_after_ms) {
+        if (store->connect_after_ms < *until_ms)
+            *until_ms = store->connect_after_ms;
+        return STEP_WAIT;
+    }
+    store->open_count++;
+    return STEP_CONNECT;
+}
+
+static void
+close_all(csc_postgres_conn *dead)
+{
+    while (dead != NULL) {
+        csc_postgres_conn *conn = dead;
+
+        dead = conn->next;
+        csc_postgres_conn_close(conn);
+    }
+}
+
+static cascade_err
+connect_one(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
+{
+    cascade_err err = csc_postgres_conn_open(store, deadline_ms, -1, conn);
+
+    note_connected(store, err == CASCADE_OK);
+    if (err == CASCADE_OK)
+        csc_log_add(&store->log, CASCADE_LOG_DEBUG, "postgres: connected");
+    else
+        csc_log_add(&store->log, CASCADE_LOG_WARNING, "postgres: %s",
+                    cascade_errmsg());
+    return err;
+}
+
+/* `last` is how the last attempt to connect failed; its text still stands. */
+static cascade_err
+fail_busy(const csc_postgres *store, cascade_err last)
+{
+    if (last != CASCADE_OK)
+        return last;
+    return csc_fail(CASCADE_ERR_UNAVAILABLE,
+                    "all %zu connections to PostgreSQL were in use for %lld ms",
+                    store->config->connection_max,
+                    (long long)store->config->deadline_ms);
+}
+
+static cascade_err
+take(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (;;) {
+        csc_postgres_conn *dead = NULL;
+        int64_t until_ms = deadline_ms;
+        next_step step;
+
+        pthread_mutex_lock(&store->mutex);
+        step = look(store, conn, &dead, &until_ms);
+        if (step == STEP_WAIT && dead == NULL)
+            csc_postgres_pool_sleep(&store->changed, &store->mutex, until_ms);
+        pthread_mutex_unlock(&store->mutex);
+        close_all(dead);
+        if (step == STEP_USE)
+            return CASCADE_OK;
+        if (step == STEP_CONNECT) {
+            err = connect_one(store, deadline_ms, conn);
+            if (err != CASCADE_ERR_UNAVAILABLE)
+                return err;
+        }
+        if (csc_postgres_now_ms() >= deadline_ms)
+            return fail_busy(store, err);
+    }
+}
+
+static void
+give_back(csc_postgres *store, csc_postgres_conn *conn)
+{
+    bool close = conn->broken || PQstatus(conn->pg) != CONNECTION_OK ||
+                 PQtransactionStatus(conn->pg) != PQTRANS_IDLE;
+
+    pthread_mutex_lock(&store->mutex);
+    if (close) {
+        store->open_count--;
+    } else {
+        conn->next = store->idle;
+        store->idle = conn;
+    }
+    pthread_cond_signal(&store->changed);
+    pthread_mutex_unlock(&store->mutex);
+    if (close)
+        csc_postgres_conn_close(conn);
+}
+
+/* An idle connection makes room where there is none. */
+bool
+csc_postgres_pool_reserve(csc_postgres *store)
+{
+    csc_postgres_conn *idle = NULL;
+    bool good = false;
+
+    pthread_mutex_lock(&store->mutex);
+    if (store->config->connection_max >= LISTENER_FROM) {
+        good = store->open_count < store->config->connection_max;
+        if (good) {
+            store->open_count++;
+        } else if (store->idle != NULL) {
+            idle = store->idle;
+            store->idle = idle->next;
+            good = true;
+        }
+    }
+    pthread_mutex_unlock(&store->mutex);
+    csc_postgres_conn_close(idle);
+    return good;
+}
+
+void
+csc_postgres_pool_unreserve(csc_postgres *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    store->open_count--;
+    pthread_cond_signal(&store->changed);
+    pthread_mutex_unlock(&store->mutex);
+}
+
+/* ---- Running a move ------------------------------------------------------ */
+
+static void
+pause_ms(int64_t ms)
+{
+    struct timespec pause = {.tv_sec = (time_t)(ms / 1000),
+                             .tv_nsec = (long)(ms % 1000) * 1000000};
+
+    nanosleep(&pause, NULL);
+}
+
+cascade_err
+csc_postgres_pool_run(csc_postgres *store, csc_postgres_again again,
+                      csc_postgres_move move, void *context)
+{
+    int64_t deadline_ms = csc_postgres_now_ms() + store->config->deadline_ms;
+    int64_t backoff_ms = BACKOFF_FIRST_MS;
+
+    for (;;) {
+        csc_postgres_conn *conn;
+        bool final;
+        cascade_err err = take(store, deadline_ms, &conn);
+
+        if (err != CASCADE_OK)
+            return err;
+        conn->deadline_ms = deadline_ms;
+        conn->final = again == CSC_POSTGRES_ONCE;
+        err = move(conn, context);
+        final =
+            conn->final || (conn->broken && again == CSC_POSTGRES_IF_UNDONE);
+        give_back(store, conn);
+        if (err != CASCADE_ERR_UNAVAILABLE || final ||
+            csc_postgres_now_ms() + backoff_ms >= deadline_ms)
+            return err;
+        pause_ms(backoff_ms);
+        backoff_ms =
+            backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : backoff_ms * 2;
+    }
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The schema: applying migrations.
+ *
+ *   look, without a lock    current? check the columns, done: that needs no
+ *                           right to create, and costs nothing where nothing is
+ *                           to be done
+ *   BEGIN
+ *   pg_advisory_xact_lock   one at a time, whatever opens this schema
+ *   look again              another may have been first
+ *   CREATE SCHEMA           where it is missing
+ *   check the columns       of tables that are there already
+ *   apply, record           the file's statements, then its checksum
+ *   check the columns       of all tables
+ *   COMMIT                  all of it or nothing
+ *
+ * The files name no schema: they go to the first of the search_path, which is
+ * set for this transaction only. A file records itself, without a checksum, so
+ * that it can be applied by hand; the library adds the checksum when it may.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+#include "store/migrate.h"
+#include "store/postgres_internal.h"
+
+#define APPLIED_MAX 1000
+
+/* $1 schema */
+static const char find_sql[] =
+    "SELECT count(*), count(c.oid)\n"
+    "FROM pg_catalog.pg_namespace AS n\n"
+    "LEFT JOIN pg_catalog.pg_class AS c\n"
+    "  ON c.relnamespace = n.oid AND c.relname = 'cascade_schema'\n"
+    "WHERE n.nspname = $1::text";
+
+static const char applied_sql[] = "SELECT number::int8, name, checksum\n"
+                                  "FROM @cascade_schema\n"
+                                  "ORDER BY number\n"
+                                  "LIMIT $1::int8";
+
+/* $1 key of the lock, $2 the search_path */
+static const char lock_sql[] = "SELECT pg_advisory_xact_lock($1::int8),\n"
+                               "  set_config('search_path', $2::text, true)";
+
+/* $1 number, $2 checksum */
+static const char sign_sql[] = "UPDATE @cascade_schema\n"
+                               "SET checksum = $2::text\n"
+                               "WHERE number = $1::int4\n"
+                               "  AND checksum IS NULL";
+
+/* What a look at the schema told. */
+typedef struct schema_state {
+    bool there;            /* the schema */
+    size_t from;           /* the first migration to be applied */
+    size_t unsigned_count; /* applied by hand */
+} schema_state;
+
+/* ---- Looking ------------------------------------------------------------- */
+
+/* A statement that may name tables ('@'). */
+static cascade_err
+query(csc_postgres_conn *conn, const char *text,
+      const csc_postgres_params *params, PGresult **result)
+{
+    char *sql = csc_postgres_sql_expand(text, conn->store->prefix);
+    cascade_err err;
+
+    *result = NULL;
+    if (sql == NULL)
+        return csc_fail_memory();
+    err = csc_postgres_conn_query(conn, "migrate", sql, params, result);
+    csc_mem_free(sql);
+    return err;
+}
+
+static cascade_err
+find_schema(csc_postgres_conn *conn, bool *schema, bool *table)
+{
+    csc_postgres_params params;
+    PGresult *result;
+    cascade_err err;
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_text(&params, conn->store->config->schema);
+    err = query(conn, find_sql, &params, &result);
+    if (err == CASCADE_OK) {
+        *schema = csc_postgres_result_i64(result, 0, 0) > 0;
+        *table = csc_postgres_result_i64(result, 0, 1) > 0;
+    }
+    PQclear(result);
+    return err;
+}
+
+static cascade_err
+plan(const PGresult *result, cascade_migrate mode, schema_state *state)
+{
+    size_t count = result == NULL ? 0 : (size_t)PQntuples(result);
+    csc_applied *applied = csc_mem_zalloc(count + 1, sizeof(*applied));
+    cascade_err err;
+
+    if (applied == NULL)
+        return csc_fail_memory();
+    state->unsigned_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        int row = (int)i;
+
+        applied[i].number = csc_postgres_result_i64(result, row, 0);
+        applied[i].name = PQgetvalue(result, row, 1);
+        if (!PQgetisnull(result, row, 2))
+            applied[i].checksum = PQgetvalue(result, row, 2);
+        else
+            state->unsigned_count++;
+    }
+    err =
+        csc_migrate_plan(csc_migrations_postgres, csc_migrations_postgres_count,
+                         applied, count, mode, &state->from);
+    csc_mem_free(applied);
+    return err;
+}
+
+static cascade_err
+look(csc_postgres_conn *conn, cascade_migrate mode, schema_state *state)
+{
+    csc_postgres_params params;
+    PGresult *result = NULL;
+    bool table = false;
+    cascade_err err = find_schema(conn, &state->there, &table);
+
+    if (err == CASCADE_OK && table) {
+        csc_postgres_params_init(&params);
+        csc_postgres_params_i64(&params, APPLIED_MAX);
+        err = query(conn, applied_sql, &params, &result);
+    }
+    if (err == CASCADE_OK)
+        err = plan(result, mode, state);
+    PQclear(result);
+    return err;
+}
+
+static bool
+is_current(const schema_state *state)
+{
+    return state->from == csc_migrations_postgres_count;
+}
+
+/* ---- Applying ------------------------------------------------------------ */
+
+static int64_t
+lock_key(const char *schema)
+{
+    static const char salt[] = "cascade schema ";
+    unsigned char digest[CSC_SHA256_SIZE];
+    uint64_t key = 0;
+    csc_sha256 hash;
+
+    csc_sha256_init(&hash);
+    csc_sha256_add(&hash, salt, strlen(salt));
+    csc_sha256_add(&hash, schema, strlen(schema));
+    csc_sha256_end(&hash, digest);
+    for (size_t i = 0; i < sizeof(key); i++)
+        key = key << 8 | digest[i];
+    return (int64_t)key;
+}
+
+/* BEGIN, the lock and the search_path of this transaction. */
+static cascade_err
+begin(csc_postgres_conn *conn)
+{
+    const char *schema = conn->store->config->schema;
+    csc_postgres_params params;
+    csc_buf path;
+    PGresult *result = NULL;
+    cascade_err err = csc_postgres_conn_send_begin(conn);
+
+    csc_buf_init(&path);
+    csc_buf_add_format(&path, "\"%s\"", schema);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_sync(conn);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_fetch_sync(conn);
+    if (err == CASCADE_OK && path.failed)
+        err = csc_fail_memory();
+    if (err == CASCADE_OK) {
+        csc_postgres_params_init(&params);
+        csc_postgres_params_i64(&params, lock_key(schema));
+        csc_postgres_params_text(&params, path.data);
+        err = query(conn, lock_sql, &params, &result);
+    }
+    PQclear(result);
+    csc_buf_fini(&path);
+    return err;
+}
+
+static cascade_err
+create_schema(csc_postgres_conn *conn)
+{
+    csc_buf sql;
+    cascade_err err;
+
+    csc_buf_init(&sql);
+    csc_buf_add_format(&sql, "CREATE SCHEMA IF NOT EXISTS \"%s\"",
+                       conn->store->config->schema);
+    err = sql.failed
+              ? csc_fail_memory()
+              : csc_postgres_conn_script(conn, "create the schema", sql.data);
+    csc_buf_fini(&sql);
+    return err;
+}
+
+static cascade_err
+sign(csc_postgres_conn *conn, const csc_migration *migration)
+{
+    char checksum[CSC_MIGRATE_CHECKSUM_SIZE];
+    csc_postgres_params params;
+    PGresult *result;
+    cascade_err err;
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_i32(&params, migration->number);
+    csc_postgres_params_text(&params,
+                             csc_migrate_checksum(migration, checksum));
+    err = query(conn, sign_sql, &params, &result);
+    PQclear(result);
+    return err;
+}
+
+/* In the transaction, with the lock. */
+static cascade_err
+apply(csc_postgres_conn *conn)
+{
+    schema_state state;
+    cascade_err err = look(conn, CASCADE_MIGRATE_AUTO, &state);
+
+    if (err == CASCADE_OK && !state.there)
+        err = create_schema(conn);
+    if (err == CASCADE_OK && !is_current(&state))
+        err = csc_postgres_column_check(conn, false);
+    for (size_t i = 0; i < csc_migrations_postgres_count && err == CASCADE_OK;
+         i++) {
+        const csc_migration *migration = &csc_migrations_postgres[i];
+
+        if (i >= state.from)
+            err =
+                csc_postgres_conn_script(conn, migration->name, migration->sql);
+        if (err == CASCADE_OK)
+            err = sign(conn, migration);
+    }
+    return err == CASCADE_OK ? csc_postgres_column_check(conn, true) : err;
+}
+
+static cascade_err
+commit(csc_postgres_conn *conn)
+{
+    PGresult *result = NULL;
+    cascade_err err =
+        csc_postgres_conn_query(conn, "migrate", "COMMIT", NULL, &result);
+
+    PQclear(result);
+    if (err == CASCADE_OK && PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
+        err = csc_postgres_error_lost(conn);
+    return err;
+}
+
+static cascade_err
+apply_all(csc_postgres_conn *conn)
+{
+    cascade_err err = begin(conn);
+
+    if (err == CASCADE_OK)
+        err = apply(conn);
+    if (err == CASCADE_OK)
+        err = commit(conn);
+    if (err != CASCADE_OK && !conn->broken)
+        csc_postgres_conn_rollback(conn);
+    return err;
+}
+
+/* A migration by hand gets its checksum as soon as somebody may write it; that
+ * this role may not is no reason to fail. */
+static cascade_err
+sign_all(csc_postgres_conn *conn)
+{
+    for (size_t i = 0; i < csc_migrations_postgres_count && !conn->broken; i++)
+        sign(conn, &csc_migrations_postgres[i]);
+    return conn->broken ? csc_postgres_error_lost(conn) : CASCADE_OK;
+}
+
+static cascade_err
+migrate(csc_postgres_conn *conn, void *context)
+{
+    cascade_migrate mode = *(const cascade_migrate *)context;
+    schema_state state;
+    cascade_err err = look(conn, mode, &state);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (!is_current(&state))
+        return apply_all(conn);
+    err = csc_postgres_column_check(conn, true);
+    if (err == CASCADE_OK && state.unsigned_count > 0 &&
+        mode == CASCADE_MIGRATE_AUTO)
+        err = sign_all(conn);
+    return err;
+}
+
+cascade_err
+csc_postgres_schema_migrate(void *self, cascade_migrate mode)
+{
+    if (mode == CASCADE_MIGRATE_NEVER)
+        return CASCADE_OK;
+    return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, migrate, &mode);
+}

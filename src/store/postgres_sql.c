@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every statement that the PostgreSQL store sends in its daily work, built once
+ * when a store is opened: '@' stands for the quoted schema with its dot, '#'
+ * for the channel of LISTEN. Nothing else is ever put into a text.
+ *
+ * Rules they keep, so that they also work on a PostgreSQL distributed by
+ * cascade_id and behind a pooler:
+ *   - tables are reached by cascade_id (or engine_id, for the small ones);
+ *   - no volatile function in WHERE: now(), the start of the transaction, is
+ *     the clock there. It lags a little, so nothing is due too early and no
+ *     lease expired too early. clock_timestamp() is what is written;
+ *   - no FOR UPDATE SKIP LOCKED;
+ *   - every table is named with its schema: no search_path is relied upon;
+ *   - rows are locked in one order: engine, lanes, then runs, cascades and
+ *     executions by id.
+ *
+ * A statement that must have met a row raises where it has not: 1 / 0 is
+ * SQLSTATE 22012, and since no payload of ours is ever divided, the place in
+ * the exchange tells what it means. Merely finding nothing would not stop the
+ * transaction.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/postgres_internal.h"
+
+#define NOW_MS "floor(extract(epoch FROM now()) * 1000)::int8"
+#define CLOCK_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+
+static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
+    [CSC_POSTGRES_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED",
+
+    [CSC_POSTGRES_BEGIN_READ] =
+        "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+
+    [CSC_POSTGRES_COMMIT] = "COMMIT",
+
+    [CSC_POSTGRES_ROLLBACK] = "ROLLBACK",
+
+    /* $1 until the end of the transaction only, $2 synchronous_commit, $3
+     * lock_timeout, $4 statement_timeout, $5 idle in transaction.
+     *
+     * The planner's settings: every statement here is a look-up by key, but a
+     * plan that was made while the tables were small and is kept by a prepared
+     * statement would go on reading them from end to end as they grow. */
+    [CSC_POSTGRES_SETTINGS] =
+        "SELECT set_config('synchronous_commit',\n"
+        "    CASE WHEN $2::text = 'on'\n"
+        "        AND current_setting('synchronous_commit') = 'remote_apply'\n"
+        "    THEN 'remote_apply' ELSE $2::text END, $1::bool),\n"
+        "  set_config('lock_timeout', $3::text, $1::bool),\n"
+        "  set_config('statement_timeout', $4::text, $1::bool),\n"
+        "  set_config('idle_in_transaction_session_timeout', $5::text,\n"
+        "    $1::bool),\n"
+        "  set_config('default_transaction_isolation', 'read committed',\n"
+        "    $1::bool),\n"
+        "  set_config('client_min_messages', 'error', $1::bool),\n"
+        "  set_config('plan_cache_mode', 'auto', $1::bool),\n"
+        "  set_config('enable_nestloop', 'on', $1::bool),\n"
+        "  set_config('enable_indexscan', 'on', $1::bool),\n"
+        "  set_config('enable_seqscan', 'off', $1::bool),\n"
+        "  set_config('enable_bitmapscan', 'off', $1::bool),\n"
+        "  set_config('enable_hashjoin', 'off', $1::bool),\n"
+        "  set_config('enable_mergejoin', 'off', $1::bool),\n"
+        "  set_config('jit', 'off', $1::bool)",
+
+    [CSC_POSTGRES_NOW] = "SELECT " CLOCK_MS,
+
+    [CSC_POSTGRES_SEQUENCE] =
+        "SELECT pg_get_serial_sequence('@context_events', 'id')",
+
+    /* ---- commit ---- */
+
+    /* $1 engine, $2 lane, $3 number */
+    [CSC_POSTGRES_FENCE] = "WITH moved AS (\n"
+                           "  UPDATE @cascade_lanes\n"
+                           "  SET batch = $3::int8\n"
+                           "  WHERE engine_id = $1::uuid\n"
+                           "    AND lane = $2::int4\n"
+                           "    AND batch = $3::int8 - 1\n"
+                           "  RETURNING 1)\n"
+                           "SELECT 1 / count(*) FROM moved",
+
+    /* $1-$6 cascades, $7-$14 runs, $15-$26 executions, $27-$32 events, $33 the
+     * sequence. Only what belongs to a cascade that was not there goes in. IS
+     * TRUE keeps the planner from making a join of what is a look-up in a small
+     * set. */
+    [CSC_POSTGRES_START] =
+        "WITH fresh AS (\n"
+        "  INSERT INTO @cascades\n"
+        "    (id, status, fn_id, user_id, created_at, updated_at)\n"
+        "  SELECT g.id, g.status::@cascade_status, g.fn_id, g.user_id,\n"
+        "    g.created_at, g.updated_at\n"
+        "  FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[],\n"
+        "      $5::timestamp[], $6::timestamp[])\n"
+        "    AS g (id, status, fn_id, user_id, created_at, updated_at)\n"
+        "  ON CONFLICT (id) DO NOTHING\n"
+        "  RETURNING id),\n"
+        "runs AS (\n"
+        "  INSERT INTO @cascade_runs\n"
+        "    (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
+        "     takeovers, needs)\n"
+        "  SELECT g.cascade_id, g.queue, g.priority, g.wake_at, g.engine_id,\n"
+        "    g.claim_no, g.takeovers, g.needs\n"
+        "  FROM unnest($7::uuid[], $8::text[], $9::int4[], $10::int8[],\n"
+        "      $11::uuid[], $12::int8[], $13::int4[], $14::text[])\n"
+        "    AS g (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
+        "      takeovers, needs)\n"
+        "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),\n"
+        "executions AS (\n"
+        "  INSERT INTO @node_executions\n"
+        "    (id, cascade_id, function_id, status, node_instance_id,\n"
+        "     node_name, input_context, full_output, location, error,\n"
+        "     started_at, completed_at)\n"
+        "  SELECT g.id, g.cascade_id, g.function_id,\n"
+        "    g.status::@execution_status, g.path, g.node_name,\n"
+        "    g.input::jsonb, g.full_output::jsonb, g.location, g.error,\n"
+        "    g.started_at, g.completed_at\n"
+        "  FROM unnest($15::uuid[], $16::uuid[], $17::int4[], $18::text[],\n"
+        "      $19::text[], $20::text[], $21::text[], $22::text[],\n"
+        "      $23::text[], $24::text[], $25::timestamp[], $26::timestamp[])\n"
+        "    AS g (id, cascade_id, function_id, status, path, node_name,\n"
+        "      input, full_output, location, error, started_at,\n"
+        "      completed_at)\n"
+        "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),\n"
+        "events AS (\n"
+        "  INSERT INTO @context_events\n"
+        "    (id, cascade_id, function_id, key, value, ui_value, created_at)\n"
+        "  SELECT nextval($33::regclass), g.cascade_id, g.function_id, g.key,\n"
+        "    g.value::jsonb, g.ui_value::jsonb, g.created_at\n"
+        "  FROM unnest($27::uuid[], $28::int4[], $29::text[], $30::text[],\n"
+        "      $31::text[], $32::timestamp[])\n"
+        "    AS g (cascade_id, function_id, key, value, ui_value,\n"
+        "      created_at)\n"
+        "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE)\n"
+        "SELECT id FROM fresh",
+
+    /* $1-$12 as the last twelve of a start */
+    [CSC_POSTGRES_INSERT_EXECUTIONS] =
+        "INSERT INTO @node_executions\n"
+        "  (id, cascade_id, function_id, status, node_instance_id,\n"
+        "   node_name, input_context, full_output, location, error,\n"
+        "   started_at, completed_at)\n"
+        "SELECT g.id, g.cascade_id, g.function_id,\n"
+        "  g.status::@execution_status, g.path, g.node_name,\n"
+        "  g.input::jsonb, g.full_output::jsonb, g.location, g.error,\n"
+        "  g.started_at, g.completed_at\n"
+        "FROM unnest($1::uuid[], $2::uuid[], $3::int4[], $4::text[],\n"
+        "    $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],\n"
+        "    $10::text[], $11::timestamp[], $12::timestamp[])\n"
+        "  AS g (id, cascade_id, function_id, status, path, node_name,\n"
+        "    input, full_output, location, error, started_at, completed_at)",
+
+    /* $1-$6 rows, $7 how many must be met */
+    [CSC_POSTGRES_UPDATE_EXECUTIONS] =
+        "WITH met AS (\n"
+        "  UPDATE @node_executions AS n\n"
+        "  SET status = g.status::@execution_status,\n"
+        "    full_output = g.full_output::jsonb,\n"
+        "    error = g.error,\n"
+        "    completed_at = g.completed_at\n"
+        "  FROM unnest($1::uuid[], $2::int4[], $3::text[], $4::text[],\n"
+        "      $5::text[], $6::timestamp[])\n"
+        "    AS g (cascade_id, function_id, status, full_output, error,\n"
+        "      completed_at)\n"
+        "  WHERE n.cascade_id = g.cascade_id\n"
+        "    AND n.function_id = g.function_id\n"
+        "    AND n.status = 'RUNNING'\n"
+        "  RETURNING 1)\n"
+        "SELECT 1 / (count(*) = $7::int8)::int4 FROM met",
+
+    /* $1-$6 rows, $7 the sequence; rows get their ids in the order of the
+     * arrays */
+    [CSC_POSTGRES_INSERT_EVENTS] =
+        "INSERT INTO @context_events\n"
+        "  (id, cascade_id, function_id, key, value, ui_value, created_at)\n"
+        "SELECT nextval($7::regclass), g.cascade_id, g.function_id, g.key,\n"
+        "  g.value::jsonb, g.ui_value::jsonb, g.created_at\n"
+        "FROM unnest($1::uuid[], $2::int4[], $3::text[], $4::text[],\n"
+        "    $5::text[], $6::timestamp[])\n"
+        "  AS g (cascade_id, function_id, key, value, ui_value, created_at)",
+
+    /* $1-$4 rows, $5 how many must be met */
+    [CSC_POSTGRES_UPDATE_CASCADES] =
+        "WITH met AS (\n"
+        "  UPDATE @cascades AS c\n"
+        "  SET status = g.status::@cascade_status,\n"
+        "    fn_id = g.fn_id,\n"
+        "    updated_at = g.updated_at\n"
+        "  FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::timestamp[])\n"
+        "    AS g (id, status, fn_id, updated_at)\n"
+        "  WHERE c.id = g.id\n"
+        "  RETURNING 1)\n"
+        "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
+
+    /* $1 ids, $2 engine, $3 how many must be met */
+    [CSC_POSTGRES_RESET_RUNS] =
+        "WITH met AS (\n"
+        "  UPDATE @cascade_runs AS r\n"
+        "  SET takeovers = 0\n"
+        "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
+        "  WHERE r.cascade_id = g.cascade_id\n"
+        "    AND r.engine_id = $2::uuid\n"
+        "  RETURNING 1)\n"
+        "SELECT 1 / (count(*) = $3::int8)::int4 FROM met",
+
+    /* $1-$3 rows, $4 engine, $5 how many must be met */
+    [CSC_POSTGRES_FREE_RUNS] =
+        "WITH met AS (\n"
+        "  UPDATE @cascade_runs AS r\n"
+        "  SET engine_id = NULL,\n"
+        "    wake_at = g.wake_at,\n"
+        "    needs = g.needs,\n"
+        "    takeovers = 0\n"
+        "  FROM unnest($1::uuid[], $2::int8[], $3::text[])\n"
+        "    AS g (cascade_id, wake_at, needs)\n"
+        "  WHERE r.cascade_id = g.cascade_id\n"
+        "    AND r.engine_id = $4::uuid\n"
+        "  RETURNING 1)\n"
+        "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
+
+    /* $1 ids */
+    [CSC_POSTGRES_END_RUNS] = "DELETE FROM @cascade_runs AS r\n"
+                              "USING unnest($1::uuid[]) AS g (cascade_id)\n"
+                              "WHERE r.cascade_id = g.cascade_id",
+
+    /* $1 engine, $2 lane */
+    [CSC_POSTGRES_READ_LANE] = "SELECT batch\n"
+                               "FROM @cascade_lanes\n"
+                               "WHERE engine_id = $1::uuid\n"
+                               "  AND lane = $2::int4",
+
+    /* $1 cascades */
+    [CSC_POSTGRES_READ_FIRST] = "SELECT cascade_id, id\n"
+                                "FROM @node_executions\n"
+                                "WHERE cascade_id = ANY ($1::uuid[])\n"
+                                "  AND function_id = 0",
+
+    /* ---- engines ---- */
+
+    /* $1 engine, $2 host, $3 pid, $4 process start, $5 lanes, $6 lease */
+    [CSC_POSTGRES_ATTACH_ENGINE] =
+        "INSERT INTO @cascade_engines\n"
+        "  (engine_id, host, pid, process_start, lane_count, lease_until)\n"
+        "SELECT $1::uuid, $2::text, $3::int8, $4::int8, $5::int4,\n"
+        "  " CLOCK_MS " + $6::int8\n"
+        "ON CONFLICT (engine_id) DO UPDATE\n"
+        "SET lease_until = excluded.lease_until",
+
+    /* $1 engine, $2 lanes */
+    [CSC_POSTGRES_ATTACH_LANES] =
+        "INSERT INTO @cascade_lanes (engine_id, lane, batch)\n"
+        "SELECT $1::uuid, g.lane, 0\n"
+        "FROM generate_series(0, $2::int4 - 1) AS g (lane)\n"
+        "ON CONFLICT (engine_id, lane) DO NOTHING",
+
+    /* $1 engine, $2 lease */
+    [CSC_POSTGRES_RENEW] = "WITH renewed AS (\n"
+                           "  UPDATE @cascade_engines\n"
+                           "  SET lease_until = " CLOCK_MS " + $2::int8\n"
+                           "  WHERE engine_id = $1::uuid\n"
+                           "  RETURNING 1)\n"
+                           "SELECT 1 / count(*) FROM renewed",
+
+    [CSC_POSTGRES_DELETE_ENGINE] = "DELETE FROM @cascade_engines\n"
+                                   "WHERE engine_id = $1::uuid",
+
+    [CSC_POSTGRES_DELETE_LANES] = "DELETE FROM @cascade_lanes\n"
+                                  "WHERE engine_id = $1::uuid",
+
+    [CSC_POSTGRES_DETACH_RUNS] = "UPDATE @cascade_runs\n"
+                                 "SET engine_id = NULL,\n"
+                                 "  wake_at = " CLOCK_MS "\n"
+                                 "WHERE engine_id = $1::uuid",
+
+    [CSC_POSTGRES_LIST_ENGINES] =
+        "SELECT engine_id, host, pid, process_start,\n"
+        "  lease_until - " NOW_MS ", lane_count\n"
+        "FROM @cascade_engines\n"
+        "ORDER BY engine_id",
+
+    /* ---- remove ---- */
+
+    /* $1 those named dead */
+    [CSC_POSTGRES_FIND_DEAD] = "SELECT engine_id\n"
+                               "FROM @cascade_engines\n"
+                               "WHERE lease_until <= " NOW_MS "\n"
+                               "  OR engine_id = ANY ($1::uuid[])\n"
+                               "ORDER BY engine_id",
+
+    /* $1 milliseconds; tells the backend's number too, which behind a pooler
+     * is not what libpq knows */
+    [CSC_POSTGRES_LOCK_TIMEOUT] =
+        "SELECT pg_backend_pid(), set_config('lock_timeout', $1::text, true)",
+
+    /* $1 engine, $2 named dead */
+    [CSC_POSTGRES_DELETE_DEAD] =
+        "DELETE FROM @cascade_engines\n"
+        "WHERE engine_id = $1::uuid\n"
+        "  AND ($2::bool OR lease_until <= " NOW_MS ")",
+
+    /* $1 engine */
+    [CSC_POSTGRES_DELETE_DEAD_LANES] =
+        "DELETE FROM @cascade_lanes\n"
+        "WHERE engine_id = $1::uuid\n"
+        "  AND NOT EXISTS (\n"
+        "    SELECT 1 FROM @cascade_engines WHERE engine_id = $1::uuid)",
+
+    /* $1 a backend that waits for a lock. Ends those it waits for that wait for
+     * their own client: a process that is stopped, or gone without a word. One
+     * that waits for a lock itself is another remover, and one that works will
+     * be done soon. */
+    [CSC_POSTGRES_UNBLOCK] =
+        "SELECT count(pg_terminate_backend(a.pid))\n"
+        "FROM unnest(pg_blocking_pids($1::int4)) AS b (pid)\n"
+        "JOIN pg_stat_activity AS a ON a.pid = b.pid\n"
+        "WHERE a.datname = current_database()\n"
+        "  AND a.usename = current_user\n"
+        "  AND a.wait_event_type = 'Client'",
+
+    /* $1, $2: between these engines, both exclusive */
+    [CSC_POSTGRES_FIND_ORPHAN] = "SELECT engine_id\n"
+                                 "FROM @cascade_runs\n"
+                                 "WHERE engine_id > $1::uuid\n"
+                                 "  AND engine_id < $2::uuid\n"
+                                 "ORDER BY engine_id\n"
+                                 "LIMIT 1",
+
+    /* $1 engine; raises when it lives */
+    [CSC_POSTGRES_CHECK_ORPHAN] = "SELECT 1 / (count(*) = 0)::int4\n"
+                                  "FROM @cascade_engines\n"
+                                  "WHERE engine_id = $1::uuid",
+
+    /* $1 engine, $2 at most */
+    [CSC_POSTGRES_FREE_ORPHANS] =
+        "WITH chosen AS (\n"
+        "  SELECT cascade_id\n"
+        "  FROM @cascade_runs\n"
+        "  WHERE engine_id = $1::uuid\n"
+        "  LIMIT $2::int8),\n"
+        "freed AS (\n"
+        "  UPDATE @cascade_runs AS r\n"
+        "  SET engine_id = NULL,\n"
+        "    wake_at = " CLOCK_MS ",\n"
+        "    takeovers = LEAST(r.takeovers, 2147483646) + 1\n"
+        "  FROM chosen\n"
+        "  WHERE r.cascade_id = chosen.cascade_id\n"
+        "    AND r.engine_id = $1::uuid\n"
+        "  RETURNING 1)\n"
+        "SELECT count(*) FROM freed",
+
+    /* ---- claim ---- */
+
+    /* $1 engine */
+    [CSC_POSTGRES_CLAIM_LOOK] = "SELECT count(*)\n"
+                                "FROM @cascade_engines\n"
+                                "WHERE engine_id = $1::uuid",
+
+    /* $1 queue, $2 priority, $3 suspects from, $4 suspects, $5 at most */
+    [CSC_POSTGRES_CLAIM_DUE] = "SELECT cascade_id, priority, wake_at\n"
+                               "FROM @cascade_runs\n"
+                               "WHERE engine_id IS NULL\n"
+                               "  AND needs IS NULL\n"
+                               "  AND queue = $1::text\n"
+                               "  AND priority = $2::int4\n"
+                               "  AND wake_at <= " NOW_MS "\n"
+                               "  AND (takeovers >= $3::int4) = $4::bool\n"
+                               "ORDER BY wake_at\n"
+                               "LIMIT $5::int8",
+
+    /* $1 queue, $2 priority */
+    [CSC_POSTGRES_CLAIM_NEXT] = "SELECT wake_at\n"
+                                "FROM @cascade_runs\n"
+                                "WHERE engine_id IS NULL\n"
+                                "  AND needs IS NULL\n"
+                                "  AND queue = $1::text\n"
+                                "  AND priority = $2::int4\n"
+                                "  AND wake_at > " NOW_MS "\n"
+                                "ORDER BY wake_at\n"
+                                "LIMIT 1",
+
+    /* $1 queue, $2 nodes, $3 suspects from, $4 suspects, $5 at most */
+    [CSC_POSTGRES_CLAIM_NEEDS_DUE] =
+        "SELECT cascade_id, priority, wake_at\n"
+        "FROM @cascade_runs\n"
+        "WHERE engine_id IS NULL\n"
+        "  AND needs IS NOT NULL\n"
+        "  AND queue = $1::text\n"
+        "  AND needs = ANY ($2::text[])\n"
+        "  AND wake_at <= " NOW_MS "\n"
+        "  AND (takeovers >= $3::int4) = $4::bool\n"
+        "ORDER BY priority DESC, wake_at\n"
+        "LIMIT $5::int8",
+
+    /* $1 queue; whatever the runs need */
+    [CSC_POSTGRES_CLAIM_NEEDS_NEXT] = "SELECT wake_at\n"
+                                      "FROM @cascade_runs\n"
+                                      "WHERE engine_id IS NULL\n"
+                                      "  AND needs IS NOT NULL\n"
+                                      "  AND queue = $1::text\n"
+                                      "  AND wake_at > " NOW_MS "\n"
+                                      "ORDER BY wake_at\n"
+                                      "LIMIT 1",
+
+    /* $1 engine. The lock lasts to the end of the transaction: who removes the
+     * engine waits for it. */
+    [CSC_POSTGRES_CLAIM_CHECK] = "SELECT 1 / count(*)\n"
+                                 "FROM (\n"
+                                 "  SELECT 1\n"
+                                 "  FROM @cascade_engines\n"
+                                 "  WHERE engine_id = $1::uuid\n"
+                                 "  FOR KEY SHARE) AS alive",
+
+    /* $1 engine, $2 cascades, $3 nodes, $4 suspects from, $5 suspects. What was
+     * due a moment ago may have been taken and parked anew meanwhile. */
+    [CSC_POSTGRES_CLAIM_TAKE] =
+        "UPDATE @cascade_runs AS r\n"
+        "SET engine_id = $1::uuid,\n"
+        "  claim_no = r.claim_no + 1\n"
+        "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
+        "WHERE r.cascade_id = g.cascade_id\n"
+        "  AND r.engine_id IS NULL\n"
+        "  AND r.wake_at <= " NOW_MS "\n"
+        "  AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
+        "  AND (r.takeovers >= $4::int4) = $5::bool\n"
+        "RETURNING r.cascade_id, r.claim_no, r.takeovers",
+
+    /* ---- load: $1 ids. The casts keep the columns' types, whatever an older
+     * table has, so that widening one does not break a prepared statement. ---- */
+
+    [CSC_POSTGRES_LOAD_CASCADES] =
+        "SELECT id, status::text, fn_id, user_id::text, created_at,\n"
+        "  updated_at\n"
+        "FROM @cascades\n"
+        "WHERE id = ANY ($1::uuid[])\n"
+        "ORDER BY id",
+
+    [CSC_POSTGRES_LOAD_EXECUTIONS] =
+        "SELECT id, cascade_id, function_id, status::text,\n"
+        "  node_instance_id::text, node_name::text, input_context::text,\n"
+        "  full_output::text, location::text, error::text, started_at,\n"
+        "  completed_at\n"
+        "FROM @node_executions\n"
+        "WHERE cascade_id = ANY ($1::uuid[])\n"
+        "ORDER BY cascade_id, function_id",
+
+    [CSC_POSTGRES_LOAD_EVENTS] =
+        "SELECT id::int8, cascade_id, function_id, key::text, value::text,\n"
+        "  ui_value::text, created_at\n"
+        "FROM @context_events\n"
+        "WHERE cascade_id = ANY ($1::uuid[])\n"
+        "ORDER BY cascade_id, function_id, id",
+
+    /* ---- wait ---- */
+
+    /* $1 channel. Nothing is lost with a notification, so nobody waits until
+     * it has reached the disk. */
+    [CSC_POSTGRES_NOTIFY] =
+        "SELECT set_config('synchronous_commit', 'off', true),\n"
+        "  pg_notify($1::text, '')",
+
+    [CSC_POSTGRES_LISTEN] = "LISTEN #",
+};
+
+/* Replaces '@' and '#'. */
+static char *
+expand(const char *text, const char *prefix, const char *channel)
+{
+    csc_buf buf;
+
+    csc_buf_init(&buf);
+    for (; *text != '\0'; text++) {
+        if (*text == '@')
+            csc_buf_add_text(&buf, prefix);
+        else if (*text == '#')
+            csc_buf_add_text(&buf, channel);
+        else
+            csc_buf_add_char(&buf, *text);
+    }
+    return csc_buf_take(&buf);
+}
+
+bool
+csc_postgres_sql_build(const char *prefix, const char *channel,
+                       char *texts[CSC_POSTGRES_STATEMENTS])
+{
+    bool good = true;
+
+    for (size_t i = 0; i < CSC_POSTGRES_STATEMENTS; i++) {
+        texts[i] = expand(templates[i], prefix, channel);
+        good = good && texts[i] != NULL;
+    }
+    return good;
+}
+
+void
+csc_postgres_sql_free(char *texts[CSC_POSTGRES_STATEMENTS])
+{
+    for (size_t i = 0; i < CSC_POSTGRES_STATEMENTS; i++)
+        csc_mem_free(texts[i]);
+}
+
+char *
+csc_postgres_sql_expand(const char *text, const char *prefix)
+{
+    return expand(text, prefix, "");
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting for work, and telling others that there is some.
+ *
+ * WAIT listens on a connection of its own. Several threads may wait at once;
+ * one of them, the listener's keeper, polls the connection for all and rings
+ * the others' eventfds:
+ *
+ *   keeper   poll(listener, own eventfd, wake_fd)
+ *   others   poll(          own eventfd, wake_fd)
+ *
+ * A keeper that leaves rings one other waiter, which returns early; who waits
+ * next becomes the keeper. Notifications that arrive while nobody waits stay in
+ * the socket and end the next wait at once. A wait that has just begun to listen
+ * ends at once too: what was told before that was not heard.
+ *
+ * Listening only shortens waiting. Behind a pooler, with a single connection, or
+ * while the server is away, a wait is a sleep.
+ *
+ * WAKE sends a notification outside any transaction of the tables, since NOTIFY
+ * makes transactions commit one after the other. Threads that call it while one
+ * is on its way share the next:
+ *
+ *   asked 1 2 3 4 5       (3, 4 and 5 came while 2 was being sent)
+ *   sent      2     5
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "store/postgres_internal.h"
+
+#define LISTEN_AGAIN_MS 1000
+
+/* ---- Listening ----------------------------------------------------------- */
+
+static cascade_err
+listen_on(csc_postgres_conn *conn)
+{
+    csc_postgres_call call = {.statement = CSC_POSTGRES_LISTEN};
+    cascade_err err;
+
+    err = csc_postgres_conn_read(conn, "wait", &call, 1);
+    csc_postgres_conn_clear(&call, 1);
+    return err;
+}
+
+/* Connects and listens, within `until_ms` and as long as wake_fd is silent. */
+static csc_postgres_conn *
+open_listener(csc_postgres *store, int wake_fd, int64_t until_ms)
+{
+    csc_postgres_conn *conn = NULL;
+
+    if (!csc_postgres_pool_reserve(store))
+        return NULL;
+    if (csc_postgres_conn_open(store, until_ms, wake_fd, &conn) == CASCADE_OK) {
+        conn->deadline_ms = until_ms;
+        conn->cancel_fd = wake_fd;
+        if (listen_on(conn) == CASCADE_OK)
+            return conn;
+        csc_postgres_conn_close(conn);
+    }
+    csc_postgres_pool_unreserve(store);
+    return NULL;
+}
+
+static void
+close_listener(csc_postgres *store)
+{
+    csc_postgres_conn *conn;
+
+    pthread_mutex_lock(&store->wait_mutex);
+    conn = store->listener;
+    store->listener = NULL;
+    store->listen_after_ms = csc_postgres_now_ms() + LISTEN_AGAIN_MS;
+    pthread_mutex_unlock(&store->wait_mutex);
+    csc_postgres_conn_close(conn);
+    csc_postgres_pool_unreserve(store);
+}
+
+/* What came in on the listener: *heard tells of a notification. False when the
+ * connection is gone. */
+static bool
+take_notifications(csc_postgres_conn *conn, bool *heard)
+{
+    *heard = false;
+    if (PQconsumeInput(conn->pg) != 1 || PQstatus(conn->pg) != CONNECTION_OK)
+        return false;
+    for (;;) {
+        PGnotify *notify = PQnotifies(conn->pg);
+
+        if (notify == NULL)
+            return true;
+        PQfreemem(notify);
+        *heard = true;
+    }
+}
+
+/* ---- Waiters ------------------------------------------------------------- */
+
+static void
+ring(int fd)
+{
+    uint64_t one = 1;
+
+    if (write(fd, &one, sizeof(one)) < 0)
+        return; /* full: it rings already */
+}
+
+static void
+ring_all(csc_postgres *store)
+{
+    pthread_mutex_lock(&store->wait_mutex);
+    for (csc_postgres_waiter *at = store->waiters; at != NULL; at = at->next)
+        ring(at->fd);
+    pthread_mutex_unlock(&store->wait_mutex);
+}
+
+/* Enters the list; true when the caller is to keep the listener. */
+static bool
+enter(csc_postgres *store, csc_postgres_waiter *waiter)
+{
+    bool keeper;
+
+    pthread_mutex_lock(&store->wait_mutex);
+    waiter->next = store->waiters;
+    store->waiters = waiter;
+    keeper = !store->listening && !store->config->pooler;
+    if (keeper)
+        store->listening = true;
+    pthread_mutex_unlock(&store->wait_mutex);
+    return keeper;
+}
+
+static void
+leave(csc_postgres *store, csc_postgres_waiter *waiter, bool keeper)
+{
+    csc_postgres_waiter **at = &store->waiters;
+
+    pthread_mutex_lock(&store->wait_mutex);
+    while (*at != waiter)
+        at = &(*at)->next;
+    *at = waiter->next;
+    if (keeper) {
+        store->listening = false;
+        if (store->waiters != NULL)
+            ring(store->waiters->fd);
+    }
+    pthread_mutex_unlock(&store->wait_mutex);
+}
+
+/* One poll: true when the wait is over. */
+static bool
+poll_once(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
+          csc_postgres_conn *listener, int64_t until_ms)
+{
+    struct pollfd fds[3] = {
+        {.fd = wake_fd, .events = POLLIN},
+        {.fd = waiter->fd, .events = POLLIN},
+        {.fd = listener == NULL ? -1 : PQsocket(listener->pg),
+         .events = POLLIN}};
+    int64_t left_ms = until_ms - csc_postgres_now_ms();
+    bool heard;
+
+    if (left_ms < 0)
+        left_ms = 0;
+    if (poll(fds, 3, left_ms > INT_MAX ? INT_MAX : (int)left_ms) < 0)
+        return errno != EINTR;
+    if (fds[2].revents != 0) {
+        if (!take_notifications(listener, &heard))
+            close_listener(store);
+        else if (heard)
+            ring_all(store);
+    }
+    return fds[0].revents != 0 || fds[1].revents != 0;
+}
+
+/* The listener, made when it is time to; *fresh tells that it was. */
+static csc_postgres_conn *
+get_listener(csc_postgres *store, int wake_fd, int64_t until_ms, bool *fresh)
+{
+    csc_postgres_conn *conn;
+    int64_t now_ms = csc_postgres_now_ms();
+    int64_t limit_ms = now_ms + store->config->deadline_ms;
+    bool due;
+
+    *fresh = false;
+    pthread_mutex_lock(&store->wait_mutex);
+    conn = store->listener;
+    due = conn == NULL && now_ms >= store->listen_after_ms;
+    pthread_mutex_unlock(&store->wait_mutex);
+    if (!due)
+        return conn;
+    conn = open_listener(store, wake_fd,
+                         limit_ms < until_ms ? limit_ms : until_ms);
+    pthread_mutex_lock(&store->wait_mutex);
+    store->listener = conn;
+    if (conn == NULL)
+        store->listen_after_ms = csc_postgres_now_ms() + LISTEN_AGAIN_MS;
+    pthread_mutex_unlock(&store->wait_mutex);
+    *fresh = conn != NULL;
+    return conn;
+}
+
+/* Without a listener the keeper wakes up to try again. */
+static void
+keep_until(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
+           bool keeper, int64_t until_ms)
+{
+    bool over = false;
+
+    while (!over && csc_postgres_now_ms() < until_ms) {
+        csc_postgres_conn *listener = NULL;
+        int64_t next_ms = until_ms;
+
+        if (keeper) {
+            listener = get_listener(store, wake_fd, until_ms, &over);
+            if (listener == NULL &&
+                csc_postgres_now_ms() + LISTEN_AGAIN_MS < until_ms)
+                next_ms = csc_postgres_now_ms() + LISTEN_AGAIN_MS;
+        }
+        if (!over)
+            over = poll_once(store, waiter, wake_fd, listener, next_ms);
+    }
+}
+
+cascade_err
+csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms)
+{
+    csc_postgres *store = self;
+    csc_postgres_waiter waiter;
+    int64_t now_ms = csc_postgres_now_ms();
+    int64_t until_ms;
+    bool keeper;
+
+    if (timeout_ms < 0 || timeout_ms > INT64_MAX - now_ms)
+        until_ms = INT64_MAX;
+    else
+        until_ms = now_ms + timeout_ms;
+    waiter.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (waiter.fd < 0)
+        return csc_fail(CASCADE_ERR_SYSTEM, "eventfd: %s",
+                        strerrorname_np(errno));
+    keeper = enter(store, &waiter);
+    keep_until(store, &waiter, wake_fd, keeper, until_ms);
+    leave(store, &waiter, keeper);
+    close(waiter.fd);
+    return CASCADE_OK;
+}
+
+/* ---- Waking -------------------------------------------------------------- */
+
+static cascade_err
+notify(csc_postgres_conn *conn, void *context)
+{
+    csc_postgres_params params;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_NOTIFY,
+                              .params = &params};
+    cascade_err err;
+
+    (void)context;
+    csc_postgres_params_init(&params);
+    csc_postgres_params_text(&params, conn->store->channel);
+    err = csc_postgres_conn_read(conn, "wake", &call, 1);
+    csc_postgres_conn_clear(&call, 1);
+    return err;
+}
+
+/* With the mutex held, which is given up meanwhile. */
+static cascade_err
+send_for_all(csc_postgres *store)
+{
+    uint64_t asked = store->wakes_asked;
+    cascade_err err;
+
+    store->waking = true;
+    pthread_mutex_unlock(&store->wake_mutex);
+    err = csc_postgres_pool_run(store, CSC_POSTGRES_ALWAYS, notify, NULL);
+    pthread_mutex_lock(&store->wake_mutex);
+    store->waking = false;
+    store->wakes_sent = asked;
+    pthread_cond_broadcast(&store->woken);
+    return err;
+}
+
+/* Those that share one share its fate: losing a notification costs no more
+ * than a poll interval, so it is reported to one of them only. */
+cascade_err
+csc_postgres_wait_wake(void *self)
+{
+    csc_postgres *store = self;
+    cascade_err err = CASCADE_OK;
+    uint64_t mine;
+
+    pthread_mutex_lock(&store->wake_mutex);
+    mine = ++store->wakes_asked;
+    while (store->wakes_sent < mine) {
+        if (store->waking)
+            csc_postgres_pool_sleep(&store->woken, &store->wake_mutex,
+                                    csc_postgres_now_ms() +
+                                        store->config->deadline_ms);
+        else
+            err = send_for_all(store);
+    }
+    pthread_mutex_unlock(&store->wake_mutex);
+    return err;
+}
