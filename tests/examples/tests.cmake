@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+#
+# The examples, run as a user runs them.
+
+if(CASCADE_EXAMPLES)
+    set(orders ${PROJECT_SOURCE_DIR}/examples/orders/orders.json)
+    cascade_script_test(hello_greets_once hello.sh
+        $<TARGET_FILE:example_hello>)
+    cascade_script_test(own_loop_runs_nodes poll_loop.sh
+        $<TARGET_FILE:example_poll_loop>)
+    cascade_script_test(orders_survive_kills_on_sqlite demo.sh
+        $<TARGET_FILE:example_orders> ${orders} sqlite)
+    cascade_script_test(orders_survive_kills_on_postgres demo.sh
+        $<TARGET_FILE:example_orders> ${orders} postgres)
+    cascade_script_test(proof_of_the_demo_can_fail proof_can_fail.sh
+        $<TARGET_FILE:example_orders> ${orders})
+endif()
