@@ -112,7 +112,7 @@ judge_repeated(const struct proof *proof)
     bool good = verdict(proof->unexplained == 0,
                         "an effect happened again only where a kill had cut "
                         "it off");
-    printf("%zu effects again, %zu of them without a kill\n", proof->repeated,
+    printf("%zu effects, %zu of them without a kill\n", proof->repeated,
            proof->unexplained);
     return good;
 }

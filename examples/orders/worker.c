@@ -24,9 +24,9 @@
 #include "status.h"
 #include "view.h"
 
-#define PORTION_MAX 50      /* orders started in one commit */
-#define TICK_MS 20          /* how often it looks and reports */
-#define BACK_LIMIT_MS 15000 /* the longest it waits for the hydration */
+#define PORTION_MAX 50 /* orders started in one commit */
+#define START_ANYWAY_MS 1000
+#define TICK_MS 20 /* how often it looks at the store and reports */
 
 struct worker {
     const struct settings *settings;
@@ -36,6 +36,7 @@ struct worker {
     cascade_engine *engine;
     size_t next; /* the order to start next */
     struct status status;
+    size_t to_hydrate; /* cascades in flight at the start */
     int64_t begun_ms;
 };
 
@@ -116,6 +117,7 @@ open_store(struct worker *worker)
                      &worker->status.in_flight);
     if (err != CASCADE_OK)
         return err;
+    worker->to_hydrate = worker->status.in_flight;
     return view_count(worker->store, name, 0, &worker->status.started);
 }
 
@@ -150,24 +152,22 @@ close_worker(struct worker *worker)
 
 /* ---- Hydration ---------------------------------------------------------- */
 
-/* Waits until all that was in flight is in memory again. The engine works on
- * meanwhile; this is for the report alone. */
+/* Reports, once, when all that was in flight at the start is in memory again.
+ * The engine works on it by itself; this is for the report alone. */
 static bool
 watch_hydration(struct worker *worker)
 {
     cascade_engine_stats stats = {.size = sizeof(stats)};
     struct status *status = &worker->status;
-    int64_t limit_ms = worker->begun_ms + BACK_LIMIT_MS;
 
-    for (;;) {
-        if (cascade_engine_get_stats(worker->engine, &stats) != CASCADE_OK)
-            return complain();
-        if (stats.hydrations >= status->in_flight || now_ms() >= limit_ms)
-            break;
-        if (cascade_engine_wait(worker->engine, 1) == CASCADE_OK)
-            return true; /* the main loop sees the stop as well */
-    }
-    status->hydrated = stats.hydrations;
+    if (status->back)
+        return true;
+    if (cascade_engine_get_stats(worker->engine, &stats) != CASCADE_OK)
+        return complain();
+    if (stats.hydrations < worker->to_hydrate)
+        return true;
+    status->back = true;
+    status->hydrated = worker->to_hydrate;
     status->hydrate_ms = stats.hydrate_ms;
     status->back_ms = now_ms() - worker->begun_ms;
     return status_write_back((int)worker->settings->status_fd, status);
@@ -203,6 +203,14 @@ start_portion(struct worker *worker, size_t count, size_t *started_count)
         *started_count += started[i].existed ? 0 : 1;
     worker->next += count;
     return CASCADE_OK;
+}
+
+/* New orders wait until the old ones are back, within reason: so the figures of
+ * the hydration are about the old ones alone. */
+static bool
+may_start(const struct worker *worker)
+{
+    return worker->status.back || now_ms() - worker->begun_ms > START_ANYWAY_MS;
 }
 
 /* Fills the window. If the process dies between two portions, the rest of the
@@ -250,9 +258,28 @@ tick(struct worker *worker, bool *done)
     if (err != CASCADE_OK)
         return complain();
     *done = all_started && worker->status.in_flight == 0;
-    if (start_orders(worker) != CASCADE_OK)
+    if (may_start(worker) && start_orders(worker) != CASCADE_OK)
         return complain();
     return report(worker);
+}
+
+/* Lets the engine work until the next tick. While it still hydrates, looks at
+ * it every millisecond. */
+static cascade_err
+pause_for_engine(struct worker *worker)
+{
+    int64_t until_ms = now_ms() + TICK_MS;
+    cascade_err err = CASCADE_ERR_TIMEOUT;
+
+    while (!worker->status.back && now_ms() < until_ms) {
+        err = cascade_engine_wait(worker->engine, 1);
+        if (err != CASCADE_ERR_TIMEOUT)
+            return err;
+        if (!watch_hydration(worker))
+            return CASCADE_ERR_SYSTEM;
+    }
+    int64_t rest_ms = until_ms - now_ms();
+    return rest_ms > 0 ? cascade_engine_wait(worker->engine, rest_ms) : err;
 }
 
 static bool
@@ -262,7 +289,7 @@ work(struct worker *worker)
     while (tick(worker, &done)) {
         if (done)
             return true;
-        cascade_err err = cascade_engine_wait(worker->engine, TICK_MS);
+        cascade_err err = pause_for_engine(worker);
         if (err == CASCADE_OK) {
             fprintf(stderr, "orders: stopped; run it again to go on\n");
             return false;
@@ -278,7 +305,7 @@ worker_run(const struct settings *settings)
 {
     struct worker worker = {
         .settings = settings, .effects = {.fd = -1}, .begun_ms = now_ms()};
-    bool ok = open_worker(&worker) && watch_hydration(&worker) && work(&worker);
+    bool ok = open_worker(&worker) && work(&worker);
     if (settings->progress)
         progress_end();
     return close_worker(&worker) && ok;
