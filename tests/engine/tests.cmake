@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+#
+# The guarantees of an engine inside one process, on every store.
+
+cascade_test(engine_hydrate test_hydrate.c mix.c watch.c TIMEOUT 300)

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pictures of states and rows; see dump.h.
+ */
+#include "support/dump.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/uuid.h"
+
+static void
+add_text(csc_buf *out, const char *name, const char *value)
+{
+    csc_buf_add_format(out, "  %s=", name);
+    csc_buf_add_text(out, value != NULL ? value : "(none)");
+    csc_buf_add_char(out, '\n');
+}
+
+static void
+add_number(csc_buf *out, const char *name, int64_t value)
+{
+    csc_buf_add_format(out, "  %s=%" PRId64 "\n", name, value);
+}
+
+static void
+add_ids(csc_buf *out, const char *name, const csc_ids *ids)
+{
+    csc_buf_add_format(out, "  %s=", name);
+    for (size_t i = 0; i < ids->count; i++)
+        csc_buf_add_format(out, "%d ", ids->items[i]);
+    csc_buf_add_char(out, '\n');
+}
+
+static void
+add_id(csc_buf *out, const char *name, const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    add_text(out, name, cascade_uuid_format(id, text));
+}
+
+/* ---- States ------------------------------------------------------------- */
+
+static void
+add_exec(csc_buf *out, const csc_exec *exec)
+{
+    csc_buf_add_format(out, "execution %d\n", exec->function_id);
+    add_number(out, "parent", exec->parent);
+    add_number(out, "occurrence", exec->occurrence);
+    add_number(out, "at", exec->at);
+    add_number(out, "status", exec->status);
+    add_number(out, "attempts", exec->attempts);
+    add_number(out, "priority", exec->priority);
+    add_number(out, "continued", exec->continued);
+    add_number(out, "not_before", exec->not_before_ms);
+    add_text(out, "name", exec->name);
+    add_text(out, "input", exec->input);
+    add_text(out, "output", exec->output);
+    add_text(out, "error", exec->error);
+    add_text(out, "step_attempts", exec->step_attempts);
+    add_ids(out, "after", &exec->after);
+    add_ids(out, "seen", &exec->seen);
+    add_ids(out, "waiters", &exec->waiters);
+    add_ids(out, "steps", &exec->steps);
+    add_number(out, "blocked", exec->blocked);
+    add_number(out, "runnable", exec->queued_at != 0 || exec->dispatched);
+}
+
+static void
+add_key(csc_buf *out, const csc_key *key)
+{
+    add_text(out, "key", key->name);
+    for (size_t i = 0; i < key->count; i++) {
+        const csc_event *event = &key->events[i];
+
+        csc_buf_add_format(out, " event writer=%d parent=%d at=%d\n",
+                           event->function_id, event->parent, event->at);
+        add_text(out, "value", event->value);
+        add_text(out, "ui_value", event->ui_value);
+    }
+}
+
+void
+dump_state(csc_buf *out, const csc_state *state)
+{
+    add_id(out, "cascade", &state->id);
+    add_number(out, "recorded", state->recorded);
+    add_number(out, "status", csc_state_status(state));
+    add_number(out, "fn_id", state->fn_id);
+    add_text(out, "user_id", state->user_id);
+    add_number(out, "created_at", state->created_at_ms);
+    add_number(out, "updated_at", state->updated_at_ms);
+    add_text(out, "meta", state->meta);
+    add_number(out, "priority", state->priority);
+    add_number(out, "running", (int64_t)state->running);
+    add_number(out, "ended", (int64_t)state->ended.count);
+    add_number(out, "terminated", state->terminated);
+    add_text(out, "error", state->error);
+    for (size_t i = 0; i < state->exec_count; i++)
+        if (state->execs[i].exec != NULL)
+            add_exec(out, state->execs[i].exec);
+    for (size_t i = 0; i < state->key_count; i++)
+        add_key(out, &state->keys[i]);
+}
+
+/* ---- Rows --------------------------------------------------------------- */
+
+static void *
+must(void *memory)
+{
+    if (memory == NULL) {
+        fprintf(stderr, "the test program is out of memory\n");
+        exit(1);
+    }
+    return memory;
+}
+
+static const char *
+keep(dump_rows *rows, const char *text)
+{
+    return text == NULL ? NULL : must(csc_arena_strdup(&rows->arena, text));
+}
+
+static void
+clear(dump_rows *rows)
+{
+    csc_arena_clear(&rows->arena);
+    rows->found = false;
+    rows->execution_count = 0;
+    rows->event_count = 0;
+}
+
+void
+dump_rows_fini(dump_rows *rows)
+{
+    csc_arena_fini(&rows->arena);
+    free(rows->executions);
+    free(rows->events);
+    memset(rows, 0, sizeof(*rows));
+}
+
+static void
+add_execution_row(dump_rows *rows, const cascade_execution_row *row)
+{
+    cascade_execution_row *copy = NULL;
+    size_t at = rows->execution_count;
+
+    if (at == rows->execution_room) {
+        rows->execution_room = at == 0 ? 8 : at * 2;
+        rows->executions = must(
+            realloc(rows->executions, rows->execution_room * sizeof(*copy)));
+    }
+    while (at > 0 && rows->executions[at - 1].function_id > row->function_id) {
+        rows->executions[at] = rows->executions[at - 1];
+        at--;
+    }
+    rows->execution_count++;
+    copy = &rows->executions[at];
+    *copy = *row;
+    copy->node_instance_id = keep(rows, row->node_instance_id);
+    copy->node_name = keep(rows, row->node_name);
+    copy->input = keep(rows, row->input);
+    copy->full_output = keep(rows, row->full_output);
+    copy->location = keep(rows, row->location);
+    copy->error = keep(rows, row->error);
+}
+
+static void
+update_execution_row(dump_rows *rows, const cascade_execution_row *row)
+{
+    for (size_t i = 0; i < rows->execution_count; i++) {
+        cascade_execution_row *old = &rows->executions[i];
+
+        if (old->function_id != row->function_id)
+            continue;
+        old->status = row->status;
+        old->full_output = keep(rows, row->full_output);
+        old->error = keep(rows, row->error);
+        old->completed_at_ms = row->completed_at_ms;
+    }
+}
+
+static void
+add_event_row(dump_rows *rows, const cascade_event_row *row)
+{
+    cascade_event_row *copy = NULL;
+    size_t at = rows->event_count;
+
+    if (at == rows->event_room) {
+        rows->event_room = at == 0 ? 8 : at * 2;
+        rows->events =
+            must(realloc(rows->events, rows->event_room * sizeof(*copy)));
+    }
+    while (at > 0 && rows->events[at - 1].function_id > row->function_id) {
+        rows->events[at] = rows->events[at - 1];
+        at--;
+    }
+    rows->event_count++;
+    copy = &rows->events[at];
+    *copy = *row;
+    copy->key = keep(rows, row->key);
+    copy->value = keep(rows, row->value);
+    copy->ui_value = keep(rows, row->ui_value);
+}
+
+void
+dump_rows_apply(dump_rows *rows, const cascade_change *change)
+{
+    if (change->run_action == CASCADE_RUN_START) {
+        rows->cascade = change->cascade;
+        rows->cascade.user_id = keep(rows, change->cascade.user_id);
+        rows->found = true;
+    } else {
+        rows->cascade.status = change->cascade.status;
+        rows->cascade.fn_id = change->cascade.fn_id;
+        rows->cascade.updated_at_ms = change->cascade.updated_at_ms;
+    }
+    for (size_t i = 0; i < change->update_count; i++)
+        update_execution_row(rows, &change->updates[i]);
+    for (size_t i = 0; i < change->insert_count; i++)
+        add_execution_row(rows, &change->inserts[i]);
+    for (size_t i = 0; i < change->event_count; i++)
+        add_event_row(rows, &change->events[i]);
+}
+
+static cascade_err
+read_cascade(void *context, const cascade_row *row)
+{
+    dump_rows *rows = context;
+
+    rows->cascade = *row;
+    rows->cascade.user_id = keep(rows, row->user_id);
+    rows->found = true;
+    return CASCADE_OK;
+}
+
+static cascade_err
+read_execution(void *context, const cascade_execution_row *row)
+{
+    add_execution_row(context, row);
+    return CASCADE_OK;
+}
+
+static cascade_err
+read_event(void *context, const cascade_event_row *row)
+{
+    add_event_row(context, row);
+    return CASCADE_OK;
+}
+
+cascade_err
+dump_rows_load(dump_rows *rows, const cascade_store_driver *driver, void *self,
+               const cascade_uuid *id)
+{
+    cascade_load_sink sink = {rows, read_cascade, read_execution, read_event};
+
+    clear(rows);
+    return driver->load(self, id, 1,
+                        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
+}
+
+static void
+add_execution_text(csc_buf *out, const cascade_execution_row *row)
+{
+    csc_buf_add_format(out, "row %d\n", row->function_id);
+    add_id(out, "id", &row->id);
+    add_id(out, "cascade_id", &row->cascade_id);
+    add_number(out, "status", row->status);
+    add_text(out, "node_instance_id", row->node_instance_id);
+    add_text(out, "node_name", row->node_name);
+    add_text(out, "input", row->input);
+    add_text(out, "full_output", row->full_output);
+    add_text(out, "location", row->location);
+    add_text(out, "error", row->error);
+    add_number(out, "started_at", row->started_at_ms);
+    add_number(out, "completed_at", row->completed_at_ms);
+}
+
+void
+dump_rows_text(csc_buf *out, const dump_rows *rows)
+{
+    csc_buf_add_format(out, "rows found=%d\n", rows->found);
+    if (!rows->found)
+        return;
+    add_id(out, "cascade", &rows->cascade.id);
+    add_number(out, "status", rows->cascade.status);
+    add_number(out, "fn_id", rows->cascade.fn_id);
+    add_text(out, "user_id", rows->cascade.user_id);
+    add_number(out, "created_at", rows->cascade.created_at_ms);
+    add_number(out, "updated_at", rows->cascade.updated_at_ms);
+    for (size_t i = 0; i < rows->execution_count; i++)
+        add_execution_text(out, &rows->executions[i]);
+    for (size_t i = 0; i < rows->event_count; i++) {
+        const cascade_event_row *event = &rows->events[i];
+
+        csc_buf_add_format(out, "event of %d\n", event->function_id);
+        add_id(out, "cascade_id", &event->cascade_id);
+        add_text(out, "key", event->key);
+        add_text(out, "value", event->value);
+        add_text(out, "ui_value", event->ui_value);
+        add_number(out, "created_at", event->created_at_ms);
+    }
+}
+
+cascade_err
+dump_rows_hydrate(const dump_rows *rows, csc_state *state)
+{
+    cascade_err err = CASCADE_OK;
+
+    csc_state_init(state, &rows->cascade.id);
+    err = csc_state_apply_cascade(state, &rows->cascade);
+    for (size_t i = 0; i < rows->execution_count && err == CASCADE_OK; i++)
+        err = csc_state_apply_execution(state, &rows->executions[i]);
+    for (size_t i = 0; i < rows->event_count && err == CASCADE_OK; i++)
+        err = csc_state_apply_event(state, &rows->events[i]);
+    if (err == CASCADE_OK)
+        csc_state_settle(state);
+    return err;
+}
+
+/* ---- Differences -------------------------------------------------------- */
+
+void
+dump_differ(const char *what, const char *left, const char *right)
+{
+    size_t at = 0;
+    size_t begin = 0;
+
+    while (left[at] != '\0' && left[at] == right[at]) {
+        at++;
+        if (left[at - 1] == '\n')
+            begin = at;
+    }
+    fprintf(stderr, "%s differ at byte %zu:\n  %.*s\n  %.*s\n", what, at,
+            (int)strcspn(left + begin, "\n"), left + begin,
+            (int)strcspn(right + begin, "\n"), right + begin);
+    if (getenv("CASCADE_TEST_DUMP") != NULL)
+        fprintf(stderr, "---- left\n%s---- right\n%s", left, right);
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Databases for tests of the engine; see stores.h.
+ */
+#include "support/stores.h"
+
+#include <ftw.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef CASCADE_HAVE_POSTGRES
+#include <libpq-fe.h>
+#endif
+
+#include "support/rows.h"
+
+#define VIRTUAL_START_MS INT64_C(1700000000000)
+#define NAME_SIZE 160
+
+/* ---- Backends ----------------------------------------------------------- */
+
+static int
+create_memory(test_db *db)
+{
+    static int number;
+
+    snprintf(db->url, sizeof(db->url), "memory:engine-%d", number++);
+    return 0;
+}
+
+static void
+destroy_memory(test_db *db)
+{
+    (void)db;
+}
+
+#ifdef CASCADE_HAVE_SQLITE
+static int
+create_sqlite(test_db *db)
+{
+    const char *base = getenv("TMPDIR");
+
+    snprintf(db->folder, sizeof(db->folder), "%s/cascade-engine.XXXXXX",
+             base == NULL ? "/tmp" : base);
+    if (mkdtemp(db->folder) == NULL) {
+        perror(db->folder);
+        return -1;
+    }
+    snprintf(db->url, sizeof(db->url), "sqlite:%s/cascade.db", db->folder);
+    return 0;
+}
+
+static int
+remove_one(const char *path, const struct stat *status, int type,
+           struct FTW *place)
+{
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+static void
+destroy_sqlite(test_db *db)
+{
+    nftw(db->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+#endif
+
+#ifdef CASCADE_HAVE_POSTGRES
+static int
+run_sql(const char *sql)
+{
+    const char *conninfo = getenv("CASCADE_TEST_PG");
+    PGconn *connection = NULL;
+    PGresult *result = NULL;
+    int failed = 0;
+
+    if (conninfo == NULL || conninfo[0] == '\0') {
+        fprintf(stderr, "CASCADE_TEST_PG is not set: give the conninfo of a "
+                        "PostgreSQL database for tests\n");
+        return -1;
+    }
+    connection = PQconnectdb(conninfo);
+    result = PQexec(connection, sql);
+    failed = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : -1;
+    if (failed != 0)
+        fprintf(stderr, "%s: %s", sql, PQerrorMessage(connection));
+    PQclear(result);
+    PQfinish(connection);
+    return failed;
+}
+
+static int
+create_postgres(test_db *db)
+{
+    static int number;
+    char sql[128];
+
+    snprintf(db->schema, sizeof(db->schema), "cascade_engine_%ld_%d",
+             (long)getpid(), number++);
+    snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", db->schema);
+    if (run_sql(sql) != 0)
+        return -1;
+    snprintf(db->url, sizeof(db->url), "%s", getenv("CASCADE_TEST_PG"));
+    return 0;
+}
+
+static void
+destroy_postgres(test_db *db)
+{
+    char sql[192];
+
+    snprintf(sql, sizeof(sql),
+             "SET client_min_messages = warning; DROP SCHEMA %s CASCADE",
+             db->schema);
+    (void)run_sql(sql);
+}
+#endif
+
+static const test_backend backends[] = {
+    {"memory", true, create_memory, destroy_memory},
+#ifdef CASCADE_HAVE_SQLITE
+    {"sqlite", true, create_sqlite, destroy_sqlite},
+#endif
+#ifdef CASCADE_HAVE_POSTGRES
+    {"postgres", false, create_postgres, destroy_postgres},
+#endif
+};
+
+#define BACKENDS (sizeof(backends) / sizeof(backends[0]))
+
+/* ---- Checks ------------------------------------------------------------- */
+
+static atomic_int failed_expectations;
+
+bool
+stores_expect(bool condition, const char *text, const char *file, int line)
+{
+    if (!condition && atomic_fetch_add(&failed_expectations, 1) < 20)
+        fprintf(stderr, "%s:%d: expected: %s\n", file, line, text);
+    return condition;
+}
+
+void
+stores_check(cascade_err got, cascade_err wanted, const char *call,
+             const char *file, int line)
+{
+    const char *text = cascade_errmsg();
+
+    if (got != wanted) {
+        print_error("%s: %s instead of %s: %s\n", call, cascade_err_name(got),
+                    cascade_err_name(wanted), text == NULL ? "-" : text);
+        _fail(file, line);
+    }
+    if (got != CASCADE_OK && (text == NULL || text[0] == '\0')) {
+        print_error("%s: %s without a text\n", call, cascade_err_name(got));
+        _fail(file, line);
+    }
+}
+
+static int64_t
+real_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+bool
+stores_until(bool (*done)(void *context), void *context)
+{
+    int64_t end_ms = real_ms() + DB_WAIT_MS;
+
+    while (!done(context)) {
+        struct timespec pause = {0, 500000};
+
+        if (real_ms() > end_ms)
+            return false;
+        (void)nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+uint64_t
+stores_hash(const char *text, uint64_t salt)
+{
+    uint64_t hash = UINT64_C(1469598103934665603) ^ salt;
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
+    return hash ^ (hash >> 33);
+}
+
+/* ---- Handles ------------------------------------------------------------ */
+
+/* SplitMix64, shared by all threads of a test. */
+static void
+fill_random(void *context, void *bytes, size_t len)
+{
+    test_db *db = context;
+    unsigned char *out = bytes;
+
+    while (len > 0) {
+        uint64_t mixed =
+            atomic_fetch_add(&db->random, UINT64_C(0x9e3779b97f4a7c15));
+        size_t part = len < sizeof(mixed) ? len : sizeof(mixed);
+
+        mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+        mixed ^= mixed >> 31;
+        memcpy(out, &mixed, part);
+        out += part;
+        len -= part;
+    }
+}
+
+/* CASCADE_TEST_LOG shows what the library says. */
+static void
+note_line(void *context, cascade_log_level level, const char *line)
+{
+    test_db *db = context;
+
+    atomic_fetch_add(&db->warnings, 1);
+    if (getenv("CASCADE_TEST_LOG") != NULL)
+        fprintf(stderr, "log %d: %s\n", (int)level, line);
+}
+
+cascade_store_options
+db_store_options(test_db *db)
+{
+    static _Thread_local cascade_random random;
+
+    random = (cascade_random){db, fill_random};
+    return (cascade_store_options){
+        .size = sizeof(cascade_store_options),
+        .schema = db->schema[0] != '\0' ? db->schema : NULL,
+        .clock = db->fake_time ? &db->clock.clock : NULL,
+        .random = &random,
+        .log = note_line,
+        .log_context = db,
+        .log_level = CASCADE_LOG_WARNING};
+}
+
+static cascade_store *
+keep_store(test_db *db, cascade_store *store)
+{
+    assert_true(db->store_count < DB_HANDLES);
+    db->stores[db->store_count++] = store;
+    return store;
+}
+
+cascade_store *
+db_store(test_db *db)
+{
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+
+    assert_ok(cascade_store_open(db->url, &options, &store));
+    return keep_store(db, store);
+}
+
+cascade_store *
+db_wrapped(test_db *db, wrap_store *wrap)
+{
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+
+    assert_ok(
+        cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
+    return keep_store(db, store);
+}
+
+void
+db_close_store(test_db *db, cascade_store *store)
+{
+    for (size_t i = 0; i < db->store_count; i++)
+        if (db->stores[i] == store)
+            db->stores[i] = NULL;
+    assert_ok(cascade_store_close(store));
+}
+
+cascade_engine *
+db_engine(test_db *db, cascade_store *store,
+          const cascade_engine_options *options)
+{
+    cascade_engine_options plain = {.size = sizeof(plain), .worker_count = 4};
+    cascade_engine *engine = NULL;
+
+    assert_true(db->engine_count < DB_HANDLES);
+    assert_ok(cascade_engine_open(store, options != NULL ? options : &plain,
+                                  &engine));
+    db->engines[db->engine_count++] = engine;
+    return engine;
+}
+
+void
+db_close_engine(test_db *db, cascade_engine *engine)
+{
+    for (size_t i = 0; i < db->engine_count; i++)
+        if (db->engines[i] == engine)
+            db->engines[i] = NULL;
+    (void)cascade_engine_stop(engine, DB_WAIT_MS);
+    assert_ok(cascade_engine_close(engine));
+}
+
+cascade_engine_stats
+db_stats(cascade_engine *engine)
+{
+    cascade_engine_stats stats = {.size = sizeof(stats)};
+
+    assert_ok(cascade_engine_get_stats(engine, &stats));
+    return stats;
+}
+
+void
+db_await(cascade_store *store, const cascade_uuid *id, cascade_status status)
+{
+    cascade_status ended = CASCADE_RUNNING;
+
+    assert_ok(cascade_wait(store, id, DB_WAIT_MS, &ended));
+    assert_int_equal(ended, status);
+}
+
+cascade_uuid
+db_start(cascade_store *store, const char *node)
+{
+    cascade_started started = {0};
+
+    assert_ok(cascade_start(store, node, NULL, NULL, &started));
+    return started.id;
+}
+
+cascade_uuid
+db_start_text(cascade_store *store, const char *node, const char *input)
+{
+    cascade_first first = {.node = node, .input_text = input};
+    cascade_start_spec spec = {&first, 1, NULL};
+    cascade_started started = {0};
+
+    assert_ok(cascade_start_many(store, &spec, 1, &started));
+    return started.id;
+}
+
+/* ---- Polling ------------------------------------------------------------ */
+
+bool
+db_all_ended(void *context)
+{
+    db_ends *ends = context;
+
+    while (ends->ended < ends->count &&
+           cascade_wait(ends->store, &ends->ids[ends->ended], 0, NULL) ==
+               CASCADE_OK)
+        ends->ended++;
+    return ends->ended == ends->count;
+}
+
+/* Polls each engine once; the shortest time until one must be polled again. */
+static int64_t
+poll_all(cascade_engine *const *engines, size_t count, bool *any)
+{
+    int64_t wait_ms = INT64_MAX;
+
+    *any = false;
+    for (size_t i = 0; i < count; i++) {
+        size_t ran = 0;
+        int64_t next_ms = 0;
+
+        assert_ok(cascade_engine_poll(engines[i], 0, &ran));
+        *any = *any || ran > 0;
+        next_ms = cascade_engine_timeout_ms(engines[i]);
+        wait_ms = next_ms < wait_ms ? next_ms : wait_ms;
+    }
+    return wait_ms;
+}
+
+static void
+sleep_on(cascade_engine *const *engines, size_t count, int64_t wait_ms)
+{
+    struct pollfd fds[DB_HANDLES];
+
+    for (size_t i = 0; i < count; i++)
+        fds[i] = (struct pollfd){.fd = cascade_engine_fd(engines[i]),
+                                 .events = POLLIN};
+    (void)poll(fds, (nfds_t)count, wait_ms < 100 ? (int)wait_ms : 100);
+}
+
+bool
+db_poll_until(test_db *db, cascade_engine *const *engines, size_t count,
+              bool (*done)(void *context), void *context)
+{
+    int64_t end_ms = real_ms() + DB_WAIT_MS;
+
+    while (!done(context)) {
+        bool any = false;
+        int64_t wait_ms = poll_all(engines, count, &any);
+
+        if (real_ms() > end_ms)
+            return false;
+        if (any || wait_ms == 0)
+            continue;
+        if (db->fake_time)
+            fake_clock_advance(&db->clock, wait_ms);
+        else
+            sleep_on(engines, count, wait_ms);
+    }
+    return true;
+}
+
+/* ---- Running ------------------------------------------------------------ */
+
+typedef struct running {
+    const stores_test *test;
+    const test_backend *backend;
+    test_db *db;
+    char name[NAME_SIZE];
+} running;
+
+static int
+setup(void **state)
+{
+    running *r = *state;
+
+    r->db = calloc(1, sizeof(*r->db));
+    if (r->db == NULL)
+        return -1;
+    r->db->backend = r->backend;
+    atomic_store(&r->db->random, rows_seed());
+    fake_clock_init(&r->db->clock, VIRTUAL_START_MS);
+    atomic_store(&failed_expectations, 0);
+    if (r->backend->create(r->db) == 0)
+        return 0;
+    free(r->db);
+    r->db = NULL;
+    return -1;
+}
+
+/* A test that failed may have left engines behind. */
+static int
+teardown(void **state)
+{
+    running *r = *state;
+    test_db *db = r->db;
+    bool closed = true;
+
+    for (size_t i = 0; i < db->engine_count; i++)
+        if (db->engines[i] != NULL)
+            closed =
+                cascade_engine_close(db->engines[i]) == CASCADE_OK && closed;
+    for (size_t i = 0; i < db->store_count && closed; i++)
+        if (db->stores[i] != NULL)
+            closed = cascade_store_close(db->stores[i]) == CASCADE_OK;
+    db->backend->destroy(db);
+    if (!closed) {
+        print_error("engines or stores could not be closed\n");
+        return -1; /* they still use db */
+    }
+    free(db);
+    r->db = NULL;
+    if (atomic_load(&failed_expectations) == 0)
+        return 0;
+    print_error("%d expectations failed\n", atomic_load(&failed_expectations));
+    return -1;
+}
+
+static void
+run_one(void **state)
+{
+    running *r = *state;
+
+    r->test->run(r->db);
+    assert_int_equal(atomic_load(&failed_expectations), 0);
+}
+
+static bool
+runs_on(const stores_test *test, const test_backend *backend)
+{
+    if (test->where == STORES_MEMORY)
+        return backend == &backends[0];
+    return test->where == STORES_ALL || backend->virtual_time;
+}
+
+int
+stores_run(const char *group, const stores_test *tests, size_t count, int argc,
+           char **argv)
+{
+    size_t most = count * BACKENDS;
+    struct CMUnitTest *units = calloc(most, sizeof(*units));
+    running *runs = calloc(most, sizeof(*runs));
+    size_t made = 0;
+    int failed = 1;
+
+    if (units == NULL || runs == NULL)
+        goto out;
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    (void)rows_seed();
+    for (size_t b = 0; b < BACKENDS; b++)
+        for (size_t i = 0; i < count; i++) {
+            running *r = &runs[made];
+
+            if (!runs_on(&tests[i], &backends[b]))
+                continue;
+            r->test = &tests[i];
+            r->backend = &backends[b];
+            snprintf(r->name, sizeof(r->name), "%s on %s", tests[i].name,
+                     backends[b].name);
+            units[made++] =
+                (struct CMUnitTest){r->name, run_one, setup, teardown, r};
+        }
+    failed = _cmocka_run_group_tests(group, units, made, NULL, NULL);
+out:
+    free(units);
+    free(runs);
+    return failed;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The wrapping driver; see wrap_store.h. Every move is one function: announce
+ * it, forward it, report the answer.
+ */
+#include "support/wrap_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store.h"
+
+/* One opened handle. */
+typedef struct handle {
+    wrap_store *wrap;
+    const cascade_store_driver *inner;
+    void *self;
+} handle;
+
+typedef struct fault {
+    bool hit;
+    wrap_when when;
+    cascade_err err;
+} fault;
+
+static fault
+take_fault(wrap_store *wrap, wrap_move move)
+{
+    wrap_rule *rule = &wrap->rules[move];
+    fault found = {0};
+
+    pthread_mutex_lock(&wrap->mutex);
+    if (rule->skip > 0 && rule->times > 0) {
+        rule->skip--;
+    } else if (rule->times > 0) {
+        rule->times--;
+        found = (fault){true, rule->when, rule->err};
+    }
+    pthread_mutex_unlock(&wrap->mutex);
+    if (found.hit)
+        atomic_fetch_add(&wrap->faults, 1);
+    return found;
+}
+
+static cascade_err
+tell(cascade_err err)
+{
+    return cascade_store_fail(err, "a fault of the test");
+}
+
+static cascade_err
+report(wrap_store *wrap, const wrap_call *call, cascade_err err)
+{
+    if (wrap->answered != NULL)
+        wrap->answered(wrap->context, call, err);
+    return err;
+}
+
+/* What is done before a move: an error is its answer. */
+static cascade_err
+enter(handle *h, wrap_call *call, fault *found)
+{
+    wrap_store *wrap = h->wrap;
+    cascade_err err = CASCADE_OK;
+
+    call->number = atomic_fetch_add(&wrap->counts[call->move], 1) + 1;
+    call->self = h->self;
+    *found = take_fault(wrap, call->move);
+    if (wrap->before != NULL)
+        err = wrap->before(wrap->context, call);
+    if (err == CASCADE_OK && found->hit && found->when == WRAP_BEFORE)
+        err = found->err;
+    return err == CASCADE_OK ? err : report(wrap, call, tell(err));
+}
+
+/* What is done after it. */
+static cascade_err
+leave(handle *h, const wrap_call *call, const fault *found, cascade_err answer)
+{
+    wrap_store *wrap = h->wrap;
+    cascade_err err = answer;
+
+    if (wrap->after != NULL)
+        err = wrap->after(wrap->context, call, answer);
+    if (found->hit && found->when == WRAP_AFTER)
+        err = found->err;
+    return report(wrap, call, err == answer ? answer : tell(err));
+}
+
+/* ---- The moves ---------------------------------------------------------- */
+
+static cascade_err
+wrap_open(const char *url, const cascade_store_config *config, void **self)
+{
+    void *pointer = NULL;
+    handle *h = calloc(1, sizeof(*h));
+    cascade_err err = CASCADE_OK;
+
+    if (h == NULL || sscanf(url, "wrap:%p", &pointer) != 1) {
+        free(h);
+        return tell(CASCADE_ERR_INVALID);
+    }
+    h->wrap = pointer;
+    h->inner = h->wrap->inner;
+    err = h->inner->open(h->wrap->inner_url, config, &h->self);
+    if (err != CASCADE_OK) {
+        free(h);
+        return err;
+    }
+    *self = h;
+    return CASCADE_OK;
+}
+
+static cascade_err
+wrap_migrate(void *self, cascade_migrate mode)
+{
+    handle *h = self;
+
+    return h->inner->migrate(h->self, mode);
+}
+
+static cascade_err
+wrap_now(void *self, int64_t *now_ms)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_NOW};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->now(h->self, now_ms));
+}
+
+static cascade_err
+wrap_attach(void *self, const cascade_incarnation *incarnation)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_ATTACH};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->attach(h->self, incarnation));
+}
+
+static cascade_err
+wrap_renew(void *self, const cascade_uuid *engine_id, int64_t lease_ms)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_RENEW};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->renew(h->self, engine_id, lease_ms));
+}
+
+static cascade_err
+wrap_detach(void *self, const cascade_uuid *engine_id)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_DETACH};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->detach(h->self, engine_id));
+}
+
+static cascade_err
+wrap_engines(void *self, cascade_engine_sink sink, void *context)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_ENGINES};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->engines(h->self, sink, context));
+}
+
+static cascade_err
+wrap_remove(void *self, const cascade_uuid *dead, size_t dead_count,
+            size_t limit, size_t *freed)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_REMOVE};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = h->inner->remove(h->self, dead, dead_count, limit, freed);
+    return leave(h, &call, &found, err);
+}
+
+static cascade_err
+wrap_claim(void *self, const cascade_claim *claim, cascade_claimed *claimed,
+           cascade_claim_result *result)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_CLAIM};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = h->inner->claim(h->self, claim, claimed, result);
+    call.claimed = result;
+    return leave(h, &call, &found, err);
+}
+
+static cascade_err
+wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
+          const cascade_load_sink *sink)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_LOAD};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->load(h->self, ids, count, parts, sink));
+}
+
+static cascade_err
+wrap_commit(void *self, const cascade_batch *batch, bool *existed)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_COMMIT, .batch = batch};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = h->inner->commit(h->self, batch, existed);
+    call.existed = existed;
+    return leave(h, &call, &found, err);
+}
+
+static cascade_err
+wrap_submit(void *self, const cascade_change *starts, size_t count,
+            bool *existed)
+{
+    handle *h = self;
+    wrap_call call = {
+        .move = WRAP_SUBMIT, .starts = starts, .start_count = count};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = h->inner->submit(h->self, starts, count, existed);
+    call.existed = existed;
+    return leave(h, &call, &found, err);
+}
+
+static cascade_err
+wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
+          void *context)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_LIST};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->list(h->self, query, sink, context));
+}
+
+static cascade_err
+wrap_wait(void *self, int wake_fd, int64_t timeout_ms)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_WAIT};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->wait(h->self, wake_fd, timeout_ms));
+}
+
+static cascade_err
+wrap_wake(void *self)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_WAKE};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->wake(h->self));
+}
+
+static void
+wrap_close(void *self)
+{
+    handle *h = self;
+
+    h->inner->close(h->self);
+    free(h);
+}
+
+/* ---- The object --------------------------------------------------------- */
+
+int
+wrap_store_init(wrap_store *wrap, const char *url)
+{
+    memset(wrap, 0, sizeof(*wrap));
+    if (csc_store_driver_find(url, &wrap->inner) != CASCADE_OK)
+        return -1;
+    snprintf(wrap->inner_url, sizeof(wrap->inner_url), "%s", url);
+    snprintf(wrap->url, sizeof(wrap->url), "wrap:%p", (void *)wrap);
+    pthread_mutex_init(&wrap->mutex, NULL);
+    wrap->driver = (cascade_store_driver){.abi = CASCADE_STORE_ABI,
+                                          .name = wrap->inner->name,
+                                          .lane_max = wrap->inner->lane_max,
+                                          .open = wrap_open,
+                                          .migrate = wrap_migrate,
+                                          .now = wrap_now,
+                                          .attach = wrap_attach,
+                                          .renew = wrap_renew,
+                                          .detach = wrap_detach,
+                                          .engines = wrap_engines,
+                                          .remove = wrap_remove,
+                                          .claim = wrap_claim,
+                                          .load = wrap_load,
+                                          .commit = wrap_commit,
+                                          .submit = wrap_submit,
+                                          .list = wrap_list,
+                                          .wait = wrap_wait,
+                                          .wake = wrap_wake,
+                                          .close = wrap_close};
+    return 0;
+}
+
+void
+wrap_store_fini(wrap_store *wrap)
+{
+    pthread_mutex_destroy(&wrap->mutex);
+}
+
+void
+wrap_store_fail(wrap_store *wrap, wrap_move move, size_t skip, size_t times,
+                wrap_when when, cascade_err err)
+{
+    pthread_mutex_lock(&wrap->mutex);
+    wrap->rules[move] = (wrap_rule){skip, times, when, err};
+    pthread_mutex_unlock(&wrap->mutex);
+}
+
+size_t
+wrap_store_count(wrap_store *wrap, wrap_move move)
+{
+    return atomic_load(&wrap->counts[move]);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A store driver that forwards every move to a real one and lets a test stand
+ * in between:
+ *
+ *     engine --> wrap_store --before()--> real store --after()--> engine
+ *
+ * `before` may block (a delay), and any error it returns is the answer without
+ * the store being asked. `after` sees what the store answered and returns what
+ * the engine is to be told: an error in place of OK is a reply that was lost
+ * after the effect. Hooks are called in the thread that made the move, with no
+ * lock of the engine held.
+ *
+ * For the usual faults there are rules: "the next 3 commits: UNAVAILABLE after
+ * the effect"..
+ */
+#ifndef TESTS_SUPPORT_WRAP_STORE_H
+#define TESTS_SUPPORT_WRAP_STORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cascade/store.h"
+
+typedef enum wrap_move {
+    WRAP_NOW,
+    WRAP_ATTACH,
+    WRAP_RENEW,
+    WRAP_DETACH,
+    WRAP_ENGINES,
+    WRAP_REMOVE,
+    WRAP_CLAIM,
+    WRAP_LOAD,
+    WRAP_COMMIT,
+    WRAP_SUBMIT,
+    WRAP_LIST,
+    WRAP_WAIT,
+    WRAP_WAKE,
+    WRAP_MOVES /* how many there are */
+} wrap_move;
+
+typedef struct wrap_call {
+    wrap_move move;
+    size_t number;                /* of the moves of that kind, from 1 */
+    const cascade_batch *batch;   /* COMMIT */
+    const bool *existed;          /* COMMIT, SUBMIT: after it */
+    const cascade_change *starts; /* SUBMIT */
+    size_t start_count;
+    const cascade_claim_result *claimed; /* CLAIM: after it */
+    void *self;                          /* the real store's */
+} wrap_call;
+
+typedef enum wrap_when {
+    WRAP_BEFORE, /* the store is not asked */
+    WRAP_AFTER   /* the store did it, the answer is lost */
+} wrap_when;
+
+typedef struct wrap_rule {
+    size_t skip;  /* moves that pass first */
+    size_t times; /* moves that fail then */
+    wrap_when when;
+    cascade_err err;
+} wrap_rule;
+
+typedef struct wrap_store {
+    cascade_store_driver driver; /* for cascade_store_open_driver() */
+    const cascade_store_driver *inner;
+    char inner_url[1024];
+    char url[64]; /* for cascade_store_open_driver(): names this object */
+    void *context;
+    cascade_err (*before)(void *context, const wrap_call *call);
+    cascade_err (*after)(void *context, const wrap_call *call,
+                         cascade_err answer);
+    /* What the engine is told in the end, rules included. */
+    void (*answered)(void *context, const wrap_call *call, cascade_err answer);
+    atomic_size_t counts[WRAP_MOVES];
+    atomic_size_t faults;  /* answers that a rule replaced */
+    pthread_mutex_t mutex; /* guards rules */
+    wrap_rule rules[WRAP_MOVES];
+} wrap_store;
+
+/* In front of the built-in store at `url`. Must outlive the stores opened on
+ * it. 0, or -1 when there is no such store. */
+int wrap_store_init(wrap_store *wrap, const char *url);
+void wrap_store_fini(wrap_store *wrap);
+
+/* Replaces the rule of a move. */
+void wrap_store_fail(wrap_store *wrap, wrap_move move, size_t skip,
+                     size_t times, wrap_when when, cascade_err err);
+size_t wrap_store_count(wrap_store *wrap, wrap_move move);
+
+#endif
