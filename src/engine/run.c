@@ -378,7 +378,8 @@ make_ready(cascade_engine *engine, csc_run *run)
     return err;
 }
 
-/* Nothing of the run is active or under way: it waits, or is given up. */
+/* Nothing of the run is active or under way: it waits, or is given up. What is
+ * due already was made ready, so a timer is never set in the past. */
 static cascade_err
 rest(cascade_engine *engine, csc_run *run)
 {
@@ -401,16 +402,18 @@ void
 csc_run_advance(cascade_engine *engine, csc_run *run)
 {
     cascade_err err = CASCADE_OK;
+    int64_t wake_at = 0;
 
     if (run->gone || engine->life != CSC_LIFE_RUNNING)
         return;
     if (csc_state_status(&run->state) == CASCADE_RUNNING)
         err = make_ready(engine, run);
+    wake_at = csc_state_wake_at(&run->state);
     if (err == CASCADE_OK && run->active == 0 && run->first_post == NULL &&
         !run->committing)
         err = rest(engine, run);
-    else if (err == CASCADE_OK && csc_state_wake_at(&run->state) > 0)
-        err = set_timer(engine, run, csc_state_wake_at(&run->state));
+    else if (err == CASCADE_OK && wake_at > engine->now_confirmed_ms)
+        err = set_timer(engine, run, wake_at);
     if (err != CASCADE_OK)
         csc_run_lose(engine, err);
 }
