@@ -249,6 +249,7 @@ struct cascade_engine {
     int64_t attach_backoff_ms;
     bool claim_more;    /* the last claim was full */
     bool told;          /* somebody said that there is work */
+    bool suspect_more;  /* the last claim for one found a suspect */
     size_t initialised; /* workers whose init hook is through */
     cascade_err worker_err;
 

@@ -266,10 +266,10 @@ look_for_work(cascade_engine *engine)
         engine->poll_at_ns = after_ms(engine, engine->options.poll_interval_ms);
         remove_dead(engine);
     }
-    if (due || engine->claim_more || told ||
+    if (due || engine->claim_more || engine->suspect_more || told ||
         (engine->next_wake_ms != CASCADE_TIME_NONE &&
          engine->next_wake_ms <= csc_engine_now(engine)))
-        csc_hydrate_claim(engine, due);
+        csc_hydrate_claim(engine, due || engine->suspect_more);
 }
 
 int64_t
@@ -294,7 +294,8 @@ csc_house_wait_ms(const cascade_engine *engine)
     if (wake_ms != CASCADE_TIME_NONE &&
         wake_ms - csc_engine_now(engine) < wait_ms)
         wait_ms = wake_ms - csc_engine_now(engine);
-    if (wait_ms < 0 || (engine->claim_more && csc_hydrate_room(engine) > 0))
+    if (wait_ms < 0 || ((engine->claim_more || engine->suspect_more) &&
+                        csc_hydrate_room(engine) > 0))
         return 0;
     return wait_ms;
 }

@@ -332,8 +332,10 @@ csc_hydrate_claim(cascade_engine *engine, bool suspects)
         return;
     count = claim_some(engine, limit, false, wanted);
     engine->claim_more = count == limit;
-    if (count == 0 && suspects)
+    if (count == 0 && suspects) {
         count = claim_some(engine, 1, true, wanted);
+        engine->suspect_more = count > 0;
+    }
     if (count == 0)
         return;
     hydrate(engine, wanted, count);
