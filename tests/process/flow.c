@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/flow.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process/check.h"
+
+#define BACKOFF_MS 5
+#define START_MAX 10000
+
+int
+flow_open_log(const test_place *place)
+{
+    char path[PLACE_PATH];
+
+    return open(place_path(place, FLOW_LOG, path),
+                O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+}
+
+void
+flow_note(const test_flow *flow, const cascade_node *node)
+{
+    char line[512];
+    int length = snprintf(line, sizeof(line), "%s %d %s\n",
+                          cascade_node_request_id(node),
+                          cascade_node_attempt(node), flow->who);
+    ssize_t written = write(flow->log_fd, line, (size_t)length);
+
+    (void)written; /* a missing line shows when the log is checked */
+}
+
+/* What the outside does takes its time. */
+static void
+work(const test_flow *flow)
+{
+    struct timespec time = {.tv_sec = flow->work_us / 1000000,
+                            .tv_nsec = flow->work_us % 1000000 * 1000};
+
+    nanosleep(&time, NULL);
+}
+
+static cascade_err
+trace(cascade_node *node)
+{
+    return cascade_node_put(node, "trace",
+                            cJSON_CreateNumber(cascade_node_function_id(node)));
+}
+
+static cascade_err
+root(cascade_node *node, void *user)
+{
+    uint32_t parts[FLOW_PARTS];
+    const cascade_spawn_options all = {
+        .size = sizeof(all), .after = parts, .after_count = FLOW_PARTS};
+    cascade_err err = CASCADE_OK;
+
+    flow_note(user, node);
+    work(user);
+    for (int i = 0; i < FLOW_PARTS && err == CASCADE_OK; i++) {
+        err = cascade_node_spawn(node, "part", NULL, NULL);
+        parts[i] = cascade_node_spawned(node);
+    }
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "join", NULL, &all);
+    return err == CASCADE_OK ? trace(node) : err;
+}
+
+static cascade_err
+pick(cascade_node *node, void *arg, cJSON **result)
+{
+    flow_note(arg, node);
+    work(arg);
+    *result = cJSON_CreateTrue();
+    return trace(node);
+}
+
+static cascade_err
+part(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    flow_note(user, node);
+    work(user);
+    if (cascade_node_function_id(node) == 1 && cascade_node_attempt(node) == 1)
+        return cascade_node_error(node, "the first attempt fails");
+    err = cascade_node_step(node, "pick", pick, user, NULL, NULL);
+    return err == CASCADE_OK ? trace(node) : err;
+}
+
+/* Sees every value before it: root's, and two of each part. */
+static cascade_err
+join(cascade_node *node, void *user)
+{
+    const cJSON *values = NULL;
+    cascade_err err = cascade_node_history(node, "trace", &values);
+
+    flow_note(user, node);
+    work(user);
+    if (err != CASCADE_OK)
+        return err;
+    if (cJSON_GetArraySize(values) != 1 + 2 * FLOW_PARTS)
+        return cascade_node_fail(node, "%d values", cJSON_GetArraySize(values));
+    err = cascade_node_spawn(node, "last", NULL, NULL);
+    return err == CASCADE_OK ? trace(node) : err;
+}
+
+static cascade_err
+last(cascade_node *node, void *user)
+{
+    cascade_err err = trace(node);
+
+    flow_note(user, node);
+    work(user);
+    return err == CASCADE_OK ? cascade_node_output(node, cJSON_CreateTrue())
+                             : err;
+}
+
+cascade_err
+flow_register(cascade_engine *engine, test_flow *flow)
+{
+    const cascade_node_options options = {.size = sizeof(options),
+                                          .backoff_ms = BACKOFF_MS};
+    static const struct {
+        const char *name;
+        cascade_node_fn fn;
+    } nodes[FLOW_NODES] = {
+        {"root", root}, {"part", part}, {"join", join}, {"last", last}};
+    cascade_err err = CASCADE_OK;
+
+    for (int i = 0; i < FLOW_NODES && err == CASCADE_OK; i++)
+        err = cascade_engine_register(engine, nodes[i].name, nodes[i].fn, flow,
+                                      &options);
+    return err;
+}
+
+void
+flow_start(cascade_store *store, size_t count)
+{
+    static const cascade_first first = {.node = "root"};
+    static cascade_start_spec specs[START_MAX];
+    static cascade_started started[START_MAX];
+
+    assert_true(count <= START_MAX);
+    for (size_t i = 0; i < count; i++)
+        specs[i] = (cascade_start_spec){.first = &first, .first_count = 1};
+    assert_ok(cascade_start_many(store, specs, count, started));
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Worker processes are killed again and again, at random moments of a random
+ * amount of progress, and started again (G1, G2, G3, G4). At the end nothing is
+ * lost, nothing ran again after it was seen recorded, and every execution and
+ * value is recorded once.
+ *
+ * Few cascades are in flight at a time and new ones come with every kill, so
+ * that there is always something to be killed in the middle.
+ */
+#include <string.h>
+
+#include "process/check.h"
+#include "process/flow.h"
+#include "process/ledger.h"
+#include "process/worker.h"
+
+#define WORKERS 3
+#define KILLS 40
+#define CASCADES_FIRST 40
+#define CASCADES_MORE 15
+#define CASCADES_A_ROUND 30 /* more than the greatest progress */
+#define ROUNDS 10
+#define LEASE_MS 3000
+#define PROGRESS_MIN_BYTES 300
+#define PROGRESS_SPREAD_BYTES 8000
+#define PROGRESS_LIMIT_MS 30000
+#define END_LIMIT_MS 60000
+
+typedef struct progress {
+    const test_place *place;
+    size_t until;
+} progress;
+
+static bool
+is_that_long(void *context)
+{
+    const progress *it = context;
+
+    return ledger_log_size(it->place) >= it->until;
+}
+
+/* A random amount of progress from here. */
+static void
+wait_for_progress(const test_place *place)
+{
+    progress some = {.place = place};
+
+    some.until = ledger_log_size(place) + PROGRESS_MIN_BYTES +
+                 place_random(PROGRESS_SPREAD_BYTES);
+    if (!place_wait(is_that_long, &some, PROGRESS_LIMIT_MS))
+        fail_msg("no progress for %d ms", PROGRESS_LIMIT_MS);
+}
+
+static void
+kill_one(test_worker *worker, const test_place *place, test_ledger *ledger,
+         const worker_options *options)
+{
+    wait_for_progress(place);
+    worker_kill(worker);
+    ledger_mark(ledger);
+    assert_true(ledger->running > 0);
+    flow_start(ledger->store, CASCADES_MORE);
+    worker_spawn(worker, place, options);
+}
+
+static void
+kills_at_random_moments_lose_nothing(void **state)
+{
+    const worker_options options = {.lease_ms = LEASE_MS, .work_us = 2000};
+    test_place place;
+    test_ledger ledger;
+    test_worker workers[WORKERS];
+
+    place_create(&place, place_of(state));
+    ledger_open(&ledger, &place);
+    flow_start(ledger.store, CASCADES_FIRST);
+    for (int i = 0; i < WORKERS; i++)
+        worker_spawn(&workers[i], &place, &options);
+    for (int i = 0; i < KILLS; i++)
+        kill_one(&workers[place_random(WORKERS)], &place, &ledger, &options);
+    ledger_wait_ended(&ledger, END_LIMIT_MS);
+    for (int i = 0; i < WORKERS; i++)
+        worker_end(&workers[i]);
+    ledger_check(&ledger, CASCADES_FIRST + KILLS * CASCADES_MORE);
+    ledger_close(&ledger);
+    place_destroy(&place);
+}
+
+/* All at once: nobody is left to take over until they are started again. */
+static void
+killing_all_at_once_loses_nothing(void **state)
+{
+    const worker_options options = {.lease_ms = LEASE_MS, .work_us = 2000};
+    test_place place;
+    test_ledger ledger;
+    test_worker workers[WORKERS];
+
+    place_create(&place, place_of(state));
+    ledger_open(&ledger, &place);
+    for (int i = 0; i < ROUNDS; i++) {
+        flow_start(ledger.store, CASCADES_A_ROUND);
+        for (int w = 0; w < WORKERS; w++)
+            worker_spawn(&workers[w], &place, &options);
+        wait_for_progress(&place);
+        for (int w = 0; w < WORKERS; w++)
+            worker_kill(&workers[w]);
+        ledger_mark(&ledger);
+    }
+    for (int w = 0; w < WORKERS; w++)
+        worker_spawn(&workers[w], &place, &options);
+    ledger_wait_ended(&ledger, END_LIMIT_MS);
+    for (int w = 0; w < WORKERS; w++)
+        worker_end(&workers[w]);
+    ledger_check(&ledger, ROUNDS * CASCADES_A_ROUND);
+    ledger_close(&ledger);
+    place_destroy(&place);
+}
+
+static const struct CMUnitTest tests[] = {
+    PLACE_EACH(kills_at_random_moments_lose_nothing) /**/
+    PLACE_EACH(killing_all_at_once_loses_nothing)    /**/
+};
+
+WORKER_MAIN(tests)

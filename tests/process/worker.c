@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starting, stopping and killing worker processes. What a worker does is in
+ * worker_main.c.
+ */
+#include "process/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process/check.h"
+
+#define START_LIMIT_MS 60000
+
+static void
+share(test_worker *worker, const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(0, ftruncate(fd, sizeof(worker_shared)));
+    worker->shared = mmap(NULL, sizeof(worker_shared), PROT_READ | PROT_WRITE,
+                          MAP_SHARED, fd, 0);
+    assert_true(worker->shared != MAP_FAILED);
+    close(fd);
+}
+
+static void
+apply_defaults(worker_options *options)
+{
+    if (options->lease_ms == 0)
+        options->lease_ms = 600;
+    if (options->poll_ms == 0)
+        options->poll_ms = 100;
+    if (options->work_us == 0)
+        options->work_us = 1000;
+    if (options->threads == 0)
+        options->threads = 8;
+    if (options->poison_limit == 0)
+        options->poison_limit = -1;
+}
+
+void
+worker_spawn(test_worker *worker, const test_place *place,
+             const worker_options *options)
+{
+    static int number;
+    char name[16];
+    char path[PLACE_PATH];
+    char verb[] = "worker";
+    char *arguments[] = {verb, verb, path, NULL};
+
+    snprintf(name, sizeof(name), "w%d", number++);
+    share(worker, place_path(place, name, path));
+    worker->shared->place = *place;
+    if (options != NULL)
+        worker->shared->options = *options;
+    apply_defaults(&worker->shared->options);
+    memcpy(worker->shared->name, name, sizeof(name));
+    fflush(NULL);
+    worker->pid = fork();
+    if (worker->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execv("/proc/self/exe", arguments);
+        _exit(127);
+    }
+    assert_true(worker->pid > 0);
+}
+
+static bool
+runs_or_ended(void *context)
+{
+    test_worker *it = context;
+
+    return it->shared->figures.started != 0 || worker_ended(it);
+}
+
+void
+worker_start(test_worker *worker, const test_place *place,
+             const worker_options *options)
+{
+    worker_spawn(worker, place, options);
+    if (!place_wait(runs_or_ended, worker, START_LIMIT_MS) || worker->pid < 0)
+        fail_msg("a worker does not start");
+}
+
+static void
+forget(test_worker *worker)
+{
+    worker->pid = -1;
+    munmap(worker->shared, sizeof(worker_shared));
+    worker->shared = NULL;
+}
+
+static int
+reap(test_worker *worker)
+{
+    int status = 0;
+    pid_t pid = -1;
+
+    do
+        pid = waitpid(worker->pid, &status, 0);
+    while (pid < 0 && errno == EINTR);
+    assert_true(pid == worker->pid);
+    forget(worker);
+    return status;
+}
+
+bool
+worker_ended(test_worker *worker)
+{
+    int status = 0;
+
+    if (worker->pid < 0)
+        return true;
+    if (waitpid(worker->pid, &status, WNOHANG) != worker->pid)
+        return false;
+    forget(worker);
+    return true;
+}
+
+void
+worker_kill(test_worker *worker)
+{
+    int status = 0;
+
+    kill(worker->pid, SIGKILL);
+    status = reap(worker);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+void
+worker_stop(test_worker *worker)
+{
+    int status = 0;
+
+    kill(worker->pid, SIGSTOP);
+    assert_true(waitpid(worker->pid, &status, WUNTRACED) == worker->pid);
+    assert_true(WIFSTOPPED(status));
+}
+
+void
+worker_continue(test_worker *worker)
+{
+    kill(worker->pid, SIGCONT);
+}
+
+void
+worker_end(test_worker *worker)
+{
+    int status = 0;
+
+    kill(worker->pid, SIGTERM);
+    status = reap(worker);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("a worker ended with status %d", status);
+}
