@@ -5,6 +5,7 @@
  */
 #include "store/conformance.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +93,8 @@ conformance_run(const conformance_backend *backend, int argc, char **argv)
     static conformance_group (*const groups[])(void) = {
         conformance_schema, conformance_commit,  conformance_fence,
         conformance_claim,  conformance_engines, conformance_read,
-        conformance_text,   conformance_wait,    conformance_model,
+        conformance_text,   conformance_wait,    conformance_race,
+        conformance_model,
     };
     int failed = 0;
 
@@ -277,6 +279,19 @@ db_claim(conformance_db *db, cascade_uuid engine_id, const char *queue,
                            .suspect_from = 3};
 
     return db->driver->claim(db->self, &claim, claimed, result);
+}
+
+size_t
+db_count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
 }
 
 char *

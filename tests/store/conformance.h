@@ -79,6 +79,7 @@ conformance_group conformance_engines(void);
 conformance_group conformance_read(void);
 conformance_group conformance_text(void);
 conformance_group conformance_wait(void);
+conformance_group conformance_race(void);
 conformance_group conformance_model(void);
 
 /* The program as another process: "--wake URL SCHEMA" opens the store, wakes
@@ -150,6 +151,9 @@ cascade_err db_claim(conformance_db *db, cascade_uuid engine_id,
 #define DUMP_ALL (DUMP_EVENT_IDS | DUMP_ENGINES | DUMP_EXACT_TIMES)
 #define DUMP_FAR_MS 1800000
 char *db_dump(cascade_store *store, unsigned parts);
+
+/* Descriptors that this process has open. */
+size_t db_count_descriptors(void);
 
 /* A picture of the store, and the check that nothing has changed since. */
 char *db_picture(conformance_db *db);

@@ -2,7 +2,6 @@
  *
  * Reading: order, one moment, pages; and what failing moves leave behind.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -530,19 +529,6 @@ an_error_of_a_sink_is_the_result(void **state)
     free(listed);
 }
 
-static size_t
-count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
-}
-
 /* One of each move that fails. */
 static void
 fail_each_move(conformance_db *db, cascade_uuid engine)
@@ -576,13 +562,13 @@ failing_moves_leave_nothing_behind(void **state)
 
     fail_each_move(db, engine);
     assert_ok(other->driver->renew(other->self, &engine, 60000));
-    before = count_descriptors();
+    before = db_count_descriptors();
     picture = db_picture(db);
     for (int i = 0; i < 50; i++) {
         fail_each_move(db, engine);
         assert_ok(other->driver->renew(other->self, &engine, 60000));
     }
-    assert_int_equal(count_descriptors(), before);
+    assert_int_equal(db_count_descriptors(), before);
     db_assert_unchanged(db, picture);
     assert_ok(db_commit(db, engine, 0, 1, NULL, 0, NULL));
 }

@@ -200,6 +200,22 @@ a_wait_does_wait(void **state)
     assert_true(real_ms() - start_ms >= 30);
 }
 
+/* S16: a wait that has ended holds no descriptor. */
+static void
+a_wait_leaves_no_descriptor(void **state)
+{
+    conformance_db *db = *state;
+    size_t before;
+
+    assert_ok(db->driver->wait(db->self, -1, 1));
+    before = db_count_descriptors();
+    for (int i = 0; i < 20; i++) {
+        assert_ok(db->driver->wake(db->self));
+        assert_ok(db->driver->wait(db->self, -1, 1));
+    }
+    assert_int_equal(db_count_descriptors(), before);
+}
+
 static void *
 wake_many(void *context)
 {
@@ -239,6 +255,7 @@ conformance_wait(void)
         cmocka_unit_test(a_readable_descriptor_ends_a_wait),
         cmocka_unit_test(a_wait_ends_with_its_time),
         cmocka_unit_test(a_wait_does_wait),
+        cmocka_unit_test(a_wait_leaves_no_descriptor),
         cmocka_unit_test(wakes_and_moves_go_on_beside_waits),
     };
 

@@ -57,11 +57,24 @@ find_next(const order_model *model, const csc_memory_order_node *bound)
     return best;
 }
 
+/* No child outweighs its parent: what keeps the tree shallow. */
+static void
+assert_heap(const csc_memory_order_node *node)
+{
+    if (node == NULL)
+        return;
+    assert_true(node->less == NULL || node->less->weight <= node->weight);
+    assert_true(node->more == NULL || node->more->weight <= node->weight);
+    assert_heap(node->less);
+    assert_heap(node->more);
+}
+
 static void
 assert_same_order(const order_model *model)
 {
     const csc_memory_order_node *node = csc_memory_order_first(model->root);
 
+    assert_heap(model->root);
     assert_ptr_equal(node, find_next(model, NULL));
     while (node != NULL) {
         const csc_memory_order_node *next =
@@ -249,6 +262,7 @@ a_claim_does_not_walk_over_parked_runs(void **state)
             CASCADE_OK);
         assert_int_equal(result.count, 0);
     }
+    print_message("%d us a claim\n", (int)((cpu_us() - start_us) / 1000));
     assert_true(cpu_us() - start_us < 2000000);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
     rows_fini(&rows);

@@ -10,6 +10,7 @@ set(conformance
     conformance_engines.c
     conformance_fence.c
     conformance_model.c
+    conformance_race.c
     conformance_read.c
     conformance_schema.c
     conformance_text.c
