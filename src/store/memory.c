@@ -33,7 +33,7 @@ static struct {
     csc_memory_model *first;
 } shared = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- Models --------------------------------------------------------------- */
+/* ---- Models ------------------------------------------------------------- */
 
 static csc_memory_model *
 create_model(const char *name)
@@ -144,7 +144,7 @@ release_model(csc_memory_model *model)
         free_model(model);
 }
 
-/* ---- The handle ----------------------------------------------------------- */
+/* ---- The handle --------------------------------------------------------- */
 
 static cascade_err
 open_memory(const char *url, const cascade_store_config *config, void **self)

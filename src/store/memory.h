@@ -115,7 +115,7 @@ typedef struct csc_memory {
     uint64_t seen; /* the model's wakes when a wait last looked */
 } csc_memory;
 
-/* ---- memory_rows.c: NULL when out of memory ------------------------------ */
+/* ---- memory_rows.c: NULL when out of memory ----------------------------- */
 
 csc_memory_cascade *csc_memory_rows_cascade(const cascade_row *row);
 /* Frees its executions, events and run with it. */
@@ -137,7 +137,7 @@ size_t csc_memory_rows_find(const csc_memory_cascade *cascade,
 void csc_memory_rows_add_event(csc_memory_cascade *cascade,
                                csc_memory_event *event);
 
-/* ---- memory_runs.c -------------------------------------------------------- */
+/* ---- memory_runs.c ------------------------------------------------------ */
 
 /* Makes sure that a run with this queue, needs and takeovers can be freed later
  * without allocating, as it is or with one takeover more. On success the two
@@ -154,7 +154,7 @@ void csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
                              int64_t now_ms, int32_t more_takeovers);
 void csc_memory_runs_fini(csc_memory_model *model);
 
-/* ---- The moves; see cascade/store.h --------------------------------------- */
+/* ---- The moves; see cascade/store.h ------------------------------------- */
 
 cascade_err csc_memory_engines_attach(void *self,
                                       const cascade_incarnation *incarnation);

@@ -56,7 +56,7 @@ typedef struct write_state {
     csc_arena arena; /* the plans and their arrays */
 } write_state;
 
-/* ---- Prepare -------------------------------------------------------------- */
+/* ---- Prepare ------------------------------------------------------------ */
 
 static bool
 prepare_start(change_plan *plan)
@@ -148,7 +148,7 @@ discard(write_state *writing)
     csc_arena_fini(&writing->arena);
 }
 
-/* ---- Stage ---------------------------------------------------------------- */
+/* ---- Stage -------------------------------------------------------------- */
 
 static cascade_err
 refuse(const change_plan *plan, const char *why)
@@ -369,7 +369,7 @@ stage(write_state *writing)
     return err;
 }
 
-/* ---- Apply ---------------------------------------------------------------- */
+/* ---- Apply -------------------------------------------------------------- */
 
 static void
 apply_run(csc_memory_model *model, change_plan *plan)
@@ -438,7 +438,7 @@ apply(write_state *writing, bool *existed)
     }
 }
 
-/* ---- The moves ------------------------------------------------------------ */
+/* ---- The moves ---------------------------------------------------------- */
 
 static cascade_err
 check_lane(csc_memory_engine *engine, const cascade_batch *batch)

@@ -14,7 +14,7 @@
 
 #define READ_MAX 1000
 
-/* ---- Load ----------------------------------------------------------------- */
+/* ---- Load --------------------------------------------------------------- */
 
 typedef struct load_state {
     csc_memory_cascade *found[READ_MAX]; /* by id, each once */
@@ -114,7 +114,7 @@ csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
     return err;
 }
 
-/* ---- List ----------------------------------------------------------------- */
+/* ---- List --------------------------------------------------------------- */
 
 static bool
 has_node(const csc_memory_cascade *cascade, const char *node)

@@ -33,7 +33,7 @@
 
 #define CLAIM_MAX 1000
 
-/* ---- Queues and shelves --------------------------------------------------- */
+/* ---- Queues and shelves ------------------------------------------------- */
 
 static csc_memory_queue *
 get_queue(csc_memory_model *model, const char *name)
@@ -155,7 +155,7 @@ csc_memory_runs_fini(csc_memory_model *model)
     csc_memory_names_fini(&model->texts);
 }
 
-/* ---- Places --------------------------------------------------------------- */
+/* ---- Places ------------------------------------------------------------- */
 
 static csc_memory_order_node **
 shelf_of(csc_memory_model *model, const cascade_run_row *row)
@@ -212,7 +212,7 @@ csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
     csc_memory_runs_place(model, run);
 }
 
-/* ---- Claiming ------------------------------------------------------------- */
+/* ---- Claiming ----------------------------------------------------------- */
 
 typedef struct claim_state {
     csc_memory_model *model;

@@ -46,7 +46,7 @@ cascade_store_fail(cascade_err err, const char *format, ...)
     return err;
 }
 
-/* ---- Dispatch ------------------------------------------------------------- */
+/* ---- Dispatch ----------------------------------------------------------- */
 
 #ifndef CASCADE_HAVE_SQLITE
 const cascade_store_driver *
@@ -129,7 +129,7 @@ check_driver(const cascade_store_driver *driver)
     return CASCADE_OK;
 }
 
-/* ---- Options -------------------------------------------------------------- */
+/* ---- Options ------------------------------------------------------------ */
 
 static void
 apply_defaults(cascade_store_options *options)
@@ -262,7 +262,7 @@ configure(cascade_store *store, const cascade_store_options *options)
     return CASCADE_OK;
 }
 
-/* ---- Open and close ------------------------------------------------------- */
+/* ---- Open and close ----------------------------------------------------- */
 
 /* ended_cond counts monotonic time: setting the clock must not end a wait. */
 static cascade_err
@@ -419,7 +419,7 @@ cascade_store_now(cascade_store *store, int64_t *now_ms)
     return err != CASCADE_OK ? err : csc_ok();
 }
 
-/* ---- Engines of this process ---------------------------------------------- */
+/* ---- Engines of this process -------------------------------------------- */
 
 cascade_err
 csc_store_add_engine(cascade_store *store, cascade_engine *engine)

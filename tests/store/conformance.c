@@ -19,7 +19,7 @@
 
 static const conformance_backend *current;
 
-/* ---- Running -------------------------------------------------------------- */
+/* ---- Running ------------------------------------------------------------ */
 
 conformance_db *
 db_create(void)
@@ -127,7 +127,7 @@ conformance_check(cascade_err got, cascade_err wanted, const char *call,
     }
 }
 
-/* ---- Handles and time ----------------------------------------------------- */
+/* ---- Handles and time --------------------------------------------------- */
 
 cascade_store_options
 db_options(conformance_db *db)
@@ -185,7 +185,7 @@ db_short_lease_ms(const conformance_db *db)
     return db->backend->virtual_time ? 10000 : 100;
 }
 
-/* ---- Moves ---------------------------------------------------------------- */
+/* ---- Moves -------------------------------------------------------------- */
 
 cascade_uuid
 db_attach(conformance_db *db, uint32_t lane_count, int64_t lease_ms)

@@ -86,7 +86,7 @@ conformance_group conformance_model(void);
  * and ends. */
 int conformance_wake_main(int argc, char **argv);
 
-/* ---- Checks --------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------- */
 
 /* The call is OK. */
 #define assert_ok(call) \
@@ -98,7 +98,7 @@ int conformance_wake_main(int argc, char **argv);
 void conformance_check(cascade_err got, cascade_err wanted, const char *call,
                        const char *file, int line);
 
-/* ---- The database ---------------------------------------------------------- */
+/* ---- The database ------------------------------------------------------- */
 
 /* An empty database without a handle, beside the test's own. NULL: it could
  * not be made. The first db_open() migrates it. */

@@ -209,7 +209,7 @@ an_ended_cascade_is_not_started_again(void **state)
     db_assert_unchanged(db, picture);
 }
 
-/* ---- S5: what is refused -------------------------------------------------- */
+/* ---- S5: what is refused ------------------------------------------------ */
 
 /* S5, G13: alone, first, in the middle and last among good changes, `culprit`
  * makes the batch have no effect; without it the same batch is good. */
@@ -426,7 +426,7 @@ a_refused_number_can_be_used_again(void **state)
     assert_fails(CASCADE_ERR_LOST, db_commit_one(db, it.engine, 4, write));
 }
 
-/* ---- Run actions ---------------------------------------------------------- */
+/* ---- Run actions -------------------------------------------------------- */
 
 static cascade_err
 keep_run(void *context, const cascade_row *row, const cascade_run_row *run)

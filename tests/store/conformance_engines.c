@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "store/conformance.h"
 
-/* ---- Helpers -------------------------------------------------------------- */
+/* ---- Helpers ------------------------------------------------------------ */
 
 #define ENGINES_MAX 16
 
@@ -100,7 +100,7 @@ remove_engines(conformance_db *db, const cascade_uuid *dead, size_t dead_count,
     return freed;
 }
 
-/* ---- Attach, renew, engines ----------------------------------------------- */
+/* ---- Attach, renew, engines --------------------------------------------- */
 
 /* attach: the row is listed as given, with what is left of the lease. */
 static void
@@ -178,7 +178,7 @@ a_renewal_of_nobody_is_fenced(void **state)
     assert_false(is_there(db, nobody));
 }
 
-/* ---- S10 ------------------------------------------------------------------ */
+/* ---- S10 ---------------------------------------------------------------- */
 
 /* S10, G5: a live lease is not removed, nor are its runs freed. */
 static void
@@ -345,7 +345,7 @@ a_renewal_and_a_removal_race_with_one_winner(void **state)
     pthread_barrier_destroy(&barrier);
 }
 
-/* ---- S11 ------------------------------------------------------------------ */
+/* ---- S11 ---------------------------------------------------------------- */
 
 /* S11, G6: freed in portions, each run once, with one takeover more. */
 static void

@@ -65,7 +65,7 @@ typedef struct twin_world {
     size_t claimed;
 } twin_world;
 
-/* ---- Both stores ---------------------------------------------------------- */
+/* ---- Both stores -------------------------------------------------------- */
 
 static void
 compare_dumps(twin_world *world)
@@ -122,7 +122,7 @@ submit_both(twin_world *world, const cascade_change *starts, size_t count)
     return err;
 }
 
-/* ---- What the world knows ------------------------------------------------- */
+/* ---- What the world knows ----------------------------------------------- */
 
 static bool
 chance(twin_world *world, size_t percent)
@@ -218,7 +218,7 @@ some_engine(twin_world *world)
     return -1;
 }
 
-/* ---- Changes -------------------------------------------------------------- */
+/* ---- Changes ------------------------------------------------------------ */
 
 /* A start that is new, or repeated, or of a cascade that others started. */
 static cascade_change *
@@ -348,7 +348,7 @@ learn_write(known_cascade *it, const cascade_change *write)
         it->owner = OWNER_ENDED;
 }
 
-/* ---- Moves ---------------------------------------------------------------- */
+/* ---- Moves -------------------------------------------------------------- */
 
 static void
 learn_batch(twin_world *world, cascade_change **changes, size_t count,
@@ -713,7 +713,7 @@ move_once(twin_world *world)
         move_list(world);
 }
 
-/* ---- An episode ----------------------------------------------------------- */
+/* ---- An episode --------------------------------------------------------- */
 
 static twin_world *
 create_world(void)

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "store/conformance.h"
 
-/* ---- Two tries of one batch ----------------------------------------------- */
+/* ---- Two tries of one batch --------------------------------------------- */
 
 typedef struct committer_state {
     pthread_t thread;
@@ -100,7 +100,7 @@ tries_of_one_batch_at_once_take_effect_once(void **state)
     csc_mem_free(dump);
 }
 
-/* ---- Starts of the same cascades ------------------------------------------ */
+/* ---- Starts of the same cascades ---------------------------------------- */
 
 #define STARTERS 6
 #define STARTED 40
@@ -177,7 +177,7 @@ of_starts_at_once_one_is_first(void **state)
     free(starters);
 }
 
-/* ---- Commits beside a removal --------------------------------------------- */
+/* ---- Commits beside a removal ------------------------------------------- */
 
 #define BESIDE 60
 
@@ -235,7 +235,7 @@ a_commit_beside_a_removal_is_whole_or_fenced(void **state)
     print_message("%d of %d commits were fenced\n", fenced, BESIDE);
 }
 
-/* ---- A storm -------------------------------------------------------------- */
+/* ---- A storm ------------------------------------------------------------ */
 
 #define WORKERS 6
 #define STORM_CASCADES 400

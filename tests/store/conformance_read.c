@@ -12,7 +12,7 @@
 
 #define WIDE 1000 /* executions of one cascade */
 
-/* ---- What a load gave ----------------------------------------------------- */
+/* ---- What a load gave --------------------------------------------------- */
 
 typedef enum sunk {
     SUNK_CASCADE = 1,
@@ -108,7 +108,7 @@ assert_ordered(const loaded_rows *loaded)
     }
 }
 
-/* ---- S12 ------------------------------------------------------------------ */
+/* ---- S12 ---------------------------------------------------------------- */
 
 static void
 shuffle(conformance_db *db, int32_t *numbers, size_t count)
@@ -311,7 +311,7 @@ a_load_shows_one_moment(void **state)
     csc_mem_free(loaded.rows);
 }
 
-/* ---- S14 ------------------------------------------------------------------ */
+/* ---- S14 ---------------------------------------------------------------- */
 
 #define LISTED 57
 
@@ -491,7 +491,7 @@ one_cascade_is_listed_by_its_id(void **state)
     free(found);
 }
 
-/* ---- S16 ------------------------------------------------------------------ */
+/* ---- S16 ---------------------------------------------------------------- */
 
 /* S16: an error of a sink ends the move, is its result, and leaves the store
  * usable by this handle and by others. */

@@ -113,7 +113,7 @@ assert_text(const char *got, const char *wanted)
         assert_string_equal(got, wanted);
 }
 
-/* ---- S13 ------------------------------------------------------------------ */
+/* ---- S13 ---------------------------------------------------------------- */
 
 /* JSON with all that is hard to carry. */
 static const char *const payloads[] = {
@@ -263,7 +263,7 @@ large_and_deep_payloads_come_back(void **state)
     free(large);
 }
 
-/* ---- Numbers and times ---------------------------------------------------- */
+/* ---- Numbers and times -------------------------------------------------- */
 
 /* S13: times to the millisecond, over all years that a TIMESTAMP text has. */
 static void
@@ -354,7 +354,7 @@ a_priority_out_of_range_is_refused(void **state)
     db_assert_unchanged(db, picture);
 }
 
-/* ---- S18 ------------------------------------------------------------------ */
+/* ---- S18 ---------------------------------------------------------------- */
 
 /* Names that would do harm if they were ever part of a statement, an array
  * literal, a pattern or a format. */

@@ -23,7 +23,7 @@
 #include "support/fake_clock.h"
 #include "support/rows.h"
 
-/* ---- The ordered set ------------------------------------------------------ */
+/* ---- The ordered set ---------------------------------------------------- */
 
 #define NODES 300
 
@@ -150,7 +150,7 @@ an_ordered_set_stays_shallow(void **state)
     free(nodes);
 }
 
-/* ---- The map of texts ----------------------------------------------------- */
+/* ---- The map of texts --------------------------------------------------- */
 
 static void
 a_map_of_texts_finds_what_is_in_it(void **state)
@@ -189,7 +189,7 @@ a_map_of_texts_finds_what_is_in_it(void **state)
     rows_fini(&rows);
 }
 
-/* ---- Claims beside many parked runs --------------------------------------- */
+/* ---- Claims beside many parked runs ------------------------------------- */
 
 #define PARKED 100000
 
@@ -268,7 +268,7 @@ a_claim_does_not_walk_over_parked_runs(void **state)
     rows_fini(&rows);
 }
 
-/* ---- Out of memory -------------------------------------------------------- */
+/* ---- Out of memory ------------------------------------------------------ */
 
 typedef struct fault_world {
     cascade_store *store;

@@ -16,7 +16,7 @@
 #include "store/store.h"
 #include "support/fake_clock.h"
 
-/* ---- A driver that only counts -------------------------------------------- */
+/* ---- A driver that only counts ------------------------------------------ */
 
 static struct {
     int opened;
@@ -103,7 +103,7 @@ assert_failed(cascade_err wanted, cascade_err err)
     assert_true(cascade_errmsg()[0] != '\0');
 }
 
-/* ---- URLs ----------------------------------------------------------------- */
+/* ---- URLs --------------------------------------------------------------- */
 
 static void
 urls_find_their_driver(void **state)
@@ -167,7 +167,7 @@ a_url_is_in_no_error_text(void **state)
     assert_null(store);
 }
 
-/* ---- Options -------------------------------------------------------------- */
+/* ---- Options ------------------------------------------------------------ */
 
 static void
 defaults_are_applied(void **state)
@@ -335,7 +335,7 @@ missing_arguments_are_refused(void **state)
     assert_string_equal(cascade_errmsg(), "");
 }
 
-/* ---- Drivers -------------------------------------------------------------- */
+/* ---- Drivers ------------------------------------------------------------ */
 
 /* Each pointer of the table in turn is NULL. */
 static void
@@ -453,7 +453,7 @@ out_of_memory_while_opening_is_an_error(void **state)
     }
 }
 
-/* ---- The handle ----------------------------------------------------------- */
+/* ---- The handle --------------------------------------------------------- */
 
 static void
 a_store_with_open_engines_is_not_closed(void **state)
