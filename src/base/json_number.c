@@ -144,8 +144,7 @@ add_shifted(csc_buf *out, const csc_json_number *number)
     char text[CSC_JSON_DIGITS_MAX + 2]; /* and the sign and the point */
     size_t len = 0;
     int64_t first = first_digit(number);
-    int64_t point =
-        first < 0 ? 0 : (int64_t)number->integer_len + number->exponent;
+    int64_t point = (int64_t)number->integer_len + number->exponent;
     int64_t scale = (int64_t)number->fraction_len - number->exponent;
     bool whole = first >= 0 && first < point; /* not just "0." */
 
@@ -164,7 +163,7 @@ add_shifted(csc_buf *out, const csc_json_number *number)
     if (scale > 0)
         text[len++] = '.';
     for (int64_t i = 0; i < scale; i++)
-        text[len++] = first < 0 ? '0' : digit_at(number, point + i);
+        text[len++] = digit_at(number, point + i);
     csc_buf_add(out, text, len);
     return true;
 }
@@ -192,7 +191,6 @@ mend_point(char *text)
         else if (len > 0 && text[len - 1] != '.')
             text[len++] = '.';
     }
-    text[len] = '\0';
     return len;
 }
 

@@ -55,10 +55,11 @@ csc_json_iter_init(csc_json_iter *iter, const char *text, size_t len)
 {
     bool container = len >= 2 && (text[0] == '{' || text[0] == '[');
 
-    memset(iter, 0, sizeof(*iter));
-    iter->at = container ? text + 1 : text;
-    iter->end = container ? text + len - 1 : text;
-    iter->object = container && text[0] == '{';
+    *iter = (csc_json_iter){
+        .at = container ? text + 1 : text,
+        .end = container ? text + len - 1 : text,
+        .object = container && text[0] == '{',
+    };
 }
 
 bool
