@@ -69,6 +69,8 @@ a_failure_leaves_text_and_a_success_none(void **state)
     assert_int_equal(csc_error_last(), CASCADE_OK);
     assert_int_equal(csc_fail_memory(), CASCADE_ERR_NO_MEMORY);
     assert_string_equal(cascade_errmsg(), "out of memory");
+    (void)csc_fail(CASCADE_ERR_LOST, "%s", "x");
+    assert_string_equal(cascade_errmsg(), "x");
     /* an empty text would look like a success */
     assert_int_equal(csc_fail(CASCADE_ERR_LOST, "%s", ""), CASCADE_ERR_LOST);
     assert_string_equal(cascade_errmsg(), cascade_err_text(CASCADE_ERR_LOST));

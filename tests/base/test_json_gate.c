@@ -489,6 +489,11 @@ a_failed_allocation_leaves_the_output_as_it_was(void **state)
     csc_buf_add_text(&text, "\"z\":1e300}}");
     assert_true(sweep(text.data, 0) >= 10);
     assert_true(sweep(text.data, 1) >= 10);
+    /* nothing but the buffer notices */
+    csc_buf_clear(&text);
+    csc_buf_add_format(&text, "[%0*d]", 300, 0);
+    text.data[1] = '1';
+    assert_true(sweep(text.data, 0) >= 1);
     csc_buf_fini(&text);
 }
 

@@ -249,6 +249,9 @@ utf8_is_checked_by_the_rules_of_rfc_3629(void **state)
     for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
         assert_false(csc_json_is_utf8(invalid[i], strlen(invalid[i])));
     assert_false(csc_json_is_utf8("a\0b", 3));
+    /* the rest of a character lies behind the end */
+    assert_false(csc_json_is_utf8("abc\xc3\xa9", 4));
+    assert_false(csc_json_is_utf8("a\xf0\x9f\x98\x80", 4));
 }
 
 /* All two-byte and many three- and four-byte beginnings against a plain

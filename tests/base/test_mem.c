@@ -169,6 +169,19 @@ a_text_grows_across_every_size(void **state)
 }
 
 static void
+a_text_grows_in_few_allocations(void **state)
+{
+    csc_buf buf = {0};
+
+    (void)state;
+    (void)csc_mem_fail_at(0, 0);
+    for (size_t i = 0; i < 100000; i++)
+        csc_buf_add_char(&buf, 'x');
+    assert_in_range(csc_mem_fail_at(0, 0), 1, 20);
+    csc_buf_fini(&buf);
+}
+
+static void
 a_failure_is_remembered_until_it_is_cleared(void **state)
 {
     csc_buf buf = {0};
@@ -209,6 +222,7 @@ main(void)
         cmocka_unit_test(a_text_grows_by_all_means),
         cmocka_unit_test(numbers_are_written_as_printf_does),
         cmocka_unit_test(a_text_grows_across_every_size),
+        cmocka_unit_test(a_text_grows_in_few_allocations),
         cmocka_unit_test(a_failure_is_remembered_until_it_is_cleared),
     };
 
