@@ -43,7 +43,7 @@ check_ends(cascade_store *store, const cascade_uuid *ids)
 static void
 run_mix(test_db *db, cascade_mode mode)
 {
-    watch w;
+    watch *w = calloc(1, sizeof(*w)); /* outlives a failed assertion */
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = mode,
                                       .worker_count = 6,
@@ -53,14 +53,15 @@ run_mix(test_db *db, cascade_mode mode)
     cascade_engine *engine = NULL;
     cascade_uuid ids[WAVE];
 
+    assert_non_null(w);
     mix_reset();
-    watch_init(&w, db->url);
-    store = db_wrapped(db, &w.wrap);
+    watch_init(w, db->url);
+    store = db_wrapped(db, &w->wrap);
     engine = db_engine(db, store, &options);
-    watch_engine(&w, engine);
+    watch_engine(w, engine);
     mix_register(engine);
     assert_ok(cascade_engine_start(engine));
-    for (size_t i = 0; i < WAVES_MAX && commits(&w) < COMMITS_MIN; i++) {
+    for (size_t i = 0; i < WAVES_MAX && commits(w) < COMMITS_MIN; i++) {
         db_ends ends = {store, ids, WAVE, 0};
 
         mix_start(store, ids, WAVE);
@@ -71,9 +72,10 @@ run_mix(test_db *db, cascade_mode mode)
         check_ends(store, ids);
     }
     db_close_engine(db, engine);
-    watch_check(&w, COMMITS_MIN);
+    watch_check(w, COMMITS_MIN);
     db_close_store(db, store);
-    watch_fini(&w);
+    watch_fini(w);
+    free(w);
 }
 
 static void

@@ -3,3 +3,4 @@
 # The guarantees of an engine inside one process, on every store.
 
 cascade_test(engine_hydrate test_hydrate.c mix.c watch.c TIMEOUT 300)
+cascade_test(engine_lane test_lane.c mix.c watch.c TIMEOUT 200)

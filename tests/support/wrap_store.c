@@ -66,10 +66,12 @@ enter(handle *h, wrap_call *call, fault *found)
 
     call->number = atomic_fetch_add(&wrap->counts[call->move], 1) + 1;
     call->self = h->self;
-    *found = take_fault(wrap, call->move);
+    *found = (fault){0};
     if (wrap->before != NULL)
         err = wrap->before(wrap->context, call);
-    if (err == CASCADE_OK && found->hit && found->when == WRAP_BEFORE)
+    if (err == CASCADE_OK)
+        *found = take_fault(wrap, call->move);
+    if (found->hit && found->when == WRAP_BEFORE)
         err = found->err;
     return err == CASCADE_OK ? err : report(wrap, call, tell(err));
 }
@@ -83,7 +85,7 @@ leave(handle *h, const wrap_call *call, const fault *found, cascade_err answer)
 
     if (wrap->after != NULL)
         err = wrap->after(wrap->context, call, answer);
-    if (found->hit && found->when == WRAP_AFTER)
+    if (err == CASCADE_OK && found->hit && found->when == WRAP_AFTER)
         err = found->err;
     return report(wrap, call, err == answer ? answer : tell(err));
 }

@@ -12,7 +12,7 @@
  * lock of the engine held.
  *
  * For the usual faults there are rules: "the next 3 commits: UNAVAILABLE after
- * the effect"..
+ * the effect". A rule that `before` sets holds for that very move.
  */
 #ifndef TESTS_SUPPORT_WRAP_STORE_H
 #define TESTS_SUPPORT_WRAP_STORE_H

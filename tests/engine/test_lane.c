@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The commit pipeline under faults: G5 and G12. Replies that get lost before
+ * and after the effect, engines that are removed meanwhile, stores that lose
+ * commits, and changes that the store refuses. The watch (watch.h) checks
+ * throughout that no event is written twice, that fn_id never goes back, and
+ * that states stay what the rows say.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/uuid.h"
+#include "engine/engine.h"
+#include "engine/mix.h"
+#include "engine/watch.h"
+
+#define WAVE 28
+
+/* ---- Two engines on one watched store ----------------------------------- */
+
+typedef struct bench {
+    test_db *db;
+    watch w;
+    cascade_store *store[2];
+    cascade_engine *engine[2];
+    atomic_size_t left;   /* commits until the trigger is pulled */
+    atomic_size_t pulled; /* times it was */
+    uint64_t random;
+    void (*pull)(struct bench *b, const wrap_call *call);
+} bench;
+
+/* Adds to the context, and goes on until `left` is 0. */
+static cascade_err
+chain(cascade_node *node, void *user)
+{
+    const cJSON *left =
+        cJSON_GetObjectItemCaseSensitive(cascade_node_input(node), "left");
+    int number = cJSON_IsNumber(left) ? left->valueint : 0;
+    cJSON *input = NULL;
+    cascade_err err = cascade_node_put(node, "log", cJSON_CreateNumber(number));
+
+    (void)user;
+    if (err != CASCADE_OK || number == 0)
+        return err;
+    input = cJSON_CreateObject();
+    cJSON_AddNumberToObject(input, "left", number - 1);
+    return cascade_node_spawn(node, "chain", input, NULL);
+}
+
+static cascade_engine *
+bench_engine(bench *b, size_t i, cascade_mode mode)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .mode = mode,
+                                      .worker_count = 4,
+                                      .lease_ms = 60000,
+                                      .poll_interval_ms = 20};
+    cascade_node_options node = {.size = sizeof(node), .backoff_ms = 1};
+
+    b->store[i] = db_wrapped(b->db, &b->w.wrap);
+    b->engine[i] = db_engine(b->db, b->store[i], &options);
+    watch_engine(&b->w, b->engine[i]);
+    mix_register(b->engine[i]);
+    assert_ok(
+        cascade_engine_register(b->engine[i], "chain", chain, NULL, &node));
+    return b->engine[i];
+}
+
+/* On the heap: after a failed assertion its engines still use it. */
+static bench *
+bench_create(test_db *db)
+{
+    bench *b = calloc(1, sizeof(*b));
+
+    assert_non_null(b);
+    b->db = db;
+    b->random = db->random;
+    mix_reset();
+    watch_init(&b->w, db->url);
+    return b;
+}
+
+static void
+bench_free(bench *b, size_t commits_min)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (b->engine[i] != NULL)
+            db_close_engine(b->db, b->engine[i]);
+    watch_check(&b->w, commits_min);
+    for (size_t i = 0; i < 2; i++)
+        if (b->store[i] != NULL)
+            db_close_store(b->db, b->store[i]);
+    watch_fini(&b->w);
+    free(b);
+}
+
+/* The store of another process: not seen by the watch. */
+static void
+remove_engine(bench *b, const wrap_call *call, const cascade_uuid *id)
+{
+    size_t freed = 0;
+
+    expect(b->w.wrap.inner->remove(call->self, id, 1, 1000, &freed) ==
+           CASCADE_OK);
+}
+
+/* Counts commits down, and pulls the trigger at the last. */
+static cascade_err
+count_down(void *context, const wrap_call *call)
+{
+    bench *b = context;
+
+    if (call->move != WRAP_COMMIT || atomic_load(&b->left) == 0)
+        return CASCADE_OK;
+    if (atomic_fetch_sub(&b->left, 1) == 1) {
+        atomic_fetch_add(&b->pulled, 1);
+        b->pull(b, call);
+    }
+    return CASCADE_OK;
+}
+
+/* The chain is complete: each link has written once, in its place. */
+static void
+check_chain(cascade_store *store, const cascade_uuid *id, int length)
+{
+    cascade_snapshot *snapshot = NULL;
+    cJSON *context = NULL;
+    const cJSON *log = NULL;
+
+    db_await(store, id, CASCADE_COMPLETED);
+    assert_ok(cascade_snapshot_load(store, id, NULL, &snapshot));
+    assert_int_equal(cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY),
+                     length);
+    assert_int_equal(cascade_snapshot_info(snapshot)->fn_id, length - 1);
+    context = cJSON_Parse(cascade_snapshot_context(snapshot));
+    log = cJSON_GetObjectItemCaseSensitive(context, "log");
+    assert_int_equal(cJSON_GetArraySize(log), length);
+    for (int i = 0; i < length; i++)
+        assert_int_equal(cJSON_GetArrayItem(log, i)->valueint, length - 1 - i);
+    cJSON_Delete(context);
+    cascade_snapshot_free(snapshot);
+}
+
+static void
+check_wave(cascade_store *store, const cascade_uuid *ids)
+{
+    for (size_t i = 0; i < WAVE; i++)
+        db_await(store, &ids[i],
+                 i % MIX_DOOMED == MIX_DOOMED - 1 ? CASCADE_ERROR
+                                                  : CASCADE_COMPLETED);
+}
+
+/* ---- Lost replies ------------------------------------------------------- */
+
+/* A third of the replies is lost, half of those after the effect. */
+static cascade_err
+lose_replies(void *context, const wrap_call *call)
+{
+    bench *b = context;
+    size_t nth = 0;
+
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    nth = atomic_fetch_add(&b->pulled, 1);
+    if (stores_hash("lost", b->random + nth) % 3 == 0)
+        wrap_store_fail(&b->w.wrap, WRAP_COMMIT, 0, 1,
+                        stores_hash("when", b->random + nth) % 2 == 0
+                            ? WRAP_BEFORE
+                            : WRAP_AFTER,
+                        CASCADE_ERR_UNAVAILABLE);
+    return CASCADE_OK;
+}
+
+/* G12: the same batch is repeated until the lane tells, and takes effect
+ * once. */
+static void
+lost_replies_change_nothing(test_db *db)
+{
+    bench *b = bench_create(db);
+    cascade_uuid ids[WAVE];
+
+    assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
+    b->w.context = b;
+    b->w.before = lose_replies;
+    mix_start(b->store[0], ids, WAVE);
+    check_wave(b->store[0], ids);
+    assert_true(atomic_load(&b->w.wrap.faults) > 10);
+    assert_int_equal(db_stats(b->engine[0]).fences, 0);
+    b->w.before = NULL;
+    bench_free(b, 10);
+}
+
+static void
+remove_sender(bench *b, const wrap_call *call)
+{
+    remove_engine(b, call, &call->batch->engine_id);
+}
+
+/* The reply is lost, and when the batch is repeated its engine was removed. */
+static cascade_err
+lose_then_remove(void *context, const wrap_call *call)
+{
+    bench *b = context;
+
+    if (call->move != WRAP_COMMIT || atomic_load(&b->left) == 0)
+        return CASCADE_OK;
+    if (atomic_fetch_sub(&b->left, 1) == 2)
+        wrap_store_fail(&b->w.wrap, WRAP_COMMIT, 0, 1,
+                        b->random == 0 ? WRAP_BEFORE : WRAP_AFTER,
+                        CASCADE_ERR_UNAVAILABLE);
+    else if (atomic_load(&b->left) == 0) {
+        atomic_fetch_add(&b->pulled, 1);
+        remove_sender(b, call);
+    }
+    return CASCADE_OK;
+}
+
+/* Engine 0 loses the reply of commit `at`, then its incarnation; both engines
+ * may claim what it held. */
+static void
+lose_and_remove(test_db *db, wrap_when when, size_t at)
+{
+    bench *b = bench_create(db);
+    cascade_uuid id;
+
+    b->random = when == WRAP_BEFORE ? 0 : 1;
+    assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
+    assert_ok(cascade_engine_start(bench_engine(b, 1, CASCADE_MODE_THREADS)));
+    atomic_store(&b->left, at + 1);
+    b->w.context = b;
+    b->w.before = lose_then_remove;
+    id = db_start_text(b->store[0], "chain", "{\"left\":9}");
+    check_chain(b->store[0], &id, 10);
+    assert_int_equal(atomic_load(&b->pulled), 1);
+    assert_int_equal(
+        db_stats(b->engine[0]).fences + db_stats(b->engine[1]).fences, 1);
+    bench_free(b, 10);
+}
+
+/* G12, G5: nothing twice, fn_id never back, whoever claims meanwhile. */
+static void
+a_reply_lost_before_the_effect_and_a_removed_engine(test_db *db)
+{
+    for (size_t at = 1; at <= 9; at += 4)
+        lose_and_remove(db, WRAP_BEFORE, at);
+}
+
+static void
+a_reply_lost_after_the_effect_and_a_removed_engine(test_db *db)
+{
+    for (size_t at = 1; at <= 9; at += 4)
+        lose_and_remove(db, WRAP_AFTER, at);
+}
+
+/* ---- Fenced, lost ------------------------------------------------------- */
+
+/* Every twentieth commit finds that its engine was removed. */
+static void
+remove_again(bench *b, const wrap_call *call)
+{
+    remove_sender(b, call);
+    if (atomic_load(&b->pulled) < 8)
+        atomic_store(&b->left, 20);
+}
+
+static void
+a_fenced_engine_attaches_anew_and_goes_on(test_db *db)
+{
+    bench *b = bench_create(db);
+    cascade_uuid ids[WAVE];
+
+    b->pull = remove_again;
+    atomic_store(&b->left, 20);
+    assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
+    b->w.context = b;
+    b->w.before = count_down;
+    for (int round = 0; round < 20 && atomic_load(&b->pulled) < 8; round++) {
+        mix_start(b->store[0], ids, WAVE);
+        check_wave(b->store[0], ids);
+    }
+    assert_true(db_stats(b->engine[0]).fences >= 8);
+    assert_true(db_stats(b->engine[0]).hydrations > 0);
+    bench_free(b, 100);
+}
+
+/* An idle one notices when it renews its lease. */
+static bool
+was_fenced(void *context)
+{
+    return db_stats(context).fences == 1;
+}
+
+static void
+an_idle_engine_notices_its_removal(test_db *db)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .worker_count = 1,
+                                      .lease_ms = 300,
+                                      .poll_interval_ms = 20};
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = db_engine(db, store, &options);
+    cascade_uuid before;
+    cascade_uuid id;
+    size_t freed = 0;
+
+    assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    before = engine->id;
+    assert_ok(store->driver->remove(store->self, &before, 1, 10, &freed));
+    assert_true(stores_until(was_fenced, engine));
+    id = db_start_text(store, "chain", "{\"left\":2}");
+    check_chain(store, &id, 3);
+}
+
+/* As after a failover that lost commits: the lane shows another number. */
+static void
+shift_lane(bench *b, const wrap_call *call)
+{
+    cascade_batch batch = *call->batch;
+    bool existed = false;
+
+    batch.change_count = 0;
+    for (int i = 0; i < 2; i++) {
+        expect(b->w.wrap.inner->commit(call->self, &batch, &existed) ==
+               CASCADE_OK);
+        batch.number++;
+    }
+}
+
+static void
+an_engine_notices_that_the_store_lost_commits(test_db *db)
+{
+    bench *b = bench_create(db);
+    cascade_uuid ids[WAVE];
+
+    b->pull = shift_lane;
+    atomic_store(&b->left, 30);
+    assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
+    b->w.context = b;
+    b->w.before = count_down;
+    mix_start(b->store[0], ids, WAVE);
+    check_wave(b->store[0], ids);
+    assert_int_equal(atomic_load(&b->pulled), 1);
+    assert_int_equal(db_stats(b->engine[0]).losses, 1);
+    assert_true(db_stats(b->engine[0]).hydrations > 0);
+    bench_free(b, 30);
+}
+
+/* ---- Starts ------------------------------------------------------------- */
+
+/* The batch of a start: its engine is removed before or after the effect. */
+static cascade_err
+remove_at_start(void *context, const wrap_call *call)
+{
+    bench *b = context;
+
+    if (call->move != WRAP_COMMIT ||
+        call->batch->changes[0].run_action != CASCADE_RUN_START)
+        return CASCADE_OK;
+    if (atomic_fetch_add(&b->pulled, 1) == 0 && b->random == 1) {
+        wrap_store_fail(&b->w.wrap, WRAP_COMMIT, 0, 1, WRAP_AFTER,
+                        CASCADE_ERR_UNAVAILABLE);
+        return CASCADE_OK;
+    }
+    remove_sender(b, call);
+    return CASCADE_OK;
+}
+
+static void
+start_in_a_fenced_batch(test_db *db, uint64_t lost_first)
+{
+    bench *b = bench_create(db);
+    cascade_started started = {0};
+    cascade_start_options options = {.size = sizeof(options), .key = "once"};
+
+    b->random = lost_first;
+    assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
+    b->w.context = b;
+    b->w.before = remove_at_start;
+    assert_ok(cascade_start(b->store[0], "chain", NULL, &options, &started));
+    assert_false(started.existed);
+    assert_true(atomic_load(&b->pulled) > 0);
+    check_chain(b->store[0], &started.id, 1);
+    assert_int_equal(db_stats(b->engine[0]).fences, 1);
+    bench_free(b, 1);
+}
+
+/* G2, G12: the caller is told the truth, and the cascade ends. */
+static void
+a_start_in_a_fenced_batch_is_rescued(test_db *db)
+{
+    start_in_a_fenced_batch(db, 0);
+}
+
+static void
+a_start_that_took_effect_in_a_fenced_batch_is_recognised(test_db *db)
+{
+    start_in_a_fenced_batch(db, 1);
+}
+
+typedef struct place {
+    cascade_store *store;
+    cascade_uuid id;
+} place;
+
+static bool
+is_there(void *context)
+{
+    place *p = context;
+    cascade_info *info = NULL;
+    cascade_err err = cascade_get(p->store, &p->id, &info);
+
+    cascade_info_free(info);
+    return err == CASCADE_OK;
+}
+
+/* G12: an outcome is unknown only when the deadline has passed, and the id is
+ * there to be looked up. */
+static void
+an_outcome_is_unknown_only_after_the_deadline(test_db *db)
+{
+    wrap_store wrap;
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+    cascade_started started = {0};
+    cascade_engine *engine = NULL;
+    int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
+
+    assert_int_equal(wrap_store_init(&wrap, db->url), 0);
+    options.deadline_ms = 300;
+    assert_ok(
+        cascade_store_open_driver(&wrap.driver, wrap.url, &options, &store));
+    engine = db_engine(db, store, NULL);
+    assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
+    wrap_store_fail(&wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
+                    CASCADE_ERR_UNAVAILABLE);
+    assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN,
+                 cascade_start(store, "chain", NULL, NULL, &started));
+    assert_true(csc_clock_monotonic_ms(&csc_clock_system) - begun_ms >= 300);
+    assert_false(csc_uuid_is_nil(&started.id));
+    assert_false(is_there(&(place){store, started.id}));
+    wrap_store_fail(&wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
+    assert_true(stores_until(is_there, &(place){store, started.id}));
+    check_chain(store, &started.id, 1);
+    db_close_engine(db, engine);
+    assert_ok(cascade_store_close(store));
+    wrap_store_fini(&wrap);
+}
+
+static void
+a_submit_without_reply_is_unknown_with_its_id(test_db *db)
+{
+    wrap_store wrap;
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+    cascade_started started = {0};
+
+    assert_int_equal(wrap_store_init(&wrap, db->url), 0);
+    options.deadline_ms = 200;
+    assert_ok(
+        cascade_store_open_driver(&wrap.driver, wrap.url, &options, &store));
+    wrap_store_fail(&wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_AFTER,
+                    CASCADE_ERR_UNAVAILABLE);
+    assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN,
+                 cascade_start(store, "chain", NULL, NULL, &started));
+    assert_true(wrap_store_count(&wrap, WRAP_SUBMIT) > 1);
+    assert_true(is_there(&(place){store, started.id}));
+    assert_ok(cascade_store_close(store));
+    wrap_store_fini(&wrap);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"lost_replies_change_nothing", lost_replies_change_nothing,
+         STORES_ALL},
+        {"a_reply_lost_before_the_effect_and_a_removed_engine",
+         a_reply_lost_before_the_effect_and_a_removed_engine, STORES_ALL},
+        {"a_reply_lost_after_the_effect_and_a_removed_engine",
+         a_reply_lost_after_the_effect_and_a_removed_engine, STORES_ALL},
+        {"a_fenced_engine_attaches_anew_and_goes_on",
+         a_fenced_engine_attaches_anew_and_goes_on, STORES_ALL},
+        {"an_idle_engine_notices_its_removal",
+         an_idle_engine_notices_its_removal, STORES_ALL},
+        {"an_engine_notices_that_the_store_lost_commits",
+         an_engine_notices_that_the_store_lost_commits, STORES_ALL},
+        {"a_start_in_a_fenced_batch_is_rescued",
+         a_start_in_a_fenced_batch_is_rescued, STORES_ALL},
+        {"a_start_that_took_effect_in_a_fenced_batch_is_recognised",
+         a_start_that_took_effect_in_a_fenced_batch_is_recognised, STORES_ALL},
+        {"an_outcome_is_unknown_only_after_the_deadline",
+         an_outcome_is_unknown_only_after_the_deadline, STORES_ALL},
+        {"a_submit_without_reply_is_unknown_with_its_id",
+         a_submit_without_reply_is_unknown_with_its_id, STORES_ALL},
+    };
+
+    return stores_run("lane", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
