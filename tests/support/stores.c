@@ -15,6 +15,9 @@
 #ifdef CASCADE_HAVE_POSTGRES
 #include <libpq-fe.h>
 #endif
+#ifdef CASCADE_HAVE_SQLITE
+#include <sqlite3.h>
+#endif
 
 #include "support/rows.h"
 
@@ -69,6 +72,22 @@ destroy_sqlite(test_db *db)
 {
     nftw(db->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
+
+static int
+run_sqlite(test_db *db, const char *sql)
+{
+    sqlite3 *connection = NULL;
+    int failed = sqlite3_open(strchr(db->url, ':') + 1, &connection);
+
+    if (failed == SQLITE_OK)
+        failed = sqlite3_busy_timeout(connection, 10000);
+    if (failed == SQLITE_OK)
+        failed = sqlite3_exec(connection, sql, NULL, NULL, NULL);
+    if (failed != SQLITE_OK)
+        fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(connection));
+    sqlite3_close(connection);
+    return failed == SQLITE_OK ? 0 : -1;
+}
 #endif
 
 #ifdef CASCADE_HAVE_POSTGRES
@@ -120,19 +139,40 @@ destroy_postgres(test_db *db)
              db->schema);
     (void)run_sql(sql);
 }
+
+static int
+run_postgres(test_db *db, const char *sql)
+{
+    char text[2048];
+
+    snprintf(text, sizeof(text), "SET search_path = %s; %s", db->schema, sql);
+    return run_sql(text);
+}
 #endif
 
 static const test_backend backends[] = {
-    {"memory", true, create_memory, destroy_memory},
+    {"memory", true, create_memory, destroy_memory, NULL},
 #ifdef CASCADE_HAVE_SQLITE
-    {"sqlite", true, create_sqlite, destroy_sqlite},
+    {"sqlite", true, create_sqlite, destroy_sqlite, run_sqlite},
 #endif
 #ifdef CASCADE_HAVE_POSTGRES
-    {"postgres", false, create_postgres, destroy_postgres},
+    {"postgres", false, create_postgres, destroy_postgres, run_postgres},
 #endif
 };
 
 #define BACKENDS (sizeof(backends) / sizeof(backends[0]))
+
+bool
+db_has_sql(const test_db *db)
+{
+    return db->backend->run_sql != NULL;
+}
+
+int
+db_sql(test_db *db, const char *sql)
+{
+    return db->backend->run_sql(db, sql);
+}
 
 /* ---- Checks ------------------------------------------------------------- */
 

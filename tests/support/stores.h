@@ -46,6 +46,7 @@ typedef struct test_backend {
     bool virtual_time; /* the store's clock is the injected one */
     int (*create)(test_db *db);
     void (*destroy)(test_db *db);
+    int (*run_sql)(test_db *db, const char *sql); /* NULL: there is none */
 } test_backend;
 
 struct test_db {
@@ -92,6 +93,11 @@ cascade_engine *db_engine(test_db *db, cascade_store *store,
 /* Stops and closes it now. */
 void db_close_engine(test_db *db, cascade_engine *engine);
 void db_close_store(test_db *db, cascade_store *store);
+
+/* Whether other programs can write the database, and SQL by one of those
+ * (several statements; on PostgreSQL in the test's schema): 0, or -1. */
+bool db_has_sql(const test_db *db);
+int db_sql(test_db *db, const char *sql);
 
 /* ---- Checks ------------------------------------------------------------- */
 
