@@ -25,8 +25,7 @@
 #include "view.h"
 
 #define PORTION_MAX 50 /* orders started in one commit */
-#define START_ANYWAY_MS 1000
-#define TICK_MS 20 /* how often it looks at the store and reports */
+#define TICK_MS 20     /* how often it looks at the store and reports */
 
 struct worker {
     const struct settings *settings;
@@ -205,12 +204,12 @@ start_portion(struct worker *worker, size_t count, size_t *started_count)
     return CASCADE_OK;
 }
 
-/* New orders wait until the old ones are back, within reason: so the figures of
- * the hydration are about the old ones alone. */
+/* New orders wait until the old ones are in memory again or have ended, so that
+ * the figures of the hydration are about the old ones alone. */
 static bool
 may_start(const struct worker *worker)
 {
-    return worker->status.back || now_ms() - worker->begun_ms > START_ANYWAY_MS;
+    return worker->status.back || worker->status.in_flight == 0;
 }
 
 /* Fills the window. If the process dies between two portions, the rest of the
