@@ -382,9 +382,9 @@ submit(cascade_store *store, csc_start *start, size_t count)
             pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
     }
     return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
-                    "start: the store could not be reached within %lld ms; "
-                    "look the cascade up by its id",
-                    (long long)store->config.deadline_ms);
+                    "start: undecided after %lld ms, look the cascade up by "
+                    "its id: %s",
+                    (long long)store->config.deadline_ms, cascade_errmsg());
 }
 
 static int
