@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+#
+# The public contract: what is refused and how, and what may be relied on.
+
+cascade_test(api_bad_input test_bad_input.c TIMEOUT 120)
+cascade_test(api_bad_stores test_bad_stores.c TIMEOUT 120)
