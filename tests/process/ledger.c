@@ -17,7 +17,7 @@
 #define PAGE 500
 #define ID_MAX 256
 
-/* ---- Entries: executions by request id -------------------------------------- */
+/* ---- Entries: executions by request id ----------------------------------- */
 
 typedef struct recorded {
     size_t mark; /* recorded when the log was that long */
@@ -69,7 +69,7 @@ ledger_close(test_ledger *ledger)
     assert_ok(cascade_store_close(ledger->store));
 }
 
-/* ---- Reading the tables ------------------------------------------------------ */
+/* ---- Reading the tables -------------------------------------------------- */
 
 typedef struct reading {
     test_ledger *ledger;
@@ -165,7 +165,7 @@ read_tables(test_ledger *ledger, reading *r)
     } while (r->count == PAGE);
 }
 
-/* ---- Marks ------------------------------------------------------------------- */
+/* ---- Marks --------------------------------------------------------------- */
 
 size_t
 ledger_log_size(const test_place *place)
@@ -216,7 +216,7 @@ ledger_wait_ended(test_ledger *ledger, int64_t limit_ms)
                  (long long)limit_ms);
 }
 
-/* ---- The end ----------------------------------------------------------------- */
+/* ---- The end ------------------------------------------------------------- */
 
 /* One line of the log, which began at `at`. Returns whether an attempt of the
  * execution had begun before. */

@@ -18,7 +18,7 @@
 
 #define LOOK_EVERY_MS 2
 
-/* ---- PostgreSQL ------------------------------------------------------------ */
+/* ---- PostgreSQL ---------------------------------------------------------- */
 
 const char *
 place_server(void)
@@ -50,7 +50,7 @@ run_sql(const char *format, const char *schema)
 #endif
 }
 
-/* ---- Kinds ----------------------------------------------------------------- */
+/* ---- Kinds --------------------------------------------------------------- */
 
 place_kind place_kinds[] = {PLACE_SQLITE, PLACE_POSTGRES};
 
@@ -62,7 +62,7 @@ place_of(void **state)
     return *kind;
 }
 
-/* ---- Places ---------------------------------------------------------------- */
+/* ---- Places -------------------------------------------------------------- */
 
 static void
 make_folder(test_place *place)
@@ -143,7 +143,7 @@ place_path(const test_place *place, const char *name, char path[PLACE_PATH])
     return path;
 }
 
-/* ---- Waiting --------------------------------------------------------------- */
+/* ---- Waiting ------------------------------------------------------------- */
 
 int64_t
 place_now_ms(void)
@@ -167,7 +167,7 @@ place_wait(bool (*condition)(void *context), void *context, int64_t limit_ms)
     return true;
 }
 
-/* ---- Chance ---------------------------------------------------------------- */
+/* ---- Chance -------------------------------------------------------------- */
 
 /* splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t

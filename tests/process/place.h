@@ -61,7 +61,7 @@ extern place_kind place_kinds[2];
 #define PLACE_EACH(test) PLACE_SQLITE_TEST(test) PLACE_POSTGRES_TEST(test)
 place_kind place_of(void **state);
 
-/* ---- Waiting -------------------------------------------------------------- */
+/* ---- Waiting ------------------------------------------------------------- */
 
 int64_t place_now_ms(void); /* monotonic */
 
@@ -69,7 +69,7 @@ int64_t place_now_ms(void); /* monotonic */
 bool place_wait(bool (*condition)(void *context), void *context,
                 int64_t limit_ms);
 
-/* ---- Chance --------------------------------------------------------------- */
+/* ---- Chance -------------------------------------------------------------- */
 
 /* Seeded once from CASCADE_TEST_SEED or the clock, and printed. 0 to
  * below - 1. */
