@@ -21,6 +21,7 @@
  * Readers are opened when they are needed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,17 +56,39 @@ make_absolute(const char *path)
     return csc_buf_take(&text);
 }
 
+/* SQLite does not tell why it cannot make a file. */
+static cascade_err
+check_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t len;
+
+    if (slash == NULL || slash - path >= PATH_MAX)
+        return CASCADE_OK; /* SQLite says that it cannot */
+    len = slash == path ? 1 : (size_t)(slash - path);
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    if (faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0)
+        return CASCADE_OK;
+    if (errno == EACCES || errno == EROFS)
+        return cascade_store_fail(CASCADE_ERR_READ_ONLY,
+                                  "SQLite: there is no such database, and its "
+                                  "folder cannot be written");
+    return cascade_store_fail(CASCADE_ERR_UNAVAILABLE,
+                              "SQLite: the folder of the database is not "
+                              "there (errno %d)",
+                              errno);
+}
+
 static cascade_err
 check_path(const char *path)
 {
     struct stat info;
 
-    if (path[0] == '\0' || strcmp(path, ":memory:") == 0)
-        return cascade_store_fail(CASCADE_ERR_INVALID,
-                                  "SQLite: the URL names no file; give "
-                                  "sqlite:PATH, or memory: for a store in "
-                                  "memory");
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    if (stat(path, &info) != 0)
+        return errno == ENOENT ? check_folder(path) : CASCADE_OK;
+    if (!S_ISREG(info.st_mode))
         return cascade_store_fail(CASCADE_ERR_INVALID,
                                   "SQLite: the path is not a regular file");
     return CASCADE_OK;
@@ -75,17 +98,18 @@ static cascade_err
 set_path(csc_sqlite *store, const char *url)
 {
     const char *path = url + strlen(PREFIX);
-    cascade_err err;
 
     if (strncmp(url, PREFIX, strlen(PREFIX)) != 0)
         return cascade_store_fail(CASCADE_ERR_INVALID,
                                   "SQLite: the URL does not begin with "
                                   "\"sqlite:\"");
-    err = check_path(path);
-    if (err != CASCADE_OK)
-        return err;
+    if (path[0] == '\0' || strcmp(path, ":memory:") == 0)
+        return cascade_store_fail(CASCADE_ERR_INVALID,
+                                  "SQLite: the URL names no file; give "
+                                  "sqlite:PATH, or memory: for a store in "
+                                  "memory");
     store->path = make_absolute(path);
-    return store->path == NULL ? csc_fail_memory() : CASCADE_OK;
+    return store->path == NULL ? csc_fail_memory() : check_path(store->path);
 }
 
 /* Symbolic links are resolved: the log lies beside the file itself, and so must
@@ -138,7 +162,8 @@ init(csc_sqlite *store, const cascade_store_config *config)
                            .context = config->log_context,
                            .level = config->log_level};
     store->lock.fd = -1;
-    store->checkpoint_at_pages = 0; /* the first commit looks at the log */
+    store->checkpoint_pages = CSC_SQLITE_CHECKPOINT_PAGES;
+    store->checkpoint_at_pages = CSC_SQLITE_CHECKPOINT_PAGES;
     store->writer.store = store;
     store->writer.writer = true;
     for (size_t i = 0; i < CSC_SQLITE_READERS; i++)

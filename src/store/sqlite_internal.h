@@ -47,6 +47,7 @@
 #define CSC_SQLITE_READERS 4
 #define CSC_SQLITE_WATCHES 4
 #define CSC_SQLITE_PRIORITIES 10
+#define CSC_SQLITE_CHECKPOINT_PAGES 20000
 
 /* The statements: see sqlite_sql.c. */
 typedef enum csc_sqlite_sql_id {
@@ -128,7 +129,8 @@ struct csc_sqlite {
     _Atomic bool numeric_json; /* payload columns have the affinity NUMERIC */
     csc_sqlite_lock lock;
     csc_sqlite_conn writer;
-    int checkpoint_at_pages; /* used by whoever has the writer */
+    int checkpoint_pages;    /* a checkpoint when the log has as many; fixed */
+    int checkpoint_at_pages; /* the next one; used by who has the writer */
     pthread_mutex_t mutex;   /* guards `busy` of connections, readers, and
                                 all below */
     pthread_cond_t freed;    /* a connection is not busy any more */

@@ -31,11 +31,11 @@
  *   is closed, which ends it, and opened anew by its next user.
  *
  * CHECKPOINT
- *   Every CHECKPOINT_PAGES pages, by the connection that has just committed.
- *   Copying rarely is what makes commits cheap: a page that was written often
- *   is copied once. PASSIVE is enough: nobody writes meanwhile, and it never
- *   waits for a reader; where one holds an old state, the rest is left for the
- *   next try, CHECKPOINT_RETRY_PAGES later.
+ *   Every CSC_SQLITE_CHECKPOINT_PAGES pages, by the connection that has just
+ *   committed. Copying rarely is what makes commits cheap: a page that was
+ *   written often is copied once. PASSIVE is enough: nobody writes meanwhile,
+ *   and it never waits for a reader; where one holds an old state, the rest is
+ *   left for the next try, CHECKPOINT_RETRY_PAGES later.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,7 +43,6 @@
 #include "base/error.h"
 #include "store/sqlite_internal.h"
 
-#define CHECKPOINT_PAGES 20000
 #define CHECKPOINT_RETRY_PAGES 2000
 #define CHECKPOINT_WAIT_NS INT64_C(200000000)
 
@@ -193,7 +192,7 @@ checkpoint(csc_sqlite_conn *conn)
             conn->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &done);
         csc_sqlite_lock_release(&store->lock);
     }
-    store->checkpoint_at_pages = CHECKPOINT_PAGES;
+    store->checkpoint_at_pages = store->checkpoint_pages;
     if (code != SQLITE_OK || done < pages)
         store->checkpoint_at_pages = conn->wal_pages + CHECKPOINT_RETRY_PAGES;
     conn->wal_pages = 0; /* the next commit tells */
