@@ -88,13 +88,21 @@ wait_for_parent(int in)
         ;
 }
 
+/* Far from the random numbers of the other children. */
+static void
+get_own_ids(sqlite_fixture *it)
+{
+    it->rows.random += (uint64_t)getpid();
+    it->rows.random = rows_random(&it->rows);
+}
+
 static int
 open_and_submit(sqlite_fixture *it, int in, int out)
 {
     cascade_store *store = NULL;
 
     wait_for_parent(in);
-    it->rows.random ^= (uint64_t)getpid() << 32; /* ids of its own */
+    get_own_ids(it);
     if (fixture_open(it, CASCADE_MIGRATE_AUTO, &store) != CASCADE_OK) {
         (void)!write(out, cascade_errmsg(), strlen(cascade_errmsg()));
         return 1;
@@ -146,6 +154,7 @@ commit_for_ever(sqlite_fixture *it, int in, int out)
     csc_sqlite *sqlite = store->self;
 
     (void)in;
+    get_own_ids(it);
     sqlite->checkpoint_pages = 40; /* so that some die in a checkpoint */
     sqlite->checkpoint_at_pages = 40;
     if (store->driver->attach(store->self, &row) != CASCADE_OK)
@@ -184,10 +193,10 @@ a_killed_process_leaves_whole_batches(void **state)
         size_t wanted = 1 + rows_below(&it->rows, 30);
         struct timespec pause = {0, (long)rows_below(&it->rows, 1000000)};
         process child = process_start(it, commit_for_ever);
+        cascade_store *store;
         char bytes[64];
         ssize_t len = 1;
 
-        (void)rows_random(&it->rows); /* children differ */
         while (acknowledged < (int64_t)wanted && len > 0) {
             len = read(child.from, bytes, 1);
             acknowledged += len;
@@ -199,9 +208,8 @@ a_killed_process_leaves_whole_batches(void **state)
             acknowledged += len;
         }
         process_end(&child, SIGKILL);
-        committed = fixture_number(it, "SELECT batch FROM cascade_lanes"
-                                       " ORDER BY rowid DESC LIMIT 1");
-        fixture_sql(it, "DELETE FROM cascade_lanes");
+        store = fixture_store(it);
+        committed = fixture_number(it, "SELECT batch FROM cascade_lanes");
         assert_in_range(committed, acknowledged, acknowledged + 1);
         before += committed;
         assert_int_equal(fixture_number(it, "SELECT count(*) FROM cascades"),
@@ -209,6 +217,8 @@ a_killed_process_leaves_whole_batches(void **state)
         assert_int_equal(
             fixture_number(it, "SELECT count(*) FROM context_events"),
             10 * before);
+        fixture_sql(it, "DELETE FROM cascade_lanes");
+        assert_int_equal(cascade_store_close(store), CASCADE_OK);
     }
     assert_whole(it);
 }
@@ -295,7 +305,7 @@ hammer(sqlite_fixture *it, int in, int out)
     struct stat log;
     char path[300];
 
-    it->rows.random ^= (uint64_t)getpid() << 32;
+    get_own_ids(it);
     memset(value, '1', 8999);
     value[0] = '"';
     value[8998] = '"';
@@ -597,18 +607,22 @@ use_failing_memory(void)
     return 0;
 }
 
-/* Commits batch `number`, with memory that fails; then again, with memory. */
+/* Commits batch `number` with memory that fails at the nth; then again, with
+ * memory. `*reached`: the nth was asked for. */
 static int
 commit_without_memory(sqlite_fixture *it, cascade_store *store,
-                      cascade_uuid engine_id, int64_t number, long nth)
+                      cascade_uuid engine_id, int64_t number, long nth,
+                      bool *reached)
 {
     cascade_change *start =
         rows_start_owned(&it->rows, rows_id(&it->rows), engine_id);
+    const csc_sqlite *sqlite = store->self;
     cascade_err err;
 
     (void)rows_event(&it->rows, start, 0, "k", "1");
     fail_in = nth;
     err = fixture_commit(store, engine_id, number, start);
+    *reached = fail_in <= 1;
     fail_in = 0;
     if (err != CASCADE_OK && err != CASCADE_ERR_NO_MEMORY &&
         err != CASCADE_ERR_UNAVAILABLE) {
@@ -616,49 +630,52 @@ commit_without_memory(sqlite_fixture *it, cascade_store *store,
                 cascade_errmsg());
         return 1;
     }
+    if (sqlite->writer.db != NULL &&
+        sqlite3_get_autocommit(sqlite->writer.db) == 0)
+        return 2;
     err = fixture_commit(store, engine_id, number, start);
     if (err != CASCADE_OK)
         fprintf(stderr, "then: %s %s\n", cascade_err_name(err),
                 cascade_errmsg());
     rows_clear(&it->rows);
-    return err == CASCADE_OK ? 0 : 2;
+    return err == CASCADE_OK ? 0 : 3;
 }
 
-/* Every allocation of a commit fails, one after the other, alone and with all
- * behind it. Statements are compiled anew each time, which allocates most. */
+/* Every allocation of a commit fails, one after the other: alone or with all
+ * behind it, on a connection that is open or to be opened. */
 static int
 sweep_commits(sqlite_fixture *it)
 {
-    cascade_store *store;
-    csc_sqlite *sqlite;
-    cascade_uuid engine_id;
     int64_t number = 0;
+    cascade_uuid engine_id;
+    cascade_store *store;
 
     if (use_failing_memory() != 0)
         return 10;
     store = fixture_store(it);
-    sqlite = store->self;
     engine_id = fixture_attach(it, store);
-    for (int mode = 0; mode < 2; mode++) {
-        fail_on = mode == 1;
-        for (long nth = 1; nth < 400; nth++) {
+    for (int mode = 0; mode < 4; mode++) {
+        bool reached = true;
+
+        fail_on = mode % 2 == 1;
+        for (long nth = 1; reached; nth++) {
             int code;
 
-            if (nth % 3 == 0) {
-                csc_sqlite_conn_close(&sqlite->writer);
-            }
-            code = commit_without_memory(it, store, engine_id, ++number, nth);
+            if (mode >= 2)
+                csc_sqlite_conn_close(&((csc_sqlite *)store->self)->writer);
+            code = commit_without_memory(it, store, engine_id, ++number, nth,
+                                         &reached);
             if (code != 0)
                 return code;
-            if (sqlite3_get_autocommit(sqlite->writer.db) == 0)
-                return 3;
         }
+        if (number < 20)
+            return 5; /* nothing failed: the sweep is no test */
     }
     if (cascade_store_close(store) != CASCADE_OK)
-        return 4;
+        return 6;
     return fixture_number(it, "SELECT count(*) FROM context_events") == number
                ? 0
-               : 5;
+               : 7;
 }
 
 /* S16, S3: whatever allocation of SQLite's fails, the batch takes effect once
@@ -673,27 +690,39 @@ a_commit_without_memory_is_whole_or_not_at_all(void **state)
 }
 
 static int
+open_without_memory(sqlite_fixture *it, long nth, bool *reached)
+{
+    cascade_err err;
+
+    fail_in = nth;
+    err = fixture_try(it, CASCADE_MIGRATE_AUTO);
+    *reached = fail_in <= 1;
+    fail_in = 0;
+    if (err != CASCADE_OK && err != CASCADE_ERR_NO_MEMORY &&
+        err != CASCADE_ERR_UNAVAILABLE) {
+        fprintf(stderr, "at %ld: %s %s\n", nth, cascade_err_name(err),
+                cascade_errmsg());
+        return 1;
+    }
+    return fixture_try(it, CASCADE_MIGRATE_AUTO) == CASCADE_OK ? 0 : 2;
+}
+
+/* A database to be made, and one that is there. */
+static int
 sweep_opens(sqlite_fixture *it)
 {
     if (use_failing_memory() != 0)
         return 10;
-    for (int mode = 0; mode < 2; mode++) {
-        fail_on = mode == 1;
-        for (long nth = 1; nth < 3000; nth += 1 + nth / 100) {
-            cascade_err err;
+    for (int mode = 0; mode < 4; mode++) {
+        bool reached = true;
 
-            fail_in = nth;
-            err = fixture_try(it, CASCADE_MIGRATE_AUTO);
-            fail_in = 0;
-            if (err != CASCADE_OK && err != CASCADE_ERR_NO_MEMORY &&
-                err != CASCADE_ERR_UNAVAILABLE) {
-                fprintf(stderr, "at %ld: %s %s\n", nth, cascade_err_name(err),
-                        cascade_errmsg());
-                return 1;
-            }
-            if (fixture_try(it, CASCADE_MIGRATE_AUTO) != CASCADE_OK)
-                return 2;
-            if (nth % 7 == 0 && unlink(it->path) != 0)
+        fail_on = mode % 2 == 1;
+        for (long nth = 1; reached; nth += 1 + nth / 60) {
+            int code = open_without_memory(it, nth, &reached);
+
+            if (code != 0)
+                return code;
+            if (mode < 2 && unlink(it->path) != 0)
                 return 3;
         }
     }

@@ -25,7 +25,16 @@ endif()
 if(CASCADE_POSTGRES)
     cascade_test(store_postgres test_postgres.c ${conformance}
         TIMEOUT 300)
+    cascade_test(store_postgres_server test_postgres_server.c
+        postgres_faults.c postgres_fixture.c postgres_proxy.c postgres_schema.c
+        postgres_session.c TIMEOUT 300)
 endif()
 cascade_test(store_handle test_store.c ../support/fake_clock.c)
 cascade_test(store_memory_parts test_memory_parts.c ../support/fake_clock.c
     ../support/rows.c)
+if(CASCADE_SQLITE)
+    cascade_test(store_sqlite_file test_sqlite_file.c sqlite_fixture.c
+        ../support/fake_clock.c ../support/rows.c TIMEOUT 120)
+    cascade_test(store_sqlite_crash test_sqlite_crash.c sqlite_fixture.c
+        ../support/fake_clock.c ../support/rows.c TIMEOUT 300)
+endif()
