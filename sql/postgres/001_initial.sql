@@ -103,11 +103,11 @@ CREATE INDEX IF NOT EXISTS cascade_runs_claim_idx
     WHERE engine_id IS NULL AND needs IS NULL;
 
 CREATE INDEX IF NOT EXISTS cascade_runs_needs_idx
-    ON cascade_runs (queue, needs, wake_at)
+    ON cascade_runs (needs, queue)
     WHERE engine_id IS NULL AND needs IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS cascade_runs_needs_wake_idx
-    ON cascade_runs (queue, wake_at)
+    ON cascade_runs (wake_at)
     WHERE engine_id IS NULL AND needs IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS cascade_runs_engine_idx

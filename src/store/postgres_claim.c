@@ -78,24 +78,28 @@ fill_probe(const claim_state *state, size_t queue, csc_postgres_call *calls,
     csc_postgres_params_i32(next, priority);
 }
 
-static void
+/* How many calls it are: who knows no nodes can have nothing that needs one. */
+static size_t
 fill_needs(claim_state *state, size_t queue, csc_postgres_call *calls,
            csc_postgres_params *params)
 {
     const cascade_claim *claim = state->claim;
 
-    calls[0] = (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_NEEDS_DUE,
+    calls[0] = (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_NEEDS_NEXT,
                                    .params = &params[0]};
-    calls[1] = (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_NEEDS_NEXT,
-                                   .params = &params[1]};
     csc_postgres_params_init(&params[0]);
     csc_postgres_params_text(&params[0], claim->queues[queue]);
-    csc_postgres_params_rows(&params[0], &state->nodes);
-    csc_postgres_params_i32(&params[0], claim->suspect_from);
-    csc_postgres_params_bool(&params[0], claim->suspects);
-    csc_postgres_params_i64(&params[0], (int64_t)claim->limit);
+    if (claim->node_count == 0)
+        return 1;
+    calls[1] = (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_NEEDS_DUE,
+                                   .params = &params[1]};
     csc_postgres_params_init(&params[1]);
     csc_postgres_params_text(&params[1], claim->queues[queue]);
+    csc_postgres_params_rows(&params[1], &state->nodes);
+    csc_postgres_params_i32(&params[1], claim->suspect_from);
+    csc_postgres_params_bool(&params[1], claim->suspects);
+    csc_postgres_params_i64(&params[1], (int64_t)claim->limit);
+    return 2;
 }
 
 static void
@@ -133,10 +137,13 @@ note_results(claim_state *state, const csc_postgres_call *calls, size_t count)
 {
     cascade_err err = CASCADE_OK;
 
-    /* The first is the look at the incarnation; then due and next in turn. */
-    for (size_t i = 1; i < count && err == CASCADE_OK; i += 2) {
-        err = note_due(state, calls[i].result);
-        note_next(state, calls[i + 1].result);
+    /* The first is the look at the incarnation. */
+    for (size_t i = 1; i < count && err == CASCADE_OK; i++) {
+        if (calls[i].statement == CSC_POSTGRES_CLAIM_NEXT ||
+            calls[i].statement == CSC_POSTGRES_CLAIM_NEEDS_NEXT)
+            note_next(state, calls[i].result);
+        else
+            err = note_due(state, calls[i].result);
     }
     return err;
 }
@@ -161,8 +168,7 @@ fill_look(claim_state *state, csc_postgres_call *calls,
     for (size_t queue = 0; queue < state->claim->queue_count; queue++) {
         for (int p = PRIORITIES - 1; p >= 0; p--, at += 2)
             fill_probe(state, queue, &calls[at], &params[at], p);
-        fill_needs(state, queue, &calls[at], &params[at]);
-        at += 2;
+        at += fill_needs(state, queue, &calls[at], &params[at]);
     }
     return at;
 }

@@ -17,7 +17,7 @@
  * included: the transaction then stays open, and failed, until the ROLLBACK
  * that this file sends. If we die between, the server rolls back.
  *
- * Statements are prepared when they are first used. Behind a pooler they stay
+ * Most statements are prepared when they are first used. Behind a pooler they stay
  * unnamed, and what would be settings of the session is said in every
  * transaction.
  *
@@ -182,6 +182,8 @@ csc_postgres_conn_fetch_sync(csc_postgres_conn *conn)
         if (err == CASCADE_OK && PQstatus(conn->pg) != CONNECTION_OK)
             err = csc_postgres_error_lost(conn);
     }
+    if (err == CASCADE_OK)
+        PQclear(PQgetResult(conn->pg)); /* NULL: libpq is idle from now on */
     return err;
 }
 
@@ -290,15 +292,20 @@ typedef struct statement_set {
     bool has[CSC_POSTGRES_STATEMENTS];
 } statement_set;
 
-/* What a connection says once is not worth a name. */
-static bool
-is_said_once(int statement)
-{
-    return statement == CSC_POSTGRES_SETTINGS ||
-           statement == CSC_POSTGRES_SEQUENCE ||
-           statement == CSC_POSTGRES_UNBLOCK ||
-           statement == CSC_POSTGRES_LISTEN;
-}
+/* What a connection seldom says is not worth a name; and some statements are
+ * better planned anew, for the sizes that arrays and tables then have. */
+static const bool is_unnamed[CSC_POSTGRES_STATEMENTS] = {
+    [CSC_POSTGRES_SETTINGS] = true,
+    [CSC_POSTGRES_SEQUENCE] = true,
+    [CSC_POSTGRES_READ_FIRST] = true,
+    [CSC_POSTGRES_UNBLOCK] = true,
+    [CSC_POSTGRES_CLAIM_NEEDS_DUE] = true,
+    [CSC_POSTGRES_CLAIM_NEEDS_NEXT] = true,
+    [CSC_POSTGRES_LOAD_CASCADES] = true,
+    [CSC_POSTGRES_LOAD_EXECUTIONS] = true,
+    [CSC_POSTGRES_LOAD_EVENTS] = true,
+    [CSC_POSTGRES_LISTEN] = true,
+};
 
 /* Leaves in the set what is still to be prepared; sends that. */
 static cascade_err
@@ -308,7 +315,7 @@ send_prepares(csc_postgres_conn *conn, statement_set *set, bool *sent)
     for (int i = 0; i < CSC_POSTGRES_STATEMENTS; i++) {
         char name[16];
 
-        set->has[i] = set->has[i] && !conn->prepared[i] && !is_said_once(i);
+        set->has[i] = set->has[i] && !conn->prepared[i] && !is_unnamed[i];
         if (!set->has[i])
             continue;
         statement_name((csc_postgres_statement)i, name);
@@ -586,11 +593,18 @@ csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
 
 /* ---- Opening ------------------------------------------------------------- */
 
+/* Nothing is ever printed. What an idle connection hears of its end comes by
+ * this way too. */
 static void
-ignore_notice(void *context, const PGresult *notice)
+take_notice(void *context, const PGresult *notice)
 {
-    (void)context;
-    (void)notice;
+    csc_postgres_conn *conn = context;
+    const char *severity =
+        PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+    if (severity != NULL &&
+        (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
+        conn->broken = true;
 }
 
 typedef struct option_list {
@@ -639,7 +653,7 @@ finish_connecting(csc_postgres_conn *conn)
         return csc_fail_memory();
     if (PQstatus(conn->pg) == CONNECTION_BAD)
         return csc_postgres_error_connect(conn->pg);
-    PQsetNoticeReceiver(conn->pg, ignore_notice, NULL);
+    PQsetNoticeReceiver(conn->pg, take_notice, conn);
     while (err == CASCADE_OK && status != PGRES_POLLING_OK) {
         if (status == PGRES_POLLING_FAILED)
             return csc_postgres_error_connect(conn->pg);
@@ -725,7 +739,8 @@ csc_postgres_conn_close(csc_postgres_conn *conn)
 }
 
 /* An idle connection has nothing to say but that it ends, and the notices and
- * settings that a server may send at any time, which are read over. */
+ * settings that a server may send at any time, which are read over
+ * (PQisBusy() does that). */
 bool
 csc_postgres_conn_alive(csc_postgres_conn *conn)
 {
@@ -736,7 +751,7 @@ csc_postgres_conn_alive(csc_postgres_conn *conn)
             return false;
         if (poll(&fd, 1, 0) == 0)
             return true;
-        if (PQconsumeInput(conn->pg) != 1)
+        if (PQconsumeInput(conn->pg) != 1 || PQisBusy(conn->pg) || conn->broken)
             return false;
     }
     return false;

@@ -41,9 +41,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* $1 until the end of the transaction only, $2 synchronous_commit, $3
      * lock_timeout, $4 statement_timeout, $5 idle in transaction.
      *
-     * The planner's settings: every statement here is a look-up by key, but a
-     * plan that was made while the tables were small and is kept by a prepared
-     * statement would go on reading them from end to end as they grow. */
+     * The planner's settings: every prepared statement is a look-up by key, but
+     * a plan that was made while the tables were small, and is kept, would go
+     * on reading them from end to end as they grow. */
     [CSC_POSTGRES_SETTINGS] =
         "SELECT set_config('synchronous_commit',\n"
         "    CASE WHEN $2::text = 'on'\n"
@@ -63,6 +63,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  set_config('enable_bitmapscan', 'off', $1::bool),\n"
         "  set_config('enable_hashjoin', 'off', $1::bool),\n"
         "  set_config('enable_mergejoin', 'off', $1::bool),\n"
+        "  set_config('enable_material', 'off', $1::bool),\n"
         "  set_config('jit', 'off', $1::bool)",
 
     [CSC_POSTGRES_NOW] = "SELECT " CLOCK_MS,
@@ -380,7 +381,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                 "ORDER BY wake_at\n"
                                 "LIMIT 1",
 
-    /* $1 queue, $2 nodes, $3 suspects from, $4 suspects, $5 at most */
+    /* $1 queue, $2 nodes, $3 suspects from, $4 suspects, $5 at most. "+ 0" keeps
+     * this away from the index by wake_at, where all the runs that nobody here
+     * may have lie in front. */
     [CSC_POSTGRES_CLAIM_NEEDS_DUE] =
         "SELECT cascade_id, priority, wake_at\n"
         "FROM @cascade_runs\n"
@@ -388,17 +391,18 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  AND needs IS NOT NULL\n"
         "  AND queue = $1::text\n"
         "  AND needs = ANY ($2::text[])\n"
-        "  AND wake_at <= " NOW_MS "\n"
+        "  AND wake_at + 0 <= " NOW_MS "\n"
         "  AND (takeovers >= $3::int4) = $4::bool\n"
         "ORDER BY priority DESC, wake_at\n"
         "LIMIT $5::int8",
 
-    /* $1 queue; whatever the runs need */
+    /* $1 queue; whatever the runs need. By the index on wake_at, for the same
+     * reason the other way round. */
     [CSC_POSTGRES_CLAIM_NEEDS_NEXT] = "SELECT wake_at\n"
                                       "FROM @cascade_runs\n"
                                       "WHERE engine_id IS NULL\n"
                                       "  AND needs IS NOT NULL\n"
-                                      "  AND queue = $1::text\n"
+                                      "  AND queue || '' = $1::text\n"
                                       "  AND wake_at > " NOW_MS "\n"
                                       "ORDER BY wake_at\n"
                                       "LIMIT 1",
