@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connections that break at the worst moments, processes that stop, and many
+ * who write at once. A proxy between the store and the server, or a hand on the
+ * server itself, makes each moment happen.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/postgres_groups.h"
+#include "store/postgres_proxy.h"
+
+/* ---- Lost replies --------------------------------------------------------- */
+
+/* A store behind a proxy, with an engine and one cascade it owns. */
+typedef struct proxied {
+    pg_test *test;
+    pg_proxy *proxy;
+    cascade_store *store;
+    cascade_uuid engine;
+    cascade_uuid id;
+} proxied;
+
+static proxied
+open_proxied(pg_test *test, int64_t deadline_ms)
+{
+    proxied it = {.test = test};
+    cascade_store_options options = pg_options(test);
+
+    options.deadline_ms = deadline_ms;
+    it.proxy = pg_proxy_start(pg_conninfo());
+    assert_non_null(it.proxy);
+    it.store = pg_open(test, pg_proxy_conninfo(it.proxy), &options);
+    it.engine = pg_attach(test, it.store, PG_LEASE_MS);
+    it.id = rows_id(&test->rows);
+    assert_ok(pg_commit_one(test, it.store, it.engine, 1,
+                            rows_start_owned(&test->rows, it.id, it.engine)));
+    return it;
+}
+
+/* The teardown closes the store, which needs no server for that. */
+static void
+close_proxied(proxied *it)
+{
+    pg_proxy_stop(it->proxy);
+}
+
+/* Ends execution 0, inserts execution 1, puts an event; and a new cascade. */
+static void
+fill_batch(proxied *it, cascade_change *changes[2], cascade_uuid fresh)
+{
+    test_rows *rows = &it->test->rows;
+
+    changes[0] = rows_write(rows, it->id, 1);
+    rows_update(rows, changes[0], 0, "{\"output\":1}");
+    rows_insert(rows, changes[0], 1, "second");
+    rows_event(rows, changes[0], 0, "key", "1");
+    changes[1] = rows_start_owned(rows, fresh, it->engine);
+}
+
+static int64_t
+count_events(pg_test *test)
+{
+    return pg_number(test, "SELECT count(*) FROM context_events");
+}
+
+static int64_t
+lane_shows(pg_test *test)
+{
+    return pg_number(test, "SELECT max(batch) FROM cascade_lanes");
+}
+
+/* S3, G12: the server never saw the COMMIT. */
+static void
+a_batch_cut_before_its_commit_has_no_effect(void **state)
+{
+    pg_test *test = *state;
+    proxied it = open_proxied(test, 20000);
+    cascade_change *changes[2];
+    bool existed[2] = {true, true};
+
+    fill_batch(&it, changes, rows_id(&test->rows));
+    pg_proxy_arm(it.proxy, PG_FAULT_CUT_BEFORE_COMMIT);
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 pg_commit(test, it.store, it.engine, 2, changes, 2, NULL));
+    assert_int_equal(1, pg_proxy_struck(it.proxy));
+    assert_int_equal(0, count_events(test));
+    assert_ok(pg_commit(test, it.store, it.engine, 2, changes, 2, existed));
+    assert_int_equal(1, count_events(test));
+    assert_int_equal(2, lane_shows(test));
+    assert_false(existed[0] || existed[1]);
+    close_proxied(&it);
+}
+
+/* S3, G12: it took effect, and nobody heard of it. */
+static void
+a_batch_whose_reply_is_lost_takes_effect_once(void **state)
+{
+    pg_test *test = *state;
+    proxied it = open_proxied(test, 20000);
+    cascade_change *changes[2];
+    bool existed[2] = {true, true};
+
+    fill_batch(&it, changes, rows_id(&test->rows));
+    pg_proxy_arm(it.proxy, PG_FAULT_CUT_BEFORE_REPLY);
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 pg_commit(test, it.store, it.engine, 2, changes, 2, NULL));
+    assert_int_equal(1, pg_proxy_struck(it.proxy));
+    assert_int_equal(1, count_events(test));
+    assert_ok(pg_commit(test, it.store, it.engine, 2, changes, 2, existed));
+    assert_int_equal(1, count_events(test));
+    assert_int_equal(2, lane_shows(test));
+    assert_false(existed[0] || existed[1]);
+    close_proxied(&it);
+}
+
+/* S4, G5: removed between the lost reply and the repetition. */
+static void
+a_batch_repeated_after_its_removal_is_fenced(void **state)
+{
+    pg_test *test = *state;
+    proxied it = open_proxied(test, 20000);
+    cascade_store *other = pg_open(test, NULL, NULL);
+    cascade_change *changes[2];
+    size_t freed = 0;
+
+    fill_batch(&it, changes, rows_id(&test->rows));
+    pg_proxy_arm(it.proxy, PG_FAULT_CUT_BEFORE_REPLY);
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 pg_commit(test, it.store, it.engine, 2, changes, 2, NULL));
+    assert_ok(other->driver->remove(other->self, &it.engine, 1, 10, &freed));
+    assert_int_equal(2, freed);
+    assert_fails(CASCADE_ERR_FENCED,
+                 pg_commit(test, it.store, it.engine, 2, changes, 2, NULL));
+    assert_int_equal(1, count_events(test));
+    close_proxied(&it);
+}
+
+/* S6: a submit decides by itself. */
+static void
+a_submit_whose_reply_is_lost_is_not_taken_for_an_existing_one(void **state)
+{
+    static const pg_fault faults[] = {PG_FAULT_CUT_BEFORE_COMMIT,
+                                      PG_FAULT_CUT_BEFORE_REPLY};
+    pg_test *test = *state;
+    proxied it = open_proxied(test, 20000);
+
+    for (int i = 0; i < 2; i++) {
+        cascade_change *start = rows_start(&test->rows, rows_id(&test->rows));
+        bool existed = true;
+
+        pg_proxy_arm(it.proxy, faults[i]);
+        assert_ok(pg_submit_one(test, it.store, start, &existed));
+        assert_int_equal(i + 1, pg_proxy_struck(it.proxy));
+        assert_false(existed);
+        assert_int_equal(i + 2,
+                         pg_number(test, "SELECT count(*) FROM cascades"));
+    }
+    close_proxied(&it);
+}
+
+/* ---- Silence -------------------------------------------------------------- */
+
+static cascade_err
+pass_over(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    (void)context;
+    (void)row;
+    (void)run;
+    return CASCADE_OK;
+}
+
+/* S15: nobody answers, and nobody says so. Each move has the deadline. */
+static void
+a_half_open_connection_ends_by_the_deadline(void **state)
+{
+    pg_test *test = *state;
+    proxied it = open_proxied(test, 300);
+    const cascade_store_driver *driver = it.store->driver;
+    cascade_query query = {.limit = 10};
+    cascade_claim claim = {.engine_id = it.engine, .limit = 1};
+    cascade_claimed claimed;
+    cascade_claim_result result;
+    int64_t now_ms;
+    size_t freed;
+    void *self = it.store->self;
+    int64_t begun_ms = pg_now_ms();
+
+    pg_proxy_arm(it.proxy, PG_FAULT_SWALLOW);
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 pg_commit_one(test, it.store, it.engine, 2,
+                               rows_write(&test->rows, it.id, 0)));
+    assert_fails(CASCADE_ERR_UNAVAILABLE, driver->now(self, &now_ms));
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 driver->renew(self, &it.engine, 1000));
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 driver->claim(self, &claim, &claimed, &result));
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 driver->remove(self, NULL, 0, 10, &freed));
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 driver->list(self, &query, pass_over, NULL));
+    assert_fails(CASCADE_ERR_UNAVAILABLE, driver->wake(self));
+    assert_ok(driver->wait(self, -1, 300));
+    assert_true(pg_now_ms() - begun_ms >= 8 * 250);
+    assert_true(pg_now_ms() - begun_ms < 8 * 300 + 4000);
+    pg_proxy_arm(it.proxy, PG_FAULT_NONE);
+    assert_ok(driver->now(self, &now_ms));
+    close_proxied(&it);
+}
+
+/* S16: a backend ended in the middle of a batch. */
+static void
+a_batch_survives_the_end_of_its_backend(void **state)
+{
+    pg_test *test = *state;
+    proxied it = open_proxied(test, 20000);
+    cascade_change *changes[2];
+
+    fill_batch(&it, changes, rows_id(&test->rows));
+    pg_sql(test, "CREATE FUNCTION suicide() RETURNS trigger LANGUAGE plpgsql"
+                 " AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid());"
+                 " RETURN NEW; END $$");
+    pg_sql(test, "CREATE TRIGGER suicide AFTER INSERT ON context_events"
+                 " FOR EACH ROW EXECUTE FUNCTION suicide()");
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 pg_commit(test, it.store, it.engine, 2, changes, 2, NULL));
+    assert_int_equal(1, lane_shows(test));
+    pg_sql(test, "DROP TRIGGER suicide ON context_events");
+    assert_ok(pg_commit(test, it.store, it.engine, 2, changes, 2, NULL));
+    assert_int_equal(1, count_events(test));
+    close_proxied(&it);
+}
+
+/* S16: all idle connections die at once; the next moves do not notice. */
+static void
+idle_connections_that_died_are_replaced(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    cascade_store *store;
+    cascade_uuid engine;
+
+    options.application_name = test->schema;
+    store = pg_open(test, NULL, &options);
+    engine = pg_attach(test, store, PG_LEASE_MS);
+    for (int64_t number = 1; number < 20; number++) {
+        pg_sql(test,
+               "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+               " WHERE application_name = '%s'",
+               test->schema);
+        pg_until(test,
+                 "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+                 " WHERE application_name = '%s'",
+                 test->schema);
+        assert_ok(pg_commit_one(test, store, engine, number,
+                                rows_start(&test->rows, rows_id(&test->rows))));
+    }
+}
+
+/* ---- Stopped processes ---------------------------------------------------- */
+
+typedef struct committer {
+    pthread_t thread;
+    proxied *it;
+    cascade_change *changes[2];
+    cascade_err err;
+} committer;
+
+static void *
+commit_second(void *context)
+{
+    committer *it = context;
+
+    it->err = pg_commit(it->it->test, it->it->store, it->it->engine, 2,
+                        it->changes, 2, NULL);
+    return NULL;
+}
+
+/* Somebody has the lane locked and waits for its client. */
+static void
+await_held_lane(pg_test *test)
+{
+    pg_until(test,
+             "SELECT count(*) FROM pg_locks AS l"
+             " JOIN pg_stat_activity AS a USING (pid)"
+             " WHERE l.relation = '%s.cascade_lanes'::regclass"
+             "  AND l.mode = 'RowExclusiveLock'"
+             "  AND a.wait_event_type = 'Client'",
+             test->schema);
+}
+
+/* S10, G5: a process was stopped in the middle of sending a batch; its backend
+ * is inside the transaction and holds the lane. Continued, it can commit
+ * nothing. */
+static void
+a_stopped_batch_does_not_stop_the_removal(void **state)
+{
+    pg_test *test = *state;
+    proxied it = open_proxied(test, 20000);
+    cascade_store *other = pg_open(test, NULL, NULL);
+    committer stopped = {.it = &it};
+    int64_t begun_ms;
+    size_t freed = 0;
+
+    fill_batch(&it, stopped.changes, rows_id(&test->rows));
+    pg_proxy_arm(it.proxy, PG_FAULT_STALL_AT_COMMIT);
+    pthread_create(&stopped.thread, NULL, commit_second, &stopped);
+    await_held_lane(test);
+    begun_ms = pg_now_ms();
+    assert_ok(other->driver->remove(other->self, &it.engine, 1, 10, &freed));
+    assert_true(pg_now_ms() - begun_ms < 5000);
+    assert_int_equal(1, freed);
+    assert_int_equal(0, pg_number(test, "SELECT count(*) FROM cascade_lanes"));
+    pg_proxy_arm(it.proxy, PG_FAULT_NONE);
+    pthread_join(stopped.thread, NULL);
+    assert_int_equal(CASCADE_ERR_UNAVAILABLE, stopped.err);
+    assert_fails(CASCADE_ERR_FENCED, pg_commit(test, it.store, it.engine, 2,
+                                               stopped.changes, 2, NULL));
+    assert_int_equal(0, count_events(test));
+    close_proxied(&it);
+}
+
+typedef struct remover {
+    pthread_t thread;
+    cascade_store *store;
+    cascade_uuid dead;
+    cascade_err err;
+    char text[256];
+} remover;
+
+static void *
+remove_one(void *context)
+{
+    remover *it = context;
+    size_t freed;
+
+    it->err =
+        it->store->driver->remove(it->store->self, &it->dead, 1, 10, &freed);
+    snprintf(it->text, sizeof(it->text), "%s", cascade_errmsg());
+    return NULL;
+}
+
+/* S10: several remove the same engine, whose transaction is left open; they do
+ * not take one another for the one that is in the way. */
+static void
+many_removers_end_one_open_transaction(void **state)
+{
+    pg_test *test = *state;
+    PGconn *holder = PQconnectdb(pg_conninfo());
+    remover removers[4];
+    cascade_uuid dead = pg_attach(test, test->handles[0], PG_LEASE_MS);
+    char sql[200];
+
+    snprintf(sql, sizeof(sql), "BEGIN; UPDATE %s.cascade_lanes SET batch = 1",
+             test->schema);
+    PQclear(PQexec(holder, sql));
+    await_held_lane(test);
+    for (int i = 0; i < 4; i++) {
+        removers[i] =
+            (remover){.store = pg_open(test, NULL, NULL), .dead = dead};
+        pthread_create(&removers[i].thread, NULL, remove_one, &removers[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(removers[i].thread, NULL);
+        if (removers[i].err != CASCADE_OK)
+            fail_msg("%s", removers[i].text);
+    }
+    assert_int_equal(0,
+                     pg_number(test, "SELECT count(*) FROM cascade_engines"));
+    PQclear(PQexec(holder, "COMMIT"));
+    assert_int_equal(CONNECTION_BAD, PQstatus(holder));
+    PQfinish(holder);
+    assert_int_equal(0, pg_number(test, "SELECT count(*) FROM cascade_lanes"));
+}
+
+/* S10: who holds the lane and works is waited for. */
+static void
+a_backend_that_works_is_not_ended(void **state)
+{
+    pg_test *test = *state;
+    PGconn *holder = PQconnectdb(pg_conninfo());
+    remover one = {.store = test->handles[0]};
+    PGresult *result;
+    char sql[300];
+
+    one.dead = pg_attach(test, one.store, PG_LEASE_MS);
+    snprintf(sql, sizeof(sql),
+             "BEGIN; UPDATE %s.cascade_lanes SET batch = 1;"
+             "SELECT pg_sleep(0.4); COMMIT; SELECT 7",
+             test->schema);
+    assert_int_equal(1, PQsendQuery(holder, sql));
+    pg_until(test,
+             "SELECT count(*) FROM pg_stat_activity"
+             " WHERE wait_event = 'PgSleep' AND query LIKE '%%%s%%'",
+             test->schema);
+    remove_one(&one);
+    if (one.err != CASCADE_OK)
+        fail_msg("%s", one.text);
+    do {
+        result = PQgetResult(holder);
+        if (result != NULL && PQresultStatus(result) == PGRES_FATAL_ERROR)
+            fail_msg("%s", PQresultErrorMessage(result));
+        PQclear(result);
+    } while (result != NULL);
+    PQfinish(holder);
+    assert_int_equal(0, pg_number(test, "SELECT count(*) FROM cascade_lanes"));
+}
+
+/* ---- Many at once --------------------------------------------------------- */
+
+#define WRITERS 6
+#define WRITER_BATCHES 40
+#define SHARED_IDS 60
+
+typedef struct writer {
+    pthread_t thread;
+    pg_test *test;
+    cascade_store *store;
+    const cascade_uuid *shared;
+    uint64_t seed;
+    cascade_err err;
+    char text[256];
+} writer;
+
+/* A batch of starts: some that all writers want, in any order, some its own;
+ * and writes to what it started before. */
+static cascade_err
+write_batch(writer *it, test_rows *rows, cascade_uuid engine, int64_t number)
+{
+    cascade_change *changes[12];
+    bool told[12];
+    size_t first = rows_below(rows, SHARED_IDS - 8);
+    size_t count = 0;
+    cascade_batch batch = {.engine_id = engine, .number = number};
+
+    while (count < 8) {
+        changes[count] =
+            rows_start_owned(rows, it->shared[first + count], engine);
+        count++;
+    }
+    while (count < 12)
+        changes[count++] = rows_start_owned(rows, rows_id(rows), engine);
+    batch.changes = rows_changes(rows, changes, count);
+    batch.change_count = count;
+    return it->store->driver->commit(it->store->self, &batch, told);
+}
+
+static cascade_err
+claim_and_remove(writer *it, cascade_uuid engine)
+{
+    static const char *const queues[] = {"default"};
+    cascade_claim claim = {.engine_id = engine,
+                           .queues = queues,
+                           .queue_count = 1,
+                           .limit = 20,
+                           .suspect_from = 100};
+    cascade_claimed claimed[20];
+    cascade_claim_result result;
+    size_t freed;
+    cascade_err err =
+        it->store->driver->claim(it->store->self, &claim, claimed, &result);
+
+    if (err != CASCADE_OK)
+        return err;
+    return it->store->driver->remove(it->store->self, NULL, 0, 50, &freed);
+}
+
+static cascade_err
+write_life(writer *it, test_rows *rows)
+{
+    cascade_incarnation row = rows_incarnation(rows, 1, PG_LEASE_MS);
+    cascade_err err = it->store->driver->attach(it->store->self, &row);
+
+    for (int64_t n = 1; n <= WRITER_BATCHES / 4 && err == CASCADE_OK; n++) {
+        err = write_batch(it, rows, row.engine_id, n);
+        if (err == CASCADE_OK)
+            err = claim_and_remove(it, row.engine_id);
+        rows_clear(rows);
+    }
+    if (err == CASCADE_OK)
+        err = it->store->driver->detach(it->store->self, &row.engine_id);
+    return err;
+}
+
+static void *
+write_many(void *context)
+{
+    writer *it = context;
+    test_rows rows;
+
+    rows_init(&rows, it->seed, it->test->rows.now_ms);
+    for (int life = 0; life < 4 && it->err == CASCADE_OK; life++)
+        it->err = write_life(it, &rows);
+    snprintf(it->text, sizeof(it->text), "%s", cascade_errmsg());
+    rows_fini(&rows);
+    return NULL;
+}
+
+/* Design 7: batches cannot deadlock, with each other and with claims, removals
+ * and detaches. A deadlock would be CASCADE_ERR_UNAVAILABLE. */
+static void
+writers_do_not_deadlock(void **state)
+{
+    pg_test *test = *state;
+    cascade_uuid shared[SHARED_IDS];
+    writer writers[WRITERS];
+    int64_t before = pg_number(test, "SELECT deadlocks FROM pg_stat_database"
+                                     " WHERE datname = current_database()");
+
+    for (int i = 0; i < SHARED_IDS; i++)
+        shared[i] = rows_id(&test->rows);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (writer){.test = test,
+                              .store = pg_open(test, NULL, NULL),
+                              .shared = shared,
+                              .seed = rows_random(&test->rows) | 1};
+        pthread_create(&writers[i].thread, NULL, write_many, &writers[i]);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        pthread_join(writers[i].thread, NULL);
+        if (writers[i].err != CASCADE_OK)
+            fail_msg("%s: %s", cascade_err_name(writers[i].err),
+                     writers[i].text);
+    }
+    while (test->handle_count > 0)
+        cascade_store_close(test->handles[--test->handle_count]);
+    pg_until(test, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+                   " WHERE application_name = 'libcascade'");
+    assert_int_equal(before,
+                     pg_number(test, "SELECT deadlocks FROM pg_stat_database"
+                                     " WHERE datname = current_database()"));
+    assert_true(pg_number(test, "SELECT count(*) FROM cascades") >
+                WRITERS * WRITER_BATCHES * 4);
+}
+
+/* S15, S16: more threads than connections wait their turn. */
+static void
+a_few_connections_serve_many_threads(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    cascade_uuid shared[SHARED_IDS];
+    writer writers[WRITERS];
+    cascade_store *store;
+
+    options.connection_max = 2;
+    options.application_name = test->schema;
+    store = pg_open(test, NULL, &options);
+    for (int i = 0; i < SHARED_IDS; i++)
+        shared[i] = rows_id(&test->rows);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (writer){.test = test,
+                              .store = store,
+                              .shared = shared,
+                              .seed = rows_random(&test->rows) | 1};
+        pthread_create(&writers[i].thread, NULL, write_many, &writers[i]);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        pthread_join(writers[i].thread, NULL);
+        if (writers[i].err != CASCADE_OK)
+            fail_msg("%s", writers[i].text);
+    }
+    assert_in_range(pg_number(test,
+                              "SELECT count(*) FROM pg_stat_activity"
+                              " WHERE application_name = '%s'",
+                              test->schema),
+                    1, 2);
+}
+
+postgres_group
+postgres_faults(void)
+{
+    static const struct CMUnitTest tests[] = {
+        PG_TEST(a_batch_cut_before_its_commit_has_no_effect),
+        PG_TEST(a_batch_whose_reply_is_lost_takes_effect_once),
+        PG_TEST(a_batch_repeated_after_its_removal_is_fenced),
+        PG_TEST(a_submit_whose_reply_is_lost_is_not_taken_for_an_existing_one),
+        PG_TEST(a_half_open_connection_ends_by_the_deadline),
+        PG_TEST(a_batch_survives_the_end_of_its_backend),
+        PG_TEST(idle_connections_that_died_are_replaced),
+        PG_TEST(a_stopped_batch_does_not_stop_the_removal),
+        PG_TEST(many_removers_end_one_open_transaction),
+        PG_TEST(a_backend_that_works_is_not_ended),
+        PG_TEST(writers_do_not_deadlock),
+        PG_TEST(a_few_connections_serve_many_threads),
+    };
+
+    return (postgres_group){"postgres: faults", tests,
+                            sizeof(tests) / sizeof(tests[0])};
+}

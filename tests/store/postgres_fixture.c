@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See postgres_fixture.h.
+ */
+#include "store/postgres_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SQL_SIZE 8192
+#define UNTIL_MS 30000
+
+const char *
+pg_conninfo(void)
+{
+    const char *conninfo = getenv("CASCADE_TEST_PG");
+
+    return conninfo == NULL ? "" : conninfo;
+}
+
+int64_t
+pg_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- SQL ------------------------------------------------------------------ */
+
+static PGresult *
+run(pg_test *test, const char *format, va_list args)
+{
+    char sql[SQL_SIZE];
+    PGresult *result;
+    ExecStatusType status;
+
+    vsnprintf(sql, sizeof(sql), format, args);
+    result = PQexec(test->admin, sql);
+    status = PQresultStatus(result);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(test->admin));
+    return result;
+}
+
+void
+pg_sql(pg_test *test, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    PQclear(run(test, format, args));
+    va_end(args);
+}
+
+static int64_t
+number_of(const PGresult *result)
+{
+    if (PQntuples(result) == 0 || PQgetisnull(result, 0, 0))
+        return 0;
+    return strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+}
+
+int64_t
+pg_number(pg_test *test, const char *format, ...)
+{
+    PGresult *result;
+    int64_t number;
+    va_list args;
+
+    va_start(args, format);
+    result = run(test, format, args);
+    va_end(args);
+    number = number_of(result);
+    PQclear(result);
+    return number;
+}
+
+char *
+pg_text(pg_test *test, const char *format, ...)
+{
+    PGresult *result;
+    char *text;
+    va_list args;
+
+    va_start(args, format);
+    result = run(test, format, args);
+    va_end(args);
+    assert_true(PQntuples(result) > 0);
+    text = strdup(PQgetvalue(result, 0, 0));
+    PQclear(result);
+    assert_non_null(text);
+    return text;
+}
+
+void
+pg_until(pg_test *test, const char *format, ...)
+{
+    int64_t end_ms = pg_now_ms() + UNTIL_MS;
+    char sql[SQL_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(sql, sizeof(sql), format, args);
+    va_end(args);
+    while (pg_number(test, "%s", sql) == 0) {
+        struct timespec pause = {0, 2000000};
+
+        if (pg_now_ms() > end_ms)
+            fail_msg("never came true: %s", sql);
+        nanosleep(&pause, NULL);
+    }
+}
+
+void
+pg_make_role(pg_test *test)
+{
+    snprintf(test->role, sizeof(test->role), "%s_role", test->schema);
+    pg_sql(test, "CREATE ROLE %s LOGIN", test->role);
+    pg_sql(test, "GRANT USAGE ON SCHEMA %s TO %s", test->schema, test->role);
+    pg_sql(test,
+           "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s "
+           "TO %s",
+           test->schema, test->role);
+    pg_sql(test, "GRANT USAGE ON ALL SEQUENCES IN SCHEMA %s TO %s",
+           test->schema, test->role);
+}
+
+/* ---- Setup ---------------------------------------------------------------- */
+
+int
+pg_setup(void **state)
+{
+    static int number;
+    pg_test *test = calloc(1, sizeof(*test));
+
+    if (test == NULL)
+        return -1;
+    test->admin = PQconnectdb(pg_conninfo());
+    if (PQstatus(test->admin) != CONNECTION_OK) {
+        fprintf(stderr, "CASCADE_TEST_PG: %s", PQerrorMessage(test->admin));
+        PQfinish(test->admin);
+        free(test);
+        return -1;
+    }
+    rows_init(&test->rows, rows_seed() + (uint64_t)number,
+              INT64_C(1767225600123));
+    snprintf(test->schema, sizeof(test->schema), "cascade_server_%ld_%d",
+             (long)getpid(), number++);
+    *state = test;
+    pg_sql(test, "SET client_min_messages = error");
+    pg_sql(test, "CREATE SCHEMA %s", test->schema);
+    pg_sql(test, "SET search_path = %s", test->schema);
+    return 0;
+}
+
+int
+pg_setup_store(void **state)
+{
+    if (pg_setup(state) != 0)
+        return -1;
+    pg_open(*state, NULL, NULL);
+    return 0;
+}
+
+int
+pg_teardown(void **state)
+{
+    pg_test *test = *state;
+
+    for (size_t i = 0; i < test->handle_count; i++)
+        cascade_store_close(test->handles[i]);
+    PQclear(PQexec(test->admin, "ROLLBACK"));
+    pg_sql(test, "DROP SCHEMA IF EXISTS %s CASCADE", test->schema);
+    if (test->role[0] != '\0') {
+        pg_sql(test, "DROP OWNED BY %s CASCADE", test->role);
+        pg_sql(test, "DROP ROLE %s", test->role);
+    }
+    PQfinish(test->admin);
+    rows_fini(&test->rows);
+    free(test);
+    return 0;
+}
+
+/* ---- The store ------------------------------------------------------------ */
+
+void
+pg_check(cascade_err got, cascade_err wanted, const char *call,
+         const char *file, int line)
+{
+    if (got != wanted) {
+        print_error("%s\n  gave %s (%s), not %s\n", call, cascade_err_name(got),
+                    got == CASCADE_OK ? "" : cascade_errmsg(),
+                    cascade_err_name(wanted));
+        _fail(file, line);
+    }
+    if (got != CASCADE_OK && csc_error_last() != got) {
+        print_error("%s\n  gave %s without its text\n", call,
+                    cascade_err_name(got));
+        _fail(file, line);
+    }
+}
+
+cascade_store_options
+pg_options(pg_test *test)
+{
+    return (cascade_store_options){.size = sizeof(cascade_store_options),
+                                   .schema = test->schema,
+                                   .deadline_ms = 20000};
+}
+
+cascade_store *
+pg_open(pg_test *test, const char *url, const cascade_store_options *options)
+{
+    cascade_store_options plain = pg_options(test);
+    cascade_store *store = NULL;
+
+    assert_true(test->handle_count < PG_HANDLES);
+    assert_ok(cascade_store_open(url == NULL ? pg_conninfo() : url,
+                                 options == NULL ? &plain : options, &store));
+    test->handles[test->handle_count++] = store;
+    return store;
+}
+
+cascade_err
+pg_try_open(pg_test *test, const char *url, cascade_migrate mode)
+{
+    cascade_store_options options = pg_options(test);
+    cascade_store *store = NULL;
+    cascade_err err;
+
+    options.migrate = mode;
+    err =
+        cascade_store_open(url == NULL ? pg_conninfo() : url, &options, &store);
+    if (err == CASCADE_OK)
+        assert_ok(cascade_store_close(store));
+    return err;
+}
+
+cascade_uuid
+pg_attach(pg_test *test, cascade_store *store, int64_t lease_ms)
+{
+    cascade_incarnation row = rows_incarnation(&test->rows, 1, lease_ms);
+
+    assert_ok(store->driver->attach(store->self, &row));
+    return row.engine_id;
+}
+
+cascade_err
+pg_commit(pg_test *test, cascade_store *store, cascade_uuid engine_id,
+          int64_t number, cascade_change **changes, size_t count, bool *existed)
+{
+    cascade_batch batch = {.engine_id = engine_id,
+                           .lane = 0,
+                           .number = number,
+                           .changes = rows_changes(&test->rows, changes, count),
+                           .change_count = count};
+    bool *told = calloc(count + 1, sizeof(*told));
+    cascade_err err;
+
+    assert_non_null(told);
+    err = store->driver->commit(store->self, &batch, told);
+    if (err == CASCADE_OK && existed != NULL)
+        memcpy(existed, told, count * sizeof(*told));
+    free(told);
+    return err;
+}
+
+cascade_err
+pg_commit_one(pg_test *test, cascade_store *store, cascade_uuid engine_id,
+              int64_t number, cascade_change *change)
+{
+    return pg_commit(test, store, engine_id, number, &change, 1, NULL);
+}
+
+cascade_err
+pg_submit_one(pg_test *test, cascade_store *store, cascade_change *start,
+              bool *existed)
+{
+    bool told;
+    cascade_err err;
+
+    (void)test;
+    err = store->driver->submit(store->self, start, 1, &told);
+    if (err == CASCADE_OK && existed != NULL)
+        *existed = told;
+    return err;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The groups of tests of the PostgreSQL store: each file is one.
+ */
+#ifndef TESTS_STORE_POSTGRES_GROUPS_H
+#define TESTS_STORE_POSTGRES_GROUPS_H
+
+#include "store/postgres_fixture.h"
+
+typedef struct postgres_group {
+    const char *name;
+    const struct CMUnitTest *tests;
+    size_t count;
+} postgres_group;
+
+postgres_group postgres_schema(void);
+postgres_group postgres_faults(void);
+postgres_group postgres_session(void);
+
+#endif

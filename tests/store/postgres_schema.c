@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Migrations on PostgreSQL: tables of another program, newer and changed
+ * schemas, application by hand, roles with few rights, many at once.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/migrations.h"
+#include "store/postgres_groups.h"
+
+/* The three tables as another program makes them, with a row of its own. */
+static const char foreign_tables[] =
+    "CREATE TYPE cascade_status AS ENUM ('RUNNING', 'COMPLETED', 'ERROR');"
+    "CREATE TYPE execution_status AS ENUM ('RUNNING', 'COMPLETED', 'FAILED');"
+    "CREATE TABLE cascades ("
+    "  id UUID PRIMARY KEY DEFAULT gen_random_uuid(),"
+    "  status cascade_status NOT NULL DEFAULT 'RUNNING',"
+    "  fn_id INTEGER NOT NULL DEFAULT 0,"
+    "  user_id TEXT NOT NULL,"
+    "  created_at TIMESTAMP NOT NULL DEFAULT now(),"
+    "  updated_at TIMESTAMP NOT NULL DEFAULT now());"
+    "CREATE INDEX cascades_user_id_status_idx ON cascades (user_id, status);"
+    "CREATE TABLE node_executions ("
+    "  id UUID PRIMARY KEY DEFAULT gen_random_uuid(),"
+    "  node_instance_id TEXT NOT NULL UNIQUE,"
+    "  cascade_id UUID NOT NULL,"
+    "  node_name TEXT NOT NULL,"
+    "  function_id INTEGER NOT NULL,"
+    "  input_context JSONB NOT NULL,"
+    "  full_output JSONB,"
+    "  location TEXT NOT NULL,"
+    "  status execution_status NOT NULL DEFAULT 'RUNNING',"
+    "  error TEXT,"
+    "  started_at TIMESTAMP NOT NULL DEFAULT now(),"
+    "  completed_at TIMESTAMP,"
+    "  CONSTRAINT fk_node_executions_cascade FOREIGN KEY (cascade_id)"
+    "    REFERENCES cascades(id) ON DELETE CASCADE,"
+    "  CONSTRAINT node_executions_cascade_function_unique"
+    "    UNIQUE (cascade_id, function_id));"
+    "CREATE TABLE context_events ("
+    "  id SERIAL PRIMARY KEY,"
+    "  key TEXT NOT NULL,"
+    "  value JSONB NOT NULL,"
+    "  ui_value JSONB,"
+    "  function_id INTEGER NOT NULL,"
+    "  cascade_id UUID NOT NULL,"
+    "  created_at TIMESTAMP NOT NULL DEFAULT now(),"
+    "  CONSTRAINT fk_context_events_cascade FOREIGN KEY (cascade_id)"
+    "    REFERENCES cascades(id) ON DELETE CASCADE);"
+    "INSERT INTO cascades (id, user_id) VALUES"
+    "  ('00000000-0000-4000-8000-000000000001', 'theirs');"
+    "INSERT INTO node_executions (node_instance_id, cascade_id, node_name,"
+    "  function_id, input_context, full_output, location) VALUES"
+    "  ('n_1', '00000000-0000-4000-8000-000000000001', 'n', 0, '{}', '{}',"
+    "   'x');"
+    "INSERT INTO context_events (key, value, function_id, cascade_id) VALUES"
+    "  ('k', '1', 0, '00000000-0000-4000-8000-000000000001');";
+
+/* A hash of what another program's rows say. */
+static const char theirs_sql[] =
+    "SELECT md5(string_agg(t::text, ';')) FROM ("
+    " SELECT c::text AS t FROM cascades AS c WHERE user_id = 'theirs'"
+    " UNION ALL SELECT n::text FROM node_executions AS n WHERE location = 'x'"
+    " UNION ALL SELECT e::text FROM context_events AS e WHERE key = 'k') AS a";
+
+static int64_t
+count_tables(pg_test *test)
+{
+    return pg_number(test,
+                     "SELECT count(*) FROM pg_class"
+                     " WHERE relnamespace = '%s'::regnamespace"
+                     "   AND relkind = 'r'",
+                     test->schema);
+}
+
+/* S1, design 3: tables of another program are used as they are. */
+static void
+tables_of_another_program_are_accepted(void **state)
+{
+    pg_test *test = *state;
+    cascade_store *store;
+    cascade_uuid engine;
+    cascade_change *start;
+    char *before;
+    char *after;
+
+    pg_sql(test, "%s", foreign_tables);
+    before = pg_text(test, theirs_sql);
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+    store = pg_open(test, NULL, NULL);
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+    engine = pg_attach(test, store, PG_LEASE_MS);
+    start = rows_start_owned(&test->rows, rows_id(&test->rows), engine);
+    assert_ok(pg_commit_one(test, store, engine, 1, start));
+    start = rows_write(&test->rows, start->cascade.id, 0);
+    rows_event(&test->rows, start, 0, "a", "1");
+    rows_event(&test->rows, start, 0, "b", "2");
+    assert_ok(pg_commit_one(test, store, engine, 2, start));
+    assert_int_equal(
+        3, pg_number(test, "SELECT id FROM context_events WHERE key = 'b'"));
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM pg_attribute"
+                                        " WHERE attrelid ="
+                                        "   'context_events'::regclass"
+                                        "   AND attname = 'id'"
+                                        "   AND atttypid = 'int4'::regtype"));
+    after = pg_text(test, theirs_sql);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+}
+
+/* Opens after `change`, which must be refused with both words in the text. */
+static void
+expect_refused(pg_test *test, const char *change, const char *table,
+               const char *column)
+{
+    int64_t tables;
+
+    pg_sql(test, "%s", foreign_tables);
+    pg_sql(test, "%s", change);
+    tables = count_tables(test);
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+    if (strstr(cascade_errmsg(), table) == NULL ||
+        strstr(cascade_errmsg(), column) == NULL)
+        fail_msg("'%s' names not %s and %s", cascade_errmsg(), table, column);
+    assert_int_equal(tables, count_tables(test));
+    pg_sql(test, "DROP SCHEMA %s CASCADE", test->schema);
+    pg_sql(test, "CREATE SCHEMA %s", test->schema);
+}
+
+/* S1: whatever does not fit is named, and nothing is made. */
+static void
+other_columns_are_refused_and_named(void **state)
+{
+    pg_test *test = *state;
+
+    expect_refused(test, "ALTER TABLE cascades DROP COLUMN user_id CASCADE",
+                   "cascades", "user_id");
+    expect_refused(test,
+                   "ALTER TABLE node_executions ALTER error TYPE jsonb"
+                   " USING to_jsonb(error)",
+                   "node_executions", "error");
+    expect_refused(test,
+                   "ALTER TABLE context_events ALTER created_at"
+                   " TYPE timestamptz",
+                   "context_events", "created_at");
+    expect_refused(test,
+                   "ALTER TABLE cascades ADD extra int NOT NULL DEFAULT 1;"
+                   "ALTER TABLE cascades ALTER extra DROP DEFAULT",
+                   "cascades", "extra");
+    expect_refused(test,
+                   "ALTER TABLE node_executions ALTER full_output"
+                   " SET NOT NULL",
+                   "node_executions", "full_output");
+    expect_refused(test,
+                   "ALTER TABLE node_executions DROP CONSTRAINT"
+                   " node_executions_cascade_function_unique",
+                   "node_executions", "function_id");
+    expect_refused(test,
+                   "ALTER TABLE context_events ALTER id DROP DEFAULT;"
+                   "DROP SEQUENCE context_events_id_seq",
+                   "context_events", "sequence");
+    expect_refused(test,
+                   "ALTER TYPE cascade_status RENAME VALUE 'ERROR' TO"
+                   " 'BROKEN'",
+                   "cascade_status", "ERROR");
+}
+
+/* S1: further columns that may stay empty do not matter. */
+static void
+further_columns_are_accepted(void **state)
+{
+    pg_test *test = *state;
+
+    pg_sql(test, "%s", foreign_tables);
+    pg_sql(test, "ALTER TABLE cascades ADD extra int,"
+                 " ADD more int NOT NULL DEFAULT 3");
+    pg_sql(test, "ALTER TABLE node_executions ALTER node_name TYPE varchar");
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+}
+
+/* S1 */
+static void
+a_newer_schema_is_refused(void **state)
+{
+    pg_test *test = *state;
+
+    pg_sql(test, "INSERT INTO cascade_schema VALUES (99, '099_new', NULL,"
+                 " now())");
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_NEVER));
+}
+
+/* S1 */
+static void
+a_changed_migration_is_refused(void **state)
+{
+    pg_test *test = *state;
+
+    pg_sql(test, "UPDATE cascade_schema SET checksum = repeat('0', 64)");
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+}
+
+/* S1: a table that was made and is gone. */
+static void
+a_missing_table_is_refused(void **state)
+{
+    pg_test *test = *state;
+
+    pg_sql(test, "DROP TABLE cascade_lanes");
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+    assert_non_null(strstr(cascade_errmsg(), "cascade_lanes"));
+}
+
+/* S1: by hand first, twice even; then by the library. */
+static void
+a_schema_applied_by_hand_is_taken_over(void **state)
+{
+    pg_test *test = *state;
+
+    pg_sql(test, "%s", "SET client_min_messages = error");
+    PQclear(PQexec(test->admin, csc_migrations_postgres[0].sql));
+    PQclear(PQexec(test->admin, csc_migrations_postgres[0].sql));
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_schema"
+                                        " WHERE checksum IS NULL"));
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_schema"
+                                        " WHERE checksum IS NULL"));
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_schema"
+                                        " WHERE length(checksum) = 64"));
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+}
+
+/* psql itself, since its parser is another than the server's. */
+static void
+psql_applies_the_file(void **state)
+{
+    pg_test *test = *state;
+    const char *source = getenv("CASCADE_SOURCE_DIR");
+    char command[1024];
+
+    if (source == NULL)
+        return; /* not run by ctest */
+    snprintf(command, sizeof(command),
+             "PGOPTIONS='-c search_path=%s -c client_min_messages=error' "
+             "psql -X -q --single-transaction -v ON_ERROR_STOP=1 "
+             "-f '%s/sql/postgres/001_initial.sql' '%s'",
+             test->schema, source, pg_conninfo());
+    assert_int_equal(0, system(command));
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+}
+
+/* Opens as the test's role. */
+static cascade_err
+try_as_role(pg_test *test, cascade_migrate mode)
+{
+    char url[1024];
+
+    snprintf(url, sizeof(url), "%s user=%s", pg_conninfo(), test->role);
+    return pg_try_open(test, url, mode);
+}
+
+/* S1 */
+static void
+a_role_that_may_not_create_can_open_a_current_schema(void **state)
+{
+    pg_test *test = *state;
+
+    pg_make_role(test);
+    assert_ok(try_as_role(test, CASCADE_MIGRATE_AUTO));
+    assert_ok(try_as_role(test, CASCADE_MIGRATE_CHECK));
+    /* By hand, and this role may not write the checksum. */
+    pg_sql(test, "UPDATE cascade_schema SET checksum = NULL");
+    pg_sql(test, "REVOKE UPDATE ON cascade_schema FROM %s", test->role);
+    assert_ok(try_as_role(test, CASCADE_MIGRATE_AUTO));
+    pg_sql(test, "DROP TABLE cascade_schema");
+    assert_fails(CASCADE_ERR_SCHEMA, try_as_role(test, CASCADE_MIGRATE_AUTO));
+    assert_non_null(strstr(cascade_errmsg(), "no right"));
+}
+
+typedef struct opener {
+    pthread_t thread;
+    pg_test *test;
+    pthread_barrier_t *barrier;
+    cascade_err err;
+    char text[256];
+} opener;
+
+static void *
+open_one(void *context)
+{
+    opener *it = context;
+
+    pthread_barrier_wait(it->barrier);
+    it->err = pg_try_open(it->test, NULL, CASCADE_MIGRATE_AUTO);
+    snprintf(it->text, sizeof(it->text), "%s", cascade_errmsg());
+    return NULL;
+}
+
+/* S1: the schema itself is missing, and eight want it at once. */
+static void
+eight_may_create_the_schema_at_once(void **state)
+{
+    pg_test *test = *state;
+    opener openers[8];
+    pthread_barrier_t barrier;
+
+    pg_sql(test, "DROP SCHEMA %s CASCADE", test->schema);
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+    pthread_barrier_init(&barrier, NULL, 8);
+    for (int i = 0; i < 8; i++) {
+        openers[i] = (opener){.test = test, .barrier = &barrier};
+        pthread_create(&openers[i].thread, NULL, open_one, &openers[i]);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(openers[i].thread, NULL);
+        if (openers[i].err != CASCADE_OK)
+            fail_msg("%s", openers[i].text);
+    }
+    pthread_barrier_destroy(&barrier);
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_schema"));
+}
+
+/* Design 3: what new tables have. */
+static void
+new_tables_have_wide_ids_and_room_on_their_pages(void **state)
+{
+    pg_test *test = *state;
+
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM pg_attribute"
+                                        " WHERE attrelid ="
+                                        "   'context_events'::regclass"
+                                        "   AND attname = 'id'"
+                                        "   AND atttypid = 'int8'::regtype"));
+    assert_int_equal(2, pg_number(test,
+                                  "SELECT count(*) FROM pg_class"
+                                  " WHERE relnamespace = '%s'::regnamespace"
+                                  "  AND relname IN ('cascades',"
+                                  "   'node_executions')"
+                                  "  AND 'fillfactor=70' = ANY (reloptions)",
+                                  test->schema));
+}
+
+/* S18: a schema name is an identifier or nothing. */
+static void
+a_schema_name_that_is_none_is_refused(void **state)
+{
+    static const char *const names[] = {"a b", "a\"b", "a;b",
+                                        "1a",  "a.b",  "\xc3\xa4"};
+    pg_test *test = *state;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        cascade_store_options options = pg_options(test);
+        cascade_store *store = NULL;
+
+        options.schema = names[i];
+        assert_fails(CASCADE_ERR_INVALID,
+                     cascade_store_open(pg_conninfo(), &options, &store));
+    }
+}
+
+/* A schema name with capitals is that one and no other. */
+static void
+a_schema_name_keeps_its_case(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    char name[80];
+
+    snprintf(name, sizeof(name), "Mixed_%s", test->schema);
+    options.schema = name;
+    pg_submit_one(test, pg_open(test, NULL, &options),
+                  rows_start(&test->rows, rows_id(&test->rows)), NULL);
+    assert_int_equal(
+        1, pg_number(test, "SELECT count(*) FROM \"%s\".cascades", name));
+    pg_sql(test, "DROP SCHEMA \"%s\" CASCADE", name);
+}
+
+postgres_group
+postgres_schema(void)
+{
+    static const struct CMUnitTest tests[] = {
+        PG_TEST_EMPTY(tables_of_another_program_are_accepted),
+        PG_TEST_EMPTY(other_columns_are_refused_and_named),
+        PG_TEST_EMPTY(further_columns_are_accepted),
+        PG_TEST(a_newer_schema_is_refused),
+        PG_TEST(a_changed_migration_is_refused),
+        PG_TEST(a_missing_table_is_refused),
+        PG_TEST_EMPTY(a_schema_applied_by_hand_is_taken_over),
+        PG_TEST_EMPTY(psql_applies_the_file),
+        PG_TEST(a_role_that_may_not_create_can_open_a_current_schema),
+        PG_TEST_EMPTY(eight_may_create_the_schema_at_once),
+        PG_TEST(new_tables_have_wide_ids_and_room_on_their_pages),
+        PG_TEST_EMPTY(a_schema_name_that_is_none_is_refused),
+        PG_TEST_EMPTY(a_schema_name_keeps_its_case),
+    };
+
+    return (postgres_group){"postgres: schema", tests,
+                            sizeof(tests) / sizeof(tests[0])};
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sessions: defaults of a role that would break a naive client, poolers, what
+ * errors and plans say, and how fast it is. What a session of the store is like
+ * is seen from inside: by a trigger that notes its settings.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/postgres_groups.h"
+
+/* A trigger on cascades that notes the settings of whoever inserts. */
+static const char spy_sql[] =
+    "CREATE TABLE spied (what text, value text);"
+    "GRANT ALL ON spied TO public;"
+    "CREATE FUNCTION spy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    " INSERT INTO %s.spied VALUES"
+    "  ('commit', current_setting('synchronous_commit')),"
+    "  ('isolation', current_setting('transaction_isolation')),"
+    "  ('prepared', (SELECT count(*)::text FROM pg_prepared_statements)),"
+    "  ('channels', (SELECT count(*)::text FROM pg_listening_channels())),"
+    "  ('encoding', current_setting('client_encoding'));"
+    " RETURN NULL; END $$;"
+    "CREATE TRIGGER spy AFTER INSERT ON cascades"
+    " FOR EACH STATEMENT EXECUTE FUNCTION spy()";
+
+static void
+expect_spied(pg_test *test, const char *what, const char *value)
+{
+    char *got = pg_text(test,
+                        "SELECT string_agg(DISTINCT value, ',') FROM spied"
+                        " WHERE what = '%s'",
+                        what);
+
+    if (strcmp(got, value) != 0)
+        fail_msg("%s is %s, not %s", what, got, value);
+    free(got);
+}
+
+/* ---- A round of everything ------------------------------------------------ */
+
+typedef struct loaded {
+    int64_t created_at_ms;
+    int64_t completed_at_ms;
+    char value[64];
+    size_t rows;
+} loaded;
+
+static cascade_err
+load_cascade(void *context, const cascade_row *row)
+{
+    loaded *it = context;
+
+    it->created_at_ms = row->created_at_ms;
+    it->rows++;
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_execution(void *context, const cascade_execution_row *row)
+{
+    loaded *it = context;
+
+    if (row->function_id == 0)
+        it->completed_at_ms = row->completed_at_ms;
+    it->rows++;
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_event(void *context, const cascade_event_row *row)
+{
+    loaded *it = context;
+
+    snprintf(it->value, sizeof(it->value), "%s", row->value);
+    it->rows++;
+    return CASCADE_OK;
+}
+
+/* Starts, claims, writes, loads, removes: every kind of statement. */
+static void
+do_everything(pg_test *test, cascade_store *store)
+{
+    static const char *const queues[] = {"default"};
+    const cascade_store_driver *driver = store->driver;
+    test_rows *rows = &test->rows;
+    loaded got = {.rows = 0};
+    cascade_load_sink sink = {&got, load_cascade, load_execution, load_event};
+    cascade_uuid engine = pg_attach(test, store, PG_LEASE_MS);
+    cascade_change *change = rows_start(rows, rows_id(rows));
+    cascade_uuid id = change->cascade.id;
+    cascade_claim claim = {.engine_id = engine,
+                           .queues = queues,
+                           .queue_count = 1,
+                           .limit = 50,
+                           .suspect_from = 1000};
+    cascade_claimed claimed[50];
+    cascade_claim_result result;
+    size_t freed;
+
+    change->cascade.created_at_ms = INT64_C(1234567890123);
+    assert_ok(pg_submit_one(test, store, change, NULL));
+    assert_ok(driver->claim(store->self, &claim, claimed, &result));
+    assert_true(result.count >= 1);
+    change = rows_write(rows, id, 1);
+    rows_update(rows, change, 0, "{\"a\":\"\\\\\"}")->completed_at_ms =
+        INT64_C(-62135596800000);
+    rows_insert(rows, change, 1, "second");
+    rows_event(rows, change, 0, "key", "{\"b\":\"it's \\\\ $1\"}");
+    assert_ok(pg_commit_one(test, store, engine, 1, change));
+    assert_ok(driver->load(store->self, &id, 1,
+                           CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
+                           &sink));
+    assert_int_equal(4, got.rows);
+    assert_true(got.created_at_ms == INT64_C(1234567890123));
+    assert_true(got.completed_at_ms == INT64_C(-62135596800000));
+    assert_string_equal("{\"b\":\"it's \\\\ $1\"}", got.value);
+    assert_ok(driver->renew(store->self, &engine, PG_LEASE_MS));
+    assert_ok(driver->wake(store->self));
+    assert_ok(driver->wait(store->self, -1, 1));
+    assert_ok(driver->remove(store->self, &engine, 1, 50, &freed));
+    assert_true(freed >= 1);
+}
+
+/* ---- Tests ---------------------------------------------------------------- */
+
+/* Design 7: a role's defaults may differ. */
+static void
+the_defaults_of_a_role_do_not_matter(void **state)
+{
+    static const char *const settings[] = {
+        "default_transaction_isolation = 'serializable'",
+        "synchronous_commit = 'off'",
+        "timezone = 'Asia/Kathmandu'",
+        "datestyle = 'SQL, DMY'",
+        "intervalstyle = 'iso_8601'",
+        "standard_conforming_strings = off",
+        "backslash_quote = off",
+        "bytea_output = 'escape'",
+        "extra_float_digits = -3",
+        "client_encoding = 'LATIN1'",
+        "search_path = 'pg_temp'",
+        "statement_timeout = '1h'",
+        "lock_timeout = '1ms'",
+        "enable_indexscan = off",
+        "enable_nestloop = off",
+        "plan_cache_mode = 'force_generic_plan'"};
+    pg_test *test = *state;
+    char url[1024];
+
+    pg_sql(test, spy_sql, test->schema);
+    pg_make_role(test);
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        pg_sql(test, "ALTER ROLE %s SET %s", test->role, settings[i]);
+    snprintf(url, sizeof(url), "%s user=%s", pg_conninfo(), test->role);
+    do_everything(test, pg_open(test, url, NULL));
+    expect_spied(test, "commit", "on");
+    expect_spied(test, "isolation", "read committed");
+    expect_spied(test, "encoding", "UTF8");
+}
+
+/* Behind a pooler nothing of a session is relied upon, and nothing left. */
+static void
+behind_a_pooler_no_session_state_is_used(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    char url[1024];
+
+    pg_sql(test, spy_sql, test->schema);
+    pg_make_role(test);
+    pg_sql(test, "ALTER ROLE %s SET synchronous_commit = off", test->role);
+    pg_sql(test,
+           "ALTER ROLE %s SET default_transaction_isolation ="
+           " 'serializable'",
+           test->role);
+    snprintf(url, sizeof(url), "%s user=%s", pg_conninfo(), test->role);
+    options.pooler = true;
+    for (int i = 0; i < 3; i++)
+        do_everything(test, pg_open(test, url, &options));
+    expect_spied(test, "commit", "on");
+    expect_spied(test, "isolation", "read committed");
+    expect_spied(test, "prepared", "0");
+    expect_spied(test, "channels", "0");
+}
+
+/* Elsewhere statements are prepared: the test above can fail. */
+static void
+without_a_pooler_statements_are_prepared_once(void **state)
+{
+    pg_test *test = *state;
+    cascade_store *store = test->handles[0];
+    int64_t most;
+
+    do_everything(test, store);
+    pg_sql(test, spy_sql, test->schema);
+    do_everything(test, store);
+    most = pg_number(test, "SELECT max(value::int) FROM spied"
+                           " WHERE what = 'prepared'");
+    assert_true(most > 5);
+    for (int i = 0; i < 10; i++)
+        do_everything(test, store);
+    assert_int_equal(
+        0, pg_number(test, "SELECT (max(value::int) > 40)::int FROM spied"
+                           " WHERE what = 'prepared'"));
+}
+
+static void
+relaxed_durability_does_not_wait_for_the_disk(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+
+    pg_sql(test, spy_sql, test->schema);
+    options.durability = CASCADE_DURABILITY_RELAXED;
+    do_everything(test, pg_open(test, NULL, &options));
+    options.pooler = true;
+    do_everything(test, pg_open(test, NULL, &options));
+    expect_spied(test, "commit", "off");
+}
+
+/* Errors: neither values nor the connection string. */
+static void
+errors_echo_no_values(void **state)
+{
+    pg_test *test = *state;
+    cascade_store *store = test->handles[0];
+    cascade_uuid engine = pg_attach(test, store, PG_LEASE_MS);
+    cascade_change *change =
+        rows_start_owned(&test->rows, rows_id(&test->rows), engine);
+    cascade_uuid id = change->cascade.id;
+
+    rows_insert(&test->rows, change, 1, "n")->node_instance_id = "secret-path";
+    assert_ok(pg_commit_one(test, store, engine, 1, change));
+    change = rows_write(&test->rows, id, 2);
+    rows_insert(&test->rows, change, 2, "n")->node_instance_id = "secret-path";
+    assert_fails(CASCADE_ERR_REFUSED,
+                 pg_commit_one(test, store, engine, 2, change));
+    assert_null(strstr(cascade_errmsg(), "secret"));
+    assert_non_null(strstr(cascade_errmsg(), "23505"));
+}
+
+/* At open: what is wrong, without the password. */
+static void
+a_server_that_is_not_there_is_told_at_once(void **state)
+{
+    static const char *const urls[] = {
+        "host=/nonexistent user=topsecret password=topsecret dbname=x",
+        "postgresql://topsecret:topsecret@127.0.0.1:1/x"};
+    pg_test *test = *state;
+    int64_t begun_ms = pg_now_ms();
+
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        assert_fails(CASCADE_ERR_UNAVAILABLE,
+                     pg_try_open(test, urls[i], CASCADE_MIGRATE_AUTO));
+        assert_null(strstr(cascade_errmsg(), "topsecret"));
+        assert_non_null(strstr(cascade_errmsg(), "there"));
+    }
+    assert_true(pg_now_ms() - begun_ms < 5000);
+    assert_fails(CASCADE_ERR_INVALID,
+                 pg_try_open(test, "postgresql://topsecret@/x?nonsense=1",
+                             CASCADE_MIGRATE_AUTO));
+    assert_null(strstr(cascade_errmsg(), "topsecret"));
+}
+
+/* A database that was set to read only. */
+static void
+a_read_only_database_is_told(void **state)
+{
+    pg_test *test = *state;
+    cascade_store *store;
+    char url[1024];
+
+    pg_make_role(test);
+    pg_sql(test, "ALTER ROLE %s SET default_transaction_read_only = on",
+           test->role);
+    snprintf(url, sizeof(url), "%s user=%s", pg_conninfo(), test->role);
+    store = pg_open(test, url, NULL);
+    assert_fails(CASCADE_ERR_READ_ONLY,
+                 pg_submit_one(test, store,
+                               rows_start(&test->rows, rows_id(&test->rows)),
+                               NULL));
+}
+
+/* A database that cannot keep every payload. */
+static void
+another_encoding_is_not_supported(void **state)
+{
+    pg_test *test = *state;
+    char url[1024];
+    cascade_err err;
+
+    pg_sql(test,
+           "CREATE DATABASE %s ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
+           " TEMPLATE template0",
+           test->schema);
+    snprintf(url, sizeof(url), "%s dbname=%s", pg_conninfo(), test->schema);
+    err = pg_try_open(test, url, CASCADE_MIGRATE_AUTO);
+    pg_sql(test, "DROP DATABASE %s", test->schema);
+    assert_int_equal(CASCADE_ERR_UNSUPPORTED, err);
+}
+
+/* Design 6, facts: parked runs and unknown needs cost a claim nothing. */
+static void
+claims_do_not_walk_over_what_they_cannot_have(void **state)
+{
+    static const char *const queues[] = {"default"};
+    static const char *const nodes[] = {"known", "another"};
+    pg_test *test = *state;
+    cascade_store *store = test->handles[0];
+    cascade_claim claim = {.engine_id = pg_attach(test, store, PG_LEASE_MS),
+                           .queues = queues,
+                           .nodes = nodes,
+                           .node_count = 2,
+                           .queue_count = 1,
+                           .limit = 10,
+                           .suspect_from = 3};
+    cascade_claimed claimed[10];
+    cascade_claim_result result;
+    int64_t begun_ms;
+
+    pg_sql(test, "INSERT INTO cascades (id, user_id)"
+                 " SELECT ('00000000-0000-7000-8000-'||lpad(i::text,12,'0'))"
+                 "   ::uuid, 'u' FROM generate_series(1, 100000) AS i");
+    pg_sql(test, "INSERT INTO cascade_runs"
+                 " SELECT id, 'default', 5,"
+                 "  CASE WHEN right(id::text, 1) < '5' THEN 4000000000000"
+                 "   ELSE 0 END, NULL, 0, 0,"
+                 "  CASE WHEN right(id::text, 1) < '5' THEN NULL"
+                 "   ELSE 'unknown' END FROM cascades");
+    assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
+    begun_ms = pg_now_ms();
+    for (int i = 0; i < 50; i++) {
+        assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
+        assert_int_equal(0, result.count);
+        assert_true(result.next_wake_at_ms == INT64_C(4000000000000));
+    }
+    printf("a claim beside 100,000 runs it cannot have: %.2f ms\n",
+           (double)(pg_now_ms() - begun_ms) / 50);
+    assert_true(pg_now_ms() - begun_ms < 50 * 20);
+}
+
+/* ---- Speed ---------------------------------------------------------------- */
+
+#define SPEED_THREADS 2
+#define SPEED_CASCADES 100
+#define SPEED_STEPS 100
+
+typedef struct runner {
+    pthread_t thread;
+    pg_test *test;
+    cascade_store *store;
+    uint64_t seed;
+    cascade_err err;
+} runner;
+
+/* One step of each of a hundred cascades: an execution that is inserted as
+ * completed, and an event. */
+static cascade_err
+run_step(runner *it, test_rows *rows, cascade_uuid engine,
+         const cascade_uuid *ids, int32_t step)
+{
+    cascade_change *changes[SPEED_CASCADES];
+    bool existed[SPEED_CASCADES];
+    cascade_batch batch = {.engine_id = engine, .number = step + 1};
+
+    for (int i = 0; i < SPEED_CASCADES; i++) {
+        cascade_execution_row *row;
+
+        changes[i] = rows_write(rows, ids[i], step);
+        row = rows_insert(rows, changes[i], step, "cascade.step:charge");
+        row->status = CASCADE_EXECUTION_COMPLETED;
+        row->full_output = "{\"at\":1,\"output\":{\"receipt\":\"r-17\"}}";
+        row->completed_at_ms = rows->now_ms;
+        rows_event(rows, changes[i], step, "receipt", "{\"receipt\":17}");
+    }
+    batch.changes = rows_changes(rows, changes, SPEED_CASCADES);
+    batch.change_count = SPEED_CASCADES;
+    return it->store->driver->commit(it->store->self, &batch, existed);
+}
+
+static cascade_err
+run_starts(runner *it, test_rows *rows, cascade_uuid engine,
+           const cascade_uuid *ids)
+{
+    cascade_change *changes[SPEED_CASCADES];
+    bool existed[SPEED_CASCADES];
+    cascade_batch batch = {.engine_id = engine, .number = 1};
+
+    for (int i = 0; i < SPEED_CASCADES; i++)
+        changes[i] = rows_start_owned(rows, ids[i], engine);
+    batch.changes = rows_changes(rows, changes, SPEED_CASCADES);
+    batch.change_count = SPEED_CASCADES;
+    return it->store->driver->commit(it->store->self, &batch, existed);
+}
+
+static void *
+run_steps(void *context)
+{
+    runner *it = context;
+    test_rows rows;
+    cascade_uuid ids[SPEED_CASCADES];
+    cascade_incarnation row;
+
+    rows_init(&rows, it->seed, it->test->rows.now_ms);
+    row = rows_incarnation(&rows, 1, PG_LEASE_MS);
+    it->err = it->store->driver->attach(it->store->self, &row);
+    for (int i = 0; i < SPEED_CASCADES; i++)
+        ids[i] = rows_id(&rows);
+    if (it->err == CASCADE_OK)
+        it->err = run_starts(it, &rows, row.engine_id, ids);
+    for (int32_t step = 1; step <= SPEED_STEPS && it->err == CASCADE_OK;
+         step++) {
+        it->err = run_step(it, &rows, row.engine_id, ids, step);
+        rows_clear(&rows);
+    }
+    rows_fini(&rows);
+    return NULL;
+}
+
+/* No promise, a figure to look at. */
+static void
+steps_are_committed_by_the_thousand(void **state)
+{
+    pg_test *test = *state;
+    runner runners[SPEED_THREADS];
+    int64_t begun_ms = pg_now_ms();
+    int64_t steps = SPEED_THREADS * SPEED_CASCADES * SPEED_STEPS;
+    int64_t took_ms;
+
+    for (int i = 0; i < SPEED_THREADS; i++) {
+        runners[i] = (runner){.test = test,
+                              .store = test->handles[0],
+                              .seed = rows_random(&test->rows) | 1};
+        pthread_create(&runners[i].thread, NULL, run_steps, &runners[i]);
+    }
+    for (int i = 0; i < SPEED_THREADS; i++) {
+        pthread_join(runners[i].thread, NULL);
+        assert_int_equal(CASCADE_OK, runners[i].err);
+    }
+    took_ms = pg_now_ms() - begun_ms;
+    printf("%lld steps in batches of %d by %d threads: %lld a second\n",
+           (long long)steps, SPEED_CASCADES, SPEED_THREADS,
+           (long long)(steps * 1000 / (took_ms + 1)));
+    assert_int_equal(steps, pg_number(test, "SELECT count(*)"
+                                            " FROM context_events"));
+}
+
+postgres_group
+postgres_session(void)
+{
+    static const struct CMUnitTest tests[] = {
+        PG_TEST(the_defaults_of_a_role_do_not_matter),
+        PG_TEST(behind_a_pooler_no_session_state_is_used),
+        PG_TEST(without_a_pooler_statements_are_prepared_once),
+        PG_TEST(relaxed_durability_does_not_wait_for_the_disk),
+        PG_TEST(errors_echo_no_values),
+        PG_TEST_EMPTY(a_server_that_is_not_there_is_told_at_once),
+        PG_TEST(a_read_only_database_is_told),
+        PG_TEST_EMPTY(another_encoding_is_not_supported),
+        PG_TEST(claims_do_not_walk_over_what_they_cannot_have),
+        PG_TEST(steps_are_committed_by_the_thousand),
+    };
+
+    return (postgres_group){"postgres: sessions", tests,
+                            sizeof(tests) / sizeof(tests[0])};
+}
