@@ -244,8 +244,9 @@ demo_run(const struct settings *settings)
 
     if (!is_unused(settings) || !count_orders(&demo))
         return false;
-    printf("  %zu orders, to be killed %u times, seed %llu\n", demo.orders,
-           (unsigned)settings->kills, (unsigned long long)settings->seed);
+    printf("  %zu orders; the process at work is killed %u times (seed %llu)\n",
+           demo.orders, (unsigned)settings->kills,
+           (unsigned long long)settings->seed);
     if (!run_with_kills(&demo) || !proof_make(settings, &proof))
         return false;
     printf("  done after %.1f s\n", (double)(now_us() - demo.begun_us) / 1e6);
