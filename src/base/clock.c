@@ -159,19 +159,37 @@ read_file(const char *path, char *text, size_t size)
     return true;
 }
 
+/* The inode of one of our namespaces; 0 where the kernel has no such kind. */
+static uintmax_t
+namespace_of(const char *path)
+{
+    struct stat ns = {0};
+
+    return stat(path, &ns) == 0 ? (uintmax_t)ns.st_ino : 0;
+}
+
+/* Start times are told in the reader's time namespace, so that one counts too.
+ * Where /proc hides the processes of other users (hidepid), only those of the
+ * same user can be looked up: then the user is part of the name. */
 void
 csc_clock_host(char host[CSC_HOST_SIZE])
 {
     char boot[64];
-    struct stat ns;
+    char line[8];
+    uintmax_t pid_ns = namespace_of("/proc/self/ns/pid");
+    int len;
 
     host[0] = '\0';
-    if (!read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)))
-        return;
-    if (stat("/proc/self/ns/pid", &ns) != 0)
+    if (pid_ns == 0 ||
+        !read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)))
         return;
     boot[strcspn(boot, "\n")] = '\0';
-    (void)snprintf(host, CSC_HOST_SIZE, "%s/%ju", boot, (uintmax_t)ns.st_ino);
+    len = snprintf(host, CSC_HOST_SIZE, "%s/%ju.%ju", boot, pid_ns,
+                   namespace_of("/proc/self/ns/time"));
+    if (len > 0 && len < CSC_HOST_SIZE &&
+        !read_file("/proc/1/stat", line, sizeof(line)))
+        (void)snprintf(host + len, (size_t)(CSC_HOST_SIZE - len), "/%ju",
+                       (uintmax_t)geteuid());
 }
 
 /* Field `number` of a line of /proc/PID/stat, whose first is 1, -1 without it.

@@ -22,9 +22,9 @@ uint64_t csc_random_u64(const cascade_random *random);
 /* a + b without wrapping. */
 int64_t csc_clock_add(int64_t a, int64_t b);
 
-/* Names this machine boot and pid namespace, e.g. "<boot id>/<ns inode>"; two
- * processes with the same text can look one another's pids up. "" when the
- * kernel does not tell. */
+/* Names this machine boot, the namespaces of pids and time, and where /proc
+ * hides other users the user: "<boot id>/<...>". Two processes with the same
+ * text can look one another's pids up. "" when the kernel does not tell. */
 #define CSC_HOST_SIZE 80
 void csc_clock_host(char host[CSC_HOST_SIZE]);
 

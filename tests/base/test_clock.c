@@ -3,13 +3,16 @@
  * Times as text, the clocks, the randomness, and who a process is.
  */
 #include <errno.h>
+#include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -330,6 +333,49 @@ the_host_is_named_the_same_each_time(void **state)
     assert_null(strchr(first, '\n'));
 }
 
+#define NOBODY 65534
+
+/* Sees only its own processes from here on; false without the rights to. */
+static bool
+hide_other_processes(void)
+{
+    return unshare(CLONE_NEWNS) == 0 &&
+           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("proc", "/proc", "proc", 0, "hidepid=2") == 0 &&
+           setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 &&
+           setuid(NOBODY) == 0; /* group 0 would see all of them */
+}
+
+/* Otherwise it would take the processes of others for dead. */
+static void
+a_process_that_sees_only_its_own_has_another_host(void **state)
+{
+    char host[CSC_HOST_SIZE];
+    pid_t child;
+
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can hide processes\n");
+        skip();
+    }
+    csc_clock_host(host);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char hidden[CSC_HOST_SIZE];
+        size_t len = strlen(host);
+
+        if (!hide_other_processes())
+            _exit(2);
+        csc_clock_host(hidden);
+        _exit(strncmp(hidden, host, len) == 0 &&
+                      strcmp(hidden + len, "/65534") == 0
+                  ? 0
+                  : 1);
+    }
+    assert_true(succeeded(child));
+}
+
 /* Not before the machine, and not long ago. */
 static void
 a_living_process_has_its_start_time(void **state)
@@ -459,6 +505,7 @@ main(void)
         cmocka_unit_test(without_getrandom_the_numbers_are_random_too),
         cmocka_unit_test(a_forked_child_draws_other_numbers),
         cmocka_unit_test(the_host_is_named_the_same_each_time),
+        cmocka_unit_test(a_process_that_sees_only_its_own_has_another_host),
         cmocka_unit_test(a_living_process_has_its_start_time),
         cmocka_unit_test(a_name_with_parentheses_does_not_confuse),
         cmocka_unit_test(zombies_and_strangers_count_as_none),
