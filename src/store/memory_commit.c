@@ -513,7 +513,7 @@ csc_memory_commit_starts(void *self, const cascade_change *starts, size_t count,
 
     for (size_t i = 0; i < count; i++) {
         if (starts[i].run_action != CASCADE_RUN_START)
-            return csc_fail(CASCADE_ERR_MISUSE,
+            return csc_fail(CASCADE_ERR_INVALID,
                             "submit: change %zu is no start; submit takes "
                             "nothing else",
                             i);

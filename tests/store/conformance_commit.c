@@ -188,6 +188,48 @@ a_repeated_submit_is_recognised(void **state)
     db_assert_unchanged(db, picture);
 }
 
+/* S6: starts from outside come in any order, and a user may name a cascade
+ * twice: then one of the two made it. */
+static void
+a_submit_may_name_a_cascade_twice(void **state)
+{
+    conformance_db *db = *state;
+    cascade_uuid id = rows_id(&db->rows);
+    cascade_change starts[4];
+    bool existed[4] = {true, true, true, true};
+    char *picture;
+
+    starts[0] = *rows_start(&db->rows, id);
+    starts[1] = *rows_start(&db->rows, rows_id(&db->rows));
+    starts[2] = *rows_start(&db->rows, id);
+    starts[3] = *rows_start(&db->rows, rows_id(&db->rows));
+    assert_ok(db->driver->submit(db->self, starts, 4, existed));
+    assert_true(existed[0] != existed[2]);
+    assert_false(existed[1]);
+    assert_false(existed[3]);
+    picture = db_picture(db);
+    assert_ok(db->driver->submit(db->self, starts, 4, existed));
+    assert_true(existed[0] != existed[2]);
+    db_assert_unchanged(db, picture);
+}
+
+/* Submit takes starts and nothing else: a write has no fence there. */
+static void
+a_submit_of_a_write_is_refused(void **state)
+{
+    conformance_db *db = *state;
+    owned it = own_one(db);
+    cascade_change *changes[2] = {
+        rows_start(&db->rows, rows_id(&db->rows)),
+        rows_write(&db->rows, it.id, 1),
+    };
+    char *picture = db_picture(db);
+
+    assert_int_not_equal(db_submit(db, changes, 2, NULL), CASCADE_OK);
+    assert_true(cascade_errmsg()[0] != '\0');
+    db_assert_unchanged(db, picture);
+}
+
 /* S6: also when the cascade has ended and has no run any more. */
 static void
 an_ended_cascade_is_not_started_again(void **state)
@@ -309,6 +351,19 @@ an_update_of_an_ended_execution_is_refused(void **state)
     rows_insert(&db->rows, write, 1, "second");
     assert_ok(db_commit_one(db, it.engine, it.number++, write));
     rows_update(&db->rows, culprit, 1, "{}");
+    rows_update(&db->rows, culprit, 0, "{\"output\":\"second\"}");
+    assert_refused(db, &it, culprit);
+}
+
+/* S5, G3: nor twice in one batch. */
+static void
+an_execution_does_not_end_twice_in_one_batch(void **state)
+{
+    conformance_db *db = *state;
+    owned it = own_one(db);
+    cascade_change *culprit = rows_write(&db->rows, it.id, 0);
+
+    rows_update(&db->rows, culprit, 0, "{\"output\":\"first\"}");
     rows_update(&db->rows, culprit, 0, "{\"output\":\"second\"}");
     assert_refused(db, &it, culprit);
 }
@@ -624,12 +679,15 @@ conformance_commit(void)
         cmocka_unit_test(a_repeated_batch_tells_the_same_of_its_starts),
         cmocka_unit_test(a_start_of_an_existing_cascade_leaves_it_alone),
         cmocka_unit_test(a_repeated_submit_is_recognised),
+        cmocka_unit_test(a_submit_may_name_a_cascade_twice),
+        cmocka_unit_test(a_submit_of_a_write_is_refused),
         cmocka_unit_test(an_ended_cascade_is_not_started_again),
         cmocka_unit_test(a_path_that_is_taken_is_refused),
         cmocka_unit_test(a_path_twice_in_one_batch_is_refused),
         cmocka_unit_test(a_function_id_that_is_taken_is_refused),
         cmocka_unit_test(an_execution_id_that_is_taken_is_refused),
         cmocka_unit_test(an_update_of_an_ended_execution_is_refused),
+        cmocka_unit_test(an_execution_does_not_end_twice_in_one_batch),
         cmocka_unit_test(an_update_of_a_missing_execution_is_refused),
         cmocka_unit_test(a_write_to_a_missing_cascade_is_refused),
         cmocka_unit_test(an_event_of_a_missing_cascade_is_refused),

@@ -471,7 +471,31 @@ a_run_of_nobody_is_an_orphan(void **state)
     assert_true(csc_uuid_is_nil(&runs.rows[0].engine_id));
 }
 
-/* S11, G5: two removers at once free each run once. */
+/* OWNERSHIP: a run whose engine_id is an incarnation is owned by it, also when
+ * that was removed and attached again before the run was freed. Its lanes begin
+ * anew. */
+static void
+an_incarnation_that_comes_back_has_its_runs(void **state)
+{
+    conformance_db *db = *state;
+    cascade_incarnation row = rows_incarnation(&db->rows, 1, DB_LONG_LEASE_MS);
+    cascade_claimed claimed[10];
+    cascade_claim_result result;
+
+    assert_ok(db->driver->attach(db->self, &row));
+    own_many(db, row.engine_id, 5);
+    assert_int_equal(remove_engines(db, &row.engine_id, 1, 2), 2);
+    assert_ok(db->driver->attach(db->self, &row));
+    assert_int_equal(remove_engines(db, NULL, 0, 10), 0);
+    assert_fails(CASCADE_ERR_LOST,
+                 db_commit(db, row.engine_id, 0, 2, NULL, 0, NULL));
+    assert_ok(db->driver->detach(db->self, &row.engine_id));
+    row = rows_incarnation(&db->rows, 1, DB_LONG_LEASE_MS);
+    assert_ok(db->driver->attach(db->self, &row));
+    assert_ok(db_claim(db, row.engine_id, "default", 10, claimed, &result));
+    assert_int_equal(result.count, 5);
+}
+
 static void *
 remove_all(void *context)
 {
@@ -485,6 +509,7 @@ remove_all(void *context)
     return NULL;
 }
 
+/* S11, G5: removers at once free each run once. */
 static void
 removers_at_once_free_each_run_once(void **state)
 {
@@ -537,6 +562,7 @@ conformance_engines(void)
         cmocka_unit_test(detach_frees_the_runs),
         cmocka_unit_test(free_runs_are_not_touched_by_a_removal),
         cmocka_unit_test(a_run_of_nobody_is_an_orphan),
+        cmocka_unit_test(an_incarnation_that_comes_back_has_its_runs),
         cmocka_unit_test(removers_at_once_free_each_run_once),
     };
 

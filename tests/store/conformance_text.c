@@ -205,11 +205,13 @@ payloads_come_back_as_given(void **state)
     }
 }
 
-/* S13: an update may take the output away again: NULL is not the JSON null. */
+/* S13: an update may take output and error away again: NULL is not the JSON
+ * null, nor the word, nor an empty text. */
 static void
 a_missing_payload_is_not_null(void **state)
 {
     static const char *const texts[] = {NULL, "null", "\"\"", NULL, "\"NULL\""};
+    static const char *const errors[] = {"", NULL, "NULL", "failed", NULL};
     conformance_db *db = *state;
     cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
     cascade_uuid id = rows_id(&db->rows);
@@ -223,10 +225,11 @@ a_missing_payload_is_not_null(void **state)
 
         row->status = CASCADE_EXECUTION_RUNNING;
         row->completed_at_ms = CASCADE_TIME_NONE;
+        row->error = errors[i];
         assert_ok(db_commit_one(db, engine, i + 2, write));
         it = read_back(db, id);
         assert_text(it->executions[0].full_output, texts[i]);
-        assert_text(it->executions[0].error, NULL);
+        assert_text(it->executions[0].error, errors[i]);
         assert_true(it->executions[0].completed_at_ms == CASCADE_TIME_NONE);
         free_copied(it);
     }
