@@ -215,7 +215,8 @@ struct cascade_engine {
     int64_t now_confirmed_ms;      /* the store's last word */
 
     csc_map runs;
-    size_t births; /* starts under way that count against capacity */
+    size_t births;   /* starts under way that count against capacity */
+    size_t claiming; /* and what the claim under way may bring */
     csc_exec *ready_first[CSC_PRIORITIES];
     csc_exec *ready_last[CSC_PRIORITIES];
     size_t ready_count;

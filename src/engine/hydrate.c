@@ -267,7 +267,7 @@ csc_hydrate_reloads(cascade_engine *engine)
 size_t
 csc_hydrate_room(const cascade_engine *engine)
 {
-    size_t used = engine->runs.count + engine->births;
+    size_t used = engine->runs.count + engine->births + engine->claiming;
 
     if (engine->suspect != NULL || engine->life != CSC_LIFE_RUNNING)
         return 0;
@@ -275,7 +275,8 @@ csc_hydrate_room(const cascade_engine *engine)
                                            : 0;
 }
 
-/* How many to ask for. */
+/* How many to ask for. That many places are taken until the claim is loaded:
+ * meanwhile cascades are born here. */
 static size_t
 claim_limit(cascade_engine *engine)
 {
@@ -283,8 +284,11 @@ claim_limit(cascade_engine *engine)
 
     pthread_mutex_lock(&engine->mutex);
     room = csc_hydrate_room(engine);
+    if (room > CSC_CLAIM_MAX)
+        room = CSC_CLAIM_MAX;
+    engine->claiming = room;
     pthread_mutex_unlock(&engine->mutex);
-    return room < CSC_CLAIM_MAX ? room : CSC_CLAIM_MAX;
+    return room;
 }
 
 static size_t
@@ -336,11 +340,12 @@ csc_hydrate_claim(cascade_engine *engine, bool suspects)
         count = claim_some(engine, 1, true, wanted);
         engine->suspect_more = count > 0;
     }
-    if (count == 0)
-        return;
-    hydrate(engine, wanted, count);
+    if (count > 0)
+        hydrate(engine, wanted, count);
     pthread_mutex_lock(&engine->mutex);
-    engine->stats.hydrate_ms +=
-        (csc_engine_monotonic_ns(engine) - begun_ns) / CSC_MS_NS;
+    engine->claiming = 0;
+    if (count > 0)
+        engine->stats.hydrate_ms +=
+            (csc_engine_monotonic_ns(engine) - begun_ns) / CSC_MS_NS;
     pthread_mutex_unlock(&engine->mutex);
 }
