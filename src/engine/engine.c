@@ -832,6 +832,7 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
     now.ready = engine->ready_count;
     now.running = engine->running;
     now.waiting = engine->timer_count;
+    now.hydrate_ms = (engine->hydrate_ns + CSC_MS_NS / 2) / CSC_MS_NS;
     pthread_mutex_unlock(&engine->mutex);
     now.size = stats->size;
     memcpy(stats, &now, size);

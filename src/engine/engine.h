@@ -248,6 +248,7 @@ struct cascade_engine {
     int64_t poll_at_ns;   /* when to look for work of others */
     int64_t next_wake_ms; /* earliest wake_at in the store to come */
     int64_t attach_backoff_ms;
+    int64_t hydrate_ns; /* spent in claiming and hydrating */
     bool claim_more;    /* the last claim was full */
     bool told;          /* somebody said that there is work */
     bool suspect_more;  /* the last claim for one found a suspect */

@@ -15,6 +15,18 @@
 
 #define RETRY_MS 200
 
+/* Takeovers from which a run is claimed alone, so that it is known which
+ * execution to blame. Where nothing is ever poisoned nobody is blamed. */
+static int32_t
+suspect_from(const cascade_engine *engine)
+{
+    int limit = engine->options.poison_limit;
+
+    if (limit < 0)
+        return INT32_MAX;
+    return limit < CSC_SUSPECT_FROM ? limit : CSC_SUSPECT_FROM;
+}
+
 /* ---- Loading ------------------------------------------------------------ */
 
 typedef struct loading {
@@ -165,7 +177,7 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
         return;
     }
     engine->stats.hydrations++;
-    if (run->takeovers >= CSC_SUSPECT_FROM)
+    if (run->takeovers >= suspect_from(engine))
         engine->suspect = run;
     csc_run_advance(engine, run);
 }
@@ -303,7 +315,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
                            .nodes = engine->node_names,
                            .node_count = engine->node_count,
                            .limit = limit,
-                           .suspect_from = CSC_SUSPECT_FROM,
+                           .suspect_from = suspect_from(engine),
                            .suspects = suspects};
     cascade_err err =
         engine->driver->claim(engine->driver_self, &claim, claimed, &result);
@@ -331,21 +343,22 @@ csc_hydrate_claim(cascade_engine *engine, bool suspects)
     int64_t begun_ns = csc_engine_monotonic_ns(engine);
     size_t limit = claim_limit(engine);
     size_t count = 0;
+    bool more = false;
 
     if (limit == 0)
         return;
     count = claim_some(engine, limit, false, wanted);
-    engine->claim_more = count == limit;
     if (count == 0 && suspects) {
         count = claim_some(engine, 1, true, wanted);
-        engine->suspect_more = count > 0;
+        more = count > 0;
     }
     if (count > 0)
         hydrate(engine, wanted, count);
     pthread_mutex_lock(&engine->mutex);
     engine->claiming = 0;
+    engine->claim_more = count == limit;
+    engine->suspect_more = more;
     if (count > 0)
-        engine->stats.hydrate_ms +=
-            (csc_engine_monotonic_ns(engine) - begun_ns) / CSC_MS_NS;
+        engine->hydrate_ns += csc_engine_monotonic_ns(engine) - begun_ns;
     pthread_mutex_unlock(&engine->mutex);
 }

@@ -200,19 +200,39 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
 
 /* ---- The ready list ----------------------------------------------------- */
 
+/* A suspect goes in front of everything: nothing else is claimed until it has
+ * shown what it does. */
 static void
-add_ready(cascade_engine *engine, csc_run *run, csc_exec *exec)
+put_first(cascade_engine *engine, csc_exec *exec)
 {
-    int32_t priority =
-        exec->priority != 0 ? exec->priority : run->state.priority;
+    int top = CSC_PRIORITIES - 1;
 
-    exec->run = run;
+    exec->ready_next = engine->ready_first[top];
+    engine->ready_first[top] = exec;
+    if (engine->ready_last[top] == NULL)
+        engine->ready_last[top] = exec;
+}
+
+static void
+put_last(cascade_engine *engine, csc_exec *exec, int32_t priority)
+{
     exec->ready_next = NULL;
     if (engine->ready_last[priority] != NULL)
         engine->ready_last[priority]->ready_next = exec;
     else
         engine->ready_first[priority] = exec;
     engine->ready_last[priority] = exec;
+}
+
+static void
+add_ready(cascade_engine *engine, csc_run *run, csc_exec *exec)
+{
+    exec->run = run;
+    if (engine->suspect == run)
+        put_first(engine, exec);
+    else
+        put_last(engine, exec,
+                 exec->priority != 0 ? exec->priority : run->state.priority);
     engine->ready_count++;
     run->active++;
     csc_run_ref(run);
