@@ -144,6 +144,8 @@ out:
 
 #define LIST_RUN_AT 6
 
+/* Constant pieces, each there or not: SQLite plans for what is asked. ?1 id,
+ * ?2 after, ?3 user, ?4 status, ?5 node, ?6 limit. */
 static const char list_head[] =
     "SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,"
     "    r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,"
@@ -151,19 +153,17 @@ static const char list_head[] =
     " FROM cascades AS c"
     " LEFT JOIN cascade_runs AS r ON r.cascade_id = c.id"
     " WHERE true";
-static const char list_id[] = " AND c.id = ?";
-static const char list_after[] = " AND c.id > ?";
-static const char list_user[] = " AND c.user_id = ?";
-static const char list_status[] = " AND c.status = ?";
+static const char list_id[] = " AND c.id = ?1";
+static const char list_after[] = " AND c.id > ?2";
+static const char list_user[] = " AND c.user_id = ?3";
+static const char list_status[] = " AND c.status = ?4";
 static const char list_node[] =
     " AND EXISTS (SELECT 1 FROM node_executions AS n"
-    "             WHERE n.cascade_id = c.id AND n.node_name = ?)";
-static const char list_tail[] = " ORDER BY c.id LIMIT ?";
+    "             WHERE n.cascade_id = c.id AND n.node_name = ?5)";
+static const char list_tail[] = " ORDER BY c.id LIMIT ?6";
 
-/* Constant pieces, each there or not: SQLite plans for what is asked. The
- * parameters follow in the same order in bind_query(). */
-static cascade_err
-build_query(const cascade_query *query, csc_buf *sql)
+static void
+add_select(const cascade_query *query, const char *status, csc_buf *sql)
 {
     csc_buf_add_text(sql, list_head);
     if (query->id != NULL)
@@ -172,12 +172,43 @@ build_query(const cascade_query *query, csc_buf *sql)
         csc_buf_add_text(sql, list_after);
     if (query->user_id != NULL)
         csc_buf_add_text(sql, list_user);
-    if (query->status != 0)
-        csc_buf_add_text(sql, list_status);
+    csc_buf_add_text(sql, status);
     if (query->node != NULL)
         csc_buf_add_text(sql, list_node);
     csc_buf_add_text(sql, list_tail);
+}
+
+/* The index by user has the status before the id: the cascades of a user in the
+ * order of their ids come from its three parts, merged. Otherwise all of them
+ * would be sorted for every page. */
+static cascade_err
+build_query(const cascade_query *query, csc_buf *sql)
+{
+    static const char *const words[] = {" AND c.status = 'RUNNING'",
+                                        " AND c.status = 'COMPLETED'",
+                                        " AND c.status = 'ERROR'"};
+
+    if (query->user_id == NULL || query->status != 0 || query->id != NULL) {
+        add_select(query, query->status != 0 ? list_status : "", sql);
+        return sql->failed ? csc_fail_memory() : CASCADE_OK;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        csc_buf_add_text(sql, i == 0 ? "SELECT * FROM ("
+                                     : " UNION ALL SELECT * FROM (");
+        add_select(query, words[i], sql);
+        csc_buf_add_text(sql, ")");
+    }
+    csc_buf_add_text(sql, " ORDER BY 1 LIMIT ?6");
     return sql->failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+static void
+add_id(csc_sqlite_call *call, const cascade_uuid *id)
+{
+    if (id != NULL)
+        csc_sqlite_call_add_uuid(call, id);
+    else
+        csc_sqlite_call_add_text(call, NULL);
 }
 
 static void
@@ -189,16 +220,11 @@ bind_query(csc_sqlite_call *call, const cascade_query *query)
         [CASCADE_ERROR] = "ERROR",
     };
 
-    if (query->id != NULL)
-        csc_sqlite_call_add_uuid(call, query->id);
-    if (query->after != NULL)
-        csc_sqlite_call_add_uuid(call, query->after);
-    if (query->user_id != NULL)
-        csc_sqlite_call_add_text(call, query->user_id);
-    if (query->status != 0)
-        csc_sqlite_call_add_text(call, words[query->status]);
-    if (query->node != NULL)
-        csc_sqlite_call_add_text(call, query->node);
+    add_id(call, query->id);
+    add_id(call, query->after);
+    csc_sqlite_call_add_text(call, query->user_id);
+    csc_sqlite_call_add_text(call, words[query->status]); /* 0: NULL */
+    csc_sqlite_call_add_text(call, query->node);
     csc_sqlite_call_add_i64(call, (int64_t)query->limit);
 }
 

@@ -85,13 +85,26 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                               "    LIMIT ?3)"},
 
     /* ---- Claiming: see sqlite_claim.c ---- */
-    [CSC_SQLITE_NEXT_SHELF] = {"look for free runs",
-                               "SELECT needs, takeovers"
-                               " FROM cascade_runs"
-                               " WHERE engine_id IS NULL AND queue = ?1"
-                               "    AND (needs, takeovers) > (?2, ?3)"
-                               " ORDER BY needs, takeovers"
-                               " LIMIT 1"},
+    /* The shelf behind (?2, ?3), by two seeks. A row value comparison would be
+     * shorter, but SQLite walks all rows that are equal. */
+    [CSC_SQLITE_NEXT_SHELF] =
+        {"look for free runs",
+         "SELECT * FROM ("
+         "    SELECT needs, takeovers"
+         "    FROM cascade_runs"
+         "    WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
+         "        AND takeovers > ?3"
+         "    ORDER BY takeovers"
+         "    LIMIT 1)"
+         " UNION ALL "
+         "SELECT * FROM ("
+         "    SELECT needs, takeovers"
+         "    FROM cascade_runs"
+         "    WHERE engine_id IS NULL AND queue = ?1 AND needs > ?2"
+         "    ORDER BY needs, takeovers"
+         "    LIMIT 1)"
+         " ORDER BY 1, 2"
+         " LIMIT 1"},
     [CSC_SQLITE_LIST_SHELF] =
         {"look for free runs",
          "SELECT cascade_id, wake_at, claim_no"

@@ -702,6 +702,68 @@ closing_leaves_no_descriptor_and_no_log(void **state)
     assert_true(csc_mem_live() <= live + 1);
 }
 
+/* ---- Costs --------------------------------------------------------------- */
+
+/* Instructions of SQLite's machine since the last call, of the statements that
+ * a claim looks with. */
+static int64_t
+count_claim_steps(const csc_sqlite *sqlite)
+{
+    static const csc_sqlite_sql_id ids[] = {
+        CSC_SQLITE_NEXT_SHELF, CSC_SQLITE_LIST_SHELF, CSC_SQLITE_NEXT_WAKE};
+    int64_t steps = 0;
+
+    for (size_t i = 0; i < CSC_SQLITE_READERS; i++) {
+        for (size_t k = 0; k < 3; k++) {
+            sqlite3_stmt *it = sqlite->readers[i].statements[ids[k]];
+
+            if (it != NULL)
+                steps += sqlite3_stmt_status(it, SQLITE_STMTSTATUS_VM_STEP, 1);
+        }
+    }
+    return steps;
+}
+
+/* Rows that wait, that need a node nobody here knows, or that are suspects,
+ * cost a claim nothing, however many there are. */
+static void
+a_claim_does_not_walk_what_it_may_not_have(void **state)
+{
+    sqlite_fixture *it = *state;
+    cascade_store *store = fixture_store(it);
+    const char *queue = "default";
+    cascade_claim claim = {.engine_id = fixture_attach(it, store),
+                           .queues = &queue,
+                           .queue_count = 1,
+                           .limit = 10,
+                           .suspect_from = 3};
+    cascade_claimed claimed[10];
+    cascade_claim_result result = {.count = 99};
+    int64_t steps;
+
+    for (int i = 0; i < 3000; i++) {
+        cascade_change *start = rows_start(&it->rows, rows_id(&it->rows));
+
+        start->run.priority = i % 10;
+        if (i % 3 == 0)
+            start->run.wake_at_ms += 1000000;
+        else if (i % 3 == 1)
+            start->run.needs = "unknown";
+        else
+            start->run.takeovers = 3;
+        assert_int_equal(fixture_submit(store, start), CASCADE_OK);
+        rows_clear(&it->rows);
+    }
+    (void)count_claim_steps(store->self);
+    assert_int_equal(
+        store->driver->claim(store->self, &claim, claimed, &result),
+        CASCADE_OK);
+    assert_int_equal(result.count, 0);
+    steps = count_claim_steps(store->self);
+    assert_in_range(steps, 100, 3000);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -729,6 +791,7 @@ main(int argc, char **argv)
         ONE(a_relative_path_stays_where_it_was),
         ONE(a_symbolic_link_leads_to_the_same_sidecar),
         ONE(closing_leaves_no_descriptor_and_no_log),
+        ONE(a_claim_does_not_walk_what_it_may_not_have),
     };
 
     if (argc > 1)
