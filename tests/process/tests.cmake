@@ -4,6 +4,7 @@
 
 set(process_support
     flow.c
+    freeze.c
     ledger.c
     place.c
     worker.c
@@ -11,3 +12,9 @@ set(process_support
 
 cascade_test(process_takeover test_takeover.c ${process_support} TIMEOUT 180)
 cascade_test(process_kills test_kills.c ${process_support} TIMEOUT 300)
+cascade_test(process_stopped test_stopped.c ${process_support} TIMEOUT 180)
+cascade_test(process_poison test_poison.c ${process_support} TIMEOUT 240)
+if(CASCADE_POSTGRES)
+    cascade_test(process_server test_server.c server.c ${process_support}
+        TIMEOUT 300)
+endif()

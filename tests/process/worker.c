@@ -139,9 +139,15 @@ worker_kill(test_worker *worker)
 void
 worker_stop(test_worker *worker)
 {
+    kill(worker->pid, SIGSTOP);
+    worker_await_stop(worker);
+}
+
+void
+worker_await_stop(test_worker *worker)
+{
     int status = 0;
 
-    kill(worker->pid, SIGSTOP);
     assert_true(waitpid(worker->pid, &status, WUNTRACED) == worker->pid);
     assert_true(WIFSTOPPED(status));
 }

@@ -20,6 +20,7 @@ typedef struct worker_options {
     unsigned threads; /* 0: 8 */
     int poison_limit; /* 0: never: whoever kills from outside is not a node */
     char host[16];    /* pretends to be another machine; "": this one */
+    char freeze[12];  /* stops in a commit, see freeze.h; "": it does not */
     char crash[8];    /* how the node "crash" ends the process: "abort", "exit"
                          or "segv"; "": there is no such node */
 } worker_options;
@@ -54,8 +55,10 @@ void worker_start(test_worker *worker, const test_place *place,
 void worker_spawn(test_worker *worker, const test_place *place,
                   const worker_options *options);
 
-void worker_kill(test_worker *worker);     /* SIGKILL, and reaped */
-void worker_stop(test_worker *worker);     /* SIGSTOP, and seen stopped */
+void worker_kill(test_worker *worker); /* SIGKILL, and reaped */
+void worker_stop(test_worker *worker); /* SIGSTOP, and seen stopped */
+/* Waits until it has stopped by itself (worker_options.freeze). */
+void worker_await_stop(test_worker *worker);
 void worker_continue(test_worker *worker); /* SIGCONT */
 /* SIGTERM; fails the test unless it ends well. */
 void worker_end(test_worker *worker);

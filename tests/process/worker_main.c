@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine/engine.h"
 #include "process/flow.h"
+#include "process/freeze.h"
 #include "process/worker.h"
 
 #define LOOK_EVERY_MS 5
@@ -31,8 +33,10 @@ static cascade_err
 crash(cascade_node *node, void *user)
 {
     const char *how = user;
+    const struct rlimit no_core = {0, 0};
 
     (void)node;
+    setrlimit(RLIMIT_CORE, &no_core);
     if (strcmp(how, "abort") == 0)
         abort();
     if (strcmp(how, "segv") == 0)
@@ -92,7 +96,7 @@ print_line(void *context, cascade_log_level level, const char *line)
 }
 
 static cascade_err
-serve(worker_shared *shared, test_flow *flow)
+open_store(worker_shared *shared, cascade_store **store)
 {
     const test_place *place = &shared->place;
     bool loud = getenv("CASCADE_TEST_LOG") != NULL;
@@ -103,6 +107,17 @@ serve(worker_shared *shared, test_flow *flow)
                                      : CASCADE_DURABILITY_FULL,
         .log = loud ? print_line : NULL,
         .log_context = shared->name};
+    const char *freeze = shared->options.freeze;
+
+    if (freeze[0] == '\0')
+        return cascade_store_open(place->url, &store_options, store);
+    return cascade_store_open_driver(freeze_driver(place, freeze), place->url,
+                                     &store_options, store);
+}
+
+static cascade_err
+serve(worker_shared *shared, test_flow *flow)
+{
     const cascade_engine_options options = {
         .size = sizeof(options),
         .worker_count = shared->options.threads,
@@ -111,7 +126,7 @@ serve(worker_shared *shared, test_flow *flow)
         .poison_limit = shared->options.poison_limit};
     cascade_store *store = NULL;
     cascade_engine *engine = NULL;
-    cascade_err err = cascade_store_open(place->url, &store_options, &store);
+    cascade_err err = open_store(shared, &store);
 
     if (err == CASCADE_OK)
         err = cascade_engine_open(store, &options, &engine);

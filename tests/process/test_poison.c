@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A node that takes its process down: whoever supervises the process starts it
+ * again, and after the limit the node's execution fails as poisoned instead of
+ * running. Everything else completes, whatever it shared a process with.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "process/check.h"
+#include "process/flow.h"
+#include "process/ledger.h"
+#include "process/worker.h"
+
+#define CASCADES 20
+#define POISON_LIMIT 4
+#define WORKERS 2
+#define LIMIT_MS 60000
+
+typedef struct supervisor {
+    test_ledger *ledger;
+    const worker_options *options;
+    test_worker workers[WORKERS];
+    int deaths;
+} supervisor;
+
+/* The supervisor: starts again what has died; true when all is done. */
+static bool
+supervise(void *context)
+{
+    supervisor *it = context;
+
+    for (int i = 0; i < WORKERS; i++) {
+        if (!worker_ended(&it->workers[i]))
+            continue;
+        it->deaths++;
+        worker_spawn(&it->workers[i], it->ledger->place, it->options);
+    }
+    ledger_mark(it->ledger);
+    return it->ledger->running == 0;
+}
+
+static size_t
+count(cascade_store *store, cascade_status status)
+{
+    const cascade_list_options options = {.size = sizeof(options),
+                                          .status = status};
+    cascade_page *page = NULL;
+    size_t found = 0;
+
+    assert_ok(cascade_list(store, &options, &page));
+    found = cascade_page_count(page);
+    cascade_page_free(page);
+    return found;
+}
+
+static void
+check_poisoned(cascade_store *store, const cascade_uuid *id)
+{
+    cascade_snapshot *snapshot = NULL;
+    const cascade_execution_info *crash = NULL;
+
+    assert_ok(cascade_snapshot_load(store, id, NULL, &snapshot));
+    assert_int_equal(CASCADE_ERROR, cascade_snapshot_info(snapshot)->status);
+    assert_non_null(strstr(cascade_snapshot_error(snapshot), "poison"));
+    crash = cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY, 0);
+    assert_int_equal(CASCADE_EXECUTION_FAILED, crash->status);
+    cascade_snapshot_free(snapshot);
+}
+
+static void
+poison(place_kind kind, const char *how)
+{
+    worker_options options = {.poison_limit = POISON_LIMIT};
+    test_place place;
+    test_ledger ledger;
+    supervisor watch = {.ledger = &ledger, .options = &options};
+    cascade_started crash;
+
+    snprintf(options.crash, sizeof(options.crash), "%s", how);
+    place_create(&place, kind);
+    ledger_open(&ledger, &place);
+    flow_start(ledger.store, CASCADES);
+    assert_ok(cascade_start(ledger.store, "crash", NULL, NULL, &crash));
+    for (int i = 0; i < WORKERS; i++)
+        worker_spawn(&watch.workers[i], &place, &options);
+    assert_true(place_wait(supervise, &watch, LIMIT_MS));
+    for (int i = 0; i < WORKERS; i++)
+        worker_end(&watch.workers[i]);
+    assert_int_equal(POISON_LIMIT, watch.deaths);
+    assert_int_equal(CASCADES, count(ledger.store, CASCADE_COMPLETED));
+    assert_int_equal(1, count(ledger.store, CASCADE_ERROR));
+    check_poisoned(ledger.store, &crash.id);
+    ledger_close(&ledger);
+    place_destroy(&place);
+}
+
+static void
+node_that_aborts_is_poisoned(void **state)
+{
+    poison(place_of(state), "abort");
+}
+
+static void
+node_that_exits_is_poisoned(void **state)
+{
+    poison(place_of(state), "exit");
+}
+
+static void
+node_that_faults_is_poisoned(void **state)
+{
+    poison(place_of(state), "segv");
+}
+
+static const struct CMUnitTest tests[] = {
+    PLACE_EACH(node_that_aborts_is_poisoned) /**/
+    PLACE_EACH(node_that_exits_is_poisoned)  /**/
+    PLACE_EACH(node_that_faults_is_poisoned) /**/
+};
+
+WORKER_MAIN(tests)
