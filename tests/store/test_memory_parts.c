@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -309,7 +310,51 @@ a_wake_before_a_wait_is_not_lost(void **state)
     }
 }
 
+/* Without a descriptor to wait on, it is an error with a text. */
+static void
+a_wait_without_descriptors_is_an_error(void **state)
+{
+    cascade_store *store = NULL;
+    struct rlimit before;
+    struct rlimit none;
+
+    (void)state;
+    assert_int_equal(cascade_store_open("memory:", NULL, &store), CASCADE_OK);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_int_equal(store->driver->wait(store->self, -1, 60000),
+                     CASCADE_ERR_SYSTEM);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_non_null(strstr(cascade_errmsg(), "eventfd"));
+    assert_int_equal(store->driver->wait(store->self, -1, 1), CASCADE_OK);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+}
+
+static void
+an_incarnation_has_lanes_within_bounds(void **state)
+{
+    static const uint32_t counts[] = {0, 1025, UINT32_MAX};
+    cascade_incarnation row = {.host = "h", .lease_ms = 1000};
+    cascade_store *store = NULL;
+
+    (void)state;
+    assert_int_equal(cascade_store_open("memory:", NULL, &store), CASCADE_OK);
+    for (int i = 0; i < 3; i++) {
+        row.lane_count = counts[i];
+        assert_int_equal(store->driver->attach(store->self, &row),
+                         CASCADE_ERR_INVALID);
+        assert_int_equal(
+            store->driver->renew(store->self, &row.engine_id, 1000),
+            CASCADE_ERR_FENCED);
+    }
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+}
+
 /* ---- Out of memory ------------------------------------------------------ */
+
+#define FILL_MAX 14 /* a map grows at its 13th entry */
 
 typedef struct fault_world {
     cascade_store *store;
@@ -320,6 +365,7 @@ typedef struct fault_world {
     cascade_uuid owned[2];
     cascade_change *changes; /* of the batch to try */
     size_t change_count;
+    cascade_change *start; /* of the submit to try */
 } fault_world;
 
 static cascade_err
@@ -381,9 +427,29 @@ picture(fault_world *world)
     return csc_buf_take(&text);
 }
 
+/* Each of them makes every map of the model one bigger: somewhere on the way
+ * each map has to grow in the move that is tried. */
+static void
+fill_world(fault_world *world, size_t fill)
+{
+    for (size_t i = 0; i < fill; i++) {
+        cascade_incarnation row = rows_incarnation(&world->rows, 1, 1000);
+        cascade_change *start = rows_start(&world->rows, rows_id(&world->rows));
+        bool existed;
+
+        start->run.queue = rows_text(&world->rows, "queue %zu", i);
+        start->run.needs = rows_text(&world->rows, "need %zu", i);
+        assert_int_equal(world->store->driver->attach(world->store->self, &row),
+                         CASCADE_OK);
+        assert_int_equal(world->store->driver->submit(world->store->self, start,
+                                                      1, &existed),
+                         CASCADE_OK);
+    }
+}
+
 /* Two owned cascades, and a batch that does everything a batch can. */
 static fault_world *
-create_world(void)
+create_world(size_t fill)
 {
     fault_world *world = calloc(1, sizeof(*world));
     cascade_store_options options = {.size = sizeof(options)};
@@ -428,6 +494,12 @@ create_world(void)
     changes[3] = rows_start(&world->rows, rows_id(&world->rows));
     world->changes = rows_changes(&world->rows, changes, 4);
     world->change_count = 4;
+    world->start = rows_start(&world->rows, rows_id(&world->rows));
+    world->start->run.queue = "yet another queue";
+    world->start->run.needs = "yet another need";
+    for (int i = 0; i < 20; i++)
+        rows_event(&world->rows, world->start, 0, "key", "1");
+    fill_world(world, fill);
     return world;
 }
 
@@ -449,6 +521,15 @@ try_commit(fault_world *world)
     bool existed[4];
 
     return world->store->driver->commit(world->store->self, &batch, existed);
+}
+
+static cascade_err
+try_submit(fault_world *world)
+{
+    bool existed;
+
+    return world->store->driver->submit(world->store->self, world->start, 1,
+                                        &existed);
 }
 
 static cascade_err
@@ -497,10 +578,10 @@ release_all(fault_world *world)
 /* Fails each allocation of `move` in turn: nothing changes until none fails. */
 static void
 sweep(cascade_err (*move)(fault_world *), void (*before)(fault_world *),
-      int sticky)
+      size_t fill, int sticky)
 {
     size_t live = csc_mem_live();
-    fault_world *world = create_world();
+    fault_world *world = create_world(fill);
     cascade_err err = CASCADE_ERR_NO_MEMORY;
     size_t nth;
 
@@ -530,15 +611,27 @@ static void
 a_commit_without_memory_changes_nothing(void **state)
 {
     (void)state;
-    sweep(try_commit, NULL, 0);
-    sweep(try_commit, NULL, 1);
+    for (size_t fill = 0; fill < FILL_MAX; fill++) {
+        sweep(try_commit, NULL, fill, 0);
+        sweep(try_commit, NULL, fill, 1);
+    }
+}
+
+static void
+a_submit_without_memory_changes_nothing(void **state)
+{
+    (void)state;
+    for (size_t fill = 0; fill < FILL_MAX; fill++) {
+        sweep(try_submit, NULL, fill, 0);
+        sweep(try_submit, NULL, fill, 1);
+    }
 }
 
 /* Rows that name another cascade than their change would break the model. */
 static void
 rows_of_another_cascade_are_refused(void **state)
 {
-    fault_world *world = create_world();
+    fault_world *world = create_world(0);
     cascade_change *write = rows_write(&world->rows, world->owned[0], 1);
     char *was = picture(world);
     char *is;
@@ -563,8 +656,10 @@ static void
 an_attach_without_memory_changes_nothing(void **state)
 {
     (void)state;
-    sweep(try_attach, NULL, 0);
-    sweep(try_attach, NULL, 1);
+    for (size_t fill = 0; fill < FILL_MAX; fill++) {
+        sweep(try_attach, NULL, fill, 0);
+        sweep(try_attach, NULL, fill, 1);
+    }
 }
 
 /* Also: removing frees runs without allocating (release_all). */
@@ -572,8 +667,10 @@ static void
 a_claim_without_memory_changes_nothing(void **state)
 {
     (void)state;
-    sweep(try_claim, release_all, 0);
-    sweep(try_claim, release_all, 1);
+    for (size_t fill = 0; fill < FILL_MAX; fill++) {
+        sweep(try_claim, release_all, fill, 0);
+        sweep(try_claim, release_all, fill, 1);
+    }
 }
 
 /* A claimed run can be given up without allocating, however often it was taken
@@ -581,7 +678,7 @@ a_claim_without_memory_changes_nothing(void **state)
 static void
 ownership_ends_without_allocating(void **state)
 {
-    fault_world *world = create_world();
+    fault_world *world = create_world(0);
 
     (void)state;
     for (int i = 0; i < 20; i++) {
@@ -605,8 +702,11 @@ main(void)
         cmocka_unit_test(a_map_of_texts_finds_what_is_in_it),
         cmocka_unit_test(a_claim_does_not_walk_over_parked_runs),
         cmocka_unit_test(a_wake_before_a_wait_is_not_lost),
+        cmocka_unit_test(a_wait_without_descriptors_is_an_error),
+        cmocka_unit_test(an_incarnation_has_lanes_within_bounds),
         cmocka_unit_test(rows_of_another_cascade_are_refused),
         cmocka_unit_test(a_commit_without_memory_changes_nothing),
+        cmocka_unit_test(a_submit_without_memory_changes_nothing),
         cmocka_unit_test(an_attach_without_memory_changes_nothing),
         cmocka_unit_test(a_claim_without_memory_changes_nothing),
         cmocka_unit_test(ownership_ends_without_allocating),
