@@ -229,8 +229,8 @@ park_many(cascade_store *store, test_rows *rows)
     }
 }
 
-/* 1,000 claims among 100,000 runs that they may not have: 200 us for each is far
- * more than they take, and far less than it takes to look at each run. */
+/* 1,000 claims among 100,000 runs that they may not have: 200 us is far more
+ * than they take, and far less than it takes to look at each run. */
 static void
 a_claim_does_not_walk_over_parked_runs(void **state)
 {
