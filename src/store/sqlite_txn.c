@@ -34,8 +34,9 @@
  *   Every CSC_SQLITE_CHECKPOINT_PAGES pages, by the connection that has just
  *   committed. Copying rarely is what makes commits cheap: a page that was
  *   written often is copied once. PASSIVE is enough: nobody writes meanwhile,
- *   and it never waits for a reader; where one holds an old state, the rest is
- *   left for the next try, CHECKPOINT_RETRY_PAGES later.
+ *   and it never waits for a reader. Once all is copied the next commit begins
+ *   the log anew; where a reader looks at an old state, the log goes on, and a
+ *   tenth of those pages later it is tried again.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,7 +44,7 @@
 #include "base/error.h"
 #include "store/sqlite_internal.h"
 
-#define CHECKPOINT_RETRY_PAGES 2000
+#define CHECKPOINT_RETRIES 10
 #define CHECKPOINT_WAIT_NS INT64_C(200000000)
 
 /* ---- Whose turn ---------------------------------------------------------- */
@@ -183,23 +184,30 @@ checkpoint(csc_sqlite_conn *conn)
 {
     csc_sqlite *store = conn->store;
     int64_t until_ns = csc_sqlite_conn_now_ns() + CHECKPOINT_WAIT_NS;
-    int pages = 0;
-    int done = 0;
     int code = SQLITE_BUSY;
 
     if (csc_sqlite_lock_exclude(&store->lock, until_ns)) {
-        code = sqlite3_wal_checkpoint_v2(
-            conn->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &done);
+        code = sqlite3_wal_checkpoint_v2(conn->db, NULL,
+                                         SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         csc_sqlite_lock_release(&store->lock);
     }
-    store->checkpoint_at_pages = store->checkpoint_pages;
-    if (code != SQLITE_OK || done < pages)
-        store->checkpoint_at_pages = conn->wal_pages + CHECKPOINT_RETRY_PAGES;
-    conn->wal_pages = 0; /* the next commit tells */
+    store->checkpoint_at_pages =
+        conn->wal_pages + store->checkpoint_pages / CHECKPOINT_RETRIES;
     if (code != SQLITE_OK && code != SQLITE_BUSY)
         csc_log_add(&store->log, CASCADE_LOG_WARNING,
                     "sqlite: a checkpoint failed (code %d); it is tried again",
                     code);
+}
+
+static void
+tend_log(csc_sqlite_conn *conn)
+{
+    csc_sqlite *store = conn->store;
+
+    if (conn->wal_pages < store->checkpoint_pages) /* it was begun anew */
+        store->checkpoint_at_pages = store->checkpoint_pages;
+    if (conn->wal_pages >= store->checkpoint_at_pages)
+        checkpoint(conn);
 }
 
 cascade_err
@@ -214,9 +222,8 @@ csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
     if (conn->locked)
         csc_sqlite_lock_release(&store->lock);
     conn->locked = false;
-    if (conn->writer && err == CASCADE_OK &&
-        conn->wal_pages >= store->checkpoint_at_pages)
-        checkpoint(conn);
+    if (conn->writer && err == CASCADE_OK)
+        tend_log(conn);
     give_back(conn);
     return err;
 }

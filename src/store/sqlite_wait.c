@@ -13,8 +13,10 @@
  *
  * A wake that comes while a handle is not waiting (its engine is just looking,
  * perhaps too early) must not be lost: the handle keeps the token that it saw
- * last, and a wait that finds another returns at once. The watch is there
- * before the token is read, so nothing falls in between.
+ * last, and a wait that finds another returns at once. Those who are woken
+ * while they wait do not touch what the handle saw: another engine on it may
+ * not have looked yet. The price is one wait that ends early for nothing. The
+ * watch is there before the token is read, so nothing falls in between.
  *
  * An inotify descriptor serves one wait at a time and is kept for the next one
  * (to close one takes the kernel milliseconds). Where there is none to be had
@@ -133,9 +135,8 @@ get_timeout_ms(int64_t left_ms, int watch, unsigned round)
     return left_ms < 0 ? 0 : (int)left_ms;
 }
 
-/* Until the time is over, wake_fd is readable, or the token has changed since
- * this wait began. It is compared with our own `before`: a neighbour who waits
- * on the same handle may be the first to see the new one. */
+/* Until the time is over, wake_fd is readable, or the token is not `before` any
+ * more. */
 static cascade_err
 wait_readable(csc_sqlite *store, int watch, int wake_fd, int64_t timeout_ms,
               uint64_t before)
@@ -156,10 +157,8 @@ wait_readable(csc_sqlite *store, int watch, int wake_fd, int64_t timeout_ms,
         if (ready > 0 && fds[0].revents != 0)
             return CASCADE_OK;
         drain(ready > 0 ? watch : -1);
-        if (csc_sqlite_lock_get_token(&store->lock) != before) {
-            (void)was_woken(store);
+        if (csc_sqlite_lock_get_token(&store->lock) != before)
             return CASCADE_OK;
-        }
         if (left_ms <= timeout && ready <= 0)
             return CASCADE_OK;
     }
@@ -185,9 +184,11 @@ cascade_err
 csc_sqlite_wait_wake(void *self)
 {
     csc_sqlite *store = self;
+    uint64_t token;
 
     if (store->read_only)
         return CASCADE_OK; /* nothing became claimable through this handle */
-    return csc_sqlite_lock_set_token(&store->lock,
-                                     csc_random_u64(store->config->random));
+    token = csc_sqlite_lock_get_token(&store->lock);
+    token += csc_random_u64(store->config->random) | 1; /* another one */
+    return csc_sqlite_lock_set_token(&store->lock, token);
 }

@@ -290,6 +290,52 @@ a_start_of_another_process_ends_a_wait(void **state)
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
+typedef struct waker {
+    pthread_t thread;
+    cascade_store *store;
+    atomic_bool stop;
+} waker;
+
+static void *
+wake_again_and_again(void *context)
+{
+    waker *it = context;
+
+    while (!atomic_load(&it->stop))
+        (void)it->store->driver->wake(it->store->self);
+    return NULL;
+}
+
+static int
+wait_without_watch(sqlite_fixture *it)
+{
+    struct rlimit limit = {3, 3}; /* no descriptor any more */
+    waker other = {.store = fixture_store(it)};
+    cascade_store *store = fixture_store(it);
+    int64_t begin_ns = csc_sqlite_conn_now_ns();
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 1;
+    if (pthread_create(&other.thread, NULL, wake_again_and_again, &other) != 0)
+        return 2;
+    for (int i = 0; i < 20; i++) {
+        if (store->driver->wait(store->self, -1, 30000) != CASCADE_OK)
+            return 3;
+    }
+    atomic_store(&other.stop, true);
+    pthread_join(other.thread, NULL);
+    if (csc_sqlite_conn_now_ns() - begin_ns > INT64_C(20000000000))
+        return 4;
+    return ((csc_sqlite *)store->self)->watches[0] == -1 ? 0 : 5;
+}
+
+/* S17 where inotify is not to be had. */
+static void
+a_wait_without_inotify_looks_at_the_token(void **state)
+{
+    fixture_fork(*state, wait_without_watch);
+}
+
 /* ---- Checkpoints --------------------------------------------------------- */
 
 #define HAMMER_PAGES 60
@@ -355,6 +401,63 @@ writers_and_checkpoints_do_not_meet(void **state)
     assert_int_equal(fixture_number(it, "SELECT count(*) FROM context_events"
                                         " WHERE length(value) = 8999"),
                      3 * HAMMER_ROUNDS);
+    assert_whole(it);
+}
+
+static cascade_err
+hold_an_old_state(void *context, const cascade_row *row,
+                  const cascade_run_row *run)
+{
+    cascade_store *store = context;
+    cascade_change *start;
+    test_rows rows;
+    struct stat log;
+    char path[300];
+    cascade_err err = CASCADE_OK;
+
+    (void)row;
+    (void)run;
+    rows_init(&rows, csc_random_u64(&csc_random_system), 1);
+    for (int i = 0; i < 300 && err == CASCADE_OK; i++) {
+        start = rows_start(&rows, rows_id(&rows));
+        err = fixture_submit(store, start);
+        rows_clear(&rows);
+    }
+    rows_fini(&rows);
+    snprintf(path, sizeof(path), "%s-wal", ((csc_sqlite *)store->self)->path);
+    assert_int_equal(stat(path, &log), 0);
+    assert_true(log.st_size > 1000 * 4096); /* it could not begin anew */
+    return err;
+}
+
+/* While somebody reads an old state the log grows, tried now and then; behind
+ * it, it is begun anew. */
+static void
+a_reader_of_an_old_state_does_not_stop_checkpoints(void **state)
+{
+    sqlite_fixture *it = *state;
+    cascade_store *reader = fixture_store(it);
+    cascade_store *store = fixture_store(it);
+    csc_sqlite *sqlite = store->self;
+    cascade_query query = {.limit = 1};
+
+    sqlite->checkpoint_pages = 100;
+    sqlite->checkpoint_at_pages = 100;
+    assert_int_equal(
+        fixture_submit(store, rows_start(&it->rows, rows_id(&it->rows))),
+        CASCADE_OK);
+    assert_int_equal(
+        reader->driver->list(reader->self, &query, hold_an_old_state, store),
+        CASCADE_OK);
+    assert_true(sqlite->checkpoint_at_pages > 1000);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(
+            fixture_submit(store, rows_start(&it->rows, rows_id(&it->rows))),
+            CASCADE_OK);
+    assert_in_range(sqlite->writer.wal_pages, 1, 200);
+    assert_in_range(sqlite->checkpoint_at_pages, 100, 220);
+    assert_int_equal(cascade_store_close(reader), CASCADE_OK);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
     assert_whole(it);
 }
 
@@ -780,7 +883,9 @@ main(int argc, char **argv)
         ONE(a_killed_process_leaves_whole_batches),
         ONE(a_stopped_process_is_taken_over),
         ONE(a_start_of_another_process_ends_a_wait),
+        ONE(a_wait_without_inotify_looks_at_the_token),
         ONE(writers_and_checkpoints_do_not_meet),
+        ONE(a_reader_of_an_old_state_does_not_stop_checkpoints),
         ONE(a_checkpoint_that_waits_is_not_starved),
         ONE(a_refused_commit_leaves_no_transaction),
         ONE(a_busy_database_is_waited_for_up_to_the_deadline),
