@@ -125,8 +125,8 @@ CREATE TABLE IF NOT EXISTS cascade_engines (
     lease_until   BIGINT NOT NULL
 ) WITH (fillfactor = 50);
 
--- The number of the last batch of each lane: what a commit is fenced by. Updated
--- once a batch, so most of a page is left free.
+-- The number of the last batch of each lane: what a commit is fenced by.
+-- Updated once a batch, so most of a page is left free.
 CREATE TABLE IF NOT EXISTS cascade_lanes (
     engine_id UUID NOT NULL,
     lane      INTEGER NOT NULL,

@@ -8,12 +8,19 @@
  *   take   the best of them: UPDATE ... WHERE engine_id IS NULL
  *
  * Looking takes no locks. Two engines may see the same runs; the row locks of
- * the UPDATE decide, in the order of ids, and the slower one gets fewer. Who got
- * nothing at all though something was due looks again, a few times.
+ * the UPDATE decide, in the order of ids, and the slower one gets fewer. Who
+ * got nothing at all though something was due looks again, a few times.
  *
- * Taking locks the incarnation's row against its removal: a run is never claimed
- * for an incarnation that is gone. If the answer is lost, runs may be owned that
- * nobody here knows of; the engine attaches anew then, which frees them.
+ * An UPDATE that had to wait keeps the lock even of rows that do not match any
+ * more. So a late claim may hold runs that another engine has claimed since,
+ * and whose batch is on its way; the two could wait for each other. It is the
+ * claim that gives in, after a tenth of a second, long before the server looks
+ * for deadlocks: claiming nothing is always right.
+ *
+ * Taking locks the incarnation's row against its removal: a run is never
+ * claimed for an incarnation that is gone. If the answer is lost, runs may be
+ * owned that nobody here knows of; the engine attaches anew then, which frees
+ * them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +34,7 @@
 #define CALLS_PER_QUEUE (2 * PRIORITIES + 2)
 #define ROUNDS_MAX 3
 #define CLAIM_MAX 1000
+#define LOCK_TIMEOUT_MS "100"
 
 typedef struct candidate {
     cascade_uuid cascade_id;
@@ -277,19 +285,37 @@ note_taken(claim_state *state, const PGresult *result)
     state->count = count;
 }
 
+/* How a claim failed: that others were faster is no failure. */
+static cascade_err
+judge(cascade_err err, const csc_postgres_trouble *trouble)
+{
+    if (trouble->call == NULL)
+        return err;
+    if (trouble->call->statement == CSC_POSTGRES_CLAIM_CHECK &&
+        strcmp(trouble->sqlstate, "22012") == 0)
+        return fail_fenced();
+    if (strcmp(trouble->sqlstate, "55P03") == 0)
+        return CASCADE_OK;
+    return err;
+}
+
 static cascade_err
 take_ids(csc_postgres_conn *conn, claim_state *state, csc_postgres_rows *ids)
 {
     const cascade_claim *claim = state->claim;
+    csc_postgres_params timeout;
     csc_postgres_params check;
     csc_postgres_params some;
     csc_postgres_call calls[] = {
+        {.statement = CSC_POSTGRES_LOCK_TIMEOUT, .params = &timeout},
         {.statement = CSC_POSTGRES_CLAIM_CHECK, .params = &check},
         {.statement = CSC_POSTGRES_CLAIM_TAKE, .params = &some},
     };
     csc_postgres_trouble trouble;
     cascade_err err;
 
+    csc_postgres_params_init(&timeout);
+    csc_postgres_params_text(&timeout, LOCK_TIMEOUT_MS);
     csc_postgres_params_init(&check);
     csc_postgres_params_uuid(&check, &claim->engine_id);
     csc_postgres_params_init(&some);
@@ -298,13 +324,12 @@ take_ids(csc_postgres_conn *conn, claim_state *state, csc_postgres_rows *ids)
     csc_postgres_params_rows(&some, &state->nodes);
     csc_postgres_params_i32(&some, claim->suspect_from);
     csc_postgres_params_bool(&some, claim->suspects);
-    err = csc_postgres_conn_write(conn, "claim", calls, 2, &trouble);
+    err = csc_postgres_conn_write(conn, "claim", calls, 3, &trouble);
     if (err == CASCADE_OK)
-        note_taken(state, calls[1].result);
-    else if (trouble.call == &calls[0] &&
-             strcmp(trouble.sqlstate, "22012") == 0)
-        err = fail_fenced();
-    csc_postgres_conn_clear(calls, 2);
+        note_taken(state, calls[2].result);
+    else if (!conn->broken)
+        err = judge(err, &trouble);
+    csc_postgres_conn_clear(calls, 3);
     return err;
 }
 

@@ -93,8 +93,8 @@ add_rows(write_state *state, csc_postgres_statement statement,
     return params;
 }
 
-/* A statement that is told whose the runs must be (`owned`) and how many rows it
- * must meet. */
+/* A statement that is told whose the runs must be (`owned`) and how many rows
+ * it must meet. */
 static void
 add_counted(write_state *state, csc_postgres_statement statement,
             csc_postgres_rows *rows, bool owned)
@@ -182,7 +182,7 @@ is_first(const cascade_change *change, const cascade_uuid *id)
 /* Of the starts that are marked in `existed`, unmarks those whose execution 0
  * is in the table. */
 static cascade_err
-read_first(csc_postgres_conn *conn, write_state *state, bool *existed)
+read_first(csc_postgres_conn *conn, write_state *state)
 {
     csc_postgres_rows ids = {.count = 0};
     csc_postgres_params params;
@@ -192,7 +192,7 @@ read_first(csc_postgres_conn *conn, write_state *state, bool *existed)
 
     csc_postgres_rows_start(&ids, "u");
     for (size_t i = 0; i < state->count; i++) {
-        if (existed[i])
+        if (state->existed[i])
             csc_postgres_rows_uuid(&ids, 0, &state->changes[i].cascade.id);
     }
     if (!csc_postgres_rows_good(&ids)) {
@@ -209,7 +209,7 @@ read_first(csc_postgres_conn *conn, write_state *state, bool *existed)
         size_t at = find_change(state, &cascade_id);
 
         if (at < state->count && is_first(&state->changes[at], &id))
-            existed[at] = false;
+            state->existed[at] = false;
     }
 out:
     csc_postgres_conn_clear(&call, 1);
@@ -222,29 +222,25 @@ out:
 static cascade_err
 tell_existed(csc_postgres_conn *conn, write_state *state, const PGresult *fresh)
 {
-    bool *existed = csc_mem_zalloc(state->count + 1, sizeof(*existed));
     size_t open = 0;
-    cascade_err err = CASCADE_OK;
 
-    if (existed == NULL)
-        return csc_fail_memory();
     for (size_t i = 0; i < state->count; i++)
-        existed[i] = state->changes[i].run_action == CASCADE_RUN_START;
+        state->existed[i] = state->changes[i].run_action == CASCADE_RUN_START;
     for (int row = 0; fresh != NULL && row < PQntuples(fresh); row++) {
         cascade_uuid id = csc_postgres_result_uuid(fresh, row, 0);
         size_t at = find_change(state, &id);
 
         if (at < state->count)
-            existed[at] = false;
+            state->existed[at] = false;
     }
     for (size_t i = 0; i < state->count; i++)
-        open += existed[i];
-    if (open > 0)
-        err = read_first(conn, state, existed);
-    if (err == CASCADE_OK && state->count > 0)
-        memcpy(state->existed, existed, state->count * sizeof(*existed));
-    csc_mem_free(existed);
-    return err;
+        open += state->existed[i];
+    if (open == 0 || read_first(conn, state) == CASCADE_OK)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_UNAVAILABLE,
+                    "%s: it took effect, but what existed before could not be "
+                    "read: %s",
+                    state->move, cascade_errmsg());
 }
 
 static const PGresult *
@@ -326,16 +322,24 @@ out:
     return err;
 }
 
+/* What must not fail once the commit is done is there before it. */
 cascade_err
 csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
 {
     write_state state = {.move = "commit",
                          .batch = batch,
                          .changes = batch->changes,
-                         .count = batch->change_count,
-                         .existed = existed};
+                         .count = batch->change_count};
+    cascade_err err;
 
-    return csc_postgres_pool_run(self, CSC_POSTGRES_ONCE, write_batch, &state);
+    state.existed = csc_mem_zalloc(state.count + 1, sizeof(bool));
+    if (state.existed == NULL)
+        return csc_fail_memory();
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ONCE, write_batch, &state);
+    if (err == CASCADE_OK && state.count > 0)
+        memcpy(existed, state.existed, state.count * sizeof(bool));
+    csc_mem_free(state.existed);
+    return err;
 }
 
 /* One start of a submit and where it stood. */

@@ -17,8 +17,8 @@
  * included: the transaction then stays open, and failed, until the ROLLBACK
  * that this file sends. If we die between, the server rolls back.
  *
- * Most statements are prepared when they are first used. Behind a pooler they stay
- * unnamed, and what would be settings of the session is said in every
+ * Most statements are prepared when they are first used. Behind a pooler they
+ * stay unnamed, and what would be settings of the session is said in every
  * transaction.
  *
  * Not bounded by the deadline: the resolver of libc, which libpq calls for host
@@ -57,7 +57,7 @@ fail_deadline(csc_postgres_conn *conn)
                     (long long)conn->store->config->deadline_ms);
 }
 
-/* Waits for the socket, at most until `until_ms`: *ready tells whether it is. */
+/* Waits for the socket, at most until `until_ms`: is it ready? */
 static cascade_err
 poll_socket(csc_postgres_conn *conn, short events, int64_t until_ms,
             bool *ready)
@@ -357,12 +357,8 @@ prepare_set(csc_postgres_conn *conn, const char *move, statement_set *set)
         if (set->has[i])
             err = receive_prepare(conn, move, i);
     }
-    if (conn->broken)
-        return err;
-    if (err != CASCADE_OK) {
-        csc_postgres_conn_fetch_sync(conn);
-        return err;
-    }
+    if (err != CASCADE_OK)
+        return csc_postgres_conn_recover(conn, err);
     return csc_postgres_conn_fetch_sync(conn);
 }
 
@@ -463,21 +459,25 @@ receive_calls(csc_postgres_conn *conn, exchange_state *state,
         receive(conn, state, &calls[i], &calls[i].result);
 }
 
-/* Ends an exchange. The error text of what went wrong is worth more than that
- * of a failing ROLLBACK. */
-static cascade_err
-finish(csc_postgres_conn *conn, exchange_state *state)
+cascade_err
+csc_postgres_conn_recover(csc_postgres_conn *conn, cascade_err err)
 {
-    cascade_err err;
+    cascade_err more;
 
     if (conn->broken)
-        return state->err;
-    err = csc_postgres_conn_fetch_sync(conn);
-    if (state->err == CASCADE_OK)
         return err;
-    if (err == CASCADE_OK)
-        csc_postgres_conn_rollback(conn);
-    return state->err;
+    more = csc_postgres_conn_fetch_sync(conn);
+    if (more == CASCADE_OK)
+        more = csc_postgres_conn_rollback(conn);
+    return more == CASCADE_OK ? err : more;
+}
+
+static cascade_err
+finish(csc_postgres_conn *conn, const exchange_state *state)
+{
+    if (state->err != CASCADE_OK)
+        return csc_postgres_conn_recover(conn, state->err);
+    return csc_postgres_conn_fetch_sync(conn);
 }
 
 static cascade_err

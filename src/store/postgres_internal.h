@@ -42,7 +42,7 @@
 #include "base/log.h"
 #include "cascade/store.h"
 
-/* ---- postgres_sql.c ------------------------------------------------------- */
+/* ---- postgres_sql.c ------------------------------------------------------ */
 
 typedef enum csc_postgres_statement {
     CSC_POSTGRES_BEGIN = 0,
@@ -103,7 +103,7 @@ void csc_postgres_sql_free(char *texts[CSC_POSTGRES_STATEMENTS]);
 /* One text with every '@' replaced by `prefix`; NULL when out of memory. */
 char *csc_postgres_sql_expand(const char *text, const char *prefix);
 
-/* ---- postgres_array.c ----------------------------------------------------- */
+/* ---- postgres_array.c ---------------------------------------------------- */
 
 #define CSC_POSTGRES_PARAMS_MAX 40
 #define CSC_POSTGRES_COLUMNS_MAX 12
@@ -162,7 +162,7 @@ void csc_postgres_rows_time(csc_postgres_rows *rows, size_t column,
 void csc_postgres_params_rows(csc_postgres_params *params,
                               csc_postgres_rows *rows);
 
-/* ---- postgres_batch.c ----------------------------------------------------- */
+/* ---- postgres_batch.c ---------------------------------------------------- */
 
 /* The rows of a batch, gathered by what is done with them. */
 typedef struct csc_postgres_batch {
@@ -187,7 +187,7 @@ cascade_err csc_postgres_batch_fill(csc_postgres_batch **batch,
 void csc_postgres_batch_trim(csc_postgres_batch **batch);
 void csc_postgres_batch_free(csc_postgres_batch *batch);
 
-/* ---- postgres_row.c ------------------------------------------------------- */
+/* ---- postgres_row.c ------------------------------------------------------ */
 
 /* One row of a result, checked while it is decoded: the first thing that makes
  * no sense is kept in `err` (CASCADE_ERR_CORRUPT), and the rest is skipped. */
@@ -228,7 +228,7 @@ int64_t csc_postgres_result_i64(const PGresult *result, int row, int column);
 cascade_uuid csc_postgres_result_uuid(const PGresult *result, int row,
                                       int column);
 
-/* ---- postgres_conn.c ------------------------------------------------------ */
+/* ---- postgres_conn.c ----------------------------------------------------- */
 
 typedef struct csc_postgres_conn {
     csc_postgres *store;
@@ -274,7 +274,7 @@ cascade_err csc_postgres_conn_write(csc_postgres_conn *conn, const char *move,
 cascade_err csc_postgres_conn_read(csc_postgres_conn *conn, const char *move,
                                    csc_postgres_call *calls, size_t count);
 void csc_postgres_conn_clear(csc_postgres_call *calls, size_t count);
-/* One statement by its text. `*result` is to be cleared, also after an error. */
+/* One statement by its text; `*result` is to be cleared, also on errors. */
 cascade_err csc_postgres_conn_query(csc_postgres_conn *conn, const char *move,
                                     const char *sql,
                                     const csc_postgres_params *params,
@@ -303,11 +303,14 @@ cascade_err csc_postgres_conn_fetch_sync(csc_postgres_conn *conn);
 cascade_err csc_postgres_conn_wait_ready(csc_postgres_conn *conn,
                                          int64_t until_ms, bool *ready);
 cascade_err csc_postgres_conn_rollback(csc_postgres_conn *conn);
+/* After `err`: fetches up to the Sync and rolls back, so that the connection is
+ * good again. Returns `err`, or what prevented that. */
+cascade_err csc_postgres_conn_recover(csc_postgres_conn *conn, cascade_err err);
 /* Several statements at once, without parameters: for migrations. */
 cascade_err csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
                                      const char *sql);
 
-/* ---- postgres_error.c ----------------------------------------------------- */
+/* ---- postgres_error.c ---------------------------------------------------- */
 
 /* The error for a result that is none; marks the connection broken where it
  * is. */
@@ -317,7 +320,7 @@ cascade_err csc_postgres_error_result(csc_postgres_conn *conn, const char *move,
 cascade_err csc_postgres_error_connect(const PGconn *pg);
 cascade_err csc_postgres_error_lost(csc_postgres_conn *conn);
 
-/* ---- postgres_pool.c ------------------------------------------------------ */
+/* ---- postgres_pool.c ----------------------------------------------------- */
 
 typedef enum csc_postgres_again {
     CSC_POSTGRES_ONCE = 0,  /* the caller decides about every failure */
@@ -342,7 +345,7 @@ void csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
 bool csc_postgres_pool_reserve(csc_postgres *store);
 void csc_postgres_pool_unreserve(csc_postgres *store);
 
-/* ---- The store ------------------------------------------------------------ */
+/* ---- The store ----------------------------------------------------------- */
 
 #define CSC_POSTGRES_CHANNEL_SIZE 32
 
@@ -389,13 +392,13 @@ int64_t csc_postgres_now_ms(void);
  * store. */
 cascade_err csc_postgres_sequence(csc_postgres_conn *conn, const char **name);
 
-/* ---- postgres_column.c ---------------------------------------------------- */
+/* ---- postgres_column.c --------------------------------------------------- */
 
 /* Checks the columns of the tables: of those that exist (`all` false), or that
  * all of them exist too. */
 cascade_err csc_postgres_column_check(csc_postgres_conn *conn, bool all);
 
-/* ---- The moves; see cascade/store.h --------------------------------------- */
+/* ---- The moves; see cascade/store.h -------------------------------------- */
 
 cascade_err csc_postgres_schema_migrate(void *self, cascade_migrate mode);
 cascade_err csc_postgres_engine_attach(void *self,

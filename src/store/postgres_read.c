@@ -127,7 +127,8 @@ stream(csc_postgres_conn *conn, load_state *state, row_sink sink)
     cascade_err err = CASCADE_OK;
     PGresult *result = NULL;
 
-    PQsetSingleRowMode(conn->pg);
+    if (PQsetSingleRowMode(conn->pg) != 1)
+        return csc_postgres_error_lost(conn);
     do {
         cascade_err got = csc_postgres_conn_next(conn, &result);
 
@@ -201,13 +202,9 @@ load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
     if (err != CASCADE_OK)
         return err;
     err = receive_load(conn, state);
-    if (conn->broken)
-        return err;
-    if (err == CASCADE_OK)
-        return csc_postgres_conn_fetch_sync(conn);
-    if (csc_postgres_conn_fetch_sync(conn) == CASCADE_OK)
-        csc_postgres_conn_rollback(conn);
-    return err;
+    if (err != CASCADE_OK)
+        return csc_postgres_conn_recover(conn, err);
+    return csc_postgres_conn_fetch_sync(conn);
 }
 
 static cascade_err

@@ -3,25 +3,26 @@
  * Removing incarnations that are dead, and freeing the runs they leave.
  *
  *   find      engines whose lease has expired, or that are named dead
- *   remove    one transaction for each: DELETE its row if that still holds, then
+ * remove one transaction for each: DELETE its row if that still holds, then
  *             its lanes
  *   free      runs whose owner has no row any more, up to the limit
  *
  * REMOVE WAITS for the dead engine's last batch, which holds its lane, and for
- * its last claim, which holds its row. Either ends by itself in a moment, unless
- * the process was stopped in the middle of sending it: then the server waits for
- * the rest, with the locks held, and none of its timeouts runs. So while our
- * DELETE waits, a second connection asks whom it waits for and ends those
- * backends that wait for their client (CSC_POSTGRES_UNBLOCK). What they had
- * written is rolled back; continued, the stopped process finds its connection
- * gone and its lane too. The second connection is made for that moment, beyond
- * config->connection_max: with a full pool nobody could be helped.
+ * its last claim, which holds its row. Either ends by itself in a moment,
+ * unless the process was stopped in the middle of sending it: then the server
+ * waits for the rest, with the locks held, and none of its timeouts runs. So
+ * while our DELETE waits, a second connection asks whom it waits for and ends
+ * those backends that wait for their client (CSC_POSTGRES_UNBLOCK). What they
+ * had written is rolled back; continued, the stopped process finds its
+ * connection gone and its lane too. The second connection is made for that
+ * moment, beyond config->connection_max: with a full pool nobody could be
+ * helped.
  *
  * FREE finds the owners of runs without reading the runs: between two live
  * engines, in the order of ids, it asks for the first owner there is. N engines
- * need N + 1 look-ups, sent at once. An owner found that way has attached before
- * it owned anything, so if its row is not there now it is gone for good; that is
- * looked up again in the transaction that frees.
+ * need N + 1 look-ups, sent at once. An owner found that way has attached
+ * before it owned anything, so if its row is not there now it is gone for good;
+ * that is looked up again in the transaction that frees.
  *
  * If we die anywhere between, the next remove finds what is left.
  */
@@ -34,6 +35,7 @@
 #include "store/postgres_internal.h"
 
 #define BLOCKED_AFTER_MS 50 /* then we ask who is in the way, again and again */
+#define FREE_TIMEOUT_MS "100"
 #define LOCK_TIMEOUT_MAX_MS 1000 /* who calls us has a lease to renew */
 
 typedef struct remove_state {
@@ -184,19 +186,17 @@ remove_one(csc_postgres_conn *conn, const cascade_uuid *id, bool named)
     if (err != CASCADE_OK)
         return err;
     err = receive_removal(conn);
-    if (conn->broken)
-        return err;
-    if (csc_postgres_conn_fetch_sync(conn) == CASCADE_OK && err != CASCADE_OK)
-        csc_postgres_conn_rollback(conn);
-    return err;
+    if (err != CASCADE_OK)
+        return csc_postgres_conn_recover(conn, err);
+    return csc_postgres_conn_fetch_sync(conn);
 }
 
-/* Goes on with the others when one cannot be removed; tells the first error. */
+/* Goes on with the others when one cannot be removed; tells the last error. */
 static cascade_err
 remove_all(csc_postgres_conn *conn, const remove_state *state,
            const PGresult *found)
 {
-    cascade_err first = CASCADE_OK;
+    cascade_err last = CASCADE_OK;
 
     for (int row = 0; row < PQntuples(found) && !conn->broken; row++) {
         cascade_uuid id = csc_postgres_result_uuid(found, row, 0);
@@ -208,10 +208,9 @@ remove_all(csc_postgres_conn *conn, const remove_state *state,
         csc_log_add(&conn->store->log, CASCADE_LOG_WARNING,
                     "postgres: incarnation %s not removed: %s",
                     cascade_uuid_format(&id, text), cascade_errmsg());
-        if (first == CASCADE_OK)
-            first = err;
+        last = err;
     }
-    return first;
+    return last;
 }
 
 static cascade_err
@@ -243,33 +242,47 @@ out:
 
 /* ---- Free ---------------------------------------------------------------- */
 
-/* Frees runs of one owner. That it lives after all is no error: it attached
- * after we had looked. */
+/* Whether a failed try to free is nothing to tell: the owner attached after we
+ * had looked, or somebody holds a run and will be done soon. */
+static bool
+is_passing(const csc_postgres_trouble *trouble)
+{
+    if (trouble->call == NULL)
+        return false;
+    return strcmp(trouble->sqlstate, "55P03") == 0 ||
+           (trouble->call->statement == CSC_POSTGRES_CHECK_ORPHAN &&
+            strcmp(trouble->sqlstate, "22012") == 0);
+}
+
+/* Frees runs of one owner. Gives in to locks soon, as a claim does. */
 static cascade_err
 free_orphan(csc_postgres_conn *conn, remove_state *state,
             const cascade_uuid *id)
 {
+    csc_postgres_params timeout;
     csc_postgres_params check;
     csc_postgres_params some;
     csc_postgres_call calls[] = {
+        {.statement = CSC_POSTGRES_LOCK_TIMEOUT, .params = &timeout},
         {.statement = CSC_POSTGRES_CHECK_ORPHAN, .params = &check},
         {.statement = CSC_POSTGRES_FREE_ORPHANS, .params = &some},
     };
     csc_postgres_trouble trouble;
     cascade_err err;
 
+    csc_postgres_params_init(&timeout);
+    csc_postgres_params_text(&timeout, FREE_TIMEOUT_MS);
     csc_postgres_params_init(&check);
     csc_postgres_params_uuid(&check, id);
     csc_postgres_params_init(&some);
     csc_postgres_params_uuid(&some, id);
     csc_postgres_params_i64(&some, (int64_t)(state->limit - state->freed));
-    err = csc_postgres_conn_write(conn, "remove", calls, 2, &trouble);
+    err = csc_postgres_conn_write(conn, "remove", calls, 3, &trouble);
     if (err == CASCADE_OK)
-        state->freed += (size_t)csc_postgres_result_i64(calls[1].result, 0, 0);
-    else if (trouble.call == &calls[0] &&
-             strcmp(trouble.sqlstate, "22012") == 0)
+        state->freed += (size_t)csc_postgres_result_i64(calls[2].result, 0, 0);
+    else if (!conn->broken && is_passing(&trouble))
         err = CASCADE_OK;
-    csc_postgres_conn_clear(calls, 2);
+    csc_postgres_conn_clear(calls, 3);
     return err;
 }
 
@@ -295,10 +308,10 @@ find_orphans(csc_postgres_conn *conn, const PGresult *engines,
     return csc_postgres_conn_read(conn, "remove", calls, count + 1);
 }
 
-/* One round over all gaps: *found tells whether there was any orphan. */
+/* One round over all gaps. */
 static cascade_err
 free_round(csc_postgres_conn *conn, remove_state *state,
-           const PGresult *engines, bool *found)
+           const PGresult *engines)
 {
     size_t count = (size_t)PQntuples(engines) + 1;
     csc_postgres_call *calls = csc_mem_zalloc(count, sizeof(*calls));
@@ -306,7 +319,6 @@ free_round(csc_postgres_conn *conn, remove_state *state,
     cascade_uuid *bounds = csc_mem_zalloc(count + 1, sizeof(*bounds));
     cascade_err err = CASCADE_OK;
 
-    *found = false;
     if (calls == NULL || params == NULL || bounds == NULL) {
         err = csc_fail_memory();
         goto out;
@@ -317,7 +329,6 @@ free_round(csc_postgres_conn *conn, remove_state *state,
 
         if (PQntuples(calls[i].result) == 0 || state->freed >= state->limit)
             continue;
-        *found = true;
         id = csc_postgres_result_uuid(calls[i].result, 0, 0);
         err = free_orphan(conn, state, &id);
     }
@@ -330,24 +341,24 @@ out:
     return err;
 }
 
-/* Every round ends at least one orphan or reaches the limit, or finds an engine
- * that has just attached; that one is in the next round's list. */
+/* A round frees runs, reaches the limit, or leaves the rest for the next call:
+ * what is held by others now, and engines that have just attached. */
 static cascade_err
 free_runs(csc_postgres_conn *conn, remove_state *state)
 {
-    bool found = true;
-    cascade_err err = CASCADE_OK;
+    size_t before;
+    cascade_err err;
 
-    while (err == CASCADE_OK && found && state->freed < state->limit) {
+    do {
         csc_postgres_call call = {.statement = CSC_POSTGRES_LIST_ENGINES};
 
+        before = state->freed;
         err = csc_postgres_conn_read(conn, "remove", &call, 1);
         if (err == CASCADE_OK)
-            err = free_round(conn, state, call.result, &found);
+            err = free_round(conn, state, call.result);
         csc_postgres_conn_clear(&call, 1);
-        if (csc_postgres_now_ms() >= conn->deadline_ms)
-            break;
-    }
+    } while (err == CASCADE_OK && state->freed > before &&
+             state->freed < state->limit);
     return err;
 }
 

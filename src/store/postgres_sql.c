@@ -195,14 +195,16 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  RETURNING 1)\n"
         "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
 
-    /* $1 ids, $2 engine, $3 how many must be met */
+    /* $1 ids, $2 engine, $3 how many must be met. IS NOT DISTINCT FROM, because
+     * no index can answer it: the planner might go through all the runs of the
+     * engine for a few of them. */
     [CSC_POSTGRES_RESET_RUNS] =
         "WITH met AS (\n"
         "  UPDATE @cascade_runs AS r\n"
         "  SET takeovers = 0\n"
         "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
         "  WHERE r.cascade_id = g.cascade_id\n"
-        "    AND r.engine_id = $2::uuid\n"
+        "    AND r.engine_id IS NOT DISTINCT FROM $2::uuid\n"
         "  RETURNING 1)\n"
         "SELECT 1 / (count(*) = $3::int8)::int4 FROM met",
 
@@ -217,7 +219,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  FROM unnest($1::uuid[], $2::int8[], $3::text[])\n"
         "    AS g (cascade_id, wake_at, needs)\n"
         "  WHERE r.cascade_id = g.cascade_id\n"
-        "    AND r.engine_id = $4::uuid\n"
+        "    AND r.engine_id IS NOT DISTINCT FROM $4::uuid\n"
         "  RETURNING 1)\n"
         "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
 
@@ -347,7 +349,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    takeovers = LEAST(r.takeovers, 2147483646) + 1\n"
         "  FROM chosen\n"
         "  WHERE r.cascade_id = chosen.cascade_id\n"
-        "    AND r.engine_id = $1::uuid\n"
+        "    AND r.engine_id IS NOT DISTINCT FROM $1::uuid\n"
         "  RETURNING 1)\n"
         "SELECT count(*) FROM freed",
 
@@ -381,9 +383,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                 "ORDER BY wake_at\n"
                                 "LIMIT 1",
 
-    /* $1 queue, $2 nodes, $3 suspects from, $4 suspects, $5 at most. "+ 0" keeps
-     * this away from the index by wake_at, where all the runs that nobody here
-     * may have lie in front. */
+    /* $1 queue, $2 nodes, $3 suspects from, $4 suspects, $5 at most. "+ 0"
+     * keeps this away from the index by wake_at, where all the runs that nobody
+     * here may have lie in front. */
     [CSC_POSTGRES_CLAIM_NEEDS_DUE] =
         "SELECT cascade_id, priority, wake_at\n"
         "FROM @cascade_runs\n"
@@ -430,9 +432,10 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  AND (r.takeovers >= $4::int4) = $5::bool\n"
         "RETURNING r.cascade_id, r.claim_no, r.takeovers",
 
-    /* ---- load: $1 ids. The casts keep the columns' types, whatever an older
-     * table has, so that widening one does not break a prepared statement. ---- */
+    /* ---- load ---- */
 
+    /* $1 ids. The casts keep the types that we decode, whatever an older table
+     * has. */
     [CSC_POSTGRES_LOAD_CASCADES] =
         "SELECT id, status::text, fn_id, user_id::text, created_at,\n"
         "  updated_at\n"

@@ -11,11 +11,11 @@
  *
  * A keeper that leaves rings one other waiter, which returns early; who waits
  * next becomes the keeper. Notifications that arrive while nobody waits stay in
- * the socket and end the next wait at once. A wait that has just begun to listen
- * ends at once too: what was told before that was not heard.
+ * the socket and end the next wait at once. A wait that has just begun to
+ * listen ends at once too: what was told before that was not heard.
  *
- * Listening only shortens waiting. Behind a pooler, with a single connection, or
- * while the server is away, a wait is a sleep.
+ * Listening only shortens waiting. Behind a pooler, with a single connection,
+ * or while the server is away, a wait is a sleep.
  *
  * WAKE sends a notification outside any transaction of the tables, since NOTIFY
  * makes transactions commit one after the other. Threads that call it while one
@@ -170,7 +170,9 @@ poll_once(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
         left_ms = 0;
     if (poll(fds, 3, left_ms > INT_MAX ? INT_MAX : (int)left_ms) < 0)
         return errno != EINTR;
-    if (fds[2].revents != 0) {
+    if (listener != NULL && fds[2].fd < 0) {
+        close_listener(store);
+    } else if (fds[2].revents != 0) {
         if (!take_notifications(listener, &heard))
             close_listener(store);
         else if (heard)
