@@ -12,7 +12,7 @@
 #include "store/postgres_groups.h"
 #include "store/postgres_proxy.h"
 
-/* ---- Lost replies --------------------------------------------------------- */
+/* ---- Lost replies -------------------------------------------------------- */
 
 /* A store behind a proxy, with an engine and one cascade it owns. */
 typedef struct proxied {
@@ -161,7 +161,7 @@ a_submit_whose_reply_is_lost_is_not_taken_for_an_existing_one(void **state)
     close_proxied(&it);
 }
 
-/* ---- Silence -------------------------------------------------------------- */
+/* ---- Silence ------------------------------------------------------------- */
 
 static cascade_err
 pass_over(void *context, const cascade_row *row, const cascade_run_row *run)
@@ -259,7 +259,7 @@ idle_connections_that_died_are_replaced(void **state)
     }
 }
 
-/* ---- Stopped processes ---------------------------------------------------- */
+/* ---- Stopped processes --------------------------------------------------- */
 
 typedef struct committer {
     pthread_t thread;
@@ -408,7 +408,7 @@ a_backend_that_works_is_not_ended(void **state)
     assert_int_equal(0, pg_number(test, "SELECT count(*) FROM cascade_lanes"));
 }
 
-/* ---- Many at once --------------------------------------------------------- */
+/* ---- Many at once -------------------------------------------------------- */
 
 #define WRITERS 6
 #define WRITER_BATCHES 40

@@ -30,7 +30,7 @@ pg_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- SQL ------------------------------------------------------------------ */
+/* ---- SQL ----------------------------------------------------------------- */
 
 static PGresult *
 run(pg_test *test, const char *format, va_list args)
@@ -130,7 +130,7 @@ pg_make_role(pg_test *test)
            test->schema, test->role);
 }
 
-/* ---- Setup ---------------------------------------------------------------- */
+/* ---- Setup --------------------------------------------------------------- */
 
 int
 pg_setup(void **state)
@@ -186,7 +186,7 @@ pg_teardown(void **state)
     return 0;
 }
 
-/* ---- The store ------------------------------------------------------------ */
+/* ---- The store ----------------------------------------------------------- */
 
 void
 pg_check(cascade_err got, cascade_err wanted, const char *call,

@@ -47,7 +47,7 @@ int pg_teardown(void **state);
 const char *pg_conninfo(void);
 int64_t pg_now_ms(void); /* monotonic */
 
-/* ---- SQL ------------------------------------------------------------------ */
+/* ---- SQL ----------------------------------------------------------------- */
 
 /* Statements on the admin connection; the test fails where they do. */
 void pg_sql(pg_test *test, const char *format, ...) CASCADE_PRINTF(2, 3);
@@ -61,7 +61,7 @@ void pg_until(pg_test *test, const char *format, ...) CASCADE_PRINTF(2, 3);
 /* Makes test->role, which can log in and use the schema's tables. */
 void pg_make_role(pg_test *test);
 
-/* ---- The store ------------------------------------------------------------ */
+/* ---- The store ----------------------------------------------------------- */
 
 #define assert_ok(call) pg_check((call), CASCADE_OK, #call, __FILE__, __LINE__)
 /* The call fails with `err` and leaves a text. */

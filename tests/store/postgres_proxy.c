@@ -60,7 +60,7 @@ struct pg_proxy {
     pair pairs[PAIRS_MAX];
 };
 
-/* ---- Sockets -------------------------------------------------------------- */
+/* ---- Sockets ------------------------------------------------------------- */
 
 static int
 connect_unix(const char *path)
@@ -158,7 +158,7 @@ accept_pair(pg_proxy *proxy)
     close(server);
 }
 
-/* ---- The protocol --------------------------------------------------------- */
+/* ---- The protocol -------------------------------------------------------- */
 
 /* The size of the first message, 0 when it has not arrived whole. */
 static size_t
@@ -289,7 +289,7 @@ pass_on(pg_proxy *proxy, pair *it, bool from_client)
     return hold_reply(it);
 }
 
-/* ---- The thread ----------------------------------------------------------- */
+/* ---- The thread ---------------------------------------------------------- */
 
 static size_t
 fill_fds(pg_proxy *proxy, struct pollfd *fds, pair **owners)
@@ -357,7 +357,7 @@ run(void *context)
     }
 }
 
-/* ---- Start and stop ------------------------------------------------------- */
+/* ---- Start and stop ------------------------------------------------------ */
 
 static void
 copy_option(const PQconninfoOption *options, const char *name, char *value,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "store/postgres_groups.h"
 
 /* A trigger on cascades that notes the settings of whoever inserts. */
@@ -39,7 +40,7 @@ expect_spied(pg_test *test, const char *what, const char *value)
     free(got);
 }
 
-/* ---- A round of everything ------------------------------------------------ */
+/* ---- A round of everything ----------------------------------------------- */
 
 typedef struct loaded {
     int64_t created_at_ms;
@@ -124,7 +125,7 @@ do_everything(pg_test *test, cascade_store *store)
     assert_true(freed >= 1);
 }
 
-/* ---- Tests ---------------------------------------------------------------- */
+/* ---- Tests --------------------------------------------------------------- */
 
 /* Design 7: a role's defaults may differ. */
 static void
@@ -342,7 +343,140 @@ claims_do_not_walk_over_what_they_cannot_have(void **state)
     assert_true(pg_now_ms() - begun_ms < 50 * 20);
 }
 
-/* ---- Speed ---------------------------------------------------------------- */
+/* ---- Memory -------------------------------------------------------------- */
+
+static cascade_err
+pass_cascade(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    (void)context;
+    (void)row;
+    (void)run;
+    return CASCADE_OK;
+}
+
+static cascade_err
+pass_engine(void *context, const cascade_incarnation *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+/* What one round of moves is made of: built before memory fails. */
+typedef struct round_of_moves {
+    cascade_incarnation engine;
+    cascade_change *start;
+    cascade_change *other; /* of the same cascade */
+    cascade_batch batch;
+    cascade_claim claim;
+} round_of_moves;
+
+static round_of_moves
+build_round(pg_test *test)
+{
+    static const char *const names[] = {"default", "mail"};
+    test_rows *rows = &test->rows;
+    round_of_moves it = {.engine = rows_incarnation(rows, 1, PG_LEASE_MS)};
+    cascade_change *change;
+
+    it.start = rows_start(rows, rows_id(rows));
+    it.other = rows_start(rows, it.start->cascade.id);
+    change = rows_write(rows, it.start->cascade.id, 1);
+    rows_update(rows, change, 0, "{}");
+    rows_event(rows, change, 0, "key", "1");
+    it.batch = (cascade_batch){.engine_id = it.engine.engine_id,
+                               .number = 1,
+                               .changes = rows_changes(rows, &change, 1),
+                               .change_count = 1};
+    it.claim = (cascade_claim){.engine_id = it.engine.engine_id,
+                               .queues = names,
+                               .queue_count = 2,
+                               .nodes = names,
+                               .node_count = 2,
+                               .limit = 50,
+                               .suspect_from = 1000};
+    return it;
+}
+
+static cascade_err
+run_round(cascade_store *store, const round_of_moves *it)
+{
+    const cascade_store_driver *driver = store->driver;
+    void *self = store->self;
+    loaded got = {.rows = 0};
+    cascade_load_sink sink = {&got, load_cascade, load_execution, load_event};
+    cascade_query query = {.user_id = "user", .node = "first", .limit = 10};
+    cascade_claimed claimed[50];
+    cascade_claim_result result;
+    cascade_err err = driver->attach(self, &it->engine);
+    size_t freed;
+    bool existed;
+
+    if (err == CASCADE_OK)
+        err = driver->submit(self, it->start, 1, &existed);
+    if (err == CASCADE_OK)
+        err = driver->submit(self, it->other, 1, &existed);
+    if (err == CASCADE_OK)
+        err = driver->claim(self, &it->claim, claimed, &result);
+    if (err == CASCADE_OK)
+        err = driver->commit(self, &it->batch, &existed);
+    if (err == CASCADE_OK)
+        err =
+            driver->load(self, &it->start->cascade.id, 1,
+                         CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
+    if (err == CASCADE_OK)
+        err = driver->list(self, &query, pass_cascade, NULL);
+    if (err == CASCADE_OK)
+        err = driver->engines(self, pass_engine, NULL);
+    if (err == CASCADE_OK)
+        err = driver->wake(self);
+    if (err == CASCADE_OK)
+        err = driver->wait(self, -1, 1);
+    if (err == CASCADE_OK)
+        err = driver->remove(self, &it->engine.engine_id, 1, 50, &freed);
+    return err;
+}
+
+/* S16: each allocation fails once; that is an error with a text, nothing is
+ * left behind, and the server is as good as before. */
+static void
+every_allocation_may_fail(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    size_t asked = 0;
+    size_t failures = 0;
+
+    options.migrate = CASCADE_MIGRATE_CHECK;
+    for (size_t nth = 1; asked + 1 >= nth; nth++) {
+        round_of_moves moves = build_round(test);
+        cascade_store *store = NULL;
+        size_t live = csc_mem_live();
+        cascade_err err;
+
+        csc_mem_fail_at(nth, 0);
+        err = cascade_store_open(pg_conninfo(), &options, &store);
+        if (err == CASCADE_OK)
+            err = run_round(store, &moves);
+        asked = csc_mem_fail_at(0, 0);
+        if (err != CASCADE_OK && err != CASCADE_ERR_NO_MEMORY &&
+            err != CASCADE_ERR_UNAVAILABLE)
+            fail_msg("allocation %zu: %s", nth, cascade_errmsg());
+        if (err != CASCADE_OK)
+            assert_int_equal(err, csc_error_last());
+        failures += err != CASCADE_OK;
+        cascade_store_close(store);
+        assert_int_equal(live, csc_mem_live());
+    }
+    assert_true(failures > 50);
+    assert_int_equal(0, pg_number(test, "SELECT count(*) FROM pg_locks AS l"
+                                        " JOIN pg_class AS c"
+                                        "  ON c.oid = l.relation"
+                                        " WHERE c.relnamespace ="
+                                        "  current_schema()::regnamespace"));
+}
+
+/* ---- Speed --------------------------------------------------------------- */
 
 #define SPEED_THREADS 2
 #define SPEED_CASCADES 100
@@ -461,6 +595,7 @@ postgres_session(void)
         PG_TEST(a_read_only_database_is_told),
         PG_TEST_EMPTY(another_encoding_is_not_supported),
         PG_TEST(claims_do_not_walk_over_what_they_cannot_have),
+        PG_TEST(every_allocation_may_fail),
         PG_TEST(steps_are_committed_by_the_thousand),
     };
 
