@@ -336,6 +336,27 @@ a_wait_without_inotify_looks_at_the_token(void **state)
     fixture_fork(*state, wait_without_watch);
 }
 
+/* G2: an engine that has just looked, a little too early, must not sleep. */
+static void
+a_wake_before_the_wait_is_not_lost(void **state)
+{
+    sqlite_fixture *it = *state;
+    cascade_store *store = fixture_store(it);
+    cascade_store *other = fixture_store(it);
+    int64_t begin_ns;
+
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(store->driver->wait(store->self, -1, 0), CASCADE_OK);
+        assert_int_equal(other->driver->wake(other->self), CASCADE_OK);
+        begin_ns = csc_sqlite_conn_now_ns();
+        assert_int_equal(store->driver->wait(store->self, -1, 20000),
+                         CASCADE_OK);
+        assert_true(csc_sqlite_conn_now_ns() - begin_ns < INT64_C(10000000000));
+    }
+    assert_int_equal(cascade_store_close(other), CASCADE_OK);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+}
+
 /* ---- Checkpoints --------------------------------------------------------- */
 
 #define HAMMER_PAGES 60
@@ -883,6 +904,7 @@ main(int argc, char **argv)
         ONE(a_killed_process_leaves_whole_batches),
         ONE(a_stopped_process_is_taken_over),
         ONE(a_start_of_another_process_ends_a_wait),
+        ONE(a_wake_before_the_wait_is_not_lost),
         ONE(a_wait_without_inotify_looks_at_the_token),
         ONE(writers_and_checkpoints_do_not_meet),
         ONE(a_reader_of_an_old_state_does_not_stop_checkpoints),
