@@ -566,7 +566,9 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
 {
     size_t count = 0;
 
-    if (engine == NULL || engine->options.mode == CASCADE_MODE_THREADS)
+    if (engine == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "poll: engine is NULL");
+    if (engine->options.mode == CASCADE_MODE_THREADS)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "poll: the engine runs in threads of its own; open it "
                         "with CASCADE_MODE_LOOP or CASCADE_MODE_INLINE");
@@ -651,9 +653,12 @@ end_after(int64_t timeout_ms)
 cascade_err
 cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
 {
-    struct pollfd fd = {.fd = engine->stop_fd, .events = POLLIN};
+    struct pollfd fd = {.events = POLLIN};
     int64_t end_ms = end_after(timeout_ms);
 
+    if (engine == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "wait: engine is NULL");
+    fd.fd = engine->stop_fd;
     for (;;) {
         int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
         int ready = 0;

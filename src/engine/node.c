@@ -167,13 +167,24 @@ found_any(void *context, const char *value)
     csc_buf_add_text(list, value);
 }
 
+/* `what` must be there too: an argument that the verb cannot do without. */
+static cascade_err
+check_call(const cascade_node *node, const char *verb, const void *what)
+{
+    if (node != NULL && what != NULL)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID, "%s: an argument is NULL", verb);
+}
+
 cascade_err
 cascade_node_get(cascade_node *node, const char *key, const cJSON **value)
 {
     const char *last = NULL;
     const cJSON *tree = NULL;
-    cascade_err err = csc_check_text("context key", key);
+    cascade_err err = check_call(node, "get", value);
 
+    if (err == CASCADE_OK)
+        err = csc_check_text("context key", key);
     if (err != CASCADE_OK)
         return err;
     pthread_mutex_lock(&node->engine->mutex);
@@ -196,8 +207,10 @@ cascade_node_history(cascade_node *node, const char *key, const cJSON **values)
 {
     csc_buf list = {0};
     const cJSON *tree = NULL;
-    cascade_err err = csc_check_text("context key", key);
+    cascade_err err = check_call(node, "history", values);
 
+    if (err == CASCADE_OK)
+        err = csc_check_text("context key", key);
     if (err != CASCADE_OK)
         return err;
     pthread_mutex_lock(&node->engine->mutex);
@@ -300,12 +313,10 @@ cascade_node_put_ui(cascade_node *node, const char *key, cJSON *value,
                     cJSON *ui_value)
 {
     csc_put *put = NULL;
-    cascade_err err = begin_put(node, key, &put);
+    cascade_err err = check_call(node, "put", value);
 
-    if (err == CASCADE_OK && value == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID,
-                       "put: the value is NULL; give a cJSON item, which may "
-                       "be a JSON null");
+    if (err == CASCADE_OK)
+        err = begin_put(node, key, &put);
     if (err == CASCADE_OK)
         err = keep_tree(node, "value of put", value, &put->value);
     if (err == CASCADE_OK && ui_value != NULL)
@@ -330,10 +341,10 @@ cascade_node_put_text(cascade_node *node, const char *key, const char *text,
                       const char *ui_text)
 {
     csc_put *put = NULL;
-    cascade_err err = begin_put(node, key, &put);
+    cascade_err err = check_call(node, "put", text);
 
-    if (err == CASCADE_OK && text == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "put: the text is NULL");
+    if (err == CASCADE_OK)
+        err = begin_put(node, key, &put);
     if (err == CASCADE_OK)
         err = keep_json(node, "value of put", text, &put->value);
     if (err == CASCADE_OK && ui_text != NULL)
@@ -347,16 +358,14 @@ cascade_node_put_text(cascade_node *node, const char *key, const char *text,
 cascade_err
 cascade_node_output(cascade_node *node, cJSON *output)
 {
-    cascade_err err = CASCADE_OK;
     const char *text = NULL;
+    cascade_err err = check_call(node, "output", output);
 
-    if (node->step != NULL)
+    if (err == CASCADE_OK && node->step != NULL)
         err = csc_fail(CASCADE_ERR_MISUSE,
                        "cascade_node_output() inside a step: a step gives its "
                        "result through its last argument");
-    else if (output == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "the output is NULL");
-    else
+    if (err == CASCADE_OK)
         err = keep_tree(node, "output", output, &text);
     cJSON_Delete(output);
     if (err != CASCADE_OK)
@@ -458,11 +467,15 @@ cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
                    const cascade_spawn_options *options)
 {
     cascade_spawn_options known = {0};
-    csc_post *post = target(node);
+    csc_post *post = NULL;
     csc_spawn *spawn = NULL;
-    cascade_err err =
-        csc_check_options("spawn options", options, &known, sizeof(known));
+    cascade_err err = check_call(node, "spawn", node_name);
 
+    if (err == CASCADE_OK)
+        err =
+            csc_check_options("spawn options", options, &known, sizeof(known));
+    if (err == CASCADE_OK)
+        post = target(node);
     if (err == CASCADE_OK)
         err = check_spawn(node, post, node_name, &known);
     if (err == CASCADE_OK) {
@@ -517,6 +530,8 @@ cascade_node_fail(cascade_node *node, const char *format, ...)
 {
     va_list args;
 
+    if (node == NULL || format == NULL)
+        return check_call(node, "fail", format);
     va_start(args, format);
     set_error(node, format, args);
     va_end(args);
@@ -528,6 +543,8 @@ cascade_node_error(cascade_node *node, const char *format, ...)
 {
     va_list args;
 
+    if (node == NULL || format == NULL)
+        return check_call(node, "error", format);
     va_start(args, format);
     set_error(node, format, args);
     va_end(args);

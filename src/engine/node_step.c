@@ -384,8 +384,9 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
     const csc_exec *step = NULL;
     cascade_err err = csc_check_name("step name", name);
 
-    if (err == CASCADE_OK && fn == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "step %s: fn is NULL", name);
+    if (err == CASCADE_OK && (node == NULL || fn == NULL))
+        err = csc_fail(CASCADE_ERR_INVALID, "step %s: %s is NULL", name,
+                       node == NULL ? "node" : "fn");
     if (err == CASCADE_OK && node->step != NULL)
         err = csc_fail(CASCADE_ERR_MISUSE,
                        "step %s is called inside a step; call it from the node",
