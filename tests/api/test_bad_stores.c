@@ -171,7 +171,7 @@ run_on_server(const char *sql)
     PGconn *connection = PQconnectdb(getenv("CASCADE_TEST_PG"));
     PGresult *result = NULL;
 
-    PQexec(connection, "SET client_min_messages = warning");
+    PQclear(PQexec(connection, "SET client_min_messages = warning"));
     result = PQexec(connection, sql);
     if (PQresultStatus(result) != PGRES_COMMAND_OK)
         fail_msg("%s: %s", sql, PQerrorMessage(connection));

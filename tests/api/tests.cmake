@@ -4,3 +4,4 @@
 
 cascade_test(api_bad_input test_bad_input.c TIMEOUT 120)
 cascade_test(api_bad_stores test_bad_stores.c TIMEOUT 120)
+cascade_test(api_arguments test_arguments.c TIMEOUT 120)
