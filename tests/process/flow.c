@@ -95,10 +95,11 @@ static cascade_err
 join(cascade_node *node, void *user)
 {
     const cJSON *values = NULL;
-    cascade_err err = cascade_node_history(node, "trace", &values);
+    cascade_err err = CASCADE_OK;
 
     flow_note(user, node);
     work(user);
+    err = cascade_node_history(node, "trace", &values);
     if (err != CASCADE_OK)
         return err;
     if (cJSON_GetArraySize(values) != 1 + 2 * FLOW_PARTS)
@@ -110,10 +111,11 @@ join(cascade_node *node, void *user)
 static cascade_err
 last(cascade_node *node, void *user)
 {
-    cascade_err err = trace(node);
+    cascade_err err = CASCADE_OK;
 
     flow_note(user, node);
     work(user);
+    err = trace(node);
     return err == CASCADE_OK ? cascade_node_output(node, cJSON_CreateTrue())
                              : err;
 }

@@ -17,10 +17,12 @@
 typedef struct test_ledger {
     const test_place *place;
     cascade_store *store;
-    void *recorded; /* a tree of what was recorded at some mark */
-    size_t mark;    /* the length of the log at the mark being made */
-    size_t running; /* cascades not ended, at the last mark */
-    size_t marked;  /* executions seen recorded so far */
+    void *recorded;  /* a tree of what was recorded at some mark */
+    size_t mark;     /* the length of the log at the mark being made */
+    size_t running;  /* cascades not ended, at the last mark */
+    size_t marked;   /* executions seen recorded so far */
+    size_t late;     /* lines behind a mark */
+    size_t late_max; /* how many there may be; 0, unless the test sets it */
 } test_ledger;
 
 /* With a store of its own. */

@@ -17,9 +17,7 @@
 
 #define WORKERS 3
 #define KILLS 40
-#define CASCADES_FIRST 40
-#define CASCADES_MORE 15
-#define CASCADES_A_ROUND 30 /* more than the greatest progress */
+#define CASCADES_MORE 25 /* twice the greatest progress */
 #define ROUNDS 10
 #define LEASE_MS 3000
 #define PROGRESS_MIN_BYTES 300
@@ -56,11 +54,11 @@ static void
 kill_one(test_worker *worker, const test_place *place, test_ledger *ledger,
          const worker_options *options)
 {
+    flow_start(ledger->store, CASCADES_MORE);
     wait_for_progress(place);
     worker_kill(worker);
     ledger_mark(ledger);
     assert_true(ledger->running > 0);
-    flow_start(ledger->store, CASCADES_MORE);
     worker_spawn(worker, place, options);
 }
 
@@ -74,7 +72,6 @@ kills_at_random_moments_lose_nothing(void **state)
 
     place_create(&place, place_of(state));
     ledger_open(&ledger, &place);
-    flow_start(ledger.store, CASCADES_FIRST);
     for (int i = 0; i < WORKERS; i++)
         worker_spawn(&workers[i], &place, &options);
     for (int i = 0; i < KILLS; i++)
@@ -82,7 +79,7 @@ kills_at_random_moments_lose_nothing(void **state)
     ledger_wait_ended(&ledger, END_LIMIT_MS);
     for (int i = 0; i < WORKERS; i++)
         worker_end(&workers[i]);
-    ledger_check(&ledger, CASCADES_FIRST + KILLS * CASCADES_MORE);
+    ledger_check(&ledger, KILLS * CASCADES_MORE);
     ledger_close(&ledger);
     place_destroy(&place);
 }
@@ -99,7 +96,7 @@ killing_all_at_once_loses_nothing(void **state)
     place_create(&place, place_of(state));
     ledger_open(&ledger, &place);
     for (int i = 0; i < ROUNDS; i++) {
-        flow_start(ledger.store, CASCADES_A_ROUND);
+        flow_start(ledger.store, CASCADES_MORE);
         for (int w = 0; w < WORKERS; w++)
             worker_spawn(&workers[w], &place, &options);
         wait_for_progress(&place);
@@ -112,7 +109,7 @@ killing_all_at_once_loses_nothing(void **state)
     ledger_wait_ended(&ledger, END_LIMIT_MS);
     for (int w = 0; w < WORKERS; w++)
         worker_end(&workers[w]);
-    ledger_check(&ledger, ROUNDS * CASCADES_A_ROUND);
+    ledger_check(&ledger, ROUNDS * CASCADES_MORE);
     ledger_close(&ledger);
     place_destroy(&place);
 }

@@ -18,12 +18,15 @@
 #define POLL_MS 200
 #define ROUNDS 4
 #define LIMIT_MS 30000
+#define THREADS 8
 
 static worker_options
 options(const char *freeze)
 {
-    worker_options it = {
-        .lease_ms = LEASE_MS, .poll_ms = POLL_MS, .work_us = 3000};
+    worker_options it = {.lease_ms = LEASE_MS,
+                         .poll_ms = POLL_MS,
+                         .work_us = 3000,
+                         .threads = THREADS};
 
     snprintf(it.freeze, sizeof(it.freeze), "%s", freeze);
     return it;
@@ -72,6 +75,7 @@ stop_in_commit(test_place *place, const char *how)
     int64_t stopped_ms = 0;
 
     ledger_open(&ledger, place);
+    ledger.late_max = THREADS;
     flow_start(ledger.store, CASCADES);
     worker_start(&workers[0], place, &first);
     worker_await_stop(&workers[0]);
@@ -173,6 +177,7 @@ owner_stopped_at_random_moments(void **state)
 
     place_create(&place, place_of(state));
     ledger_open(&ledger, &place);
+    ledger.late_max = ROUNDS * THREADS;
     for (int i = 0; i < 2; i++)
         worker_start(&workers[i], &place, &both);
     for (int i = 0; i < ROUNDS; i++)
