@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One cascade played through; see play.h.
+ */
+#include "engine/play.h"
+
+void
+play_open(play *p, test_db *db, cascade_mode mode)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .mode = mode,
+                                      .worker_count = 3,
+                                      .poll_interval_ms = 20,
+                                      .execution_bytes_max =
+                                          p->execution_bytes_max};
+    cascade_node_options node = {.size = sizeof(node),
+                                 .attempts_max = p->attempts_max,
+                                 .backoff_ms = 3,
+                                 .final_failure = p->final_failure};
+
+    p->db = db;
+    p->mode = mode;
+    db->fake_time = mode == CASCADE_MODE_INLINE && db->backend->virtual_time;
+    p->store = db_store(db);
+    p->engine = db_engine(db, p->store, &options);
+    for (size_t i = 0; i < PLAY_NODES && p->nodes[i].name != NULL; i++)
+        assert_ok(cascade_engine_register(p->engine, p->nodes[i].name,
+                                          p->nodes[i].fn, p, &node));
+    assert_ok(cascade_engine_start(p->engine));
+}
+
+void
+play_await(play *p, const cascade_uuid *id, cascade_status status)
+{
+    db_ends ends = {p->store, id, 1, 0};
+
+    if (p->mode != CASCADE_MODE_THREADS)
+        assert_true(db_poll_until(p->db, &p->engine, 1, db_all_ended, &ends));
+    db_await(p->store, id, status);
+}
+
+void
+play_run(play *p, test_db *db, cascade_mode mode, const char *node,
+         const char *input, cascade_status status)
+{
+    play_open(p, db, mode);
+    p->id = db_start_text(p->store, node, input != NULL ? input : "{}");
+    play_await(p, &p->id, status);
+}
+
+cascade_snapshot *
+play_snapshot(const play *p)
+{
+    cascade_snapshot *snapshot = NULL;
+
+    assert_ok(cascade_snapshot_load(p->store, &p->id, NULL, &snapshot));
+    return snapshot;
+}
+
+const cascade_execution_info *
+play_execution(const cascade_snapshot *snapshot, size_t index)
+{
+    const cascade_execution_info *info =
+        cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY, index);
+
+    assert_non_null(info);
+    return info;
+}
+
+void
+play_end(play *p)
+{
+    db_close_engine(p->db, p->engine);
+    db_close_store(p->db, p->store);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One cascade played through in any mode, for tests of the node side:
+ *
+ *     play p = {.nodes = {{"name", function}}};
+ *     play_run(&p, db, mode, "name", "{}", CASCADE_COMPLETED);
+ *     ...look at play_snapshot(&p)...
+ *     play_end(&p);
+ *
+ * The user pointer of each node is the play.
+ */
+#ifndef TESTS_ENGINE_PLAY_H
+#define TESTS_ENGINE_PLAY_H
+
+#include "support/stores.h"
+
+#define PLAY_NODES 8
+
+typedef struct play {
+    struct {
+        const char *name; /* NULL: no more */
+        cascade_node_fn fn;
+    } nodes[PLAY_NODES];
+    int attempts_max; /* as in cascade_node_options */
+    cascade_final_failure final_failure;
+    size_t execution_bytes_max;
+    void *user; /* the test's own */
+    test_db *db;
+    cascade_mode mode;
+    cascade_store *store;
+    cascade_engine *engine;
+    cascade_uuid id;
+} play;
+
+/* Opens and starts the engine. */
+void play_open(play *p, test_db *db, cascade_mode mode);
+/* Opens, starts a cascade of `node`, waits for its end. */
+void play_run(play *p, test_db *db, cascade_mode mode, const char *node,
+              const char *input, cascade_status status);
+/* Waits for the end of cascade `id` with that status. */
+void play_await(play *p, const cascade_uuid *id, cascade_status status);
+cascade_snapshot *play_snapshot(const play *p);
+const cascade_execution_info *play_execution(const cascade_snapshot *snapshot,
+                                             size_t index);
+void play_end(play *p);
+
+/* The scenario `name`(db, mode) as a test in each mode. */
+#define PLAY_MODES(name)                    \
+    static void name##_threads(test_db *db) \
+    {                                       \
+        name(db, CASCADE_MODE_THREADS);     \
+    }                                       \
+    static void name##_loop(test_db *db)    \
+    {                                       \
+        name(db, CASCADE_MODE_LOOP);        \
+    }                                       \
+    static void name##_inline(test_db * db) \
+    {                                       \
+        name(db, CASCADE_MODE_INLINE);      \
+    }
+#define PLAY_TESTS(name)                                 \
+    {#name "_with_threads", name##_threads, STORES_ALL}, \
+        {#name "_in_a_loop", name##_loop, STORES_ALL},   \
+    {                                                    \
+#name "_inline", name##_inline, STORES_ALL       \
+    }
+
+#endif
