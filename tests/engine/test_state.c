@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pure state, row by row: the door, the status rule, joins and what they
+ * see, the queue, rows of other programs, and what leaves memory.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "engine/state.h"
+
+#define ID "01890000-0000-7000-8000-00000000abcd"
+#define RUNNING CASCADE_EXECUTION_RUNNING
+#define COMPLETED CASCADE_EXECUTION_COMPLETED
+#define FAILED CASCADE_EXECUTION_FAILED
+
+/* ---- Building by hand --------------------------------------------------- */
+
+static csc_state *
+fresh(void)
+{
+    static csc_state state;
+    cascade_uuid id;
+
+    (void)cascade_uuid_parse(ID, &id);
+    csc_state_init(&state, &id);
+    return &state;
+}
+
+static void
+apply_path(csc_state *state, int32_t function_id, const char *path,
+           const char *name, cascade_execution_status status,
+           const char *full_output)
+{
+    cascade_execution_row row = {.cascade_id = state->id,
+                                 .function_id = function_id,
+                                 .status = status,
+                                 .node_instance_id = path,
+                                 .node_name = name,
+                                 .input = "{}",
+                                 .full_output = full_output,
+                                 .location = "server",
+                                 .error = status == FAILED ? "why" : NULL};
+
+    assert_int_equal(csc_state_apply_execution(state, &row), CASCADE_OK);
+}
+
+static void
+apply(csc_state *state, int32_t function_id, cascade_execution_status status,
+      const char *full_output)
+{
+    char path[100];
+
+    snprintf(path, sizeof(path), ID "/0/n#%d", function_id);
+    apply_path(state, function_id, path, "n", status, full_output);
+}
+
+static void
+apply_event(csc_state *state, int32_t function_id, const char *value)
+{
+    cascade_event_row row = {.cascade_id = state->id,
+                             .function_id = function_id,
+                             .key = "k",
+                             .value = value};
+
+    assert_int_equal(csc_state_apply_event(state, &row), CASCADE_OK);
+}
+
+/* The values that execution `function_id`, still in memory, sees: "1,2". */
+static void
+assert_sees(const csc_state *state, int32_t function_id, const char *wanted)
+{
+    const csc_exec *exec = csc_state_find(state, function_id);
+    const csc_key *key = csc_state_key(state, "k");
+    char text[200] = "";
+
+    assert_non_null(exec);
+    for (size_t i = 0; key != NULL && i < key->count; i++) {
+        if (!csc_state_sees(&key->events[i], function_id, &exec->seen))
+            continue;
+        if (text[0] != '\0')
+            strcat(text, ",");
+        strcat(text, key->events[i].value);
+    }
+    assert_string_equal(text, wanted);
+}
+
+/* Takes all that may run at `now_ms`, in order: "1,2". */
+static void
+assert_takes(csc_state *state, int64_t now_ms, const char *wanted)
+{
+    char text[200] = "";
+    csc_exec *exec = csc_state_take(state, now_ms);
+
+    for (; exec != NULL; exec = csc_state_take(state, now_ms)) {
+        char one[16];
+
+        snprintf(one, sizeof(one), "%s%d", text[0] != '\0' ? "," : "",
+                 exec->function_id);
+        strcat(text, one);
+        assert_true(exec->dispatched);
+    }
+    assert_string_equal(text, wanted);
+}
+
+static void
+done(csc_state *state)
+{
+    csc_state_fini(state);
+    assert_int_equal(csc_mem_live(), 0);
+}
+
+/* ---- Status ------------------------------------------------------------- */
+
+static void
+a_cascade_runs_while_any_execution_does(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
+    apply(s, 0, COMPLETED, "{\"at\":0}");
+    apply(s, 1, RUNNING, NULL);
+    apply(s, 2, RUNNING, NULL);
+    apply(s, 2, COMPLETED, "{\"at\":2}");
+    csc_state_settle(s);
+    assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
+    apply(s, 1, COMPLETED, "{\"at\":2}");
+    csc_state_settle(s);
+    assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
+    done(s);
+}
+
+/* Whatever ends afterwards, and whatever still runs. */
+static void
+a_terminating_failure_ends_it_as_error(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply(s, 1, RUNNING, NULL);
+    apply(s, 1, FAILED, "{\"at\":1,\"attempts\":3}");
+    assert_int_equal(csc_state_status(s), CASCADE_ERROR);
+    assert_int_equal(s->terminated, 1);
+    assert_string_equal(s->error, "why");
+    apply(s, 0, COMPLETED, "{\"at\":1}");
+    csc_state_settle(s);
+    assert_int_equal(csc_state_status(s), CASCADE_ERROR);
+    done(s);
+}
+
+static void
+a_failure_that_continues_does_not_end_it(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply(s, 1, RUNNING, NULL);
+    apply(s, 1, FAILED, "{\"at\":1,\"continue\":true}");
+    assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
+    apply(s, 0, COMPLETED, "{\"at\":1}");
+    assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
+    assert_null(s->error);
+    done(s);
+}
+
+/* The first in the total order, not in that of arrival. */
+static void
+the_error_is_that_of_the_lowest_place(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply(s, 3, FAILED, "{\"at\":2}");
+    apply(s, 1, FAILED, "{\"at\":3}");
+    assert_int_equal(s->terminated, 1);
+    done(s);
+}
+
+/* G3 */
+static void
+what_has_ended_stays_as_it_is(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, COMPLETED, "{\"at\":0}");
+    apply(s, 0, RUNNING, NULL);
+    apply(s, 0, FAILED, "{\"at\":0}");
+    assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
+    assert_takes(s, 0, "");
+    done(s);
+}
+
+/* ---- Joins and visibility ----------------------------------------------- */
+
+/* 1 and 2 in parallel, 3 joins 2; 2 ends last but is seen, 1 is not. */
+static void
+a_join_sees_what_it_joined_and_nothing_else(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, COMPLETED, "{\"at\":0}");
+    apply_event(s, 0, "10");
+    apply(s, 1, RUNNING, NULL);
+    apply(s, 2, RUNNING, NULL);
+    apply(s, 3, RUNNING, "{\"after\":[2]}");
+    assert_takes(s, 0, "1,2");
+    assert_int_equal(csc_state_find(s, 3)->blocked, 1);
+    apply(s, 1, COMPLETED, "{\"at\":3}");
+    apply_event(s, 1, "11");
+    csc_state_settle(s);
+    assert_takes(s, 0, "");
+    apply(s, 2, COMPLETED, "{\"at\":3}");
+    apply_event(s, 2, "12");
+    csc_state_settle(s);
+    assert_takes(s, 0, "3");
+    assert_sees(s, 3, "10,12");
+    done(s);
+}
+
+/* 3 joins 2, which joined 1: it sees both. */
+static void
+a_join_sees_what_its_predecessors_joined(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, COMPLETED, "{\"at\":0}");
+    apply(s, 1, RUNNING, NULL);
+    apply(s, 2, RUNNING, "{\"after\":[1]}");
+    apply(s, 3, RUNNING, "{\"after\":[2]}");
+    apply(s, 1, COMPLETED, "{\"at\":3}");
+    apply_event(s, 1, "11");
+    apply(s, 2, COMPLETED, "{\"at\":3,\"after\":[1]}");
+    apply_event(s, 2, "12");
+    csc_state_settle(s);
+    assert_sees(s, 3, "11,12");
+    done(s);
+}
+
+/* The events of a joined execution's steps, which have places of their own. */
+static void
+a_join_sees_the_steps_of_what_it_joined(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 1, RUNNING, NULL);
+    apply(s, 2, RUNNING, "{\"after\":[1]}");
+    apply_path(s, 3, ID "/1/cascade.step:x#0", "cascade.step:x", COMPLETED,
+               "{\"at\":2}");
+    apply_event(s, 3, "13");
+    csc_state_settle(s);
+    apply(s, 1, COMPLETED, "{\"at\":3}");
+    csc_state_settle(s);
+    assert_sees(s, 2, "13");
+    done(s);
+}
+
+/* 2 was spawned before 1's commit, 4 after it. */
+static void
+visibility_is_a_matter_of_at_not_of_arrival(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 1, RUNNING, NULL);
+    apply(s, 2, RUNNING, NULL);
+    apply(s, 3, RUNNING, NULL);
+    apply(s, 1, COMPLETED, "{\"at\":3}");
+    apply_event(s, 1, "11");
+    apply(s, 4, RUNNING, NULL);
+    csc_state_settle(s);
+    assert_sees(s, 2, "");
+    assert_sees(s, 3, "");
+    assert_sees(s, 4, "11");
+    done(s);
+}
+
+/* Whatever the order of arrival, events are sorted by their writers. */
+static void
+events_are_kept_by_writer_then_arrival(void **unused)
+{
+    csc_state *s = fresh();
+    const csc_key *key = NULL;
+
+    (void)unused;
+    apply(s, 1, COMPLETED, "{\"at\":2}");
+    apply(s, 2, COMPLETED, "{\"at\":2}");
+    apply_event(s, 2, "1");
+    apply_event(s, 1, "2");
+    apply_event(s, 2, "3");
+    apply_event(s, 1, "4");
+    key = csc_state_key(s, "k");
+    assert_string_equal(key->events[0].value, "2");
+    assert_string_equal(key->events[1].value, "4");
+    assert_string_equal(key->events[2].value, "1");
+    assert_string_equal(key->events[3].value, "3");
+    done(s);
+}
+
+/* ---- The queue ---------------------------------------------------------- */
+
+static void
+the_queue_is_by_time_then_place(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 5, RUNNING, "{\"not_before\":200}");
+    apply(s, 2, RUNNING, "{\"not_before\":300}");
+    apply(s, 4, RUNNING, NULL);
+    apply(s, 3, RUNNING, "{\"not_before\":200}");
+    apply(s, 1, RUNNING, NULL);
+    assert_int_equal(csc_state_wake_at(s), 0);
+    assert_takes(s, 0, "1,4");
+    assert_int_equal(csc_state_wake_at(s), 200);
+    assert_takes(s, 199, "");
+    assert_takes(s, 200, "3,5");
+    assert_takes(s, 1000, "2");
+    assert_int_equal(csc_state_wake_at(s), CASCADE_TIME_NONE);
+    done(s);
+}
+
+static void
+a_failed_attempt_is_queued_again(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    assert_takes(s, 0, "0");
+    apply(s, 0, RUNNING, "{\"attempts\":2,\"not_before\":50}");
+    assert_int_equal(csc_state_find(s, 0)->attempts, 2);
+    assert_int_equal(csc_state_wake_at(s), 50);
+    assert_takes(s, 50, "0");
+    assert_int_equal(csc_state_untake(s, csc_state_find(s, 0)), CASCADE_OK);
+    assert_takes(s, 50, "0");
+    done(s);
+}
+
+/* Takes one out of the middle of a large queue again and again. */
+static void
+a_large_queue_stays_in_order(void **unused)
+{
+    enum {
+        COUNT = 500
+    };
+    csc_state *s = fresh();
+    int32_t previous = -1;
+
+    (void)unused;
+    for (int32_t i = 0; i < COUNT; i++) {
+        int32_t id = i * 263 % COUNT;
+        char record[64];
+
+        snprintf(record, sizeof(record), "{\"not_before\":%d}", 1000 + id);
+        apply(s, id, RUNNING, record);
+    }
+    for (int32_t i = 0; i < COUNT; i += 7)
+        csc_state_dispatch(s, csc_state_find(s, i));
+    for (csc_exec *e = csc_state_take(s, 99999); e != NULL;
+         e = csc_state_take(s, 99999)) {
+        assert_true(e->function_id > previous);
+        assert_true(e->function_id % 7 != 0);
+        previous = e->function_id;
+    }
+    assert_int_equal(previous, COUNT - 1);
+    done(s);
+}
+
+/* ---- Rows of other programs --------------------------------------------- */
+
+static void
+foreign_rows_without_at_count_by_their_place(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply_path(s, 0, "n_0189_0", "n", COMPLETED, "{\"whatever\":[1]}");
+    apply_path(s, 2, "not-a-path", "n", COMPLETED, NULL);
+    apply_path(s, 9, "", "n", RUNNING, NULL);
+    apply_event(s, 0, "10");
+    apply_event(s, 2, "12");
+    apply_event(s, 7, "17"); /* its writer has no row */
+    csc_state_settle(s);
+    assert_int_equal(s->fn_id, 9);
+    assert_int_equal(csc_state_find(s, 9)->parent, CSC_NO_PARENT);
+    assert_sees(s, 9, "10,12,17");
+    assert_takes(s, 0, "9");
+    done(s);
+}
+
+static void
+negative_places_and_gaps_are_borne(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, -3, COMPLETED, NULL);
+    apply(s, 1000000, RUNNING, NULL);
+    apply(s, 5, RUNNING, NULL);
+    apply_event(s, -3, "1");
+    assert_takes(s, 0, "5,1000000");
+    assert_sees(s, 5, "1");
+    assert_int_equal(s->fn_id, 1000000);
+    done(s);
+}
+
+static void
+odd_records_count_as_absent(void **unused)
+{
+    static const char *const odd[] = {"[]",
+                                      "1",
+                                      "\"text\"",
+                                      "null",
+                                      "{\"at\":\"x\"}",
+                                      "{\"at\":-4}",
+                                      "{\"attempts\":99999999999}",
+                                      "{\"after\":{\"a\":1}}",
+                                      "{\"after\":[-1,\"x\",7,null]}",
+                                      "{\"cascade\":[1]}"};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        csc_state *s = fresh();
+
+        apply(s, 4, RUNNING, odd[i]);
+        assert_int_equal(csc_state_find(s, 4)->attempts, 0);
+        assert_int_equal(csc_state_find(s, 4)->after.count, 0);
+        assert_int_equal(csc_state_find(s, 4)->at, 4);
+        assert_takes(s, 0, "4");
+        done(s);
+    }
+}
+
+static void
+paths_are_read_strictly(void **unused)
+{
+    static const char *const bad[] = {
+        "",
+        "#",
+        ID,
+        ID "/",
+        ID "/-",
+        ID "/-/n",
+        ID "/-/n#",
+        ID "/-/n#x",
+        ID "/-/n#1x",
+        ID "/x/n#1",
+        ID "/-1/n#1",
+        ID "-/n#1",
+        ID "/99999999999/n#1",
+        ID "/1/n#99999999999",
+        "01890000-0000-7000-8000-00000000abce/-/n#0"};
+    cascade_uuid id;
+    int32_t parent = 7;
+    uint32_t occurrence = 7;
+
+    (void)unused;
+    (void)cascade_uuid_parse(ID, &id);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(csc_state_path(bad[i], &id, &parent, &occurrence));
+    assert_int_equal(parent, 7);
+    assert_true(csc_state_path(ID "/-/n#0", &id, &parent, &occurrence));
+    assert_int_equal(parent, CSC_NO_PARENT);
+    assert_true(csc_state_path(ID "/12/a#b/c#34", &id, &parent, &occurrence));
+    assert_int_equal(parent, 12);
+    assert_int_equal(occurrence, 34);
+}
+
+/* ---- What stays in memory ----------------------------------------------- */
+
+static void
+steps_stay_while_their_node_runs(void **unused)
+{
+    csc_state *s = fresh();
+    const csc_exec *step = NULL;
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply_path(s, 1, ID "/0/cascade.step:x#0", "cascade.step:x", COMPLETED,
+               "{\"at\":0,\"output\":{\"y\":1}}");
+    apply_path(s, 2, ID "/0/cascade.step:x#1", "cascade.step:x", FAILED,
+               "{\"at\":1,\"continue\":true}");
+    csc_state_settle(s);
+    step = csc_state_step(s, csc_state_find(s, 0), "x", 0);
+    assert_non_null(step);
+    assert_string_equal(step->output, "{\"y\":1}");
+    step = csc_state_step(s, csc_state_find(s, 0), "x", 1);
+    assert_int_equal(step->status, FAILED);
+    assert_null(csc_state_step(s, csc_state_find(s, 0), "x", 2));
+    assert_null(csc_state_step(s, csc_state_find(s, 0), "y", 0));
+    apply(s, 0, COMPLETED, "{\"at\":2}");
+    csc_state_settle(s);
+    for (int32_t i = 0; i < 3; i++)
+        assert_null(csc_state_find(s, i));
+    done(s);
+}
+
+/* A long chain takes no more memory than a short one. */
+static void
+what_has_ended_leaves_memory(void **unused)
+{
+    csc_state *s = fresh();
+    size_t live = 0;
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    for (int32_t i = 0; i < 2000; i++) {
+        char record[32];
+
+        snprintf(record, sizeof(record), "{\"at\":%d}", i);
+        apply(s, i, COMPLETED, record);
+        apply(s, i + 1, RUNNING, NULL);
+        csc_state_settle(s);
+        if (i == 100)
+            live = csc_mem_live();
+    }
+    assert_int_equal(csc_mem_live(), live);
+    assert_true(s->exec_count < 10);
+    done(s);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cascade_runs_while_any_execution_does),
+        cmocka_unit_test(a_terminating_failure_ends_it_as_error),
+        cmocka_unit_test(a_failure_that_continues_does_not_end_it),
+        cmocka_unit_test(the_error_is_that_of_the_lowest_place),
+        cmocka_unit_test(what_has_ended_stays_as_it_is),
+        cmocka_unit_test(a_join_sees_what_it_joined_and_nothing_else),
+        cmocka_unit_test(a_join_sees_what_its_predecessors_joined),
+        cmocka_unit_test(a_join_sees_the_steps_of_what_it_joined),
+        cmocka_unit_test(visibility_is_a_matter_of_at_not_of_arrival),
+        cmocka_unit_test(events_are_kept_by_writer_then_arrival),
+        cmocka_unit_test(the_queue_is_by_time_then_place),
+        cmocka_unit_test(a_failed_attempt_is_queued_again),
+        cmocka_unit_test(a_large_queue_stays_in_order),
+        cmocka_unit_test(foreign_rows_without_at_count_by_their_place),
+        cmocka_unit_test(negative_places_and_gaps_are_borne),
+        cmocka_unit_test(odd_records_count_as_absent),
+        cmocka_unit_test(paths_are_read_strictly),
+        cmocka_unit_test(steps_stay_while_their_node_runs),
+        cmocka_unit_test(what_has_ended_leaves_memory),
+    };
+
+    return cmocka_run_group_tests_name("state", tests, NULL, NULL);
+}
