@@ -17,6 +17,7 @@
 
 #define WORKERS 3
 #define KILLS 40
+#define KILLS_BUSY 30    /* of them in the middle of something */
 #define CASCADES_MORE 25 /* twice the greatest progress */
 #define ROUNDS 10
 #define LEASE_MS 3000
@@ -50,7 +51,9 @@ wait_for_progress(const test_place *place)
         fail_msg("no progress for %d ms", PROGRESS_LIMIT_MS);
 }
 
-static void
+/* Whether it was in the middle of something: with the sanitizers the others may
+ * be done by the time of the mark. */
+static bool
 kill_one(test_worker *worker, const test_place *place, test_ledger *ledger,
          const worker_options *options)
 {
@@ -58,8 +61,8 @@ kill_one(test_worker *worker, const test_place *place, test_ledger *ledger,
     wait_for_progress(place);
     worker_kill(worker);
     ledger_mark(ledger);
-    assert_true(ledger->running > 0);
     worker_spawn(worker, place, options);
+    return ledger->running > 0;
 }
 
 static void
@@ -69,13 +72,17 @@ kills_at_random_moments_lose_nothing(void **state)
     test_place place;
     test_ledger ledger;
     test_worker workers[WORKERS];
+    int busy = 0;
 
     place_create(&place, place_of(state));
     ledger_open(&ledger, &place);
     for (int i = 0; i < WORKERS; i++)
         worker_spawn(&workers[i], &place, &options);
     for (int i = 0; i < KILLS; i++)
-        kill_one(&workers[place_random(WORKERS)], &place, &ledger, &options);
+        if (kill_one(&workers[place_random(WORKERS)], &place, &ledger,
+                     &options))
+            busy++;
+    assert_true(busy >= KILLS_BUSY);
     ledger_wait_ended(&ledger, END_LIMIT_MS);
     for (int i = 0; i < WORKERS; i++)
         worker_end(&workers[i]);
