@@ -97,13 +97,13 @@ csc_lane_add_start(csc_lane *lane, csc_start *start)
 bool
 csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
 {
-    *at_ns = INT64_MAX;
-    if (lane->busy) {
-        *at_ns = lane->retry_at_ns;
-        return lane->retry_at_ns <= csc_engine_monotonic_ns(lane->engine);
-    }
-    return lane->engine->attached &&
-           (lane->first_dirty != NULL || lane->first_start != NULL);
+    bool waiting = lane->busy ||
+                   (lane->engine->attached &&
+                    (lane->first_dirty != NULL || lane->first_start != NULL));
+
+    *at_ns = waiting ? lane->retry_at_ns : INT64_MAX;
+    return waiting &&
+           lane->retry_at_ns <= csc_engine_monotonic_ns(lane->engine);
 }
 
 static size_t
@@ -229,6 +229,10 @@ collect(csc_lane *lane)
     lane->tried = false;
     lane->retry_at_ns = 0;
     lane->backoff_ms = 0;
+    /* Nothing was taken, though something waits: there was no memory. */
+    if (!lane->busy && (lane->first_dirty != NULL || lane->first_start != NULL))
+        lane->retry_at_ns = csc_engine_monotonic_ns(lane->engine) +
+                            BACKOFF_FIRST_MS * CSC_MS_NS;
 }
 
 /* ---- Building ----------------------------------------------------------- */
