@@ -12,7 +12,7 @@
 #include "cascade/store.h"
 #include "support/stores.h"
 
-/* ---- Outputs ------------------------------------------------------------ */
+/* ---- Outputs ------------------------------------------------------------- */
 
 /* What failing calls are given to write to. */
 typedef struct outputs {
@@ -56,7 +56,7 @@ check_refused(cascade_err got, cascade_err wanted, const char *call, int line)
 #define refuses(wanted, call) check_refused((call), (wanted), #call, __LINE__)
 #define INVALID CASCADE_ERR_INVALID
 
-/* ---- Stores, ids, starts ------------------------------------------------ */
+/* ---- Stores, ids, starts ------------------------------------------------- */
 
 static void
 ids(test_db *db)
@@ -122,7 +122,7 @@ starts(test_db *db)
     cJSON_Delete((cJSON *)(uintptr_t)both.input);
 }
 
-/* ---- Looking ------------------------------------------------------------ */
+/* ---- Looking ------------------------------------------------------------- */
 
 static void
 looks(test_db *db)
@@ -167,7 +167,7 @@ what_frees_accepts_null(test_db *db)
     assert_ok(cascade_store_close(NULL));
 }
 
-/* ---- Engines ------------------------------------------------------------ */
+/* ---- Engines ------------------------------------------------------------- */
 
 static cascade_err
 do_nothing(cascade_node *node, void *user)
@@ -265,7 +265,7 @@ engines(test_db *db)
     assert_ok(cascade_engine_stop(loop, 1000));
 }
 
-/* ---- Sizes of options --------------------------------------------------- */
+/* ---- Sizes of options ---------------------------------------------------- */
 
 typedef cascade_err (*options_user)(cascade_store *store, const void *options);
 
@@ -373,7 +373,7 @@ options_tell_their_size(test_db *db)
     check_sizes(store, use_node_options, sizeof(cascade_node_options));
 }
 
-/* ---- Inside a node ------------------------------------------------------ */
+/* ---- Inside a node ------------------------------------------------------- */
 
 static cascade_err
 step(cascade_node *node, void *arg, cJSON **result)
@@ -504,7 +504,7 @@ calls_inside_a_node(test_db *db)
     cascade_snapshot_free(snapshot);
 }
 
-/* ---- Names and versions ------------------------------------------------- */
+/* ---- Names and versions -------------------------------------------------- */
 
 static void
 errors_have_names_and_texts(test_db *db)

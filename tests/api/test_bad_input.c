@@ -12,7 +12,7 @@
 
 #define MARKER "s3cret"
 
-/* ---- What is refused ---------------------------------------------------- */
+/* ---- What is refused ----------------------------------------------------- */
 
 typedef struct bad_payload {
     const char *text;
@@ -176,7 +176,7 @@ trees_that_are_no_json(test_db *db)
     assert_int_equal(0, count_cascades(store));
 }
 
-/* ---- Names -------------------------------------------------------------- */
+/* ---- Names --------------------------------------------------------------- */
 
 typedef cascade_err (*name_user)(cascade_store *store, const char *text);
 
@@ -327,7 +327,7 @@ names_at_their_limits_are_good(test_db *db)
     }
 }
 
-/* ---- The rest ----------------------------------------------------------- */
+/* ---- The rest ------------------------------------------------------------ */
 
 static void
 options_of_a_start_out_of_range(test_db *db)

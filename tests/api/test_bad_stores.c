@@ -32,7 +32,7 @@
 #define SECRET "pa55word-of-mine"
 #define NOBODY 65534
 
-/* ---- Opening ------------------------------------------------------------ */
+/* ---- Opening ------------------------------------------------------------- */
 
 static void
 note_secret(void *context, cascade_log_level level, const char *line)
@@ -116,7 +116,7 @@ options_out_of_range(void **state)
             fail_msg("options %zu are accepted", i);
 }
 
-/* ---- PostgreSQL --------------------------------------------------------- */
+/* ---- PostgreSQL ---------------------------------------------------------- */
 
 #ifdef CASCADE_HAVE_POSTGRES
 static void
@@ -242,7 +242,7 @@ missing_schema_on_postgres(void **state)
 }
 #endif
 
-/* ---- SQLite ------------------------------------------------------------- */
+/* ---- SQLite -------------------------------------------------------------- */
 
 #ifdef CASCADE_HAVE_SQLITE
 static char folder[128];
@@ -379,7 +379,7 @@ read_only_files(void **state)
     assert_int_equal(0, chmod(folder, 0755));
 }
 
-/* ---- A full disk -------------------------------------------------------- */
+/* ---- A full disk --------------------------------------------------------- */
 
 static bool
 write_text(const char *path, const char *text)

@@ -225,7 +225,7 @@ words_of_the_database_are_not_repeated(test_db *db)
     assert_true(ear.lines > 0);
 }
 
-/* ---- In a process of its own ---------------------------------------------- */
+/* ---- In a process of its own --------------------------------------------- */
 
 /* The child, its output in the descriptor. */
 static void
