@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/uuid.h"
 #include "engine/build.h"
 #include "engine/engine.h"
@@ -191,6 +192,35 @@ check_events(const shadow *s, const cascade_change *change)
 }
 
 static void
+expect_canonical(const char *text)
+{
+    csc_buf out = {0};
+
+    if (text == NULL)
+        return;
+    expect(csc_json_canon("row", text, strlen(text), 1 << 20, &out) ==
+           CASCADE_OK);
+    expect(out.data != NULL && strcmp(out.data, text) == 0);
+    csc_buf_fini(&out);
+}
+
+/* Every payload is what a jsonb would give back. */
+static void
+check_canonical(const cascade_change *change)
+{
+    for (size_t i = 0; i < change->update_count; i++)
+        expect_canonical(change->updates[i].full_output);
+    for (size_t i = 0; i < change->insert_count; i++) {
+        expect_canonical(change->inserts[i].full_output);
+        expect_canonical(change->inserts[i].input);
+    }
+    for (size_t i = 0; i < change->event_count; i++) {
+        expect_canonical(change->events[i].value);
+        expect_canonical(change->events[i].ui_value);
+    }
+}
+
+static void
 follow(watch *w, const wrap_call *call, const cascade_change *change,
        bool existed)
 {
@@ -205,6 +235,7 @@ follow(watch *w, const wrap_call *call, const cascade_change *change,
         return;
     expect(start || change->cascade.fn_id >= s->rows.cascade.fn_id);
     check_events(s, change);
+    check_canonical(change);
     dump_rows_apply(&s->rows, change);
     for (size_t i = 0; i < change->update_count; i++)
         note_ended(s, &change->updates[i]);

@@ -14,7 +14,7 @@
  * (incarnation, lane, number), and repeated it must be the identical one.
  *
  * On the way it checks of every batch: sorted, each cascade once; fn_id never
- * back; no event of one execution in two commits (G12).
+ * back; no event of one execution in two commits (G12); payloads canonical.
  */
 #ifndef TESTS_ENGINE_WATCH_H
 #define TESTS_ENGINE_WATCH_H
