@@ -348,6 +348,62 @@ an_engine_notices_that_the_store_lost_commits(test_db *db)
     bench_free(b, 30);
 }
 
+/* ---- A store that was restored ------------------------------------------ */
+
+/* Keeps a copy of the store at one commit, and puts it back at a later one. */
+typedef struct restorer {
+    wrap_store wrap;
+    test_db *db;
+    atomic_size_t commits;
+    cascade_uuid id;
+} restorer;
+
+static cascade_err
+keep_and_restore(void *context, const wrap_call *call)
+{
+    restorer *r = context;
+    size_t number = 0;
+
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    number = atomic_fetch_add(&r->commits, 1) + 1;
+    if (number == 10)
+        expect(db_keep_copy(r->db) == 0);
+    if (number == 25)
+        expect(db_restore_copy(r->db) == 0);
+    return CASCADE_OK;
+}
+
+/* Fifteen commits are gone under a running engine: what it knows of them is
+ * dropped, and the executions run again. */
+static void
+a_restored_store_is_hydrated_anew(test_db *db)
+{
+    restorer *r = calloc(1, sizeof(*r));
+    cascade_engine_options options = {
+        .size = sizeof(options), .worker_count = 2, .poll_interval_ms = 20};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+
+    assert_non_null(r);
+    assert_int_equal(wrap_store_init(&r->wrap, db->url), 0);
+    r->wrap.context = r;
+    r->wrap.before = keep_and_restore;
+    r->db = db;
+    store = db_wrapped(db, &r->wrap);
+    engine = db_engine(db, store, &options);
+    assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    r->id = db_start_text(store, "chain", "{\"left\":39}");
+    check_chain(store, &r->id, 40);
+    assert_int_equal(db_stats(engine).losses, 1);
+    assert_true(db_stats(engine).executions > 40);
+    db_close_engine(db, engine);
+    db_close_store(db, store);
+    wrap_store_fini(&r->wrap);
+    free(r);
+}
+
 /* ---- Starts ------------------------------------------------------------- */
 
 /* The batch of a start: its engine is removed before or after the effect. */
@@ -451,6 +507,69 @@ an_outcome_is_unknown_only_after_the_deadline(test_db *db)
     wrap_store_fini(&wrap);
 }
 
+/* A start that is not in a batch yet can be taken back: it is known not to
+ * have happened. */
+typedef struct caller {
+    cascade_store *store;
+    cascade_started started;
+    cascade_err err;
+} caller;
+
+static void *
+start_one(void *context)
+{
+    caller *c = context;
+
+    c->err = cascade_start(c->store, "chain", NULL, NULL, &c->started);
+    return NULL;
+}
+
+static bool
+commits_are_tried(void *wrap)
+{
+    return wrap_store_count(wrap, WRAP_COMMIT) > 1;
+}
+
+static void
+a_start_that_waits_for_its_turn_can_be_taken_back(test_db *db)
+{
+    cascade_engine_options one_lane = {
+        .size = sizeof(one_lane), .worker_count = 2, .lane_count = 1};
+    cascade_store_options options = db_store_options(db);
+    wrap_store wrap;
+    caller first = {.err = CASCADE_OK};
+    cascade_started second = {0};
+    cascade_engine *engine = NULL;
+    cascade_page *page = NULL;
+    pthread_t thread;
+
+    assert_int_equal(wrap_store_init(&wrap, db->url), 0);
+    options.deadline_ms = 300;
+    assert_ok(cascade_store_open_driver(&wrap.driver, wrap.url, &options,
+                                        &first.store));
+    engine = db_engine(db, first.store, &one_lane);
+    assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    wrap_store_fail(&wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
+                    CASCADE_ERR_UNAVAILABLE);
+    assert_int_equal(pthread_create(&thread, NULL, start_one, &first), 0);
+    assert_true(stores_until(commits_are_tried, &wrap));
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 cascade_start(first.store, "chain", NULL, NULL, &second));
+    pthread_join(thread, NULL);
+    assert_int_equal(first.err, CASCADE_ERR_OUTCOME_UNKNOWN);
+    wrap_store_fail(&wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
+    assert_true(
+        stores_until(is_there, &(place){first.store, first.started.id}));
+    check_chain(first.store, &first.started.id, 1);
+    assert_ok(cascade_list(first.store, NULL, &page));
+    assert_int_equal(cascade_page_count(page), 1);
+    cascade_page_free(page);
+    db_close_engine(db, engine);
+    assert_ok(cascade_store_close(first.store));
+    wrap_store_fini(&wrap);
+}
+
 static void
 a_submit_without_reply_is_unknown_with_its_id(test_db *db)
 {
@@ -489,12 +608,16 @@ main(int argc, char **argv)
          an_idle_engine_notices_its_removal, STORES_ALL},
         {"an_engine_notices_that_the_store_lost_commits",
          an_engine_notices_that_the_store_lost_commits, STORES_ALL},
+        {"a_restored_store_is_hydrated_anew", a_restored_store_is_hydrated_anew,
+         STORES_VIRTUAL},
         {"a_start_in_a_fenced_batch_is_rescued",
          a_start_in_a_fenced_batch_is_rescued, STORES_ALL},
         {"a_start_that_took_effect_in_a_fenced_batch_is_recognised",
          a_start_that_took_effect_in_a_fenced_batch_is_recognised, STORES_ALL},
         {"an_outcome_is_unknown_only_after_the_deadline",
          an_outcome_is_unknown_only_after_the_deadline, STORES_ALL},
+        {"a_start_that_waits_for_its_turn_can_be_taken_back",
+         a_start_that_waits_for_its_turn_can_be_taken_back, STORES_ALL},
         {"a_submit_without_reply_is_unknown_with_its_id",
          a_submit_without_reply_is_unknown_with_its_id, STORES_ALL},
     };

@@ -174,6 +174,62 @@ db_sql(test_db *db, const char *sql)
     return db->backend->run_sql(db, sql);
 }
 
+#ifdef CASCADE_HAVE_SQLITE
+static int
+copy_sqlite(const char *from, const char *to)
+{
+    sqlite3 *connections[2] = {NULL, NULL};
+    sqlite3_backup *backup = NULL;
+    int failed = sqlite3_open(from, &connections[0]);
+
+    if (failed == SQLITE_OK)
+        failed = sqlite3_open(to, &connections[1]);
+    for (int i = 0; i < 2 && failed == SQLITE_OK; i++)
+        failed = sqlite3_busy_timeout(connections[i], 10000);
+    if (failed == SQLITE_OK)
+        backup =
+            sqlite3_backup_init(connections[1], "main", connections[0], "main");
+    failed = backup == NULL || sqlite3_backup_step(backup, -1) != SQLITE_DONE;
+    if (sqlite3_backup_finish(backup) != SQLITE_OK || failed)
+        fprintf(stderr, "copy: %s\n", sqlite3_errmsg(connections[1]));
+    for (int i = 0; i < 2; i++)
+        sqlite3_close(connections[i]);
+    return failed ? -1 : 0;
+}
+#else
+static int
+copy_sqlite(const char *from, const char *to)
+{
+    (void)from;
+    (void)to;
+    return -1;
+}
+#endif
+
+static void
+copy_path(const test_db *db, char *path, size_t size)
+{
+    snprintf(path, size, "%s/copy.db", db->folder);
+}
+
+int
+db_keep_copy(test_db *db)
+{
+    char copy[300];
+
+    copy_path(db, copy, sizeof(copy));
+    return copy_sqlite(strchr(db->url, ':') + 1, copy);
+}
+
+int
+db_restore_copy(test_db *db)
+{
+    char copy[300];
+
+    copy_path(db, copy, sizeof(copy));
+    return copy_sqlite(copy, strchr(db->url, ':') + 1);
+}
+
 /* ---- Checks ------------------------------------------------------------- */
 
 static atomic_int failed_expectations;
@@ -531,6 +587,8 @@ runs_on(const stores_test *test, const test_backend *backend)
 {
     if (test->where == STORES_MEMORY)
         return backend == &backends[0];
+    if (test->where == STORES_SQLITE)
+        return strcmp(backend->name, "sqlite") == 0;
     return test->where == STORES_ALL || backend->virtual_time;
 }
 

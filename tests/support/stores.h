@@ -68,7 +68,8 @@ struct test_db {
 typedef enum stores_where {
     STORES_ALL = 0,
     STORES_VIRTUAL, /* those whose clock can be injected */
-    STORES_MEMORY
+    STORES_MEMORY,
+    STORES_SQLITE
 } stores_where;
 
 typedef struct stores_test {
@@ -98,6 +99,11 @@ void db_close_store(test_db *db, cascade_store *store);
  * (several statements; on PostgreSQL in the test's schema): 0, or -1. */
 bool db_has_sql(const test_db *db);
 int db_sql(test_db *db, const char *sql);
+
+/* Keeps a copy of the whole database (SQLite only), and puts it back under
+ * whoever has it open: 0, or -1. */
+int db_keep_copy(test_db *db);
+int db_restore_copy(test_db *db);
 
 /* ---- Checks ------------------------------------------------------------- */
 
