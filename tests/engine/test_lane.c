@@ -609,7 +609,7 @@ main(int argc, char **argv)
         {"an_engine_notices_that_the_store_lost_commits",
          an_engine_notices_that_the_store_lost_commits, STORES_ALL},
         {"a_restored_store_is_hydrated_anew", a_restored_store_is_hydrated_anew,
-         STORES_VIRTUAL},
+         STORES_SQLITE},
         {"a_start_in_a_fenced_batch_is_rescued",
          a_start_in_a_fenced_batch_is_rescued, STORES_ALL},
         {"a_start_that_took_effect_in_a_fenced_batch_is_recognised",
