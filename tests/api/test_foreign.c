@@ -270,7 +270,7 @@ do_nothing(cascade_node *node, void *user)
     return CASCADE_OK;
 }
 
-/* An engine leaves what it did not start alone: no run row, nothing to claim. */
+/* An engine leaves alone what it did not start: there is no run to claim. */
 static void
 engines_leave_foreign_cascades_alone(test_db *db)
 {
