@@ -116,6 +116,39 @@ owner_stopped_within_its_pipeline(void **state)
     place_destroy(&place);
 }
 
+/* The owner goes on when the other has taken over and recorded nothing yet: only
+ * the fence can keep its commit out then. Had it taken effect, the store would
+ * refuse what the other has to record. */
+static void
+late_commit_has_no_effect(void **state)
+{
+    worker_options first = options("commit");
+    worker_options second = options("");
+    test_place place;
+    test_ledger ledger;
+    test_worker workers[2];
+
+    second.work_us = 150000;
+    place_create(&place, place_of(state));
+    ledger_open(&ledger, &place);
+    ledger.late_max = THREADS;
+    flow_start(ledger.store, MORE);
+    worker_start(&workers[0], &place, &first);
+    worker_await_stop(&workers[0]);
+    worker_start(&workers[1], &place, &second);
+    wait_until(&workers[1], (counter){.takeovers = 1});
+    worker_continue(&workers[0]);
+    wait_until(&workers[0], (counter){.fences = 1});
+    ledger_wait_ended(&ledger, LIMIT_MS);
+    assert_int_equal(0, workers[0].shared->figures.refusals);
+    assert_int_equal(0, workers[1].shared->figures.refusals);
+    for (int i = 0; i < 2; i++)
+        worker_end(&workers[i]);
+    ledger_check(&ledger, MORE);
+    ledger_close(&ledger);
+    place_destroy(&place);
+}
+
 /* Two workers, and which of them was the first to get on by so much. */
 typedef struct race {
     const test_worker *workers;
@@ -190,6 +223,7 @@ owner_stopped_at_random_moments(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    PLACE_EACH(late_commit_has_no_effect)                  /**/
     PLACE_EACH(owner_stopped_before_its_commit)            /**/
     PLACE_POSTGRES_TEST(owner_stopped_within_its_pipeline) /**/
     PLACE_POSTGRES_TEST(owner_stopped_at_random_moments)   /**/

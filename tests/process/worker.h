@@ -34,6 +34,7 @@ typedef struct worker_figures {
     _Atomic uint64_t losses;
     _Atomic uint64_t takeovers;
     _Atomic uint64_t held;
+    _Atomic uint64_t refusals;
 } worker_figures;
 
 typedef struct worker_shared {

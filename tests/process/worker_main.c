@@ -68,6 +68,7 @@ tell(cascade_engine *engine, worker_figures *figures)
     figures->losses = stats.losses;
     figures->takeovers = stats.takeovers;
     figures->held = stats.held;
+    figures->refusals = stats.refusals;
 }
 
 static cascade_err
