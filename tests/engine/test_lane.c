@@ -70,7 +70,8 @@ bench_engine(bench *b, size_t i, cascade_mode mode)
 
 /* On the heap: after a failed assertion its engines still use it. */
 static bench *
-bench_create(test_db *db)
+bench_create(test_db *db,
+             cascade_err (*before)(void *context, const wrap_call *call))
 {
     bench *b = calloc(1, sizeof(*b));
 
@@ -79,6 +80,8 @@ bench_create(test_db *db)
     b->random = db->random;
     mix_reset();
     watch_init(&b->w, db->url);
+    b->w.context = b;
+    b->w.before = before;
     return b;
 }
 
@@ -178,17 +181,14 @@ lose_replies(void *context, const wrap_call *call)
 static void
 lost_replies_change_nothing(test_db *db)
 {
-    bench *b = bench_create(db);
+    bench *b = bench_create(db, lose_replies);
     cascade_uuid ids[WAVE];
 
     assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
-    b->w.context = b;
-    b->w.before = lose_replies;
     mix_start(b->store[0], ids, WAVE);
     check_wave(b->store[0], ids);
     assert_true(atomic_load(&b->w.wrap.faults) > 10);
     assert_int_equal(db_stats(b->engine[0]).fences, 0);
-    b->w.before = NULL;
     bench_free(b, 10);
 }
 
@@ -222,15 +222,13 @@ lose_then_remove(void *context, const wrap_call *call)
 static void
 lose_and_remove(test_db *db, wrap_when when, size_t at)
 {
-    bench *b = bench_create(db);
+    bench *b = bench_create(db, lose_then_remove);
     cascade_uuid id;
 
     b->random = when == WRAP_BEFORE ? 0 : 1;
     assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
     assert_ok(cascade_engine_start(bench_engine(b, 1, CASCADE_MODE_THREADS)));
     atomic_store(&b->left, at + 1);
-    b->w.context = b;
-    b->w.before = lose_then_remove;
     id = db_start_text(b->store[0], "chain", "{\"left\":9}");
     check_chain(b->store[0], &id, 10);
     assert_int_equal(atomic_load(&b->pulled), 1);
@@ -268,14 +266,12 @@ remove_again(bench *b, const wrap_call *call)
 static void
 a_fenced_engine_attaches_anew_and_goes_on(test_db *db)
 {
-    bench *b = bench_create(db);
+    bench *b = bench_create(db, count_down);
     cascade_uuid ids[WAVE];
 
     b->pull = remove_again;
     atomic_store(&b->left, 20);
     assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
-    b->w.context = b;
-    b->w.before = count_down;
     for (int round = 0; round < 20 && atomic_load(&b->pulled) < 8; round++) {
         mix_start(b->store[0], ids, WAVE);
         check_wave(b->store[0], ids);
@@ -332,14 +328,12 @@ shift_lane(bench *b, const wrap_call *call)
 static void
 an_engine_notices_that_the_store_lost_commits(test_db *db)
 {
-    bench *b = bench_create(db);
+    bench *b = bench_create(db, count_down);
     cascade_uuid ids[WAVE];
 
     b->pull = shift_lane;
     atomic_store(&b->left, 30);
     assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
-    b->w.context = b;
-    b->w.before = count_down;
     mix_start(b->store[0], ids, WAVE);
     check_wave(b->store[0], ids);
     assert_int_equal(atomic_load(&b->pulled), 1);
@@ -427,14 +421,12 @@ remove_at_start(void *context, const wrap_call *call)
 static void
 start_in_a_fenced_batch(test_db *db, uint64_t lost_first)
 {
-    bench *b = bench_create(db);
+    bench *b = bench_create(db, remove_at_start);
     cascade_started started = {0};
     cascade_start_options options = {.size = sizeof(options), .key = "once"};
 
     b->random = lost_first;
     assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
-    b->w.context = b;
-    b->w.before = remove_at_start;
     assert_ok(cascade_start(b->store[0], "chain", NULL, &options, &started));
     assert_false(started.existed);
     assert_true(atomic_load(&b->pulled) > 0);
@@ -477,34 +469,34 @@ is_there(void *context)
 static void
 an_outcome_is_unknown_only_after_the_deadline(test_db *db)
 {
-    wrap_store wrap;
+    wrap_store *wrap = wrap_store_create(db->url);
     cascade_store_options options = db_store_options(db);
     cascade_store *store = NULL;
     cascade_started started = {0};
     cascade_engine *engine = NULL;
     int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
 
-    assert_int_equal(wrap_store_init(&wrap, db->url), 0);
+    assert_non_null(wrap);
     options.deadline_ms = 300;
     assert_ok(
-        cascade_store_open_driver(&wrap.driver, wrap.url, &options, &store));
+        cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
     engine = db_engine(db, store, NULL);
     assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
     begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
-    wrap_store_fail(&wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
+    wrap_store_fail(wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
                     CASCADE_ERR_UNAVAILABLE);
     assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN,
                  cascade_start(store, "chain", NULL, NULL, &started));
     assert_true(csc_clock_monotonic_ms(&csc_clock_system) - begun_ms >= 300);
     assert_false(csc_uuid_is_nil(&started.id));
     assert_false(is_there(&(place){store, started.id}));
-    wrap_store_fail(&wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
+    wrap_store_fail(wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
     assert_true(stores_until(is_there, &(place){store, started.id}));
     check_chain(store, &started.id, 1);
     db_close_engine(db, engine);
     assert_ok(cascade_store_close(store));
-    wrap_store_fini(&wrap);
+    wrap_store_free(wrap);
 }
 
 /* A start that is not in a batch yet can be taken back: it is known not to
@@ -536,29 +528,29 @@ a_start_that_waits_for_its_turn_can_be_taken_back(test_db *db)
     cascade_engine_options one_lane = {
         .size = sizeof(one_lane), .worker_count = 2, .lane_count = 1};
     cascade_store_options options = db_store_options(db);
-    wrap_store wrap;
+    wrap_store *wrap = wrap_store_create(db->url);
     caller first = {.err = CASCADE_OK};
     cascade_started second = {0};
     cascade_engine *engine = NULL;
     cascade_page *page = NULL;
     pthread_t thread;
 
-    assert_int_equal(wrap_store_init(&wrap, db->url), 0);
+    assert_non_null(wrap);
     options.deadline_ms = 300;
-    assert_ok(cascade_store_open_driver(&wrap.driver, wrap.url, &options,
+    assert_ok(cascade_store_open_driver(&wrap->driver, wrap->url, &options,
                                         &first.store));
     engine = db_engine(db, first.store, &one_lane);
     assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
-    wrap_store_fail(&wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
+    wrap_store_fail(wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
                     CASCADE_ERR_UNAVAILABLE);
     assert_int_equal(pthread_create(&thread, NULL, start_one, &first), 0);
-    assert_true(stores_until(commits_are_tried, &wrap));
+    assert_true(stores_until(commits_are_tried, wrap));
     assert_fails(CASCADE_ERR_UNAVAILABLE,
                  cascade_start(first.store, "chain", NULL, NULL, &second));
     pthread_join(thread, NULL);
     assert_int_equal(first.err, CASCADE_ERR_OUTCOME_UNKNOWN);
-    wrap_store_fail(&wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
+    wrap_store_fail(wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
     assert_true(
         stores_until(is_there, &(place){first.store, first.started.id}));
     check_chain(first.store, &first.started.id, 1);
@@ -567,29 +559,29 @@ a_start_that_waits_for_its_turn_can_be_taken_back(test_db *db)
     cascade_page_free(page);
     db_close_engine(db, engine);
     assert_ok(cascade_store_close(first.store));
-    wrap_store_fini(&wrap);
+    wrap_store_free(wrap);
 }
 
 static void
 a_submit_without_reply_is_unknown_with_its_id(test_db *db)
 {
-    wrap_store wrap;
+    wrap_store *wrap = wrap_store_create(db->url);
     cascade_store_options options = db_store_options(db);
     cascade_store *store = NULL;
     cascade_started started = {0};
 
-    assert_int_equal(wrap_store_init(&wrap, db->url), 0);
+    assert_non_null(wrap);
     options.deadline_ms = 200;
     assert_ok(
-        cascade_store_open_driver(&wrap.driver, wrap.url, &options, &store));
-    wrap_store_fail(&wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_AFTER,
+        cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
+    wrap_store_fail(wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_AFTER,
                     CASCADE_ERR_UNAVAILABLE);
     assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN,
                  cascade_start(store, "chain", NULL, NULL, &started));
-    assert_true(wrap_store_count(&wrap, WRAP_SUBMIT) > 1);
+    assert_true(wrap_store_count(wrap, WRAP_SUBMIT) > 1);
     assert_true(is_there(&(place){store, started.id}));
     assert_ok(cascade_store_close(store));
-    wrap_store_fini(&wrap);
+    wrap_store_free(wrap);
 }
 
 int

@@ -356,6 +356,24 @@ wrap_store_fini(wrap_store *wrap)
     pthread_mutex_destroy(&wrap->mutex);
 }
 
+wrap_store *
+wrap_store_create(const char *url)
+{
+    wrap_store *wrap = calloc(1, sizeof(*wrap));
+
+    if (wrap == NULL || wrap_store_init(wrap, url) == 0)
+        return wrap;
+    free(wrap);
+    return NULL;
+}
+
+void
+wrap_store_free(wrap_store *wrap)
+{
+    wrap_store_fini(wrap);
+    free(wrap);
+}
+
 void
 wrap_store_fail(wrap_store *wrap, wrap_move move, size_t skip, size_t times,
                 wrap_when when, cascade_err err)

@@ -82,9 +82,13 @@ typedef struct wrap_store {
 } wrap_store;
 
 /* In front of the built-in store at `url`. Must outlive the stores opened on
- * it. 0, or -1 when there is no such store. */
+ * it, also those a failed test leaves to be closed: never on the stack. 0, or
+ * -1 when there is no such store. */
 int wrap_store_init(wrap_store *wrap, const char *url);
 void wrap_store_fini(wrap_store *wrap);
+/* The same on the heap; NULL when there is no such store. */
+wrap_store *wrap_store_create(const char *url);
+void wrap_store_free(wrap_store *wrap);
 
 /* Replaces the rule of a move. */
 void wrap_store_fail(wrap_store *wrap, wrap_move move, size_t skip,
