@@ -106,6 +106,7 @@ owner_stopped_before_its_commit(void **state)
     place_destroy(&place);
 }
 
+#ifdef CASCADE_HAVE_POSTGRES
 static void
 owner_stopped_within_its_pipeline(void **state)
 {
@@ -115,10 +116,11 @@ owner_stopped_within_its_pipeline(void **state)
     stop_in_commit(&place, "pipeline");
     place_destroy(&place);
 }
+#endif
 
-/* The owner goes on when the other has taken over and recorded nothing yet: only
- * the fence can keep its commit out then. Had it taken effect, the store would
- * refuse what the other has to record. */
+/* The owner goes on when the other has taken over and recorded nothing yet:
+ * only the fence can keep its commit out then. Had it taken effect, the store
+ * would refuse what the other has to record. */
 static void
 late_commit_has_no_effect(void **state)
 {
@@ -149,6 +151,7 @@ late_commit_has_no_effect(void **state)
     place_destroy(&place);
 }
 
+#ifdef CASCADE_HAVE_POSTGRES
 /* Two workers, and which of them was the first to get on by so much. */
 typedef struct race {
     const test_worker *workers;
@@ -221,6 +224,7 @@ owner_stopped_at_random_moments(void **state)
     ledger_close(&ledger);
     place_destroy(&place);
 }
+#endif
 
 static const struct CMUnitTest tests[] = {
     PLACE_EACH(late_commit_has_no_effect)                  /**/
