@@ -30,6 +30,8 @@ typedef struct site {
     cascade_change change;
 } site;
 
+static size_t blocks_before; /* a test that failed leaves some behind */
+
 static site *
 site_open(void)
 {
@@ -42,6 +44,7 @@ site_open(void)
                              .first = first,
                              .first_count = 2};
 
+    blocks_before = csc_mem_live();
     memset(&s, 0, sizeof(s));
     (void)cascade_uuid_parse(ID, &start.id);
     s.env = (csc_build_env){.arena = &s.arena,
@@ -88,7 +91,7 @@ site_close(site *s)
 {
     csc_state_fini(&s->state);
     csc_arena_fini(&s->arena);
-    assert_int_equal(csc_mem_live(), 0);
+    assert_int_equal(csc_mem_live(), blocks_before);
 }
 
 static csc_spawn *

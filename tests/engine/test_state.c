@@ -23,12 +23,15 @@
 
 /* ---- Building by hand --------------------------------------------------- */
 
+static size_t blocks_before; /* a test that failed leaves some behind */
+
 static csc_state *
 fresh(void)
 {
     static csc_state state;
     cascade_uuid id;
 
+    blocks_before = csc_mem_live();
     (void)cascade_uuid_parse(ID, &id);
     csc_state_init(&state, &id);
     return &state;
@@ -114,7 +117,7 @@ static void
 done(csc_state *state)
 {
     csc_state_fini(state);
-    assert_int_equal(csc_mem_live(), 0);
+    assert_int_equal(csc_mem_live(), blocks_before);
 }
 
 /* ---- Status ------------------------------------------------------------- */
@@ -497,13 +500,13 @@ steps_stay_while_their_node_runs(void **unused)
     apply_path(s, 2, ID "/0/cascade.step:x#1", "cascade.step:x", FAILED,
                "{\"at\":1,\"continue\":true}");
     csc_state_settle(s);
-    step = csc_state_step(s, csc_state_find(s, 0), "x", 0);
+    step = csc_state_step(s, csc_state_find(s, 0), "x", 0, 0);
     assert_non_null(step);
     assert_string_equal(step->output, "{\"y\":1}");
-    step = csc_state_step(s, csc_state_find(s, 0), "x", 1);
+    step = csc_state_step(s, csc_state_find(s, 0), "x", 1, 0);
     assert_int_equal(step->status, FAILED);
-    assert_null(csc_state_step(s, csc_state_find(s, 0), "x", 2));
-    assert_null(csc_state_step(s, csc_state_find(s, 0), "y", 0));
+    assert_null(csc_state_step(s, csc_state_find(s, 0), "x", 2, 0));
+    assert_null(csc_state_step(s, csc_state_find(s, 0), "y", 0, 0));
     apply(s, 0, COMPLETED, "{\"at\":2}");
     csc_state_settle(s);
     for (int32_t i = 0; i < 3; i++)
