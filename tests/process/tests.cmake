@@ -18,3 +18,6 @@ if(CASCADE_POSTGRES)
     cascade_test(process_server test_server.c server.c ${process_support}
         TIMEOUT 300)
 endif()
+if(CASCADE_SQLITE)
+    cascade_test(process_restore test_restore.c ${process_support} TIMEOUT 180)
+endif()
