@@ -448,6 +448,23 @@ a_start_that_took_effect_in_a_fenced_batch_is_recognised(test_db *db)
     start_in_a_fenced_batch(db, 1);
 }
 
+#define IMPATIENT_MS 500
+
+/* A handle with a short deadline; the tables are made before, by a patient
+ * one. */
+static cascade_store *
+open_impatient(test_db *db, wrap_store *wrap)
+{
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+
+    (void)db_store(db);
+    options.deadline_ms = IMPATIENT_MS;
+    assert_ok(
+        cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
+    return store;
+}
+
 typedef struct place {
     cascade_store *store;
     cascade_uuid id;
@@ -470,16 +487,13 @@ static void
 an_outcome_is_unknown_only_after_the_deadline(test_db *db)
 {
     wrap_store *wrap = wrap_store_create(db->url);
-    cascade_store_options options = db_store_options(db);
     cascade_store *store = NULL;
     cascade_started started = {0};
     cascade_engine *engine = NULL;
     int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
 
     assert_non_null(wrap);
-    options.deadline_ms = 300;
-    assert_ok(
-        cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
+    store = open_impatient(db, wrap);
     engine = db_engine(db, store, NULL);
     assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
@@ -488,7 +502,8 @@ an_outcome_is_unknown_only_after_the_deadline(test_db *db)
                     CASCADE_ERR_UNAVAILABLE);
     assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN,
                  cascade_start(store, "chain", NULL, NULL, &started));
-    assert_true(csc_clock_monotonic_ms(&csc_clock_system) - begun_ms >= 300);
+    assert_true(csc_clock_monotonic_ms(&csc_clock_system) - begun_ms >=
+                IMPATIENT_MS);
     assert_false(csc_uuid_is_nil(&started.id));
     assert_false(is_there(&(place){store, started.id}));
     wrap_store_fail(wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
@@ -527,7 +542,6 @@ a_start_that_waits_for_its_turn_can_be_taken_back(test_db *db)
 {
     cascade_engine_options one_lane = {
         .size = sizeof(one_lane), .worker_count = 2, .lane_count = 1};
-    cascade_store_options options = db_store_options(db);
     wrap_store *wrap = wrap_store_create(db->url);
     caller first = {.err = CASCADE_OK};
     cascade_started second = {0};
@@ -536,9 +550,7 @@ a_start_that_waits_for_its_turn_can_be_taken_back(test_db *db)
     pthread_t thread;
 
     assert_non_null(wrap);
-    options.deadline_ms = 300;
-    assert_ok(cascade_store_open_driver(&wrap->driver, wrap->url, &options,
-                                        &first.store));
+    first.store = open_impatient(db, wrap);
     engine = db_engine(db, first.store, &one_lane);
     assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
@@ -566,14 +578,11 @@ static void
 a_submit_without_reply_is_unknown_with_its_id(test_db *db)
 {
     wrap_store *wrap = wrap_store_create(db->url);
-    cascade_store_options options = db_store_options(db);
     cascade_store *store = NULL;
     cascade_started started = {0};
 
     assert_non_null(wrap);
-    options.deadline_ms = 200;
-    assert_ok(
-        cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
+    store = open_impatient(db, wrap);
     wrap_store_fail(wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_AFTER,
                     CASCADE_ERR_UNAVAILABLE);
     assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN,
