@@ -81,13 +81,14 @@ place_create(test_place *place, place_kind kind)
     static int number;
 
     *place = (test_place){.kind = kind};
+    if (kind == PLACE_POSTGRES)
+        snprintf(place->url, sizeof(place->url), "%s", place_server());
     make_folder(place);
     if (kind == PLACE_SQLITE) {
         snprintf(place->url, sizeof(place->url), "sqlite:%s/cascade.db",
                  place->folder);
         return;
     }
-    snprintf(place->url, sizeof(place->url), "%s", place_server());
     snprintf(place->schema, sizeof(place->schema), "cascade_process_%ld_%d",
              (long)getpid(), number++);
     run_sql("CREATE SCHEMA %s", place->schema);
