@@ -42,8 +42,8 @@
  *       incarnation or lane is gone, CASCADE_ERR_LOST when the lane shows
  *       another number than number - 1 or number.
  *   S5  a batch with one change the database refuses for good (a path that is
- *       taken, a cascade or execution that is not there or has ended) changes
- *       nothing and is CASCADE_ERR_REFUSED.
+ *       taken, a cascade that is not there, an execution that is not there or
+ *       has ended) changes nothing and is CASCADE_ERR_REFUSED.
  *   S6  a start whose cascade exists changes nothing of it and is told; a
  *       repeated start (same id of execution 0) is not taken for an existing
  *       one. Its neighbours in the batch are not affected.
@@ -51,7 +51,8 @@
  *   S8  a claim gives only free runs of the asked queues whose wake_at has come
  *       by the store's clock, and whose `needs` is empty or asked for; higher
  *       priority first, then earlier wake_at.
- *   S9  each claim raises claim_no by one.
+ *   S9  each claim raises claim_no by one and clears `needs`: what its owner
+ *       meets next is for that owner to say.
  *   S10 a live lease is not removed; one that is expired by the store's clock,
  *       or named dead by the caller, is, also when a stopped process holds its
  *       lane row; a renewal that came first wins.

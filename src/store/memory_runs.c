@@ -275,7 +275,8 @@ collect(claim_state *claiming)
                              sizeof(claiming->shelves[0])) != 0)
                 return csc_fail_memory();
             claiming->shelves[claiming->shelf_count++] = shelf;
-            if (!reserve_shelf(queue, shelf->needs, one_more(shelf->takeovers)))
+            if (!reserve_shelf(queue, NULL, shelf->takeovers) ||
+                !reserve_shelf(queue, NULL, one_more(shelf->takeovers)))
                 return csc_fail_memory();
         }
     }
@@ -305,6 +306,7 @@ own(claim_state *claiming, csc_memory_run *run, cascade_claimed *claimed)
     csc_memory_runs_take(claiming->model, run);
     run->row.engine_id = claiming->claim->engine_id;
     run->row.claim_no++;
+    run->row.needs = NULL;
     csc_memory_runs_place(claiming->model, run);
     claimed->cascade_id = run->row.cascade_id;
     claimed->claim_no = run->row.claim_no;

@@ -423,7 +423,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_CLAIM_TAKE] =
         "UPDATE @cascade_runs AS r\n"
         "SET engine_id = $1::uuid,\n"
-        "  claim_no = r.claim_no + 1\n"
+        "  claim_no = r.claim_no + 1,\n"
+        "  needs = NULL\n"
         "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
         "WHERE r.cascade_id = g.cascade_id\n"
         "  AND r.engine_id IS NULL\n"

@@ -123,7 +123,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " LIMIT 1"},
     [CSC_SQLITE_CLAIM_RUN] = {"claim",
                               "UPDATE cascade_runs"
-                              " SET engine_id = ?2, claim_no = claim_no + 1"
+                              " SET engine_id = ?2, claim_no = claim_no + 1,"
+                              "    needs = ''"
                               " WHERE cascade_id = ?1 AND engine_id IS NULL"},
 
     /* ---- Committing ---- */
@@ -227,14 +228,18 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
         {"read the columns of a table",
          "SELECT name, type, \"notnull\", dflt_value IS NOT NULL, pk"
          " FROM pragma_table_info(?1)"},
-    /* Whether table ?1 has a unique index over the columns ?2 (two names,
-     * ordered, with a comma), over all rows. */
+    /* Whether table ?1, if it is there, has a unique index over the columns ?2
+     * (in the order of their names, with commas) that covers all rows. */
     [CSC_SQLITE_FIND_UNIQUE] =
         {"read the indexes of a table",
          "SELECT 1"
-         " FROM pragma_index_list(?1) AS i"
-         " WHERE i.\"unique\" AND NOT i.partial"
-         "    AND ?2 = (SELECT group_concat(name, ',')"
-         "              FROM (SELECT name FROM pragma_index_info(i.name)"
-         "                    ORDER BY name))"},
+         " WHERE NOT EXISTS (SELECT 1 FROM pragma_table_info(?1))"
+         "    OR EXISTS ("
+         "        SELECT 1"
+         "        FROM pragma_index_list(?1) AS i"
+         "        WHERE i.\"unique\" AND NOT i.partial"
+         "            AND ?2 = (SELECT group_concat(name, ',')"
+         "                      FROM (SELECT name"
+         "                            FROM pragma_index_info(i.name)"
+         "                            ORDER BY name)))"},
 };
