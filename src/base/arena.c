@@ -2,8 +2,8 @@
  *
  * A list of blocks, filled one after the other. A request that does not fit a
  * standard block gets a block of its own size. csc_arena_clear() rewinds to
- * the first block and gives back those beyond ARENA_KEEP_MAX, so that one large
- * commit does not hold its memory for ever.
+ * the first block and gives back those that do not fit in ARENA_KEEP_MAX, so
+ * that one large commit does not hold its memory for ever.
  */
 #include "base/arena.h"
 
@@ -52,15 +52,20 @@ csc_arena_fini(csc_arena *arena)
 void
 csc_arena_clear(csc_arena *arena)
 {
+    csc_arena_block **at = &arena->first;
     size_t kept = 0;
 
-    for (csc_arena_block *b = arena->first; b != NULL; b = b->next) {
-        b->used = 0;
-        kept += b->room;
-        if (kept > ARENA_KEEP_MAX) {
-            free_from(b->next);
-            b->next = NULL;
+    while (*at != NULL) {
+        csc_arena_block *block = *at;
+
+        if (kept + block->room > ARENA_KEEP_MAX) {
+            *at = block->next;
+            csc_mem_free(block);
+            continue;
         }
+        block->used = 0;
+        kept += block->room;
+        at = &block->next;
     }
     arena->now = arena->first;
     arena->failed = false;
