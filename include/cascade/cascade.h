@@ -42,7 +42,8 @@
  *                                           close by one thread at a time; poll
  *                                           only by the thread of the loop
  *   cascade_node, cascade_snapshot, _page   one thread at a time
- *   Callbacks run with no lock of the library held.
+ *   Callbacks run with no lock of the library held; only the injected clock and
+ *   random functions may be called with one, and must not call the library.
  *
  * OWNERSHIP
  *   Inputs are copied unless the comment says "takes": then the library owns
@@ -295,7 +296,9 @@ typedef struct cascade_start_spec {
 } cascade_start_spec;
 
 /* Starts 1 to 10,000 cascades in one commit: all or none. Those that existed
- * are left alone and marked. Writes `count` results to `started`. */
+ * are left alone and marked; of two with one key or id in the call the first
+ * counts. Writes `count` results to `started`, on CASCADE_ERR_OUTCOME_UNKNOWN
+ * too. CASCADE_ERR_TOO_LARGE for inputs of more than 64 MiB together. */
 CASCADE_API cascade_err cascade_start_many(cascade_store *store,
                                            const cascade_start_spec *specs,
                                            size_t count,
@@ -405,9 +408,9 @@ typedef enum cascade_part {
     CASCADE_PART_ERRORS       /* those with an error */
 } cascade_part;
 
-/* Reads the state of a cascade in one consistent look at the database,
- * recomputed from the three tables alone; ones that another program wrote are
- * read as well. Free with cascade_snapshot_free(). */
+/* Reads the state of a cascade in one consistent look at the three tables,
+ * recomputed from them alone; ones that another program wrote are read as well.
+ * (The run members of its info are read a moment before.) Free with cascade_snapshot_free(). */
 CASCADE_API cascade_err cascade_snapshot_load(
     cascade_store *store, const cascade_uuid *id,
     const cascade_snapshot_options *options, cascade_snapshot **snapshot);
@@ -554,7 +557,9 @@ CASCADE_API cascade_err cascade_engine_wait(cascade_engine *engine,
 /* Stops: begins no further execution, lets those that run return and records
  * them, gives up every cascade, detaches. When `timeout_ms` (-1: no limit)
  * passes first, ownership is given up all the same and CASCADE_ERR_TIMEOUT
- * names a node that has not returned. Idempotent. */
+ * names a node that has not returned. A store that does not answer can make it
+ * last longer, by up to twice the store's deadline. Idempotent.
+ * CASCADE_ERR_MISUSE inside a node. */
 CASCADE_API cascade_err cascade_engine_stop(cascade_engine *engine,
                                             int64_t timeout_ms);
 
@@ -568,16 +573,16 @@ typedef struct cascade_engine_stats {
     uint64_t held;       /* cascades in memory now */
     uint64_t ready;      /* executions that could run now */
     uint64_t running;    /* executions in a function now */
-    uint64_t waiting;    /* cascades in memory that only wait for a time */
+    uint64_t waiting;    /* cascades in memory with something due later */
     uint64_t parked;     /* cascades given up to wait, since the start */
     uint64_t commits;    /* batches committed since the start */
     uint64_t changes;    /* cascades written by them; / commits: mean batch */
     uint64_t executions; /* recorded as ended since the start */
     uint64_t attempts;   /* of nodes and steps begun since the start */
-    uint64_t fences;     /* times ownership was lost */
+    uint64_t fences;     /* times another engine had removed this one */
     uint64_t losses;     /* times the store had lost commits */
     uint64_t refusals;   /* changes the store refused for good */
-    uint64_t takeovers;  /* cascades taken over from dead engines */
+    uint64_t takeovers;  /* cascades of dead engines that it set free */
     uint64_t hydrations; /* cascades read back from the store */
     uint64_t unknown_nodes; /* cascades left for an engine that knows a node */
     int64_t hydrate_ms;     /* time spent in claiming and hydrating */
@@ -638,7 +643,7 @@ CASCADE_API cascade_err cascade_node_output(cascade_node *node, cJSON *output);
 
 typedef struct cascade_spawn_options {
     size_t size;
-    int64_t delay_ms;      /* runs no earlier than that after the commit */
+    int64_t delay_ms;      /* runs no earlier than that after this node */
     int priority;          /* 0: that of the cascade; else 1-9 */
     const uint32_t *after; /* runs once all of these have ended: numbers of
                               spawns of this node (of this step, inside one),
@@ -675,8 +680,9 @@ typedef struct cascade_step_options {
  * again, the recorded result is returned instead. Steps are matched by name and
  * occurrence. The caller frees `*result` with cJSON_Delete(); it is NULL when
  * the step gave none; `result` may be NULL. Returns when the step is durable.
- * CASCADE_SUSPENDED: return it from the node. CASCADE_ERR_FENCED: another
- * engine has taken over; return it. CASCADE_ERR_MISUSE inside a step. */
+ * CASCADE_SUSPENDED: return it from the node. CASCADE_ERR_FENCED (another
+ * engine has taken over, or the cascade has ended), _REFUSED and _STOPPED: the
+ * step is not recorded; return it. CASCADE_ERR_MISUSE inside a step. */
 CASCADE_API cascade_err cascade_node_step(cascade_node *node, const char *name,
                                           cascade_step_fn fn, void *arg,
                                           const cascade_step_options *options,

@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -117,6 +119,53 @@ csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
         until.tv_nsec -= 1000000000L;
     }
     (void)pthread_cond_timedwait(cond, &engine->mutex, &until);
+}
+
+/* ---- Log lines born under the lock -------------------------------------- */
+
+void
+csc_engine_note(cascade_engine *engine, cascade_log_level level,
+                const char *format, ...)
+{
+    csc_note *note = NULL;
+    csc_note **at = &engine->notes;
+    va_list args;
+
+    if (engine->store->log.fn == NULL ||
+        atomic_load(&engine->note_count) >= CSC_NOTES_MAX)
+        return;
+    note = csc_mem_zalloc(1, sizeof(*note));
+    if (note == NULL)
+        return;
+    note->level = level;
+    va_start(args, format);
+    (void)vsnprintf(note->line, sizeof(note->line), format, args);
+    va_end(args);
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = note;
+    atomic_fetch_add(&engine->note_count, 1);
+}
+
+void
+csc_engine_tell(cascade_engine *engine)
+{
+    csc_note *note = NULL;
+
+    if (atomic_load(&engine->note_count) == 0)
+        return;
+    pthread_mutex_lock(&engine->mutex);
+    note = engine->notes;
+    engine->notes = NULL;
+    atomic_store(&engine->note_count, 0);
+    pthread_mutex_unlock(&engine->mutex);
+    while (note != NULL) {
+        csc_note *next = note->next;
+
+        csc_log_add(&engine->store->log, note->level, "%s", note->line);
+        csc_mem_free(note);
+        note = next;
+    }
 }
 
 /* ---- Options ------------------------------------------------------------ */
@@ -582,10 +631,11 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     if (engine->options.mode == CASCADE_MODE_INLINE)
         do_store_work(engine);
     pthread_mutex_lock(&engine->mutex);
+    engine->looper.thread = pthread_self();
     if (max == 0)
         max = engine->ready_count;
     pthread_mutex_unlock(&engine->mutex);
-    while (count < max && csc_worker_round(engine, NULL))
+    while (count < max && csc_worker_round(engine, &engine->looper))
         count++;
     if (engine->options.mode == CASCADE_MODE_INLINE)
         run_lanes(engine);
@@ -601,7 +651,7 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
 int
 cascade_engine_fd(const cascade_engine *engine)
 {
-    return engine->poll_fd;
+    return engine != NULL ? engine->poll_fd : -1;
 }
 
 int64_t
@@ -609,6 +659,8 @@ cascade_engine_timeout_ms(cascade_engine *engine)
 {
     int64_t wait_ms = SILENT_TIMEOUT_MS;
 
+    if (engine == NULL)
+        return wait_ms;
     pthread_mutex_lock(&engine->mutex);
     if (engine->options.mode == CASCADE_MODE_INLINE)
         wait_ms = csc_house_wait_ms(engine);
@@ -638,6 +690,8 @@ cascade_engine_request_stop(cascade_engine *engine)
 {
     int saved = errno;
 
+    if (engine == NULL)
+        return;
     atomic_store_explicit(&engine->stop_requested, true, memory_order_relaxed);
     signal_fd(engine->stop_fd);
     errno = saved;
@@ -698,20 +752,12 @@ drain(cascade_engine *engine, int64_t end_ms)
 }
 
 static void
-drop_all(cascade_engine *engine)
+detach(cascade_engine *engine, const cascade_uuid *id)
 {
-    while (engine->runs.count > 0) {
-        size_t at = 0;
-
-        csc_run_drop(engine, csc_map_next(&engine->runs, &at),
-                     CASCADE_ERR_STOPPED);
-    }
-    while (engine->reloads != NULL) {
-        csc_reload *next = engine->reloads->next;
-
-        csc_mem_free(engine->reloads);
-        engine->reloads = next;
-    }
+    if (engine->driver->detach(engine->driver_self, id) != CASCADE_OK)
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "detaching failed; the lease will run out: %s",
+                    cascade_errmsg());
 }
 
 static void
@@ -721,7 +767,7 @@ give_up(cascade_engine *engine)
 
     csc_threads_end(engine);
     pthread_mutex_lock(&engine->mutex);
-    drop_all(engine);
+    csc_run_drop_all(engine, CASCADE_ERR_STOPPED);
     attached = engine->attached;
     engine->attached = false;
     engine->life = CSC_LIFE_STOPPED;
@@ -729,12 +775,12 @@ give_up(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     for (uint32_t i = 0; i < engine->lane_count; i++)
         csc_lane_fini(&engine->lanes[i]);
-    if (attached &&
-        engine->driver->detach(engine->driver_self, &engine->id) != CASCADE_OK)
-        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                    "detaching failed; the lease will run out: %s",
-                    cascade_errmsg());
+    if (attached)
+        detach(engine, &engine->id);
+    if (engine->has_dead_id)
+        detach(engine, &engine->dead_id);
     (void)engine->driver->wake(engine->driver_self);
+    csc_engine_tell(engine);
 }
 
 /* Drains, and gives everything up; false when something was not decided. */
@@ -763,10 +809,18 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
 {
     int64_t end_ms = end_after(timeout_ms);
     bool quiet = false;
+    bool inside = false;
     const char *node = NULL;
 
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "stop: engine is NULL");
+    pthread_mutex_lock(&engine->mutex);
+    inside = csc_worker_is_inside(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    if (inside)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "stop: called inside a node, which it would wait for; "
+                        "use cascade_engine_request_stop()");
     cascade_engine_request_stop(engine);
     quiet = end_work(engine, end_ms);
     node = csc_threads_join_workers(engine);
@@ -802,8 +856,9 @@ cascade_engine_close(cascade_engine *engine)
 
     if (engine == NULL)
         return csc_ok();
-    if (engine->life != CSC_LIFE_STOPPED)
-        (void)cascade_engine_stop(engine, CLOSE_TIMEOUT_MS);
+    if (engine->life != CSC_LIFE_STOPPED &&
+        cascade_engine_stop(engine, CLOSE_TIMEOUT_MS) == CASCADE_ERR_MISUSE)
+        return CASCADE_ERR_MISUSE;
     node = csc_threads_join_workers(engine);
     if (node != NULL)
         return csc_fail(CASCADE_ERR_AGAIN,
@@ -816,6 +871,7 @@ cascade_engine_close(cascade_engine *engine)
         csc_engine_wait(engine, &engine->quiet_cond, DRAIN_POLL_MS);
     drop_ready(engine);
     pthread_mutex_unlock(&engine->mutex);
+    csc_engine_tell(engine);
     free_engine(engine);
     return csc_ok();
 }

@@ -68,6 +68,8 @@
 #define CSC_CLAIM_MAX 256  /* runs claimed and loaded in one go */
 #define CSC_SUSPECT_FROM 3 /* takeovers from which a run is claimed alone */
 #define CSC_WORKERS_MAX 4096
+#define CSC_NOTE_SIZE 400
+#define CSC_NOTES_MAX 64
 #define CSC_FREE_LATER_MS 60000 /* until a run that failed to load is retried */
 
 /* ---- Nodes -------------------------------------------------------------- */
@@ -82,6 +84,15 @@ typedef struct csc_node_def {
 } csc_node_def;
 
 /* ---- Runs --------------------------------------------------------------- */
+
+/* A run that is owned but not in memory: to be loaded (again). */
+typedef struct csc_reload {
+    struct csc_reload *next;
+    cascade_claimed claimed;
+    int64_t at_ns;   /* not before */
+    int32_t fail_id; /* the execution whose rows were refused, or -1 */
+    bool give_up;    /* its failure was refused too */
+} csc_reload;
 
 typedef struct csc_run {
     csc_state state;
@@ -99,7 +110,10 @@ typedef struct csc_run {
     bool committing;     /* in its lane's batch */
     bool one_by_one;     /* a change was refused: one post a commit */
     bool held;           /* in the map */
+    bool freeing;        /* a FREE post is under way: nothing begins any more */
+    bool expelled; /* to be loaded anew, as `reload` says, once inactive */
     bool gone;
+    csc_reload reload;
 } csc_run;
 
 /* Somebody in this process who waits for a commit. */
@@ -112,14 +126,15 @@ typedef struct csc_waiter {
 /* ---- Lanes -------------------------------------------------------------- */
 
 /* Starts of one call, committed in one batch. Shared by the caller and the
- * lane; whoever leaves last frees it (refs, under the lock). */
+ * lane; whoever leaves last frees it. */
 typedef struct csc_start {
     struct csc_start *next;
     csc_arena arena; /* owns everything below */
     cascade_change *changes;
     bool *existed;
     size_t count;
-    int refs;
+    size_t bytes; /* of its inputs */
+    atomic_int refs;
     bool queued; /* still in the lane's list: can be taken back */
     csc_waiter waiter;
 } csc_start;
@@ -157,9 +172,10 @@ typedef struct csc_lane {
     size_t slice; /* items tried at once; shrinks when the store refuses */
     int64_t retry_at_ns; /* 0: now */
     int64_t backoff_ms;
-    bool built;  /* its changes are: from then on it stays the same */
-    bool tried;  /* it was tried and its outcome is not known */
-    bool rescue; /* the incarnation is gone: only starts are left in it */
+    bool in_round; /* a thread is in csc_lane_round() with it */
+    bool built;    /* its changes are: from then on it stays the same */
+    bool tried;    /* it was tried and its outcome is not known */
+    bool rescue;   /* the incarnation is gone: only starts are left in it */
 } csc_lane;
 
 /* ---- The engine --------------------------------------------------------- */
@@ -171,22 +187,20 @@ typedef enum csc_life {
     CSC_LIFE_STOPPED
 } csc_life;
 
-/* A run that is owned but not in memory: to be loaded (again). */
-typedef struct csc_reload {
-    struct csc_reload *next;
-    cascade_claimed claimed;
-    int64_t at_ns;   /* not before */
-    int32_t fail_id; /* the execution whose rows were refused, or -1 */
-    bool give_up;    /* its failure was refused too */
-} csc_reload;
-
 typedef struct csc_worker {
     cascade_engine *engine;
-    pthread_t thread;
+    pthread_t thread; /* in the poll modes: of the host, while in a node */
     bool started;
     bool ended;
     const char *node; /* the node it is in, or NULL */
 } csc_worker;
+
+/* A log line that waits to be told. */
+typedef struct csc_note {
+    struct csc_note *next;
+    cascade_log_level level;
+    char line[CSC_NOTE_SIZE];
+} csc_note;
 
 struct cascade_engine {
     cascade_store *store;
@@ -209,7 +223,9 @@ struct cascade_engine {
     bool has_dead_id;
     cascade_uuid id;               /* the incarnation */
     cascade_uuid dead_id;          /* the one before, still to be detached */
-    int64_t renew_at_ns;           /* monotonic */
+    int64_t attach_at_ns;          /* monotonic; when not attached */
+    int64_t renew_at_ns;           /* when attached */
+    int64_t hold_until_ns;         /* see csc_house_hold() */
     int64_t lease_until_ns;        /* as far as this side knows */
     _Atomic int64_t now_offset_ms; /* store's clock - monotonic clock */
     int64_t now_confirmed_ms;      /* the store's last word */
@@ -231,6 +247,7 @@ struct cascade_engine {
     csc_lane lanes[CSC_LANES_MAX];
     uint32_t lane_count;
     csc_worker *workers;
+    csc_worker looper;        /* the poll modes' one worker */
     pthread_cond_t work_cond; /* workers wait here */
     size_t work_waiting;
     pthread_cond_t quiet_cond; /* drain waits here */
@@ -256,6 +273,10 @@ struct cascade_engine {
     cascade_err worker_err;
 
     cascade_engine_stats stats;
+
+    /* Log lines born under the lock, to be told without it. */
+    csc_note *notes;
+    atomic_size_t note_count;
 };
 
 /* ---- engine.c ----------------------------------------------------------- */
@@ -274,6 +295,11 @@ bool csc_engine_house_awake(cascade_engine *engine);
 void csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
                      int64_t timeout_ms);
 cascade_err csc_engine_init_cond(pthread_cond_t *cond);
+/* Logging under the lock: the line is told by the next csc_engine_tell(), which
+ * is not locked. Beyond CSC_NOTES_MAX lines are lost. */
+void csc_engine_note(cascade_engine *engine, cascade_log_level level,
+                     const char *format, ...) CASCADE_PRINTF(3, 4);
+void csc_engine_tell(cascade_engine *engine);
 
 /* ---- run.c: runs, the ready list, timers. All locked. ------------------- */
 
@@ -308,6 +334,13 @@ void csc_run_left(cascade_engine *engine, csc_run *run);
 void csc_run_fire(cascade_engine *engine, int64_t now_ms);
 /* When the first timer is due: CASCADE_TIME_NONE without one. */
 int64_t csc_run_next_timer(const cascade_engine *engine);
+/* Drops every run, what was to be loaded, and what lanes were to commit. */
+void csc_run_drop_all(cascade_engine *engine, cascade_err err);
+/* The store refused what the run had to record: drops it and loads it anew. */
+void csc_run_expel(cascade_engine *engine, csc_run *run,
+                   const csc_reload *reload);
+/* Whether the cascade goes on when this execution has failed for good. */
+bool csc_run_continues(const cascade_engine *engine, const csc_exec *exec);
 /* Ownership is lost: drops everything; the housekeeper attaches anew. */
 void csc_run_lose(cascade_engine *engine, cascade_err err);
 /* Whether nothing is in a function, in a lane or about to be. */
@@ -325,6 +358,8 @@ void csc_lane_add_run(csc_lane *lane, csc_run *run);       /* locked */
 void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
 /* Lets whoever runs the lane know. Locked. */
 void csc_lane_wake(csc_lane *lane);
+/* Lets go of runs that are gone from what is to be committed. Locked. */
+void csc_lane_forget(csc_lane *lane);
 void csc_lane_fini(csc_lane *lane);
 
 /* ---- house.c ------------------------------------------------------------ */
@@ -334,6 +369,8 @@ void csc_house_round(cascade_engine *engine, int64_t *wait_ms);
 /* How long nothing is to be done, unless somebody says so. Locked. */
 int64_t csc_house_wait_ms(const cascade_engine *engine);
 
+/* Something failed: no claims, loads and timers for a moment. Not locked. */
+void csc_house_hold(cascade_engine *engine);
 /* Attaches as a new incarnation. */
 cascade_err csc_house_attach(cascade_engine *engine);
 
@@ -349,6 +386,9 @@ void csc_hydrate_reloads(cascade_engine *engine);
 size_t csc_hydrate_room(const cascade_engine *engine);
 
 /* ---- worker.c ----------------------------------------------------------- */
+
+/* Whether the calling thread is inside a node of this engine. Locked. */
+bool csc_worker_is_inside(const cascade_engine *engine);
 
 /* Runs one ready execution; false when there is none. Not locked. */
 bool csc_worker_round(cascade_engine *engine, csc_worker *worker);
@@ -367,6 +407,8 @@ const char *csc_threads_join_workers(cascade_engine *engine);
 /* The lane is done with a start. Locked. */
 void csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err);
 void csc_start_unref(csc_start *start);
+/* Its cascades are to be owned by nobody. */
+void csc_start_make_free(csc_start *start);
 /* Tells the engines of this process that there may be work. */
 void csc_start_tell_engines(cascade_store *store);
 

@@ -15,7 +15,7 @@
  *                  restart need not wait for the lease of the life before)
  *   claim          runs that are free and due, up to the capacity; then load
  *
- * Each failure is logged, answered with a backoff, and leaves the others
+ * Each failure is logged, answered with a pause, and leaves the others
  * running: a housekeeper that dies of its first database error would be the
  * end of recovery.
  *
@@ -34,7 +34,7 @@
 #define REMOVE_ROUNDS 10
 #define DEAD_MAX 64
 #define RETRY_MS 100
-#define LANE_WAIT_MS 1000
+#define IDLE_WAIT_MS 60000
 
 static int64_t
 after_ms(const cascade_engine *engine, int64_t ms)
@@ -47,6 +47,14 @@ complain(const cascade_engine *engine, const char *what)
 {
     csc_log_add(&engine->store->log, CASCADE_LOG_WARNING, "%s failed: %s", what,
                 cascade_errmsg());
+}
+
+void
+csc_house_hold(cascade_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->hold_until_ns = after_ms(engine, RETRY_MS);
+    pthread_mutex_unlock(&engine->mutex);
 }
 
 /* ---- Time --------------------------------------------------------------- */
@@ -80,8 +88,10 @@ fire_timers(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     if (first == CASCADE_TIME_NONE || first > csc_engine_now(engine))
         return;
-    if (sync_clock(engine) != CASCADE_OK)
+    if (sync_clock(engine) != CASCADE_OK) {
+        csc_house_hold(engine);
         return;
+    }
     pthread_mutex_lock(&engine->mutex);
     csc_run_fire(engine, engine->now_confirmed_ms);
     pthread_mutex_unlock(&engine->mutex);
@@ -154,7 +164,7 @@ ensure_attached(cascade_engine *engine)
     pthread_mutex_lock(&engine->mutex);
     attached = engine->attached;
     ready = engine->life == CSC_LIFE_RUNNING && lanes_are_out(engine) &&
-            engine->renew_at_ns <= csc_engine_monotonic_ns(engine);
+            engine->attach_at_ns <= csc_engine_monotonic_ns(engine);
     pthread_mutex_unlock(&engine->mutex);
     if (attached || !ready)
         return attached;
@@ -167,15 +177,28 @@ ensure_attached(cascade_engine *engine)
                                     : engine->attach_backoff_ms * 2;
     if (engine->attach_backoff_ms > ATTACH_BACKOFF_MAX_MS)
         engine->attach_backoff_ms = ATTACH_BACKOFF_MAX_MS;
-    engine->renew_at_ns = after_ms(engine, engine->attach_backoff_ms);
+    engine->attach_at_ns = after_ms(engine, engine->attach_backoff_ms);
     pthread_mutex_unlock(&engine->mutex);
     return false;
+}
+
+/* The lease was extended, unless it was lost meanwhile. Locked. */
+static void
+note_renewed(cascade_engine *engine, int64_t sent_ns)
+{
+    int64_t lease_ns = engine->options.lease_ms * CSC_MS_NS;
+
+    engine->lease_until_ns = sent_ns + lease_ns;
+    engine->renew_at_ns = sent_ns + lease_ns / 3;
+    if (engine->ready_count == 0)
+        return;
+    pthread_cond_broadcast(&engine->work_cond);
+    csc_engine_wake_host(engine);
 }
 
 static void
 renew(cascade_engine *engine)
 {
-    int64_t lease_ms = engine->options.lease_ms;
     int64_t sent_ns = csc_engine_monotonic_ns(engine);
     cascade_err err = CASCADE_OK;
     bool due = false;
@@ -185,23 +208,19 @@ renew(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     if (!due)
         return;
-    err = engine->driver->renew(engine->driver_self, &engine->id, lease_ms);
+    err = engine->driver->renew(engine->driver_self, &engine->id,
+                                engine->options.lease_ms);
     pthread_mutex_lock(&engine->mutex);
-    if (err == CASCADE_OK) {
-        engine->lease_until_ns = sent_ns + lease_ms * CSC_MS_NS;
-        engine->renew_at_ns = sent_ns + lease_ms * CSC_MS_NS / 3;
-        if (engine->ready_count > 0) {
-            pthread_cond_broadcast(&engine->work_cond);
-            csc_engine_wake_host(engine);
-        }
-    } else if (err == CASCADE_ERR_FENCED) {
+    if (engine->attached && err == CASCADE_OK)
+        note_renewed(engine, sent_ns);
+    else if (err == CASCADE_ERR_FENCED)
         csc_run_lose(engine, err);
-        engine->renew_at_ns = 0;
-    } else {
+    else
         engine->renew_at_ns = after_ms(engine, RETRY_MS);
-    }
     pthread_mutex_unlock(&engine->mutex);
-    if (err != CASCADE_OK)
+    if (err == CASCADE_OK)
+        (void)sync_clock(engine);
+    else
         complain(engine, "renewing the lease");
 }
 
@@ -255,49 +274,79 @@ remove_dead(cascade_engine *engine)
 static void
 look_for_work(cascade_engine *engine)
 {
-    bool due = csc_engine_monotonic_ns(engine) >= engine->poll_at_ns;
+    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    bool due = false;
     bool told = false;
+    bool suspects = false;
 
     pthread_mutex_lock(&engine->mutex);
-    told = engine->told;
+    due = now_ns >= engine->poll_at_ns;
+    if (due)
+        engine->poll_at_ns = after_ms(engine, engine->options.poll_interval_ms);
+    suspects = due || engine->suspect_more;
+    told = engine->told || engine->claim_more ||
+           (engine->next_wake_ms != CASCADE_TIME_NONE &&
+            engine->next_wake_ms <= csc_engine_now(engine));
     engine->told = false;
     pthread_mutex_unlock(&engine->mutex);
-    if (due) {
-        engine->poll_at_ns = after_ms(engine, engine->options.poll_interval_ms);
+    if (due)
         remove_dead(engine);
-    }
-    if (due || engine->claim_more || engine->suspect_more || told ||
-        (engine->next_wake_ms != CASCADE_TIME_NONE &&
-         engine->next_wake_ms <= csc_engine_now(engine)))
-        csc_hydrate_claim(engine, due || engine->suspect_more);
+    if (suspects || told)
+        csc_hydrate_claim(engine, suspects);
+}
+
+/* When the next thing is to be done by the monotonic clock. */
+static int64_t
+next_at_ns(const cascade_engine *engine)
+{
+    int64_t at_ns = engine->renew_at_ns;
+
+    if (!engine->attached)
+        return engine->life == CSC_LIFE_RUNNING && lanes_are_out(engine)
+                   ? engine->attach_at_ns
+                   : INT64_MAX; /* the last lane to come out tells */
+    if (engine->life != CSC_LIFE_RUNNING)
+        return at_ns;
+    if (engine->poll_at_ns < at_ns)
+        at_ns = engine->poll_at_ns;
+    if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
+        at_ns = engine->reload_at_ns;
+    if (csc_hydrate_room(engine) > 0 &&
+        (engine->claim_more || engine->suspect_more))
+        at_ns = 0;
+    return at_ns;
+}
+
+/* The same by the store's clock: timers here, and wake_at in the store. */
+static int64_t
+next_at_ms(const cascade_engine *engine)
+{
+    int64_t at_ms = csc_run_next_timer(engine);
+
+    if (!engine->attached || engine->life != CSC_LIFE_RUNNING)
+        return CASCADE_TIME_NONE;
+    if (engine->next_wake_ms != CASCADE_TIME_NONE &&
+        csc_hydrate_room(engine) > 0 &&
+        (at_ms == CASCADE_TIME_NONE || engine->next_wake_ms < at_ms))
+        at_ms = engine->next_wake_ms;
+    return at_ms;
 }
 
 int64_t
 csc_house_wait_ms(const cascade_engine *engine)
 {
     int64_t now_ns = csc_engine_monotonic_ns(engine);
-    int64_t at_ns = engine->renew_at_ns;
-    int64_t wake_ms = csc_run_next_timer(engine);
-    int64_t wait_ms = 0;
+    int64_t at_ns = next_at_ns(engine);
+    int64_t at_ms = next_at_ms(engine);
+    int64_t wait_ms = IDLE_WAIT_MS;
 
-    if (engine->attached && engine->poll_at_ns < at_ns)
-        at_ns = engine->poll_at_ns;
-    if (!engine->attached && !lanes_are_out(engine))
-        return LANE_WAIT_MS; /* the last lane to come out tells */
-    if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
-        at_ns = engine->reload_at_ns;
-    wait_ms = (at_ns - now_ns + CSC_MS_NS - 1) / CSC_MS_NS;
-    if (csc_hydrate_room(engine) > 0 &&
-        engine->next_wake_ms != CASCADE_TIME_NONE &&
-        (wake_ms == CASCADE_TIME_NONE || engine->next_wake_ms < wake_ms))
-        wake_ms = engine->next_wake_ms;
-    if (wake_ms != CASCADE_TIME_NONE &&
-        wake_ms - csc_engine_now(engine) < wait_ms)
-        wait_ms = wake_ms - csc_engine_now(engine);
-    if (wait_ms < 0 || ((engine->claim_more || engine->suspect_more) &&
-                        csc_hydrate_room(engine) > 0))
-        return 0;
-    return wait_ms;
+    if (at_ns != INT64_MAX)
+        wait_ms = (at_ns - now_ns + CSC_MS_NS - 1) / CSC_MS_NS;
+    if (at_ms != CASCADE_TIME_NONE && at_ms - csc_engine_now(engine) < wait_ms)
+        wait_ms = at_ms - csc_engine_now(engine);
+    if (engine->hold_until_ns - now_ns > wait_ms * CSC_MS_NS)
+        wait_ms = (engine->hold_until_ns - now_ns) / CSC_MS_NS + 1;
+    return wait_ms > 0 ? wait_ms : 0;
 }
 
 void
@@ -307,16 +356,20 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
     bool claims = false;
 
     pthread_mutex_lock(&engine->mutex);
-    claims = engine->life == CSC_LIFE_RUNNING;
-    works = claims || engine->life == CSC_LIFE_DRAINING;
+    claims = engine->life == CSC_LIFE_RUNNING &&
+             csc_engine_monotonic_ns(engine) >= engine->hold_until_ns;
+    works =
+        engine->life == CSC_LIFE_RUNNING || engine->life == CSC_LIFE_DRAINING;
     pthread_mutex_unlock(&engine->mutex);
     if (works && ensure_attached(engine)) {
         renew(engine);
-        fire_timers(engine);
-        csc_hydrate_reloads(engine);
-        if (claims)
+        if (claims) {
+            fire_timers(engine);
+            csc_hydrate_reloads(engine);
             look_for_work(engine);
+        }
     }
+    csc_engine_tell(engine);
     pthread_mutex_lock(&engine->mutex);
     *wait_ms = csc_house_wait_ms(engine);
     pthread_mutex_unlock(&engine->mutex);

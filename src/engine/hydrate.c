@@ -134,6 +134,7 @@ fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
     } else {
         csc_state_dispatch(&run->state, exec);
         post->attempts = exec->attempts + 1;
+        post->continued = csc_run_continues(engine, exec);
         post->error = "the store refused what this execution had to record";
     }
     csc_run_post(engine, run, post);
@@ -158,8 +159,8 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
 
     cascade_uuid_format(&run->state.id, id);
     if (run->state.user_id == NULL && err == CASCADE_OK) {
-        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                    "cascade %s was deleted", id);
+        csc_engine_note(engine, CASCADE_LOG_WARNING, "cascade %s was deleted",
+                        id);
         return;
     }
     if (err == CASCADE_OK) {
@@ -169,9 +170,9 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     if (err == CASCADE_OK && reload->fail_id >= 0)
         err = fail_refused(engine, run, reload);
     if (err != CASCADE_OK) {
-        csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
-                    "cascade %s cannot be loaded, trying again later: %s", id,
-                    cascade_err_text(err));
+        csc_engine_note(engine, CASCADE_LOG_ERROR,
+                        "cascade %s cannot be loaded, trying again later: %s",
+                        id, cascade_err_text(err));
         csc_run_drop(engine, run, err);
         reload_later(engine, reload, CSC_FREE_LATER_MS);
         return;
@@ -243,35 +244,40 @@ hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
 
 /* ---- Reloading ---------------------------------------------------------- */
 
-void
-csc_hydrate_reloads(cascade_engine *engine)
+/* Takes what is due out of the list, at most CSC_CLAIM_MAX. */
+static size_t
+take_due(cascade_engine *engine, csc_reload *wanted)
 {
-    csc_reload *due = NULL;
     int64_t now_ns = csc_engine_monotonic_ns(engine);
+    size_t count = 0;
 
     pthread_mutex_lock(&engine->mutex);
     engine->reload_at_ns = INT64_MAX;
     for (csc_reload **at = &engine->reloads; *at != NULL;) {
         csc_reload *reload = *at;
 
-        if (reload->at_ns > now_ns) {
+        if (reload->at_ns > now_ns || count == CSC_CLAIM_MAX) {
             if (reload->at_ns < engine->reload_at_ns)
                 engine->reload_at_ns = reload->at_ns;
             at = &reload->next;
             continue;
         }
         *at = reload->next;
-        reload->next = due;
-        due = reload;
+        wanted[count++] = *reload;
+        csc_mem_free(reload);
     }
     pthread_mutex_unlock(&engine->mutex);
-    while (due != NULL) {
-        csc_reload *next = due->next;
+    return count;
+}
 
-        hydrate(engine, due, 1);
-        csc_mem_free(due);
-        due = next;
-    }
+void
+csc_hydrate_reloads(cascade_engine *engine)
+{
+    csc_reload wanted[CSC_CLAIM_MAX];
+    size_t count = take_due(engine, wanted);
+
+    if (count > 0)
+        hydrate(engine, wanted, count);
 }
 
 /* ---- Claiming ----------------------------------------------------------- */
@@ -281,7 +287,8 @@ csc_hydrate_room(const cascade_engine *engine)
 {
     size_t used = engine->runs.count + engine->births + engine->claiming;
 
-    if (engine->suspect != NULL || engine->life != CSC_LIFE_RUNNING)
+    if (engine->suspect != NULL || engine->life != CSC_LIFE_RUNNING ||
+        atomic_load_explicit(&engine->stop_requested, memory_order_relaxed))
         return 0;
     return used < engine->options.capacity ? engine->options.capacity - used
                                            : 0;
@@ -327,38 +334,41 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
         if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_UNAVAILABLE)
             csc_run_lose(engine, err);
         pthread_mutex_unlock(&engine->mutex);
+        csc_house_hold(engine);
         return 0;
     }
-    if (!suspects)
+    if (!suspects) {
+        pthread_mutex_lock(&engine->mutex);
         engine->next_wake_ms = result.next_wake_at_ms;
+        pthread_mutex_unlock(&engine->mutex);
+    }
     for (size_t i = 0; i < result.count; i++)
         wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
     return result.count;
 }
 
+/* A suspect is asked for first, so that a stream of others cannot keep it out;
+ * when there is one nothing else is claimed. */
 void
 csc_hydrate_claim(cascade_engine *engine, bool suspects)
 {
     csc_reload wanted[CSC_CLAIM_MAX];
     int64_t begun_ns = csc_engine_monotonic_ns(engine);
     size_t limit = claim_limit(engine);
+    size_t found = 0;
     size_t count = 0;
-    bool more = false;
 
-    if (limit == 0)
-        return;
-    count = claim_some(engine, limit, false, wanted);
-    if (count == 0 && suspects) {
-        count = claim_some(engine, 1, true, wanted);
-        more = count > 0;
-    }
-    if (count > 0)
-        hydrate(engine, wanted, count);
+    if (limit > 0 && suspects)
+        found = claim_some(engine, 1, true, wanted);
+    if (limit > 0 && found == 0)
+        count = claim_some(engine, limit, false, wanted);
+    if (found + count > 0)
+        hydrate(engine, wanted, found + count);
     pthread_mutex_lock(&engine->mutex);
     engine->claiming = 0;
-    engine->claim_more = count == limit;
-    engine->suspect_more = more;
-    if (count > 0)
+    engine->claim_more = found > 0 || count == limit;
+    engine->suspect_more = found > 0;
+    if (found + count > 0)
         engine->hydrate_ns += csc_engine_monotonic_ns(engine) - begun_ns;
     pthread_mutex_unlock(&engine->mutex);
 }

@@ -94,6 +94,24 @@ csc_lane_add_start(csc_lane *lane, csc_start *start)
         csc_lane_wake(lane);
 }
 
+void
+csc_lane_forget(csc_lane *lane)
+{
+    csc_run *run = lane->first_dirty;
+
+    lane->first_dirty = NULL;
+    lane->last_dirty = NULL;
+    while (run != NULL) {
+        csc_run *next = run->dirty_next;
+
+        run->dirty = false;
+        if (!run->gone)
+            csc_lane_add_run(lane, run);
+        csc_run_unref(run);
+        run = next;
+    }
+}
+
 bool
 csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
 {
@@ -107,35 +125,37 @@ csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
 }
 
 static size_t
-posts_bytes(const csc_post *posts)
+post_bytes(const csc_post *post)
 {
-    size_t bytes = 0;
-
-    for (const csc_post *p = posts; p != NULL; p = p->next)
-        bytes += p->effects.bytes + POST_OVERHEAD_BYTES;
-    return bytes;
+    return post->effects.bytes + POST_OVERHEAD_BYTES;
 }
 
-/* Takes the posts of a run (just the first when it goes one by one). */
-static void
-take_run(csc_lane *lane, csc_item *item)
+/* Takes posts of a run, within `room` bytes but one at least (just one when it
+ * goes one by one). The bytes taken. */
+static size_t
+take_run(csc_lane *lane, csc_item *item, size_t room)
 {
     csc_run *run = lane->first_dirty;
+    csc_post *last = run->first_post;
+    size_t bytes = last != NULL ? post_bytes(last) : 0;
 
     lane->first_dirty = run->dirty_next;
     if (lane->first_dirty == NULL)
         lane->last_dirty = NULL;
     run->dirty = false;
     *item = (csc_item){.run = run, .posts = run->first_post, .count = 1};
-    if (run->one_by_one && item->posts != NULL) {
-        run->first_post = item->posts->next;
-        item->posts->next = NULL;
-    } else {
-        run->first_post = NULL;
+    while (last != NULL && last->next != NULL && !run->one_by_one &&
+           bytes + post_bytes(last->next) <= room) {
+        last = last->next;
+        bytes += post_bytes(last);
     }
+    run->first_post = last != NULL ? last->next : NULL;
+    if (last != NULL)
+        last->next = NULL;
     if (run->first_post == NULL)
         run->last_post = NULL;
     run->committing = item->posts != NULL;
+    return bytes;
 }
 
 static void
@@ -204,8 +224,7 @@ collect(csc_lane *lane)
         csc_item *item = &lane->items[lane->item_count];
 
         if (lane->first_dirty != NULL) {
-            take_run(lane, item);
-            bytes += posts_bytes(item->posts);
+            bytes += take_run(lane, item, options->batch_bytes_max - bytes);
             if (item->posts == NULL) {
                 csc_run_unref(item->run);
                 continue;
@@ -216,7 +235,7 @@ collect(csc_lane *lane)
         } else if (lane->first_start != NULL &&
                    !has_start(lane, lane->first_start)) {
             take_start(lane, item);
-            bytes += POST_OVERHEAD_BYTES;
+            bytes += item->start->bytes + POST_OVERHEAD_BYTES;
         } else {
             break;
         }
@@ -338,6 +357,23 @@ reenter(csc_run *run, const csc_post *posts)
     return err;
 }
 
+/* A parked run is claimed again when its time comes, not at the next poll. */
+static void
+note_freed(cascade_engine *engine, const cascade_change *change)
+{
+    if (change->run_action != CASCADE_RUN_FREE)
+        return;
+    if (change->run.needs != NULL) {
+        engine->stats.unknown_nodes++;
+        return;
+    }
+    if (engine->next_wake_ms != CASCADE_TIME_NONE &&
+        engine->next_wake_ms <= change->run.wake_at_ms)
+        return;
+    engine->next_wake_ms = change->run.wake_at_ms;
+    csc_engine_wake_house(engine);
+}
+
 static void
 apply_run(csc_lane *lane, csc_item *item)
 {
@@ -357,8 +393,7 @@ apply_run(csc_lane *lane, csc_item *item)
         csc_run_lose(engine, err);
     } else if (change->run_action == CASCADE_RUN_END ||
                change->run_action == CASCADE_RUN_FREE) {
-        if (change->run.needs != NULL)
-            engine->stats.unknown_nodes++;
+        note_freed(engine, change);
         csc_run_drop(engine, run, CASCADE_ERR_FENCED);
     } else if (!run->gone) {
         run->takeovers = 0;
@@ -492,10 +527,7 @@ expel(csc_lane *lane, csc_item *item)
 
     run->committing = false;
     csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);
-    if (!run->gone) {
-        csc_run_drop(engine, run, CASCADE_ERR_REFUSED);
-        csc_run_reload(engine, &reload);
-    }
+    csc_run_expel(engine, run, &reload);
     csc_run_unref(run);
 }
 
@@ -571,10 +603,7 @@ rescue(csc_lane *lane)
     csc_start *start = lane->items[lane->from].start;
     cascade_err err = CASCADE_OK;
 
-    for (size_t i = 0; i < start->count; i++) {
-        start->changes[i].run.engine_id = (cascade_uuid){{0}};
-        start->changes[i].run.claim_no = 0;
-    }
+    csc_start_make_free(start);
     err = engine->driver->submit(engine->driver_self, start->changes,
                                  start->count, start->existed);
     pthread_mutex_lock(&engine->mutex);
@@ -671,32 +700,46 @@ attempt(csc_lane *lane)
     }
 }
 
+/* Makes the lane ready for one try; false when there is nothing to try. */
+static bool
+begin_round(csc_lane *lane)
+{
+    int64_t at_ns = 0;
+
+    if (!csc_lane_pending(lane, &at_ns))
+        return false;
+    if (!lane->busy)
+        collect(lane);
+    if (lane->busy && !lane->engine->attached && !lane->rescue)
+        abandon(lane);
+    lane->in_round = lane->busy;
+    return true;
+}
+
 bool
 csc_lane_round(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
-    int64_t at_ns = 0;
+    bool begun = false;
+    bool busy = false;
     bool rescuing = false;
 
     pthread_mutex_lock(&engine->mutex);
-    if (!csc_lane_pending(lane, &at_ns)) {
-        pthread_mutex_unlock(&engine->mutex);
-        return false;
-    }
-    if (!lane->busy)
-        collect(lane);
-    if (lane->busy && !engine->attached && !lane->rescue)
-        abandon(lane);
-    rescuing = lane->busy && lane->rescue;
-    if (!lane->busy) {
-        pthread_mutex_unlock(&engine->mutex);
-        return true;
-    }
+    begun = begin_round(lane);
+    busy = begun && lane->busy;
+    rescuing = busy && lane->rescue;
     pthread_mutex_unlock(&engine->mutex);
+    if (!busy)
+        return begun;
     if (rescuing)
         rescue(lane);
     else
         attempt(lane);
+    pthread_mutex_lock(&engine->mutex);
+    lane->in_round = false;
+    pthread_cond_broadcast(&engine->quiet_cond);
+    pthread_mutex_unlock(&engine->mutex);
+    csc_engine_tell(engine);
     return true;
 }
 
@@ -705,13 +748,18 @@ void
 csc_lane_fini(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
+    bool tried = false;
 
     pthread_mutex_lock(&engine->mutex);
+    while (lane->in_round)
+        csc_engine_wait(engine, &engine->quiet_cond, -1);
+    tried = lane->tried;
     if (lane->busy && !lane->rescue)
         abandon(lane);
     for (; lane->busy && lane->from < lane->item_count; lane->from++)
         csc_start_done(engine, lane->items[lane->from].start,
-                       CASCADE_ERR_OUTCOME_UNKNOWN);
+                       tried ? CASCADE_ERR_OUTCOME_UNKNOWN
+                             : CASCADE_ERR_STOPPED);
     while (lane->first_start != NULL) {
         csc_item item;
 
@@ -721,7 +769,7 @@ csc_lane_fini(csc_lane *lane)
     while (lane->first_dirty != NULL) {
         csc_item item;
 
-        take_run(lane, &item);
+        (void)take_run(lane, &item, SIZE_MAX);
         csc_run_free_posts(item.posts, CASCADE_ERR_STOPPED);
         csc_run_unref(item.run);
     }

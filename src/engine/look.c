@@ -192,8 +192,8 @@ check_list(const cascade_list_options *o)
 
     if (o->user_id != NULL)
         err = csc_check_text("user id", o->user_id);
-    if (err == CASCADE_OK && o->node != NULL && o->node[0] == '\0')
-        err = csc_fail(CASCADE_ERR_INVALID, "list: the node name is empty");
+    if (err == CASCADE_OK && o->node != NULL)
+        err = csc_check_text("node name", o->node);
     if (err == CASCADE_OK && o->limit > LIST_LIMIT_MAX)
         err = csc_fail(CASCADE_ERR_INVALID,
                        "list: the limit is %zu; give at most %d, and go on "

@@ -244,7 +244,7 @@ keep_text(cascade_node *node, const char *what, csc_buf *text,
 
     if (text->failed)
         return csc_fail_memory();
-    if (text->len > max - post->effects.bytes)
+    if (post->effects.bytes > max || text->len > max - post->effects.bytes)
         return csc_fail(CASCADE_ERR_TOO_LARGE,
                         "%s: the execution would exceed %zu bytes of puts, "
                         "output and spawns; store less, or spread it over "
@@ -305,29 +305,58 @@ begin_put(cascade_node *node, const char *key, csc_put **put)
         (*put)->key = csc_arena_strdup(&post->arena, key);
     if (*put == NULL || (*put)->key == NULL)
         return csc_fail_memory();
+    post->effects.bytes += strlen(key);
     return CASCADE_OK;
+}
+
+/* The put is made, or leaves no trace: `bytes` is what was there before. */
+static cascade_err
+end_put(cascade_node *node, csc_put *put, size_t bytes, cascade_err err)
+{
+    csc_effects *effects = &target(node)->effects;
+
+    if (err != CASCADE_OK) {
+        effects->bytes = bytes;
+        return err;
+    }
+    csc_post_add_put(effects, put);
+    return csc_ok();
+}
+
+/* Either texts or trees. */
+static cascade_err
+put(cascade_node *node, const char *key, const cJSON *trees[2],
+    const char *texts[2])
+{
+    size_t bytes = target(node)->effects.bytes;
+    csc_put *made = NULL;
+    cascade_err err = begin_put(node, key, &made);
+
+    if (err == CASCADE_OK && trees[0] != NULL)
+        err = keep_tree(node, "value of put", trees[0], &made->value);
+    if (err == CASCADE_OK && trees[1] != NULL)
+        err = keep_tree(node, "ui value of put", trees[1], &made->ui_value);
+    if (err == CASCADE_OK && texts[0] != NULL)
+        err = keep_json(node, "value of put", texts[0], &made->value);
+    if (err == CASCADE_OK && texts[1] != NULL)
+        err = keep_json(node, "ui value of put", texts[1], &made->ui_value);
+    return end_put(node, made, bytes, err);
 }
 
 cascade_err
 cascade_node_put_ui(cascade_node *node, const char *key, cJSON *value,
                     cJSON *ui_value)
 {
-    csc_put *put = NULL;
+    const cJSON *trees[2] = {value, ui_value};
+    const char *texts[2] = {NULL, NULL};
     cascade_err err = check_call(node, "put", value);
 
     if (err == CASCADE_OK)
-        err = begin_put(node, key, &put);
-    if (err == CASCADE_OK)
-        err = keep_tree(node, "value of put", value, &put->value);
-    if (err == CASCADE_OK && ui_value != NULL)
-        err = keep_tree(node, "ui value of put", ui_value, &put->ui_value);
+        err = put(node, key, trees, texts);
     if (ui_value != value)
         cJSON_Delete(ui_value);
     cJSON_Delete(value);
-    if (err != CASCADE_OK)
-        return err;
-    csc_post_add_put(&target(node)->effects, put);
-    return csc_ok();
+    return err;
 }
 
 cascade_err
@@ -340,19 +369,27 @@ cascade_err
 cascade_node_put_text(cascade_node *node, const char *key, const char *text,
                       const char *ui_text)
 {
-    csc_put *put = NULL;
+    const cJSON *trees[2] = {NULL, NULL};
+    const char *texts[2] = {text, ui_text};
     cascade_err err = check_call(node, "put", text);
 
-    if (err == CASCADE_OK)
-        err = begin_put(node, key, &put);
-    if (err == CASCADE_OK)
-        err = keep_json(node, "value of put", text, &put->value);
-    if (err == CASCADE_OK && ui_text != NULL)
-        err = keep_json(node, "ui value of put", ui_text, &put->ui_value);
+    return err == CASCADE_OK ? put(node, key, trees, texts) : err;
+}
+
+/* Only the last output counts, also against the bytes of the execution. */
+static cascade_err
+replace_output(cascade_node *node, const cJSON *output, const char **text)
+{
+    csc_effects *effects = &node->post->effects;
+    size_t before = effects->bytes;
+    cascade_err err = CASCADE_OK;
+
+    if (effects->output != NULL)
+        effects->bytes -= strlen(effects->output);
+    err = keep_tree(node, "output", output, text);
     if (err != CASCADE_OK)
-        return err;
-    csc_post_add_put(&target(node)->effects, put);
-    return csc_ok();
+        effects->bytes = before;
+    return err;
 }
 
 cascade_err
@@ -366,7 +403,7 @@ cascade_node_output(cascade_node *node, cJSON *output)
                        "cascade_node_output() inside a step: a step gives its "
                        "result through its last argument");
     if (err == CASCADE_OK)
-        err = keep_tree(node, "output", output, &text);
+        err = replace_output(node, output, &text);
     cJSON_Delete(output);
     if (err != CASCADE_OK)
         return err;
@@ -445,6 +482,7 @@ fill_spawn(cascade_node *node, csc_spawn *spawn, const char *name,
            const cJSON *input, const cascade_spawn_options *options)
 {
     csc_post *post = target(node);
+    cascade_err err = CASCADE_OK;
 
     spawn->delay_ms = options->delay_ms;
     spawn->priority = options->priority;
@@ -452,14 +490,12 @@ fill_spawn(cascade_node *node, csc_spawn *spawn, const char *name,
     spawn->name = csc_arena_strdup(&post->arena, name);
     if (spawn->name == NULL)
         return csc_fail_memory();
-    if (input != NULL) {
-        cascade_err err =
-            keep_tree(node, "input of spawn", input, &spawn->input);
-
-        if (err != CASCADE_OK)
-            return err;
-    }
-    return keep_after(node, options, spawn);
+    err = keep_after(node, options, spawn);
+    if (err == CASCADE_OK && input != NULL)
+        err = keep_tree(node, "input of spawn", input, &spawn->input);
+    if (err == CASCADE_OK)
+        post->effects.bytes += strlen(name);
+    return err;
 }
 
 cascade_err
@@ -517,12 +553,13 @@ csc_node_clean(csc_arena *arena, const char *text)
 }
 
 static void
-set_error(cascade_node *node, const char *format, va_list args)
+set_error(cascade_node *node, cascade_err err, const char *format, va_list args)
 {
     char text[ERROR_TEXT_MAX + 1];
 
     (void)vsnprintf(text, sizeof(text), format, args);
     node->error = csc_node_clean(&node->arena, text);
+    node->error_err = err;
 }
 
 cascade_err
@@ -533,7 +570,7 @@ cascade_node_fail(cascade_node *node, const char *format, ...)
     if (node == NULL || format == NULL)
         return check_call(node, "fail", format);
     va_start(args, format);
-    set_error(node, format, args);
+    set_error(node, CASCADE_ERR_FINAL, format, args);
     va_end(args);
     return csc_fail(CASCADE_ERR_FINAL, "the node failed for good");
 }
@@ -546,7 +583,7 @@ cascade_node_error(cascade_node *node, const char *format, ...)
     if (node == NULL || format == NULL)
         return check_call(node, "error", format);
     va_start(args, format);
-    set_error(node, format, args);
+    set_error(node, CASCADE_ERR_FAILED, format, args);
     va_end(args);
     return csc_fail(CASCADE_ERR_FAILED, "the node failed");
 }
@@ -554,7 +591,7 @@ cascade_node_error(cascade_node *node, const char *format, ...)
 const char *
 csc_node_error_text(cascade_node *node, csc_arena *arena, cascade_err err)
 {
-    const char *text = node->error;
+    const char *text = node->error_err == err ? node->error : NULL;
 
     if (text == NULL && csc_error_last() == err)
         text = cascade_errmsg();

@@ -37,7 +37,8 @@ struct cascade_node {
     size_t tree_room;
     const char *request_id;
     const char *step_request_id;
-    const char *error; /* as the node set it */
+    const char *error; /* as the node set it, for `error_err` only */
+    cascade_err error_err;
     csc_waiter waiter;
     bool waiter_made;
 };

@@ -111,6 +111,7 @@ give_recorded(const call *c, const csc_exec *step)
     cascade_err err = CASCADE_OK;
 
     if (step->status == CASCADE_EXECUTION_FAILED) {
+        c->node->error_err = CASCADE_ERR_FINAL;
         c->node->error = csc_node_clean(
             &c->node->arena,
             step->error != NULL ? step->error : "the step failed");
@@ -138,7 +139,7 @@ find_recorded(const call *c)
 
     pthread_mutex_lock(&engine->mutex);
     step = csc_state_step(&c->node->run->state, c->node->exec, c->name,
-                          c->occurrence);
+                          c->occurrence, c->node->passed.count);
     pthread_mutex_unlock(&engine->mutex);
     return step;
 }

@@ -187,8 +187,10 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
     run->last_post = NULL;
     csc_run_free_posts(posts, err);
     remove_timer(engine, run);
-    if (engine->suspect == run)
+    if (engine->suspect == run) {
         engine->suspect = NULL;
+        csc_engine_wake_house(engine);
+    }
     if (!run->held)
         return;
     run->held = false;
@@ -270,6 +272,20 @@ csc_run_may_begin(const cascade_engine *engine)
            csc_engine_monotonic_ns(engine) < engine->lease_until_ns;
 }
 
+/* An execution of the run is neither ready nor in a function any more. A run
+ * whose rows were refused is loaded anew when that was the last one: nothing
+ * runs twice here at a time. */
+static void
+deactivate(cascade_engine *engine, csc_run *run)
+{
+    csc_assert(run->active > 0);
+    run->active--;
+    if (run->active == 0 && run->expelled && engine->attached) {
+        run->expelled = false;
+        csc_run_reload(engine, &run->reload);
+    }
+}
+
 csc_exec *
 csc_run_next(cascade_engine *engine)
 {
@@ -281,6 +297,7 @@ csc_run_next(cascade_engine *engine)
             engine->stats.attempts++;
             return exec;
         }
+        deactivate(engine, exec->run);
         csc_run_unref(exec->run);
     }
     return NULL;
@@ -289,14 +306,26 @@ csc_run_next(cascade_engine *engine)
 void
 csc_run_left(cascade_engine *engine, csc_run *run)
 {
-    csc_assert(run->active > 0 && engine->running > 0);
-    run->active--;
+    csc_assert(engine->running > 0);
     engine->running--;
     if (engine->running == 0)
         pthread_cond_broadcast(&engine->quiet_cond);
+    deactivate(engine, run);
     if (!run->gone)
         csc_run_advance(engine, run);
     csc_run_unref(run);
+}
+
+void
+csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload)
+{
+    if (run->gone)
+        return;
+    csc_run_drop(engine, run, CASCADE_ERR_REFUSED);
+    run->reload = *reload;
+    run->expelled = run->active > 0;
+    if (!run->expelled)
+        csc_run_reload(engine, reload);
 }
 
 /* ---- Posts -------------------------------------------------------------- */
@@ -327,28 +356,37 @@ post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
         return csc_fail_memory();
     post->wake_at_ms = wake_at_ms;
     post->needs = run->unknown;
+    run->freeing = true;
+    remove_timer(engine, run);
     csc_run_post(engine, run, post);
     return CASCADE_OK;
+}
+
+bool
+csc_run_continues(const cascade_engine *engine, const csc_exec *exec)
+{
+    const csc_node_def *node = csc_engine_node(engine, exec->name);
+
+    return node != NULL && node->final_failure == CASCADE_FINAL_CONTINUE;
 }
 
 static cascade_err
 post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 {
-    const csc_node_def *node = csc_engine_node(engine, exec->name);
     csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
 
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = exec->attempts + 1;
-    post->continued =
-        node != NULL && node->final_failure == CASCADE_FINAL_CONTINUE;
+    post->continued = csc_run_continues(engine, exec);
     post->error = csc_arena_format(
         &post->arena,
         "poisoned: %d engines in turn died while they held this cascade",
         (int)run->takeovers);
-    csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
-                "node %s is poisoned: its execution failed after %d takeovers",
-                exec->name, (int)run->takeovers);
+    csc_engine_note(
+        engine, CASCADE_LOG_ERROR,
+        "node %s is poisoned: its execution failed after %d takeovers",
+        exec->name, (int)run->takeovers);
     csc_run_post(engine, run, post);
     return CASCADE_OK;
 }
@@ -368,20 +406,29 @@ note_unknown(cascade_engine *engine, csc_run *run, const csc_exec *exec)
     char id[CASCADE_UUID_TEXT_SIZE];
 
     if (run->unknown == NULL)
-        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                    "cascade %s needs node %s, which is not registered here; "
-                    "it is left for an engine that knows it",
-                    cascade_uuid_format(&run->state.id, id), exec->name);
+        csc_engine_note(
+            engine, CASCADE_LOG_WARNING,
+            "cascade %s needs node %s, which is not registered here; "
+            "it is left for an engine that knows it",
+            cascade_uuid_format(&run->state.id, id), exec->name);
     run->unknown = exec->name;
+}
+
+/* The executions of a suspect run one at a time, each recorded before the next
+ * begins: what dies then is to blame. */
+static bool
+may_add(const cascade_engine *engine, const csc_run *run)
+{
+    return engine->suspect != run ||
+           (run->active == 0 && run->first_post == NULL && !run->committing);
 }
 
 static cascade_err
 make_ready(cascade_engine *engine, csc_run *run)
 {
-    bool serial = engine->suspect == run;
     cascade_err err = CASCADE_OK;
 
-    while (err == CASCADE_OK && !(serial && run->active > 0)) {
+    while (err == CASCADE_OK && may_add(engine, run)) {
         csc_exec *exec = csc_state_take(&run->state, engine->now_confirmed_ms);
 
         if (exec == NULL)
@@ -424,7 +471,7 @@ csc_run_advance(cascade_engine *engine, csc_run *run)
     cascade_err err = CASCADE_OK;
     int64_t wake_at = 0;
 
-    if (run->gone || engine->life != CSC_LIFE_RUNNING)
+    if (run->gone || run->freeing || engine->life != CSC_LIFE_RUNNING)
         return;
     if (csc_state_status(&run->state) == CASCADE_RUNNING)
         err = make_ready(engine, run);
@@ -464,26 +511,25 @@ count_loss(cascade_engine *engine, cascade_err err)
         engine->stats.fences++;
     else if (err == CASCADE_ERR_LOST)
         engine->stats.losses++;
-    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                "%s: all cascades in memory are dropped, and the engine "
-                "attaches anew",
-                cascade_err_text(err));
+    csc_engine_note(engine, CASCADE_LOG_WARNING,
+                    "%s: all cascades in memory are dropped, and the engine "
+                    "attaches anew",
+                    cascade_err_text(err));
 }
 
+/* A removal moves later slots up, so a pass may miss some; the next one does
+ * not begin before the end. */
 void
-csc_run_lose(cascade_engine *engine, cascade_err err)
+csc_run_drop_all(cascade_engine *engine, cascade_err err)
 {
-    if (!engine->attached)
-        return;
-    engine->attached = false;
-    engine->renew_at_ns = 0;
-    engine->dead_id = engine->id;
-    engine->has_dead_id = true;
-    count_loss(engine, err);
     while (engine->runs.count > 0) {
         size_t at = 0;
+        csc_run *run = csc_map_next(&engine->runs, &at);
 
-        csc_run_drop(engine, csc_map_next(&engine->runs, &at), err);
+        while (run != NULL) {
+            csc_run_drop(engine, run, err);
+            run = csc_map_next(&engine->runs, &at);
+        }
     }
     while (engine->reloads != NULL) {
         csc_reload *next = engine->reloads->next;
@@ -492,7 +538,23 @@ csc_run_lose(cascade_engine *engine, cascade_err err)
         engine->reloads = next;
     }
     for (uint32_t i = 0; i < engine->lane_count; i++)
+        csc_lane_forget(&engine->lanes[i]);
+}
+
+void
+csc_run_lose(cascade_engine *engine, cascade_err err)
+{
+    if (!engine->attached)
+        return;
+    engine->attached = false;
+    engine->attach_at_ns = 0;
+    engine->dead_id = engine->id;
+    engine->has_dead_id = true;
+    count_loss(engine, err);
+    csc_run_drop_all(engine, err);
+    for (uint32_t i = 0; i < engine->lane_count; i++)
         csc_lane_wake(&engine->lanes[i]);
+    pthread_cond_broadcast(&engine->quiet_cond);
     csc_engine_wake_house(engine);
 }
 
@@ -504,8 +566,9 @@ csc_run_quiet(const cascade_engine *engine)
     for (uint32_t i = 0; i < engine->lane_count; i++) {
         const csc_lane *lane = &engine->lanes[i];
 
-        if (lane->busy || lane->first_dirty != NULL ||
-            lane->first_start != NULL)
+        if (lane->busy || lane->first_dirty != NULL)
+            return false;
+        if (lane->first_start != NULL && engine->attached)
             return false;
     }
     return true;

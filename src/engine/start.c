@@ -24,9 +24,17 @@
 
 #define START_MANY_MAX 10000
 #define FIRST_MAX 1000
+#define START_BYTES_MAX (64 * 1024 * 1024)
+#define ROW_BYTES 512 /* of an execution beside its input, roughly */
 #define DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS 500
+
+/* Where and when a start is made. */
+typedef struct place {
+    int64_t now_ms;
+    const char *location;
+} place;
 
 /* ---- Checking ----------------------------------------------------------- */
 
@@ -96,8 +104,7 @@ keep_input(const cascade_store *store, const cascade_first *first,
 void
 csc_start_unref(csc_start *start)
 {
-    start->refs--;
-    if (start->refs > 0)
+    if (atomic_fetch_sub(&start->refs, 1) > 1)
         return;
     pthread_cond_destroy(&start->waiter.cond);
     csc_arena_fini(&start->arena);
@@ -144,18 +151,26 @@ choose_id(const cascade_store *store, const cascade_start_options *options,
 
 static cascade_err
 keep_first(const cascade_store *store, const cascade_start_spec *spec,
-           csc_arena *arena, csc_build_start *build)
+           csc_start *start, csc_build_start *build)
 {
     csc_build_first *first =
-        csc_arena_alloc(arena, spec->first_count, sizeof(*first));
+        csc_arena_alloc(&start->arena, spec->first_count, sizeof(*first));
     cascade_err err = first != NULL ? CASCADE_OK : csc_fail_memory();
 
     for (size_t i = 0; i < spec->first_count && err == CASCADE_OK; i++) {
         err = csc_check_name("node name", spec->first[i].node);
         if (err == CASCADE_OK)
-            err = keep_input(store, &spec->first[i], arena, &first[i].input);
-        if (err == CASCADE_OK)
-            first[i].name = csc_arena_strdup(arena, spec->first[i].node);
+            err = keep_input(store, &spec->first[i], &start->arena,
+                             &first[i].input);
+        if (err != CASCADE_OK)
+            break;
+        first[i].name = csc_arena_strdup(&start->arena, spec->first[i].node);
+        start->bytes += strlen(first[i].input) + ROW_BYTES;
+        if (start->bytes > START_BYTES_MAX)
+            err = csc_fail(CASCADE_ERR_TOO_LARGE,
+                           "start: the inputs of one call exceed %d bytes; "
+                           "spread them over several calls",
+                           START_BYTES_MAX);
     }
     build->first = first;
     build->first_count = spec->first_count;
@@ -165,12 +180,12 @@ keep_first(const cascade_store *store, const cascade_start_spec *spec,
 /* One cascade of a call becomes a change in `start`. */
 static cascade_err
 make_change(const cascade_store *store, const cascade_start_spec *spec,
-            int64_t now_ms, csc_start *start)
+            const place *here, csc_start *start)
 {
     csc_build_env env = {.arena = &start->arena,
                          .random = &store->random,
-                         .location = "server",
-                         .now_ms = now_ms};
+                         .location = here->location,
+                         .now_ms = here->now_ms};
     csc_build_start build = {0};
     cascade_start_options options = {0};
     cascade_err err = check_options(spec->options, &options);
@@ -182,13 +197,13 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: a cascade needs 1 to %d first nodes, not %zu",
                         FIRST_MAX, spec->first_count);
-    choose_id(store, &options, now_ms, &build.id);
+    choose_id(store, &options, here->now_ms, &build.id);
     build.user_id = csc_arena_strdup(&start->arena, options.user_id);
     build.queue = csc_arena_strdup(&start->arena, options.queue);
     build.key = csc_arena_strdup(&start->arena, options.key);
     build.priority = options.priority;
     build.delay_ms = options.delay_ms;
-    err = keep_first(store, spec, &start->arena, &build);
+    err = keep_first(store, spec, start, &build);
     if (err == CASCADE_OK && start->arena.failed)
         err = csc_fail_memory();
     if (err == CASCADE_OK)
@@ -196,6 +211,15 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
     if (err == CASCADE_OK)
         start->count++;
     return err;
+}
+
+void
+csc_start_make_free(csc_start *start)
+{
+    for (size_t i = 0; i < start->count; i++) {
+        start->changes[i].run.engine_id = (cascade_uuid){{0}};
+        start->changes[i].run.claim_no = 0;
+    }
 }
 
 /* ---- Through an engine -------------------------------------------------- */
@@ -234,9 +258,6 @@ give_to(cascade_engine *engine, csc_start *start)
         return false;
     change->run.engine_id = engine->id;
     change->run.claim_no = 1;
-    for (size_t i = 0; i < change->insert_count; i++)
-        ((cascade_execution_row *)change->inserts)[i].location =
-            engine->location;
     lane = csc_run_lane(engine, &change->cascade.id);
     engine->births++;
     engine->callers++;
@@ -287,8 +308,7 @@ take_back(cascade_engine *engine, csc_start *start)
     return true;
 }
 
-/* Waits for the lane, at most the store's deadline. The call's own reference
- * is given back by the caller, under the lock. */
+/* Waits for the lane, at most the store's deadline. */
 static cascade_err
 await_lane(cascade_engine *engine, csc_start *start)
 {
@@ -317,6 +337,7 @@ await_lane(cascade_engine *engine, csc_start *start)
                         : "");
 }
 
+/* CASCADE_ERR_STOPPED: the engine stopped before it had sent anything. */
 static cascade_err
 start_by_engine(cascade_engine *engine, csc_start *start,
                 cascade_started *started)
@@ -328,7 +349,6 @@ start_by_engine(cascade_engine *engine, csc_start *start,
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
         *started = (cascade_started){start->changes[0].cascade.id,
                                      err == CASCADE_OK && start->existed[0]};
-    csc_start_unref(start);
     engine->callers--;
     pthread_cond_broadcast(&engine->quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
@@ -388,27 +408,45 @@ submit(cascade_store *store, csc_start *start, size_t count)
 }
 
 static int
-compare_changes(const void *a, const void *b)
+compare_changes(const void *a, const void *b, void *context)
 {
-    const cascade_change *left = a;
-    const cascade_change *right = b;
+    const cascade_change *changes = context;
+    size_t left = *(const size_t *)a;
+    size_t right = *(const size_t *)b;
+    int order =
+        csc_uuid_compare(&changes[left].cascade.id, &changes[right].cascade.id);
 
-    return csc_uuid_compare(&left->cascade.id, &right->cascade.id);
+    if (order != 0)
+        return order;
+    return left < right ? -1 : left > right;
 }
 
-/* Sorted by id, the second of two with one id taken out. */
-static size_t
-sort_changes(csc_start *start)
+/* Sorted by id; of several with one id the first mentioned stays. */
+static cascade_err
+sort_changes(csc_start *start, size_t *count)
 {
+    cascade_change *sorted =
+        csc_arena_alloc(&start->arena, start->count, sizeof(*sorted));
+    size_t *order =
+        csc_arena_alloc(&start->arena, start->count, sizeof(*order));
     size_t kept = 0;
 
-    qsort(start->changes, start->count, sizeof(*start->changes),
-          compare_changes);
+    if (sorted == NULL || order == NULL)
+        return csc_fail_memory();
     for (size_t i = 0; i < start->count; i++)
-        if (kept == 0 || !csc_uuid_equal(&start->changes[kept - 1].cascade.id,
-                                         &start->changes[i].cascade.id))
-            start->changes[kept++] = start->changes[i];
-    return kept;
+        order[i] = i;
+    qsort_r(order, start->count, sizeof(*order), compare_changes,
+            start->changes);
+    for (size_t i = 0; i < start->count; i++) {
+        const cascade_change *change = &start->changes[order[i]];
+
+        if (kept == 0 ||
+            !csc_uuid_equal(&sorted[kept - 1].cascade.id, &change->cascade.id))
+            sorted[kept++] = *change;
+    }
+    start->changes = sorted;
+    *count = kept;
+    return CASCADE_OK;
 }
 
 static bool
@@ -458,8 +496,9 @@ start_by_submit(cascade_store *store, csc_start *start,
         return csc_fail_memory();
     for (size_t i = 0; i < start->count; i++)
         ids[i] = start->changes[i].cascade.id;
-    count = sort_changes(start);
-    err = submit(store, start, count);
+    err = sort_changes(start, &count);
+    if (err == CASCADE_OK)
+        err = submit(store, start, count);
     if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
         for (size_t i = 0; i < start->count; i++)
             started[i] = (cascade_started){ids[i], false};
@@ -471,49 +510,66 @@ start_by_submit(cascade_store *store, csc_start *start,
     return csc_ok();
 }
 
-/* The store's time; an engine of this process knows it without asking. */
+/* The store's time and the location; an engine of this process knows both
+ * without asking. */
 static cascade_err
-read_clock(cascade_store *store, int64_t *now_ms)
+find_place(cascade_store *store, csc_arena *arena, place *here)
 {
     bool known = false;
 
+    here->location = "server";
     pthread_mutex_lock(&store->mutex);
     for (size_t i = 0; i < store->engine_count && !known; i++) {
         cascade_engine *engine = store->engines[i];
 
         pthread_mutex_lock(&engine->mutex);
         known = engine->attached;
-        if (known)
-            *now_ms = csc_engine_now(engine);
+        if (known) {
+            here->now_ms = csc_engine_now(engine);
+            here->location = csc_arena_strdup(arena, engine->location);
+        }
         pthread_mutex_unlock(&engine->mutex);
     }
     pthread_mutex_unlock(&store->mutex);
-    return known ? CASCADE_OK : store->driver->now(store->self, now_ms);
+    if (here->location == NULL)
+        return csc_fail_memory();
+    return known ? CASCADE_OK : store->driver->now(store->self, &here->now_ms);
 }
 
 /* ---- Public ------------------------------------------------------------- */
+
+static cascade_err
+send_start(cascade_store *store, csc_start *start, const place *here,
+           cascade_started *started)
+{
+    cascade_engine *engine = NULL;
+    cascade_err err = CASCADE_ERR_STOPPED;
+
+    if (start->count == 1 && start->changes[0].run.wake_at_ms <= here->now_ms)
+        engine = find_engine(store, start);
+    if (engine != NULL)
+        err = start_by_engine(engine, start, started);
+    if (err != CASCADE_ERR_STOPPED)
+        return err;
+    csc_start_make_free(start);
+    return start_by_submit(store, start, started);
+}
 
 static cascade_err
 start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
           cascade_started *started)
 {
     csc_start *start = NULL;
-    cascade_engine *engine = NULL;
-    int64_t now_ms = 0;
+    place here = {0};
     cascade_err err = create_start(count, &start);
 
     if (err != CASCADE_OK)
         return err;
-    err = read_clock(store, &now_ms);
+    err = find_place(store, &start->arena, &here);
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
-        err = make_change(store, &specs[i], now_ms, start);
-    if (err == CASCADE_OK && count == 1 &&
-        start->changes[0].run.wake_at_ms <= now_ms)
-        engine = find_engine(store, start);
-    if (engine != NULL)
-        return start_by_engine(engine, start, started);
+        err = make_change(store, &specs[i], &here, start);
     if (err == CASCADE_OK)
-        err = start_by_submit(store, start, started);
+        err = send_start(store, start, &here, started);
     csc_start_unref(start);
     return err;
 }

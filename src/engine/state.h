@@ -170,9 +170,11 @@ cascade_err csc_state_untake(csc_state *state, csc_exec *exec);
 int64_t csc_state_wake_at(const csc_state *state);
 
 /* The recorded step `name` (without prefix), `occurrence` of execution
- * `parent`; NULL when it was not recorded. */
+ * `parent`; NULL when it was not recorded. `passed` is how many of the recorded
+ * steps the node has passed already: an entry that asks for them in the order
+ * of the one before finds each at once. */
 csc_exec *csc_state_step(const csc_state *state, const csc_exec *parent,
-                         const char *name, uint32_t occurrence);
+                         const char *name, uint32_t occurrence, size_t passed);
 
 /* The key's events, NULL without any. */
 const csc_key *csc_state_key(const csc_state *state, const char *name);

@@ -36,15 +36,26 @@ csc_state_find(const csc_state *state, int32_t function_id)
     return slot != NULL ? slot->exec : NULL;
 }
 
+static bool
+is_step_named(const csc_exec *step, const char *name, uint32_t occurrence)
+{
+    return step != NULL && step->occurrence == occurrence &&
+           strcmp(step->name + strlen(CSC_STEP_PREFIX), name) == 0;
+}
+
 csc_exec *
 csc_state_step(const csc_state *state, const csc_exec *parent, const char *name,
-               uint32_t occurrence)
+               uint32_t occurrence, size_t passed)
 {
-    for (size_t i = 0; i < parent->steps.count; i++) {
-        csc_exec *step = csc_state_find(state, parent->steps.items[i]);
+    size_t count = parent->steps.count;
 
-        if (step != NULL && step->occurrence == occurrence &&
-            strcmp(step->name + strlen(CSC_STEP_PREFIX), name) == 0)
+    if (passed >= count)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (passed + i) % count;
+        csc_exec *step = csc_state_find(state, parent->steps.items[at]);
+
+        if (is_step_named(step, name, occurrence))
             return step;
     }
     return NULL;

@@ -10,8 +10,10 @@
  */
 #include "engine/engine.h"
 
-#include <limits.h>
+#include <poll.h>
 #include <signal.h>
+
+#define RETRY_MS 100 /* when the store cannot wait */
 
 /* ---- Loops -------------------------------------------------------------- */
 
@@ -47,12 +49,15 @@ static void
 wait_for_work(cascade_engine *engine, int64_t wait_ms)
 {
     int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
+    struct pollfd fd = {.fd = engine->house_fd, .events = POLLIN};
     cascade_err err = CASCADE_OK;
     int64_t took_ms = 0;
 
     if (wait_ms > 0)
         err = engine->driver->wait(engine->driver_self, engine->house_fd,
                                    wait_ms);
+    if (err != CASCADE_OK)
+        (void)poll(&fd, 1, wait_ms < RETRY_MS ? (int)wait_ms : RETRY_MS);
     took_ms = csc_clock_monotonic_ms(&csc_clock_system) - begun_ms;
     pthread_mutex_lock(&engine->mutex);
     if (!csc_engine_house_awake(engine) && err == CASCADE_OK &&
@@ -116,8 +121,7 @@ io_main(void *context)
         int64_t wait_ms = 0;
 
         for (uint32_t i = 0; i < engine->lane_count; i++)
-            while (csc_lane_round(&engine->lanes[i]))
-                ;
+            (void)csc_lane_round(&engine->lanes[i]);
         csc_house_round(engine, &wait_ms);
         wait_for_work(engine, lanes_wait_ms(engine, wait_ms));
     }
@@ -288,11 +292,17 @@ csc_threads_end(cascade_engine *engine)
     for (uint32_t i = 0; i < engine->lane_count; i++)
         pthread_cond_broadcast(&engine->lanes[i].cond);
     pthread_mutex_unlock(&engine->mutex);
-    for (uint32_t i = 0; i < engine->lane_count; i++)
-        if (engine->lanes[i].thread_started) {
-            (void)pthread_join(engine->lanes[i].thread, NULL);
-            engine->lanes[i].thread_started = false;
-        }
+    for (uint32_t i = 0; i < engine->lane_count; i++) {
+        csc_lane *lane = &engine->lanes[i];
+        bool started = false;
+
+        pthread_mutex_lock(&engine->mutex);
+        started = lane->thread_started;
+        lane->thread_started = false;
+        pthread_mutex_unlock(&engine->mutex);
+        if (started)
+            (void)pthread_join(lane->thread, NULL);
+    }
     if (engine->house_started)
         (void)pthread_join(engine->house_thread, NULL);
     engine->house_started = false;

@@ -71,6 +71,7 @@ suspended_outcome(cascade_node *node, cascade_err err)
         node->pending = NULL;
         return post;
     }
+    node->error_err = CASCADE_ERR_FINAL;
     node->error = "the node did not return CASCADE_SUSPENDED after a step had "
                   "returned it";
     make_failure(node, CASCADE_ERR_FINAL, true);
@@ -88,6 +89,7 @@ outcome(cascade_node *node, cascade_err err)
     if (node->suspended)
         return suspended_outcome(node, err);
     if (err == CASCADE_SUSPENDED) {
+        node->error_err = CASCADE_ERR_FAILED;
         node->error = "the node returned CASCADE_SUSPENDED, though nothing had "
                       "suspended it";
         err = CASCADE_ERR_FAILED;
@@ -101,11 +103,22 @@ outcome(cascade_node *node, cascade_err err)
     return post;
 }
 
-static void
-set_place(csc_worker *worker, const char *name)
+static bool
+is_in_node(const csc_worker *worker)
 {
-    if (worker != NULL)
-        worker->node = name;
+    return worker->node != NULL &&
+           pthread_equal(worker->thread, pthread_self());
+}
+
+bool
+csc_worker_is_inside(const cascade_engine *engine)
+{
+    bool inside = is_in_node(&engine->looper);
+
+    for (size_t i = 0;
+         engine->workers != NULL && i < engine->options.worker_count; i++)
+        inside = inside || is_in_node(&engine->workers[i]);
+    return inside;
 }
 
 bool
@@ -120,7 +133,7 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     pthread_mutex_lock(&engine->mutex);
     exec = csc_run_next(engine);
     if (exec != NULL)
-        set_place(worker, csc_engine_node(engine, exec->name)->name);
+        worker->node = csc_engine_node(engine, exec->name)->name;
     pthread_mutex_unlock(&engine->mutex);
     if (exec == NULL)
         return false;
@@ -133,7 +146,7 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
         err = CASCADE_ERR_NO_MEMORY;
     }
     pthread_mutex_lock(&engine->mutex);
-    set_place(worker, NULL);
+    worker->node = NULL;
     if (post != NULL)
         csc_run_post(engine, run, post);
     else if (node.suspended && !run->gone)
@@ -143,5 +156,6 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     csc_run_left(engine, run);
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
+    csc_engine_tell(engine);
     return true;
 }
