@@ -410,7 +410,8 @@ typedef enum cascade_part {
 
 /* Reads the state of a cascade in one consistent look at the three tables,
  * recomputed from them alone; ones that another program wrote are read as well.
- * (The run members of its info are read a moment before.) Free with cascade_snapshot_free(). */
+ * (The run members of its info are read a moment before.) Free with
+ * cascade_snapshot_free(). */
 CASCADE_API cascade_err cascade_snapshot_load(
     cascade_store *store, const cascade_uuid *id,
     const cascade_snapshot_options *options, cascade_snapshot **snapshot);
