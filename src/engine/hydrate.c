@@ -141,6 +141,15 @@ fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
     return CASCADE_OK;
 }
 
+/* What passes by itself is tried again soon; rows that make no sense are not. */
+static int64_t
+later_ms(cascade_err err)
+{
+    if (err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_NO_MEMORY)
+        return RETRY_MS;
+    return CSC_FREE_LATER_MS;
+}
+
 static void
 reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
 {
@@ -174,7 +183,7 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
                         "cascade %s cannot be loaded, trying again later: %s",
                         id, cascade_err_text(err));
         csc_run_drop(engine, run, err);
-        reload_later(engine, reload, CSC_FREE_LATER_MS);
+        reload_later(engine, reload, later_ms(err));
         return;
     }
     engine->stats.hydrations++;
@@ -224,8 +233,6 @@ static void
 hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
 {
     cascade_err err = hydrate_all(engine, wanted, count);
-    int64_t later_ms =
-        err == CASCADE_ERR_UNAVAILABLE ? RETRY_MS : CSC_FREE_LATER_MS;
 
     if (err == CASCADE_OK)
         return;
@@ -238,7 +245,7 @@ hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
     }
     pthread_mutex_lock(&engine->mutex);
     for (size_t i = 0; i < count && engine->attached; i++)
-        reload_later(engine, &wanted[i], later_ms);
+        reload_later(engine, &wanted[i], later_ms(err));
     pthread_mutex_unlock(&engine->mutex);
 }
 
