@@ -17,8 +17,10 @@
  *   the writer's file descriptor   creates the file, resolves the path
  *   the sidecar                    from here on the last handle to close waits
  *                                  for us, or we for it
- *   the writer's set-up            WAL and the other pragmas
- * Readers are opened when they are needed.
+ *   the writer's set-up            its pragmas
+ * Readers are opened when they are needed; the first write makes the file a WAL
+ * database. One that cannot be written can be read where its folder can be
+ * written or somebody else has it open: the log's index needs a file.
  */
 #include <errno.h>
 #include <fcntl.h>

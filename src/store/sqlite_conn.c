@@ -3,7 +3,9 @@
  * One connection to the database file: how it is set up, its prepared
  * statements, and how long it waits for others.
  *
- *   WAL           readers do not wait for the writer, a commit is one flush
+ *   WAL           readers do not wait for the writer, a commit is one flush;
+ *                 entered by the first write, so that a file which is refused
+ *                 is left as it is
  *   synchronous   FULL: a commit survives power loss. NORMAL (relaxed): only a
  *                 killed process loses nothing
  *   checkpoints   by nobody but sqlite_txn.c: autocheckpoint is off, and so is
@@ -149,12 +151,15 @@ ask_for_wal(sqlite3 *db, bool *wal)
 
 /* The change of mode does not use the busy handler in every case, so two that
  * create one database at once need a loop. */
-static cascade_err
-enter_wal(csc_sqlite_conn *conn)
+cascade_err
+csc_sqlite_conn_enter_wal(csc_sqlite_conn *conn)
 {
     bool wal = false;
-    int code = ask_for_wal(conn->db, &wal);
+    int code;
 
+    if (conn->wal)
+        return CASCADE_OK;
+    code = ask_for_wal(conn->db, &wal);
     for (unsigned round = 0; (code & 0xff) == SQLITE_BUSY; round++) {
         if (!csc_sqlite_conn_pause(conn->deadline_ns, round))
             break;
@@ -167,6 +172,7 @@ enter_wal(csc_sqlite_conn *conn)
             CASCADE_ERR_UNSUPPORTED,
             "SQLite: the database cannot use a write-ahead log; put it on a "
             "local file system");
+    conn->wal = true;
     return CASCADE_OK;
 }
 
@@ -175,14 +181,10 @@ csc_sqlite_conn_set_up(csc_sqlite_conn *conn)
 {
     bool relaxed =
         conn->store->config->durability == CASCADE_DURABILITY_RELAXED;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = csc_sqlite_conn_exec(conn, "set up the connection",
+                                           "PRAGMA wal_autocheckpoint = 0;"
+                                           "PRAGMA cell_size_check = ON;");
 
-    if (conn->writer && !conn->store->read_only)
-        err = enter_wal(conn);
-    if (err == CASCADE_OK)
-        err = csc_sqlite_conn_exec(conn, "set up the connection",
-                                   "PRAGMA wal_autocheckpoint = 0;"
-                                   "PRAGMA cell_size_check = ON;");
     if (err == CASCADE_OK)
         err = csc_sqlite_conn_exec(conn, "set up the connection",
                                    relaxed ? "PRAGMA synchronous = NORMAL"
@@ -217,6 +219,7 @@ csc_sqlite_conn_open(csc_sqlite_conn *conn)
     (void)sqlite3_busy_handler(conn->db, on_busy, conn);
     sqlite3_progress_handler(conn->db, PROGRESS_STEPS, on_progress, conn);
     conn->wal_pages = 0;
+    conn->wal = false;
     return CASCADE_OK;
 }
 

@@ -110,6 +110,7 @@ typedef struct csc_sqlite_conn {
     int64_t deadline_ns; /* of the move that uses it; CLOCK_MONOTONIC */
     int wal_pages;       /* in the WAL after the last commit */
     bool writer;
+    bool wal;    /* the database is in WAL mode */
     bool busy;   /* guarded by the store's mutex */
     bool locked; /* holds the sidecar lock */
 } csc_sqlite_conn;
@@ -174,8 +175,9 @@ bool csc_sqlite_conn_pause(int64_t deadline_ns, unsigned round);
 
 /* Opens conn->store->path; does not look into the file yet. */
 cascade_err csc_sqlite_conn_open(csc_sqlite_conn *conn);
-/* The writer makes it a WAL database. */
 cascade_err csc_sqlite_conn_set_up(csc_sqlite_conn *conn);
+/* Makes it a WAL database. Outside a transaction. */
+cascade_err csc_sqlite_conn_enter_wal(csc_sqlite_conn *conn);
 /* Makes `conn` ready for use by a move that ends at its deadline_ns. */
 cascade_err csc_sqlite_conn_ready(csc_sqlite_conn *conn);
 void csc_sqlite_conn_close(csc_sqlite_conn *conn);

@@ -2,13 +2,12 @@
  *
  * The schema: applying migrations and checking columns.
  *
- *   look, without a lock   current?  check the columns, done: S1 costs nothing
- *                          where nothing is to be done, and needs no right to
- *                          write
+ *   look, without a lock   what was applied, and the columns of the tables that
+ *                          are there: a file written by another program is
+ *                          accepted or left as it is. Current? Done: opening
+ *                          needs no right to write
  *   BEGIN IMMEDIATE        one process at a time
  *   look again             another may have been first
- *   check the columns      of tables that are there already: a file written by
- *                          another program is accepted or left as it is
  *   apply, record          the file's statements, then its checksum
  *   check the columns      of all tables
  *   COMMIT                 all of it or nothing
@@ -279,7 +278,7 @@ check_tables(csc_sqlite_conn *conn, bool partly)
             err = fail_column(table, needs[i].column, "is missing");
     }
     for (size_t i = 0; i < sizeof(uniques) / sizeof(uniques[0]); i++) {
-        if (err == CASCADE_OK && !partly)
+        if (err == CASCADE_OK)
             err = check_unique(conn, uniques[i].table, uniques[i].columns);
     }
     return err;
@@ -375,8 +374,8 @@ look(csc_sqlite_conn *conn, cascade_migrate mode, size_t *from,
     *unsigned_count = 0;
     for (size_t i = 0; i < list.count; i++)
         *unsigned_count += list.rows[i].checksum == NULL;
-    if (err == CASCADE_OK && *from == csc_migrations_sqlite_count)
-        err = check_tables(conn, false);
+    if (err == CASCADE_OK)
+        err = check_tables(conn, *from < csc_migrations_sqlite_count);
     free_applied(&list);
     return err;
 }
@@ -404,8 +403,6 @@ apply(csc_sqlite_conn *conn, size_t from)
 {
     cascade_err err = CASCADE_OK;
 
-    if (from < csc_migrations_sqlite_count)
-        err = check_tables(conn, true);
     for (size_t i = 0; i < csc_migrations_sqlite_count && err == CASCADE_OK;
          i++) {
         const csc_migration *migration = &csc_migrations_sqlite[i];

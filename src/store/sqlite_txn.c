@@ -153,6 +153,8 @@ begin(csc_sqlite *store, bool writer, csc_sqlite_conn **out)
         err = csc_sqlite_lock_share(&store->lock, deadline_ns);
         conn->locked = err == CASCADE_OK;
     }
+    if (err == CASCADE_OK && writer)
+        err = csc_sqlite_conn_enter_wal(conn);
     if (err == CASCADE_OK)
         err =
             run(conn, writer ? CSC_SQLITE_BEGIN_WRITE : CSC_SQLITE_BEGIN_READ);

@@ -187,6 +187,8 @@ tables_with_other_columns_are_refused(void **state)
 {
     sqlite_fixture *it = *state;
 
+    char mode[256];
+
     for (size_t i = 0; i < sizeof(foreign_cases) / sizeof(foreign_cases[0]);
          i++) {
         const foreign_case *one = &foreign_cases[i];
@@ -200,6 +202,8 @@ tables_with_other_columns_are_refused(void **state)
                                             " FROM sqlite_schema"
                                             " WHERE type <> 'index'"),
                          1);
+        fixture_word(it, "PRAGMA journal_mode", mode);
+        assert_string_equal(mode, "delete");
         assert_int_equal(unlink(it->path), 0);
     }
 }
