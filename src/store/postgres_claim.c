@@ -15,7 +15,8 @@
  * more. So a late claim may hold runs that another engine has claimed since,
  * and whose batch is on its way; the two could wait for each other. It is the
  * claim that gives in, after a tenth of a second, long before the server looks
- * for deadlocks: claiming nothing is always right.
+ * for deadlocks. It then tries a part of the runs only, drawn by lot: one that
+ * somebody holds does not keep the others from being claimed.
  *
  * Taking locks the incarnation's row against its removal: a run is never
  * claimed for an incarnation that is gone. If the answer is lost, runs may be
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -32,7 +34,7 @@
 
 #define PRIORITIES 10
 #define CALLS_PER_QUEUE (2 * PRIORITIES + 2)
-#define ROUNDS_MAX 3
+#define ROUNDS_MAX 5
 #define CLAIM_MAX 1000
 #define LOCK_TIMEOUT_MS "100"
 
@@ -57,7 +59,8 @@ typedef struct claim_state {
     candidate *candidates;
     size_t candidate_count;
     size_t candidate_room;
-    taken *taken; /* there before the runs are ours: then nothing may fail */
+    unsigned held; /* rounds that gave in to a lock */
+    taken *taken;  /* there before the runs are ours: then nothing may fail */
     csc_postgres_rows nodes;
 } claim_state;
 
@@ -233,17 +236,31 @@ compare_id(const void *a, const void *b)
                             &((const candidate *)b)->cascade_id);
 }
 
+/* How many of the first `count` stay when each has a chance of 1 in 2^held;
+ * the last one stays where none would. */
+static size_t
+thin_out(claim_state *state, size_t count, const cascade_random *random)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if ((csc_random_u64(random) & ((1u << state->held) - 1)) == 0 ||
+            (i + 1 == count && kept == 0))
+            state->candidates[kept++] = state->candidates[i];
+    }
+    return kept;
+}
+
 /* Keeps the best `limit`, in the order of ids. */
 static void
-choose(claim_state *state)
+choose(claim_state *state, const cascade_random *random)
 {
     size_t count = state->candidate_count;
 
-    if (count == 0)
-        return;
     qsort(state->candidates, count, sizeof(candidate), compare_rank);
     if (count > state->claim->limit)
         count = state->claim->limit;
+    count = thin_out(state, count, random);
     for (size_t i = 0; i < count; i++)
         state->candidates[i].rank = i;
     qsort(state->candidates, count, sizeof(candidate), compare_id);
@@ -287,16 +304,17 @@ note_taken(claim_state *state, const PGresult *result)
 
 /* How a claim failed: that others were faster is no failure. */
 static cascade_err
-judge(cascade_err err, const csc_postgres_trouble *trouble)
+judge(claim_state *state, cascade_err err, const csc_postgres_trouble *trouble)
 {
     if (trouble->call == NULL)
         return err;
     if (trouble->call->statement == CSC_POSTGRES_CLAIM_CHECK &&
         strcmp(trouble->sqlstate, "22012") == 0)
         return fail_fenced();
-    if (strcmp(trouble->sqlstate, "55P03") == 0)
-        return CASCADE_OK;
-    return err;
+    if (strcmp(trouble->sqlstate, "55P03") != 0)
+        return err;
+    state->held++;
+    return CASCADE_OK;
 }
 
 static cascade_err
@@ -328,7 +346,7 @@ take_ids(csc_postgres_conn *conn, claim_state *state, csc_postgres_rows *ids)
     if (err == CASCADE_OK)
         note_taken(state, calls[2].result);
     else if (!conn->broken)
-        err = judge(err, &trouble);
+        err = judge(state, err, &trouble);
     csc_postgres_conn_clear(calls, 3);
     return err;
 }
@@ -362,11 +380,12 @@ claim_some(csc_postgres_conn *conn, void *context)
     cascade_err err = CASCADE_OK;
 
     state->count = 0;
+    state->held = 0;
     for (int round = 0; round < ROUNDS_MAX && err == CASCADE_OK; round++) {
         err = look(conn, state);
         if (err != CASCADE_OK || state->candidate_count == 0)
             break;
-        choose(state);
+        choose(state, conn->store->config->random);
         err = take(conn, state);
         if (state->count > 0)
             break;

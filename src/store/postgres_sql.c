@@ -383,9 +383,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                 "ORDER BY wake_at\n"
                                 "LIMIT 1",
 
-    /* $1 queue, $2 nodes, $3 suspects from, $4 suspects, $5 at most. "+ 0"
-     * keeps this away from the index by wake_at, where all the runs that nobody
-     * here may have lie in front. */
+    /* $1 queue, $2 nodes, $3 suspects from, $4 suspects, $5 at most */
     [CSC_POSTGRES_CLAIM_NEEDS_DUE] =
         "SELECT cascade_id, priority, wake_at\n"
         "FROM @cascade_runs\n"
@@ -393,13 +391,13 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  AND needs IS NOT NULL\n"
         "  AND queue = $1::text\n"
         "  AND needs = ANY ($2::text[])\n"
-        "  AND wake_at + 0 <= " NOW_MS "\n"
+        "  AND wake_at <= " NOW_MS "\n"
         "  AND (takeovers >= $3::int4) = $4::bool\n"
         "ORDER BY priority DESC, wake_at\n"
         "LIMIT $5::int8",
 
-    /* $1 queue; whatever the runs need. By the index on wake_at, for the same
-     * reason the other way round. */
+    /* $1 queue; whatever the runs need. The empty text keeps this away from the
+     * index by needs and queue, which it would read from end to end. */
     [CSC_POSTGRES_CLAIM_NEEDS_NEXT] = "SELECT wake_at\n"
                                       "FROM @cascade_runs\n"
                                       "WHERE engine_id IS NULL\n"
