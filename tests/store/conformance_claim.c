@@ -401,6 +401,41 @@ a_removed_incarnation_claims_nothing(void **state)
     db_assert_unchanged(db, picture);
 }
 
+static cascade_err
+note_needs(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    bool *needs = context;
+
+    (void)row;
+    *needs = run == NULL || run->needs != NULL;
+    return CASCADE_OK;
+}
+
+/* S9, G2, G6: what the last owner did not know is no matter once somebody else
+ * owns the run: when that one is gone too, anybody may have it. */
+static void
+a_claim_clears_what_the_last_owner_needed(void **state)
+{
+    static const claim_case knows = {.ask_queues = {"default"},
+                                     .ask_nodes = {"n"}};
+    static const claim_case knows_nothing = {.ask_queues = {"default"}};
+    conformance_db *db = *state;
+    cascade_uuid first = db_attach(db, 1, DB_LONG_LEASE_MS);
+    cascade_uuid second = db_attach(db, 1, DB_LONG_LEASE_MS);
+    cascade_change *start = rows_start(&db->rows, rows_id(&db->rows));
+    cascade_query query = {.id = &start->cascade.id, .limit = 1};
+    bool needs = true;
+
+    start->run.needs = "n";
+    assert_ok(db_submit_one(db, start));
+    assert_false(try_claim(db, second, &knows_nothing));
+    assert_true(try_claim(db, first, &knows));
+    assert_ok(db->driver->list(db->self, &query, note_needs, &needs));
+    assert_false(needs);
+    assert_ok(db->driver->detach(db->self, &first));
+    assert_true(try_claim(db, second, &knows_nothing));
+}
+
 conformance_group
 conformance_claim(void)
 {
@@ -414,6 +449,7 @@ conformance_claim(void)
         cmocka_unit_test(a_run_is_claimed_when_its_time_has_come),
         cmocka_unit_test(suspects_are_claimed_apart),
         cmocka_unit_test(each_claim_raises_claim_no),
+        cmocka_unit_test(a_claim_clears_what_the_last_owner_needed),
         cmocka_unit_test(a_removed_incarnation_claims_nothing),
     };
 
