@@ -5,7 +5,7 @@
  * is told is the SQLSTATE and, where the server names one, a constraint.
  *
  *   SQLSTATE                          error         the engine
- *   22, 23, 54, P0001, 44             REFUSED       finds the culprit
+ *   22, 23, 54, P0, 44                REFUSED       finds the culprit
  *   25006                             READ_ONLY     gives up, or finds another
  *                                                   of several hosts
  *   42, 3D, 3F, 0A, 26, 2B, 28        SCHEMA        tells a human
@@ -114,8 +114,7 @@ static cascade_err
 class_of(const csc_postgres *store, const char *sqlstate)
 {
     static const char *const transient[] = {"2200H", "26000", "42P05", NULL};
-    static const char *const refused[] = {"22", "23",    "44",
-                                          "54", "P0001", NULL};
+    static const char *const refused[] = {"22", "23", "44", "54", "P0", NULL};
     static const char *const schema[] = {"42", "3D", "3F", "0A",
                                          "26", "2B", "28", NULL};
 

@@ -220,7 +220,7 @@ give_back(csc_postgres *store, csc_postgres_conn *conn)
         conn->next = store->idle;
         store->idle = conn;
     }
-    pthread_cond_signal(&store->changed);
+    pthread_cond_broadcast(&store->changed);
     pthread_mutex_unlock(&store->mutex);
     if (close)
         csc_postgres_conn_close(conn);
@@ -254,7 +254,7 @@ csc_postgres_pool_unreserve(csc_postgres *store)
 {
     pthread_mutex_lock(&store->mutex);
     store->open_count--;
-    pthread_cond_signal(&store->changed);
+    pthread_cond_broadcast(&store->changed);
     pthread_mutex_unlock(&store->mutex);
 }
 

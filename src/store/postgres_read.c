@@ -137,7 +137,8 @@ stream(csc_postgres_conn *conn, load_state *state, row_sink sink)
         if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
             state->begun = true;
             err = sink(state, result);
-            conn->broken = err != CASCADE_OK;
+            if (err != CASCADE_OK)
+                conn->broken = true;
         } else if (result != NULL &&
                    PQresultStatus(result) != PGRES_TUPLES_OK &&
                    err == CASCADE_OK) {

@@ -7,13 +7,13 @@
  * Rules they keep, so that they also work on a PostgreSQL distributed by
  * cascade_id and behind a pooler:
  *   - tables are reached by cascade_id (or engine_id, for the small ones);
- *   - no volatile function in WHERE: now(), the start of the transaction, is
- *     the clock there. It lags a little, so nothing is due too early and no
- *     lease expired too early. clock_timestamp() is what is written;
+ *   - no volatile function in WHERE, nor in the SET of an UPDATE: now(), the
+ *     start of the transaction, is the clock there. It lags a little, so
+ *     nothing is due too early and no lease expires too early;
  *   - no FOR UPDATE SKIP LOCKED;
  *   - every table is named with its schema: no search_path is relied upon;
- *   - rows are locked in one order: engine, lanes, then runs, cascades and
- *     executions by id.
+ *   - a commit locks its lane first, then rows that it owns alone, so commits
+ *     cannot deadlock with one another.
  *
  * A statement that must have met a row raises where it has not: 1 / 0 is
  * SQLSTATE 22012, and since no payload of ours is ever divided, the place in
@@ -261,7 +261,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* $1 engine, $2 lease */
     [CSC_POSTGRES_RENEW] = "WITH renewed AS (\n"
                            "  UPDATE @cascade_engines\n"
-                           "  SET lease_until = " CLOCK_MS " + $2::int8\n"
+                           "  SET lease_until = " NOW_MS " + $2::int8\n"
                            "  WHERE engine_id = $1::uuid\n"
                            "  RETURNING 1)\n"
                            "SELECT 1 / count(*) FROM renewed",
@@ -274,7 +274,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     [CSC_POSTGRES_DETACH_RUNS] = "UPDATE @cascade_runs\n"
                                  "SET engine_id = NULL,\n"
-                                 "  wake_at = " CLOCK_MS "\n"
+                                 "  wake_at = " NOW_MS "\n"
                                  "WHERE engine_id = $1::uuid",
 
     [CSC_POSTGRES_LIST_ENGINES] =
@@ -345,7 +345,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "freed AS (\n"
         "  UPDATE @cascade_runs AS r\n"
         "  SET engine_id = NULL,\n"
-        "    wake_at = " CLOCK_MS ",\n"
+        "    wake_at = " NOW_MS ",\n"
         "    takeovers = LEAST(r.takeovers, 2147483646) + 1\n"
         "  FROM chosen\n"
         "  WHERE r.cascade_id = chosen.cascade_id\n"

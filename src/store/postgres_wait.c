@@ -295,19 +295,20 @@ cascade_err
 csc_postgres_wait_wake(void *self)
 {
     csc_postgres *store = self;
+    int64_t until_ms = csc_postgres_now_ms() + store->config->deadline_ms;
     cascade_err err = CASCADE_OK;
     uint64_t mine;
 
     pthread_mutex_lock(&store->wake_mutex);
     mine = ++store->wakes_asked;
-    while (store->wakes_sent < mine) {
-        if (store->waking)
-            csc_postgres_pool_sleep(&store->woken, &store->wake_mutex,
-                                    csc_postgres_now_ms() +
-                                        store->config->deadline_ms);
-        else
-            err = send_for_all(store);
+    while (store->wakes_sent < mine && store->waking && err == CASCADE_OK) {
+        csc_postgres_pool_sleep(&store->woken, &store->wake_mutex, until_ms);
+        if (csc_postgres_now_ms() >= until_ms)
+            err = csc_fail(CASCADE_ERR_UNAVAILABLE,
+                           "wake: the server was not reached in time");
     }
+    if (store->wakes_sent < mine && err == CASCADE_OK)
+        err = send_for_all(store);
     pthread_mutex_unlock(&store->wake_mutex);
     return err;
 }
