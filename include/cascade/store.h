@@ -203,7 +203,7 @@ typedef struct cascade_incarnation {
 
 typedef struct cascade_claim {
     cascade_uuid engine_id;
-    const char *const *queues;
+    const char *const *queues; /* each once */
     size_t queue_count;
     const char *const *nodes; /* the node names that engine knows */
     size_t node_count;

@@ -504,7 +504,7 @@ csc_sqlite_commit_submit(void *self, const cascade_change *starts, size_t count,
 
     for (size_t i = 0; i < count; i++) {
         if (starts[i].run_action != CASCADE_RUN_START)
-            return cascade_store_fail(CASCADE_ERR_MISUSE,
+            return cascade_store_fail(CASCADE_ERR_INVALID,
                                       "submit: change %zu is no start; submit "
                                       "takes nothing else",
                                       i);
