@@ -217,6 +217,18 @@ check_number(const char *name, int64_t value, int64_t min, int64_t max)
 }
 
 static cascade_err
+check_queue(const char *const *queues, size_t at)
+{
+    cascade_err err = csc_check_name("queue", queues[at]);
+
+    for (size_t i = 0; i < at && err == CASCADE_OK; i++)
+        if (strcmp(queues[i], queues[at]) == 0)
+            err = csc_fail(CASCADE_ERR_INVALID,
+                           "engine option queues names %s twice", queues[at]);
+    return err;
+}
+
+static cascade_err
 check_options(const cascade_engine_options *o)
 {
     const int64_t day_ms = INT64_C(86400000);
@@ -248,7 +260,7 @@ check_options(const cascade_engine_options *o)
         err = check_number(limits[i].name, limits[i].value, limits[i].min,
                            limits[i].max);
     for (size_t i = 0; i < o->queue_count && err == CASCADE_OK; i++)
-        err = csc_check_name("queue", o->queues[i]);
+        err = check_queue(o->queues, i);
     return err;
 }
 

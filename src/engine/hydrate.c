@@ -141,7 +141,7 @@ fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
     return CASCADE_OK;
 }
 
-/* What passes by itself is tried again soon; rows that make no sense are not. */
+/* What passes by itself is tried again soon; rows that make no sense, later. */
 static int64_t
 later_ms(cascade_err err)
 {
