@@ -44,10 +44,12 @@ done
 work=
 cleanup() {
     pg_remove
+    packages_cleanup
     quietly_cleanup
     [ -z "$work" ] || [ "$keep" = yes ] || rm -rf "$work"
 }
 trap cleanup EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

@@ -34,9 +34,11 @@ run_suite() {
 
 cleanup() {
     pg_remove
+    packages_cleanup
     quietly_cleanup
 }
 trap cleanup EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

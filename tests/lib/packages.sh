@@ -58,11 +58,18 @@ packages_ensure_postgresql() {
     done
     packages_may_install postgresql
     folder=/etc/postgresql-common/createcluster.d
-    setting=$folder/zz-cascade.conf
+    packages_setting=$folder/zz-cascade.conf
     as_root mkdir -p "$folder"
-    echo "create_main_cluster = false" | as_root tee "$setting" >/dev/null
+    echo "create_main_cluster = false" |
+        as_root tee "$packages_setting" >/dev/null
     status=0
     (packages_install postgresql) || status=$?
-    as_root rm -f "$setting"
+    packages_cleanup
     return "$status"
+}
+
+# For a trap on EXIT: an interrupted installation leaves no setting.
+packages_cleanup() {
+    [ -z "${packages_setting:-}" ] || as_root rm -f "$packages_setting"
+    packages_setting=
 }

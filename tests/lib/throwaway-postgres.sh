@@ -27,6 +27,9 @@ fi
 case $command in
 create)
     trap pg_remove EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
     pg_create
     pg_start "$@"
     trap - EXIT
