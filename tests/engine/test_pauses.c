@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Engines that stop, and engines that can do nothing for a while: they neither
+ * hang nor spin, keep what they own, and lose no start.
+ *
+ * That nothing spins is measured by what every loop of the library does: it
+ * reads the clock or asks the store. Both are counted for a moment.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "support/stores.h"
+
+#define ALWAYS ((size_t)1 << 40)
+
+static void
+await(sem_t *sem)
+{
+    while (sem_wait(sem) != 0)
+        ;
+}
+
+/* ---- What the tests share ----------------------------------------------- */
+
+/* An engine behind a wrapped store, whose nodes stay until they are let go. */
+typedef struct place {
+    wrap_store wrap;
+    test_db *db;
+    cascade_store *store;
+    cascade_engine *engine;
+    sem_t entered;
+    sem_t leave;
+    atomic_size_t reads; /* of the clock */
+    atomic_bool holds;   /* the next commit waits, and is fenced */
+    sem_t held;
+    sem_t fence;
+    atomic_bool away; /* commits do not reach the store */
+} place;
+
+static int64_t
+read_wall(void *context)
+{
+    atomic_fetch_add((atomic_size_t *)context, 1);
+    return csc_clock_wall_ms(&csc_clock_system);
+}
+
+static int64_t
+read_monotonic(void *context)
+{
+    atomic_fetch_add((atomic_size_t *)context, 1);
+    return csc_clock_system.monotonic_ns(csc_clock_system.context);
+}
+
+static cascade_err
+stay(cascade_node *node, void *user)
+{
+    place *p = user;
+
+    (void)node;
+    sem_post(&p->entered);
+    await(&p->leave);
+    return CASCADE_OK;
+}
+
+static cascade_err
+nothing(cascade_node *node, void *user)
+{
+    (void)node;
+    (void)user;
+    return CASCADE_OK;
+}
+
+static cascade_err
+fail_first(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_attempt(node) == 1
+               ? cascade_node_error(node, "the first time")
+               : CASCADE_OK;
+}
+
+static cascade_err
+hinder(void *context, const wrap_call *call)
+{
+    place *p = context;
+
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    if (atomic_exchange(&p->holds, false)) {
+        sem_post(&p->held);
+        await(&p->fence);
+        return CASCADE_ERR_FENCED;
+    }
+    return atomic_load(&p->away) ? CASCADE_ERR_UNAVAILABLE : CASCADE_OK;
+}
+
+static place *
+place_create(test_db *db)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .worker_count = 4,
+                                      .lane_count = 1,
+                                      .lease_ms = 60000,
+                                      .poll_interval_ms = 50};
+    cascade_node_options node = {
+        .size = sizeof(node), .backoff_ms = 150, .jitter_percent = -1};
+    place *p = calloc(1, sizeof(*p));
+
+    assert_non_null(p);
+    assert_int_equal(wrap_store_init(&p->wrap, db->url), 0);
+    sem_init(&p->entered, 0, 0);
+    sem_init(&p->leave, 0, 0);
+    sem_init(&p->held, 0, 0);
+    sem_init(&p->fence, 0, 0);
+    p->wrap.context = p;
+    p->wrap.before = hinder;
+    p->db = db;
+    db->clock.clock = (cascade_clock){&p->reads, read_wall, read_monotonic};
+    db->fake_time = true;
+    p->store = db_wrapped(db, &p->wrap);
+    p->engine = db_engine(db, p->store, &options);
+    assert_ok(cascade_engine_register(p->engine, "stay", stay, p, NULL));
+    assert_ok(cascade_engine_register(p->engine, "nothing", nothing, p, NULL));
+    assert_ok(
+        cascade_engine_register(p->engine, "fails", fail_first, p, &node));
+    assert_ok(cascade_engine_start(p->engine));
+    return p;
+}
+
+static void
+place_free(place *p)
+{
+    db_close_engine(p->db, p->engine);
+    db_close_store(p->db, p->store);
+    wrap_store_fini(&p->wrap);
+    free(p);
+}
+
+/* ---- Nothing spins ------------------------------------------------------ */
+
+#define WATCH_MS 400
+#define CALLS_MAX 1500 /* in that time; a loop that spins makes many more */
+
+static size_t
+count_calls(place *p)
+{
+    size_t calls = atomic_load(&p->reads);
+
+    for (int move = 0; move < WRAP_MOVES; move++)
+        calls += wrap_store_count(&p->wrap, (wrap_move)move);
+    return calls;
+}
+
+static void
+check_rests(place *p)
+{
+    size_t from = count_calls(p);
+    int64_t end_ms = csc_clock_monotonic_ms(&csc_clock_system) + WATCH_MS;
+
+    while (csc_clock_monotonic_ms(&csc_clock_system) < end_ms &&
+           count_calls(p) - from <= CALLS_MAX) {
+        struct timespec pause = {0, 5000000};
+
+        (void)nanosleep(&pause, NULL);
+    }
+    expect(count_calls(p) - from <= CALLS_MAX);
+}
+
+static void
+set_fault(place *p, wrap_move move, cascade_err err)
+{
+    wrap_store_fail(&p->wrap, move, 0, err != CASCADE_OK ? ALWAYS : 0,
+                    WRAP_BEFORE, err);
+}
+
+static void *
+stop_for_good(void *context)
+{
+    expect(cascade_engine_stop(context, -1) == CASCADE_OK);
+    return NULL;
+}
+
+static void
+an_engine_that_drains_rests(test_db *db)
+{
+    place *p = place_create(db);
+    cascade_uuid id = db_start(p->store, "stay");
+    pthread_t thread;
+
+    await(&p->entered);
+    assert_int_equal(pthread_create(&thread, NULL, stop_for_good, p->engine),
+                     0);
+    assert_ok(cascade_engine_wait(p->engine, DB_WAIT_MS));
+    check_rests(p);
+    sem_post(&p->leave);
+    (void)pthread_join(thread, NULL);
+    db_await(p->store, &id, CASCADE_COMPLETED);
+    place_free(p);
+}
+
+static bool
+has_timer(void *context)
+{
+    return db_stats(context).waiting == 1;
+}
+
+static void
+an_engine_that_cannot_read_the_time_rests(test_db *db)
+{
+    place *p = place_create(db);
+    cascade_uuid id = db_start(p->store, "fails");
+
+    assert_true(stores_until(has_timer, p->engine));
+    set_fault(p, WRAP_NOW, CASCADE_ERR_UNAVAILABLE);
+    check_rests(p);
+    set_fault(p, WRAP_NOW, CASCADE_OK);
+    db_await(p->store, &id, CASCADE_COMPLETED);
+    place_free(p);
+}
+
+static bool
+knows_what_comes(void *context)
+{
+    cascade_engine *engine = context;
+    bool knows = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    knows = engine->next_wake_ms != CASCADE_TIME_NONE;
+    pthread_mutex_unlock(&engine->mutex);
+    return knows;
+}
+
+static void
+an_engine_that_cannot_claim_rests(test_db *db)
+{
+    cascade_start_options later = {.size = sizeof(later), .delay_ms = 200};
+    place *p = place_create(db);
+    cascade_started started;
+
+    assert_ok(cascade_start(p->store, "nothing", NULL, &later, &started));
+    assert_true(stores_until(knows_what_comes, p->engine));
+    set_fault(p, WRAP_CLAIM, CASCADE_ERR_NO_MEMORY);
+    check_rests(p);
+    set_fault(p, WRAP_CLAIM, CASCADE_OK);
+    db_await(p->store, &started.id, CASCADE_COMPLETED);
+    place_free(p);
+}
+
+static void
+an_engine_whose_store_cannot_wait_rests(test_db *db)
+{
+    place *p = place_create(db);
+    cascade_uuid id;
+
+    set_fault(p, WRAP_WAIT, CASCADE_ERR_SYSTEM);
+    check_rests(p);
+    id = db_start(p->store, "fails");
+    db_await(p->store, &id, CASCADE_COMPLETED);
+    place_free(p);
+}
+
+/* ---- Stopping ----------------------------------------------------------- */
+
+static bool
+runs_nothing(void *context)
+{
+    return db_stats(context).running == 0;
+}
+
+static bool
+is_fenced(void *context)
+{
+    return db_stats(context).fences == 1;
+}
+
+static cascade_err
+note_engine(void *context, const cascade_incarnation *row)
+{
+    (void)row;
+    ++*(size_t *)context;
+    return CASCADE_OK;
+}
+
+/* The first commit is on its way, the others are to be committed, when the
+ * incarnation is lost, and no new one can be had. */
+static void
+lose_ownership(place *p, cascade_uuid *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = db_start(p->store, "stay");
+        await(&p->entered);
+    }
+    atomic_store(&p->holds, true);
+    sem_post(&p->leave);
+    await(&p->held);
+    for (size_t i = 1; i < count; i++)
+        sem_post(&p->leave);
+    assert_true(stores_until(runs_nothing, p->engine));
+    set_fault(p, WRAP_NOW, CASCADE_ERR_UNAVAILABLE);
+    sem_post(&p->fence);
+    assert_true(stores_until(is_fenced, p->engine));
+}
+
+/* What a lost incarnation had left to be committed is no reason to wait; and it
+ * is taken out of the store, so that nobody waits for its lease. */
+static void
+an_engine_that_lost_all_stops_at_once(test_db *db)
+{
+    place *p = place_create(db);
+    size_t engines = 0;
+    cascade_uuid ids[4];
+
+    lose_ownership(p, ids, 4);
+    assert_ok(cascade_engine_stop(p->engine, 5000));
+    assert_ok(p->store->driver->engines(p->store->self, note_engine, &engines));
+    assert_int_equal(engines, 0);
+    set_fault(p, WRAP_NOW, CASCADE_OK);
+    place_free(p);
+}
+
+typedef struct starter {
+    cascade_store *store;
+    cascade_started started;
+} starter;
+
+static void *
+start_one(void *context)
+{
+    starter *s = context;
+
+    expect(cascade_start(s->store, "nothing", NULL, NULL, &s->started) ==
+           CASCADE_OK);
+    return NULL;
+}
+
+static bool
+has_birth(void *context)
+{
+    cascade_engine *engine = context;
+    size_t births = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    births = engine->births;
+    pthread_mutex_unlock(&engine->mutex);
+    return births == 1;
+}
+
+static bool
+has_tried(void *context)
+{
+    cascade_engine *engine = context;
+    bool tried = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    tried = engine->lanes[0].tried;
+    pthread_mutex_unlock(&engine->mutex);
+    return tried;
+}
+
+/* G2, G12: the engine had sent nothing of it, so the start goes on without. */
+static void
+a_start_outlives_the_engine_it_was_given_to(test_db *db)
+{
+    place *p = place_create(db);
+    starter s = {.store = p->store};
+    cascade_info *info = NULL;
+    pthread_t thread;
+
+    (void)db_start(p->store, "stay");
+    await(&p->entered);
+    atomic_store(&p->away, true);
+    sem_post(&p->leave);
+    assert_true(stores_until(has_tried, p->engine));
+    assert_int_equal(pthread_create(&thread, NULL, start_one, &s), 0);
+    assert_true(stores_until(has_birth, p->engine));
+    assert_fails(CASCADE_ERR_TIMEOUT, cascade_engine_stop(p->engine, 20));
+    (void)pthread_join(thread, NULL);
+    assert_ok(cascade_get(p->store, &s.started.id, &info));
+    assert_int_equal(info->status, CASCADE_RUNNING);
+    assert_false(info->owned);
+    cascade_info_free(info);
+    place_free(p);
+}
+
+static cascade_err
+stop_here(cascade_node *node, void *user)
+{
+    cascade_engine *engine = *(cascade_engine **)user;
+
+    (void)node;
+    expect(cascade_engine_stop(engine, 0) == CASCADE_ERR_MISUSE);
+    expect(cascade_engine_close(engine) == CASCADE_ERR_MISUSE);
+    return CASCADE_OK;
+}
+
+static void
+a_node_cannot_stop_its_engine(test_db *db)
+{
+    static const cascade_mode modes[] = {
+        CASCADE_MODE_THREADS, CASCADE_MODE_LOOP, CASCADE_MODE_INLINE};
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        cascade_engine_options options = {
+            .size = sizeof(options), .mode = modes[i], .worker_count = 2};
+        cascade_store *store = db_store(db);
+        cascade_engine *engine = db_engine(db, store, &options);
+        cascade_uuid id;
+        db_ends ends = {store, &id, 1, 0};
+
+        assert_ok(
+            cascade_engine_register(engine, "stops", stop_here, &engine, NULL));
+        assert_ok(cascade_engine_start(engine));
+        id = db_start(store, "stops");
+        if (modes[i] != CASCADE_MODE_THREADS)
+            assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
+        db_await(store, &id, CASCADE_COMPLETED);
+        db_close_engine(db, engine);
+        db_close_store(db, store);
+    }
+}
+
+/* ---- Engines that are moved by hand ------------------------------------- */
+
+static cascade_engine *
+inline_engine(test_db *db, cascade_store *store)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .mode = CASCADE_MODE_INLINE,
+                                      .lease_ms = 1000,
+                                      .poll_interval_ms = 100};
+    cascade_engine *engine = db_engine(db, store, &options);
+
+    assert_ok(cascade_engine_register(engine, "nothing", nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    return engine;
+}
+
+static void
+start_many(cascade_store *store, cascade_uuid *ids, size_t count)
+{
+    cascade_first first = {.node = "nothing"};
+    cascade_start_spec *specs = calloc(count, sizeof(*specs));
+    cascade_started *started = calloc(count, sizeof(*started));
+
+    assert_non_null(specs);
+    assert_non_null(started);
+    for (size_t i = 0; i < count; i++)
+        specs[i] = (cascade_start_spec){&first, 1, NULL};
+    assert_ok(cascade_start_many(store, specs, count, started));
+    for (size_t i = 0; i < count; i++)
+        ids[i] = started[i].id;
+    free(specs);
+    free(started);
+}
+
+/* What it will not begin any more is left to others. */
+static void
+an_engine_asked_to_stop_claims_nothing(test_db *db)
+{
+    wrap_store *wrap = wrap_store_create(db->url);
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_uuid ids[10];
+    size_t claims = 0;
+
+    assert_non_null(wrap);
+    db->fake_time = true;
+    store = db_wrapped(db, wrap);
+    engine = inline_engine(db, store);
+    assert_ok(cascade_engine_poll(engine, 0, NULL));
+    claims = wrap_store_count(wrap, WRAP_CLAIM);
+    assert_true(claims > 0);
+    cascade_engine_request_stop(engine);
+    start_many(store, ids, 10);
+    for (int i = 0; i < 5; i++) {
+        fake_clock_advance(&db->clock, 200);
+        assert_ok(cascade_engine_poll(engine, 0, NULL));
+    }
+    assert_int_equal(wrap_store_count(wrap, WRAP_CLAIM), claims);
+    assert_int_equal(db_stats(engine).held, 0);
+    db_close_engine(db, engine);
+    db_close_store(db, store);
+    wrap_store_free(wrap);
+}
+
+#define MANY (2 * CSC_CLAIM_MAX + 50)
+
+typedef struct slow_loads {
+    wrap_store wrap;
+    test_db *db;
+    size_t unrenewed; /* loads since the lease was renewed */
+    size_t loads;
+} slow_loads;
+
+/* Each load that gets through takes more than a third of the lease. */
+static cascade_err
+load_slowly(void *context, const wrap_call *call)
+{
+    slow_loads *s = context;
+
+    if (call->move == WRAP_RENEW)
+        s->unrenewed = 0;
+    if (call->move != WRAP_LOAD || call->number <= 3)
+        return CASCADE_OK;
+    s->loads++;
+    s->unrenewed++;
+    expect(s->unrenewed == 1);
+    fake_clock_advance(&s->db->clock, 400);
+    return CASCADE_OK;
+}
+
+/* However much is to be loaded again, and however slowly that goes, the lease
+ * is renewed meanwhile. */
+static void
+a_large_reload_does_not_cost_the_lease(test_db *db)
+{
+    slow_loads *s = calloc(1, sizeof(*s));
+    static cascade_uuid ids[MANY];
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    db_ends ends = {NULL, ids, MANY, 0};
+
+    assert_non_null(s);
+    assert_int_equal(wrap_store_init(&s->wrap, db->url), 0);
+    s->wrap.context = s;
+    s->wrap.before = load_slowly;
+    s->db = db;
+    db->fake_time = true;
+    ends.store = db_store(db);
+    start_many(ends.store, ids, MANY);
+    store = db_wrapped(db, &s->wrap);
+    wrap_store_fail(&s->wrap, WRAP_LOAD, 0, 3, WRAP_BEFORE,
+                    CASCADE_ERR_UNAVAILABLE);
+    engine = inline_engine(db, store);
+    assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
+    assert_int_equal(s->loads, 3);
+    db_close_engine(db, engine);
+    db_close_store(db, store);
+    wrap_store_fini(&s->wrap);
+    free(s);
+}
+
+/* ---- The log ------------------------------------------------------------ */
+
+typedef struct logging {
+    pthread_mutex_t mutex; /* of the application */
+    sem_t locked;
+    sem_t in_log;
+    cascade_engine *engine;
+} logging;
+
+/* An application that locks when it logs. */
+static void
+log_locked(void *context, cascade_log_level level, const char *line)
+{
+    logging *l = context;
+    struct timespec until;
+
+    (void)level;
+    (void)line;
+    sem_post(&l->in_log);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 5;
+    if (expect(pthread_mutex_timedlock(&l->mutex, &until) == 0))
+        pthread_mutex_unlock(&l->mutex);
+}
+
+/* And that asks the library while it has the lock. */
+static void *
+ask_locked(void *context)
+{
+    logging *l = context;
+
+    pthread_mutex_lock(&l->mutex);
+    sem_post(&l->locked);
+    await(&l->in_log);
+    (void)db_stats(l->engine);
+    pthread_mutex_unlock(&l->mutex);
+    return NULL;
+}
+
+static void
+a_log_callback_may_take_a_lock(test_db *db)
+{
+    static logging l;
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+    pthread_t thread;
+
+    memset(&l, 0, sizeof(l));
+    pthread_mutex_init(&l.mutex, NULL);
+    sem_init(&l.locked, 0, 0);
+    sem_init(&l.in_log, 0, 0);
+    options.log = log_locked;
+    options.log_context = &l;
+    assert_ok(cascade_store_open(db->url, &options, &store));
+    l.engine = db_engine(db, store, NULL);
+    assert_ok(
+        cascade_engine_register(l.engine, "nothing", nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(l.engine));
+    assert_int_equal(pthread_create(&thread, NULL, ask_locked, &l), 0);
+    await(&l.locked);
+    (void)db_start(store, "nobody-knows-it");
+    (void)pthread_join(thread, NULL);
+    db_close_engine(db, l.engine);
+    assert_ok(cascade_store_close(store));
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"an_engine_that_drains_rests", an_engine_that_drains_rests,
+         STORES_ALL},
+        {"an_engine_that_cannot_read_the_time_rests",
+         an_engine_that_cannot_read_the_time_rests, STORES_ALL},
+        {"an_engine_that_cannot_claim_rests", an_engine_that_cannot_claim_rests,
+         STORES_ALL},
+        {"an_engine_whose_store_cannot_wait_rests",
+         an_engine_whose_store_cannot_wait_rests, STORES_ALL},
+        {"an_engine_that_lost_all_stops_at_once",
+         an_engine_that_lost_all_stops_at_once, STORES_ALL},
+        {"a_start_outlives_the_engine_it_was_given_to",
+         a_start_outlives_the_engine_it_was_given_to, STORES_ALL},
+        {"a_node_cannot_stop_its_engine", a_node_cannot_stop_its_engine,
+         STORES_ALL},
+        {"an_engine_asked_to_stop_claims_nothing",
+         an_engine_asked_to_stop_claims_nothing, STORES_VIRTUAL},
+        {"a_large_reload_does_not_cost_the_lease",
+         a_large_reload_does_not_cost_the_lease, STORES_VIRTUAL},
+        {"a_log_callback_may_take_a_lock", a_log_callback_may_take_a_lock,
+         STORES_ALL},
+    };
+
+    return stores_run("pauses", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
