@@ -43,7 +43,11 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
      *
      * The planner's settings: every prepared statement is a look-up by key, but
      * a plan that was made while the tables were small, and is kept, would go
-     * on reading them from end to end as they grow. */
+     * on reading them from end to end as they grow.
+     *
+     * The keepalives: a backend whose client the network has cut off in
+     * mid-batch holds its lane until the server notices. Not behind a pooler,
+     * whose connection it is. */
     [CSC_POSTGRES_SETTINGS] =
         "SELECT set_config('synchronous_commit',\n"
         "    CASE WHEN $2::text = 'on'\n"
@@ -64,7 +68,17 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  set_config('enable_hashjoin', 'off', $1::bool),\n"
         "  set_config('enable_mergejoin', 'off', $1::bool),\n"
         "  set_config('enable_material', 'off', $1::bool),\n"
-        "  set_config('jit', 'off', $1::bool)",
+        "  set_config('jit', 'off', $1::bool),\n"
+        "  set_config('tcp_keepalives_idle',\n"
+        "    CASE WHEN $1::bool THEN current_setting('tcp_keepalives_idle')\n"
+        "    ELSE '5' END, $1::bool),\n"
+        "  set_config('tcp_keepalives_interval',\n"
+        "    CASE WHEN $1::bool THEN "
+        "current_setting('tcp_keepalives_interval')\n"
+        "    ELSE '2' END, $1::bool),\n"
+        "  set_config('tcp_keepalives_count',\n"
+        "    CASE WHEN $1::bool THEN current_setting('tcp_keepalives_count')\n"
+        "    ELSE '3' END, $1::bool)",
 
     [CSC_POSTGRES_NOW] = "SELECT " CLOCK_MS,
 
