@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "store/store.h"
 #include "support/stores.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -114,6 +115,7 @@ what_one_engine_did_not_know_does_not_bind_the_next(test_db *db)
 typedef struct freed {
     wrap_store wrap;
     test_db *db;
+    cascade_store *store;
     cascade_engine *engine;
     sem_t leave;
     atomic_int tries; /* of the node that fails once */
@@ -142,14 +144,14 @@ wait_to_leave(cascade_node *node, void *user)
 
 /* Returns when the housekeeper has gone through a whole round. */
 static void
-pass_rounds(wrap_store *wrap, void *self)
+pass_rounds(wrap_store *wrap, cascade_store *store)
 {
     size_t from = wrap_store_count(wrap, WRAP_WAIT);
 
     while (wrap_store_count(wrap, WRAP_WAIT) < from + 3) {
         struct timespec pause = {0, 200000};
 
-        (void)wrap->inner->wake(self);
+        (void)store->driver->wake(store->self);
         (void)nanosleep(&pause, NULL);
     }
 }
@@ -166,7 +168,7 @@ pass_time(void *context, const wrap_call *call)
         return CASCADE_OK;
     atomic_fetch_add(&f->frees, 1);
     fake_clock_advance(&f->db->clock, BACKOFF_MS + 100);
-    pass_rounds(&f->wrap, call->self);
+    pass_rounds(&f->wrap, f->store);
     stats = db_stats(f->engine);
     expect(stats.ready == 0 && stats.running == 0);
     expect(atomic_load(&f->tries) == 1);
@@ -197,7 +199,8 @@ freed_create(test_db *db)
     f->wrap.before = pass_time;
     f->db = db;
     db->fake_time = true;
-    f->engine = db_engine(db, db_wrapped(db, &f->wrap), &options);
+    f->store = db_wrapped(db, &f->wrap);
+    f->engine = db_engine(db, f->store, &options);
     assert_ok(cascade_engine_register(f->engine, "fails", fail_once, f, &node));
     assert_ok(
         cascade_engine_register(f->engine, "waits", wait_to_leave, f, NULL));
@@ -213,7 +216,7 @@ nothing_begins_in_a_cascade_that_is_given_up(test_db *db)
     cascade_first first[2] = {{.node = "fails"}, {.node = "waits"}};
     cascade_start_spec spec = {first, 2, NULL};
     freed *f = freed_create(db);
-    cascade_store *store = db->stores[0];
+    cascade_store *store = f->store;
     cascade_started started;
 
     assert_ok(cascade_start_many(store, &spec, 1, &started));
@@ -353,6 +356,288 @@ the_execution_that_kills_is_the_one_poisoned(test_db *db)
         life_free(db, lives[--used]);
 }
 
+/* ---- Parked ------------------------------------------------------------- */
+
+#define PARKED_MS 2000
+#define LATE_MS 15000 /* less than a poll interval */
+
+static cascade_err
+fail_first(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_attempt(node) == 1
+               ? cascade_node_error(node, "the first time")
+               : CASCADE_OK;
+}
+
+static int64_t
+store_now(cascade_store *store)
+{
+    int64_t now_ms = 0;
+
+    assert_ok(cascade_store_now(store, &now_ms));
+    return now_ms;
+}
+
+/* G8: no engine need look for it: the one that parked it knows the time. */
+static void
+a_parked_cascade_wakes_on_time(test_db *db)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .mode = CASCADE_MODE_INLINE,
+                                      .poll_interval_ms = 2 * LATE_MS,
+                                      .park_after_ms = PARKED_MS / 10};
+    cascade_node_options node = {
+        .size = sizeof(node), .backoff_ms = PARKED_MS, .jitter_percent = -1};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_uuid id;
+    db_ends ends = {NULL, &id, 1, 0};
+    int64_t took_ms = 0;
+
+    db->fake_time = db->backend->virtual_time;
+    store = db_store(db);
+    ends.store = store;
+    engine = db_engine(db, store, &options);
+    assert_ok(
+        cascade_engine_register(engine, "fails", fail_first, NULL, &node));
+    assert_ok(cascade_engine_start(engine));
+    id = db_start(store, "fails");
+    took_ms = store_now(store);
+    assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
+    took_ms = store_now(store) - took_ms;
+    assert_int_equal(db_stats(engine).parked, 1);
+    assert_true(took_ms >= PARKED_MS && took_ms < LATE_MS);
+}
+
+/* ---- Suspects ----------------------------------------------------------- */
+
+#define SUSPECTS 8
+#define SUSPECT_TAKEOVERS 3
+#define OTHERS 40
+
+/* Takes them over as often as it takes to make suspects of them. */
+static void
+make_suspects(cascade_store *store, size_t count)
+{
+    const char *queue = "default";
+
+    for (unsigned char i = 1; i <= SUSPECT_TAKEOVERS; i++) {
+        cascade_incarnation dead = {.engine_id = {{i}},
+                                    .host = "another",
+                                    .lease_ms = 60000,
+                                    .lane_count = 1};
+        cascade_claim claim = {.engine_id = dead.engine_id,
+                               .queues = &queue,
+                               .queue_count = 1,
+                               .limit = count,
+                               .suspect_from = SUSPECT_TAKEOVERS};
+        cascade_claimed claimed[SUSPECTS];
+        cascade_claim_result result = {0};
+        size_t got_free = 0;
+
+        assert_ok(store->driver->attach(store->self, &dead));
+        assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
+        assert_int_equal(result.count, count);
+        assert_ok(store->driver->remove(store->self, &dead.engine_id, 1, 100,
+                                        &got_free));
+        assert_int_equal(got_free, count);
+    }
+}
+
+typedef struct counts {
+    int others;
+    int others_before; /* the suspect */
+} counts;
+
+static cascade_err
+count_other(cascade_node *node, void *user)
+{
+    (void)node;
+    ((counts *)user)->others++;
+    return CASCADE_OK;
+}
+
+static cascade_err
+note_others(cascade_node *node, void *user)
+{
+    counts *c = user;
+
+    (void)node;
+    c->others_before = c->others;
+    return CASCADE_OK;
+}
+
+static cascade_engine *
+suspect_engine(test_db *db, cascade_store *store, counts *c)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .mode = CASCADE_MODE_INLINE,
+                                      .capacity = 4,
+                                      .poll_interval_ms = 5000};
+    cascade_engine *engine = db_engine(db, store, &options);
+
+    assert_ok(cascade_engine_register(engine, "suspect", note_others, c, NULL));
+    assert_ok(cascade_engine_register(engine, "other", count_other, c, NULL));
+    assert_ok(cascade_engine_start(engine));
+    return engine;
+}
+
+/* Each alone, but none waits for a poll. */
+static void
+suspects_follow_one_another_at_once(test_db *db)
+{
+    counts c = {0};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_uuid ids[SUSPECTS];
+    db_ends ends = {NULL, ids, SUSPECTS, 0};
+    int64_t took_ms = 0;
+
+    db->fake_time = db->backend->virtual_time;
+    store = db_store(db);
+    ends.store = store;
+    for (size_t i = 0; i < SUSPECTS; i++)
+        ids[i] = db_start(store, "suspect");
+    make_suspects(store, SUSPECTS);
+    took_ms = store_now(store);
+    engine = suspect_engine(db, store, &c);
+    assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
+    took_ms = store_now(store) - took_ms;
+    assert_true(took_ms < 2 * 5000);
+}
+
+/* It is asked for first: there are always others. */
+static void
+a_suspect_is_claimed_though_others_wait(test_db *db)
+{
+    counts c = {.others_before = -1};
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = NULL;
+    cascade_uuid ids[OTHERS + 1];
+    db_ends ends = {store, ids, OTHERS + 1, 0};
+
+    ids[OTHERS] = db_start(store, "suspect");
+    make_suspects(store, 1);
+    for (size_t i = 0; i < OTHERS; i++)
+        ids[i] = db_start(store, "other");
+    engine = suspect_engine(db, store, &c);
+    assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
+    assert_int_equal(c.others, OTHERS);
+    assert_true(c.others_before >= 0 && c.others_before < OTHERS / 2);
+}
+
+/* ---- Loaded anew -------------------------------------------------------- */
+
+typedef struct expelled {
+    wrap_store wrap;
+    cascade_engine *engine;
+    atomic_int inside; /* executions of the slow node now */
+    atomic_int calls;
+    sem_t entered;
+    sem_t leave;
+} expelled;
+
+static cascade_err
+be_slow(cascade_node *node, void *user)
+{
+    expelled *x = user;
+
+    (void)node;
+    expect(atomic_fetch_add(&x->inside, 1) == 0);
+    if (atomic_fetch_add(&x->calls, 1) == 0) {
+        sem_post(&x->entered);
+        await(&x->leave);
+    }
+    atomic_fetch_sub(&x->inside, 1);
+    return CASCADE_OK;
+}
+
+/* When the other is in its node. */
+static cascade_err
+end_after(cascade_node *node, void *user)
+{
+    expelled *x = user;
+
+    (void)node;
+    await(&x->entered);
+    return CASCADE_OK;
+}
+
+/* What execution 0 has to record is refused, but not its failure. */
+static cascade_err
+refuse_first(void *context, const wrap_call *call)
+{
+    (void)context;
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    for (size_t i = 0; i < call->batch->change_count; i++) {
+        const cascade_change *change = &call->batch->changes[i];
+
+        for (size_t k = 0; k < change->update_count; k++)
+            if (change->updates[k].function_id == 0 &&
+                change->updates[k].status == CASCADE_EXECUTION_COMPLETED)
+                return CASCADE_ERR_REFUSED;
+    }
+    return CASCADE_OK;
+}
+
+static bool
+has_refused(void *context)
+{
+    return db_stats(context).refusals > 0;
+}
+
+static expelled *
+expelled_create(test_db *db)
+{
+    cascade_node_options node = {.size = sizeof(node),
+                                 .final_failure = CASCADE_FINAL_CONTINUE};
+    expelled *x = calloc(1, sizeof(*x));
+
+    assert_non_null(x);
+    assert_int_equal(wrap_store_init(&x->wrap, db->url), 0);
+    sem_init(&x->entered, 0, 0);
+    sem_init(&x->leave, 0, 0);
+    x->wrap.before = refuse_first;
+    x->engine = db_engine(db, db_wrapped(db, &x->wrap), NULL);
+    assert_ok(
+        cascade_engine_register(x->engine, "refused", end_after, x, &node));
+    assert_ok(cascade_engine_register(x->engine, "slow", be_slow, x, NULL));
+    assert_ok(cascade_engine_start(x->engine));
+    return x;
+}
+
+/* The cascade is loaded anew when its last execution has left its function, and
+ * goes on as the node that was refused says. */
+static void
+what_is_loaded_anew_runs_nothing_twice_at_a_time(test_db *db)
+{
+    cascade_first first[2] = {{.node = "refused"}, {.node = "slow"}};
+    cascade_start_spec spec = {first, 2, NULL};
+    expelled *x = expelled_create(db);
+    cascade_store *store = db->stores[0];
+    cascade_snapshot *snapshot = NULL;
+    cascade_started started;
+
+    assert_ok(cascade_start_many(store, &spec, 1, &started));
+    assert_true(stores_until(has_refused, x->engine));
+    pass_rounds(&x->wrap, store);
+    assert_int_equal(atomic_load(&x->calls), 1);
+    sem_post(&x->leave);
+    db_await(store, &started.id, CASCADE_COMPLETED);
+    assert_int_equal(atomic_load(&x->calls), 2);
+    assert_ok(cascade_snapshot_load(store, &started.id, NULL, &snapshot));
+    assert_int_equal(
+        cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY, 0)->status,
+        CASCADE_EXECUTION_FAILED);
+    cascade_snapshot_free(snapshot);
+    db_close_engine(db, x->engine);
+    db_close_store(db, store);
+    wrap_store_fini(&x->wrap);
+    free(x);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -363,6 +648,14 @@ main(int argc, char **argv)
          nothing_begins_in_a_cascade_that_is_given_up, STORES_VIRTUAL},
         {"the_execution_that_kills_is_the_one_poisoned",
          the_execution_that_kills_is_the_one_poisoned, STORES_VIRTUAL},
+        {"a_parked_cascade_wakes_on_time", a_parked_cascade_wakes_on_time,
+         STORES_ALL},
+        {"suspects_follow_one_another_at_once",
+         suspects_follow_one_another_at_once, STORES_ALL},
+        {"a_suspect_is_claimed_though_others_wait",
+         a_suspect_is_claimed_though_others_wait, STORES_ALL},
+        {"what_is_loaded_anew_runs_nothing_twice_at_a_time",
+         what_is_loaded_anew_runs_nothing_twice_at_a_time, STORES_ALL},
     };
 
     return stores_run("handover", tests, sizeof(tests) / sizeof(tests[0]), argc,
