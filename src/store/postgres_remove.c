@@ -34,6 +34,7 @@
 #include "base/uuid.h"
 #include "store/postgres_internal.h"
 
+#define REMOVE_ALL_MAX_MS 2000
 #define BLOCKED_AFTER_MS 50 /* then we ask who is in the way, again and again */
 #define FREE_TIMEOUT_MS "100"
 #define LOCK_TIMEOUT_MAX_MS 1000 /* who calls us has a lease to renew */
@@ -191,14 +192,18 @@ remove_one(csc_postgres_conn *conn, const cascade_uuid *id, bool named)
     return csc_postgres_conn_fetch_sync(conn);
 }
 
-/* Goes on with the others when one cannot be removed; tells the last error. */
+/* Goes on with the others when one cannot be removed; tells the last error. Not
+ * for long: the caller has a lease of its own to renew, and comes back. */
 static cascade_err
 remove_all(csc_postgres_conn *conn, const remove_state *state,
            const PGresult *found)
 {
+    int64_t until_ms = csc_postgres_now_ms() + REMOVE_ALL_MAX_MS;
     cascade_err last = CASCADE_OK;
 
-    for (int row = 0; row < PQntuples(found) && !conn->broken; row++) {
+    for (int row = 0; row < PQntuples(found) && !conn->broken &&
+                      csc_postgres_now_ms() < until_ms;
+         row++) {
         cascade_uuid id = csc_postgres_result_uuid(found, row, 0);
         cascade_err err = remove_one(conn, &id, is_named(state, &id));
         char text[CASCADE_UUID_TEXT_SIZE];
