@@ -7,12 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/json.h"
 #include "base/uuid.h"
 #include "engine/build.h"
 #include "engine/engine.h"
 #include "engine/mix.h"
+
+#define SUBMIT_LIMIT_S 20 /* for a submit to be followed */
 
 typedef struct shadow {
     dump_rows rows;
@@ -220,12 +223,29 @@ check_canonical(const cascade_change *change)
     }
 }
 
+/* An engine may claim and commit what was submitted before the thread that did
+ * so is here: then that start comes first. */
+static shadow *
+await_shadow(watch *w, const cascade_uuid *id)
+{
+    shadow *s = csc_map_get(&w->shadows, id);
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SUBMIT_LIMIT_S;
+    while (s == NULL &&
+           pthread_cond_timedwait(&w->followed, &w->mutex, &until) == 0)
+        s = csc_map_get(&w->shadows, id);
+    return s;
+}
+
 static void
 follow(watch *w, const wrap_call *call, const cascade_change *change,
        bool existed)
 {
     bool start = change->run_action == CASCADE_RUN_START;
-    shadow *s = csc_map_get(&w->shadows, &change->cascade.id);
+    shadow *s = start ? csc_map_get(&w->shadows, &change->cascade.id)
+                      : await_shadow(w, &change->cascade.id);
 
     if (start && existed)
         return;
@@ -244,7 +264,8 @@ follow(watch *w, const wrap_call *call, const cascade_change *change,
     expect(csc_build_apply(&s->state, change) == CASCADE_OK);
     csc_buf_clear(&s->picture);
     dump_state(&s->picture, &s->state);
-    compare_hydrated(w, call, s);
+    if (call->move == WRAP_COMMIT) /* a submitted one may have gone on */
+        compare_hydrated(w, call, s);
 }
 
 static cascade_err
@@ -299,6 +320,8 @@ after_move(void *context, const wrap_call *call, cascade_err answer)
         for (size_t i = 0; i < call->start_count; i++)
             if (csc_map_get(&w->shadows, &call->starts[i].cascade.id) == NULL)
                 follow(w, call, &call->starts[i], call->existed[i]);
+    if (call->move == WRAP_SUBMIT)
+        pthread_cond_broadcast(&w->followed);
     pthread_mutex_unlock(&w->mutex);
     return answer;
 }
@@ -325,6 +348,7 @@ watch_init(watch *w, const char *url)
     memset(w, 0, sizeof(*w));
     assert_int_equal(wrap_store_init(&w->wrap, url), 0);
     pthread_mutex_init(&w->mutex, NULL);
+    pthread_cond_init(&w->followed, NULL);
     csc_map_init(&w->shadows);
     csc_map_init(&w->lanes);
     w->wrap.context = w;
@@ -355,6 +379,7 @@ watch_fini(watch *w)
     csc_map_fini(&w->shadows);
     csc_map_fini(&w->lanes);
     pthread_mutex_destroy(&w->mutex);
+    pthread_cond_destroy(&w->followed);
     wrap_store_fini(&w->wrap);
 }
 
