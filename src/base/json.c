@@ -381,9 +381,9 @@ read_all(reader *from)
     return csc_json_writer_check_size(&from->writer);
 }
 
-cascade_err
-csc_json_canon(const char *what, const char *text, size_t len, size_t max,
-               csc_buf *out)
+static cascade_err
+canon(const char *what, const char *text, size_t len, size_t max,
+      size_t depth_max, csc_buf *out)
 {
     reader from;
     cascade_err err = csc_json_writer_init(&from.writer, what, max, out);
@@ -391,9 +391,24 @@ csc_json_canon(const char *what, const char *text, size_t len, size_t max,
     if (err != CASCADE_OK)
         return err;
     from.writer.position = &from.at;
+    from.writer.depth_max = depth_max;
     from.text = text;
     from.len = len;
     from.at = 0;
     from.expect = VALUE;
     return csc_json_writer_fini(&from.writer, read_all(&from));
+}
+
+cascade_err
+csc_json_canon(const char *what, const char *text, size_t len, size_t max,
+               csc_buf *out)
+{
+    return canon(what, text, len, max, CSC_JSON_DEPTH_MAX, out);
+}
+
+cascade_err
+csc_json_canon_stored(const char *what, const char *text, size_t len,
+                      csc_buf *out)
+{
+    return canon(what, text, len, CSC_JSON_SIZE_MAX, CSC_JSON_NESTED_MAX, out);
 }

@@ -25,6 +25,8 @@
 #include "cascade/cascade.h"
 
 #define CSC_JSON_DEPTH_MAX 128
+/* What the library wraps around a payload: full_output, a history. */
+#define CSC_JSON_NESTED_MAX (CSC_JSON_DEPTH_MAX + 2)
 #define CSC_JSON_DIGITS_MAX 400
 
 /* Appends the canonical form of `text` (`len` bytes) to `out`. The error names
@@ -34,6 +36,12 @@
  * error `out` is as before. */
 cascade_err csc_json_canon(const char *what, const char *text, size_t len,
                            size_t max, csc_buf *out);
+
+/* The same for what a store gives back: no limit of size but that of a text
+ * here (1 GiB), and CSC_JSON_NESTED_MAX deep, since payloads at the limit lie
+ * in records of ours. */
+cascade_err csc_json_canon_stored(const char *what, const char *text,
+                                  size_t len, csc_buf *out);
 
 /* The same for a tree a user built: numbers in the shortest form that reads
  * back as the same double; NaN, infinities, raw and invalid items, cycles

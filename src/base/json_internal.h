@@ -49,7 +49,8 @@ typedef struct csc_json_writer {
     size_t start; /* of our text in `out` */
     size_t max;
     size_t depth;
-    csc_json_frame frames[CSC_JSON_DEPTH_MAX];
+    size_t depth_max; /* CSC_JSON_DEPTH_MAX unless changed after init */
+    csc_json_frame frames[CSC_JSON_NESTED_MAX];
     csc_json_member_at *members;
     size_t member_count;
     size_t member_room;

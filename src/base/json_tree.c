@@ -175,7 +175,7 @@ csc_json_canon_tree(const char *what, const cJSON *tree, size_t max,
 typedef struct builder {
     const char *at;
     const char *end;
-    cJSON *open[CSC_JSON_DEPTH_MAX];
+    cJSON *open[CSC_JSON_NESTED_MAX];
     size_t depth;
 } builder;
 
@@ -288,7 +288,7 @@ build(builder *from, char *room)
     if (root == NULL)
         return NULL;
     for (;;) {
-        if (is_container(item) && from->depth < CSC_JSON_DEPTH_MAX)
+        if (is_container(item) && from->depth < CSC_JSON_NESTED_MAX)
             from->open[from->depth++] = item;
         while (from->depth > 0 &&
                (take_literal(from, "}") || take_literal(from, "]")))

@@ -33,6 +33,7 @@ csc_json_writer_init(csc_json_writer *writer, const char *what, size_t max,
     writer->start = out->len;
     writer->max = max < CSC_JSON_SIZE_MAX ? max : CSC_JSON_SIZE_MAX;
     writer->depth = 0;
+    writer->depth_max = CSC_JSON_DEPTH_MAX;
     writer->members = writer->local;
     writer->member_count = 0;
     writer->member_room = CSC_JSON_LOCAL_MEMBERS;
@@ -105,7 +106,7 @@ text_at(const csc_json_writer *writer, uint32_t offset)
 cascade_err
 csc_json_writer_open(csc_json_writer *writer, bool object)
 {
-    if (writer->depth == CSC_JSON_DEPTH_MAX)
+    if (writer->depth == writer->depth_max)
         return csc_json_writer_refuse(
             writer, "nested more than 128 deep (or a cycle); flatten it");
     writer->frames[writer->depth++] = (csc_json_frame){

@@ -14,7 +14,6 @@
 #include "store/postgres_internal.h"
 
 #define EPOCH_2000_MS INT64_C(946684800000)
-#define PAYLOAD_READ_MAX ((size_t)256 << 20) /* jsonb holds no more */
 
 void
 csc_postgres_row_corrupt(csc_postgres_reader *reader, int column,
@@ -133,8 +132,7 @@ csc_postgres_row_json(csc_postgres_reader *reader, int column, csc_buf *buf)
         return NULL;
     len = (size_t)PQgetlength(reader->result, reader->row, column);
     csc_buf_clear(buf);
-    err = csc_json_canon(reader->columns[column], text, len, PAYLOAD_READ_MAX,
-                         buf);
+    err = csc_json_canon_stored(reader->columns[column], text, len, buf);
     if (err == CASCADE_ERR_NO_MEMORY)
         reader->err = err;
     else if (err != CASCADE_OK)

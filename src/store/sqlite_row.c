@@ -23,11 +23,6 @@
 #include "base/json.h"
 #include "store/sqlite_internal.h"
 
-/* Above any limit of a payload: what is in the table came through one. */
-#define PAYLOAD_MAX ((size_t)1 << 30)
-/* full_output holds a payload one level down, with what belongs to it. */
-#define NESTED_MAX (CSC_JSON_DEPTH_MAX + 8)
-
 typedef struct reader {
     sqlite3_stmt *statement;
     const char *table;
@@ -148,33 +143,6 @@ next_time(reader *row, const char *column)
 
 /* ---- Payloads ------------------------------------------------------------ */
 
-/* Whether a text has closed strings and brackets and is a little deeper than
- * the gate allows: an output at the limit, inside our own full_output. */
-static bool
-is_nested_payload(const char *text, size_t len)
-{
-    size_t depth = 0;
-    size_t deepest = 0;
-    bool quoted = false;
-
-    for (size_t i = 0; i < len; i++) {
-        char c = text[i];
-
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '{' || c == '['))
-            depth++;
-        else if (!quoted && (c == '}' || c == ']') && depth-- == 0)
-            return false;
-        if (depth > deepest)
-            deepest = depth;
-    }
-    return !quoted && depth == 0 && deepest > CSC_JSON_DEPTH_MAX &&
-           deepest <= NESTED_MAX && text[0] == '{' && text[len - 1] == '}';
-}
-
 static const char *
 next_payload(reader *row, const char *column, csc_buf *room)
 {
@@ -185,11 +153,9 @@ next_payload(reader *row, const char *column, csc_buf *room)
     csc_buf_clear(room);
     if (text == NULL || row->err != CASCADE_OK)
         return NULL;
-    err = csc_json_canon(column, text, len, PAYLOAD_MAX, room);
+    err = csc_json_canon_stored(column, text, len, room);
     if (err == CASCADE_ERR_NO_MEMORY)
         row->err = err;
-    else if (err != CASCADE_OK && is_nested_payload(text, len))
-        return text;
     else if (err != CASCADE_OK)
         fail(row, column, "not acceptable JSON");
     return room->data;

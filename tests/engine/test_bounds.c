@@ -318,6 +318,65 @@ the_recorded_error_is_that_of_what_was_returned(test_db *db)
     }
 }
 
+/* ---- Depth --------------------------------------------------------------- */
+
+#define DEPTH 128
+
+static cJSON *
+deep(void)
+{
+    cJSON *tree = cJSON_CreateArray();
+
+    for (int i = 1; i < DEPTH; i++) {
+        cJSON *around = cJSON_CreateArray();
+
+        cJSON_AddItemToArray(around, tree);
+        tree = around;
+    }
+    return tree;
+}
+
+static cascade_err
+dig(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_put(node, "deep", deep());
+
+    (void)user;
+    if (err == CASCADE_OK)
+        err = cascade_node_output(node, deep());
+    return err == CASCADE_OK ? cascade_node_spawn(node, "look", deep(), NULL)
+                             : err;
+}
+
+static cascade_err
+look(cascade_node *node, void *user)
+{
+    const cJSON *values = NULL;
+    cascade_err err = cascade_node_history(node, "deep", &values);
+
+    (void)user;
+    expect(cascade_node_input(node) != NULL);
+    expect(cJSON_GetArraySize(values) == 1);
+    return err;
+}
+
+/* G7, G13: what the gate lets in is read back, also from inside a record of
+ * ours, which is one deeper. */
+static void
+a_payload_as_deep_as_may_be_is_read_back(test_db *db)
+{
+    play p = {.nodes = {{"dig", dig}, {"look", look}}};
+    cascade_snapshot *snapshot = NULL;
+
+    play_run(&p, db, CASCADE_MODE_INLINE, "dig", NULL, CASCADE_COMPLETED);
+    snapshot = play_snapshot(&p);
+    assert_int_equal(strlen(cascade_snapshot_result(snapshot)), 2 * DEPTH);
+    assert_int_equal(strlen(cascade_snapshot_context(snapshot)),
+                     2 * DEPTH + strlen("{\"deep\":[]}"));
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -330,6 +389,8 @@ main(int argc, char **argv)
          only_what_is_recorded_counts_against_the_execution, STORES_ALL},
         {"the_recorded_error_is_that_of_what_was_returned",
          the_recorded_error_is_that_of_what_was_returned, STORES_ALL},
+        {"a_payload_as_deep_as_may_be_is_read_back",
+         a_payload_as_deep_as_may_be_is_read_back, STORES_ALL},
     };
 
     return stores_run("bounds", tests, sizeof(tests) / sizeof(tests[0]), argc,
