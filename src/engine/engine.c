@@ -36,7 +36,8 @@ csc_engine_monotonic_ns(const cascade_engine *engine)
 int64_t
 csc_engine_now(const cascade_engine *engine)
 {
-    return csc_engine_monotonic_ns(engine) / CSC_MS_NS + engine->now_offset_ms;
+    return (csc_engine_monotonic_ns(engine) + engine->now_offset_ns) /
+           CSC_MS_NS;
 }
 
 static void
@@ -377,7 +378,7 @@ init_engine(cascade_engine *engine)
 {
     cascade_err err = copy_texts(engine);
 
-    engine->now_offset_ms = 0;
+    engine->now_offset_ns = 0;
     engine->now_confirmed_ms = 0;
     engine->next_wake_ms = CASCADE_TIME_NONE;
     csc_map_init(&engine->runs);

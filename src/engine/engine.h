@@ -221,14 +221,16 @@ struct cascade_engine {
     atomic_bool stop_requested;
     bool attached; /* `id` is alive as far as this side knows */
     bool has_dead_id;
-    cascade_uuid id;               /* the incarnation */
-    cascade_uuid dead_id;          /* the one before, still to be detached */
-    int64_t attach_at_ns;          /* monotonic; when not attached */
-    int64_t renew_at_ns;           /* when attached */
-    int64_t hold_until_ns;         /* see csc_house_hold() */
-    int64_t lease_until_ns;        /* as far as this side knows */
-    _Atomic int64_t now_offset_ms; /* store's clock - monotonic clock */
-    int64_t now_confirmed_ms;      /* the store's last word */
+    cascade_uuid id;        /* the incarnation */
+    cascade_uuid dead_id;   /* the one before, still to be detached */
+    int64_t attach_at_ns;   /* monotonic; when not attached */
+    int64_t renew_at_ns;    /* when attached */
+    int64_t hold_until_ns;  /* see csc_house_hold() */
+    int64_t lease_until_ns; /* as far as this side knows */
+    /* store's clock - monotonic clock, never more: the store's time is read
+     * first and cut to the millisecond */
+    _Atomic int64_t now_offset_ns;
+    int64_t now_confirmed_ms; /* the store's last word */
 
     csc_map runs;
     size_t births;   /* starts under way that count against capacity */
@@ -371,6 +373,8 @@ int64_t csc_house_wait_ms(const cascade_engine *engine);
 
 /* Something failed: no claims, loads and timers for a moment. Not locked. */
 void csc_house_hold(cascade_engine *engine);
+/* Asks the store for its time. Not locked. */
+cascade_err csc_house_sync(cascade_engine *engine);
 /* Attaches as a new incarnation. */
 cascade_err csc_house_attach(cascade_engine *engine);
 

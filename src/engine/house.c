@@ -59,9 +59,8 @@ csc_house_hold(cascade_engine *engine)
 
 /* ---- Time --------------------------------------------------------------- */
 
-/* Asks the store for its time. */
-static cascade_err
-sync_clock(cascade_engine *engine)
+cascade_err
+csc_house_sync(cascade_engine *engine)
 {
     int64_t now_ms = 0;
     cascade_err err = engine->driver->now(engine->driver_self, &now_ms);
@@ -71,8 +70,8 @@ sync_clock(cascade_engine *engine)
         return err;
     }
     pthread_mutex_lock(&engine->mutex);
-    engine->now_offset_ms =
-        now_ms - csc_engine_monotonic_ns(engine) / CSC_MS_NS;
+    engine->now_offset_ns =
+        now_ms * CSC_MS_NS - csc_engine_monotonic_ns(engine);
     engine->now_confirmed_ms = now_ms;
     pthread_mutex_unlock(&engine->mutex);
     return CASCADE_OK;
@@ -88,7 +87,7 @@ fire_timers(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     if (first == CASCADE_TIME_NONE || first > csc_engine_now(engine))
         return;
-    if (sync_clock(engine) != CASCADE_OK) {
+    if (csc_house_sync(engine) != CASCADE_OK) {
         csc_house_hold(engine);
         return;
     }
@@ -142,7 +141,7 @@ csc_house_attach(cascade_engine *engine)
 {
     cascade_uuid id;
     int64_t sent_ns = csc_engine_monotonic_ns(engine);
-    cascade_err err = sync_clock(engine);
+    cascade_err err = csc_house_sync(engine);
 
     if (err == CASCADE_OK && engine->has_dead_id) {
         err = engine->driver->detach(engine->driver_self, &engine->dead_id);
@@ -219,7 +218,7 @@ renew(cascade_engine *engine)
         engine->renew_at_ns = after_ms(engine, RETRY_MS);
     pthread_mutex_unlock(&engine->mutex);
     if (err == CASCADE_OK)
-        (void)sync_clock(engine);
+        (void)csc_house_sync(engine);
     else
         complain(engine, "renewing the lease");
 }

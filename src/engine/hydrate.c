@@ -317,6 +317,18 @@ claim_limit(cascade_engine *engine)
     return room;
 }
 
+/* What the store says is still to come may be due by the time as this process
+ * knows it: then that has gone ahead, and would make it ask again at once. */
+static void
+note_next_wake(cascade_engine *engine, int64_t wake_at_ms)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->next_wake_ms = wake_at_ms;
+    pthread_mutex_unlock(&engine->mutex);
+    if (wake_at_ms != CASCADE_TIME_NONE && wake_at_ms <= csc_engine_now(engine))
+        (void)csc_house_sync(engine);
+}
+
 static size_t
 claim_some(cascade_engine *engine, size_t limit, bool suspects,
            csc_reload *wanted)
@@ -344,11 +356,8 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
         csc_house_hold(engine);
         return 0;
     }
-    if (!suspects) {
-        pthread_mutex_lock(&engine->mutex);
-        engine->next_wake_ms = result.next_wake_at_ms;
-        pthread_mutex_unlock(&engine->mutex);
-    }
+    if (!suspects)
+        note_next_wake(engine, result.next_wake_at_ms);
     for (size_t i = 0; i < result.count; i++)
         wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
     return result.count;
