@@ -265,6 +265,7 @@ struct cascade_engine {
 
     /* The housekeeper's own. */
     int64_t poll_at_ns;   /* when to look for work of others */
+    uint64_t frees;       /* runs parked; a claim that overlaps one missed it */
     int64_t next_wake_ms; /* earliest wake_at in the store to come */
     int64_t attach_backoff_ms;
     int64_t hydrate_ns; /* spent in claiming and hydrating */

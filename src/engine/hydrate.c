@@ -320,9 +320,12 @@ claim_limit(cascade_engine *engine)
 /* What the store says is still to come may be due by the time as this process
  * knows it: then that has gone ahead, and would make it ask again at once. */
 static void
-note_next_wake(cascade_engine *engine, int64_t wake_at_ms)
+note_next_wake(cascade_engine *engine, int64_t wake_at_ms, uint64_t frees)
 {
     pthread_mutex_lock(&engine->mutex);
+    if (engine->frees != frees && engine->next_wake_ms != CASCADE_TIME_NONE &&
+        (wake_at_ms == CASCADE_TIME_NONE || engine->next_wake_ms < wake_at_ms))
+        wake_at_ms = engine->next_wake_ms; /* parked while the store looked */
     engine->next_wake_ms = wake_at_ms;
     pthread_mutex_unlock(&engine->mutex);
     if (wake_at_ms != CASCADE_TIME_NONE && wake_at_ms <= csc_engine_now(engine))
@@ -343,9 +346,13 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
                            .limit = limit,
                            .suspect_from = suspect_from(engine),
                            .suspects = suspects};
-    cascade_err err =
-        engine->driver->claim(engine->driver_self, &claim, claimed, &result);
+    cascade_err err = CASCADE_OK;
+    uint64_t frees = 0;
 
+    pthread_mutex_lock(&engine->mutex);
+    frees = engine->frees;
+    pthread_mutex_unlock(&engine->mutex);
+    err = engine->driver->claim(engine->driver_self, &claim, claimed, &result);
     if (err != CASCADE_OK) {
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "claiming failed: %s", cascade_errmsg());
@@ -357,7 +364,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
         return 0;
     }
     if (!suspects)
-        note_next_wake(engine, result.next_wake_at_ms);
+        note_next_wake(engine, result.next_wake_at_ms, frees);
     for (size_t i = 0; i < result.count; i++)
         wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
     return result.count;

@@ -367,6 +367,7 @@ note_freed(cascade_engine *engine, const cascade_change *change)
         engine->stats.unknown_nodes++;
         return;
     }
+    engine->frees++;
     if (engine->next_wake_ms != CASCADE_TIME_NONE &&
         engine->next_wake_ms <= change->run.wake_at_ms)
         return;
