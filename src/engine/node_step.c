@@ -85,24 +85,6 @@ read_options(call *c, const cascade_step_options *options)
 
 /* ---- Recorded ----------------------------------------------------------- */
 
-static cascade_err
-add_passed(cascade_node *node, int32_t function_id)
-{
-    void *items = node->passed.items;
-    size_t at = node->passed.count;
-
-    if (csc_mem_grow(&items, &node->passed.room, at + 1, sizeof(int32_t)) != 0)
-        return csc_fail_memory();
-    node->passed.items = items;
-    while (at > 0 && node->passed.items[at - 1] > function_id)
-        at--;
-    memmove(&node->passed.items[at + 1], &node->passed.items[at],
-            (node->passed.count - at) * sizeof(int32_t));
-    node->passed.items[at] = function_id;
-    node->passed.count++;
-    return CASCADE_OK;
-}
-
 /* The recorded step stays in memory, unchanged, while its node runs. */
 static cascade_err
 give_recorded(const call *c, const csc_exec *step)
@@ -117,7 +99,7 @@ give_recorded(const call *c, const csc_exec *step)
             step->error != NULL ? step->error : "the step failed");
         return csc_fail(CASCADE_ERR_FINAL, "step %s failed for good", c->key);
     }
-    err = add_passed(c->node, step->function_id);
+    err = csc_state_add_id(&c->node->passed, step->function_id);
     if (err != CASCADE_OK)
         return err;
     if (c->result == NULL)

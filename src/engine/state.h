@@ -184,6 +184,9 @@ const csc_key *csc_state_key(const csc_state *state, const char *name);
 bool csc_state_sees(const csc_event *event, int32_t function_id,
                     const csc_ids *seen);
 
+/* Adds `id` to ascending `ids`, once. */
+cascade_err csc_state_add_id(csc_ids *ids, int32_t id);
+
 /* Whether ascending `ids` hold `id`. */
 bool csc_state_has(const csc_ids *ids, int32_t id);
 

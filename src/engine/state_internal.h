@@ -10,9 +10,6 @@
 /* The slot of an id, also when its execution was freed; NULL without one. */
 csc_slot *csc_state_slot(const csc_state *state, int32_t function_id);
 
-/* Adds `id` to ascending `ids`, once. */
-cascade_err csc_state_add_id(csc_ids *ids, int32_t id);
-
 /* Into the queue, unless blocked or dispatched; out of it, if in it. */
 cascade_err csc_state_enqueue(csc_state *state, csc_exec *exec);
 void csc_state_dequeue(csc_state *state, csc_exec *exec);
