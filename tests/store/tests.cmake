@@ -14,9 +14,7 @@ set(conformance
     conformance_read.c
     conformance_schema.c
     conformance_text.c
-    conformance_wait.c
-    ../support/fake_clock.c
-    ../support/rows.c)
+    conformance_wait.c)
 
 cascade_test(store_memory test_memory.c ${conformance} TIMEOUT 120)
 if(CASCADE_SQLITE)
@@ -29,12 +27,11 @@ if(CASCADE_POSTGRES)
         postgres_faults.c postgres_fixture.c postgres_proxy.c postgres_schema.c
         postgres_session.c TIMEOUT 300)
 endif()
-cascade_test(store_handle test_store.c ../support/fake_clock.c)
-cascade_test(store_memory_parts test_memory_parts.c ../support/fake_clock.c
-    ../support/rows.c)
+cascade_test(store_handle test_store.c)
+cascade_test(store_memory_parts test_memory_parts.c)
 if(CASCADE_SQLITE)
     cascade_test(store_sqlite_file test_sqlite_file.c sqlite_fixture.c
-        ../support/fake_clock.c ../support/rows.c TIMEOUT 120)
+        TIMEOUT 120)
     cascade_test(store_sqlite_crash test_sqlite_crash.c sqlite_fixture.c
-        ../support/fake_clock.c ../support/rows.c TIMEOUT 300)
+        TIMEOUT 300)
 endif()
