@@ -32,6 +32,19 @@ if(CASCADE_SANITIZE)
     target_link_options(cascade_options INTERFACE ${sanitize})
 endif()
 
+# Coverage for libFuzzer; only the fuzz targets are linked with it.
+if(CASCADE_FUZZ)
+    target_compile_options(cascade_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# Counted without loss where threads meet. Hardly optimised, so that the counts
+# are of the branches that stand in the source.
+if(CASCADE_COVERAGE)
+    target_compile_options(cascade_options INTERFACE
+        --coverage -fprofile-update=atomic -O1)
+    target_link_options(cascade_options INTERFACE --coverage)
+endif()
+
 # cascade_target(TARGET): the language level and warnings for one of ours.
 function(cascade_target target)
     set_target_properties(${target} PROPERTIES

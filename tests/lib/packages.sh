@@ -5,13 +5,15 @@
 #
 #   packages_ensure NAME...      these packages are installed when it returns
 #   packages_ensure_postgresql   so is a PostgreSQL server, without a cluster
+#   packages_ensure_pgbouncer    so is pgbouncer, without a service
 #
 # With everything there, both ask dpkg once and neither root nor a network is
 # needed.
 
 PACKAGES_BUILD="gcc libc6-dev cmake make pkg-config libcjson-dev libpq-dev
     libsqlite3-dev uuid-dev"
-PACKAGES_TEST="g++ clang clang-format libcmocka-dev sqlite3"
+PACKAGES_TEST="g++ clang clang-format clang-tidy cppcheck gcovr libcmocka-dev
+    sqlite3 libclang-rt-14-dev openssl patch spin valgrind"
 
 packages_missing() {
     for name in "$@"; do
@@ -49,6 +51,25 @@ packages_ensure() {
     [ -z "$missing" ] || packages_install $missing
 }
 
+# Installing Debian's pgbouncer starts one for the whole machine, now and at
+# every start. We want the program only. A machine with rules of its own for
+# what may start keeps them.
+packages_ensure_pgbouncer() {
+    [ -z "$(packages_missing pgbouncer)" ] && return 0
+    packages_may_install pgbouncer
+    if [ ! -e /usr/sbin/policy-rc.d ]; then
+        packages_policy=/usr/sbin/policy-rc.d
+        printf '#!/bin/sh\nexit 101\n' |
+            as_root tee "$packages_policy" >/dev/null
+        as_root chmod 755 "$packages_policy"
+    fi
+    status=0
+    (packages_install pgbouncer) || status=$?
+    as_root update-rc.d pgbouncer disable >/dev/null 2>&1 || :
+    packages_cleanup
+    return "$status"
+}
+
 # Installing Debian's server creates a cluster for the whole machine and starts
 # it. We want the programs only, so that is switched off for the while, and left
 # as it was found: a server installed later by its owner is none of our business.
@@ -72,4 +93,6 @@ packages_ensure_postgresql() {
 packages_cleanup() {
     [ -z "${packages_setting:-}" ] || as_root rm -f "$packages_setting"
     packages_setting=
+    [ -z "${packages_policy:-}" ] || as_root rm -f "$packages_policy"
+    packages_policy=
 }

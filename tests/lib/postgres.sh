@@ -7,7 +7,11 @@
 #   pg_create                  a new folder with a database; sets PG_FOLDER
 #   pg_start [NAME=VALUE...]   start the server in PG_FOLDER, wait until it
 #                              answers; sets and exports CASCADE_TEST_PG
+#   pg_create_standby FOLDER   a new folder with a copy of the server in FOLDER,
+#                              which will follow it by the name "standby"
+#   pg_promote                 that becomes a server of its own
 #   pg_crash                   the server dies at once, as in a crash
+#   pg_stop                    the server ends all connections and itself
 #   pg_remove                  the server and the folder are gone
 #
 # The folder's path is what identifies a server: another process may set
@@ -56,13 +60,17 @@ pg_make_folder() {
 
 # A socket's path has at most 107 bytes, and the server's user must get to it:
 # TMPDIR where that holds, otherwise /tmp.
-pg_create() {
+pg_make_any_folder() {
     pg_make_folder "${TMPDIR:-/tmp}"
     if [ "${#PG_FOLDER}" -gt 80 ] || ! pg_as_user test -w "$PG_FOLDER"; then
         rm -rf "$PG_FOLDER"
         pg_make_folder /tmp
     fi
     chmod 700 "$PG_FOLDER"
+}
+
+pg_create() {
+    pg_make_any_folder
     quietly pg_run initdb --pgdata="$PG_FOLDER/data" --username=cascade \
         --auth=trust --encoding=UTF8 --no-locale --no-sync ||
         die "initdb failed"
@@ -72,6 +80,22 @@ unix_socket_directories = '$PG_FOLDER'
 max_connections = 200
 shared_buffers = 64MB
 END
+}
+
+pg_create_standby() {
+    primary=$1
+    pg_make_any_folder
+    quietly pg_run pg_basebackup --pgdata="$PG_FOLDER/data" --no-sync \
+        --checkpoint=fast --write-recovery-conf \
+        --dbname="host=$primary user=cascade application_name=standby" ||
+        die "pg_basebackup failed"
+    echo "unix_socket_directories = '$PG_FOLDER'" \
+        >>"$PG_FOLDER/data/postgresql.conf"
+}
+
+pg_promote() {
+    quietly pg_run pg_ctl promote --pgdata="$PG_FOLDER/data" --wait \
+        --timeout=60 || die "the standby was not promoted"
 }
 
 pg_start() {
@@ -96,6 +120,11 @@ pg_start_failed() {
 
 pg_crash() {
     pg_run pg_ctl stop --pgdata="$PG_FOLDER/data" --mode=immediate --wait \
+        >/dev/null 2>&1
+}
+
+pg_stop() {
+    pg_run pg_ctl stop --pgdata="$PG_FOLDER/data" --mode=fast --wait \
         >/dev/null 2>&1
 }
 

@@ -7,6 +7,7 @@
 #   quietly COMMAND...   run it; show the end of its output only if it fails
 #   quietly_cleanup      for a trap on EXIT: an interrupted one leaves nothing
 #   as_root COMMAND...   run it as root, with sudo when we are not
+#   number TEXT          print it; call `usage`, the script's, when it is none
 
 stage() {
     printf '==> %s\n' "$*"
@@ -23,7 +24,7 @@ quietly() {
     "$@" >"$quiet_log" 2>&1 </dev/null || quiet_status=$?
     if [ "$quiet_status" -ne 0 ]; then
         printf 'failed: %s\n' "$*" >&2
-        tail -n 60 "$quiet_log" >&2
+        tail -n 400 "$quiet_log" >&2
     fi
     rm -f "$quiet_log"
     return "$quiet_status"
@@ -39,4 +40,11 @@ as_root() {
     else
         sudo "$@"
     fi
+}
+
+number() {
+    case $1 in
+    '' | *[!0-9]*) usage ;;
+    esac
+    printf '%s\n' "$1"
 }
