@@ -35,9 +35,8 @@ csc_buf_clear(csc_buf *buf)
         buf->data[0] = '\0';
 }
 
-/* Room for `more` bytes and the NUL; false, and failed, without memory. */
-static bool
-reserve(csc_buf *buf, size_t more)
+bool
+csc_buf_reserve(csc_buf *buf, size_t more)
 {
     size_t need = 0;
     size_t room = buf->room < FIRST_ROOM ? FIRST_ROOM : buf->room;
@@ -66,7 +65,7 @@ reserve(csc_buf *buf, size_t more)
 void
 csc_buf_add(csc_buf *buf, const char *bytes, size_t len)
 {
-    if (!reserve(buf, len))
+    if (!csc_buf_reserve(buf, len))
         return;
     if (len > 0)
         memcpy(buf->data + buf->len, bytes, len);
@@ -114,7 +113,7 @@ csc_buf_add_format(csc_buf *buf, const char *format, ...)
     len = vsnprintf(NULL, 0, format, args);
     if (len < 0) {
         buf->failed = true;
-    } else if (reserve(buf, (size_t)len)) {
+    } else if (csc_buf_reserve(buf, (size_t)len)) {
         (void)vsnprintf(buf->data + buf->len, (size_t)len + 1, format, again);
         buf->len += (size_t)len;
     }

@@ -22,6 +22,9 @@ typedef struct csc_buf {
 void csc_buf_init(csc_buf *buf); /* all zero is the same */
 void csc_buf_fini(csc_buf *buf);
 void csc_buf_clear(csc_buf *buf); /* keeps the room and forgets a failure */
+/* Room for `more` bytes and the NUL, to be written by hand; false, and failed,
+ * without memory. */
+bool csc_buf_reserve(csc_buf *buf, size_t more);
 void csc_buf_add(csc_buf *buf, const char *bytes, size_t len);
 void csc_buf_add_text(csc_buf *buf, const char *text);
 void csc_buf_add_char(csc_buf *buf, char c);

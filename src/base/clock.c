@@ -64,8 +64,29 @@ const cascade_clock csc_clock_system = {
     .monotonic_ns = system_monotonic_ns,
 };
 
-/* Where getrandom() is forbidden. libuuid finds other sources, but fixes six
- * bits of each id: so two ids are hashed for each piece. */
+/* How many bytes of `len` the kernel's file gave, where it can be read. */
+static size_t
+fill_from_file(unsigned char *at, size_t len)
+{
+    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    size_t done = 0;
+
+    while (fd >= 0 && done < len) {
+        ssize_t got = read(fd, at + done, len - done);
+
+        if (got > 0)
+            done += (size_t)got;
+        else if (got == 0 || errno != EINTR)
+            break;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return done;
+}
+
+/* Where the kernel gives nothing. libuuid finds other sources, such as the time
+ * and the process's number, but fixes six bits of each id: so two ids are
+ * hashed for each piece. */
 static void
 fill_from_libuuid(unsigned char *at, size_t len)
 {
@@ -101,7 +122,9 @@ system_fill(void *context, void *bytes, size_t len)
             at += got;
             len -= (size_t)got;
         } else if (errno != EINTR) {
-            fill_from_libuuid(at, len);
+            size_t done = fill_from_file(at, len);
+
+            fill_from_libuuid(at + done, len - done);
             return;
         }
     }

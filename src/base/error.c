@@ -76,7 +76,8 @@ csc_fail_v(cascade_err err, const char *format, va_list args)
         memcpy(last.text, text, kept);
         last.text[kept] = '\0';
     } else {
-        strcpy(last.text, cascade_err_text(err));
+        (void)snprintf(last.text, sizeof(last.text), "%s",
+                       cascade_err_text(err));
     }
     last.err = err;
     return err;

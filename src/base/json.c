@@ -381,9 +381,9 @@ read_all(reader *from)
     return csc_json_writer_check_size(&from->writer);
 }
 
-static cascade_err
-canon(const char *what, const char *text, size_t len, size_t max,
-      size_t depth_max, csc_buf *out)
+cascade_err
+csc_json_canon_slowly(const char *what, const char *text, size_t len,
+                      size_t max, size_t depth_max, csc_buf *out)
 {
     reader from;
     cascade_err err = csc_json_writer_init(&from.writer, what, max, out);
@@ -397,6 +397,23 @@ canon(const char *what, const char *text, size_t len, size_t max,
     from.at = 0;
     from.expect = VALUE;
     return csc_json_writer_fini(&from.writer, read_all(&from));
+}
+
+/* The output of the short cut is no longer than the text, nor is it deeper than
+ * either limit. */
+static cascade_err
+canon(const char *what, const char *text, size_t len, size_t max,
+      size_t depth_max, csc_buf *out)
+{
+    if (len <= max && len <= CSC_JSON_SIZE_MAX && !out->failed) {
+        if (!csc_buf_reserve(out, len)) {
+            out->failed = false;
+            return csc_fail_memory();
+        }
+        if (csc_json_plain(text, len, out))
+            return CASCADE_OK;
+    }
+    return csc_json_canon_slowly(what, text, len, max, depth_max, out);
 }
 
 cascade_err

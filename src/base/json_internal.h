@@ -3,6 +3,7 @@
  * What the files of the JSON gate share.
  *
  *   json.c         the text gate: a reader in front of the writer
+ *   json_plain.c   its short cut, for text that is canonical but for blanks
  *   json_tree.c    the tree gate, a walk in front of the same writer; and
  *                  canonical text back into a tree
  *   json_writer.c  writes canonical text: commas, order of members, limits
@@ -17,6 +18,20 @@
 
 /* Payloads and their offsets fit 32 bits with room to spare. */
 #define CSC_JSON_SIZE_MAX ((size_t)1 << 30)
+
+/* ---- json.c ------------------------------------------------------------- */
+
+/* csc_json_canon() and csc_json_canon_stored() but for the short cut. */
+cascade_err csc_json_canon_slowly(const char *what, const char *text,
+                                  size_t len, size_t max, size_t depth_max,
+                                  csc_buf *out);
+
+/* ---- json_plain.c ------------------------------------------------------- */
+
+/* Appends the canonical form of `text` to `out`, which has room for `len` bytes
+ * more, when the two differ by blanks only. False, and `out` is as before, when
+ * they do not or it is not sure. */
+bool csc_json_plain(const char *text, size_t len, csc_buf *out);
 
 /* ---- json_writer.c ------------------------------------------------------ */
 

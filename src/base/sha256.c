@@ -66,7 +66,7 @@ schedule(uint32_t w[64], const unsigned char block[64])
 static void
 mix(uint32_t state[8], const unsigned char block[64])
 {
-    uint32_t w[64];
+    uint32_t w[64] = {0};
     uint32_t v[8];
 
     schedule(w, block);

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <uuid/uuid.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -28,19 +27,55 @@
 #define LOW_MASK ((UINT64_C(1) << LOW_BITS) - 1)
 #define HIGH_MASK UINT64_C(0xfff)
 
+/* The value of a hexadecimal digit, plus one; 0 for everything else. */
+static const unsigned char digit_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+    ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* Before which bytes the text has a hyphen. */
+static bool
+is_group(size_t byte)
+{
+    return byte == 4 || byte == 6 || byte == 8 || byte == 10;
+}
+
+/* Not uuid_parse(), which takes the digits in five pieces through strtoul():
+ * every id of every row that SQLite gives back comes through here. */
+static bool
+decode(const char *text, cascade_uuid *id)
+{
+    for (size_t i = 0; i < sizeof(id->bytes); i++) {
+        unsigned high;
+        unsigned low;
+
+        if (is_group(i) && *text++ != '-')
+            return false;
+        high = digit_values[(unsigned char)text[0]];
+        low = high == 0 ? 0 : digit_values[(unsigned char)text[1]];
+        if (low == 0)
+            return false;
+        id->bytes[i] = (unsigned char)((high - 1) << 4 | (low - 1));
+        text += 2;
+    }
+    return *text == '\0';
+}
+
 cascade_err
 cascade_uuid_parse(const char *text, cascade_uuid *id)
 {
-    uuid_t bytes;
+    cascade_uuid read;
 
     if (id == NULL)
         return csc_fail(CASCADE_ERR_INVALID,
                         "id is NULL; give a cascade_uuid to write to");
-    if (text == NULL || uuid_parse(text, bytes) != 0)
+    if (text == NULL || !decode(text, &read))
         return csc_fail(CASCADE_ERR_INVALID,
                         "not a UUID; give 36 characters of the form "
                         "01234567-89ab-cdef-0123-456789abcdef");
-    memcpy(id->bytes, bytes, sizeof(id->bytes));
+    *id = read;
     return csc_ok();
 }
 
@@ -51,7 +86,7 @@ cascade_uuid_format(const cascade_uuid *id, char text[CASCADE_UUID_TEXT_SIZE])
     char *at = text;
 
     for (size_t i = 0; i < sizeof(id->bytes); i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
+        if (is_group(i))
             *at++ = '-';
         *at++ = digits[id->bytes[i] >> 4];
         *at++ = digits[id->bytes[i] & 15];

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "support/splitmix.h"
 
 #define SEED_DEFAULT 20240229
 
@@ -26,11 +27,7 @@ support_rng_open(const char *test)
 uint64_t
 support_rng_next(support_rng *rng)
 {
-    uint64_t mixed = rng->state += UINT64_C(0x9e3779b97f4a7c15);
-
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ (mixed >> 31);
+    return splitmix_next(&rng->state);
 }
 
 size_t

@@ -19,7 +19,6 @@
 
 #define SIZE_DEFAULT ((size_t)1 << 20)
 
-/* SplitMix64. */
 typedef struct support_rng {
     uint64_t state;
 } support_rng;

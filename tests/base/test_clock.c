@@ -3,6 +3,7 @@
  * Times as text, the clocks, the randomness, and who a process is.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -259,16 +260,18 @@ succeeded(pid_t child)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* Fails each of the two system calls with EPERM from here on. */
 static bool
-forbid_getrandom(void)
+forbid(uint32_t one, uint32_t other)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the call's number */
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {4, filter};
+    struct sock_fprog program = {5, filter};
 
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
@@ -283,8 +286,25 @@ without_getrandom_the_numbers_are_random_too(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         char byte;
-        bool good = forbid_getrandom() && getrandom(&byte, 1, 0) == -1 &&
-                    looks_random();
+        bool good = forbid(SYS_getrandom, SYS_getrandom) &&
+                    getrandom(&byte, 1, 0) == -1 && looks_random();
+
+        _exit(good ? 0 : 1);
+    }
+    assert_true(succeeded(child));
+}
+
+/* Neither the call nor the file: libuuid makes do with what is left. */
+static void
+without_the_kernel_the_numbers_differ_too(void **state)
+{
+    pid_t child = fork();
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0) {
+        bool good = forbid(SYS_getrandom, SYS_openat) &&
+                    open("/dev/urandom", O_RDONLY) == -1 && looks_random();
 
         _exit(good ? 0 : 1);
     }
@@ -345,7 +365,7 @@ static bool
 hide_other_processes(void)
 {
     return unshare(CLONE_NEWNS) == 0 &&
-           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("proc", "/proc", "proc", 0, "hidepid=2") == 0 &&
            setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 &&
            setuid(NOBODY) == 0; /* group 0 would see all of them */
@@ -508,6 +528,7 @@ main(void)
         cmocka_unit_test(the_clocks_tell_the_time),
         cmocka_unit_test(the_system_gives_random_numbers),
         cmocka_unit_test(without_getrandom_the_numbers_are_random_too),
+        cmocka_unit_test(without_the_kernel_the_numbers_differ_too),
         cmocka_unit_test(a_forked_child_draws_other_numbers),
         cmocka_unit_test(the_host_is_named_the_same_each_time),
         cmocka_unit_test(a_process_that_sees_only_its_own_has_another_host),

@@ -487,8 +487,8 @@ a_failed_allocation_leaves_the_output_as_it_was(void **state)
     for (int i = 500; i > 0; i--)
         csc_buf_add_format(&text, "\"%d\":{\"b\":1,\"a\":2},", i);
     csc_buf_add_text(&text, "\"z\":1e300}}");
-    assert_true(sweep(text.data, 0) >= 10);
-    assert_true(sweep(text.data, 1) >= 10);
+    assert_true(sweep(text.data, 0) >= 5);
+    assert_true(sweep(text.data, 1) >= 5);
     /* nothing but the buffer notices */
     csc_buf_clear(&text);
     csc_buf_add_format(&text, "[%0*d]", 300, 0);

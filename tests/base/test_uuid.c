@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <uuid/uuid.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -147,6 +148,47 @@ malformed_ids_are_refused(void **state)
     assert_int_equal(
         cascade_uuid_parse("01234567-89ab-cdef-fedc-ba9876543210", NULL),
         CASCADE_ERR_INVALID);
+}
+
+/* Digits in both cases, hyphens in their places; then, half the time, one byte
+ * is another. */
+static void
+random_text(char text[CASCADE_UUID_TEXT_SIZE], support_rng *rng)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+
+    for (size_t i = 0; i < CASCADE_UUID_TEXT_SIZE - 1; i++)
+        text[i] = i == 8 || i == 13 || i == 18 || i == 23
+                      ? '-'
+                      : digits[support_rng_below(rng, sizeof(digits) - 1)];
+    text[CASCADE_UUID_TEXT_SIZE - 1] = '\0';
+    if (support_rng_below(rng, 2) == 0)
+        text[support_rng_below(rng, CASCADE_UUID_TEXT_SIZE - 1)] =
+            (char)support_rng_below(rng, 256);
+}
+
+static void
+ids_are_read_as_libuuid_reads_them(void **state)
+{
+    support_rng rng = support_rng_open("libuuid");
+    size_t accepted = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 200000; i++) {
+        char text[CASCADE_UUID_TEXT_SIZE];
+        cascade_uuid id;
+        uuid_t expected;
+        bool good;
+
+        random_text(text, &rng);
+        good = uuid_parse(text, expected) == 0;
+        if ((cascade_uuid_parse(text, &id) == CASCADE_OK) != good)
+            fail_msg("%s: libuuid %s it", text, good ? "takes" : "refuses");
+        if (good)
+            assert_memory_equal(id.bytes, expected, sizeof(expected));
+        accepted += good ? 1 : 0;
+    }
+    assert_in_range(accepted, 100000, 199999);
 }
 
 static void
@@ -342,6 +384,7 @@ main(void)
         cmocka_unit_test(hashes_are_right_at_the_edges_of_a_block),
         cmocka_unit_test(ids_are_read_in_both_cases_and_written_in_lower),
         cmocka_unit_test(malformed_ids_are_refused),
+        cmocka_unit_test(ids_are_read_as_libuuid_reads_them),
         cmocka_unit_test(ids_compare_as_their_texts_do),
         cmocka_unit_test(version_7_has_the_layout_of_rfc_9562),
         cmocka_unit_test(many_ids_of_one_call_ascend),

@@ -10,6 +10,7 @@ cascade_test(base_clock test_clock.c support.c)
 cascade_test(base_json_gate test_json_gate.c support.c)
 cascade_test(base_json_tree test_json_tree.c support.c)
 cascade_test(base_json_read test_json_read.c support.c)
+cascade_test(base_json_plain test_json_plain.c json_random.c support.c)
 cascade_test(base_json_hostile test_json_hostile.c support.c)
 
 if(CASCADE_POSTGRES)
