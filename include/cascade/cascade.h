@@ -453,11 +453,18 @@ typedef struct cascade_engine cascade_engine;
 typedef struct cascade_node cascade_node;
 
 typedef enum cascade_mode {
-    CASCADE_MODE_THREADS = 0, /* workers, committers and a housekeeper */
+    CASCADE_MODE_THREADS = 0, /* workers, committers and a housekeeper; who
+                            would only wait for a commit, a worker or the
+                            caller of cascade_start(), may do it himself, and
+                            that of others with it */
     CASCADE_MODE_LOOP,        /* nodes run in cascade_engine_poll(); one library
                             thread does the store's work */
     CASCADE_MODE_INLINE       /* no thread at all: cascade_engine_poll() does
-                            everything and may block up to the deadline */
+                            everything and may block up to the deadline.
+                            Nobody renews the lease while a node runs: one
+                            that takes longer than the lease to come to its
+                            next step, or to return, may be taken over, and
+                            begun anew, each time */
 } cascade_mode;
 
 typedef struct cascade_engine_options {
@@ -466,14 +473,16 @@ typedef struct cascade_engine_options {
     const char *const *queues; /* the queues it serves; NULL: "default" */
     size_t queue_count;
     unsigned worker_count;     /* threads that run nodes; 0: 64 */
-    size_t worker_stack_size;  /* bytes; 0: 256 KiB */
+    size_t worker_stack_size;  /* bytes for the nodes; 0: 256 KiB. The
+                                 library adds 256 KiB for itself */
     unsigned lane_count;       /* commits in flight at once on PostgreSQL;
                                  0: 2; at most 16. One elsewhere */
     size_t capacity;           /* cascades held in memory; 0: 20,000 */
     int64_t lease_ms;          /* how long it counts as alive without a sign;
                                  0: 10,000; at least 100 */
-    int64_t poll_interval_ms;  /* how often it looks for work of others;
-                                 0: 2,000 */
+    int64_t poll_interval_ms;  /* how often it looks for work of others, where
+                                 it does not hear of it; 0: 2,000. Where it
+                                 does, every fifth time all the same */
     int64_t park_after_ms;     /* a wait longer than that is parked; 0: 5,000 */
     int poison_limit;          /* takeovers without a commit after which the
                                  running execution fails as poisoned; 0: 5;
@@ -488,6 +497,11 @@ typedef struct cascade_engine_options {
     cascade_err (*worker_init)(void *context);
     void (*worker_exit)(void *context);
     void *worker_context;
+    bool suspend_steps; /* THREADS: a step suspends its node, as it does in the
+                           other modes, instead of blocking its worker: a few
+                           workers carry thousands of nodes that wait for their
+                           steps, and no thread is woken for each; the node's
+                           code before the step runs again */
 } cascade_engine_options;
 
 /* Makes an engine on `store`; nothing runs yet. Register the nodes, then start
@@ -680,10 +694,12 @@ typedef struct cascade_step_options {
 /* Runs `fn` once and records its result under `name`; when the node is entered
  * again, the recorded result is returned instead. Steps are matched by name and
  * occurrence. The caller frees `*result` with cJSON_Delete(); it is NULL when
- * the step gave none; `result` may be NULL. Returns when the step is durable.
- * CASCADE_SUSPENDED: return it from the node. CASCADE_ERR_FENCED (another
- * engine has taken over, or the cascade has ended), _REFUSED and _STOPPED: the
- * step is not recorded; return it. CASCADE_ERR_MISUSE inside a step. */
+ * the step gave none; `result` may be NULL. Returns when the step is durable:
+ * with threads to the caller, in the other modes and with `suspend_steps` by
+ * entering the node again. CASCADE_SUSPENDED: return it from the node.
+ * CASCADE_ERR_FENCED (another engine has taken over, or the cascade has ended),
+ * _REFUSED and _STOPPED: the step is not recorded; return it.
+ * CASCADE_ERR_MISUSE inside a step. */
 CASCADE_API cascade_err cascade_node_step(cascade_node *node, const char *name,
                                           cascade_step_fn fn, void *arg,
                                           const cascade_step_options *options,

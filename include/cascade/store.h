@@ -40,7 +40,8 @@
  *   S3  a repeated commit of the same number takes effect once; OK both times.
  *   S4  a fenced commit changes nothing: CASCADE_ERR_FENCED when the
  *       incarnation or lane is gone, CASCADE_ERR_LOST when the lane shows
- *       another number than number - 1 or number.
+ *       another number than number - 1 or number. A claim is LOST, and takes
+ *       nothing, when the lanes show fewer batches than it names.
  *   S5  a batch with one change the database refuses for good (a path that is
  *       taken, a cascade that is not there, an execution that is not there or
  *       has ended) changes nothing and is CASCADE_ERR_REFUSED.
@@ -64,8 +65,12 @@
  *   S15 no move blocks longer than the deadline (wait: than its time limit).
  *   S16 a failing move leaves the error text, changes nothing, and leaves no
  *       transaction, lock or descriptor behind; the store stays usable.
- *   S17 wake in one handle ends a wait in another, of another process too
- *       where the backend can; a wait may always end early.
+ *   S17 wake, and a submit that returns OK, in one handle end a wait in
+ *       another, of another process too where the backend can; a wait may
+ *       always end early. Where `listening` is told, a wake between two waits
+ *       of a waiter (see cascade_wait_result) ends the second at once, for
+ *       each waiter of a handle, with `woken`; time and `wake_fd` alone are
+ *       not told as a wake.
  *   S18 names and payloads of any content cannot change a statement.
  *
  * ERRORS
@@ -210,6 +215,8 @@ typedef struct cascade_claim {
     size_t limit;         /* 1-1,000 runs at most */
     int32_t suspect_from; /* runs with that many takeovers are suspects */
     bool suspects;        /* false: no suspect; true: suspects only */
+    int64_t batches;      /* that its lanes have committed, all together; 0: it
+                             does not say */
 } cascade_claim;
 
 typedef struct cascade_claimed {
@@ -255,6 +262,19 @@ typedef cascade_err (*cascade_list_sink)(void *context, const cascade_row *row,
 typedef cascade_err (*cascade_engine_sink)(void *context,
                                            const cascade_incarnation *row);
 
+/* ---- Waiting ------------------------------------------------------------ */
+
+/* In and out: a waiter keeps `seen` from one of its waits to the next, so that
+ * none takes a wake from another waiter of the same handle. */
+typedef struct cascade_wait_result {
+    uint64_t seen;  /* in: what this waiter's last wait gave, 0 at first; out:
+                       for its next. Written on every return */
+    bool woken;     /* by a wake, or by what may have hidden one */
+    bool listening; /* a wake that comes before the next wait will end that at
+                       once, of another process too; false where only looking
+                       finds work */
+} cascade_wait_result;
+
 /* ---- The moves ---------------------------------------------------------- */
 
 /* The store's options with their defaults applied; no pointer is NULL but
@@ -278,6 +298,8 @@ typedef struct cascade_store_driver {
     uint32_t abi;      /* CASCADE_STORE_ABI */
     const char *name;  /* "sqlite" */
     uint32_t lane_max; /* lanes that commit independently: 1 for one writer */
+    bool server_clock; /* `now` asks a server, which takes time: starts may use
+                          an answer for a second, by the system's own clock */
 
     /* Connects to `url` and checks the lowest version it can work with. Does
      * not look at the tables. */
@@ -296,17 +318,20 @@ typedef struct cascade_store_driver {
      * the same incarnation is OK. */
     cascade_err (*attach)(void *self, const cascade_incarnation *incarnation);
 
-    /* Extends the lease to now + lease_ms. CASCADE_ERR_FENCED when the
-     * incarnation is gone; renewal never inserts. */
+    /* Extends the lease to now + lease_ms, and tells the store's wall clock in
+     * `now_ms` (may be NULL). CASCADE_ERR_FENCED when the incarnation is gone;
+     * renewal never inserts. */
     cascade_err (*renew)(void *self, const cascade_uuid *engine_id,
-                         int64_t lease_ms);
+                         int64_t lease_ms, int64_t *now_ms);
 
     /* Frees the runs of the incarnation (takeovers unchanged, wake_at = now)
      * and deletes it with its lanes. That it is gone already is OK. */
     cascade_err (*detach)(void *self, const cascade_uuid *engine_id);
 
-    /* Lists the incarnations. */
-    cascade_err (*engines)(void *self, cascade_engine_sink sink, void *context);
+    /* Lists the incarnations. `*orphans` (may be NULL) tells whether there are
+     * runs of owners that are gone; meant for an incarnation that is listed. */
+    cascade_err (*engines)(void *self, cascade_engine_sink sink, void *context,
+                           bool *orphans);
 
     /* Deletes incarnations (with lanes) whose lease has expired and those
      * named in `dead`, then frees up to `limit` runs of incarnations that are
@@ -318,7 +343,8 @@ typedef struct cascade_store_driver {
                           size_t dead_count, size_t limit, size_t *freed);
 
     /* Makes up to `limit` free runs the incarnation's and writes them to
-     * `claimed`: S7, S8, S9. CASCADE_ERR_FENCED when the incarnation is gone.
+     * `claimed`: S7, S8, S9. CASCADE_ERR_FENCED when the incarnation is gone,
+     * CASCADE_ERR_LOST: S4.
      * After CASCADE_ERR_UNAVAILABLE runs may have been claimed unseen: the
      * engine attaches anew. */
     cascade_err (*claim)(void *self, const cascade_claim *claim,
@@ -338,7 +364,8 @@ typedef struct cascade_store_driver {
                           bool *existed);
 
     /* Commits starts from outside, without a lane, all or none: S6. Repeating
-     * it is safe, since starts that took effect are recognised. */
+     * it is safe, since starts that took effect are recognised. OK tells the
+     * waiters too, as `wake` does: S17. */
     cascade_err (*submit)(void *self, const cascade_change *starts,
                           size_t count, bool *existed);
 
@@ -348,11 +375,14 @@ typedef struct cascade_store_driver {
 
     /* Returns when something may have become claimable, when `wake_fd` (an
      * eventfd, not read by the move) is readable, or after `timeout_ms`: S17.
-     * Returns OK in each case. */
-    cascade_err (*wait)(void *self, int wake_fd, int64_t timeout_ms);
+     * Returns OK in each case. At once when there was a wake that is not in
+     * `result->seen`. `result` may be NULL: such waiters may miss a wake that
+     * comes between their waits, where there are several. */
+    cascade_err (*wait)(void *self, int wake_fd, int64_t timeout_ms,
+                        cascade_wait_result *result);
 
     /* Tells the waiters that something may have become claimable. Coalesced;
-     * outside any transaction; losing it only costs a poll interval. */
+     * outside any transaction; losing it only costs a few poll intervals. */
     cascade_err (*wake)(void *self);
 
     /* Frees everything. No other move is running. */

@@ -97,18 +97,25 @@ CREATE TABLE IF NOT EXISTS cascade_runs (
 ) WITH (fillfactor = 70);
 
 -- A claim probes each priority level for what is due. Runs that need a node are
--- apart, so that those nobody here knows are not walked over each time.
+-- apart, so that those nobody here knows are not walked over each time; so are
+-- those that were taken over, of which few among many due ones are looked for.
 CREATE INDEX IF NOT EXISTS cascade_runs_claim_idx
     ON cascade_runs (queue, priority, wake_at)
     WHERE engine_id IS NULL AND needs IS NULL;
 
 CREATE INDEX IF NOT EXISTS cascade_runs_needs_idx
-    ON cascade_runs (needs, queue)
+    ON cascade_runs (needs, queue, priority DESC, wake_at)
     WHERE engine_id IS NULL AND needs IS NOT NULL;
 
+-- When the next of them is due. That needs >= '' says the same as IS NOT NULL,
+-- but keeps the index from being taken for the one above.
 CREATE INDEX IF NOT EXISTS cascade_runs_needs_wake_idx
-    ON cascade_runs (wake_at)
-    WHERE engine_id IS NULL AND needs IS NOT NULL;
+    ON cascade_runs (queue, wake_at)
+    WHERE engine_id IS NULL AND needs >= '';
+
+CREATE INDEX IF NOT EXISTS cascade_runs_suspect_idx
+    ON cascade_runs (queue, priority DESC, wake_at, takeovers)
+    WHERE engine_id IS NULL AND takeovers > 0;
 
 CREATE INDEX IF NOT EXISTS cascade_runs_engine_idx
     ON cascade_runs (engine_id)

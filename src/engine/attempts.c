@@ -83,11 +83,13 @@ csc_attempts_delay_ms(const csc_attempts *attempts, int32_t failed,
     int64_t delay = attempts->backoff_ms;
     int64_t spread = 0;
 
+    if (attempts->backoff_percent == 100)
+        failed = 1;
     for (int32_t i = 1; i < failed && delay < attempts->backoff_max_ms; i++) {
-        delay = delay / 100 * attempts->backoff_percent +
-                delay % 100 * attempts->backoff_percent / 100;
-        if (attempts->backoff_percent == 100)
-            break;
+        int64_t next = delay / 100 * attempts->backoff_percent +
+                       delay % 100 * attempts->backoff_percent / 100;
+
+        delay = next > delay ? next : delay + 1; /* less than a millisecond */
     }
     if (delay > attempts->backoff_max_ms)
         delay = attempts->backoff_max_ms;

@@ -15,6 +15,10 @@
 #include "base/uuid.h"
 #include "engine/record.h"
 
+/* The bound behind it (state as of k, exclusive) is an int32_t too. Foreign
+ * rows may come with any fn_id. */
+#define FUNCTION_ID_MAX ((int64_t)INT32_MAX - 1)
+
 /* A change under construction. */
 typedef struct builder {
     const csc_build_env *env;
@@ -83,7 +87,7 @@ add_keys(csc_record_writer *writer, const csc_effects *effects, csc_buf *keys)
         csc_buf_add_char(keys, keys->len == 0 ? '[' : ',');
         csc_json_add_string(keys, p->key);
     }
-    if (keys->len == 0)
+    if (effects->first_put == NULL)
         return;
     csc_buf_add_char(keys, ']');
     csc_record_add_json(writer, "keys", keys->failed ? NULL : keys->data);
@@ -137,7 +141,7 @@ static const char *
 write_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
     csc_record_writer writer;
-    int64_t at = csc_clock_add(b->env->now_ms, post->delay_ms);
+    int64_t at = csc_clock_add(b->env->delay_from_ms, post->delay_ms);
 
     csc_record_begin(&writer, &b->text);
     csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
@@ -168,8 +172,9 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
     if (spawn->priority != 0)
         csc_record_add_number(&writer, "priority", spawn->priority);
     if (spawn->delay_ms > 0)
-        csc_record_add_number(&writer, "not_before",
-                              csc_clock_add(b->env->now_ms, spawn->delay_ms));
+        csc_record_add_number(
+            &writer, "not_before",
+            csc_clock_add(b->env->delay_from_ms, spawn->delay_ms));
     csc_record_end(&writer);
     return take_text(b);
 }
@@ -214,8 +219,11 @@ resolve_after(const builder *b, const csc_spawn *spawn, int32_t base)
 static void
 add_spawns(builder *b, const csc_effects *effects, int32_t parent)
 {
-    int32_t base = b->fn_id + 1;
+    int32_t base;
 
+    if (effects->first_spawn == NULL)
+        return; /* there may be no next id */
+    base = b->fn_id + 1;
     for (const csc_spawn *s = effects->first_spawn; s != NULL; s = s->next) {
         const int32_t *after = resolve_after(b, s, base);
         cascade_execution_row *row = next_insert(b, s->name, parent, s->nth);
@@ -356,7 +364,7 @@ make_room(builder *b, const csc_post *posts)
         inserts += p->effects.spawn_count;
         events += p->effects.put_count;
     }
-    if (inserts > (size_t)(INT32_MAX - b->fn_id - 1))
+    if (inserts > 0 && (int64_t)inserts > FUNCTION_ID_MAX - b->fn_id)
         return csc_fail(CASCADE_ERR_TOO_LARGE,
                         "cascade %s has used up its function ids",
                         b->cascade_id);
@@ -373,7 +381,7 @@ make_room(builder *b, const csc_post *posts)
 static cascade_status
 status_after(const builder *b)
 {
-    if (b->terminated || b->state->terminated >= 0)
+    if (b->terminated || b->state->terminated != CSC_NOT_TERMINATED)
         return CASCADE_ERROR;
     return b->state->running - b->ended + b->running > 0 ? CASCADE_RUNNING
                                                          : CASCADE_COMPLETED;
@@ -510,7 +518,7 @@ csc_build_new(const csc_build_env *env, const csc_build_start *start,
     csc_state state = {.id = start->id, .fn_id = -1};
     builder b = {.env = env, .state = &state, .fn_id = -1};
     bool owned = !csc_uuid_is_nil(&start->engine_id);
-    int64_t wake_at_ms = csc_clock_add(env->now_ms, start->delay_ms);
+    int64_t wake_at_ms = csc_clock_add(env->delay_from_ms, start->delay_ms);
 
     cascade_uuid_format(&start->id, b.cascade_id);
     b.inserts =

@@ -26,8 +26,9 @@ typedef struct csc_build_env {
     csc_arena *arena; /* of the rows; outlives the change */
     const cascade_random *random;
     const char *location;
-    int64_t now_ms; /* by the store's clock */
-    bool reset;     /* the run has takeovers to forget */
+    int64_t now_ms;        /* by the store's clock, not ahead of it */
+    int64_t delay_from_ms; /* the same, not behind it */
+    bool reset;            /* the run has takeovers to forget */
 } csc_build_env;
 
 /* CASCADE_ERR_NO_MEMORY; CASCADE_ERR_TOO_LARGE when the cascade has used up

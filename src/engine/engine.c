@@ -40,6 +40,13 @@ csc_engine_now(const cascade_engine *engine)
            CSC_MS_NS;
 }
 
+int64_t
+csc_engine_now_max(const cascade_engine *engine)
+{
+    return (csc_engine_monotonic_ns(engine) + engine->now_offset_max_ns) /
+           CSC_MS_NS;
+}
+
 static void
 signal_fd(int fd)
 {
@@ -67,15 +74,12 @@ csc_engine_wake_house(cascade_engine *engine)
     signal_fd(engine->house_fd);
 }
 
-bool
+void
 csc_engine_house_awake(cascade_engine *engine)
 {
-    bool signalled = engine->house_signalled;
-
-    if (signalled)
+    if (engine->house_signalled)
         drain_fd(engine->house_fd);
     engine->house_signalled = false;
-    return signalled;
 }
 
 void
@@ -243,7 +247,7 @@ check_options(const cascade_engine_options *o)
         {"worker_count", o->worker_count, 1, CSC_WORKERS_MAX},
         {"lane_count", o->lane_count, 1, CSC_LANES_MAX},
         {"poison_limit", o->poison_limit, -1, 1000000},
-        {"worker_stack_size", (int64_t)o->worker_stack_size, 64 * 1024,
+        {"worker_stack_size", (int64_t)o->worker_stack_size, INT64_C(64) * 1024,
          INT64_C(1) << 30},
         {"capacity", (int64_t)o->capacity, 1, INT64_C(100000000)},
         {"batch_bytes_max", (int64_t)o->batch_bytes_max, 1024, 1 << 26},
@@ -379,6 +383,7 @@ init_engine(cascade_engine *engine)
     cascade_err err = copy_texts(engine);
 
     engine->now_offset_ns = 0;
+    engine->now_offset_max_ns = 0;
     engine->now_confirmed_ms = 0;
     engine->next_wake_ms = CASCADE_TIME_NONE;
     csc_map_init(&engine->runs);
@@ -616,7 +621,7 @@ do_store_work(cascade_engine *engine)
     int64_t wait_ms = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    (void)csc_engine_house_awake(engine);
+    csc_engine_house_awake(engine);
     pthread_mutex_unlock(&engine->mutex);
     run_lanes(engine);
     csc_house_round(engine, &wait_ms);

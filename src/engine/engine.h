@@ -48,6 +48,7 @@
 #define CSC_ENGINE_ENGINE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "base/arena.h"
@@ -68,6 +69,7 @@
 #define CSC_CLAIM_MAX 256  /* runs claimed and loaded in one go */
 #define CSC_SUSPECT_FROM 3 /* takeovers from which a run is claimed alone */
 #define CSC_WORKERS_MAX 4096
+#define CSC_PEERS_MAX 64 /* others are looked at every time */
 #define CSC_NOTE_SIZE 400
 #define CSC_NOTES_MAX 64
 #define CSC_FREE_LATER_MS 60000 /* until a run that failed to load is retried */
@@ -116,11 +118,13 @@ typedef struct csc_run {
     csc_reload reload;
 } csc_run;
 
-/* Somebody in this process who waits for a commit. */
+/* A worker that waits until its step is durable. Woken without the engine's
+ * lock held, and going on without taking it. */
 typedef struct csc_waiter {
-    pthread_cond_t cond;
-    bool done;
+    struct csc_waiter *next; /* of those about to be woken */
+    sem_t woken;
     cascade_err err;
+    const csc_exec *step; /* as recorded; NULL when it is not there */
 } csc_waiter;
 
 /* ---- Lanes -------------------------------------------------------------- */
@@ -129,14 +133,17 @@ typedef struct csc_waiter {
  * lane; whoever leaves last frees it. */
 typedef struct csc_start {
     struct csc_start *next;
-    csc_arena arena; /* owns everything below */
-    cascade_change *changes;
+    csc_arena arena;         /* owns everything below */
+    cascade_change *changes; /* owned by nobody; the lane's copies are */
     bool *existed;
     size_t count;
     size_t bytes; /* of its inputs */
     atomic_int refs;
-    bool queued; /* still in the lane's list: can be taken back */
-    csc_waiter waiter;
+    bool queued;  /* still in the lane's list: can be taken back */
+    bool entered; /* the caller is in the lane */
+    bool done;
+    cascade_err err; /* once done */
+    pthread_cond_t cond;
 } csc_start;
 
 /* What one batch writes for one run, or one csc_start. */
@@ -149,6 +156,8 @@ typedef struct csc_item {
     cascade_err err; /* building it failed */
 } csc_item;
 
+#define CSC_TROUBLE_SIZE 160
+
 typedef struct csc_lane {
     cascade_engine *engine;
     uint32_t index;
@@ -159,9 +168,12 @@ typedef struct csc_lane {
     csc_run *last_dirty;
     csc_start *first_start;
     csc_start *last_start;
-    bool busy;      /* a batch is in the lane: below is the lane's own */
-    int64_t number; /* of the last batch that is decided */
+    bool starts_first; /* it is their turn */
+    bool busy;         /* a batch is in the lane: below is the lane's own */
+    int64_t number;    /* of the last batch that is decided */
     csc_arena arena;
+    unsigned char random[512]; /* of which the first `random_left` are unused */
+    size_t random_left;
     csc_item *items;
     size_t item_count;
     size_t item_room;
@@ -172,10 +184,11 @@ typedef struct csc_lane {
     size_t slice; /* items tried at once; shrinks when the store refuses */
     int64_t retry_at_ns; /* 0: now */
     int64_t backoff_ms;
-    bool in_round; /* a thread is in csc_lane_round() with it */
+    bool in_round; /* a thread is in it: nobody else tries its batch */
     bool built;    /* its changes are: from then on it stays the same */
     bool tried;    /* it was tried and its outcome is not known */
     bool rescue;   /* the incarnation is gone: only starts are left in it */
+    char trouble[CSC_TROUBLE_SIZE]; /* why its last try failed, or "" */
 } csc_lane;
 
 /* ---- The engine --------------------------------------------------------- */
@@ -194,6 +207,14 @@ typedef struct csc_worker {
     bool ended;
     const char *node; /* the node it is in, or NULL */
 } csc_worker;
+
+/* Another engine on the store. */
+typedef struct csc_peer {
+    cascade_uuid engine_id;
+    int64_t pid;
+    int64_t process_start;
+    bool local; /* on this machine */
+} csc_peer;
 
 /* A log line that waits to be told. */
 typedef struct csc_note {
@@ -227,14 +248,15 @@ struct cascade_engine {
     int64_t renew_at_ns;    /* when attached */
     int64_t hold_until_ns;  /* see csc_house_hold() */
     int64_t lease_until_ns; /* as far as this side knows */
-    /* store's clock - monotonic clock, never more: the store's time is read
-     * first and cut to the millisecond */
+    /* store's clock - monotonic clock, at least and at most: the store read its
+     * own at some time between question and answer, cut to the millisecond */
     _Atomic int64_t now_offset_ns;
+    _Atomic int64_t now_offset_max_ns;
     int64_t now_confirmed_ms; /* the store's last word */
 
     csc_map runs;
     size_t births;   /* starts under way that count against capacity */
-    size_t claiming; /* and what the claim under way may bring */
+    size_t claiming; /* and what claims may bring that are not loaded yet */
     csc_exec *ready_first[CSC_PRIORITIES];
     csc_exec *ready_last[CSC_PRIORITIES];
     size_t ready_count;
@@ -271,9 +293,22 @@ struct cascade_engine {
     int64_t hydrate_ns; /* spent in claiming and hydrating */
     bool claim_more;    /* the last claim was full */
     bool told;          /* somebody said that there is work */
+    bool listening;     /* what others say is heard */
+    uint64_t seen;      /* of that, by the last wait; its thread's alone */
+    bool announced;     /* the others were woken since it attached */
+    unsigned polls;     /* counts them */
+    bool suspects_due;  /* a suspect is to be looked for */
+    bool suspects_soon; /* at the next poll */
     bool suspect_more;  /* the last claim for one found a suspect */
     size_t initialised; /* workers whose init hook is through */
     cascade_err worker_err;
+
+    /* Of peers.c. */
+    csc_peer peers[CSC_PEERS_MAX];
+    size_t peer_count;
+    int64_t looked_at_ns; /* when that was */
+    int64_t look_at_ns;   /* when to look at the latest */
+    unsigned looks;       /* counts them */
 
     cascade_engine_stats stats;
 
@@ -284,16 +319,20 @@ struct cascade_engine {
 
 /* ---- engine.c ----------------------------------------------------------- */
 
-/* The store's time as far as this process knows it. Locked or not. */
+/* The store's time as far as this process knows it: never ahead of it, so that
+ * nothing fires early; behind by as long as the last answer took. Locked or
+ * not. */
 int64_t csc_engine_now(const cascade_engine *engine);
+/* The same, never behind it: what a delay counts from. */
+int64_t csc_engine_now_max(const cascade_engine *engine);
 int64_t csc_engine_monotonic_ns(const cascade_engine *engine);
 const csc_node_def *csc_engine_node(const cascade_engine *engine,
                                     const char *name);
 /* Ends a wait of the housekeeper, of the host's loop. Locked. */
 void csc_engine_wake_house(cascade_engine *engine);
 void csc_engine_wake_host(cascade_engine *engine);
-/* Whether the housekeeper was woken; forgets it. Locked. */
-bool csc_engine_house_awake(cascade_engine *engine);
+/* Forgets that the housekeeper was woken: it is awake. Locked. */
+void csc_engine_house_awake(cascade_engine *engine);
 /* A timed wait in real time. Locked. */
 void csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
                      int64_t timeout_ms);
@@ -354,6 +393,11 @@ bool csc_run_quiet(const cascade_engine *engine);
 /* Tries the batch of the lane once, a new one if there is none. True when it
  * did something. Not locked. */
 bool csc_lane_round(csc_lane *lane);
+/* Takes the lane for the calling thread, if nobody is in it and threads may
+ * commit for themselves; then it adds what it has and calls csc_lane_serve(),
+ * not locked, which tries one batch. Locked. */
+bool csc_lane_enter(csc_lane *lane);
+void csc_lane_serve(csc_lane *lane);
 /* Whether there is something to do now, and if not when (monotonic,
  * INT64_MAX: when it is told). Locked. */
 bool csc_lane_pending(const csc_lane *lane, int64_t *at_ns);
@@ -379,6 +423,14 @@ cascade_err csc_house_sync(cascade_engine *engine);
 /* Attaches as a new incarnation. */
 cascade_err csc_house_attach(cascade_engine *engine);
 
+/* ---- peers.c ------------------------------------------------------------ */
+
+/* Whether the other engines are to be looked at: `told` when somebody woke us,
+ * `poll` when the poll interval is over. Locked. */
+bool csc_peers_are_due(cascade_engine *engine, bool told, bool poll);
+/* Looks at them, and removes those that are dead. Not locked. */
+void csc_peers_look(cascade_engine *engine);
+
 /* ---- hydrate.c ---------------------------------------------------------- */
 
 /* Claims what is due, within the capacity, and loads it; when there is nothing,
@@ -401,6 +453,9 @@ bool csc_worker_round(cascade_engine *engine, csc_worker *worker);
 /* ---- threads.c ---------------------------------------------------------- */
 
 cascade_err csc_threads_start(cascade_engine *engine);
+/* A thread with all signals blocked; `stack_size` 0: the system's default. */
+cascade_err csc_threads_create(pthread_t *thread, size_t stack_size,
+                               void *(*main)(void *), void *context);
 /* Ends lanes and housekeeper; waits for them. */
 void csc_threads_end(cascade_engine *engine);
 /* Joins the workers that have ended; the node that one is still in, NULL when
@@ -412,8 +467,6 @@ const char *csc_threads_join_workers(cascade_engine *engine);
 /* The lane is done with a start. Locked. */
 void csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err);
 void csc_start_unref(csc_start *start);
-/* Its cascades are to be owned by nobody. */
-void csc_start_make_free(csc_start *start);
 /* Tells the engines of this process that there may be work. */
 void csc_start_tell_engines(cascade_store *store);
 

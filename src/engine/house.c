@@ -5,15 +5,17 @@
  *
  *   not attached   wait until no lane is in the store, detach the incarnation
  *                  that was lost, attach a new one
- *   renew          one UPDATE every third of the lease, however much is held.
+ *   renew          one UPDATE every half of the lease, however much is held; it
+ *                  tells the store's time too.
  *                  FENCED: somebody removed us; drop everything, attach anew
  *   timers         never by a guess of the clock: before one fires, the store
  *                  is asked for its time
  *   reloads        cascades owned but not in memory: loaded again
- *   remove         every poll interval: incarnations whose lease has expired,
- *                  and those whose process, on this machine, is gone (so a
- *                  restart need not wait for the lease of the life before)
- *   claim          runs that are free and due, up to the capacity; then load
+ *   remove         incarnations that are dead: see peers.c
+ *   claim          runs that are free and due, up to the capacity; then load.
+ *                  When somebody says that there are some, when the earliest
+ *                  that is known comes due, and every poll interval; where
+ *                  wakes are heard, every few of them
  *
  * Each failure is logged, answered with a pause, and leaves the others
  * running: a housekeeper that dies of its first database error would be the
@@ -25,14 +27,11 @@
  */
 #include "engine/engine.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #define ATTACH_BACKOFF_MS 50
 #define ATTACH_BACKOFF_MAX_MS 2000
-#define REMOVE_PORTION 1000 /* runs freed by one call */
-#define REMOVE_ROUNDS 10
-#define DEAD_MAX 64
+#define LONG_POLLS 5 /* every how many polls work is looked for all the same */
 #define RETRY_MS 100
 #define IDLE_WAIT_MS 60000
 
@@ -59,9 +58,21 @@ csc_house_hold(cascade_engine *engine)
 
 /* ---- Time --------------------------------------------------------------- */
 
+/* What the store's clock has just shown to a question of `asked_ns`. Locked. */
+static void
+note_now(cascade_engine *engine, int64_t asked_ns, int64_t now_ms)
+{
+    int64_t now_ns = now_ms * CSC_MS_NS;
+
+    engine->now_offset_ns = now_ns - csc_engine_monotonic_ns(engine);
+    engine->now_offset_max_ns = now_ns + CSC_MS_NS - 1 - asked_ns;
+    engine->now_confirmed_ms = now_ms;
+}
+
 cascade_err
 csc_house_sync(cascade_engine *engine)
 {
+    int64_t asked_ns = csc_engine_monotonic_ns(engine);
     int64_t now_ms = 0;
     cascade_err err = engine->driver->now(engine->driver_self, &now_ms);
 
@@ -70,9 +81,7 @@ csc_house_sync(cascade_engine *engine)
         return err;
     }
     pthread_mutex_lock(&engine->mutex);
-    engine->now_offset_ns =
-        now_ms * CSC_MS_NS - csc_engine_monotonic_ns(engine);
-    engine->now_confirmed_ms = now_ms;
+    note_now(engine, asked_ns, now_ms);
     pthread_mutex_unlock(&engine->mutex);
     return CASCADE_OK;
 }
@@ -125,7 +134,10 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
     engine->id = *id;
     engine->attached = true;
     engine->lease_until_ns = sent_ns + engine->options.lease_ms * CSC_MS_NS;
-    engine->renew_at_ns = sent_ns + engine->options.lease_ms * CSC_MS_NS / 3;
+    engine->renew_at_ns = sent_ns + engine->options.lease_ms * CSC_MS_NS / 2;
+    engine->look_at_ns = 0;
+    engine->peer_count = 0;
+    engine->suspects_due = true;
     engine->poll_at_ns = 0;
     engine->attach_backoff_ms = 0;
     for (uint32_t i = 0; i < engine->lane_count; i++) {
@@ -133,7 +145,20 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
         csc_lane_wake(&engine->lanes[i]);
     }
     pthread_mutex_unlock(&engine->mutex);
+    engine->announced = false;
     return CASCADE_OK;
+}
+
+/* Others look at whom they do not know when somebody wakes them: see peers.c.
+ */
+static void
+announce(cascade_engine *engine)
+{
+    if (engine->announced)
+        return;
+    engine->announced = engine->driver->wake(engine->driver_self) == CASCADE_OK;
+    if (!engine->announced)
+        complain(engine, "waking other engines");
 }
 
 cascade_err
@@ -188,7 +213,7 @@ note_renewed(cascade_engine *engine, int64_t sent_ns)
     int64_t lease_ns = engine->options.lease_ms * CSC_MS_NS;
 
     engine->lease_until_ns = sent_ns + lease_ns;
-    engine->renew_at_ns = sent_ns + lease_ns / 3;
+    engine->renew_at_ns = sent_ns + lease_ns / 2;
     if (engine->ready_count == 0)
         return;
     pthread_cond_broadcast(&engine->work_cond);
@@ -200,6 +225,7 @@ renew(cascade_engine *engine)
 {
     int64_t sent_ns = csc_engine_monotonic_ns(engine);
     cascade_err err = CASCADE_OK;
+    int64_t now_ms = 0;
     bool due = false;
 
     pthread_mutex_lock(&engine->mutex);
@@ -208,8 +234,10 @@ renew(cascade_engine *engine)
     if (!due)
         return;
     err = engine->driver->renew(engine->driver_self, &engine->id,
-                                engine->options.lease_ms);
+                                engine->options.lease_ms, &now_ms);
     pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_OK)
+        note_now(engine, sent_ns, now_ms);
     if (engine->attached && err == CASCADE_OK)
         note_renewed(engine, sent_ns);
     else if (err == CASCADE_ERR_FENCED)
@@ -217,80 +245,51 @@ renew(cascade_engine *engine)
     else
         engine->renew_at_ns = after_ms(engine, RETRY_MS);
     pthread_mutex_unlock(&engine->mutex);
-    if (err == CASCADE_OK)
-        (void)csc_house_sync(engine);
-    else
-        complain(engine, "renewing the lease");
-}
-
-/* ---- The dead ----------------------------------------------------------- */
-
-typedef struct dead_list {
-    const cascade_engine *engine;
-    cascade_uuid ids[DEAD_MAX];
-    size_t count;
-} dead_list;
-
-/* Processes of this machine that are gone need not be waited for. */
-static cascade_err
-note_dead(void *context, const cascade_incarnation *row)
-{
-    dead_list *dead = context;
-
-    if (dead->count == DEAD_MAX || dead->engine->host[0] == '\0' ||
-        strcmp(row->host, dead->engine->host) != 0)
-        return CASCADE_OK;
-    if (csc_clock_process_start(row->pid) != row->process_start)
-        dead->ids[dead->count++] = row->engine_id;
-    return CASCADE_OK;
-}
-
-static void
-remove_dead(cascade_engine *engine)
-{
-    dead_list dead = {.engine = engine};
-    size_t freed = REMOVE_PORTION;
-    cascade_err err =
-        engine->driver->engines(engine->driver_self, note_dead, &dead);
-
-    for (int i = 0;
-         i < REMOVE_ROUNDS && freed == REMOVE_PORTION && err == CASCADE_OK;
-         i++) {
-        err = engine->driver->remove(engine->driver_self, dead.ids, dead.count,
-                                     REMOVE_PORTION, &freed);
-        if (err != CASCADE_OK)
-            break;
-        pthread_mutex_lock(&engine->mutex);
-        engine->stats.takeovers += freed;
-        pthread_mutex_unlock(&engine->mutex);
-    }
     if (err != CASCADE_OK)
-        complain(engine, "removing dead engines");
+        complain(engine, "renewing the lease");
 }
 
 /* ---- The round ---------------------------------------------------------- */
 
+/* What is to be looked for now. Where wakes are heard, the poll is only there
+ * for those that were lost, and most of them are left out. A wake may be about
+ * a suspect too; those are looked for at the next poll. */
 static void
 look_for_work(cascade_engine *engine)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
-    bool due = false;
-    bool told = false;
+    bool poll = false;
+    bool peers = false;
     bool suspects = false;
+    bool claim = false;
 
     pthread_mutex_lock(&engine->mutex);
-    due = now_ns >= engine->poll_at_ns;
-    if (due)
+    poll = csc_engine_monotonic_ns(engine) >= engine->poll_at_ns;
+    if (poll)
         engine->poll_at_ns = after_ms(engine, engine->options.poll_interval_ms);
-    suspects = due || engine->suspect_more;
-    told = engine->told || engine->claim_more ||
-           (engine->next_wake_ms != CASCADE_TIME_NONE &&
-            engine->next_wake_ms <= csc_engine_now(engine));
-    engine->told = false;
+    peers = csc_peers_are_due(engine, engine->told, poll);
+    if (poll && engine->suspects_soon) {
+        engine->suspects_soon = false;
+        engine->suspects_due = true;
+    }
     pthread_mutex_unlock(&engine->mutex);
-    if (due)
-        remove_dead(engine);
-    if (suspects || told)
+    if (poll)
+        announce(engine);
+    if (peers)
+        csc_peers_look(engine);
+    pthread_mutex_lock(&engine->mutex);
+    if (poll && engine->listening && ++engine->polls % LONG_POLLS != 0)
+        poll = false;
+    suspects = engine->suspects_due || engine->suspect_more ||
+               (poll && !engine->listening);
+    claim = poll || suspects || engine->told || engine->claim_more ||
+            (engine->next_wake_ms != CASCADE_TIME_NONE &&
+             engine->next_wake_ms <= csc_engine_now(engine));
+    engine->suspects_soon = engine->suspects_soon || engine->told;
+    engine->told = false;
+    if (csc_hydrate_room(engine) > 0)
+        engine->suspects_due = false;
+    pthread_mutex_unlock(&engine->mutex);
+    if (claim)
         csc_hydrate_claim(engine, suspects);
 }
 
@@ -308,6 +307,8 @@ next_at_ns(const cascade_engine *engine)
         return at_ns;
     if (engine->poll_at_ns < at_ns)
         at_ns = engine->poll_at_ns;
+    if (engine->look_at_ns < at_ns)
+        at_ns = engine->look_at_ns;
     if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
         at_ns = engine->reload_at_ns;
     if (csc_hydrate_room(engine) > 0 &&

@@ -6,6 +6,18 @@
  * whose rows make no sense, or for which there is no memory, does not hold up
  * the others: it is loaded again later, by itself.
  *
+ * A claim that comes back full is the first of a burst: more is due, after a
+ * crash a whole engine's runs. With threads of its own an engine then loads one
+ * batch in a helper while it claims the next:
+ *
+ *   housekeeper   claim 1 | claim 2 | claim 3 | load 3       | claim 4 | ...
+ *   helper                | load 1       | load 2        | load 4    | ...
+ *
+ * One batch may wait for the helper; when another does already the housekeeper
+ * loads its batch itself, so neither is idle, and no more than three are in
+ * hand. Only the housekeeper claims. The helper is gone when the burst ends,
+ * which is soon: there is a lease to renew, and timers are to fire.
+ *
  * If the process dies after a claim: the runs are owned by an incarnation that
  * is gone, and any engine frees and claims them (S11).
  */
@@ -14,6 +26,7 @@
 #include <string.h>
 
 #define RETRY_MS 200
+#define BURST_MS 50
 
 /* Takeovers from which a run is claimed alone, so that it is known which
  * execution to blame. Where nothing is ever poisoned nobody is blamed. */
@@ -168,8 +181,8 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
 
     cascade_uuid_format(&run->state.id, id);
     if (run->state.user_id == NULL && err == CASCADE_OK) {
-        csc_engine_note(engine, CASCADE_LOG_WARNING, "cascade %s was deleted",
-                        id);
+        csc_engine_note(engine, CASCADE_LOG_WARNING,
+                        "cascade %s was deleted, or a policy hides it", id);
         return;
     }
     if (err == CASCADE_OK) {
@@ -228,25 +241,46 @@ hydrate_all(cascade_engine *engine, const csc_reload *wanted, size_t count)
     return err;
 }
 
-/* Reads runs this engine owns; those that cannot be read now, later. */
-static void
-hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
+/* hydrate_all(), told of in the log where it fails. */
+static cascade_err
+hydrate_or_tell(cascade_engine *engine, const csc_reload *wanted, size_t count)
 {
     cascade_err err = hydrate_all(engine, wanted, count);
 
-    if (err == CASCADE_OK)
-        return;
-    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                "loading %zu cascades failed: %s", count, cascade_errmsg());
-    if (err != CASCADE_ERR_UNAVAILABLE && count > 1) {
-        for (size_t i = 0; i < count; i++)
-            hydrate(engine, &wanted[i], 1);
-        return;
-    }
+    if (err != CASCADE_OK)
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "loading %zu cascades failed: %s", count, cascade_errmsg());
+    return err;
+}
+
+static void
+hydrate_later(cascade_engine *engine, const csc_reload *wanted, size_t count,
+              cascade_err err)
+{
     pthread_mutex_lock(&engine->mutex);
     for (size_t i = 0; i < count && engine->attached; i++)
         reload_later(engine, &wanted[i], later_ms(err));
     pthread_mutex_unlock(&engine->mutex);
+}
+
+/* Reads runs this engine owns; those that cannot be read now, later. Where not
+ * all can be read together, each by itself. */
+static void
+hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    cascade_err err = hydrate_or_tell(engine, wanted, count);
+
+    if (err == CASCADE_OK)
+        return;
+    if (err == CASCADE_ERR_UNAVAILABLE || count == 1) {
+        hydrate_later(engine, wanted, count, err);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        err = hydrate_or_tell(engine, &wanted[i], 1);
+        if (err != CASCADE_OK)
+            hydrate_later(engine, &wanted[i], 1, err);
+    }
 }
 
 /* ---- Reloading ---------------------------------------------------------- */
@@ -301,20 +335,36 @@ csc_hydrate_room(const cascade_engine *engine)
                                            : 0;
 }
 
-/* How many to ask for. That many places are taken until the claim is loaded:
- * meanwhile cascades are born here. */
+/* What one claim brought. `places` of the capacity are taken until it is
+ * loaded: meanwhile cascades are born here. */
+typedef struct batch {
+    csc_reload wanted[CSC_CLAIM_MAX];
+    size_t count;
+    size_t places;
+} batch;
+
+/* How many to ask for. */
 static size_t
-claim_limit(cascade_engine *engine)
+take_places(cascade_engine *engine)
 {
     size_t room = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    room = csc_hydrate_room(engine);
+    if (engine->attached)
+        room = csc_hydrate_room(engine);
     if (room > CSC_CLAIM_MAX)
         room = CSC_CLAIM_MAX;
-    engine->claiming = room;
+    engine->claiming += room;
     pthread_mutex_unlock(&engine->mutex);
     return room;
+}
+
+static void
+give_places(cascade_engine *engine, size_t places)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->claiming -= places;
+    pthread_mutex_unlock(&engine->mutex);
 }
 
 /* What the store says is still to come may be due by the time as this process
@@ -351,13 +401,16 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
 
     pthread_mutex_lock(&engine->mutex);
     frees = engine->frees;
+    for (uint32_t i = 0; i < engine->lane_count; i++)
+        claim.batches += engine->lanes[i].number;
     pthread_mutex_unlock(&engine->mutex);
     err = engine->driver->claim(engine->driver_self, &claim, claimed, &result);
     if (err != CASCADE_OK) {
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "claiming failed: %s", cascade_errmsg());
         pthread_mutex_lock(&engine->mutex);
-        if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_UNAVAILABLE)
+        if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST ||
+            err == CASCADE_ERR_UNAVAILABLE)
             csc_run_lose(engine, err);
         pthread_mutex_unlock(&engine->mutex);
         csc_house_hold(engine);
@@ -370,28 +423,158 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     return result.count;
 }
 
+static void
+claim_batch(cascade_engine *engine, batch *b)
+{
+    b->count = 0;
+    b->places = take_places(engine);
+    if (b->places > 0)
+        b->count = claim_some(engine, b->places, false, b->wanted);
+}
+
+static void
+load_batch(cascade_engine *engine, const batch *b)
+{
+    if (b->count > 0)
+        hydrate(engine, b->wanted, b->count);
+    give_places(engine, b->places);
+}
+
+/* ---- A burst ------------------------------------------------------------ */
+
+typedef struct burst {
+    cascade_engine *engine;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards what follows */
+    pthread_cond_t cond;
+    batch next; /* for the helper, while its count is not 0 */
+    bool over;
+} burst;
+
+static void *
+helper_main(void *context)
+{
+    burst *u = context;
+    batch mine;
+
+    pthread_mutex_lock(&u->mutex);
+    for (;;) {
+        while (u->next.count == 0 && !u->over)
+            pthread_cond_wait(&u->cond, &u->mutex);
+        if (u->next.count == 0)
+            break;
+        mine = u->next;
+        u->next.count = 0;
+        pthread_mutex_unlock(&u->mutex);
+        load_batch(u->engine, &mine);
+        pthread_mutex_lock(&u->mutex);
+    }
+    pthread_mutex_unlock(&u->mutex);
+    return NULL;
+}
+
+/* False when the helper has one waiting. */
+static bool
+hand_over(burst *u, const batch *b)
+{
+    bool free = false;
+
+    pthread_mutex_lock(&u->mutex);
+    free = u->next.count == 0;
+    if (free) {
+        u->next = *b;
+        pthread_cond_signal(&u->cond);
+    }
+    pthread_mutex_unlock(&u->mutex);
+    return free;
+}
+
+/* Loads what `b` holds and claims on; the last claim is in `b`, and loaded. */
+static void
+go_on(burst *u, batch *b)
+{
+    cascade_engine *engine = u->engine;
+    int64_t until_ns = csc_engine_monotonic_ns(engine) + BURST_MS * CSC_MS_NS;
+
+    while (b->count == CSC_CLAIM_MAX &&
+           csc_engine_monotonic_ns(engine) < until_ns) {
+        if (!hand_over(u, b))
+            load_batch(engine, b);
+        claim_batch(engine, b);
+    }
+    load_batch(engine, b);
+}
+
+static void
+end_helper(burst *u)
+{
+    pthread_mutex_lock(&u->mutex);
+    u->over = true;
+    pthread_cond_signal(&u->cond);
+    pthread_mutex_unlock(&u->mutex);
+    (void)pthread_join(u->thread, NULL);
+}
+
+/* Without memory for a helper, or a thread, there is one batch at a time. */
+static void
+run_burst(cascade_engine *engine, batch *b)
+{
+    burst *u = csc_mem_zalloc(1, sizeof(*u));
+
+    if (u == NULL) {
+        load_batch(engine, b);
+        return;
+    }
+    u->engine = engine;
+    pthread_mutex_init(&u->mutex, NULL);
+    pthread_cond_init(&u->cond, NULL);
+    if (csc_threads_create(&u->thread, 0, helper_main, u) == CASCADE_OK) {
+        go_on(u, b);
+        end_helper(u);
+    } else {
+        load_batch(engine, b);
+    }
+    pthread_cond_destroy(&u->cond);
+    pthread_mutex_destroy(&u->mutex);
+    csc_mem_free(u);
+}
+
+/* True when there was one. */
+static bool
+claim_suspect(cascade_engine *engine)
+{
+    csc_reload wanted;
+    size_t places = take_places(engine);
+    size_t found = 0;
+
+    if (places > 0)
+        found = claim_some(engine, 1, true, &wanted);
+    if (found > 0)
+        hydrate(engine, &wanted, 1);
+    give_places(engine, places);
+    return found > 0;
+}
+
 /* A suspect is asked for first, so that a stream of others cannot keep it out;
  * when there is one nothing else is claimed. */
 void
 csc_hydrate_claim(cascade_engine *engine, bool suspects)
 {
-    csc_reload wanted[CSC_CLAIM_MAX];
     int64_t begun_ns = csc_engine_monotonic_ns(engine);
-    size_t limit = claim_limit(engine);
-    size_t found = 0;
-    size_t count = 0;
+    bool found = suspects && claim_suspect(engine);
+    batch b = {.count = 0};
 
-    if (limit > 0 && suspects)
-        found = claim_some(engine, 1, true, wanted);
-    if (limit > 0 && found == 0)
-        count = claim_some(engine, limit, false, wanted);
-    if (found + count > 0)
-        hydrate(engine, wanted, found + count);
+    if (!found)
+        claim_batch(engine, &b);
+    if (b.count == CSC_CLAIM_MAX &&
+        engine->options.mode == CASCADE_MODE_THREADS)
+        run_burst(engine, &b);
+    else
+        load_batch(engine, &b);
     pthread_mutex_lock(&engine->mutex);
-    engine->claiming = 0;
-    engine->claim_more = found > 0 || count == limit;
-    engine->suspect_more = found > 0;
-    if (found + count > 0)
+    engine->claim_more = found || b.count == b.places;
+    engine->suspect_more = found;
+    if (found || b.count > 0)
         engine->hydrate_ns += csc_engine_monotonic_ns(engine) - begun_ns;
     pthread_mutex_unlock(&engine->mutex);
 }

@@ -35,6 +35,11 @@
  *   So there is no moment at which memory knows something that the tables do
  *   not, but for results that nobody was told of yet.
  *
+ * WHO COMMITS. One thread at a time is in a lane (`in_round`). Where the lane
+ * is idle, the thread that has something to commit and would only wait goes in
+ * itself: a lone post costs no thread's wake-up. Whatever came meanwhile is
+ * left to the lane's own thread, so nobody serves others for long.
+ *
  * ONE COMMIT IN FLIGHT FOR A CASCADE: a run in a batch (`committing`) gets into
  * no other; what is posted meanwhile waits in the run. And a cascade has one
  * lane for good (by its id), so its commits are in order.
@@ -42,6 +47,7 @@
 #include "engine/build.h"
 #include "engine/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +81,7 @@ csc_lane_add_run(csc_lane *lane, csc_run *run)
         lane->first_dirty = run;
     lane->last_dirty = run;
     csc_run_ref(run);
-    if (!lane->busy)
+    if (!lane->in_round)
         csc_lane_wake(lane);
 }
 
@@ -90,7 +96,7 @@ csc_lane_add_start(csc_lane *lane, csc_start *start)
     else
         lane->first_start = start;
     lane->last_start = start;
-    if (!lane->busy)
+    if (!lane->in_round)
         csc_lane_wake(lane);
 }
 
@@ -112,8 +118,8 @@ csc_lane_forget(csc_lane *lane)
     }
 }
 
-bool
-csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
+static bool
+has_work(const csc_lane *lane, int64_t *at_ns)
 {
     bool waiting = lane->busy ||
                    (lane->engine->attached &&
@@ -122,6 +128,14 @@ csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
     *at_ns = waiting ? lane->retry_at_ns : INT64_MAX;
     return waiting &&
            lane->retry_at_ns <= csc_engine_monotonic_ns(lane->engine);
+}
+
+/* Whoever is in the lane tells when leaving it. */
+bool
+csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
+{
+    *at_ns = INT64_MAX;
+    return !lane->in_round && has_work(lane, at_ns);
 }
 
 static size_t
@@ -177,6 +191,8 @@ answer_existing(csc_lane *lane, csc_start *start)
     cascade_engine *engine = lane->engine;
     csc_item item;
 
+    if (start->count > 1)
+        return false;
     if (csc_map_get(&engine->runs, &start->changes[0].cascade.id) == NULL)
         return false;
     take_start(lane, &item);
@@ -186,10 +202,13 @@ answer_existing(csc_lane *lane, csc_start *start)
 }
 
 /* Whether the batch has a start of that cascade already: two starts with one
- * key may come at the same time, and a batch names a cascade once. */
+ * key may come at the same time, and a batch names a cascade once. A start of
+ * several is a batch by itself, which keeps batches sorted. */
 static bool
-has_start(const csc_lane *lane, const csc_start *start)
+is_apart(const csc_lane *lane, const csc_start *start)
 {
+    if (start->count > 1 && lane->item_count > 0)
+        return true;
     for (size_t i = 0; i < lane->item_count; i++) {
         const csc_start *other = lane->items[i].start;
 
@@ -212,35 +231,69 @@ grow_items(csc_lane *lane)
     return CASCADE_OK;
 }
 
-/* Moves what is waiting into the lane's batch, within its bounds. Locked. */
+/* Whether the batch, of `bytes` so far, may have one more item. */
+static bool
+has_room(csc_lane *lane, size_t bytes)
+{
+    const cascade_engine_options *options = &lane->engine->options;
+
+    return lane->item_count < options->batch_cascades_max &&
+           bytes < options->batch_bytes_max && grow_items(lane) == CASCADE_OK;
+}
+
+/* The bytes of the batch then. */
+static size_t
+collect_runs(csc_lane *lane, size_t bytes)
+{
+    size_t bytes_max = lane->engine->options.batch_bytes_max;
+
+    while (lane->first_dirty != NULL && has_room(lane, bytes)) {
+        csc_item *item = &lane->items[lane->item_count];
+
+        bytes += take_run(lane, item, bytes_max - bytes);
+        if (item->posts != NULL)
+            lane->item_count++;
+        else
+            csc_run_unref(item->run);
+    }
+    return bytes;
+}
+
+/* The same, until it has `items_max`. */
+static size_t
+collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
+{
+    while (lane->first_start != NULL && lane->item_count < items_max &&
+           has_room(lane, bytes)) {
+        csc_item *item = &lane->items[lane->item_count];
+
+        if (answer_existing(lane, lane->first_start))
+            continue;
+        if (is_apart(lane, lane->first_start))
+            break;
+        take_start(lane, item);
+        lane->item_count++;
+        bytes += item->start->bytes + POST_OVERHEAD_BYTES;
+        if (item->count > 1)
+            return lane->engine->options.batch_bytes_max;
+    }
+    return bytes;
+}
+
+/* Moves what is waiting into the lane's batch, within its bounds. Runs that go
+ * on could fill every batch; so in turn the starts come first, with up to half
+ * of it. Locked. */
 static void
 collect(csc_lane *lane)
 {
-    const cascade_engine_options *options = &lane->engine->options;
+    size_t items_max = lane->engine->options.batch_cascades_max;
     size_t bytes = 0;
 
-    while (lane->item_count < options->batch_cascades_max &&
-           bytes < options->batch_bytes_max && grow_items(lane) == CASCADE_OK) {
-        csc_item *item = &lane->items[lane->item_count];
-
-        if (lane->first_dirty != NULL) {
-            bytes += take_run(lane, item, options->batch_bytes_max - bytes);
-            if (item->posts == NULL) {
-                csc_run_unref(item->run);
-                continue;
-            }
-        } else if (lane->first_start != NULL &&
-                   answer_existing(lane, lane->first_start)) {
-            continue;
-        } else if (lane->first_start != NULL &&
-                   !has_start(lane, lane->first_start)) {
-            take_start(lane, item);
-            bytes += item->start->bytes + POST_OVERHEAD_BYTES;
-        } else {
-            break;
-        }
-        lane->item_count++;
-    }
+    if (lane->starts_first)
+        bytes = collect_starts(lane, bytes, (items_max + 1) / 2);
+    lane->starts_first = !lane->starts_first;
+    bytes = collect_runs(lane, bytes);
+    (void)collect_starts(lane, bytes, items_max);
     lane->busy = lane->item_count > 0;
     lane->from = 0;
     lane->slice = lane->item_count;
@@ -256,18 +309,55 @@ collect(csc_lane *lane)
 
 /* ---- Building ----------------------------------------------------------- */
 
+/* Random bytes come from the system a few hundred at a time: asking for each id
+ * would cost a call into the kernel. */
+static void
+fill_random(void *context, void *bytes, size_t len)
+{
+    csc_lane *lane = context;
+    const cascade_random *source = &lane->engine->store->random;
+
+    if (len > sizeof(lane->random)) {
+        source->fill(source->context, bytes, len);
+        return;
+    }
+    if (lane->random_left < len) {
+        source->fill(source->context, lane->random, sizeof(lane->random));
+        lane->random_left = sizeof(lane->random);
+    }
+    lane->random_left -= len;
+    memcpy(bytes, lane->random + lane->random_left, len);
+}
+
+/* They are born the property of the incarnation that commits them, which may be
+ * another one than they were handed to. What the start has itself stays free,
+ * for `rescue`. */
+static void
+copy_start(csc_lane *lane, const csc_item *item)
+{
+    for (size_t i = 0; i < item->count; i++) {
+        cascade_change *change = &lane->changes[item->first + i];
+
+        *change = item->start->changes[i];
+        change->run.engine_id = lane->engine->id;
+        change->run.claim_no = 1;
+    }
+}
+
 static cascade_err
-build_item(csc_lane *lane, csc_item *item, int64_t now_ms)
+build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
+           int64_t delay_from_ms)
 {
     cascade_engine *engine = lane->engine;
+    const cascade_random random = {.context = lane, .fill = fill_random};
     csc_build_env env = {.arena = &lane->arena,
-                         .random = &engine->store->random,
+                         .random = &random,
                          .location = engine->location,
-                         .now_ms = now_ms};
+                         .now_ms = now_ms,
+                         .delay_from_ms = delay_from_ms};
 
     if (item->start != NULL) {
-        memcpy(&lane->changes[item->first], item->start->changes,
-               item->count * sizeof(cascade_change));
+        copy_start(lane, item);
         return CASCADE_OK;
     }
     env.reset = item->run->takeovers > 0;
@@ -308,11 +398,12 @@ compare_items(const void *a, const void *b)
 }
 
 /* Items in the order of their cascades' ids: the order in which a batch locks
- * rows. (A start that goes through a lane is of one cascade.) */
+ * rows. (A start of several cascades is the only item, and sorted itself.) */
 static cascade_err
 build(csc_lane *lane)
 {
     int64_t now_ms = csc_engine_now(lane->engine);
+    int64_t now_max_ms = csc_engine_now_max(lane->engine);
     size_t count = 0;
     cascade_err err = CASCADE_OK;
 
@@ -324,7 +415,7 @@ build(csc_lane *lane)
     }
     err = grow_changes(lane, count);
     for (size_t i = 0; i < lane->item_count && err == CASCADE_OK; i++)
-        err = build_item(lane, &lane->items[i], now_ms);
+        err = build_item(lane, &lane->items[i], now_ms, now_max_ms);
     lane->built = err == CASCADE_OK;
     return err;
 }
@@ -375,8 +466,40 @@ note_freed(cascade_engine *engine, const cascade_change *change)
     csc_engine_wake_house(engine);
 }
 
+/* Those who wait for these posts go on with what is recorded now. They are
+ * woken once the lock is let go: each would run into it otherwise. */
 static void
-apply_run(csc_lane *lane, csc_item *item)
+release_waiters(csc_run *run, csc_post *posts, csc_waiter **woken)
+{
+    for (csc_post *p = posts; p != NULL; p = p->next) {
+        const csc_exec *node = NULL;
+
+        if (p->waiter == NULL)
+            continue;
+        node = csc_state_find(&run->state, p->function_id);
+        if (node != NULL)
+            p->waiter->step = csc_state_step(
+                &run->state, node, p->step_name + strlen(CSC_STEP_PREFIX),
+                p->step_occurrence, node->steps.count - 1);
+        p->waiter->next = *woken;
+        *woken = p->waiter;
+        p->waiter = NULL;
+    }
+}
+
+static void
+wake_waiters(csc_waiter *woken)
+{
+    while (woken != NULL) {
+        csc_waiter *next = woken->next;
+
+        (void)sem_post(&woken->woken);
+        woken = next;
+    }
+}
+
+static void
+apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 {
     cascade_engine *engine = lane->engine;
     csc_run *run = item->run;
@@ -389,6 +512,7 @@ apply_run(csc_lane *lane, csc_item *item)
         err = csc_build_apply(&run->state, change);
     if (!run->gone && err == CASCADE_OK)
         err = reenter(run, item->posts);
+    release_waiters(run, item->posts, woken);
     csc_run_free_posts(item->posts, CASCADE_OK);
     if (err != CASCADE_OK) {
         csc_run_lose(engine, err);
@@ -441,7 +565,7 @@ apply_start(csc_lane *lane, csc_item *item)
     for (size_t i = 0; i < start->count; i++) {
         start->existed[i] = lane->existed[item->first + i];
         if (!start->existed[i] && err == CASCADE_OK)
-            err = adopt(engine, &start->changes[i]);
+            err = adopt(engine, &lane->changes[item->first + i]);
     }
     csc_start_done(engine, start, CASCADE_OK);
     if (err != CASCADE_OK)
@@ -463,11 +587,13 @@ static void
 apply_slice(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
+    csc_waiter *woken = NULL;
     bool ended = false;
     bool left = false;
 
     pthread_mutex_lock(&engine->mutex);
     lane->number++;
+    lane->trouble[0] = '\0';
     engine->stats.commits++;
     engine->stats.changes += lane->slice;
     for (size_t i = lane->from; i < lane->from + lane->slice; i++) {
@@ -477,7 +603,7 @@ apply_slice(csc_lane *lane)
         ended = ended || change->run_action == CASCADE_RUN_END;
         left = left || change->run.needs != NULL;
         if (item->run != NULL)
-            apply_run(lane, item);
+            apply_run(lane, item, &woken);
         else
             apply_start(lane, item);
     }
@@ -488,6 +614,7 @@ apply_slice(csc_lane *lane)
     if (lane->from == lane->item_count)
         end_batch(lane);
     pthread_mutex_unlock(&engine->mutex);
+    wake_waiters(woken);
     if (ended)
         csc_store_note_ended(engine->store);
     if (left)
@@ -602,11 +729,9 @@ rescue(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     csc_start *start = lane->items[lane->from].start;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = engine->driver->submit(
+        engine->driver_self, start->changes, start->count, start->existed);
 
-    csc_start_make_free(start);
-    err = engine->driver->submit(engine->driver_self, start->changes,
-                                 start->count, start->existed);
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {
         set_backoff(lane);
@@ -629,6 +754,8 @@ try_again_later(csc_lane *lane, cascade_err err)
                 "lane %u: batch of %zu not committed, trying again: %s",
                 (unsigned)lane->index, lane->slice, cascade_errmsg());
     pthread_mutex_lock(&lane->engine->mutex);
+    (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
+                   cascade_errmsg());
     lane->tried = lane->tried || err == CASCADE_ERR_UNAVAILABLE;
     set_backoff(lane);
     pthread_mutex_unlock(&lane->engine->mutex);
@@ -701,47 +828,77 @@ attempt(csc_lane *lane)
     }
 }
 
-/* Makes the lane ready for one try; false when there is nothing to try. */
+/* Whether there is something to try; takes it if need be. Locked. */
 static bool
 begin_round(csc_lane *lane)
 {
     int64_t at_ns = 0;
 
-    if (!csc_lane_pending(lane, &at_ns))
+    if (!has_work(lane, &at_ns))
         return false;
     if (!lane->busy)
         collect(lane);
     if (lane->busy && !lane->engine->attached && !lane->rescue)
         abandon(lane);
-    lane->in_round = lane->busy;
+    return lane->busy;
+}
+
+/* One round by the thread that has entered; then it is out of the lane. */
+static void
+go_round(csc_lane *lane, bool tell)
+{
+    cascade_engine *engine = lane->engine;
+    int64_t at_ns = 0;
+    bool busy = false;
+    bool rescuing = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    busy = begin_round(lane);
+    rescuing = busy && lane->rescue;
+    pthread_mutex_unlock(&engine->mutex);
+    if (rescuing)
+        rescue(lane);
+    else if (busy)
+        attempt(lane);
+    pthread_mutex_lock(&engine->mutex);
+    lane->in_round = false;
+    pthread_cond_broadcast(&engine->quiet_cond);
+    (void)csc_lane_pending(lane, &at_ns);
+    if (tell && at_ns != INT64_MAX)
+        csc_lane_wake(lane);
+    pthread_mutex_unlock(&engine->mutex);
+    csc_engine_tell(engine);
+}
+
+bool
+csc_lane_enter(csc_lane *lane)
+{
+    if (lane->in_round || lane->engine->options.mode != CASCADE_MODE_THREADS)
+        return false;
+    lane->in_round = true;
     return true;
+}
+
+void
+csc_lane_serve(csc_lane *lane)
+{
+    go_round(lane, true);
 }
 
 bool
 csc_lane_round(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
-    bool begun = false;
-    bool busy = false;
-    bool rescuing = false;
+    int64_t at_ns = 0;
+    bool entered = false;
 
     pthread_mutex_lock(&engine->mutex);
-    begun = begin_round(lane);
-    busy = begun && lane->busy;
-    rescuing = busy && lane->rescue;
+    entered = csc_lane_pending(lane, &at_ns);
+    lane->in_round = lane->in_round || entered;
     pthread_mutex_unlock(&engine->mutex);
-    if (!busy)
-        return begun;
-    if (rescuing)
-        rescue(lane);
-    else
-        attempt(lane);
-    pthread_mutex_lock(&engine->mutex);
-    lane->in_round = false;
-    pthread_cond_broadcast(&engine->quiet_cond);
-    pthread_mutex_unlock(&engine->mutex);
-    csc_engine_tell(engine);
-    return true;
+    if (entered)
+        go_round(lane, false);
+    return entered;
 }
 
 /* What is still in the lane when it ends is not decided. */

@@ -39,10 +39,11 @@ csc_info_create(const cascade_row *row, const cascade_run_row *run)
     size_t size = sizeof(cascade_info) + strlen(row->user_id) + strlen(queue) +
                   strlen(needs) + 3;
     cascade_info *info = csc_mem_alloc(size);
-    char *at = (char *)(info + 1);
+    char *at;
 
     if (info == NULL)
         return NULL;
+    at = (char *)(info + 1);
     *info = (cascade_info){.id = row->id,
                            .status = row->status,
                            .fn_id = row->fn_id,

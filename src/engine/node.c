@@ -510,10 +510,10 @@ cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
     if (err == CASCADE_OK)
         err =
             csc_check_options("spawn options", options, &known, sizeof(known));
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK) {
         post = target(node);
-    if (err == CASCADE_OK)
         err = check_spawn(node, post, node_name, &known);
+    }
     if (err == CASCADE_OK) {
         spawn = csc_arena_alloc(&post->arena, 1, sizeof(*spawn));
         if (spawn == NULL)

@@ -39,8 +39,6 @@ struct cascade_node {
     const char *step_request_id;
     const char *error; /* as the node set it, for `error_err` only */
     cascade_err error_err;
-    csc_waiter waiter;
-    bool waiter_made;
 };
 
 /* The node's own tree: freed when it returns. NULL gives NULL and no memory. */

@@ -58,11 +58,18 @@ count_call(call *c)
         node->asked = asked;
     }
     c->occurrence = asked->count++;
-    c->full_name =
-        csc_arena_format(&node->arena, "%s%s", CSC_STEP_PREFIX, c->name);
-    c->key = csc_arena_format(&node->arena, "%s#%u", c->name,
-                              (unsigned)c->occurrence);
     return node->arena.failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+/* What a step that is recorded already does without. */
+static cascade_err
+name_call(call *c)
+{
+    csc_arena *arena = &c->node->arena;
+
+    c->full_name = csc_arena_format(arena, "%s%s", CSC_STEP_PREFIX, c->name);
+    c->key = csc_arena_format(arena, "%s#%u", c->name, (unsigned)c->occurrence);
+    return arena->failed ? csc_fail_memory() : CASCADE_OK;
 }
 
 static cascade_err
@@ -97,7 +104,8 @@ give_recorded(const call *c, const csc_exec *step)
         c->node->error = csc_node_clean(
             &c->node->arena,
             step->error != NULL ? step->error : "the step failed");
-        return csc_fail(CASCADE_ERR_FINAL, "step %s failed for good", c->key);
+        return csc_fail(CASCADE_ERR_FINAL, "step %s#%u failed for good",
+                        c->name, (unsigned)c->occurrence);
     }
     err = csc_state_add_id(&c->node->passed, step->function_id);
     if (err != CASCADE_OK)
@@ -113,15 +121,21 @@ give_recorded(const call *c, const csc_exec *step)
     return csc_ok();
 }
 
+/* The step as it is recorded. Where it is not, whether it may begin: a node
+ * that is told to leave leaves before its next step. */
 static const csc_exec *
-find_recorded(const call *c)
+find_recorded(const call *c, bool *leave)
 {
     cascade_engine *engine = c->node->engine;
+    csc_run *run = c->node->run;
     const csc_exec *step = NULL;
 
     pthread_mutex_lock(&engine->mutex);
-    step = csc_state_step(&c->node->run->state, c->node->exec, c->name,
-                          c->occurrence, c->node->passed.count);
+    step = csc_state_step(&run->state, c->node->exec, c->name, c->occurrence,
+                          c->node->passed.count);
+    *leave = step == NULL && (!csc_run_may_begin(engine) || run->gone);
+    if (step == NULL && !*leave)
+        engine->stats.attempts++;
     pthread_mutex_unlock(&engine->mutex);
     return step;
 }
@@ -137,29 +151,34 @@ suspend(cascade_node *node, csc_post *pending)
                     "the node waits; return CASCADE_SUSPENDED from it");
 }
 
+/* Posts the step and waits until it is durable. */
 static cascade_err
-wait_durable(cascade_node *node, csc_post *post)
+wait_durable(cascade_node *node, csc_post *post, const csc_exec **step)
 {
     cascade_engine *engine = node->engine;
+    csc_lane *lane = &engine->lanes[node->run->lane];
+    csc_waiter waiter = {.err = CASCADE_OK};
+    bool entered = false;
 
-    if (!node->waiter_made) {
-        if (csc_engine_init_cond(&node->waiter.cond) != CASCADE_OK) {
-            csc_post_free(post);
-            return csc_fail_memory();
-        }
-        node->waiter_made = true;
-    }
-    node->waiter.done = false;
-    post->waiter = &node->waiter;
+    (void)sem_init(&waiter.woken, 0, 0);
+    post->waiter = &waiter;
     pthread_mutex_lock(&engine->mutex);
+    entered = csc_lane_enter(lane);
     csc_run_post(engine, node->run, post);
-    while (!node->waiter.done)
-        pthread_cond_wait(&node->waiter.cond, &engine->mutex);
     pthread_mutex_unlock(&engine->mutex);
-    if (node->waiter.err == CASCADE_OK)
-        return CASCADE_OK;
-    return csc_fail(node->waiter.err, "the step was not recorded: %s",
-                    cascade_err_text(node->waiter.err));
+    if (entered)
+        csc_lane_serve(lane);
+    while (sem_wait(&waiter.woken) != 0)
+        continue; /* a signal came */
+    (void)sem_destroy(&waiter.woken);
+    *step = waiter.step;
+    if (waiter.err != CASCADE_OK)
+        return csc_fail(waiter.err, "the step was not recorded: %s",
+                        cascade_err_text(waiter.err));
+    if (waiter.step == NULL)
+        return csc_fail(CASCADE_ERR_FENCED, "the cascade has ended or is owned "
+                                            "by another engine");
+    return CASCADE_OK;
 }
 
 /* Hands over a step that has ended, well or not. */
@@ -177,18 +196,13 @@ record(const call *c, csc_post *post)
         csc_post_free(post);
         return csc_fail_memory();
     }
-    if (node->engine->options.mode != CASCADE_MODE_THREADS) {
+    if (node->engine->options.mode != CASCADE_MODE_THREADS ||
+        node->engine->options.suspend_steps) {
         post->reenter = true;
         return suspend(node, post);
     }
-    err = wait_durable(node, post);
-    if (err != CASCADE_OK)
-        return err;
-    step = find_recorded(c);
-    if (step == NULL)
-        return csc_fail(CASCADE_ERR_FENCED, "the cascade has ended or is owned "
-                                            "by another engine");
-    return give_recorded(c, step);
+    err = wait_durable(node, post, &step);
+    return err == CASCADE_OK ? give_recorded(c, step) : err;
 }
 
 /* The count of this step's failed attempts in member `steps`, and the member
@@ -343,21 +357,6 @@ run_step(const call *c, cascade_step_fn fn, void *arg)
     return err;
 }
 
-/* A node that is told to leave leaves before its next step. */
-static bool
-must_leave(cascade_node *node)
-{
-    cascade_engine *engine = node->engine;
-    bool leave = false;
-
-    pthread_mutex_lock(&engine->mutex);
-    leave = !csc_run_may_begin(engine) || node->run->gone;
-    if (!leave)
-        engine->stats.attempts++;
-    pthread_mutex_unlock(&engine->mutex);
-    return leave;
-}
-
 cascade_err
 cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
                   void *arg, const cascade_step_options *options,
@@ -365,6 +364,7 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
 {
     call c = {.node = node, .name = name, .result = result};
     const csc_exec *step = NULL;
+    bool leave = false;
     cascade_err err = csc_check_name("step name", name);
 
     if (err == CASCADE_OK && (node == NULL || fn == NULL))
@@ -383,11 +383,14 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
     err = count_call(&c);
     if (err != CASCADE_OK)
         return err;
-    step = find_recorded(&c);
+    step = find_recorded(&c, &leave);
     if (step != NULL)
         return give_recorded(&c, step);
-    if (must_leave(node))
+    if (leave)
         return suspend(node, NULL);
+    err = name_call(&c);
+    if (err != CASCADE_OK)
+        return err;
     c.failed = read_failed(&c, NULL, 0);
     return run_step(&c, fn, arg);
 }

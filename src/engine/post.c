@@ -8,9 +8,6 @@
 
 #include "base/mem.h"
 
-/* Most posts are a few hundred bytes. */
-#define POST_BLOCK_SIZE 1024
-
 csc_post *
 csc_post_create(csc_post_kind kind, int32_t function_id)
 {
@@ -20,7 +17,7 @@ csc_post_create(csc_post_kind kind, int32_t function_id)
         return NULL;
     post->kind = kind;
     post->function_id = function_id;
-    post->arena.block_size = POST_BLOCK_SIZE;
+    post->arena.block_size = CSC_POST_BLOCK_SIZE;
     return post;
 }
 

@@ -77,6 +77,11 @@ typedef struct csc_post {
     struct csc_waiter *waiter; /* who waits in this process, or NULL */
 } csc_post;
 
+/* Most posts, and most of what a node keeps while it runs, are a few hundred
+ * bytes. With its header a block is what allocators keep at hand for a thread
+ * (1,032 bytes with glibc). */
+#define CSC_POST_BLOCK_SIZE 960
+
 /* A post with an arena of its own; NULL when out of memory. */
 csc_post *csc_post_create(csc_post_kind kind, int32_t function_id);
 void csc_post_free(csc_post *post); /* accepts NULL */

@@ -6,15 +6,16 @@
 
 #include <string.h>
 
-static bool
-read_i32(csc_json_span span, int32_t *number)
+#define PRIORITY_MAX 9
+
+/* Anything else than a number from 0 to `max` counts as absent. */
+static void
+read_i32(csc_json_span span, int32_t max, int32_t *number)
 {
     int64_t wide = 0;
 
-    if (!csc_json_span_i64(span, &wide) || wide < 0 || wide > INT32_MAX)
-        return false;
-    *number = (int32_t)wide;
-    return true;
+    if (csc_json_span_i64(span, &wide) && wide >= 0 && wide <= max)
+        *number = (int32_t)wide;
 }
 
 static bool
@@ -27,11 +28,11 @@ static void
 read_member(csc_record *record, csc_json_span key, csc_json_span value)
 {
     if (key_is(key, "at"))
-        (void)read_i32(value, &record->at);
+        read_i32(value, INT32_MAX, &record->at);
     else if (key_is(key, "attempts"))
-        (void)read_i32(value, &record->attempts);
+        read_i32(value, INT32_MAX - 1, &record->attempts); /* one more fits */
     else if (key_is(key, "priority"))
-        (void)read_i32(value, &record->priority);
+        read_i32(value, PRIORITY_MAX, &record->priority);
     else if (key_is(key, "not_before"))
         (void)csc_json_span_i64(value, &record->not_before_ms);
     else if (key_is(key, "continue"))

@@ -71,22 +71,16 @@ csc_run_add(cascade_engine *engine, csc_run *run)
     return CASCADE_OK;
 }
 
-static void
-tell_waiter(csc_waiter *waiter, cascade_err err)
-{
-    waiter->done = true;
-    waiter->err = err;
-    pthread_cond_signal(&waiter->cond);
-}
-
 void
 csc_run_free_posts(csc_post *posts, cascade_err err)
 {
     while (posts != NULL) {
         csc_post *next = posts->next;
 
-        if (posts->waiter != NULL)
-            tell_waiter(posts->waiter, err);
+        if (posts->waiter != NULL) {
+            posts->waiter->err = err;
+            (void)sem_post(&posts->waiter->woken);
+        }
         csc_post_free(posts);
         posts = next;
     }
@@ -383,6 +377,10 @@ post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
         &post->arena,
         "poisoned: %d engines in turn died while they held this cascade",
         (int)run->takeovers);
+    if (post->error == NULL) {
+        csc_post_free(post);
+        return csc_fail_memory();
+    }
     csc_engine_note(
         engine, CASCADE_LOG_ERROR,
         "node %s is poisoned: its execution failed after %d takeovers",

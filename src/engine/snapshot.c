@@ -29,6 +29,9 @@
 #include "engine/state.h"
 #include "store/store.h"
 
+/* Behind every function_id and every `at` that rows can have. */
+#define AS_OF_NOW ((int64_t)INT32_MAX + 1)
+
 /* A slot number beyond that is taken for a value, not for a place. */
 #define INDEX_MAX 1000000
 
@@ -43,7 +46,7 @@ typedef struct seen_key {
 struct cascade_snapshot {
     csc_arena arena;
     cascade_info *info;
-    int32_t as_of; /* INT32_MAX: now */
+    int64_t as_of;
     bool ui;
     cascade_execution_info *executions;
     int32_t *ats; /* beside executions: `at`, else their function_id */
@@ -339,7 +342,7 @@ is_in(const cascade_execution_info *info, cascade_part part)
 static cascade_err
 index_part(cascade_snapshot *snapshot, cascade_part part)
 {
-    bool over = snapshot->as_of == INT32_MAX &&
+    bool over = snapshot->as_of == AS_OF_NOW &&
                 snapshot->info->status != CASCADE_RUNNING;
     size_t *list = NULL;
     size_t count = 0;
@@ -398,7 +401,7 @@ read_options(const cascade_snapshot_options *given, cascade_snapshot *snapshot)
                        "snapshot: as_of is %d; give a function_id, or 0 for "
                        "now",
                        (int)known.as_of);
-    snapshot->as_of = known.as_of != 0 ? known.as_of : INT32_MAX;
+    snapshot->as_of = known.as_of != 0 ? known.as_of : AS_OF_NOW;
     snapshot->ui = known.ui;
     return err;
 }

@@ -24,7 +24,7 @@
 
 #define START_MANY_MAX 10000
 #define FIRST_MAX 1000
-#define START_BYTES_MAX (64 * 1024 * 1024)
+#define START_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define ROW_BYTES 512 /* of an execution beside its input, roughly */
 #define DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
 #define BACKOFF_FIRST_MS 10
@@ -32,7 +32,8 @@
 
 /* Where and when a start is made. */
 typedef struct place {
-    int64_t now_ms;
+    int64_t now_ms; /* may be a little behind */
+    bool exact;     /* it is not: the store was asked for it */
     const char *location;
 } place;
 
@@ -106,7 +107,7 @@ csc_start_unref(csc_start *start)
 {
     if (atomic_fetch_sub(&start->refs, 1) > 1)
         return;
-    pthread_cond_destroy(&start->waiter.cond);
+    pthread_cond_destroy(&start->cond);
     csc_arena_fini(&start->arena);
     csc_mem_free(start);
 }
@@ -119,7 +120,7 @@ create_start(size_t count, csc_start **out)
 
     if (start == NULL)
         return csc_fail_memory();
-    err = csc_engine_init_cond(&start->waiter.cond);
+    err = csc_engine_init_cond(&start->cond);
     if (err != CASCADE_OK) {
         csc_mem_free(start);
         return err;
@@ -168,7 +169,7 @@ keep_first(const cascade_store *store, const cascade_start_spec *spec,
         start->bytes += strlen(first[i].input) + ROW_BYTES;
         if (start->bytes > START_BYTES_MAX)
             err = csc_fail(CASCADE_ERR_TOO_LARGE,
-                           "start: the inputs of one call exceed %d bytes; "
+                           "start: the inputs of one call exceed %zu bytes; "
                            "spread them over several calls",
                            START_BYTES_MAX);
     }
@@ -177,15 +178,26 @@ keep_first(const cascade_store *store, const cascade_start_spec *spec,
     return err;
 }
 
+/* A delay counts from now by the store's clock itself. */
+static cascade_err
+ask_now(const cascade_store *store, place *here)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (!here->exact)
+        err = store->driver->now(store->self, &here->now_ms);
+    here->exact = err == CASCADE_OK;
+    return err;
+}
+
 /* One cascade of a call becomes a change in `start`. */
 static cascade_err
 make_change(const cascade_store *store, const cascade_start_spec *spec,
-            const place *here, csc_start *start)
+            place *here, csc_start *start)
 {
     csc_build_env env = {.arena = &start->arena,
                          .random = &store->random,
-                         .location = here->location,
-                         .now_ms = here->now_ms};
+                         .location = here->location};
     csc_build_start build = {0};
     cascade_start_options options = {0};
     cascade_err err = check_options(spec->options, &options);
@@ -197,6 +209,12 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: a cascade needs 1 to %d first nodes, not %zu",
                         FIRST_MAX, spec->first_count);
+    if (options.delay_ms > 0)
+        err = ask_now(store, here);
+    if (err != CASCADE_OK)
+        return err;
+    env.now_ms = here->now_ms;
+    env.delay_from_ms = here->now_ms;
     choose_id(store, &options, here->now_ms, &build.id);
     build.user_id = csc_arena_strdup(&start->arena, options.user_id);
     build.queue = csc_arena_strdup(&start->arena, options.queue);
@@ -213,24 +231,17 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
     return err;
 }
 
-void
-csc_start_make_free(csc_start *start)
-{
-    for (size_t i = 0; i < start->count; i++) {
-        start->changes[i].run.engine_id = (cascade_uuid){{0}};
-        start->changes[i].run.claim_no = 0;
-    }
-}
-
 /* ---- Through an engine -------------------------------------------------- */
 
 void
 csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err)
 {
     engine->births -= start->count;
-    start->waiter.done = true;
-    start->waiter.err = err;
-    pthread_cond_signal(&start->waiter.cond);
+    if (engine->claim_more)
+        csc_engine_wake_house(engine);
+    start->done = true;
+    start->err = err;
+    pthread_cond_signal(&start->cond);
     csc_start_unref(start);
 }
 
@@ -243,30 +254,47 @@ serves(const cascade_engine *engine, const char *queue)
     return false;
 }
 
-/* Whether the engine takes it; then it is in its lane. Locked. A delayed one
- * would only be parked. */
+/* A delayed one would only be parked. Locked. */
 static bool
-give_to(cascade_engine *engine, csc_start *start)
+may_be_born(const cascade_engine *engine, const csc_start *start,
+            int64_t now_ms)
 {
-    cascade_change *change = &start->changes[0];
-    uint32_t lane = 0;
-
     if (engine->options.mode != CASCADE_MODE_THREADS ||
         engine->life != CSC_LIFE_RUNNING || !engine->attached ||
-        !csc_run_may_begin(engine) || csc_hydrate_room(engine) == 0 ||
-        !serves(engine, change->run.queue))
+        !csc_run_may_begin(engine) || csc_hydrate_room(engine) < start->count)
         return false;
-    change->run.engine_id = engine->id;
-    change->run.claim_no = 1;
-    lane = csc_run_lane(engine, &change->cascade.id);
-    engine->births++;
+    for (size_t i = 0; i < start->count; i++)
+        if (start->changes[i].run.wake_at_ms > now_ms ||
+            !serves(engine, start->changes[i].run.queue))
+            return false;
+    return true;
+}
+
+/* Several cascades go through the lane of the first: their ids do not matter
+ * before they are born. */
+static csc_lane *
+lane_of(cascade_engine *engine, const csc_start *start)
+{
+    return &engine->lanes[csc_run_lane(engine, &start->changes[0].cascade.id)];
+}
+
+/* Whether the engine takes it; then it is in its lane. Locked. */
+static bool
+give_to(cascade_engine *engine, csc_start *start, int64_t now_ms)
+{
+    csc_lane *lane = lane_of(engine, start);
+
+    if (!may_be_born(engine, start, now_ms))
+        return false;
+    engine->births += start->count;
     engine->callers++;
-    csc_lane_add_start(&engine->lanes[lane], start);
+    start->entered = csc_lane_enter(lane);
+    csc_lane_add_start(lane, start);
     return true;
 }
 
 static cascade_engine *
-find_engine(cascade_store *store, csc_start *start)
+find_engine(cascade_store *store, csc_start *start, int64_t now_ms)
 {
     cascade_engine *found = NULL;
 
@@ -275,7 +303,7 @@ find_engine(cascade_store *store, csc_start *start)
         cascade_engine *engine = store->engines[i];
 
         pthread_mutex_lock(&engine->mutex);
-        if (give_to(engine, start))
+        if (give_to(engine, start, now_ms))
             found = engine;
         pthread_mutex_unlock(&engine->mutex);
     }
@@ -286,8 +314,7 @@ find_engine(cascade_store *store, csc_start *start)
 static bool
 take_back(cascade_engine *engine, csc_start *start)
 {
-    csc_lane *lane =
-        &engine->lanes[csc_run_lane(engine, &start->changes[0].cascade.id)];
+    csc_lane *lane = lane_of(engine, start);
     csc_start *previous = NULL;
     csc_start *at = lane->first_start;
 
@@ -308,51 +335,59 @@ take_back(cascade_engine *engine, csc_start *start)
     return true;
 }
 
-/* Waits for the lane, at most the store's deadline. */
+/* With what the lane has met, where that is why. Locked. */
 static cascade_err
-await_lane(cascade_engine *engine, csc_start *start)
+fail_start(const csc_lane *lane, cascade_err err)
 {
-    int64_t end_ms = csc_clock_monotonic_ms(&csc_clock_system) +
-                     engine->store->config.deadline_ms;
+    bool unknown = err == CASCADE_ERR_OUTCOME_UNKNOWN;
+    bool told =
+        lane->trouble[0] != '\0' && (unknown || err == CASCADE_ERR_UNAVAILABLE);
+
+    return csc_fail(err, "start: %s%s%s%s", cascade_err_text(err),
+                    unknown ? "; look the cascade up by its id" : "",
+                    told ? ": " : "", told ? lane->trouble : "");
+}
+
+/* Waits for the lane, at most until `end_ms`. */
+static cascade_err
+await_lane(cascade_engine *engine, csc_start *start, int64_t end_ms)
+{
     cascade_err err = CASCADE_OK;
 
-    while (!start->waiter.done) {
+    while (!start->done) {
         int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
 
         if (left <= 0)
             break;
-        csc_engine_wait(engine, &start->waiter.cond, left);
+        csc_engine_wait(engine, &start->cond, left);
     }
-    if (start->waiter.done)
-        err = start->waiter.err;
+    if (start->done)
+        err = start->err;
     else if (take_back(engine, start))
         err = CASCADE_ERR_UNAVAILABLE;
     else
         err = CASCADE_ERR_OUTCOME_UNKNOWN;
     if (err == CASCADE_OK)
         return err;
-    return csc_fail(err, "start: %s%s", cascade_err_text(err),
-                    err == CASCADE_ERR_OUTCOME_UNKNOWN
-                        ? "; look the cascade up by its id"
-                        : "");
+    return fail_start(lane_of(engine, start), err);
 }
 
 /* CASCADE_ERR_STOPPED: the engine stopped before it had sent anything. */
 static cascade_err
-start_by_engine(cascade_engine *engine, csc_start *start,
-                cascade_started *started)
+start_by_engine(cascade_engine *engine, csc_start *start)
 {
+    int64_t end_ms = csc_clock_monotonic_ms(&csc_clock_system) +
+                     engine->store->config.deadline_ms;
     cascade_err err = CASCADE_OK;
 
+    if (start->entered)
+        csc_lane_serve(lane_of(engine, start));
     pthread_mutex_lock(&engine->mutex);
-    err = await_lane(engine, start);
-    if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
-        *started = (cascade_started){start->changes[0].cascade.id,
-                                     err == CASCADE_OK && start->existed[0]};
+    err = await_lane(engine, start, end_ms);
     engine->callers--;
     pthread_cond_broadcast(&engine->quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
-    return err == CASCADE_OK ? csc_ok() : err;
+    return err;
 }
 
 /* ---- By a transaction of its own ---------------------------------------- */
@@ -383,7 +418,7 @@ sleep_ms(int64_t ms)
 
 /* Repeats while the store cannot be reached: the start is the same one. */
 static cascade_err
-submit(cascade_store *store, csc_start *start, size_t count)
+submit(cascade_store *store, csc_start *start)
 {
     int64_t end_ms =
         csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
@@ -391,7 +426,7 @@ submit(cascade_store *store, csc_start *start, size_t count)
 
     for (;;) {
         cascade_err err = store->driver->submit(store->self, start->changes,
-                                                count, start->existed);
+                                                start->count, start->existed);
 
         if (err != CASCADE_ERR_UNAVAILABLE)
             return err;
@@ -423,7 +458,7 @@ compare_changes(const void *a, const void *b, void *context)
 
 /* Sorted by id; of several with one id the first mentioned stays. */
 static cascade_err
-sort_changes(csc_start *start, size_t *count)
+sort_changes(csc_start *start)
 {
     cascade_change *sorted =
         csc_arena_alloc(&start->arena, start->count, sizeof(*sorted));
@@ -445,15 +480,15 @@ sort_changes(csc_start *start, size_t *count)
             sorted[kept++] = *change;
     }
     start->changes = sorted;
-    *count = kept;
+    start->count = kept;
     return CASCADE_OK;
 }
 
 static bool
-existed(const csc_start *start, size_t count, const cascade_uuid *id)
+existed(const csc_start *start, const cascade_uuid *id)
 {
     size_t from = 0;
-    size_t to = count;
+    size_t to = start->count;
 
     while (to - from > 1) {
         size_t middle = from + (to - from) / 2;
@@ -469,49 +504,30 @@ existed(const csc_start *start, size_t count, const cascade_uuid *id)
 /* `ids` in the order of the call; a repeated one existed, as far as the second
  * mention is concerned. */
 static void
-write_started(const csc_start *start, size_t count, const cascade_uuid *ids,
+write_started(const csc_start *start, const cascade_uuid *ids, size_t count,
               cascade_started *started)
 {
-    for (size_t i = 0; i < start->count; i++) {
-        started[i].id = ids[i];
-        started[i].existed = existed(start, count, &ids[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        started[i] = (cascade_started){ids[i], existed(start, &ids[i])};
     if (count == start->count)
         return;
-    for (size_t i = 1; i < start->count; i++)
+    for (size_t i = 1; i < count; i++)
         for (size_t e = 0; e < i && !started[i].existed; e++)
             started[i].existed = csc_uuid_equal(&ids[e], &ids[i]);
 }
 
 static cascade_err
-start_by_submit(cascade_store *store, csc_start *start,
-                cascade_started *started)
+start_by_submit(cascade_store *store, csc_start *start)
 {
-    cascade_uuid *ids =
-        csc_arena_alloc(&start->arena, start->count, sizeof(*ids));
-    size_t count = 0;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = submit(store, start);
 
-    if (ids == NULL)
-        return csc_fail_memory();
-    for (size_t i = 0; i < start->count; i++)
-        ids[i] = start->changes[i].cascade.id;
-    err = sort_changes(start, &count);
     if (err == CASCADE_OK)
-        err = submit(store, start, count);
-    if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
-        for (size_t i = 0; i < start->count; i++)
-            started[i] = (cascade_started){ids[i], false};
-    if (err != CASCADE_OK)
-        return err;
-    write_started(start, count, ids, started);
-    csc_start_tell_engines(store);
-    (void)store->driver->wake(store->self);
-    return csc_ok();
+        csc_start_tell_engines(store);
+    return err;
 }
 
 /* The store's time and the location; an engine of this process knows both
- * without asking. */
+ * without asking. Without one the handle does, most of the time. */
 static cascade_err
 find_place(cascade_store *store, csc_arena *arena, place *here)
 {
@@ -533,26 +549,47 @@ find_place(cascade_store *store, csc_arena *arena, place *here)
     pthread_mutex_unlock(&store->mutex);
     if (here->location == NULL)
         return csc_fail_memory();
-    return known ? CASCADE_OK : store->driver->now(store->self, &here->now_ms);
+    return known ? CASCADE_OK : csc_store_get_now(store, &here->now_ms);
 }
 
 /* ---- Public ------------------------------------------------------------- */
 
+/* Through an engine of this process, born owned, where one takes it. */
 static cascade_err
-send_start(cascade_store *store, csc_start *start, const place *here,
-           cascade_started *started)
+send_start(cascade_store *store, csc_start *start, int64_t now_ms)
 {
-    cascade_engine *engine = NULL;
+    cascade_engine *engine = find_engine(store, start, now_ms);
     cascade_err err = CASCADE_ERR_STOPPED;
 
-    if (start->count == 1 && start->changes[0].run.wake_at_ms <= here->now_ms)
-        engine = find_engine(store, start);
     if (engine != NULL)
-        err = start_by_engine(engine, start, started);
-    if (err != CASCADE_ERR_STOPPED)
+        err = start_by_engine(engine, start);
+    if (err == CASCADE_ERR_STOPPED)
+        err = start_by_submit(store, start);
+    return err;
+}
+
+static cascade_err
+send_all(cascade_store *store, csc_start *start, int64_t now_ms,
+         cascade_started *started)
+{
+    size_t count = start->count;
+    cascade_uuid *ids = csc_arena_alloc(&start->arena, count, sizeof(*ids));
+    cascade_err err = CASCADE_OK;
+
+    if (ids == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < count; i++)
+        ids[i] = start->changes[i].cascade.id;
+    err = sort_changes(start);
+    if (err == CASCADE_OK)
+        err = send_start(store, start, now_ms);
+    if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        for (size_t i = 0; i < count; i++)
+            started[i] = (cascade_started){ids[i], false};
+    if (err != CASCADE_OK)
         return err;
-    csc_start_make_free(start);
-    return start_by_submit(store, start, started);
+    write_started(start, ids, count, started);
+    return csc_ok();
 }
 
 static cascade_err
@@ -569,7 +606,7 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
         err = make_change(store, &specs[i], &here, start);
     if (err == CASCADE_OK)
-        err = send_start(store, start, &here, started);
+        err = send_all(store, start, here.now_ms, started);
     csc_start_unref(start);
     return err;
 }

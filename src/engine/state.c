@@ -21,8 +21,10 @@
 void
 csc_state_init(csc_state *state, const cascade_uuid *id)
 {
-    *state = (csc_state){
-        .id = *id, .recorded = CASCADE_RUNNING, .fn_id = -1, .terminated = -1};
+    *state = (csc_state){.id = *id,
+                         .recorded = CASCADE_RUNNING,
+                         .fn_id = -1,
+                         .terminated = CSC_NOT_TERMINATED};
 }
 
 static void
@@ -150,7 +152,7 @@ insert_after(csc_state *state, csc_exec *exec, csc_json_span after)
         csc_exec *other = NULL;
 
         if (!csc_json_span_i64(iter.value, &id) || id < 0 ||
-            id >= exec->function_id)
+            id >= exec->function_id || csc_state_has(&exec->after, (int32_t)id))
             continue;
         err = csc_state_add_id(&exec->after, (int32_t)id);
         other = csc_state_find(state, (int32_t)id);
@@ -222,11 +224,25 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     if (err != CASCADE_OK || exec->status != CASCADE_EXECUTION_FAILED ||
         exec->continued)
         return err;
-    if (state->terminated >= 0 && state->terminated <= exec->function_id)
+    if (state->terminated <= exec->function_id)
         return CASCADE_OK;
     state->terminated = exec->function_id;
     return set_text(&state->error, row->error,
                     row->error != NULL ? strlen(row->error) : 0);
+}
+
+/* Its events count from the commit that ended it, also those that were there
+ * before. */
+static void
+date_events(csc_state *state, const csc_exec *exec)
+{
+    for (size_t i = 0; i < state->key_count; i++) {
+        csc_key *key = &state->keys[i];
+
+        for (size_t e = 0; e < key->count; e++)
+            if (key->events[e].function_id == exec->function_id)
+                key->events[e].at = exec->at;
+    }
 }
 
 static cascade_err
@@ -246,6 +262,8 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     if (row->status == CASCADE_EXECUTION_RUNNING)
         return csc_state_enqueue(state, exec);
     state->running--;
+    if (exec->early)
+        date_events(state, exec);
     err = note_ended(state, exec, row, record);
     if (err == CASCADE_OK)
         err = release_waiters(state, exec);
@@ -266,6 +284,8 @@ new_exec(const cascade_execution_row *row, const cascade_uuid *cascade,
     exec->parent = CSC_NO_PARENT;
     (void)csc_state_path(row->node_instance_id, cascade, &exec->parent,
                          &exec->occurrence);
+    if (exec->parent >= exec->function_id)
+        exec->parent = CSC_NO_PARENT; /* nobody spawns what came before */
     exec->name = csc_mem_strdup(row->node_name);
     exec->error = csc_mem_strdup(row->error);
     if (row->status == CASCADE_EXECUTION_RUNNING && !empty)
@@ -440,7 +460,7 @@ insert_event(csc_key *key, const csc_event *event)
 cascade_err
 csc_state_apply_event(csc_state *state, const cascade_event_row *row)
 {
-    const csc_exec *writer = csc_state_find(state, row->function_id);
+    csc_exec *writer = csc_state_find(state, row->function_id);
     csc_event event = {.function_id = row->function_id,
                        .parent = CSC_NO_PARENT,
                        .at = row->function_id};
@@ -449,8 +469,12 @@ csc_state_apply_event(csc_state *state, const cascade_event_row *row)
 
     if (err != CASCADE_OK)
         return err;
+    if (row->function_id > state->fn_id)
+        state->fn_id = row->function_id; /* not to be given to another one */
     if (writer != NULL && writer->status != CASCADE_EXECUTION_RUNNING)
         event.at = writer->at;
+    else if (writer != NULL)
+        writer->early = true;
     if (writer != NULL && is_step(writer))
         event.parent = writer->parent;
     err = set_text(&event.value, row->value, strlen(row->value));
@@ -525,7 +549,7 @@ csc_state_settle(csc_state *state)
 cascade_status
 csc_state_status(const csc_state *state)
 {
-    if (state->terminated >= 0)
+    if (state->terminated != CSC_NOT_TERMINATED)
         return CASCADE_ERROR;
     return state->running > 0 ? CASCADE_RUNNING : CASCADE_COMPLETED;
 }

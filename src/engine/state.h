@@ -52,7 +52,14 @@
 #include "cascade/store.h"
 
 #define CSC_STEP_PREFIX "cascade.step:"
+/* Every built-in kind of execution: the beginning of its reserved name. */
+#define CSC_KINDS       \
+    {                   \
+        CSC_STEP_PREFIX \
+    }
 #define CSC_NO_PARENT (-1)
+/* Beyond every function_id; those of others may be negative. */
+#define CSC_NOT_TERMINATED INT64_MAX
 
 typedef struct csc_ids {
     int32_t *items; /* ascending where it says so */
@@ -82,6 +89,8 @@ typedef struct csc_exec {
     uint32_t blocked;    /* of `after`, how many have not ended */
     size_t queued_at;    /* place in the heap + 1; 0: not queued */
     bool dispatched;
+    bool early; /* there are events of it though it has not ended: others
+                   write those */
     /* The engine's own: the ready list. */
     struct csc_run *run;
     struct csc_exec *ready_next;
@@ -128,7 +137,7 @@ typedef struct csc_state {
     size_t key_room;
     size_t running;     /* executions RUNNING */
     csc_ids ended;      /* since csc_state_settle() */
-    int32_t terminated; /* function_id of the terminating one, or -1 */
+    int64_t terminated; /* function_id of the terminating one */
     char *error;        /* its text */
 } csc_state;
 

@@ -15,6 +15,10 @@
 
 #define RETRY_MS 100 /* when the store cannot wait */
 
+/* What a worker's stack has beyond what the nodes may use: for a commit in the
+ * worker itself, connecting to the store included. */
+#define COMMIT_STACK_SIZE ((size_t)256 * 1024)
+
 /* ---- Loops -------------------------------------------------------------- */
 
 static void *
@@ -44,25 +48,25 @@ lane_main(void *context)
 }
 
 /* Waits for something to do: what the store tells, what this process tells, or
- * the time. What ends early and was not told here came from the store. */
+ * the time. */
 static void
 wait_for_work(cascade_engine *engine, int64_t wait_ms)
 {
-    int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
     struct pollfd fd = {.fd = engine->house_fd, .events = POLLIN};
+    cascade_wait_result result = {.seen = engine->seen};
     cascade_err err = CASCADE_OK;
-    int64_t took_ms = 0;
 
     if (wait_ms > 0)
         err = engine->driver->wait(engine->driver_self, engine->house_fd,
-                                   wait_ms);
+                                   wait_ms, &result);
     if (err != CASCADE_OK)
         (void)poll(&fd, 1, wait_ms < RETRY_MS ? (int)wait_ms : RETRY_MS);
-    took_ms = csc_clock_monotonic_ms(&csc_clock_system) - begun_ms;
+    engine->seen = result.seen;
     pthread_mutex_lock(&engine->mutex);
-    if (!csc_engine_house_awake(engine) && err == CASCADE_OK &&
-        took_ms < wait_ms)
-        engine->told = true;
+    csc_engine_house_awake(engine);
+    if (wait_ms > 0)
+        engine->listening = err == CASCADE_OK && result.listening;
+    engine->told = engine->told || result.woken;
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -186,9 +190,9 @@ worker_main(void *context)
 
 /* ---- Start and end ------------------------------------------------------ */
 
-static cascade_err
-create_thread(pthread_t *thread, size_t stack_size, void *(*main)(void *),
-              void *context)
+cascade_err
+csc_threads_create(pthread_t *thread, size_t stack_size, void *(*main)(void *),
+                   void *context)
 {
     pthread_attr_t attr;
     sigset_t all;
@@ -240,8 +244,10 @@ start_workers(cascade_engine *engine)
         csc_worker *worker = &engine->workers[i];
 
         worker->engine = engine;
-        err = create_thread(&worker->thread, engine->options.worker_stack_size,
-                            worker_main, worker);
+        err = csc_threads_create(&worker->thread,
+                                 engine->options.worker_stack_size +
+                                     COMMIT_STACK_SIZE,
+                                 worker_main, worker);
         worker->started = err == CASCADE_OK;
     }
     return err == CASCADE_OK ? await_workers(engine) : err;
@@ -256,7 +262,7 @@ start_lanes(cascade_engine *engine)
         csc_lane *lane = &engine->lanes[i];
 
         pthread_mutex_lock(&engine->mutex);
-        err = create_thread(&lane->thread, 0, lane_main, lane);
+        err = csc_threads_create(&lane->thread, 0, lane_main, lane);
         lane->thread_started = err == CASCADE_OK;
         pthread_mutex_unlock(&engine->mutex);
     }
@@ -276,8 +282,8 @@ csc_threads_start(cascade_engine *engine)
     if (threads && err == CASCADE_OK)
         err = start_lanes(engine);
     if (err == CASCADE_OK) {
-        err = create_thread(&engine->house_thread, 0,
-                            threads ? house_main : io_main, engine);
+        err = csc_threads_create(&engine->house_thread, 0,
+                                 threads ? house_main : io_main, engine);
         engine->house_started = err == CASCADE_OK;
     }
     return err;

@@ -19,6 +19,7 @@ static bool
 init_node(cascade_node *node, cascade_engine *engine, csc_exec *exec)
 {
     *node = (cascade_node){.engine = engine, .run = exec->run, .exec = exec};
+    node->arena.block_size = CSC_POST_BLOCK_SIZE;
     node->def = csc_engine_node(engine, exec->name);
     node->post = csc_post_create(CSC_POST_COMPLETE, exec->function_id);
     node->request_id =
@@ -35,8 +36,6 @@ fini_node(cascade_node *node)
     csc_mem_free(node->trees);
     csc_mem_free(node->passed.items);
     csc_arena_fini(&node->arena);
-    if (node->waiter_made)
-        pthread_cond_destroy(&node->waiter.cond);
     csc_post_free(node->post);
     csc_post_free(node->pending);
 }
@@ -128,6 +127,8 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     csc_exec *exec = NULL;
     csc_run *run = NULL;
     csc_post *post = NULL;
+    csc_lane *lane = NULL;
+    bool entered = false;
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&engine->mutex);
@@ -147,6 +148,8 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     }
     pthread_mutex_lock(&engine->mutex);
     worker->node = NULL;
+    lane = &engine->lanes[run->lane];
+    entered = post != NULL && engine->ready_count == 0 && csc_lane_enter(lane);
     if (post != NULL)
         csc_run_post(engine, run, post);
     else if (node.suspended && !run->gone)
@@ -156,6 +159,9 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     csc_run_left(engine, run);
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
-    csc_engine_tell(engine);
+    if (entered)
+        csc_lane_serve(lane);
+    else
+        csc_engine_tell(engine);
     return true;
 }

@@ -112,7 +112,8 @@ typedef struct csc_memory_model {
 typedef struct csc_memory {
     csc_memory_model *model;
     const cascade_store_config *config;
-    uint64_t seen; /* the model's wakes when a wait last looked */
+    uint64_t seen; /* the model's wakes when a wait without a result last
+                      looked */
 } csc_memory;
 
 /* ---- memory_rows.c: NULL when out of memory ----------------------------- */
@@ -159,11 +160,11 @@ void csc_memory_runs_fini(csc_memory_model *model);
 cascade_err csc_memory_engines_attach(void *self,
                                       const cascade_incarnation *incarnation);
 cascade_err csc_memory_engines_renew(void *self, const cascade_uuid *engine_id,
-                                     int64_t lease_ms);
+                                     int64_t lease_ms, int64_t *now_ms);
 cascade_err csc_memory_engines_detach(void *self,
                                       const cascade_uuid *engine_id);
 cascade_err csc_memory_engines_list(void *self, cascade_engine_sink sink,
-                                    void *context);
+                                    void *context, bool *orphans);
 cascade_err csc_memory_engines_remove(void *self, const cascade_uuid *dead,
                                       size_t dead_count, size_t limit,
                                       size_t *freed);
@@ -179,7 +180,8 @@ cascade_err csc_memory_read_load(void *self, const cascade_uuid *ids,
                                  const cascade_load_sink *sink);
 cascade_err csc_memory_read_list(void *self, const cascade_query *query,
                                  cascade_list_sink sink, void *context);
-cascade_err csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms);
+cascade_err csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms,
+                                cascade_wait_result *result);
 cascade_err csc_memory_wait_wake(void *self);
 
 #endif

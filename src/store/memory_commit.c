@@ -526,6 +526,8 @@ csc_memory_commit_starts(void *self, const cascade_change *starts, size_t count,
     if (err == CASCADE_OK)
         apply(&writing, existed);
     pthread_mutex_unlock(&memory->model->mutex);
+    if (err == CASCADE_OK)
+        (void)csc_memory_wait_wake(memory); /* it cannot fail */
 out:
     discard(&writing);
     return err;

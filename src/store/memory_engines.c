@@ -90,21 +90,23 @@ out:
 
 cascade_err
 csc_memory_engines_renew(void *self, const cascade_uuid *engine_id,
-                         int64_t lease_ms)
+                         int64_t lease_ms, int64_t *now_ms)
 {
     csc_memory *memory = self;
     csc_memory_engine *engine;
-    int64_t now_ms = csc_clock_monotonic_ms(memory->config->clock);
+    int64_t at_ms = csc_clock_monotonic_ms(memory->config->clock);
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&memory->model->mutex);
     engine = csc_map_get(&memory->model->engines, engine_id);
     if (engine != NULL)
-        engine->expires_at_ms = csc_clock_add(now_ms, lease_ms);
+        engine->expires_at_ms = csc_clock_add(at_ms, lease_ms);
     else
         err = csc_fail(CASCADE_ERR_FENCED,
                        "renew: this incarnation was removed; attach a new one");
     pthread_mutex_unlock(&memory->model->mutex);
+    if (err == CASCADE_OK && now_ms != NULL)
+        *now_ms = csc_clock_wall_ms(memory->config->clock);
     return err;
 }
 
@@ -129,7 +131,8 @@ csc_memory_engines_detach(void *self, const cascade_uuid *engine_id)
 }
 
 cascade_err
-csc_memory_engines_list(void *self, cascade_engine_sink sink, void *context)
+csc_memory_engines_list(void *self, cascade_engine_sink sink, void *context,
+                        bool *orphans)
 {
     csc_memory *memory = self;
     const csc_memory_engine *engine;
@@ -148,6 +151,8 @@ csc_memory_engines_list(void *self, cascade_engine_sink sink, void *context)
         row.lease_ms = engine->expires_at_ms - now_ms;
         err = sink(context, &row);
     }
+    if (orphans != NULL)
+        *orphans = memory->model->orphans.next != &memory->model->orphans;
     pthread_mutex_unlock(&memory->model->mutex);
     return err;
 }

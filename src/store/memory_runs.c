@@ -358,6 +358,27 @@ next_wake(const claim_state *claiming)
     return next;
 }
 
+static cascade_err
+check_alive(csc_memory_model *model, const cascade_claim *claim)
+{
+    const csc_memory_engine *engine =
+        csc_map_get(&model->engines, &claim->engine_id);
+    int64_t batches = 0;
+
+    if (engine == NULL)
+        return csc_fail(CASCADE_ERR_FENCED,
+                        "claim: this incarnation was removed; attach a new "
+                        "one");
+    for (uint32_t i = 0; i < engine->row.lane_count; i++)
+        batches += engine->lanes[i];
+    if (batches < claim->batches)
+        return csc_fail(CASCADE_ERR_LOST,
+                        "claim: the lanes show %lld batches where %lld were "
+                        "committed",
+                        (long long)batches, (long long)claim->batches);
+    return CASCADE_OK;
+}
+
 cascade_err
 csc_memory_runs_claim(void *self, const cascade_claim *claim,
                       cascade_claimed *claimed, cascade_claim_result *result)
@@ -372,12 +393,9 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
                         CLAIM_MAX);
     claiming.now_ms = csc_clock_wall_ms(memory->config->clock);
     pthread_mutex_lock(&memory->model->mutex);
-    if (csc_map_get(&memory->model->engines, &claim->engine_id) == NULL) {
-        err = csc_fail(CASCADE_ERR_FENCED,
-                       "claim: this incarnation was removed; attach a new one");
-        goto out;
-    }
-    err = collect(&claiming);
+    err = check_alive(memory->model, claim);
+    if (err == CASCADE_OK)
+        err = collect(&claiming);
     if (err != CASCADE_OK)
         goto out;
     result->count = take_due(&claiming, claimed);

@@ -4,12 +4,15 @@
  * into the model's list and polls it together with the caller's wake_fd; a
  * wake writes to all of them.
  *
- * A wake that comes when a handle is not waiting (its engine is just looking
- * for runs, and may have looked too early) must not be lost: the model counts
- * wakes, the handle keeps the count that its last wait saw, and a wait that
- * finds another count returns at once. Those who are woken while they wait do
- * not touch the handle's count: another engine on the same handle may not have
- * seen that wake yet. The price is one wait that ends early for nothing.
+ * A wake that comes when an engine is not waiting (it is just looking for runs,
+ * and may have looked too early) must not be lost: the model counts wakes, each
+ * waiter keeps the count that its last wait saw, and a wait that finds another
+ * count returns at once. Several engines on one handle do not take wakes from
+ * each other: what is seen is the waiter's, in its result.
+ *
+ * Waiters without a result share one count in the handle. Those who are woken
+ * while they wait do not touch it: another may not have seen that wake yet. The
+ * price is one wait that ends early for nothing.
  *
  * Waiting is in real time, also when the injected clock is not.
  */
@@ -24,34 +27,37 @@
 #include "base/error.h"
 #include "store/memory.h"
 
-/* Enters the waiter, unless there was a wake that this handle has not seen. */
+/* Enters the waiter, unless there was a wake that is not in `*seen`. */
 static bool
-enter(csc_memory *memory, csc_memory_waiter *waiter)
+enter(csc_memory_model *model, csc_memory_waiter *waiter, uint64_t *seen)
 {
-    csc_memory_model *model = memory->model;
     bool entered = false;
 
     pthread_mutex_lock(&model->mutex);
-    if (memory->seen == model->wakes) {
+    if (*seen == model->wakes) {
         waiter->next = model->waiters;
         model->waiters = waiter;
         entered = true;
     }
-    memory->seen = model->wakes;
+    *seen = model->wakes;
     pthread_mutex_unlock(&model->mutex);
     return entered;
 }
 
-static void
+/* How many wakes there were by now. */
+static uint64_t
 leave(csc_memory_model *model, const csc_memory_waiter *waiter)
 {
     csc_memory_waiter **at = &model->waiters;
+    uint64_t wakes;
 
     pthread_mutex_lock(&model->mutex);
     while (*at != waiter)
         at = &(*at)->next;
     *at = waiter->next;
+    wakes = model->wakes;
     pthread_mutex_unlock(&model->mutex);
+    return wakes;
 }
 
 /* Polls until one of the two is readable or the time has passed. */
@@ -79,20 +85,30 @@ wait_readable(int own_fd, int wake_fd, int64_t timeout_ms)
 }
 
 cascade_err
-csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms)
+csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms,
+                    cascade_wait_result *result)
 {
     csc_memory *memory = self;
     csc_memory_waiter waiter = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    uint64_t before = result != NULL ? result->seen : 0;
+    uint64_t seen = before;
     cascade_err err = CASCADE_OK;
 
-    if (waiter.fd < 0)
-        return csc_fail(CASCADE_ERR_SYSTEM, "wait: eventfd failed: %s",
-                        strerrordesc_np(errno));
-    if (enter(memory, &waiter)) {
+    if (waiter.fd < 0) {
+        err = csc_fail(CASCADE_ERR_SYSTEM, "wait: eventfd failed: %s",
+                       strerrordesc_np(errno));
+        goto out;
+    }
+    if (enter(memory->model, &waiter, result != NULL ? &seen : &memory->seen)) {
         err = wait_readable(waiter.fd, wake_fd, timeout_ms);
-        leave(memory->model, &waiter);
+        seen = leave(memory->model, &waiter);
     }
     close(waiter.fd);
+
+out:
+    if (result != NULL)
+        *result = (cascade_wait_result){
+            .seen = seen, .woken = seen != before, .listening = true};
     return err;
 }
 

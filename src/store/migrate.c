@@ -29,11 +29,11 @@ csc_migrate_checksum(const csc_migration *migration,
     csc_sha256_init(&hash);
     csc_sha256_add(&hash, migration->sql, strlen(migration->sql));
     csc_sha256_end(&hash, digest);
-    for (size_t i = 0; i < CSC_SHA256_SIZE; i++) {
+    for (size_t i = 0; i < sizeof(digest); i++) {
         text[2 * i] = digits[digest[i] >> 4];
         text[2 * i + 1] = digits[digest[i] & 15];
     }
-    text[2 * CSC_SHA256_SIZE] = '\0';
+    text[2 * sizeof(digest)] = '\0';
     return text;
 }
 

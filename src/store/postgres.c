@@ -250,6 +250,7 @@ csc_store_postgres_driver(void)
         .abi = CASCADE_STORE_ABI,
         .name = "postgres",
         .lane_max = LANE_MAX,
+        .server_clock = true,
         .open = open_store,
         .migrate = csc_postgres_schema_migrate,
         .now = get_now,

@@ -238,3 +238,20 @@ csc_postgres_params_rows(csc_postgres_params *params, csc_postgres_rows *rows)
         add_param(params, array->bytes.data, array->bytes.len, 1);
     }
 }
+
+void
+csc_postgres_params_row(csc_postgres_params *params,
+                        const csc_postgres_rows *rows)
+{
+    for (size_t i = 0; i < rows->column_count; i++) {
+        const char *element = rows->columns[i].bytes.data + HEADER_SIZE;
+        uint32_t len = 0;
+
+        memcpy(&len, element, sizeof(len));
+        len = ntohl(len);
+        if (len == UINT32_MAX)
+            add_param(params, NULL, 0, 1);
+        else
+            add_param(params, element + sizeof(len), len, 1);
+    }
+}

@@ -2,8 +2,8 @@
  *
  * Claiming, in two round trips:
  *
- *   look   for each queue and priority level one probe of an index for what is
- *          due, and one for what comes next; all sent at once. None walks over
+ *   look   one statement: for each queue and priority level one probe of an
+ *          index for what is due, and one for what comes next. None walks over
  *          runs that only wait, however many there are
  *   take   the best of them: UPDATE ... WHERE engine_id IS NULL
  *
@@ -32,8 +32,6 @@
 #include "base/uuid.h"
 #include "store/postgres_internal.h"
 
-#define PRIORITIES 10
-#define CALLS_PER_QUEUE (2 * PRIORITIES + 2)
 #define ROUNDS_MAX 5
 #define CLAIM_MAX 1000
 #define LOCK_TIMEOUT_MS "100"
@@ -61,102 +59,57 @@ typedef struct claim_state {
     size_t candidate_room;
     unsigned held; /* rounds that gave in to a lock */
     taken *taken;  /* there before the runs are ours: then nothing may fail */
+    csc_postgres_rows queues;
     csc_postgres_rows nodes;
 } claim_state;
 
 /* ---- Look ---------------------------------------------------------------- */
 
+/* What a row of the look is. */
+typedef enum look_kind {
+    LOOK_ALIVE = 0, /* the incarnation is there; the batches of its lanes */
+    LOOK_DUE = 1,
+    LOOK_NEXT = 2 /* wake_at, or NULL */
+} look_kind;
+
 static void
-fill_probe(const claim_state *state, size_t queue, csc_postgres_call *calls,
-           csc_postgres_params *params, int priority)
-{
-    const cascade_claim *claim = state->claim;
-    csc_postgres_params *due = &params[0];
-    csc_postgres_params *next = &params[1];
-
-    calls[0] =
-        (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_DUE, .params = due};
-    csc_postgres_params_init(due);
-    csc_postgres_params_text(due, claim->queues[queue]);
-    csc_postgres_params_i32(due, priority);
-    csc_postgres_params_i32(due, claim->suspect_from);
-    csc_postgres_params_bool(due, claim->suspects);
-    csc_postgres_params_i64(due, (int64_t)claim->limit);
-    calls[1] = (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_NEXT,
-                                   .params = next};
-    csc_postgres_params_init(next);
-    csc_postgres_params_text(next, claim->queues[queue]);
-    csc_postgres_params_i32(next, priority);
-}
-
-/* How many calls it are: who knows no nodes can have nothing that needs one. */
-static size_t
-fill_needs(claim_state *state, size_t queue, csc_postgres_call *calls,
-           csc_postgres_params *params)
+fill_look(claim_state *state, csc_postgres_call *call,
+          csc_postgres_params *params)
 {
     const cascade_claim *claim = state->claim;
 
-    calls[0] = (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_NEEDS_NEXT,
-                                   .params = &params[0]};
-    csc_postgres_params_init(&params[0]);
-    csc_postgres_params_text(&params[0], claim->queues[queue]);
-    if (claim->node_count == 0)
-        return 1;
-    calls[1] = (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_NEEDS_DUE,
-                                   .params = &params[1]};
-    csc_postgres_params_init(&params[1]);
-    csc_postgres_params_text(&params[1], claim->queues[queue]);
-    csc_postgres_params_rows(&params[1], &state->nodes);
-    csc_postgres_params_i32(&params[1], claim->suspect_from);
-    csc_postgres_params_bool(&params[1], claim->suspects);
-    csc_postgres_params_i64(&params[1], (int64_t)claim->limit);
-    return 2;
+    csc_postgres_params_init(params);
+    csc_postgres_params_uuid(params, &claim->engine_id);
+    csc_postgres_params_rows(params, &state->queues);
+    csc_postgres_params_rows(params, &state->nodes);
+    csc_postgres_params_i32(params, claim->suspect_from);
+    csc_postgres_params_i64(params, (int64_t)claim->limit);
+    *call = (csc_postgres_call){
+        .statement = claim->suspects ? CSC_POSTGRES_CLAIM_LOOK_SUSPECTS
+                                     : CSC_POSTGRES_CLAIM_LOOK,
+        .params = params};
 }
 
 static void
-note_next(claim_state *state, const PGresult *result)
+note_next(claim_state *state, const PGresult *result, int row)
 {
     int64_t wake_at_ms;
 
-    if (PQntuples(result) == 0 || PQgetisnull(result, 0, 0))
+    if (PQgetisnull(result, row, 3))
         return;
-    wake_at_ms = csc_postgres_result_i64(result, 0, 0);
+    wake_at_ms = csc_postgres_result_i64(result, row, 3);
     if (state->next_wake_at_ms == CASCADE_TIME_NONE ||
         wake_at_ms < state->next_wake_at_ms)
         state->next_wake_at_ms = wake_at_ms;
 }
 
-static cascade_err
-note_due(claim_state *state, const PGresult *result)
+static void
+note_due(claim_state *state, const PGresult *result, int row)
 {
-    size_t more = (size_t)PQntuples(result);
-
-    if (csc_mem_grow((void **)&state->candidates, &state->candidate_room,
-                     state->candidate_count + more,
-                     sizeof(state->candidates[0])) != 0)
-        return csc_fail_memory();
-    for (int row = 0; row < PQntuples(result); row++)
-        state->candidates[state->candidate_count++] =
-            (candidate){.cascade_id = csc_postgres_result_uuid(result, row, 0),
-                        .priority = csc_postgres_result_i64(result, row, 1),
-                        .wake_at_ms = csc_postgres_result_i64(result, row, 2)};
-    return CASCADE_OK;
-}
-
-static cascade_err
-note_results(claim_state *state, const csc_postgres_call *calls, size_t count)
-{
-    cascade_err err = CASCADE_OK;
-
-    /* The first is the look at the incarnation. */
-    for (size_t i = 1; i < count && err == CASCADE_OK; i++) {
-        if (calls[i].statement == CSC_POSTGRES_CLAIM_NEXT ||
-            calls[i].statement == CSC_POSTGRES_CLAIM_NEEDS_NEXT)
-            note_next(state, calls[i].result);
-        else
-            err = note_due(state, calls[i].result);
-    }
-    return err;
+    state->candidates[state->candidate_count++] =
+        (candidate){.cascade_id = csc_postgres_result_uuid(result, row, 1),
+                    .priority = csc_postgres_result_i64(result, row, 2),
+                    .wake_at_ms = csc_postgres_result_i64(result, row, 3)};
 }
 
 static cascade_err
@@ -166,51 +119,58 @@ fail_fenced(void)
                     "claim: this incarnation was removed; attach a new one");
 }
 
-static size_t
-fill_look(claim_state *state, csc_postgres_call *calls,
-          csc_postgres_params *params)
+/* Nobody who forgot what is committed may take on more. */
+static cascade_err
+fail_lost(const claim_state *state, int64_t batches)
 {
-    size_t at = 1;
+    return csc_fail(CASCADE_ERR_LOST,
+                    "claim: the lanes show %lld batches where %lld were "
+                    "committed: the server has lost commits",
+                    (long long)batches, (long long)state->claim->batches);
+}
 
-    csc_postgres_params_init(&params[0]);
-    csc_postgres_params_uuid(&params[0], &state->claim->engine_id);
-    calls[0] = (csc_postgres_call){.statement = CSC_POSTGRES_CLAIM_LOOK,
-                                   .params = &params[0]};
-    for (size_t queue = 0; queue < state->claim->queue_count; queue++) {
-        for (int p = PRIORITIES - 1; p >= 0; p--, at += 2)
-            fill_probe(state, queue, &calls[at], &params[at], p);
-        at += fill_needs(state, queue, &calls[at], &params[at]);
+static cascade_err
+note_rows(claim_state *state, const PGresult *result)
+{
+    bool alive = false;
+    int64_t batches = 0;
+
+    if (csc_mem_grow((void **)&state->candidates, &state->candidate_room,
+                     (size_t)PQntuples(result),
+                     sizeof(state->candidates[0])) != 0)
+        return csc_fail_memory();
+    for (int row = 0; row < PQntuples(result); row++) {
+        int64_t kind = csc_postgres_result_i64(result, row, 0);
+
+        if (kind == LOOK_DUE) {
+            note_due(state, result, row);
+        } else if (kind == LOOK_NEXT) {
+            note_next(state, result, row);
+        } else {
+            alive = true;
+            batches = csc_postgres_result_i64(result, row, 3);
+        }
     }
-    return at;
+    if (!alive)
+        return fail_fenced();
+    return batches >= state->claim->batches ? CASCADE_OK
+                                            : fail_lost(state, batches);
 }
 
 static cascade_err
 look(csc_postgres_conn *conn, claim_state *state)
 {
-    size_t room = 1 + state->claim->queue_count * CALLS_PER_QUEUE;
-    csc_postgres_call *calls = csc_mem_zalloc(room, sizeof(*calls));
-    csc_postgres_params *params = csc_mem_zalloc(room, sizeof(*params));
-    cascade_err err = CASCADE_OK;
+    csc_postgres_params params;
+    csc_postgres_call call;
+    cascade_err err;
 
     state->candidate_count = 0;
     state->next_wake_at_ms = CASCADE_TIME_NONE;
-    if (calls == NULL || params == NULL) {
-        err = csc_fail_memory();
-        goto out;
-    }
-    room = fill_look(state, calls, params);
-    err = csc_postgres_conn_read(conn, "claim", calls, room);
-    if (err != CASCADE_OK)
-        goto out;
-    if (csc_postgres_result_i64(calls[0].result, 0, 0) == 0)
-        err = fail_fenced();
-    else
-        err = note_results(state, calls, room);
-out:
-    if (calls != NULL)
-        csc_postgres_conn_clear(calls, room);
-    csc_mem_free(calls);
-    csc_mem_free(params);
+    fill_look(state, &call, &params);
+    err = csc_postgres_conn_read(conn, "claim", &call, 1);
+    if (err == CASCADE_OK)
+        err = note_rows(state, call.result);
+    csc_postgres_conn_clear(&call, 1);
     return err;
 }
 
@@ -284,10 +244,10 @@ note_taken(claim_state *state, const PGresult *result)
 
     for (size_t i = 0; i < count; i++) {
         taken *row = &state->taken[i];
-        candidate key;
+        candidate key = {.cascade_id =
+                             csc_postgres_result_uuid(result, (int)i, 0)};
         const candidate *found;
 
-        key.cascade_id = csc_postgres_result_uuid(result, (int)i, 0);
         found = bsearch(&key, state->candidates, state->candidate_count,
                         sizeof(key), compare_id);
         row->rank = found == NULL ? state->candidate_count : found->rank;
@@ -393,6 +353,14 @@ claim_some(csc_postgres_conn *conn, void *context)
     return err;
 }
 
+static void
+fill_texts(csc_postgres_rows *rows, const char *const *texts, size_t count)
+{
+    csc_postgres_rows_start(rows, "s");
+    for (size_t i = 0; i < count; i++)
+        csc_postgres_rows_text(rows, 0, texts[i]);
+}
+
 cascade_err
 csc_postgres_claim_runs(void *self, const cascade_claim *claim,
                         cascade_claimed *claimed, cascade_claim_result *result)
@@ -404,10 +372,10 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
         return csc_fail(CASCADE_ERR_INVALID,
                         "claim: the limit is %zu; give 1 to %d", claim->limit,
                         CLAIM_MAX);
-    csc_postgres_rows_start(&state.nodes, "s");
-    for (size_t i = 0; i < claim->node_count; i++)
-        csc_postgres_rows_text(&state.nodes, 0, claim->nodes[i]);
-    if (csc_postgres_rows_good(&state.nodes))
+    fill_texts(&state.queues, claim->queues, claim->queue_count);
+    fill_texts(&state.nodes, claim->nodes, claim->node_count);
+    if (csc_postgres_rows_good(&state.queues) &&
+        csc_postgres_rows_good(&state.nodes))
         err = csc_postgres_pool_run(self, CSC_POSTGRES_IF_UNDONE, claim_some,
                                     &state);
     else
@@ -416,6 +384,7 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
         result->count = state.count;
         result->next_wake_at_ms = state.next_wake_at_ms;
     }
+    csc_postgres_rows_fini(&state.queues);
     csc_postgres_rows_fini(&state.nodes);
     csc_mem_free(state.candidates);
     return err;

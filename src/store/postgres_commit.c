@@ -12,7 +12,14 @@
  *   runs               reset, freed, ended
  *   COMMIT, Sync
  *
- * Statements without rows are left out. What must be met by rows raises where
+ * A submit tells the waiters too. One that is alone sends the notification in
+ * the same round trip, after the COMMIT and with a Sync of its own, and does
+ * not wait for what becomes of it. Where several are under way at once they
+ * share notifications, as wake() does, which then is the cheaper way.
+ *
+ * Statements without rows are left out. For one row there is a form of each
+ * that takes values instead of arrays: of a lone commit, making rows of arrays
+ * would be a large part. What must be met by rows raises where
  * it is not (REFUSED): see postgres_sql.c.
  *
  * THE FENCE, and what if we die or the connection does. The first try may be
@@ -27,6 +34,13 @@
  *                                        has forgotten commits
  *
  * So whatever is UNAVAILABLE here is right to repeat, and the lane decides.
+ *
+ * WITH SYNCHRONOUS REPLICATION a COMMIT is answered when the standby has it. A
+ * crash of the server or pg_cancel_backend() ends that wait and shows everybody
+ * what the standby may not have; a failover would take it back. So what is only
+ * found to be there (by the lane, or because a start existed) is told when a
+ * transaction of our own, written after it, has been replicated
+ * (CSC_POSTGRES_CONFIRM), and a COMMIT that was not waited for is UNAVAILABLE.
  *
  * A start that found its cascade there may itself be the one that made it, in
  * a first try: it is when execution 0 has the id that it brought. That is read
@@ -52,6 +66,7 @@ typedef struct write_state {
     csc_postgres_call calls[CALLS_MAX];
     csc_postgres_params params[CALLS_MAX];
     size_t call_count;
+    bool notifies;
 } write_state;
 
 /* ---- What is sent -------------------------------------------------------- */
@@ -88,6 +103,11 @@ add_rows(write_state *state, csc_postgres_statement statement,
 
     if (rows->count == 0)
         return NULL;
+    if (rows->count == 1) {
+        params = add_call(state, csc_postgres_sql_for_one(statement));
+        csc_postgres_params_row(params, rows);
+        return params;
+    }
     params = add_call(state, statement);
     csc_postgres_params_rows(params, rows);
     return params;
@@ -111,11 +131,12 @@ add_counted(write_state *state, csc_postgres_statement statement,
 static void
 add_starts(write_state *state, csc_postgres_batch *rows, const char *sequence)
 {
-    csc_postgres_params *params =
-        add_rows(state, CSC_POSTGRES_START, &rows->start_cascades);
+    csc_postgres_params *params;
 
-    if (params == NULL)
+    if (rows->start_cascades.count == 0)
         return;
+    params = add_call(state, CSC_POSTGRES_START);
+    csc_postgres_params_rows(params, &rows->start_cascades);
     csc_postgres_params_rows(params, &rows->start_runs);
     csc_postgres_params_rows(params, &rows->start_executions);
     csc_postgres_params_rows(params, &rows->start_events);
@@ -186,8 +207,10 @@ read_first(csc_postgres_conn *conn, write_state *state)
 {
     csc_postgres_rows ids = {.count = 0};
     csc_postgres_params params;
-    csc_postgres_call call = {.statement = CSC_POSTGRES_READ_FIRST,
-                              .params = &params};
+    csc_postgres_call calls[] = {
+        {.statement = CSC_POSTGRES_READ_FIRST, .params = &params},
+        {.statement = CSC_POSTGRES_CONFIRM}};
+    const PGresult *found;
     cascade_err err = CASCADE_OK;
 
     csc_postgres_rows_start(&ids, "u");
@@ -201,18 +224,18 @@ read_first(csc_postgres_conn *conn, write_state *state)
     }
     csc_postgres_params_init(&params);
     csc_postgres_params_rows(&params, &ids);
-    err = csc_postgres_conn_read(conn, state->move, &call, 1);
-    for (int row = 0; err == CASCADE_OK && row < PQntuples(call.result);
-         row++) {
-        cascade_uuid cascade_id = csc_postgres_result_uuid(call.result, row, 0);
-        cascade_uuid id = csc_postgres_result_uuid(call.result, row, 1);
+    err = csc_postgres_conn_write(conn, state->move, calls, 2, NULL);
+    found = calls[0].result;
+    for (int row = 0; err == CASCADE_OK && row < PQntuples(found); row++) {
+        cascade_uuid cascade_id = csc_postgres_result_uuid(found, row, 0);
+        cascade_uuid id = csc_postgres_result_uuid(found, row, 1);
         size_t at = find_change(state, &cascade_id);
 
         if (at < state->count && is_first(&state->changes[at], &id))
             state->existed[at] = false;
     }
 out:
-    csc_postgres_conn_clear(&call, 1);
+    csc_postgres_conn_clear(calls, 2);
     csc_postgres_rows_fini(&ids);
     return err;
 }
@@ -255,24 +278,28 @@ fresh_starts(const write_state *state)
 
 /* ---- The moves ----------------------------------------------------------- */
 
-/* The fence has raised: what does the lane show? */
+/* The fence has raised: what does the lane show? Where it cannot be asked any
+ * more, the batch was not refused: it may have taken effect long ago. */
 static cascade_err
 decide(csc_postgres_conn *conn, write_state *state)
 {
     csc_postgres_params params;
-    csc_postgres_call call = {.statement = CSC_POSTGRES_READ_LANE,
-                              .params = &params};
+    csc_postgres_call calls[] = {
+        {.statement = CSC_POSTGRES_READ_LANE, .params = &params},
+        {.statement = CSC_POSTGRES_CONFIRM}};
     cascade_err err;
     bool there;
     int64_t number;
 
+    if (conn->broken)
+        return csc_postgres_error_lost(conn);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &state->batch->engine_id);
     csc_postgres_params_i32(&params, (int32_t)state->batch->lane);
-    err = csc_postgres_conn_read(conn, state->move, &call, 1);
-    there = err == CASCADE_OK && PQntuples(call.result) > 0;
-    number = there ? csc_postgres_result_i64(call.result, 0, 0) : 0;
-    csc_postgres_conn_clear(&call, 1);
+    err = csc_postgres_conn_write(conn, state->move, calls, 2, NULL);
+    there = err == CASCADE_OK && PQntuples(calls[0].result) > 0;
+    number = there ? csc_postgres_result_i64(calls[0].result, 0, 0) : 0;
+    csc_postgres_conn_clear(calls, 2);
     if (err != CASCADE_OK)
         return err;
     if (!there)
@@ -301,6 +328,8 @@ write_batch(csc_postgres_conn *conn, void *context)
 {
     write_state *state = context;
     csc_postgres_trouble trouble;
+    csc_postgres_params params;
+    csc_postgres_call notify;
     const char *sequence;
     cascade_err err = csc_postgres_sequence(conn, &sequence);
 
@@ -310,11 +339,13 @@ write_batch(csc_postgres_conn *conn, void *context)
     if (err != CASCADE_OK)
         goto out;
     add_calls(state, conn->batch, sequence);
-    err = csc_postgres_conn_write(conn, state->move, state->calls,
-                                  state->call_count, &trouble);
+    csc_postgres_wait_fill_notify(conn->store, &notify, &params);
+    err = csc_postgres_conn_write_then(conn, state->move, state->calls,
+                                       state->call_count, &trouble,
+                                       state->notifies ? &notify : NULL);
     if (err == CASCADE_OK)
         err = tell_existed(conn, state, fresh_starts(state));
-    else if (!conn->broken && is_fenced(&trouble))
+    else if (is_fenced(&trouble))
         err = decide(conn, state);
     csc_postgres_conn_clear(state->calls, state->call_count);
 out:
@@ -417,6 +448,44 @@ spread_existed(const submit_state *submit, size_t count, bool *existed)
     }
 }
 
+/* True when it is the only one. */
+static bool
+enter_submit(csc_postgres *store)
+{
+    bool alone;
+
+    pthread_mutex_lock(&store->wake_mutex);
+    alone = store->submits++ == 0;
+    pthread_mutex_unlock(&store->wake_mutex);
+    return alone;
+}
+
+static void
+leave_submit(csc_postgres *store)
+{
+    pthread_mutex_lock(&store->wake_mutex);
+    store->submits--;
+    pthread_mutex_unlock(&store->wake_mutex);
+}
+
+/* Losing a notification costs a poll interval; the submit stands. Both have the
+ * time of one move (S15). */
+static cascade_err
+submit_and_tell(csc_postgres *store, write_state *state)
+{
+    int64_t deadline_ms = csc_postgres_now_ms() + store->config->deadline_ms;
+    bool alone = enter_submit(store);
+    cascade_err err;
+
+    state->notifies = alone && !store->config->pooler;
+    err = csc_postgres_pool_run_until(store, deadline_ms, CSC_POSTGRES_ALWAYS,
+                                      write_batch, state);
+    leave_submit(store);
+    if (err == CASCADE_OK && !state->notifies)
+        (void)csc_postgres_wait_wake_until(store, deadline_ms);
+    return err;
+}
+
 cascade_err
 csc_postgres_commit_starts(void *self, const cascade_change *starts,
                            size_t count, bool *existed)
@@ -430,7 +499,7 @@ csc_postgres_commit_starts(void *self, const cascade_change *starts,
     state.changes = submit.changes;
     state.count = submit.count;
     state.existed = submit.existed;
-    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, write_batch, &state);
+    err = submit_and_tell(self, &state);
     if (err == CASCADE_OK)
         spread_existed(&submit, count, existed);
 out:

@@ -17,6 +17,13 @@
  * included: the transaction then stays open, and failed, until the ROLLBACK
  * that this file sends. If we die between, the server rolls back.
  *
+ * A call may follow the transaction, with a Sync of its own: in a transaction
+ * that failed it fails too. Its answer is owed, and read over when the
+ * connection is used next:
+ *
+ *   BEGIN, call, ..., COMMIT, Sync, then-call, Sync  -->
+ *                          <--  as above    :    <-- not waited for
+ *
  * Most statements are prepared when they are first used. Behind a pooler they
  * stay unnamed, and what would be settings of the session is said in every
  * transaction.
@@ -182,9 +189,19 @@ csc_postgres_conn_fetch_sync(csc_postgres_conn *conn)
         if (err == CASCADE_OK && PQstatus(conn->pg) != CONNECTION_OK)
             err = csc_postgres_error_lost(conn);
     }
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK && !conn->owed)
         PQclear(PQgetResult(conn->pg)); /* NULL: libpq is idle from now on */
     return err;
+}
+
+/* Reads over what is owed. */
+static cascade_err
+settle(csc_postgres_conn *conn)
+{
+    if (!conn->owed)
+        return CASCADE_OK;
+    conn->owed = false;
+    return csc_postgres_conn_fetch_sync(conn);
 }
 
 static bool
@@ -200,7 +217,7 @@ is_good(const PGresult *result)
 static void
 statement_name(csc_postgres_statement statement, char name[16])
 {
-    snprintf(name, 16, "cascade_%d", (int)statement);
+    (void)snprintf(name, 16, "cascade_%d", (int)statement);
 }
 
 cascade_err
@@ -262,9 +279,9 @@ fill_settings(const cascade_store_config *config, bool local,
         deadline_ms = INT_MAX;
         lock_ms = INT_MAX;
     }
-    snprintf(texts[0], 24, "%lld", (long long)lock_ms);
-    snprintf(texts[1], 24, "%lld", (long long)deadline_ms);
-    snprintf(texts[2], 24, "%lld", (long long)idle_ms);
+    (void)snprintf(texts[0], 24, "%lld", (long long)lock_ms);
+    (void)snprintf(texts[1], 24, "%lld", (long long)deadline_ms);
+    (void)snprintf(texts[2], 24, "%lld", (long long)idle_ms);
     csc_postgres_params_init(params);
     csc_postgres_params_bool(params, local);
     csc_postgres_params_text(
@@ -295,15 +312,10 @@ typedef struct statement_set {
 /* What a connection seldom says is not worth a name; and some statements are
  * better planned anew, for the sizes that arrays and tables then have. */
 static const bool is_unnamed[CSC_POSTGRES_STATEMENTS] = {
-    [CSC_POSTGRES_SETTINGS] = true,
-    [CSC_POSTGRES_SEQUENCE] = true,
-    [CSC_POSTGRES_READ_FIRST] = true,
-    [CSC_POSTGRES_UNBLOCK] = true,
-    [CSC_POSTGRES_CLAIM_NEEDS_DUE] = true,
-    [CSC_POSTGRES_CLAIM_NEEDS_NEXT] = true,
-    [CSC_POSTGRES_LOAD_CASCADES] = true,
-    [CSC_POSTGRES_LOAD_EXECUTIONS] = true,
-    [CSC_POSTGRES_LOAD_EVENTS] = true,
+    [CSC_POSTGRES_SETTINGS] = true,        [CSC_POSTGRES_SEQUENCE] = true,
+    [CSC_POSTGRES_READ_FIRST] = true,      [CSC_POSTGRES_CONFIRM] = true,
+    [CSC_POSTGRES_UNBLOCK] = true,         [CSC_POSTGRES_LOAD_CASCADES] = true,
+    [CSC_POSTGRES_LOAD_EXECUTIONS] = true, [CSC_POSTGRES_LOAD_EVENTS] = true,
     [CSC_POSTGRES_LISTEN] = true,
 };
 
@@ -346,10 +358,10 @@ static cascade_err
 prepare_set(csc_postgres_conn *conn, const char *move, statement_set *set)
 {
     bool sent;
-    cascade_err err;
+    cascade_err err = settle(conn);
 
-    if (conn->store->config->pooler)
-        return CASCADE_OK;
+    if (err != CASCADE_OK || conn->store->config->pooler)
+        return err;
     err = send_prepares(conn, set, &sent);
     if (err != CASCADE_OK || !sent)
         return err;
@@ -419,8 +431,8 @@ receive(csc_postgres_conn *conn, exchange_state *state, csc_postgres_call *call,
         return;
     sqlstate = PQresultErrorField(*result, PG_DIAG_SQLSTATE);
     state->trouble->call = call;
-    snprintf(state->trouble->sqlstate, sizeof(state->trouble->sqlstate), "%s",
-             sqlstate == NULL ? "" : sqlstate);
+    (void)snprintf(state->trouble->sqlstate, sizeof(state->trouble->sqlstate),
+                   "%s", sqlstate == NULL ? "" : sqlstate);
     state->err = csc_postgres_error_result(conn, state->move, *result);
 }
 
@@ -468,6 +480,8 @@ csc_postgres_conn_recover(csc_postgres_conn *conn, cascade_err err)
         return err;
     more = csc_postgres_conn_fetch_sync(conn);
     if (more == CASCADE_OK)
+        more = settle(conn);
+    if (more == CASCADE_OK)
         more = csc_postgres_conn_rollback(conn);
     return more == CASCADE_OK ? err : more;
 }
@@ -480,38 +494,72 @@ finish(csc_postgres_conn *conn, const exchange_state *state)
     return csc_postgres_conn_fetch_sync(conn);
 }
 
-static cascade_err
-prepare_calls(csc_postgres_conn *conn, const char *move,
-              const csc_postgres_call *calls, size_t count, bool framed)
+static void
+add_calls(statement_set *set, const csc_postgres_call *calls, size_t count)
 {
-    statement_set set = {.has = {false}};
-
     for (size_t i = 0; i < count; i++)
-        set.has[calls[i].statement] = true;
-    set.has[CSC_POSTGRES_BEGIN] = framed;
-    set.has[CSC_POSTGRES_COMMIT] = framed;
+        set->has[calls[i].statement] = true;
+}
+
+static cascade_err
+prepare_write(csc_postgres_conn *conn, const char *move,
+              const csc_postgres_call *calls, size_t count,
+              const csc_postgres_call *then)
+{
+    statement_set set = {
+        .has = {[CSC_POSTGRES_BEGIN] = true, [CSC_POSTGRES_COMMIT] = true}};
+
+    add_calls(&set, calls, count);
+    if (then != NULL)
+        add_calls(&set, then, 1);
     return prepare_set(conn, move, &set);
 }
 
-cascade_err
-csc_postgres_conn_write(csc_postgres_conn *conn, const char *move,
-                        csc_postgres_call *calls, size_t count,
-                        csc_postgres_trouble *trouble)
+static cascade_err
+send_write(csc_postgres_conn *conn, const csc_postgres_call *calls,
+           size_t count, const csc_postgres_call *then)
 {
-    csc_postgres_trouble unasked;
-    exchange_state state = {.move = move,
-                            .trouble = trouble == NULL ? &unasked : trouble};
-    cascade_err err = prepare_calls(conn, move, calls, count, true);
+    cascade_err err = csc_postgres_conn_send_begin(conn);
 
-    memset(state.trouble, 0, sizeof(*state.trouble));
-    if (err == CASCADE_OK)
-        err = csc_postgres_conn_send_begin(conn);
     if (err == CASCADE_OK)
         err = send_calls(conn, calls, count);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send(conn, CSC_POSTGRES_COMMIT, NULL);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
+    if (err != CASCADE_OK || then == NULL)
+        return err;
+    err = send_calls(conn, then, 1);
+    conn->owed = err == CASCADE_OK;
+    return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
+}
+
+/* Somebody has cancelled the wait for the standby: the transaction stands here,
+ * but one that the standby does not have must not pass for one that it has. */
+static cascade_err
+fail_unconfirmed(csc_postgres_conn *conn)
+{
+    conn->broken = true;
+    return csc_fail(CASCADE_ERR_UNAVAILABLE,
+                    "the wait for the standby was cancelled: the commit is not "
+                    "replicated yet");
+}
+
+cascade_err
+csc_postgres_conn_write_then(csc_postgres_conn *conn, const char *move,
+                             csc_postgres_call *calls, size_t count,
+                             csc_postgres_trouble *trouble,
+                             const csc_postgres_call *then)
+{
+    csc_postgres_trouble unasked = {0};
+    exchange_state state = {.move = move,
+                            .trouble = trouble == NULL ? &unasked : trouble};
+    cascade_err err = prepare_write(conn, move, calls, count, then);
+
+    memset(state.trouble, 0, sizeof(*state.trouble));
+    conn->unconfirmed = false;
+    if (err == CASCADE_OK)
+        err = send_write(conn, calls, count, then);
     if (err != CASCADE_OK)
         return err;
     receive_frame(conn, &state, NULL);
@@ -519,7 +567,18 @@ csc_postgres_conn_write(csc_postgres_conn *conn, const char *move,
         receive_frame(conn, &state, NULL);
     receive_calls(conn, &state, calls, count);
     receive_frame(conn, &state, "COMMIT");
+    if (state.err == CASCADE_OK && conn->unconfirmed)
+        state.err = fail_unconfirmed(conn);
     return finish(conn, &state);
+}
+
+cascade_err
+csc_postgres_conn_write(csc_postgres_conn *conn, const char *move,
+                        csc_postgres_call *calls, size_t count,
+                        csc_postgres_trouble *trouble)
+{
+    return csc_postgres_conn_write_then(conn, move, calls, count, trouble,
+                                        NULL);
 }
 
 cascade_err
@@ -528,8 +587,11 @@ csc_postgres_conn_read(csc_postgres_conn *conn, const char *move,
 {
     csc_postgres_trouble trouble;
     exchange_state state = {.move = move, .trouble = &trouble};
-    cascade_err err = prepare_calls(conn, move, calls, count, false);
+    statement_set set = {.has = {false}};
+    cascade_err err;
 
+    add_calls(&set, calls, count);
+    err = prepare_set(conn, move, &set);
     if (err == CASCADE_OK)
         err = send_calls(conn, calls, count);
     if (err == CASCADE_OK)
@@ -547,9 +609,11 @@ csc_postgres_conn_query(csc_postgres_conn *conn, const char *move,
 {
     csc_postgres_trouble trouble;
     exchange_state state = {.move = move, .trouble = &trouble};
-    cascade_err err = csc_postgres_conn_send_text(conn, sql, params);
+    cascade_err err = settle(conn);
 
     *result = NULL;
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_text(conn, sql, params);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
     if (err != CASCADE_OK)
@@ -572,9 +636,11 @@ cascade_err
 csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
                          const char *sql)
 {
-    cascade_err err = CASCADE_OK;
+    cascade_err err = settle(conn);
     PGresult *result = NULL;
 
+    if (err != CASCADE_OK)
+        return err;
     if (PQexitPipelineMode(conn->pg) != 1 || PQsendQuery(conn->pg, sql) != 1)
         return csc_postgres_error_lost(conn);
     do {
@@ -594,14 +660,19 @@ csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
 /* ---- Opening ------------------------------------------------------------- */
 
 /* Nothing is ever printed. What an idle connection hears of its end comes by
- * this way too. */
+ * this way too, and that a COMMIT is not what it says: such a warning has a
+ * SQLSTATE that says nothing and a text in the server's language, but it comes
+ * from a function that does nothing else. */
 static void
 take_notice(void *context, const PGresult *notice)
 {
     csc_postgres_conn *conn = context;
     const char *severity =
         PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
 
+    if (function != NULL && strcmp(function, "SyncRepWaitForLSN") == 0)
+        conn->unconfirmed = true;
     if (severity != NULL &&
         (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
         conn->broken = true;
@@ -627,8 +698,8 @@ start_connecting(const csc_postgres *store)
     option_list options = {.count = 0};
     char timeout[24];
 
-    snprintf(timeout, sizeof(timeout), "%lld",
-             (long long)store->config->deadline_ms);
+    (void)snprintf(timeout, sizeof(timeout), "%lld",
+                   (long long)store->config->deadline_ms);
     add_option(&options, "tcp_user_timeout", timeout);
     add_option(&options, "keepalives", "1");
     add_option(&options, "keepalives_idle", "10");
@@ -738,8 +809,8 @@ csc_postgres_conn_close(csc_postgres_conn *conn)
     csc_mem_free(conn);
 }
 
-/* An idle connection has nothing to say but that it ends, and the notices and
- * settings that a server may send at any time, which are read over
+/* An idle connection has nothing to say but what it owes, that it ends, and the
+ * notices and settings that a server may send at any time, which are read over
  * (PQisBusy() does that). */
 bool
 csc_postgres_conn_alive(csc_postgres_conn *conn)
@@ -751,7 +822,8 @@ csc_postgres_conn_alive(csc_postgres_conn *conn)
             return false;
         if (poll(&fd, 1, 0) == 0)
             return true;
-        if (PQconsumeInput(conn->pg) != 1 || PQisBusy(conn->pg) || conn->broken)
+        if (PQconsumeInput(conn->pg) != 1 ||
+            (PQisBusy(conn->pg) && !conn->owed) || conn->broken)
             return false;
     }
     return false;

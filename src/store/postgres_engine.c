@@ -58,24 +58,30 @@ csc_postgres_engine_attach(void *self, const cascade_incarnation *incarnation)
 typedef struct renew_state {
     const cascade_uuid *engine_id;
     int64_t lease_ms;
+    int64_t now_ms;
 } renew_state;
 
+/* One statement, and so a transaction by itself. */
 static cascade_err
 renew(csc_postgres_conn *conn, void *context)
 {
-    const renew_state *state = context;
+    renew_state *state = context;
     csc_postgres_params params;
     csc_postgres_call call = {.statement = CSC_POSTGRES_RENEW,
                               .params = &params};
-    csc_postgres_trouble trouble;
+    bool there = false;
     cascade_err err;
 
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, state->engine_id);
     csc_postgres_params_i64(&params, state->lease_ms);
-    err = csc_postgres_conn_write(conn, "renew", &call, 1, &trouble);
+    err = csc_postgres_conn_read(conn, "renew", &call, 1);
+    if (err == CASCADE_OK) {
+        there = csc_postgres_result_i64(call.result, 0, 0) > 0;
+        state->now_ms = csc_postgres_result_i64(call.result, 0, 1);
+    }
     csc_postgres_conn_clear(&call, 1);
-    if (trouble.call != NULL && strcmp(trouble.sqlstate, "22012") == 0)
+    if (err == CASCADE_OK && !there)
         return csc_fail(CASCADE_ERR_FENCED,
                         "renew: this incarnation was removed; attach a new "
                         "one");
@@ -84,11 +90,15 @@ renew(csc_postgres_conn *conn, void *context)
 
 cascade_err
 csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
-                          int64_t lease_ms)
+                          int64_t lease_ms, int64_t *now_ms)
 {
     renew_state state = {.engine_id = engine_id, .lease_ms = lease_ms};
+    cascade_err err =
+        csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, renew, &state);
 
-    return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, renew, &state);
+    if (err == CASCADE_OK && now_ms != NULL)
+        *now_ms = state.now_ms;
+    return err;
 }
 
 /* The engine's row goes first: that is the order of locks in which it is
@@ -131,7 +141,8 @@ read_engines(csc_postgres_conn *conn, void *context)
 
 /* Few rows: all of them are fetched before the first is handed on. */
 cascade_err
-csc_postgres_engine_list(void *self, cascade_engine_sink sink, void *context)
+csc_postgres_engine_list(void *self, cascade_engine_sink sink, void *context,
+                         bool *orphans)
 {
     static const char *const columns[] = {"engine_id",   "host",
                                           "pid",         "process_start",
@@ -143,6 +154,9 @@ csc_postgres_engine_list(void *self, cascade_engine_sink sink, void *context)
         csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_engines, &call);
 
     reader.result = call.result;
+    if (err == CASCADE_OK && orphans != NULL)
+        *orphans = PQntuples(call.result) > 0 &&
+                   csc_postgres_result_i64(call.result, 0, 6) > 0;
     for (int i = 0; err == CASCADE_OK && i < PQntuples(call.result); i++) {
         cascade_incarnation row;
 

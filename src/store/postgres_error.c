@@ -11,9 +11,11 @@
  *   42, 3D, 3F, 0A, 26, 2B, 28        SCHEMA        tells a human
  *   40, 53, 55, 57, 58, 08, XX, rest  UNAVAILABLE   tries again
  *
- * Three exceptions: a used-up sequence (2200H) is nobody's data; a prepared
+ * Four exceptions: a used-up sequence (2200H) is nobody's data; a prepared
  * statement that is gone or there already (26000, 42P05) means a pooler that we
- * were not told of, and goes away with the connection.
+ * were not told of, and goes away with the connection; a policy of row-level
+ * security refuses a row with the SQLSTATE of a missing right (42501), but that
+ * is the fault of this row alone, so it is REFUSED.
  */
 #include <string.h>
 
@@ -77,6 +79,8 @@ static const saying connect_sayings[] = {
     {"Connection timed out", "no answer in time"},
     {"starting up", "the server is starting"},
     {"shutting down", "the server is stopping"},
+    {"in recovery mode", "the server recovers from a crash"},
+    {"accepting connections", "the server is starting"},
     {"too many clients", "the server has no connection left"},
     {"remaining connection slots", "the server has no connection left"},
     {"too many connections", "the server has no connection left"},
@@ -140,6 +144,17 @@ is_of_connection(const char *sqlstate)
     return is_one_of(sqlstate, states);
 }
 
+/* The text is in the server's language, but it comes from a function that
+ * raises this SQLSTATE for nothing else. */
+static bool
+is_of_policy(const PGresult *result, const char *sqlstate)
+{
+    const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+
+    return strcmp(sqlstate, "42501") == 0 && function != NULL &&
+           strcmp(function, "ExecWithCheckOptions") == 0;
+}
+
 cascade_err
 csc_postgres_error_result(csc_postgres_conn *conn, const char *move,
                           const PGresult *result)
@@ -154,6 +169,11 @@ csc_postgres_error_result(csc_postgres_conn *conn, const char *move,
         return csc_postgres_error_lost(conn);
     if (is_of_connection(sqlstate))
         conn->broken = true;
+    if (is_of_policy(result, sqlstate))
+        return csc_fail(CASCADE_ERR_REFUSED,
+                        "%s: PostgreSQL says no: a policy of row-level "
+                        "security forbids it (SQLSTATE %s)",
+                        move, sqlstate);
     return csc_fail(class_of(conn->store, sqlstate),
                     "%s: PostgreSQL says no: %s (SQLSTATE %s%s%s)", move,
                     words_of(sqlstate), sqlstate,

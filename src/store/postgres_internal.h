@@ -63,6 +63,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_END_RUNS,
     CSC_POSTGRES_READ_LANE,
     CSC_POSTGRES_READ_FIRST,
+    CSC_POSTGRES_CONFIRM,
     CSC_POSTGRES_ATTACH_ENGINE,
     CSC_POSTGRES_ATTACH_LANES,
     CSC_POSTGRES_RENEW,
@@ -79,10 +80,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_CHECK_ORPHAN,
     CSC_POSTGRES_FREE_ORPHANS,
     CSC_POSTGRES_CLAIM_LOOK,
-    CSC_POSTGRES_CLAIM_DUE,
-    CSC_POSTGRES_CLAIM_NEXT,
-    CSC_POSTGRES_CLAIM_NEEDS_DUE,
-    CSC_POSTGRES_CLAIM_NEEDS_NEXT,
+    CSC_POSTGRES_CLAIM_LOOK_SUSPECTS,
     CSC_POSTGRES_CLAIM_CHECK,
     CSC_POSTGRES_CLAIM_TAKE,
     CSC_POSTGRES_LOAD_CASCADES,
@@ -90,6 +88,15 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_LOAD_EVENTS,
     CSC_POSTGRES_NOTIFY,
     CSC_POSTGRES_LISTEN,
+    /* As their namesakes in the plural, for one row: its values instead of
+     * arrays */
+    CSC_POSTGRES_INSERT_EXECUTION,
+    CSC_POSTGRES_UPDATE_EXECUTION,
+    CSC_POSTGRES_INSERT_EVENT,
+    CSC_POSTGRES_UPDATE_CASCADE,
+    CSC_POSTGRES_RESET_RUN,
+    CSC_POSTGRES_FREE_RUN,
+    CSC_POSTGRES_END_RUN,
     CSC_POSTGRES_STATEMENTS /* how many */
 } csc_postgres_statement;
 
@@ -100,6 +107,9 @@ typedef struct csc_postgres csc_postgres;
 bool csc_postgres_sql_build(const char *prefix, const char *channel,
                             char *texts[CSC_POSTGRES_STATEMENTS]);
 void csc_postgres_sql_free(char *texts[CSC_POSTGRES_STATEMENTS]);
+/* The form for one row of a statement that takes rows. */
+csc_postgres_statement csc_postgres_sql_for_one(
+    csc_postgres_statement statement);
 /* One text with every '@' replaced by `prefix`; NULL when out of memory. */
 char *csc_postgres_sql_expand(const char *text, const char *prefix);
 
@@ -161,6 +171,9 @@ void csc_postgres_rows_time(csc_postgres_rows *rows, size_t column,
 /* Finishes the arrays and adds all of them as parameters. */
 void csc_postgres_params_rows(csc_postgres_params *params,
                               csc_postgres_rows *rows);
+/* Adds the values of the first row as parameters. */
+void csc_postgres_params_row(csc_postgres_params *params,
+                             const csc_postgres_rows *rows);
 
 /* ---- postgres_batch.c ---------------------------------------------------- */
 
@@ -237,6 +250,8 @@ typedef struct csc_postgres_conn {
     int cancel_fd;       /* readable: give up, CASCADE_ERR_AGAIN; -1: none */
     bool broken;         /* to be closed instead of used again */
     bool final;          /* the move must not be repeated, whatever it said */
+    bool owed;           /* the answer to a call that nobody waited for */
+    bool unconfirmed;    /* a COMMIT did not wait for the standby */
     bool prepared[CSC_POSTGRES_STATEMENTS];
     csc_postgres_batch *batch; /* memory of the last commit, used again */
     struct csc_postgres_conn *next;
@@ -270,6 +285,14 @@ bool csc_postgres_conn_alive(csc_postgres_conn *conn);
 cascade_err csc_postgres_conn_write(csc_postgres_conn *conn, const char *move,
                                     csc_postgres_call *calls, size_t count,
                                     csc_postgres_trouble *trouble);
+/* The same, and then a call that takes effect only when the transaction did,
+ * apart from it. Nobody waits for its answer or hears of it: the next use of
+ * the connection reads over it. Not behind a pooler. */
+cascade_err csc_postgres_conn_write_then(csc_postgres_conn *conn,
+                                         const char *move,
+                                         csc_postgres_call *calls, size_t count,
+                                         csc_postgres_trouble *trouble,
+                                         const csc_postgres_call *then);
 /* The same without a transaction of its own, for reading. */
 cascade_err csc_postgres_conn_read(csc_postgres_conn *conn, const char *move,
                                    csc_postgres_call *calls, size_t count);
@@ -337,6 +360,11 @@ void csc_postgres_pool_fini(csc_postgres *store);
  * CASCADE_ERR_UNAVAILABLE again, with backoff, where `again` allows it. */
 cascade_err csc_postgres_pool_run(csc_postgres *store, csc_postgres_again again,
                                   csc_postgres_move move, void *context);
+/* The same until `deadline_ms`, of a move that has used some of its time. */
+cascade_err csc_postgres_pool_run_until(csc_postgres *store,
+                                        int64_t deadline_ms,
+                                        csc_postgres_again again,
+                                        csc_postgres_move move, void *context);
 /* Sleeps on a condition of the store until `until_ms`, or earlier. */
 void csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
                              int64_t until_ms);
@@ -376,12 +404,14 @@ struct csc_postgres {
     bool listening;              /* a waiter has the listener */
     csc_postgres_conn *listener; /* of the waiter that has it */
     int64_t listen_after_ms;
+    uint64_t heard; /* notifications, and listeners made anew */
 
     pthread_mutex_t wake_mutex; /* guards what follows */
     pthread_cond_t woken;       /* monotonic clock */
     uint64_t wakes_asked;
     uint64_t wakes_sent;
     bool waking;
+    size_t submits; /* under way */
 };
 
 /* Milliseconds of the system's monotonic clock: network deadlines are real
@@ -404,11 +434,11 @@ cascade_err csc_postgres_schema_migrate(void *self, cascade_migrate mode);
 cascade_err csc_postgres_engine_attach(void *self,
                                        const cascade_incarnation *incarnation);
 cascade_err csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
-                                      int64_t lease_ms);
+                                      int64_t lease_ms, int64_t *now_ms);
 cascade_err csc_postgres_engine_detach(void *self,
                                        const cascade_uuid *engine_id);
 cascade_err csc_postgres_engine_list(void *self, cascade_engine_sink sink,
-                                     void *context);
+                                     void *context, bool *orphans);
 cascade_err csc_postgres_remove_dead(void *self, const cascade_uuid *dead,
                                      size_t dead_count, size_t limit,
                                      size_t *freed);
@@ -424,7 +454,15 @@ cascade_err csc_postgres_commit_batch(void *self, const cascade_batch *batch,
                                       bool *existed);
 cascade_err csc_postgres_commit_starts(void *self, const cascade_change *starts,
                                        size_t count, bool *existed);
-cascade_err csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms);
+cascade_err csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms,
+                                  cascade_wait_result *result);
 cascade_err csc_postgres_wait_wake(void *self);
+/* The same until `deadline_ms`. */
+cascade_err csc_postgres_wait_wake_until(csc_postgres *store,
+                                         int64_t deadline_ms);
+/* The call that tells the waiters. */
+void csc_postgres_wait_fill_notify(const csc_postgres *store,
+                                   csc_postgres_call *call,
+                                   csc_postgres_params *params);
 
 #endif

@@ -211,7 +211,7 @@ static void
 give_back(csc_postgres *store, csc_postgres_conn *conn)
 {
     bool close = conn->broken || PQstatus(conn->pg) != CONNECTION_OK ||
-                 PQtransactionStatus(conn->pg) != PQTRANS_IDLE;
+                 (PQtransactionStatus(conn->pg) != PQTRANS_IDLE && !conn->owed);
 
     pthread_mutex_lock(&store->mutex);
     if (close) {
@@ -273,7 +273,16 @@ cascade_err
 csc_postgres_pool_run(csc_postgres *store, csc_postgres_again again,
                       csc_postgres_move move, void *context)
 {
-    int64_t deadline_ms = csc_postgres_now_ms() + store->config->deadline_ms;
+    return csc_postgres_pool_run_until(
+        store, csc_postgres_now_ms() + store->config->deadline_ms, again, move,
+        context);
+}
+
+cascade_err
+csc_postgres_pool_run_until(csc_postgres *store, int64_t deadline_ms,
+                            csc_postgres_again again, csc_postgres_move move,
+                            void *context)
+{
     int64_t backoff_ms = BACKOFF_FIRST_MS;
 
     for (;;) {

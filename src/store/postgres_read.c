@@ -105,7 +105,7 @@ sink_event(load_state *state, const PGresult *result)
     cascade_event_row row;
 
     row.id = csc_postgres_row_i64(&reader, 0);
-    snprintf(reader.id, sizeof(reader.id), "%" PRId64, row.id);
+    (void)snprintf(reader.id, sizeof(reader.id), "%" PRId64, row.id);
     row.cascade_id = csc_postgres_row_uuid(&reader, 1);
     row.function_id = csc_postgres_row_i32(&reader, 2);
     row.key = csc_postgres_row_text(&reader, 3);

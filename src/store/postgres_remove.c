@@ -113,7 +113,7 @@ send_removal(csc_postgres_conn *conn, const cascade_uuid *id, bool named)
 
     if (lock_ms > LOCK_TIMEOUT_MAX_MS)
         lock_ms = LOCK_TIMEOUT_MAX_MS;
-    snprintf(timeout, sizeof(timeout), "%lld", (long long)lock_ms);
+    (void)snprintf(timeout, sizeof(timeout), "%lld", (long long)lock_ms);
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, timeout);
     if (err == CASCADE_OK)

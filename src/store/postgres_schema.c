@@ -231,7 +231,7 @@ sign(csc_postgres_conn *conn, const csc_migration *migration)
 static cascade_err
 apply(csc_postgres_conn *conn)
 {
-    schema_state state;
+    schema_state state = {0};
     cascade_err err = look(conn, CASCADE_MIGRATE_AUTO, &state);
 
     if (err == CASCADE_OK && !state.there)
@@ -292,7 +292,7 @@ static cascade_err
 migrate(csc_postgres_conn *conn, void *context)
 {
     cascade_migrate mode = *(const cascade_migrate *)context;
-    schema_state state;
+    schema_state state = {0};
     cascade_err err = look(conn, mode, &state);
 
     if (err != CASCADE_OK)

@@ -15,6 +15,15 @@
  *   - a commit locks its lane first, then rows that it owns alone, so commits
  *     cannot deadlock with one another.
  *
+ * PLANS. A statement is planned once for a connection, without looking at its
+ * parameters, and the plan is kept. It was made for tables that may have been
+ * tiny, and must be right when they are large: one look-up in an index for each
+ * row that is named. The settings leave the planner no other way to join, but
+ * they cannot say which side comes first, and for a tiny table it likes to go
+ * through all of it in the order of its index. `x = ANY (ARRAY[y])` instead of
+ * `x = y` takes that away: it says nothing that an order would help with, so
+ * all that is left is to look x up for each y.
+ *
  * A statement that must have met a row raises where it has not: 1 / 0 is
  * SQLSTATE 22012, and since no payload of ours is ever divided, the place in
  * the exchange tells what it means. Merely finding nothing would not stop the
@@ -27,6 +36,44 @@
 
 #define NOW_MS "floor(extract(epoch FROM now()) * 1000)::int8"
 #define CLOCK_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+
+/* What both looks of a claim end with: kind 0, the incarnation, with the
+ * batches of its lanes; kind 2, what comes next. Due runs are kind 1.
+ * $1 engine, $2 queues, $3 nodes, $4 suspects from, $5 at most. */
+#define LOOK_REST                                            \
+    "UNION ALL\n"                                            \
+    "SELECT 0, NULL, NULL, (\n"                              \
+    "  SELECT sum(batch)::int8\n"                            \
+    "  FROM @cascade_lanes\n"                                \
+    "  WHERE engine_id = $1::uuid)\n"                        \
+    "FROM @cascade_engines\n"                                \
+    "WHERE engine_id = $1::uuid\n"                           \
+    "UNION ALL\n"                                            \
+    "SELECT 2, NULL, NULL, min(next.wake_at)\n"              \
+    "FROM unnest($2::text[]) AS q (queue)\n"                 \
+    "CROSS JOIN generate_series(9, 0, -1) AS p (priority)\n" \
+    "CROSS JOIN LATERAL (\n"                                 \
+    "  SELECT r.wake_at\n"                                   \
+    "  FROM @cascade_runs AS r\n"                            \
+    "  WHERE r.engine_id IS NULL\n"                          \
+    "    AND r.needs IS NULL\n"                              \
+    "    AND r.queue = q.queue\n"                            \
+    "    AND r.priority = p.priority\n"                      \
+    "    AND r.wake_at > " NOW_MS "\n"                       \
+    "  ORDER BY r.wake_at\n"                                 \
+    "  LIMIT 1) AS next\n"                                   \
+    "UNION ALL\n"                                            \
+    "SELECT 2, NULL, NULL, min(next.wake_at)\n"              \
+    "FROM unnest($2::text[]) AS q (queue)\n"                 \
+    "CROSS JOIN LATERAL (\n"                                 \
+    "  SELECT r.wake_at\n"                                   \
+    "  FROM @cascade_runs AS r\n"                            \
+    "  WHERE r.engine_id IS NULL\n"                          \
+    "    AND r.needs >= ''\n"                                \
+    "    AND r.queue = q.queue\n"                            \
+    "    AND r.wake_at > " NOW_MS "\n"                       \
+    "  ORDER BY r.wake_at\n"                                 \
+    "  LIMIT 1) AS next"
 
 static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED",
@@ -59,8 +106,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    $1::bool),\n"
         "  set_config('default_transaction_isolation', 'read committed',\n"
         "    $1::bool),\n"
-        "  set_config('client_min_messages', 'error', $1::bool),\n"
-        "  set_config('plan_cache_mode', 'auto', $1::bool),\n"
+        "  set_config('client_min_messages', 'warning', $1::bool),\n"
+        "  set_config('plan_cache_mode', 'force_generic_plan', $1::bool),\n"
         "  set_config('enable_nestloop', 'on', $1::bool),\n"
         "  set_config('enable_indexscan', 'on', $1::bool),\n"
         "  set_config('enable_seqscan', 'off', $1::bool),\n"
@@ -179,7 +226,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "      $5::text[], $6::timestamp[])\n"
         "    AS g (cascade_id, function_id, status, full_output, error,\n"
         "      completed_at)\n"
-        "  WHERE n.cascade_id = g.cascade_id\n"
+        "  WHERE n.cascade_id = ANY (ARRAY[g.cascade_id])\n"
         "    AND n.function_id = g.function_id\n"
         "    AND n.status = 'RUNNING'\n"
         "  RETURNING 1)\n"
@@ -205,7 +252,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    updated_at = g.updated_at\n"
         "  FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::timestamp[])\n"
         "    AS g (id, status, fn_id, updated_at)\n"
-        "  WHERE c.id = g.id\n"
+        "  WHERE c.id = ANY (ARRAY[g.id])\n"
         "  RETURNING 1)\n"
         "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
 
@@ -217,7 +264,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  UPDATE @cascade_runs AS r\n"
         "  SET takeovers = 0\n"
         "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
-        "  WHERE r.cascade_id = g.cascade_id\n"
+        "  WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
         "    AND r.engine_id IS NOT DISTINCT FROM $2::uuid\n"
         "  RETURNING 1)\n"
         "SELECT 1 / (count(*) = $3::int8)::int4 FROM met",
@@ -232,7 +279,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    takeovers = 0\n"
         "  FROM unnest($1::uuid[], $2::int8[], $3::text[])\n"
         "    AS g (cascade_id, wake_at, needs)\n"
-        "  WHERE r.cascade_id = g.cascade_id\n"
+        "  WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
         "    AND r.engine_id IS NOT DISTINCT FROM $4::uuid\n"
         "  RETURNING 1)\n"
         "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
@@ -240,7 +287,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* $1 ids */
     [CSC_POSTGRES_END_RUNS] = "DELETE FROM @cascade_runs AS r\n"
                               "USING unnest($1::uuid[]) AS g (cascade_id)\n"
-                              "WHERE r.cascade_id = g.cascade_id",
+                              "WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])",
 
     /* $1 engine, $2 lane */
     [CSC_POSTGRES_READ_LANE] = "SELECT batch\n"
@@ -253,6 +300,14 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                 "FROM @node_executions\n"
                                 "WHERE cascade_id = ANY ($1::uuid[])\n"
                                 "  AND function_id = 0",
+
+    /* With synchronous replication, a transaction with this in it is not done
+     * before the standby has it, and so has all that this one could see. See
+     * postgres_commit.c. */
+    [CSC_POSTGRES_CONFIRM] =
+        "SELECT CASE\n"
+        "  WHEN current_setting('synchronous_standby_names') <> ''\n"
+        "  THEN pg_logical_emit_message(true, 'cascade', '') END",
 
     /* ---- engines ---- */
 
@@ -278,7 +333,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                            "  SET lease_until = " NOW_MS " + $2::int8\n"
                            "  WHERE engine_id = $1::uuid\n"
                            "  RETURNING 1)\n"
-                           "SELECT 1 / count(*) FROM renewed",
+                           "SELECT count(*), " CLOCK_MS " FROM renewed",
 
     [CSC_POSTGRES_DELETE_ENGINE] = "DELETE FROM @cascade_engines\n"
                                    "WHERE engine_id = $1::uuid",
@@ -291,9 +346,36 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                  "  wake_at = " NOW_MS "\n"
                                  "WHERE engine_id = $1::uuid",
 
+    /* The last column counts owners of runs that are gone, up to one. Owners
+     * are few: one look-up for each. */
     [CSC_POSTGRES_LIST_ENGINES] =
         "SELECT engine_id, host, pid, process_start,\n"
-        "  lease_until - " NOW_MS ", lane_count\n"
+        "  lease_until - " NOW_MS ", lane_count,\n"
+        "  (WITH RECURSIVE owners (engine_id) AS (\n"
+        "    (SELECT engine_id\n"
+        "      FROM @cascade_runs\n"
+        "      WHERE engine_id IS NOT NULL\n"
+        "      ORDER BY engine_id\n"
+        "      LIMIT 1)\n"
+        "    UNION ALL\n"
+        "    SELECT (\n"
+        "      SELECT r.engine_id\n"
+        "      FROM @cascade_runs AS r\n"
+        "      WHERE r.engine_id > o.engine_id\n"
+        "      ORDER BY r.engine_id\n"
+        "      LIMIT 1)\n"
+        "    FROM owners AS o\n"
+        "    WHERE o.engine_id IS NOT NULL)\n"
+        "  SELECT count(*)\n"
+        "  FROM (\n"
+        "    SELECT 1\n"
+        "    FROM owners AS o\n"
+        "    WHERE o.engine_id IS NOT NULL\n"
+        "      AND NOT EXISTS (\n"
+        "        SELECT 1\n"
+        "        FROM @cascade_engines AS e\n"
+        "        WHERE e.engine_id = o.engine_id)\n"
+        "    LIMIT 1) AS gone)\n"
         "FROM @cascade_engines\n"
         "ORDER BY engine_id",
 
@@ -362,64 +444,70 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    wake_at = " NOW_MS ",\n"
         "    takeovers = LEAST(r.takeovers, 2147483646) + 1\n"
         "  FROM chosen\n"
-        "  WHERE r.cascade_id = chosen.cascade_id\n"
+        "  WHERE r.cascade_id = ANY (ARRAY[chosen.cascade_id])\n"
         "    AND r.engine_id IS NOT DISTINCT FROM $1::uuid\n"
         "  RETURNING 1)\n"
         "SELECT count(*) FROM freed",
 
     /* ---- claim ---- */
 
-    /* $1 engine */
-    [CSC_POSTGRES_CLAIM_LOOK] = "SELECT count(*)\n"
-                                "FROM @cascade_engines\n"
-                                "WHERE engine_id = $1::uuid",
+    /* Each LATERAL is one look-up in an index for every row before it, and its
+     * LIMIT keeps it from being anything else: no backlog is walked over or
+     * sorted, however long. While no run needs a node at all nothing is looked
+     * up for each of them. */
+    [CSC_POSTGRES_CLAIM_LOOK] =
+        "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
+        "FROM unnest($2::text[]) AS q (queue)\n"
+        "CROSS JOIN generate_series(9, 0, -1) AS p (priority)\n"
+        "CROSS JOIN LATERAL (\n"
+        "  SELECT r.cascade_id, r.priority, r.wake_at\n"
+        "  FROM @cascade_runs AS r\n"
+        "  WHERE r.engine_id IS NULL\n"
+        "    AND r.needs IS NULL\n"
+        "    AND r.queue = q.queue\n"
+        "    AND r.priority = p.priority\n"
+        "    AND r.wake_at <= " NOW_MS "\n"
+        "    AND r.takeovers < $4::int4\n"
+        "  ORDER BY r.wake_at\n"
+        "  LIMIT $5::int8) AS due\n"
+        "UNION ALL\n"
+        "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
+        "FROM unnest($2::text[]) AS q (queue)\n"
+        "CROSS JOIN unnest($3::text[]) AS n (node)\n"
+        "CROSS JOIN LATERAL (\n"
+        "  SELECT r.cascade_id, r.priority, r.wake_at\n"
+        "  FROM @cascade_runs AS r\n"
+        "  WHERE r.engine_id IS NULL\n"
+        "    AND r.needs = n.node\n"
+        "    AND r.queue = q.queue\n"
+        "    AND r.wake_at <= " NOW_MS "\n"
+        "    AND r.takeovers < $4::int4\n"
+        "  ORDER BY r.priority DESC, r.wake_at\n"
+        "  LIMIT $5::int8) AS due\n"
+        "WHERE (\n"
+        "  SELECT true\n"
+        "  FROM @cascade_runs\n"
+        "  WHERE engine_id IS NULL\n"
+        "    AND needs IS NOT NULL\n"
+        "  ORDER BY needs\n"
+        "  LIMIT 1)\n" LOOK_REST,
 
-    /* $1 queue, $2 priority, $3 suspects from, $4 suspects, $5 at most */
-    [CSC_POSTGRES_CLAIM_DUE] = "SELECT cascade_id, priority, wake_at\n"
-                               "FROM @cascade_runs\n"
-                               "WHERE engine_id IS NULL\n"
-                               "  AND needs IS NULL\n"
-                               "  AND queue = $1::text\n"
-                               "  AND priority = $2::int4\n"
-                               "  AND wake_at <= " NOW_MS "\n"
-                               "  AND (takeovers >= $3::int4) = $4::bool\n"
-                               "ORDER BY wake_at\n"
-                               "LIMIT $5::int8",
-
-    /* $1 queue, $2 priority */
-    [CSC_POSTGRES_CLAIM_NEXT] = "SELECT wake_at\n"
-                                "FROM @cascade_runs\n"
-                                "WHERE engine_id IS NULL\n"
-                                "  AND needs IS NULL\n"
-                                "  AND queue = $1::text\n"
-                                "  AND priority = $2::int4\n"
-                                "  AND wake_at > " NOW_MS "\n"
-                                "ORDER BY wake_at\n"
-                                "LIMIT 1",
-
-    /* $1 queue, $2 nodes, $3 suspects from, $4 suspects, $5 at most */
-    [CSC_POSTGRES_CLAIM_NEEDS_DUE] =
-        "SELECT cascade_id, priority, wake_at\n"
-        "FROM @cascade_runs\n"
-        "WHERE engine_id IS NULL\n"
-        "  AND needs IS NOT NULL\n"
-        "  AND queue = $1::text\n"
-        "  AND needs = ANY ($2::text[])\n"
-        "  AND wake_at <= " NOW_MS "\n"
-        "  AND (takeovers >= $3::int4) = $4::bool\n"
-        "ORDER BY priority DESC, wake_at\n"
-        "LIMIT $5::int8",
-
-    /* $1 queue; whatever the runs need. The empty text keeps this away from the
-     * index by needs and queue, which it would read from end to end. */
-    [CSC_POSTGRES_CLAIM_NEEDS_NEXT] = "SELECT wake_at\n"
-                                      "FROM @cascade_runs\n"
-                                      "WHERE engine_id IS NULL\n"
-                                      "  AND needs IS NOT NULL\n"
-                                      "  AND queue || '' = $1::text\n"
-                                      "  AND wake_at > " NOW_MS "\n"
-                                      "ORDER BY wake_at\n"
-                                      "LIMIT 1",
+    /* The same for suspects. What is said of `needs` keeps this away from the
+     * indexes of all that is due. */
+    [CSC_POSTGRES_CLAIM_LOOK_SUSPECTS] =
+        "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
+        "FROM unnest($2::text[]) AS q (queue)\n"
+        "CROSS JOIN LATERAL (\n"
+        "  SELECT r.cascade_id, r.priority, r.wake_at\n"
+        "  FROM @cascade_runs AS r\n"
+        "  WHERE r.engine_id IS NULL\n"
+        "    AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
+        "    AND r.queue = q.queue\n"
+        "    AND r.wake_at <= " NOW_MS "\n"
+        "    AND r.takeovers > 0\n"
+        "    AND r.takeovers >= $4::int4\n"
+        "  ORDER BY r.priority DESC, r.wake_at\n"
+        "  LIMIT $5::int8) AS due\n" LOOK_REST,
 
     /* $1 engine. The lock lasts to the end of the transaction: who removes the
      * engine waits for it. */
@@ -438,7 +526,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  claim_no = r.claim_no + 1,\n"
         "  needs = NULL\n"
         "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
-        "WHERE r.cascade_id = g.cascade_id\n"
+        "WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
         "  AND r.engine_id IS NULL\n"
         "  AND r.wake_at <= " NOW_MS "\n"
         "  AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
@@ -483,6 +571,51 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_LISTEN] = "LISTEN #",
 };
 
+/* ---- For one row --------------------------------------------------------- */
+
+/* Which statement each of these is the form for one row of. */
+static const csc_postgres_statement one_of[CSC_POSTGRES_STATEMENTS] = {
+    [CSC_POSTGRES_INSERT_EXECUTION] = CSC_POSTGRES_INSERT_EXECUTIONS,
+    [CSC_POSTGRES_UPDATE_EXECUTION] = CSC_POSTGRES_UPDATE_EXECUTIONS,
+    [CSC_POSTGRES_INSERT_EVENT] = CSC_POSTGRES_INSERT_EVENTS,
+    [CSC_POSTGRES_UPDATE_CASCADE] = CSC_POSTGRES_UPDATE_CASCADES,
+    [CSC_POSTGRES_RESET_RUN] = CSC_POSTGRES_RESET_RUNS,
+    [CSC_POSTGRES_FREE_RUN] = CSC_POSTGRES_FREE_RUNS,
+    [CSC_POSTGRES_END_RUN] = CSC_POSTGRES_END_RUNS,
+};
+
+csc_postgres_statement
+csc_postgres_sql_for_one(csc_postgres_statement statement)
+{
+    for (size_t i = 0; i < CSC_POSTGRES_STATEMENTS; i++) {
+        if (one_of[i] == statement)
+            return (csc_postgres_statement)i;
+    }
+    return statement;
+}
+
+/* unnest($1::uuid[], $2::text[]) becomes (VALUES ($1::uuid, $2::text)). */
+static char *
+make_single(const char *text)
+{
+    const char *from = strstr(text, "unnest(");
+    const char *to = strchr(from, ')');
+    csc_buf buf;
+
+    csc_buf_init(&buf);
+    csc_buf_add(&buf, text, (size_t)(from - text));
+    csc_buf_add_text(&buf, "(VALUES (");
+    for (const char *at = from + strlen("unnest("); at < to; at++) {
+        if (*at != '[' && *at != ']')
+            csc_buf_add_char(&buf, *at);
+    }
+    csc_buf_add_text(&buf, "))");
+    csc_buf_add_text(&buf, to + 1);
+    return csc_buf_take(&buf);
+}
+
+/* ---- Expanding ----------------------------------------------------------- */
+
 /* Replaces '@' and '#'. */
 static char *
 expand(const char *text, const char *prefix, const char *channel)
@@ -508,7 +641,12 @@ csc_postgres_sql_build(const char *prefix, const char *channel,
     bool good = true;
 
     for (size_t i = 0; i < CSC_POSTGRES_STATEMENTS; i++) {
-        texts[i] = expand(templates[i], prefix, channel);
+        char *single =
+            templates[i] == NULL ? make_single(templates[one_of[i]]) : NULL;
+        const char *text = templates[i] != NULL ? templates[i] : single;
+
+        texts[i] = text == NULL ? NULL : expand(text, prefix, channel);
+        csc_mem_free(single);
         good = good && texts[i] != NULL;
     }
     return good;

@@ -11,8 +11,17 @@
  *
  * A keeper that leaves rings one other waiter, which returns early; who waits
  * next becomes the keeper. Notifications that arrive while nobody waits stay in
- * the socket and end the next wait at once. A wait that has just begun to
- * listen ends at once too: what was told before that was not heard.
+ * the socket and end the next wait at once. A new listener ends all waits too:
+ * what was told before it was there was not heard.
+ *
+ * The keeper also hears for those that do not wait just then. So the handle
+ * counts what was heard (notifications and new listeners), each waiter keeps
+ * the count that its last wait saw, and a wait that finds another count returns
+ * at once:
+ *
+ *   heard      7      8                8
+ *   keeper     waits  rings, returns   (seen 8) waits
+ *   another    looks for runs          (seen 7) returns at once, seen 8
  *
  * Listening only shortens waiting. Behind a pooler, with a single connection,
  * or while the server is away, a wait is a sleep.
@@ -23,6 +32,8 @@
  *
  *   asked 1 2 3 4 5       (3, 4 and 5 came while 2 was being sent)
  *   sent      2     5
+ *
+ * A submit that is alone sends its own behind its COMMIT (postgres_commit.c).
  */
 #include <errno.h>
 #include <limits.h>
@@ -91,11 +102,11 @@ take_notifications(csc_postgres_conn *conn, bool *heard)
     if (PQconsumeInput(conn->pg) != 1 || PQstatus(conn->pg) != CONNECTION_OK)
         return false;
     for (;;) {
-        PGnotify *notify = PQnotifies(conn->pg);
+        PGnotify *notification = PQnotifies(conn->pg);
 
-        if (notify == NULL)
+        if (notification == NULL)
             return true;
-        PQfreemem(notify);
+        PQfreemem(notification);
         *heard = true;
     }
 }
@@ -111,29 +122,34 @@ ring(int fd)
         return; /* full: it rings already */
 }
 
+/* Tells those that wait, and those that will. With wait_mutex held. */
 static void
-ring_all(csc_postgres *store)
+tell_all(csc_postgres *store)
 {
-    pthread_mutex_lock(&store->wait_mutex);
+    store->heard++;
     for (csc_postgres_waiter *at = store->waiters; at != NULL; at = at->next)
         ring(at->fd);
-    pthread_mutex_unlock(&store->wait_mutex);
 }
 
-/* Enters the list; true when the caller is to keep the listener. */
+/* Enters the list, unless something was heard that `result` has not seen;
+ * *keeper tells that the caller is to keep the listener. */
 static bool
-enter(csc_postgres *store, csc_postgres_waiter *waiter)
+enter(csc_postgres *store, csc_postgres_waiter *waiter,
+      const cascade_wait_result *result, bool *keeper)
 {
-    bool keeper;
+    bool entered;
 
+    *keeper = false;
     pthread_mutex_lock(&store->wait_mutex);
-    waiter->next = store->waiters;
-    store->waiters = waiter;
-    keeper = !store->listening && !store->config->pooler;
-    if (keeper)
-        store->listening = true;
+    entered = result == NULL || result->seen == store->heard;
+    if (entered) {
+        waiter->next = store->waiters;
+        store->waiters = waiter;
+        *keeper = !store->listening && !store->config->pooler;
+        store->listening = store->listening || *keeper;
+    }
     pthread_mutex_unlock(&store->wait_mutex);
-    return keeper;
+    return entered;
 }
 
 static void
@@ -172,25 +188,27 @@ poll_once(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
         return errno != EINTR;
     if (listener != NULL && fds[2].fd < 0) {
         close_listener(store);
-    } else if (fds[2].revents != 0) {
-        if (!take_notifications(listener, &heard))
+    } else if (listener != NULL && fds[2].revents != 0) {
+        if (!take_notifications(listener, &heard)) {
             close_listener(store);
-        else if (heard)
-            ring_all(store);
+        } else if (heard) {
+            pthread_mutex_lock(&store->wait_mutex);
+            tell_all(store);
+            pthread_mutex_unlock(&store->wait_mutex);
+        }
     }
     return fds[0].revents != 0 || fds[1].revents != 0;
 }
 
-/* The listener, made when it is time to; *fresh tells that it was. */
+/* The listener, made when it is time to. */
 static csc_postgres_conn *
-get_listener(csc_postgres *store, int wake_fd, int64_t until_ms, bool *fresh)
+get_listener(csc_postgres *store, int wake_fd, int64_t until_ms)
 {
     csc_postgres_conn *conn;
     int64_t now_ms = csc_postgres_now_ms();
     int64_t limit_ms = now_ms + store->config->deadline_ms;
     bool due;
 
-    *fresh = false;
     pthread_mutex_lock(&store->wait_mutex);
     conn = store->listener;
     due = conn == NULL && now_ms >= store->listen_after_ms;
@@ -203,12 +221,14 @@ get_listener(csc_postgres *store, int wake_fd, int64_t until_ms, bool *fresh)
     store->listener = conn;
     if (conn == NULL)
         store->listen_after_ms = csc_postgres_now_ms() + LISTEN_AGAIN_MS;
+    else
+        tell_all(store);
     pthread_mutex_unlock(&store->wait_mutex);
-    *fresh = conn != NULL;
     return conn;
 }
 
-/* Without a listener the keeper wakes up to try again. */
+/* Without a listener the keeper wakes up to try again; one it has just got
+ * rings its own eventfd too. */
 static void
 keep_until(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
            bool keeper, int64_t until_ms)
@@ -220,53 +240,80 @@ keep_until(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
         int64_t next_ms = until_ms;
 
         if (keeper) {
-            listener = get_listener(store, wake_fd, until_ms, &over);
+            listener = get_listener(store, wake_fd, until_ms);
             if (listener == NULL &&
                 csc_postgres_now_ms() + LISTEN_AGAIN_MS < until_ms)
                 next_ms = csc_postgres_now_ms() + LISTEN_AGAIN_MS;
         }
-        if (!over)
-            over = poll_once(store, waiter, wake_fd, listener, next_ms);
+        over = poll_once(store, waiter, wake_fd, listener, next_ms);
     }
 }
 
+static void
+fill_result(csc_postgres *store, cascade_wait_result *result)
+{
+    pthread_mutex_lock(&store->wait_mutex);
+    result->woken = result->seen != store->heard;
+    result->seen = store->heard;
+    result->listening = store->listener != NULL;
+    pthread_mutex_unlock(&store->wait_mutex);
+}
+
 cascade_err
-csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms)
+csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms,
+                      cascade_wait_result *result)
 {
     csc_postgres *store = self;
     csc_postgres_waiter waiter;
     int64_t now_ms = csc_postgres_now_ms();
     int64_t until_ms;
     bool keeper;
+    cascade_err err = CASCADE_OK;
 
     if (timeout_ms < 0 || timeout_ms > INT64_MAX - now_ms)
         until_ms = INT64_MAX;
     else
         until_ms = now_ms + timeout_ms;
     waiter.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (waiter.fd < 0)
-        return csc_fail(CASCADE_ERR_SYSTEM, "eventfd: %s",
-                        strerrorname_np(errno));
-    keeper = enter(store, &waiter);
-    keep_until(store, &waiter, wake_fd, keeper, until_ms);
-    leave(store, &waiter, keeper);
+    if (waiter.fd < 0) {
+        err =
+            csc_fail(CASCADE_ERR_SYSTEM, "eventfd: %s", strerrorname_np(errno));
+        goto out;
+    }
+    if (enter(store, &waiter, result, &keeper)) {
+        keep_until(store, &waiter, wake_fd, keeper, until_ms);
+        leave(store, &waiter, keeper);
+    }
     close(waiter.fd);
-    return CASCADE_OK;
+
+out:
+    if (result != NULL)
+        fill_result(store, result);
+    return err;
 }
 
 /* ---- Waking -------------------------------------------------------------- */
+
+void
+csc_postgres_wait_fill_notify(const csc_postgres *store,
+                              csc_postgres_call *call,
+                              csc_postgres_params *params)
+{
+    csc_postgres_params_init(params);
+    csc_postgres_params_text(params, store->channel);
+    *call =
+        (csc_postgres_call){.statement = CSC_POSTGRES_NOTIFY, .params = params};
+}
 
 static cascade_err
 notify(csc_postgres_conn *conn, void *context)
 {
     csc_postgres_params params;
-    csc_postgres_call call = {.statement = CSC_POSTGRES_NOTIFY,
-                              .params = &params};
+    csc_postgres_call call;
     cascade_err err;
 
     (void)context;
-    csc_postgres_params_init(&params);
-    csc_postgres_params_text(&params, conn->store->channel);
+    csc_postgres_wait_fill_notify(conn->store, &call, &params);
     err = csc_postgres_conn_read(conn, "wake", &call, 1);
     csc_postgres_conn_clear(&call, 1);
     return err;
@@ -274,14 +321,15 @@ notify(csc_postgres_conn *conn, void *context)
 
 /* With the mutex held, which is given up meanwhile. */
 static cascade_err
-send_for_all(csc_postgres *store)
+send_for_all(csc_postgres *store, int64_t deadline_ms)
 {
     uint64_t asked = store->wakes_asked;
     cascade_err err;
 
     store->waking = true;
     pthread_mutex_unlock(&store->wake_mutex);
-    err = csc_postgres_pool_run(store, CSC_POSTGRES_ALWAYS, notify, NULL);
+    err = csc_postgres_pool_run_until(store, deadline_ms, CSC_POSTGRES_ALWAYS,
+                                      notify, NULL);
     pthread_mutex_lock(&store->wake_mutex);
     store->waking = false;
     store->wakes_sent = asked;
@@ -292,23 +340,30 @@ send_for_all(csc_postgres *store)
 /* Those that share one share its fate: losing a notification costs no more
  * than a poll interval, so it is reported to one of them only. */
 cascade_err
-csc_postgres_wait_wake(void *self)
+csc_postgres_wait_wake_until(csc_postgres *store, int64_t deadline_ms)
 {
-    csc_postgres *store = self;
-    int64_t until_ms = csc_postgres_now_ms() + store->config->deadline_ms;
     cascade_err err = CASCADE_OK;
     uint64_t mine;
 
     pthread_mutex_lock(&store->wake_mutex);
     mine = ++store->wakes_asked;
     while (store->wakes_sent < mine && store->waking && err == CASCADE_OK) {
-        csc_postgres_pool_sleep(&store->woken, &store->wake_mutex, until_ms);
-        if (csc_postgres_now_ms() >= until_ms)
+        csc_postgres_pool_sleep(&store->woken, &store->wake_mutex, deadline_ms);
+        if (csc_postgres_now_ms() >= deadline_ms)
             err = csc_fail(CASCADE_ERR_UNAVAILABLE,
                            "wake: the server was not reached in time");
     }
     if (store->wakes_sent < mine && err == CASCADE_OK)
-        err = send_for_all(store);
+        err = send_for_all(store, deadline_ms);
     pthread_mutex_unlock(&store->wake_mutex);
     return err;
+}
+
+cascade_err
+csc_postgres_wait_wake(void *self)
+{
+    csc_postgres *store = self;
+
+    return csc_postgres_wait_wake_until(store, csc_postgres_now_ms() +
+                                                   store->config->deadline_ms);
 }

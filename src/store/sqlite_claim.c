@@ -273,27 +273,38 @@ find_next_wake(claim_state *state)
 /* ---- The move ------------------------------------------------------------ */
 
 static cascade_err
-check_alive(csc_sqlite_conn *conn, const cascade_uuid *engine_id)
+check_alive(csc_sqlite_conn *conn, const cascade_claim *claim)
 {
     csc_sqlite_call call;
     bool row = false;
+    int64_t batches = 0;
     cascade_err err;
 
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_ENGINE);
-    csc_sqlite_call_add_uuid(&call, engine_id);
+    csc_sqlite_call_add_uuid(&call, &claim->engine_id);
     err = csc_sqlite_call_next(&call, &row);
+    if (err == CASCADE_OK && row)
+        batches = sqlite3_column_int64(call.statement, 0);
     csc_sqlite_call_end(&call);
-    if (err == CASCADE_OK && !row)
-        err = cascade_store_fail(CASCADE_ERR_FENCED,
-                                 "claim: this incarnation was removed; attach "
-                                 "a new one");
-    return err;
+    if (err != CASCADE_OK)
+        return err;
+    if (!row)
+        return cascade_store_fail(CASCADE_ERR_FENCED,
+                                  "claim: this incarnation was removed; attach "
+                                  "a new one");
+    if (batches < claim->batches)
+        return cascade_store_fail(
+            CASCADE_ERR_LOST,
+            "claim: the lanes show %lld batches where %lld were committed: the "
+            "file was replaced by an older one",
+            (long long)batches, (long long)claim->batches);
+    return CASCADE_OK;
 }
 
 static cascade_err
 look(claim_state *state)
 {
-    cascade_err err = check_alive(state->conn, &state->claim->engine_id);
+    cascade_err err = check_alive(state->conn, state->claim);
 
     if (err == CASCADE_OK)
         err = collect_shelves(state);

@@ -203,7 +203,6 @@ csc_sqlite_conn_open(csc_sqlite_conn *conn)
 {
     csc_sqlite *store = conn->store;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
-    cascade_err err = CASCADE_OK;
     int code;
 
     if (conn->writer)
@@ -212,7 +211,9 @@ csc_sqlite_conn_open(csc_sqlite_conn *conn)
     if (code == SQLITE_OK)
         code = configure(conn->db);
     if (code != SQLITE_OK) {
-        err = csc_sqlite_error_set(conn->db, code, "open the database");
+        cascade_err err =
+            csc_sqlite_error_set(conn->db, code, "open the database");
+
         csc_sqlite_conn_close(conn);
         return err;
     }
@@ -255,20 +256,43 @@ csc_sqlite_conn_close(csc_sqlite_conn *conn)
     conn->db = NULL;
 }
 
+/* SQLite says "no such table" from a schema that it remembers, also when it
+ * could not look whether that is still so. Looking brings to light why. */
+static int
+compile(sqlite3 *db, const char *sql, unsigned flags, sqlite3_stmt **statement)
+{
+    int code = sqlite3_prepare_v3(db, sql, -1, flags, statement, NULL);
+
+    if (code != SQLITE_ERROR)
+        return code;
+    code = sqlite3_exec(db, "PRAGMA schema_version", NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v3(db, sql, -1, flags, statement, NULL);
+    return code;
+}
+
+cascade_err
+csc_sqlite_conn_compile(csc_sqlite_conn *conn, const char *verb,
+                        const char *sql, unsigned flags,
+                        sqlite3_stmt **statement)
+{
+    int code = compile(conn->db, sql, flags, statement);
+
+    if (code == SQLITE_OK)
+        return CASCADE_OK;
+    return csc_sqlite_error_set(conn->db, code, verb);
+}
+
 cascade_err
 csc_sqlite_conn_prepare(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
                         sqlite3_stmt **statement)
 {
-    int code;
+    cascade_err err = CASCADE_OK;
 
-    if (conn->statements[id] == NULL) {
-        code = sqlite3_prepare_v3(conn->db, csc_sqlite_sql[id].sql, -1,
-                                  SQLITE_PREPARE_PERSISTENT,
-                                  &conn->statements[id], NULL);
-        if (code != SQLITE_OK)
-            return csc_sqlite_error_set(conn->db, code,
-                                        csc_sqlite_sql[id].verb);
-    }
+    if (conn->statements[id] == NULL)
+        err = csc_sqlite_conn_compile(
+            conn, csc_sqlite_sql[id].verb, csc_sqlite_sql[id].sql,
+            SQLITE_PREPARE_PERSISTENT, &conn->statements[id]);
     *statement = conn->statements[id];
-    return CASCADE_OK;
+    return err;
 }

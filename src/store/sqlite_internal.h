@@ -83,7 +83,7 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_RESET_RUN,
     CSC_SQLITE_FREE_RUN,
     CSC_SQLITE_DELETE_RUN,
-    CSC_SQLITE_LOAD_CASCADE,
+    CSC_SQLITE_LOAD_CASCADES,
     CSC_SQLITE_LOAD_EXECUTIONS,
     CSC_SQLITE_LOAD_EVENTS,
     CSC_SQLITE_LIST_APPLIED,
@@ -137,7 +137,8 @@ struct csc_sqlite {
     pthread_cond_t freed;    /* a connection is not busy any more */
     csc_sqlite_conn readers[CSC_SQLITE_READERS];
     int watches[CSC_SQLITE_WATCHES]; /* idle inotify descriptors, or -1 */
-    uint64_t seen_wake;              /* the sidecar's token, last seen */
+    uint64_t seen_wake; /* the sidecar's token, last seen by a wait without a
+                           result */
 };
 
 /* ---- sqlite_error.c ------------------------------------------------------ */
@@ -183,6 +184,10 @@ cascade_err csc_sqlite_conn_ready(csc_sqlite_conn *conn);
 void csc_sqlite_conn_close(csc_sqlite_conn *conn);
 /* The prepared statement, compiled at its first use. */
 cascade_err csc_sqlite_conn_prepare(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+                                    sqlite3_stmt **statement);
+/* Compiles a statement that the caller finalizes, with SQLITE_PREPARE_*. */
+cascade_err csc_sqlite_conn_compile(csc_sqlite_conn *conn, const char *verb,
+                                    const char *sql, unsigned flags,
                                     sqlite3_stmt **statement);
 /* Runs several statements without parameters or rows. */
 cascade_err csc_sqlite_conn_exec(csc_sqlite_conn *conn, const char *verb,
@@ -272,10 +277,10 @@ cascade_err csc_sqlite_schema_migrate(void *self, cascade_migrate mode);
 cascade_err csc_sqlite_lease_attach(void *self,
                                     const cascade_incarnation *incarnation);
 cascade_err csc_sqlite_lease_renew(void *self, const cascade_uuid *engine_id,
-                                   int64_t lease_ms);
+                                   int64_t lease_ms, int64_t *now_ms);
 cascade_err csc_sqlite_lease_detach(void *self, const cascade_uuid *engine_id);
 cascade_err csc_sqlite_lease_engines(void *self, cascade_engine_sink sink,
-                                     void *context);
+                                     void *context, bool *orphans);
 cascade_err csc_sqlite_lease_remove(void *self, const cascade_uuid *dead,
                                     size_t dead_count, size_t limit,
                                     size_t *freed);
@@ -291,7 +296,8 @@ cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
                                  const cascade_load_sink *sink);
 cascade_err csc_sqlite_read_list(void *self, const cascade_query *query,
                                  cascade_list_sink sink, void *context);
-cascade_err csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms);
+cascade_err csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms,
+                                cascade_wait_result *result);
 cascade_err csc_sqlite_wait_wake(void *self);
 /* Frees the idle watches. */
 void csc_sqlite_wait_fini(csc_sqlite *store);

@@ -77,7 +77,7 @@ csc_sqlite_lease_attach(void *self, const cascade_incarnation *incarnation)
 
 cascade_err
 csc_sqlite_lease_renew(void *self, const cascade_uuid *engine_id,
-                       int64_t lease_ms)
+                       int64_t lease_ms, int64_t *now_ms)
 {
     csc_sqlite *store = self;
     csc_sqlite_conn *conn = NULL;
@@ -98,15 +98,46 @@ csc_sqlite_lease_renew(void *self, const cascade_uuid *engine_id,
         err = cascade_store_fail(CASCADE_ERR_FENCED,
                                  "renew: this incarnation was removed; attach "
                                  "a new one");
-    return csc_sqlite_txn_end(conn, err);
+    err = csc_sqlite_txn_end(conn, err);
+    if (err == CASCADE_OK && now_ms != NULL)
+        *now_ms = csc_clock_wall_ms(store->config->clock);
+    return err;
+}
+
+/* The first owner that is no incarnation. Owners are few, so they are walked
+ * one seek each. */
+static cascade_err
+find_absent_owner(csc_sqlite_conn *conn, cascade_uuid *owner, bool *found)
+{
+    bool alive = true;
+    cascade_err err = CASCADE_OK;
+
+    memset(owner, 0, sizeof(*owner));
+    *found = true;
+    while (err == CASCADE_OK && *found && alive) {
+        csc_sqlite_call call;
+
+        csc_sqlite_call_begin(&call, conn, CSC_SQLITE_NEXT_OWNER);
+        csc_sqlite_call_add_uuid(&call, owner);
+        err = csc_sqlite_call_next(&call, found);
+        if (err == CASCADE_OK && *found) {
+            alive = sqlite3_column_int(call.statement, 1) != 0;
+            err = csc_sqlite_row_uuid(call.statement, 0, "cascade_runs",
+                                      "engine_id", owner);
+        }
+        csc_sqlite_call_end(&call);
+    }
+    return err;
 }
 
 cascade_err
-csc_sqlite_lease_engines(void *self, cascade_engine_sink sink, void *context)
+csc_sqlite_lease_engines(void *self, cascade_engine_sink sink, void *context,
+                         bool *orphans)
 {
     csc_sqlite *store = self;
     csc_sqlite_conn *conn = NULL;
     csc_sqlite_call call;
+    cascade_uuid owner;
     bool row = false;
     cascade_err err = csc_sqlite_txn_begin_read(store, &conn);
 
@@ -126,6 +157,8 @@ csc_sqlite_lease_engines(void *self, cascade_engine_sink sink, void *context)
             err = csc_sqlite_call_next(&call, &row);
     }
     csc_sqlite_call_end(&call);
+    if (err == CASCADE_OK && orphans != NULL)
+        err = find_absent_owner(conn, &owner, orphans);
     return csc_sqlite_txn_end(conn, err);
 }
 
@@ -188,32 +221,6 @@ find_expired(csc_sqlite_conn *conn, cascade_uuid *engine_id, bool *found)
         err = csc_sqlite_row_uuid(call.statement, 0, "cascade_engines",
                                   "engine_id", engine_id);
     csc_sqlite_call_end(&call);
-    return err;
-}
-
-/* The first owner that is no incarnation. Owners are few, so they are walked
- * one seek each. */
-static cascade_err
-find_absent_owner(csc_sqlite_conn *conn, cascade_uuid *owner, bool *found)
-{
-    bool alive = true;
-    cascade_err err = CASCADE_OK;
-
-    memset(owner, 0, sizeof(*owner));
-    *found = true;
-    while (err == CASCADE_OK && *found && alive) {
-        csc_sqlite_call call;
-
-        csc_sqlite_call_begin(&call, conn, CSC_SQLITE_NEXT_OWNER);
-        csc_sqlite_call_add_uuid(&call, owner);
-        err = csc_sqlite_call_next(&call, found);
-        if (err == CASCADE_OK && *found) {
-            alive = sqlite3_column_int(call.statement, 1) != 0;
-            err = csc_sqlite_row_uuid(call.statement, 0, "cascade_runs",
-                                      "engine_id", owner);
-        }
-        csc_sqlite_call_end(&call);
-    }
     return err;
 }
 

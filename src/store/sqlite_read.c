@@ -2,8 +2,19 @@
  *
  * Reading: load and list. Each is one read transaction on a connection of its
  * own, so it sees one moment (S12) and no writer waits for it. The statements
- * read one cascade each, through an index, in the order asked for: nothing is
- * sorted and nothing is held but the row that the sink looks at.
+ * read through an index, in the order asked for: nothing is sorted and nothing
+ * is held but the row that the sink looks at.
+ *
+ * A load walks each table once, from the first id wanted to the last. Cascades
+ * that are due together were mostly born together, and their ids lie side by
+ * side. Where a row of another cascade comes up the walk begins anew at the
+ * next id wanted:
+ *
+ *   wanted    a b c . . . x y       "." are not wanted
+ *   walks     -------->   ----->
+ *
+ * So what is read in vain is one row for each gap, and a statement for each
+ * cascade (with its cursors and buffers made and freed) is the worst case.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +34,8 @@ typedef struct load_state {
     csc_sqlite_row_room room;
     cascade_uuid *ids; /* sorted, each once */
     size_t count;
+    size_t at;                           /* those before are done with */
+    char wanted[CASCADE_UUID_TEXT_SIZE]; /* the id there */
 } load_state;
 
 typedef cascade_err (*give_fn)(load_state *state, sqlite3_stmt *statement);
@@ -60,33 +73,78 @@ give_event(load_state *state, sqlite3_stmt *statement)
     return state->sink->on_event(state->sink->context, &row);
 }
 
+/* One table: its statement, and which column has the id of the cascade. */
+typedef struct part {
+    csc_sqlite_sql_id sql;
+    int column;
+    give_fn give;
+} part;
+
+static const part part_cascades = {CSC_SQLITE_LOAD_CASCADES, 0, give_cascade};
+static const part part_executions = {CSC_SQLITE_LOAD_EXECUTIONS, 1,
+                                     give_execution};
+static const part part_events = {CSC_SQLITE_LOAD_EVENTS, 1, give_event};
+
+/* Texts of ids sort as the ids do. A row that has no such text is passed too,
+ * unless memory is out: then its reader says so. */
+static bool
+is_wanted(load_state *state, sqlite3_stmt *statement, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    int len = sqlite3_column_bytes(statement, column);
+    int order = -1;
+
+    if (text == NULL)
+        return true;
+    while (state->at < state->count) {
+        order = strcmp(text, state->wanted);
+        if (order < 0 || (order == 0 && len == CASCADE_UUID_TEXT_SIZE - 1))
+            break;
+        state->at++;
+        if (state->at < state->count)
+            (void)cascade_uuid_format(&state->ids[state->at], state->wanted);
+    }
+    return state->at < state->count && order == 0;
+}
+
+/* From the id at `at` on, up to a row that is not wanted. Each walk leaves ids
+ * behind, however the table compares texts: until it has, it passes such rows.
+ */
 static cascade_err
-give_rows(load_state *state, csc_sqlite_sql_id id, give_fn give,
-          const cascade_uuid *cascade_id)
+walk(load_state *state, const part *from)
 {
     csc_sqlite_call call;
+    size_t begun_at = state->at;
     bool row = false;
     cascade_err err;
 
-    csc_sqlite_call_begin(&call, state->conn, id);
-    csc_sqlite_call_add_uuid(&call, cascade_id);
+    csc_sqlite_call_begin(&call, state->conn, from->sql);
+    csc_sqlite_call_add_uuid(&call, &state->ids[state->at]);
+    csc_sqlite_call_add_uuid(&call, &state->ids[state->count - 1]);
     err = csc_sqlite_call_next(&call, &row);
     while (err == CASCADE_OK && row) {
-        err = give(state, call.statement);
+        if (is_wanted(state, call.statement, from->column))
+            err = from->give(state, call.statement);
+        else if (state->at > begun_at)
+            break;
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
     }
+    if (!row)
+        state->at = state->count;
     csc_sqlite_call_end(&call);
     return err;
 }
 
 static cascade_err
-give_all(load_state *state, csc_sqlite_sql_id id, give_fn give)
+give_all(load_state *state, const part *from)
 {
     cascade_err err = CASCADE_OK;
 
-    for (size_t i = 0; i < state->count && err == CASCADE_OK; i++)
-        err = give_rows(state, id, give, &state->ids[i]);
+    state->at = 0;
+    (void)cascade_uuid_format(&state->ids[0], state->wanted);
+    while (state->at < state->count && err == CASCADE_OK)
+        err = walk(state, from);
     return err;
 }
 
@@ -128,11 +186,11 @@ csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
         err = csc_sqlite_txn_begin_read(self, &state.conn);
     if (err != CASCADE_OK)
         goto out;
-    err = give_all(&state, CSC_SQLITE_LOAD_CASCADE, give_cascade);
+    err = give_all(&state, &part_cascades);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EXECUTIONS) != 0)
-        err = give_all(&state, CSC_SQLITE_LOAD_EXECUTIONS, give_execution);
+        err = give_all(&state, &part_executions);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
-        err = give_all(&state, CSC_SQLITE_LOAD_EVENTS, give_event);
+        err = give_all(&state, &part_events);
     err = csc_sqlite_txn_end(state.conn, err);
 out:
     csc_sqlite_row_fini(&state.room);
@@ -271,7 +329,6 @@ csc_sqlite_read_list(void *self, const cascade_query *query,
     sqlite3_stmt *statement = NULL;
     csc_buf sql;
     cascade_err err;
-    int code;
 
     if (query->limit < 1 || query->limit > READ_MAX)
         return cascade_store_fail(CASCADE_ERR_INVALID,
@@ -283,10 +340,9 @@ csc_sqlite_read_list(void *self, const cascade_query *query,
         err = csc_sqlite_txn_begin_read(self, &conn);
     if (err != CASCADE_OK)
         goto out;
-    code = sqlite3_prepare_v2(conn->db, sql.data, -1, &statement, NULL);
-    if (code != SQLITE_OK)
-        err = csc_sqlite_error_set(conn->db, code, "list cascades");
-    else
+    err =
+        csc_sqlite_conn_compile(conn, "list cascades", sql.data, 0, &statement);
+    if (err == CASCADE_OK)
         err = list_rows(conn, statement, query, sink, context);
     (void)sqlite3_finalize(statement);
     err = csc_sqlite_txn_end(conn, err);

@@ -9,7 +9,8 @@
  *              milliseconds since 1970, as a number or as digits
  *   payloads   pass the JSON gate, so that blanks and the order of members are
  *              canonical, whoever wrote them
- *   texts      not NULL where the table says so, and without a NUL byte
+ *   texts      not NULL where the table says so, and without a NUL byte; a key
+ *              is UTF-8, since it becomes a member of JSON objects
  *
  * What does not fit is CASCADE_ERR_CORRUPT and names table, column and the
  * row's cascade; never the value.
@@ -28,17 +29,21 @@ typedef struct reader {
     const char *table;
     int at; /* the next column */
     cascade_err err;
-    char id[CASCADE_UUID_TEXT_SIZE]; /* of the cascade, once known */
+    const cascade_uuid *id; /* of the cascade, once known */
 } reader;
 
 static void
 fail(reader *row, const char *column, const char *why)
 {
+    char id[CASCADE_UUID_TEXT_SIZE] = "(unknown)";
+
     if (row->err != CASCADE_OK)
         return;
-    row->err = cascade_store_fail(
-        CASCADE_ERR_CORRUPT, "table %s, column %s of cascade %s: %s",
-        row->table, column, row->id[0] != '\0' ? row->id : "(unknown)", why);
+    if (row->id != NULL)
+        (void)cascade_uuid_format(row->id, id);
+    row->err = cascade_store_fail(CASCADE_ERR_CORRUPT,
+                                  "table %s, column %s of cascade %s: %s",
+                                  row->table, column, id, why);
 }
 
 static bool
@@ -102,14 +107,13 @@ static cascade_uuid
 next_uuid(reader *row, const char *column)
 {
     const char *text = next_text(row, column);
-    char again[CASCADE_UUID_TEXT_SIZE];
     cascade_uuid id;
 
     memset(&id, 0, sizeof(id));
     if (row->err != CASCADE_OK)
         return id;
     if (cascade_uuid_parse(text, &id) != CASCADE_OK ||
-        strcmp(cascade_uuid_format(&id, again), text) != 0)
+        strpbrk(text, "ABCDEF") != NULL)
         fail(row, column, "not a UUID in lower case");
     return id;
 }
@@ -191,7 +195,7 @@ csc_sqlite_row_cascade(sqlite3_stmt *statement, cascade_row *row)
     reader from = {.statement = statement, .table = "cascades"};
 
     row->id = next_uuid(&from, "id");
-    (void)cascade_uuid_format(&row->id, from.id);
+    from.id = &row->id;
     row->status = (cascade_status)next_word(&from, "status", words);
     row->fn_id = next_i32(&from, "fn_id", INT32_MIN);
     row->user_id = next_text(&from, "user_id");
@@ -209,7 +213,7 @@ csc_sqlite_row_execution(sqlite3_stmt *statement, csc_sqlite_row_room *room,
 
     row->id = next_uuid(&from, "id");
     row->cascade_id = next_uuid(&from, "cascade_id");
-    (void)cascade_uuid_format(&row->cascade_id, from.id);
+    from.id = &row->cascade_id;
     row->function_id = next_i32(&from, "function_id", INT32_MIN);
     row->status = (cascade_execution_status)next_word(&from, "status", words);
     row->node_instance_id = next_text(&from, "node_instance_id");
@@ -235,9 +239,11 @@ csc_sqlite_row_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
 
     row->id = next_i64(&from, "id", INT64_MIN, INT64_MAX);
     row->cascade_id = next_uuid(&from, "cascade_id");
-    (void)cascade_uuid_format(&row->cascade_id, from.id);
+    from.id = &row->cascade_id;
     row->function_id = next_i32(&from, "function_id", INT32_MIN);
     row->key = next_text(&from, "key");
+    if (!csc_json_is_utf8(row->key, strlen(row->key)))
+        fail(&from, "key", "not UTF-8");
     row->value = next_payload(&from, "value", &room->first);
     if (row->value == NULL)
         fail(&from, "value", "must not be NULL");
@@ -252,7 +258,7 @@ csc_sqlite_row_run(sqlite3_stmt *statement, int at, cascade_run_row *row)
     reader from = {.statement = statement, .table = "cascade_runs", .at = at};
 
     row->cascade_id = next_uuid(&from, "cascade_id");
-    (void)cascade_uuid_format(&row->cascade_id, from.id);
+    from.id = &row->cascade_id;
     row->queue = next_text(&from, "queue");
     row->priority = next_i32(&from, "priority", 0);
     row->wake_at_ms = next_i64(&from, "wake_at", INT64_MIN, INT64_MAX);

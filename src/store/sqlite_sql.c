@@ -36,7 +36,9 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                             " SET lease_until_ms = ?2 + lease_ms, boot = ?3"
                             " WHERE engine_id = ?1"},
     [CSC_SQLITE_GET_ENGINE] = {"look up an incarnation",
-                               "SELECT 1"
+                               "SELECT (SELECT sum(batch)"
+                               "   FROM cascade_lanes"
+                               "   WHERE engine_id = ?1)"
                                " FROM cascade_engines"
                                " WHERE engine_id = ?1"},
     /* ?1: this boot, ?2: now, by the monotonic clock. A lease of another boot
@@ -192,26 +194,27 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_DELETE_RUN] = {"delete a run", "DELETE FROM cascade_runs"
                                                " WHERE cascade_id = ?1"},
 
-    /* ---- Reading ---- */
-    [CSC_SQLITE_LOAD_CASCADE] =
-        {"read a cascade",
+    /* ---- Reading: see sqlite_read.c ---- */
+    [CSC_SQLITE_LOAD_CASCADES] =
+        {"read cascades",
          "SELECT id, status, fn_id, user_id, created_at, updated_at"
          " FROM cascades"
-         " WHERE id = ?1"},
+         " WHERE id >= ?1 AND id <= ?2"
+         " ORDER BY id"},
     [CSC_SQLITE_LOAD_EXECUTIONS] =
         {"read executions",
          "SELECT id, cascade_id, function_id, status, node_instance_id,"
          "    node_name, input_context, full_output, location, error,"
          "    started_at, completed_at"
          " FROM node_executions"
-         " WHERE cascade_id = ?1"
-         " ORDER BY function_id"},
+         " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
+         " ORDER BY cascade_id, function_id"},
     [CSC_SQLITE_LOAD_EVENTS] =
         {"read events",
          "SELECT id, cascade_id, function_id, key, value, ui_value, created_at"
          " FROM context_events"
-         " WHERE cascade_id = ?1"
-         " ORDER BY function_id, id"},
+         " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
+         " ORDER BY cascade_id, function_id, id"},
 
     /* ---- The schema ---- */
     [CSC_SQLITE_LIST_APPLIED] = {"read cascade_schema",

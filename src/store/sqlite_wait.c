@@ -11,12 +11,14 @@
  * themselves; everybody else calls the move. A process that dies between its
  * commit and the wake costs the others one poll interval of theirs.
  *
- * A wake that comes while a handle is not waiting (its engine is just looking,
- * perhaps too early) must not be lost: the handle keeps the token that it saw
- * last, and a wait that finds another returns at once. Those who are woken
- * while they wait do not touch what the handle saw: another engine on it may
- * not have looked yet. The price is one wait that ends early for nothing. The
- * watch is there before the token is read, so nothing falls in between.
+ * A wake that comes while an engine is not waiting (it is just looking, perhaps
+ * too early) must not be lost: each waiter keeps the token that it saw last, in
+ * its result, and a wait that finds another returns at once. The watch is there
+ * before the token is read, so nothing falls in between.
+ *
+ * Waiters without a result share what the handle saw. Those who are woken while
+ * they wait do not touch it: another may not have looked yet. The price is one
+ * wait that ends early for nothing.
  *
  * An inotify descriptor serves one wait at a time and is kept for the next one
  * (to close one takes the kernel milliseconds). Where there is none to be had
@@ -106,11 +108,11 @@ drain(int fd)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-/* True when the token is another than the one this handle saw last. */
+/* True when the token is another than the one the waiters without a result saw
+ * last. */
 static bool
-was_woken(csc_sqlite *store)
+was_handle_woken(csc_sqlite *store, uint64_t token)
 {
-    uint64_t token = csc_sqlite_lock_get_token(&store->lock);
     bool woken;
 
     (void)pthread_mutex_lock(&store->mutex);
@@ -165,18 +167,28 @@ wait_readable(csc_sqlite *store, int watch, int wake_fd, int64_t timeout_ms,
 }
 
 cascade_err
-csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms)
+csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms,
+                    cascade_wait_result *result)
 {
     csc_sqlite *store = self;
     int watch = take_watch(store);
-    uint64_t before;
+    uint64_t before = result != NULL ? result->seen : 0;
+    uint64_t token;
+    bool woken;
     cascade_err err = CASCADE_OK;
 
     drain(watch);
-    before = csc_sqlite_lock_get_token(&store->lock);
-    if (!was_woken(store))
-        err = wait_readable(store, watch, wake_fd, timeout_ms, before);
+    token = csc_sqlite_lock_get_token(&store->lock);
+    woken = result != NULL ? token != before : was_handle_woken(store, token);
+    if (!woken) {
+        err = wait_readable(store, watch, wake_fd, timeout_ms, token);
+        token = csc_sqlite_lock_get_token(&store->lock);
+    }
     give_watch_back(store, watch);
+    if (result != NULL)
+        *result = (cascade_wait_result){.seen = token,
+                                        .woken = token != before,
+                                        .listening = store->lock.fd >= 0};
     return err;
 }
 

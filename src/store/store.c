@@ -29,11 +29,13 @@
 
 #define DEADLINE_DEFAULT_MS 30000
 #define DEADLINE_MAX_MS 86400000
-#define PAYLOAD_DEFAULT (1024u * 1024)
-#define PAYLOAD_MAX (64u * 1024 * 1024)
+#define PAYLOAD_DEFAULT ((size_t)1024 * 1024)
+#define PAYLOAD_MAX ((size_t)64 * 1024 * 1024)
 #define CONNECTIONS_DEFAULT 16
 #define CONNECTIONS_MAX 1000
 #define IDENTIFIER_MAX 63 /* PostgreSQL cuts longer ones */
+#define NOW_KEPT_NS INT64_C(1000000000)
+#define NOW_SLOWER 1000 /* more than two clocks drift apart */
 
 cascade_err
 cascade_store_fail(cascade_err err, const char *format, ...)
@@ -201,7 +203,7 @@ check_numbers(const cascade_store_options *options)
     if (options->payload_max > PAYLOAD_MAX)
         return csc_fail(CASCADE_ERR_INVALID,
                         "store options: payload_max is %zu bytes; give at most "
-                        "%u",
+                        "%zu",
                         options->payload_max, PAYLOAD_MAX);
     if (options->connection_max > CONNECTIONS_MAX)
         return csc_fail(CASCADE_ERR_INVALID,
@@ -417,6 +419,45 @@ cascade_store_now(cascade_store *store, int64_t *now_ms)
                         store == NULL ? "the store" : "the place for the time");
     err = store->driver->now(store->self, now_ms);
     return err != CASCADE_OK ? err : csc_ok();
+}
+
+/* False when the last answer is too old, or there was none. */
+static bool
+get_kept_now(cascade_store *store, int64_t now_ns, int64_t *now_ms)
+{
+    int64_t age_ns;
+    bool good;
+
+    pthread_mutex_lock(&store->mutex);
+    age_ns = now_ns - store->now_read_at_ns;
+    good = store->now_read_at_ns != 0 && age_ns < NOW_KEPT_NS;
+    if (good)
+        *now_ms =
+            (now_ns + store->now_offset_ns - age_ns / NOW_SLOWER) / CSC_MS_NS;
+    pthread_mutex_unlock(&store->mutex);
+    return good;
+}
+
+cascade_err
+csc_store_get_now(cascade_store *store, int64_t *now_ms)
+{
+    cascade_err err;
+    int64_t at_ns;
+
+    if (!store->driver->server_clock)
+        return store->driver->now(store->self, now_ms);
+    at_ns = csc_clock_system.monotonic_ns(csc_clock_system.context);
+    if (get_kept_now(store, at_ns, now_ms))
+        return CASCADE_OK;
+    err = store->driver->now(store->self, now_ms);
+    if (err != CASCADE_OK)
+        return err;
+    at_ns = csc_clock_system.monotonic_ns(csc_clock_system.context);
+    pthread_mutex_lock(&store->mutex);
+    store->now_offset_ns = *now_ms * CSC_MS_NS - at_ns;
+    store->now_read_at_ns = at_ns;
+    pthread_mutex_unlock(&store->mutex);
+    return CASCADE_OK;
 }
 
 /* ---- Engines of this process -------------------------------------------- */

@@ -23,11 +23,13 @@ struct cascade_store {
     cascade_clock clock;
     cascade_random random;
     csc_log log;
-    pthread_mutex_t mutex; /* guards engines, engine_count, ended */
+    pthread_mutex_t mutex; /* guards engines, engine_count, ended, now_* */
     pthread_cond_t ended_cond;
     uint64_t ended; /* counts the ends of cascades seen by local engines */
     cascade_engine *engines[CSC_STORE_ENGINES_MAX];
     size_t engine_count;
+    int64_t now_offset_ns; /* see csc_store_get_now() */
+    int64_t now_read_at_ns;
 };
 
 /* The drivers built in; NULL when that backend is not. */
@@ -44,6 +46,13 @@ cascade_err csc_store_driver_find(const char *url,
 /* Adds and removes an engine of this process. _add: CASCADE_ERR_TOO_LARGE. */
 cascade_err csc_store_add_engine(cascade_store *store, cascade_engine *engine);
 void csc_store_remove_engine(cascade_store *store, cascade_engine *engine);
+
+/* The store's time, never ahead of it. Where a server keeps the clock it is
+ * asked once a second at most: in between, its last answer (which was cut to
+ * the millisecond, and given before it came) goes on by the system's monotonic
+ * clock, a thousandth slower. Only a clock that is set back shows within that
+ * second. */
+cascade_err csc_store_get_now(cascade_store *store, int64_t *now_ms);
 
 /* Tells cascade_wait() in this process that some cascade has ended. */
 void csc_store_note_ended(cascade_store *store);

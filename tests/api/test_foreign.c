@@ -291,6 +291,25 @@ engines_leave_foreign_cascades_alone(test_db *db)
     cascade_snapshot_free(snapshot);
 }
 
+/* A number that is no priority is none: the ready list has ten places. */
+static void
+an_odd_priority_does_no_harm(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = db_engine(db, store, NULL);
+    cascade_uuid id;
+
+    if (!raw_sql_works(db))
+        return;
+    id = db_start(store, "nothing");
+    raw_sql(db, "UPDATE node_executions"
+                " SET full_output = '{\"priority\":77000000}'");
+    assert_ok(
+        cascade_engine_register(engine, "nothing", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    db_await(store, &id, CASCADE_COMPLETED);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -304,6 +323,8 @@ main(int argc, char **argv)
         {"cascades_are_read_value_by_value", cascades_are_read_value_by_value,
          STORES_ALL},
         {"times_of_javascript_are_read", times_of_javascript_are_read,
+         STORES_ALL},
+        {"an_odd_priority_does_no_harm", an_odd_priority_does_no_harm,
          STORES_ALL},
         {"engines_leave_foreign_cascades_alone",
          engines_leave_foreign_cascades_alone, STORES_ALL},

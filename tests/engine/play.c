@@ -4,6 +4,8 @@
  */
 #include "engine/play.h"
 
+bool play_suspend_steps;
+
 void
 play_open(play *p, test_db *db, cascade_mode mode)
 {
@@ -11,6 +13,7 @@ play_open(play *p, test_db *db, cascade_mode mode)
                                       .mode = mode,
                                       .worker_count = 3,
                                       .poll_interval_ms = 20,
+                                      .suspend_steps = play_suspend_steps,
                                       .execution_bytes_max =
                                           p->execution_bytes_max};
     cascade_node_options node = {.size = sizeof(node),

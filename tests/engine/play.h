@@ -44,25 +44,35 @@ const cascade_execution_info *play_execution(const cascade_snapshot *snapshot,
                                              size_t index);
 void play_end(play *p);
 
+/* In the next plays a step suspends its node, with threads too. */
+extern bool play_suspend_steps;
+
 /* The scenario `name`(db, mode) as a test in each mode. */
-#define PLAY_MODES(name)                    \
-    static void name##_threads(test_db *db) \
-    {                                       \
-        name(db, CASCADE_MODE_THREADS);     \
-    }                                       \
-    static void name##_loop(test_db *db)    \
-    {                                       \
-        name(db, CASCADE_MODE_LOOP);        \
-    }                                       \
-    static void name##_inline(test_db * db) \
-    {                                       \
-        name(db, CASCADE_MODE_INLINE);      \
+#define PLAY_MODES(name)                      \
+    static void name##_threads(test_db *db)   \
+    {                                         \
+        play_suspend_steps = false;           \
+        name(db, CASCADE_MODE_THREADS);       \
+    }                                         \
+    static void name##_suspended(test_db *db) \
+    {                                         \
+        play_suspend_steps = true;            \
+        name(db, CASCADE_MODE_THREADS);       \
+    }                                         \
+    static void name##_loop(test_db *db)      \
+    {                                         \
+        name(db, CASCADE_MODE_LOOP);          \
+    }                                         \
+    static void name##_inline(test_db * db)   \
+    {                                         \
+        name(db, CASCADE_MODE_INLINE);        \
     }
-#define PLAY_TESTS(name)                                 \
-    {#name "_with_threads", name##_threads, STORES_ALL}, \
-        {#name "_in_a_loop", name##_loop, STORES_ALL},   \
-    {                                                    \
-#name "_inline", name##_inline, STORES_ALL       \
+#define PLAY_TESTS(name)                                    \
+    {#name "_with_threads", name##_threads, STORES_ALL},    \
+        {#name "_suspended", name##_suspended, STORES_ALL}, \
+        {#name "_in_a_loop", name##_loop, STORES_ALL},      \
+    {                                                       \
+#name "_inline", name##_inline, STORES_ALL          \
     }
 
 #endif

@@ -67,17 +67,8 @@ weigh(void *context, const wrap_call *call)
         atomic_store(&l->most, bytes);
     if (atomic_exchange(&l->holds, false)) {
         sem_post(&l->held);
-        while (sem_wait(&l->go_on) != 0)
-            ;
+        stores_await(&l->go_on);
     }
-    return CASCADE_OK;
-}
-
-static cascade_err
-nothing(cascade_node *node, void *user)
-{
-    (void)node;
-    (void)user;
     return CASCADE_OK;
 }
 
@@ -120,7 +111,7 @@ loads_create(test_db *db, cascade_mode mode)
     l->payload[PAYLOAD - 1] = '"';
     l->store = db_wrapped(db, &l->wrap);
     l->engine = db_engine(db, l->store, &options);
-    assert_ok(cascade_engine_register(l->engine, "n", nothing, l, NULL));
+    assert_ok(cascade_engine_register(l->engine, "n", stores_nothing, l, NULL));
     assert_ok(cascade_engine_register(l->engine, "fan", fan_out, l, NULL));
     assert_ok(cascade_engine_register(l->engine, "put", put_payload, l, NULL));
     assert_ok(cascade_engine_start(l->engine));

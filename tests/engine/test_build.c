@@ -50,7 +50,8 @@ site_open(void)
     s.env = (csc_build_env){.arena = &s.arena,
                             .random = &csc_random_system,
                             .location = "here",
-                            .now_ms = NOW};
+                            .now_ms = NOW,
+                            .delay_from_ms = NOW};
     csc_state_init(&s.state, &start.id);
     assert_int_equal(csc_build_new(&s.env, &start, &s.change), CASCADE_OK);
     return &s;

@@ -14,21 +14,6 @@
 
 #define HOUR_MS INT64_C(3600000)
 
-static void
-await(sem_t *sem)
-{
-    while (sem_wait(sem) != 0)
-        ;
-}
-
-static cascade_err
-nothing(cascade_node *node, void *user)
-{
-    (void)node;
-    (void)user;
-    return CASCADE_OK;
-}
-
 /* ---- Left for an engine that knows more --------------------------------- */
 
 typedef struct left {
@@ -52,7 +37,7 @@ stay(cascade_node *node, void *user)
 
     (void)node;
     sem_post(&l->entered);
-    await(&l->leave);
+    stores_await(&l->leave);
     return CASCADE_OK;
 }
 
@@ -95,14 +80,14 @@ what_one_engine_did_not_know_does_not_bind_the_next(test_db *db)
     sem_init(&l.entered, 0, 0);
     sem_init(&l.leave, 0, 0);
     l.store = db_store(db);
-    engines[0] = left_engine(db, &l, NULL, nothing);
+    engines[0] = left_engine(db, &l, NULL, stores_nothing);
     l.id = db_start(l.store, "a");
     assert_true(stores_until(is_left, &l));
     db_close_engine(db, engines[0]);
     engines[1] = left_engine(db, &l, spawn_b, stay);
-    await(&l.entered);
+    stores_await(&l.entered);
     assert_fails(CASCADE_ERR_TIMEOUT, cascade_engine_stop(engines[1], 0));
-    (void)left_engine(db, &l, NULL, nothing);
+    (void)left_engine(db, &l, NULL, stores_nothing);
     db_await(l.store, &l.id, CASCADE_COMPLETED);
     sem_post(&l.leave);
     db_close_engine(db, engines[1]);
@@ -138,7 +123,7 @@ wait_to_leave(cascade_node *node, void *user)
     freed *f = user;
 
     (void)node;
-    await(&f->leave);
+    stores_await(&f->leave);
     return CASCADE_OK;
 }
 
@@ -276,7 +261,8 @@ life_create(test_db *db)
     l->wrap.before = reach;
     l->store = db_wrapped(db, &l->wrap);
     l->engine = db_engine(db, l->store, &options);
-    assert_ok(cascade_engine_register(l->engine, "harmless", nothing, l, NULL));
+    assert_ok(cascade_engine_register(l->engine, "harmless", stores_nothing, l,
+                                      NULL));
     assert_ok(cascade_engine_register(l->engine, "deadly", die, l, NULL));
     assert_ok(cascade_engine_start(l->engine));
     return l;
@@ -547,7 +533,7 @@ be_slow(cascade_node *node, void *user)
     expect(atomic_fetch_add(&x->inside, 1) == 0);
     if (atomic_fetch_add(&x->calls, 1) == 0) {
         sem_post(&x->entered);
-        await(&x->leave);
+        stores_await(&x->leave);
     }
     atomic_fetch_sub(&x->inside, 1);
     return CASCADE_OK;
@@ -560,7 +546,7 @@ end_after(cascade_node *node, void *user)
     expelled *x = user;
 
     (void)node;
-    await(&x->entered);
+    stores_await(&x->entered);
     return CASCADE_OK;
 }
 

@@ -21,14 +21,6 @@
 
 #include "store/store.h"
 
-static cascade_err
-nothing(cascade_node *node, void *user)
-{
-    (void)node;
-    (void)user;
-    return CASCADE_OK;
-}
-
 /* ---- Hooks -------------------------------------------------------------- */
 
 typedef struct hooks {
@@ -120,7 +112,7 @@ a_failing_hook_fails_the_start(test_db *db)
     cascade_store *store = db_store(db);
     cascade_engine *engine = db_engine(db, store, &options);
 
-    assert_ok(cascade_engine_register(engine, "n", nothing, NULL, NULL));
+    assert_ok(cascade_engine_register(engine, "n", stores_nothing, NULL, NULL));
     assert_fails(CASCADE_ERR_SYSTEM, cascade_engine_start(engine));
     assert_int_equal(atomic_load(&h.exits), 4);
     db_close_engine(db, engine);
@@ -134,16 +126,18 @@ calls_out_of_place_are_refused(test_db *db)
 
     assert_fails(CASCADE_ERR_MISUSE, cascade_engine_poll(engine, 0, NULL));
     assert_int_equal(cascade_engine_fd(engine), -1);
-    assert_ok(cascade_engine_register(engine, "n", nothing, NULL, NULL));
-    assert_fails(CASCADE_ERR_EXISTS,
-                 cascade_engine_register(engine, "n", nothing, NULL, NULL));
+    assert_ok(cascade_engine_register(engine, "n", stores_nothing, NULL, NULL));
     assert_fails(
-        CASCADE_ERR_INVALID,
-        cascade_engine_register(engine, "cascade.x", nothing, NULL, NULL));
+        CASCADE_ERR_EXISTS,
+        cascade_engine_register(engine, "n", stores_nothing, NULL, NULL));
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_engine_register(engine, "cascade.x", stores_nothing,
+                                         NULL, NULL));
     assert_ok(cascade_engine_start(engine));
     assert_fails(CASCADE_ERR_MISUSE, cascade_engine_start(engine));
-    assert_fails(CASCADE_ERR_MISUSE,
-                 cascade_engine_register(engine, "m", nothing, NULL, NULL));
+    assert_fails(
+        CASCADE_ERR_MISUSE,
+        cascade_engine_register(engine, "m", stores_nothing, NULL, NULL));
     assert_fails(CASCADE_ERR_MISUSE, cascade_store_close(store));
     assert_ok(cascade_engine_stop(engine, DB_WAIT_MS));
     assert_ok(cascade_engine_stop(engine, DB_WAIT_MS));
@@ -234,7 +228,7 @@ a_signal_handler_may_ask_for_a_stop(test_db *db)
     cascade_store *store = db_store(db);
     cascade_engine *engine = db_engine(db, store, NULL);
 
-    assert_ok(cascade_engine_register(engine, "n", nothing, NULL, NULL));
+    assert_ok(cascade_engine_register(engine, "n", stores_nothing, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
     assert_fails(CASCADE_ERR_TIMEOUT, cascade_engine_wait(engine, 0));
     signalled = engine;
@@ -372,7 +366,8 @@ mortal_create(test_db *db)
     m->engine = db_engine(db, m->store, &options);
     assert_ok(
         cascade_engine_register(m->engine, "explode", explode, NULL, NULL));
-    assert_ok(cascade_engine_register(m->engine, "n", nothing, NULL, NULL));
+    assert_ok(
+        cascade_engine_register(m->engine, "n", stores_nothing, NULL, NULL));
     assert_ok(cascade_engine_start(m->engine));
     return m;
 }

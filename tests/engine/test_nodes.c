@@ -379,18 +379,11 @@ ask_for_too_many(cascade_node *node, void *user)
     return err;
 }
 
-static cascade_err
-nothing(cascade_node *node, void *user)
-{
-    (void)node;
-    (void)user;
-    return CASCADE_OK;
-}
-
 static void
 an_execution_is_limited_in_effects(test_db *db, cascade_mode mode)
 {
-    play p = {.nodes = {{"many", ask_for_too_many}, {"nothing", nothing}}};
+    play p = {
+        .nodes = {{"many", ask_for_too_many}, {"nothing", stores_nothing}}};
     cascade_info *info = NULL;
 
     play_run(&p, db, mode, "many", NULL, CASCADE_COMPLETED);
@@ -484,7 +477,7 @@ static void
 an_unknown_node_is_left_for_an_engine_that_knows_it(test_db *db)
 {
     play home = {.nodes = {{"go", go_abroad}}};
-    play abroad = {.nodes = {{"exotic", nothing}}};
+    play abroad = {.nodes = {{"exotic", stores_nothing}}};
     left_place left;
 
     play_open(&home, db, CASCADE_MODE_THREADS);

@@ -154,14 +154,6 @@ ten_thousand_cascades_are_in_flight_in_one_process(test_db *db)
 
 /* ---- Start many --------------------------------------------------------- */
 
-static cascade_err
-nothing(cascade_node *node, void *user)
-{
-    (void)node;
-    (void)user;
-    return CASCADE_OK;
-}
-
 static void
 starts_of_one_call_are_all_or_none(test_db *db)
 {
@@ -277,7 +269,8 @@ one_key_from_sixteen_threads_is_one_cascade(test_db *db)
     cascade_store *stores[2] = {db_store(db), db_store(db)};
     cascade_engine *engine = db_engine(db, stores[0], NULL);
 
-    assert_ok(cascade_engine_register(engine, "nothing", nothing, NULL, NULL));
+    assert_ok(
+        cascade_engine_register(engine, "nothing", stores_nothing, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
     race_for_keys(stores, 2);
     assert_int_equal(db_stats(engine).executions, KEYS);

@@ -93,19 +93,22 @@ conformance_run(const conformance_backend *backend, int argc, char **argv)
     static conformance_group (*const groups[])(void) = {
         conformance_schema, conformance_commit,  conformance_fence,
         conformance_claim,  conformance_engines, conformance_read,
-        conformance_text,   conformance_wait,    conformance_race,
-        conformance_model,
+        conformance_text,   conformance_race,
     };
     int failed = 0;
 
     if (argc > 1 && strcmp(argv[1], "--wake") == 0)
-        return conformance_wake_main(argc, argv);
+        return conformance_wake_main(backend, argc, argv);
     current = backend;
     rows_seed();
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
         failed += run_group(groups[i]());
+    if (backend->pooler)
+        return failed + run_group(conformance_wait_unheard()) == 0 ? 0 : 1;
+    failed += run_group(conformance_wait());
+    failed += run_group(conformance_model());
     return failed == 0 ? 0 : 1;
 }
 
@@ -135,6 +138,7 @@ db_options(conformance_db *db)
     return (cascade_store_options){
         .size = sizeof(cascade_store_options),
         .schema = db->schema[0] == '\0' ? NULL : db->schema,
+        .pooler = db->backend->pooler,
         .clock = db->backend->virtual_time ? &db->clock.clock : NULL};
 }
 

@@ -42,6 +42,7 @@ typedef struct conformance_backend {
     bool virtual_time;
     /* True: other processes can open it too, and it has a schema. */
     bool on_disk;
+    bool pooler; /* opened with that option: wakes are not heard */
     /* Makes an empty database and writes db->url (and db->schema). 0, or -1
      * with a line on stderr. */
     int (*create)(conformance_db *db);
@@ -79,12 +80,14 @@ conformance_group conformance_engines(void);
 conformance_group conformance_read(void);
 conformance_group conformance_text(void);
 conformance_group conformance_wait(void);
+conformance_group conformance_wait_unheard(void); /* behind a pooler */
 conformance_group conformance_race(void);
 conformance_group conformance_model(void);
 
 /* The program as another process: "--wake URL SCHEMA" opens the store, wakes
  * and ends. */
-int conformance_wake_main(int argc, char **argv);
+int conformance_wake_main(const conformance_backend *backend, int argc,
+                          char **argv);
 
 /* ---- Checks ------------------------------------------------------------- */
 

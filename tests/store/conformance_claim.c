@@ -401,6 +401,42 @@ a_removed_incarnation_claims_nothing(void **state)
     db_assert_unchanged(db, picture);
 }
 
+/* S4: who has committed more than the lanes show claims nothing. */
+static void
+a_claim_by_who_lost_commits_takes_nothing(void **state)
+{
+    static const char *const queue = "default";
+    conformance_db *db = *state;
+    uint32_t lanes = db->driver->lane_max < 2 ? 1 : 2;
+    cascade_uuid engine = db_attach(db, lanes, DB_LONG_LEASE_MS);
+    cascade_claim claim = {.engine_id = engine,
+                           .queues = &queue,
+                           .queue_count = 1,
+                           .limit = 10,
+                           .suspect_from = 3,
+                           .batches = (int64_t)lanes + 1};
+    cascade_claimed claimed[10];
+    cascade_claim_result result = {.count = 77};
+    char *picture;
+
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        cascade_change *start = rows_start(&db->rows, rows_id(&db->rows));
+
+        assert_ok(db_commit(db, engine, lane, 1, &start, 1, NULL));
+    }
+    picture = db_picture(db);
+    assert_fails(CASCADE_ERR_LOST,
+                 db->driver->claim(db->self, &claim, claimed, &result));
+    claim.suspects = true;
+    assert_fails(CASCADE_ERR_LOST,
+                 db->driver->claim(db->self, &claim, claimed, &result));
+    db_assert_unchanged(db, picture);
+    claim.suspects = false;
+    claim.batches = lanes;
+    assert_ok(db->driver->claim(db->self, &claim, claimed, &result));
+    assert_int_equal(result.count, lanes);
+}
+
 static cascade_err
 note_needs(void *context, const cascade_row *row, const cascade_run_row *run)
 {
@@ -451,6 +487,7 @@ conformance_claim(void)
         cmocka_unit_test(each_claim_raises_claim_no),
         cmocka_unit_test(a_claim_clears_what_the_last_owner_needed),
         cmocka_unit_test(a_removed_incarnation_claims_nothing),
+        cmocka_unit_test(a_claim_by_who_lost_commits_takes_nothing),
     };
 
     return (conformance_group){"claim", tests,

@@ -180,7 +180,7 @@ compare_engines(const void *a, const void *b)
 static void
 dump_engines(cascade_store *store, store_dump *dump)
 {
-    assert_ok(store->driver->engines(store->self, on_engine, dump));
+    assert_ok(store->driver->engines(store->self, on_engine, dump, NULL));
     qsort(dump->engines, dump->engine_count, sizeof(dump->engines[0]),
           compare_engines);
     for (size_t i = 0; i < dump->engine_count; i++) {

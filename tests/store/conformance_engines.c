@@ -34,7 +34,7 @@ static void
 read_engines(conformance_db *db, engine_rows *kept)
 {
     memset(kept, 0, sizeof(*kept));
-    assert_ok(db->driver->engines(db->self, keep_engine, kept));
+    assert_ok(db->driver->engines(db->self, keep_engine, kept, NULL));
 }
 
 static bool
@@ -160,7 +160,7 @@ a_lease_runs_down_and_is_renewed(void **state)
     read_engines(db, &kept);
     assert_int_equal(kept.count, 1);
     assert_true(kept.rows[0].lease_ms <= 0);
-    assert_ok(db->driver->renew(db->self, &engine, 60000));
+    assert_ok(db->driver->renew(db->self, &engine, 60000, NULL));
     read_engines(db, &kept);
     assert_true(kept.rows[0].lease_ms > 30000);
     assert_true(kept.rows[0].lease_ms <= 60000);
@@ -174,8 +174,32 @@ a_renewal_of_nobody_is_fenced(void **state)
     cascade_uuid nobody = rows_id(&db->rows);
 
     assert_fails(CASCADE_ERR_FENCED,
-                 db->driver->renew(db->self, &nobody, 1000));
+                 db->driver->renew(db->self, &nobody, 1000, NULL));
     assert_false(is_there(db, nobody));
+}
+
+/* renew: it tells the store's time of that moment. S16: it tells nothing when
+ * the incarnation is gone. */
+static void
+a_renewal_tells_the_time(void **state)
+{
+    conformance_db *db = *state;
+    cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
+    cascade_uuid nobody = rows_id(&db->rows);
+
+    for (int i = 0; i < 3; i++) {
+        int64_t before_ms = db_now(db);
+        int64_t now_ms = -1;
+
+        assert_ok(
+            db->driver->renew(db->self, &engine, DB_LONG_LEASE_MS, &now_ms));
+        assert_in_range(now_ms, before_ms, db_now(db));
+        now_ms = -1;
+        assert_fails(CASCADE_ERR_FENCED,
+                     db->driver->renew(db->self, &nobody, 1000, &now_ms));
+        assert_int_equal(now_ms, -1);
+        db_advance(db, 20);
+    }
 }
 
 /* ---- S10 ---------------------------------------------------------------- */
@@ -227,7 +251,7 @@ a_lease_lasts_its_time(void **state)
         db_advance(db, 9999);
         remove_engines(db, NULL, 0, 100);
         assert_true(is_there(db, engine));
-        assert_ok(db->driver->renew(db->self, &engine, 10000));
+        assert_ok(db->driver->renew(db->self, &engine, 10000, NULL));
     }
     db_advance(db, 10000);
     remove_engines(db, NULL, 0, 100);
@@ -288,7 +312,7 @@ a_renewed_lease_is_not_removed(void **state)
 
     own_many(db, engine, 2);
     db_advance(db, 2 * lease_ms);
-    assert_ok(db->driver->renew(db->self, &engine, DB_LONG_LEASE_MS));
+    assert_ok(db->driver->renew(db->self, &engine, DB_LONG_LEASE_MS, NULL));
     assert_int_equal(remove_engines(db, NULL, 0, 100), 0);
     assert_true(is_there(db, engine));
 }
@@ -308,7 +332,7 @@ renew_one(void *context)
 
     pthread_barrier_wait(it->barrier);
     it->err = it->store->driver->renew(it->store->self, &it->engine,
-                                       DB_LONG_LEASE_MS);
+                                       DB_LONG_LEASE_MS, NULL);
     return NULL;
 }
 
@@ -381,6 +405,38 @@ orphans_become_free_in_portions(void **state)
         assert_true(runs.rows[i].wake_at_ms >= before_ms);
         assert_true(runs.rows[i].wake_at_ms <= db_now(db));
     }
+}
+
+static bool
+has_orphans(conformance_db *db, bool wrong)
+{
+    engine_rows kept = {.count = 0};
+    bool orphans = wrong;
+
+    assert_ok(db->driver->engines(db->self, keep_engine, &kept, &orphans));
+    assert_int_equal(kept.count > 0, true);
+    return orphans;
+}
+
+/* S11: as long as runs of a removed incarnation are not free, engines says so.
+ */
+static void
+runs_left_behind_are_told(void **state)
+{
+    conformance_db *db = *state;
+    cascade_uuid live = db_attach(db, 1, DB_LONG_LEASE_MS);
+    cascade_uuid dead = db_attach(db, 1, DB_LONG_LEASE_MS);
+    cascade_uuid id;
+
+    assert_false(has_orphans(db, true));
+    db_start_many(db, &id, 1);
+    own_many(db, live, 1);
+    own_many(db, dead, 2);
+    assert_false(has_orphans(db, true));
+    assert_int_equal(remove_engines(db, &dead, 1, 1), 1);
+    assert_true(has_orphans(db, false));
+    assert_int_equal(remove_engines(db, NULL, 0, 1), 1);
+    assert_false(has_orphans(db, true));
 }
 
 /* S11, S8: until it is freed an orphan is nobody's to claim; then it is. */
@@ -550,6 +606,7 @@ conformance_engines(void)
         cmocka_unit_test(a_repeated_attach_is_good),
         cmocka_unit_test(a_lease_runs_down_and_is_renewed),
         cmocka_unit_test(a_renewal_of_nobody_is_fenced),
+        cmocka_unit_test(a_renewal_tells_the_time),
         cmocka_unit_test(a_live_lease_is_not_removed),
         cmocka_unit_test(an_expired_lease_is_removed),
         cmocka_unit_test(a_lease_lasts_its_time),
@@ -558,6 +615,7 @@ conformance_engines(void)
         cmocka_unit_test(a_renewed_lease_is_not_removed),
         cmocka_unit_test(a_renewal_and_a_removal_race_with_one_winner),
         cmocka_unit_test(orphans_become_free_in_portions),
+        cmocka_unit_test(runs_left_behind_are_told),
         cmocka_unit_test(an_orphan_is_claimed_once_it_is_free),
         cmocka_unit_test(detach_frees_the_runs),
         cmocka_unit_test(free_runs_are_not_touched_by_a_removal),

@@ -41,8 +41,8 @@ a_removed_incarnation_is_fenced(void **state)
     picture = db_picture(db);
     assert_fails(CASCADE_ERR_FENCED, db_commit_one(db, it.engine, 3, it.write));
     assert_fails(CASCADE_ERR_FENCED, db_commit_one(db, it.engine, 2, it.write));
-    assert_fails(CASCADE_ERR_FENCED,
-                 db->driver->renew(db->self, &it.engine, DB_LONG_LEASE_MS));
+    assert_fails(CASCADE_ERR_FENCED, db->driver->renew(db->self, &it.engine,
+                                                       DB_LONG_LEASE_MS, NULL));
     db_assert_unchanged(db, picture);
 }
 
@@ -150,7 +150,7 @@ an_expired_lease_alone_fences_nobody(void **state)
         db_commit_one(db, engine, 1, rows_start_owned(&db->rows, id, engine)));
     db_advance(db, 2 * lease_ms);
     assert_ok(db_commit_one(db, engine, 2, rows_write(&db->rows, id, 0)));
-    assert_ok(db->driver->renew(db->self, &engine, DB_LONG_LEASE_MS));
+    assert_ok(db->driver->renew(db->self, &engine, DB_LONG_LEASE_MS, NULL));
     assert_ok(db_commit_one(db, engine, 3, rows_write(&db->rows, id, 0)));
 }
 

@@ -642,9 +642,9 @@ move_expire(twin_world *world)
 
         if (engine->alive && chance(world, 70)) {
             assert_ok(world->db->driver->renew(world->db->self, &engine->id,
-                                               DB_LONG_LEASE_MS));
+                                               DB_LONG_LEASE_MS, NULL));
             assert_ok(world->model->driver->renew(
-                world->model->self, &engine->id, DB_LONG_LEASE_MS));
+                world->model->self, &engine->id, DB_LONG_LEASE_MS, NULL));
             continue;
         }
         engine->alive = false;

@@ -413,7 +413,7 @@ reap(storm_state *storm)
 
     if (rows_below(&db->rows, 4) == 0)
         reaper.victim = (int)rows_below(&db->rows, WORKERS);
-    assert_ok(db->driver->engines(db->self, collect_dead, &reaper));
+    assert_ok(db->driver->engines(db->self, collect_dead, &reaper, NULL));
     do {
         assert_ok(
             db->driver->remove(db->self, reaper.dead, reaper.count, 7, &freed));

@@ -516,14 +516,14 @@ an_error_of_a_sink_is_the_result(void **state)
                           &loaded));
         assert_string_equal(cascade_errmsg(), "this sink is full");
         assert_int_equal(loaded.count, loaded.fail_at - 1);
-        assert_ok(other->driver->renew(other->self, &engine, 60000));
+        assert_ok(other->driver->renew(other->self, &engine, 60000, NULL));
         assert_ok(db_submit_one(db, rows_start(&db->rows, rows_id(&db->rows))));
     }
     listed->fail_at = 2;
     assert_fails(CASCADE_ERR_CORRUPT,
                  db->driver->list(db->self, &query, keep_listed, listed));
     assert_int_equal(listed->count, 1);
-    assert_ok(other->driver->renew(other->self, &engine, 60000));
+    assert_ok(other->driver->renew(other->self, &engine, 60000, NULL));
     assert_ok(db->driver->detach(db->self, &engine));
     csc_mem_free(loaded.rows);
     free(listed);
@@ -573,7 +573,8 @@ fail_each_move(conformance_db *db, cascade_uuid engine)
     assert_fails(CASCADE_ERR_LOST, db_commit_one(db, engine, 5, culprit));
     assert_fails(CASCADE_ERR_FENCED, db_commit_one(db, nobody, 1, culprit));
     assert_fails(CASCADE_ERR_REFUSED, db_submit_one(db, start));
-    assert_fails(CASCADE_ERR_FENCED, db->driver->renew(db->self, &nobody, 1));
+    assert_fails(CASCADE_ERR_FENCED,
+                 db->driver->renew(db->self, &nobody, 1, NULL));
     assert_fails(CASCADE_ERR_FENCED,
                  db_claim(db, nobody, "default", 1, claimed, &result));
 }
@@ -590,12 +591,12 @@ failing_moves_leave_nothing_behind(void **state)
     char *picture;
 
     fail_each_move(db, engine);
-    assert_ok(other->driver->renew(other->self, &engine, 60000));
+    assert_ok(other->driver->renew(other->self, &engine, 60000, NULL));
     before = db_count_descriptors();
     picture = db_picture(db);
     for (int i = 0; i < 50; i++) {
         fail_each_move(db, engine);
-        assert_ok(other->driver->renew(other->self, &engine, 60000));
+        assert_ok(other->driver->renew(other->self, &engine, 60000, NULL));
     }
     assert_int_equal(db_count_descriptors(), before);
     db_assert_unchanged(db, picture);

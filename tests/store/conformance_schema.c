@@ -116,7 +116,7 @@ opening_again_changes_nothing(void **state)
     assert_ok(open_with(db, CASCADE_MIGRATE_CHECK));
     assert_ok(open_with(db, CASCADE_MIGRATE_NEVER));
     db_assert_unchanged(db, picture);
-    assert_ok(db->driver->renew(db->self, &engine, DB_LONG_LEASE_MS));
+    assert_ok(db->driver->renew(db->self, &engine, DB_LONG_LEASE_MS, NULL));
 }
 
 /* S2: what was committed is there when every handle was closed meanwhile. */

@@ -45,8 +45,8 @@ sleep_once(void *context)
     sleeper_state *it = context;
     int64_t start_ms = real_ms();
 
-    it->err =
-        it->store->driver->wait(it->store->self, it->wake_fd, it->timeout_ms);
+    it->err = it->store->driver->wait(it->store->self, it->wake_fd,
+                                      it->timeout_ms, NULL);
     it->took_ms = real_ms() - start_ms;
     atomic_store(&it->done, true);
     return NULL;
@@ -99,10 +99,33 @@ a_wake_ends_the_waits_of_all_handles(void **state)
     assert_woken(sleepers, 4, wake_store, db->handles[0]);
 }
 
-int
-conformance_wake_main(int argc, char **argv)
+static void
+submit_one(void *context)
 {
-    cascade_store_options options = {.size = sizeof(options)};
+    conformance_db *db = context;
+    cascade_uuid id;
+
+    db_start_many(db, &id, 1);
+}
+
+/* S17: so does a submit by itself, without a wake. */
+static void
+a_submit_ends_the_waits_of_all_handles(void **state)
+{
+    conformance_db *db = *state;
+    sleeper_state sleepers[3];
+
+    start_sleeper(&sleepers[0], db_open(db), -1);
+    start_sleeper(&sleepers[1], db_open(db), -1);
+    start_sleeper(&sleepers[2], sleepers[1].store, -1);
+    assert_woken(sleepers, 3, submit_one, db);
+}
+
+int
+conformance_wake_main(const conformance_backend *backend, int argc, char **argv)
+{
+    cascade_store_options options = {.size = sizeof(options),
+                                     .pooler = backend->pooler};
     cascade_store *store = NULL;
 
     if (argc != 4)
@@ -166,7 +189,7 @@ a_readable_descriptor_ends_a_wait(void **state)
     start_sleeper(&sleeper, db->handles[0], fd);
     assert_woken(&sleeper, 1, write_fd, &fd);
     start_ms = real_ms();
-    assert_ok(db->driver->wait(db->self, fd, LONG_MS));
+    assert_ok(db->driver->wait(db->self, fd, LONG_MS, NULL));
     assert_true(real_ms() - start_ms < SOON_MS);
     assert_int_equal(0, eventfd_read(fd, &value));
     assert_true(value >= 1);
@@ -183,7 +206,7 @@ a_wait_ends_with_its_time(void **state)
     for (size_t i = 0; i < sizeof(timeouts_ms) / sizeof(timeouts_ms[0]); i++) {
         int64_t start_ms = real_ms();
 
-        assert_ok(db->driver->wait(db->self, -1, timeouts_ms[i]));
+        assert_ok(db->driver->wait(db->self, -1, timeouts_ms[i], NULL));
         assert_true(real_ms() - start_ms < SOON_MS);
     }
 }
@@ -196,7 +219,7 @@ a_wait_does_wait(void **state)
     int64_t start_ms = real_ms();
 
     for (int i = 0; i < 10; i++)
-        assert_ok(db->driver->wait(db->self, -1, 30));
+        assert_ok(db->driver->wait(db->self, -1, 30, NULL));
     assert_true(real_ms() - start_ms >= 30);
 }
 
@@ -207,11 +230,11 @@ a_wait_leaves_no_descriptor(void **state)
     conformance_db *db = *state;
     size_t before;
 
-    assert_ok(db->driver->wait(db->self, -1, 1));
+    assert_ok(db->driver->wait(db->self, -1, 1, NULL));
     before = db_count_descriptors();
     for (int i = 0; i < 20; i++) {
         assert_ok(db->driver->wake(db->self));
-        assert_ok(db->driver->wait(db->self, -1, 1));
+        assert_ok(db->driver->wait(db->self, -1, 1, NULL));
     }
     assert_int_equal(db_count_descriptors(), before);
 }
@@ -246,18 +269,158 @@ wakes_and_moves_go_on_beside_waits(void **state)
     assert_woken(sleepers, 2, wake_store, db->handles[0]);
 }
 
+/* ---- What a wait tells --------------------------------------------------- */
+
+/* A wait of the waiter that keeps `it`. True: it ended soon. */
+static bool
+wait_as(conformance_db *db, cascade_wait_result *it, int wake_fd,
+        int64_t timeout_ms)
+{
+    int64_t start_ms = real_ms();
+
+    assert_ok(db->driver->wait(db->self, wake_fd, timeout_ms, it));
+    return real_ms() - start_ms < SOON_MS;
+}
+
+/* Waits until all that was told is seen, and the store listens. */
+static void
+settle(conformance_db *db, cascade_wait_result *it)
+{
+    int64_t until_ms = real_ms() + SOON_MS;
+
+    do {
+        assert_true(real_ms() < until_ms);
+        assert_true(wait_as(db, it, -1, 500));
+    } while (it->woken || !it->listening);
+}
+
+/* S17: a wake between two waits of a waiter ends the second at once, also when
+ * another waiter on the handle was the first to hear of it; and only that. */
+static void
+a_wake_between_two_waits_is_told_to_each_waiter(void **state)
+{
+    conformance_db *db = *state;
+    cascade_store *other = db_open(db);
+    cascade_wait_result waiters[3] = {{.seen = 0}};
+
+    for (int i = 0; i < 3; i++)
+        settle(db, &waiters[i]);
+    for (int round = 0; round < 3; round++) {
+        cascade_store *from = round == 0 ? db->handles[0] : other;
+
+        assert_ok(from->driver->wake(from->self));
+        for (int i = 0; i < 3; i++) {
+            assert_true(wait_as(db, &waiters[i], -1, LONG_MS));
+            assert_true(waiters[i].woken);
+            assert_true(waiters[i].listening);
+        }
+        for (int i = 0; i < 3; i++) {
+            wait_as(db, &waiters[i], -1, 20);
+            assert_false(waiters[i].woken);
+        }
+    }
+}
+
+/* S17: neither the time nor wake_fd is a wake. */
+static void
+a_wait_that_nobody_woke_tells_so(void **state)
+{
+    conformance_db *db = *state;
+    int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    cascade_wait_result it = {.seen = 0};
+    uint64_t seen;
+
+    assert_true(fd >= 0);
+    settle(db, &it);
+    seen = it.seen;
+    for (int64_t timeout_ms = 0; timeout_ms <= 20; timeout_ms += 10) {
+        it.woken = true;
+        assert_true(wait_as(db, &it, -1, timeout_ms));
+        assert_false(it.woken);
+    }
+    it.woken = true;
+    assert_true(wait_as(db, &it, fd, LONG_MS));
+    assert_false(it.woken);
+    assert_true(it.seen == seen);
+    close(fd);
+}
+
+/* S17: a store that is told of wakes says so; behind a pooler a server cannot
+ * tell, and there is none before the others. */
+static void
+a_wait_tells_whether_wakes_are_heard(void **state)
+{
+    conformance_db *db = *state;
+    cascade_store_options options = db_options(db);
+    cascade_wait_result it = {.seen = 0};
+    cascade_store *pooled = NULL;
+
+    settle(db, &it);
+    assert_true(it.listening);
+    options.pooler = true;
+    assert_ok(cascade_store_open(db->url, &options, &pooled));
+    it.seen = 0;
+    for (int i = 0; i < 2; i++) {
+        bool listening = !db->driver->server_clock;
+
+        it.listening = !listening;
+        assert_ok(pooled->driver->wait(pooled->self, -1, 20, &it));
+        assert_int_equal(it.listening, listening);
+    }
+    assert_ok(cascade_store_close(pooled));
+}
+
 conformance_group
 conformance_wait(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wake_ends_the_waits_of_all_handles),
+        cmocka_unit_test(a_submit_ends_the_waits_of_all_handles),
         cmocka_unit_test(a_wake_of_another_process_ends_a_wait),
         cmocka_unit_test(a_readable_descriptor_ends_a_wait),
         cmocka_unit_test(a_wait_ends_with_its_time),
         cmocka_unit_test(a_wait_does_wait),
         cmocka_unit_test(a_wait_leaves_no_descriptor),
         cmocka_unit_test(wakes_and_moves_go_on_beside_waits),
+        cmocka_unit_test(a_wake_between_two_waits_is_told_to_each_waiter),
+        cmocka_unit_test(a_wait_that_nobody_woke_tells_so),
+        cmocka_unit_test(a_wait_tells_whether_wakes_are_heard),
     };
 
     return (conformance_group){"wait", tests, sizeof(tests) / sizeof(tests[0])};
+}
+
+/* S17: where nothing is heard, that is told, and work is found by looking. */
+static void
+an_unheard_wake_is_no_loss(void **state)
+{
+    conformance_db *db = *state;
+    cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
+    cascade_wait_result told = {.seen = 0, .woken = true, .listening = true};
+    cascade_claimed claimed[1];
+    cascade_claim_result result = {.count = 0};
+    cascade_uuid id;
+
+    assert_ok(db->driver->wake(db->self));
+    assert_ok(db->driver->wait(db->self, -1, 1, &told));
+    assert_false(told.listening);
+    assert_false(told.woken);
+    db_start_many(db, &id, 1);
+    assert_ok(db_claim(db, engine, "default", 1, claimed, &result));
+    assert_int_equal(result.count, 1);
+}
+
+conformance_group
+conformance_wait_unheard(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_unheard_wake_is_no_loss),
+        cmocka_unit_test(a_readable_descriptor_ends_a_wait),
+        cmocka_unit_test(a_wait_ends_with_its_time),
+        cmocka_unit_test(a_wait_does_wait),
+        cmocka_unit_test(a_wait_leaves_no_descriptor),
+    };
+
+    return (conformance_group){"wait unheard", tests,
+                               sizeof(tests) / sizeof(tests[0])};
 }

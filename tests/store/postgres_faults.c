@@ -116,6 +116,29 @@ a_batch_whose_reply_is_lost_takes_effect_once(void **state)
     close_proxied(&it);
 }
 
+/* S3, G12: of the repetition all that is heard is that the fence has raised,
+ * and the lane cannot be asked any more. */
+static void
+a_batch_that_cannot_be_decided_is_not_refused(void **state)
+{
+    pg_test *test = *state;
+    proxied it = open_proxied(test, 20000);
+    cascade_change *changes[2];
+    bool existed[2] = {true, true};
+
+    fill_batch(&it, changes, rows_id(&test->rows));
+    assert_ok(pg_commit(test, it.store, it.engine, 2, changes, 2, NULL));
+    pg_proxy_arm(it.proxy, PG_FAULT_END_AFTER_REPLY);
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 pg_commit(test, it.store, it.engine, 2, changes, 2, NULL));
+    assert_int_equal(1, pg_proxy_struck(it.proxy));
+    assert_ok(pg_commit(test, it.store, it.engine, 2, changes, 2, existed));
+    assert_int_equal(1, count_events(test));
+    assert_int_equal(2, lane_shows(test));
+    assert_false(existed[0] || existed[1]);
+    close_proxied(&it);
+}
+
 /* S4, G5: removed between the lost reply and the repetition. */
 static void
 a_batch_repeated_after_its_removal_is_fenced(void **state)
@@ -194,7 +217,7 @@ a_half_open_connection_ends_by_the_deadline(void **state)
                                rows_write(&test->rows, it.id, 0)));
     assert_fails(CASCADE_ERR_UNAVAILABLE, driver->now(self, &now_ms));
     assert_fails(CASCADE_ERR_UNAVAILABLE,
-                 driver->renew(self, &it.engine, 1000));
+                 driver->renew(self, &it.engine, 1000, NULL));
     assert_fails(CASCADE_ERR_UNAVAILABLE,
                  driver->claim(self, &claim, &claimed, &result));
     assert_fails(CASCADE_ERR_UNAVAILABLE,
@@ -202,7 +225,7 @@ a_half_open_connection_ends_by_the_deadline(void **state)
     assert_fails(CASCADE_ERR_UNAVAILABLE,
                  driver->list(self, &query, pass_over, NULL));
     assert_fails(CASCADE_ERR_UNAVAILABLE, driver->wake(self));
-    assert_ok(driver->wait(self, -1, 300));
+    assert_ok(driver->wait(self, -1, 300, NULL));
     assert_true(pg_now_ms() - begun_ms >= 8 * 250);
     assert_true(pg_now_ms() - begun_ms < 8 * 300 + 4000);
     pg_proxy_arm(it.proxy, PG_FAULT_NONE);
@@ -575,6 +598,7 @@ postgres_faults(void)
     static const struct CMUnitTest tests[] = {
         PG_TEST(a_batch_cut_before_its_commit_has_no_effect),
         PG_TEST(a_batch_whose_reply_is_lost_takes_effect_once),
+        PG_TEST(a_batch_that_cannot_be_decided_is_not_refused),
         PG_TEST(a_batch_repeated_after_its_removal_is_fenced),
         PG_TEST(a_submit_whose_reply_is_lost_is_not_taken_for_an_existing_one),
         PG_TEST(a_half_open_connection_ends_by_the_deadline),

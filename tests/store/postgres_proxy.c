@@ -2,11 +2,16 @@
  *
  * One thread polls the listening socket and all pairs of sockets. Towards the
  * server the stream is cut into messages (length-prefixed; the first one has no
- * type), so that faults strike between messages:
+ * type, nor has a request for encryption before it), so that faults strike
+ * between messages:
  *
  *   'P' name, text    Parse: a text that begins with COMMIT gives its name
  *   'B' portal, name  Bind: this is the COMMIT when it has that name
  *   'Z'               from the server: the exchange is over
+ *
+ * What is delayed stays in the buffer of its direction until its time has come;
+ * what is frozen stays in the kernel's, as behind a network that is gone: the
+ * one who wrote it may have left long since when it arrives.
  */
 #include "store/postgres_proxy.h"
 
@@ -14,6 +19,7 @@
 #include <errno.h>
 #include <libpq-fe.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,24 +30,32 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 
-#define PAIRS_MAX 32
+#define PAIRS_MAX 128
+#define BACKLOG 64
+#define DELAY_FROM_MS 50
+#define DELAY_TO_MS 200
 #define NAME_SIZE 64
 #define PORT "5432"
 
 typedef struct pair {
     int client; /* -1: this place is free */
     int server;
-    csc_buf out; /* from the client, not yet forwarded */
-    csc_buf in;  /* from the server, only while `mute` */
+    csc_buf out;       /* from the client, not yet forwarded */
+    csc_buf in;        /* from the server, the same; while `mute` for good */
+    int64_t out_at_ms; /* 0: at once; else when it is to be forwarded */
+    int64_t in_at_ms;
     bool started;
     char commit_name[NAME_SIZE];
     bool commit_known;
-    bool mute;    /* what the server says is kept back */
+    bool mute; /* what the server says is kept back */
+    bool torn; /* half of what it says next arrives, then nothing */
+    bool ends; /* the end of the connection follows that of the transaction */
     bool stalled; /* what the client says too, until the next fault is armed */
     unsigned armed; /* which arming it stalled under */
 } pair;
@@ -50,15 +64,26 @@ struct pg_proxy {
     pthread_t thread;
     int listener;
     int stop_pipe[2];
-    char folder[64];
+    char folder[64];  /* "": it listens on TCP */
+    char listens[16]; /* the port of that */
     char conninfo[512];
     char host[256];
     char port[16];
     _Atomic int fault;
     _Atomic unsigned armed;
     _Atomic size_t struck;
+    unsigned random;
     pair pairs[PAIRS_MAX];
 };
+
+static int64_t
+now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 /* ---- Sockets ------------------------------------------------------------- */
 
@@ -143,8 +168,11 @@ static void
 accept_pair(pg_proxy *proxy)
 {
     int client = accept4(proxy->listener, NULL, NULL, SOCK_CLOEXEC);
-    int server = connect_server(proxy);
+    bool refused = atomic_load(&proxy->fault) == PG_FAULT_REFUSE;
+    int server = refused ? -1 : connect_server(proxy);
 
+    if (refused)
+        atomic_fetch_add(&proxy->struck, 1);
     for (int i = 0; i < PAIRS_MAX && client >= 0 && server >= 0; i++) {
         pair *it = &proxy->pairs[i];
 
@@ -154,8 +182,10 @@ accept_pair(pg_proxy *proxy)
         it->server = server;
         return;
     }
-    close(client);
-    close(server);
+    if (client >= 0)
+        close(client);
+    if (server >= 0)
+        close(server);
 }
 
 /* ---- The protocol -------------------------------------------------------- */
@@ -173,6 +203,18 @@ message_size(const csc_buf *buf, bool typed)
     memcpy(&wire, buf->data + head, sizeof(wire));
     size = head + ntohl(wire);
     return buf->len < size ? 0 : size;
+}
+
+/* Whether the first message asks for encryption: then it is not the first. */
+static bool
+is_request(const char *message, size_t size)
+{
+    uint32_t code;
+
+    if (size != 8)
+        return false;
+    memcpy(&code, message + 4, sizeof(code));
+    return ntohl(code) == 80877103 || ntohl(code) == 80877104;
 }
 
 /* Whether the message is the Bind of a COMMIT. */
@@ -201,16 +243,17 @@ take_fault(pg_proxy *proxy)
 {
     int fault = atomic_load(&proxy->fault);
 
-    if (fault == PG_FAULT_NONE || fault == PG_FAULT_SWALLOW)
+    if (fault == PG_FAULT_NONE || fault >= PG_FAULT_SWALLOW)
         return PG_FAULT_NONE;
     atomic_store(&proxy->fault, PG_FAULT_NONE);
     atomic_fetch_add(&proxy->struck, 1);
     return (pg_fault)fault;
 }
 
-/* A COMMIT comes by: false when the pair is to be closed. */
+/* A COMMIT comes by, as a message of `size` bytes: false when the pair is to be
+ * closed. */
 static bool
-meet_commit(pg_proxy *proxy, pair *it)
+meet_commit(pg_proxy *proxy, pair *it, size_t size)
 {
     switch (take_fault(proxy)) {
     case PG_FAULT_CUT_BEFORE_COMMIT:
@@ -218,12 +261,24 @@ meet_commit(pg_proxy *proxy, pair *it)
     case PG_FAULT_CUT_BEFORE_REPLY:
         it->mute = true;
         return true;
+    case PG_FAULT_TEAR_COMMIT:
+        (void)send_all(it->server, it->out.data, size / 2);
+        return false;
+    case PG_FAULT_TEAR_REPLY:
+        it->torn = true;
+        return true;
+    case PG_FAULT_END_AFTER_REPLY:
+        it->ends = true;
+        return true;
     case PG_FAULT_STALL_AT_COMMIT:
         it->stalled = true;
         it->armed = atomic_load(&proxy->armed);
         return true;
     case PG_FAULT_NONE:
     case PG_FAULT_SWALLOW:
+    case PG_FAULT_FREEZE:
+    case PG_FAULT_DELAY:
+    case PG_FAULT_REFUSE:
         return true;
     }
     return true;
@@ -239,13 +294,13 @@ forward_messages(pg_proxy *proxy, pair *it)
         if (size == 0)
             return true;
         if (it->started && is_commit(it, it->out.data) &&
-            !meet_commit(proxy, it))
+            !meet_commit(proxy, it, size))
             return false;
         if (it->stalled)
             return true;
         if (!send_all(it->server, it->out.data, size))
             return false;
-        it->started = true;
+        it->started = it->started || !is_request(it->out.data, size);
         drop_front(&it->out, size);
     }
     return true;
@@ -266,6 +321,64 @@ hold_reply(pair *it)
     }
 }
 
+/* When what comes now is to arrive: 0 for at once. It does not overtake what
+ * came before. */
+static int64_t
+delay(pg_proxy *proxy, int64_t waits_until_ms)
+{
+    if (waits_until_ms != 0)
+        return waits_until_ms;
+    if (atomic_load(&proxy->fault) != PG_FAULT_DELAY)
+        return 0;
+    atomic_fetch_add(&proxy->struck, 1);
+    return now_ms() + DELAY_FROM_MS +
+           rand_r(&proxy->random) % (DELAY_TO_MS - DELAY_FROM_MS);
+}
+
+/* What waits is sent: false when the pair is to be closed. */
+static bool
+send_out(pg_proxy *proxy, pair *it)
+{
+    it->out_at_ms = 0;
+    return forward_messages(proxy, it);
+}
+
+/* Whether the last message says that the transaction is over. */
+static bool
+is_over(const csc_buf *buf)
+{
+    return buf->len >= 6 && buf->data[buf->len - 6] == 'Z' &&
+           buf->data[buf->len - 1] == 'I';
+}
+
+/* As pg_terminate_backend() makes it say. */
+static void
+add_end(csc_buf *buf)
+{
+    static const char fields[] = "SFATAL\0VFATAL\0C57P01\0Mover\0";
+    uint32_t wire = htonl(sizeof(wire) + sizeof(fields));
+
+    csc_buf_add_char(buf, 'E');
+    csc_buf_add(buf, (const char *)&wire, sizeof(wire));
+    csc_buf_add(buf, fields, sizeof(fields));
+}
+
+static bool
+send_in(pair *it)
+{
+    bool ends = it->ends && is_over(&it->in);
+    bool good = true;
+
+    if (ends)
+        add_end(&it->in);
+    good = send_all(it->client, it->in.data,
+                    it->torn ? it->in.len / 2 : it->in.len) &&
+           !it->torn && !ends;
+    it->in_at_ms = 0;
+    it->in.len = 0;
+    return good;
+}
+
 static bool
 pass_on(pg_proxy *proxy, pair *it, bool from_client)
 {
@@ -279,14 +392,15 @@ pass_on(pg_proxy *proxy, pair *it, bool from_client)
         atomic_fetch_add(&proxy->struck, 1);
         return true;
     }
+    csc_buf_add(from_client ? &it->out : &it->in, bytes, (size_t)got);
     if (from_client) {
-        csc_buf_add(&it->out, bytes, (size_t)got);
-        return forward_messages(proxy, it);
+        it->out_at_ms = delay(proxy, it->out_at_ms);
+        return it->out_at_ms != 0 || send_out(proxy, it);
     }
-    if (!it->mute)
-        return send_all(it->client, bytes, (size_t)got);
-    csc_buf_add(&it->in, bytes, (size_t)got);
-    return hold_reply(it);
+    if (it->mute)
+        return hold_reply(it);
+    it->in_at_ms = delay(proxy, it->in_at_ms);
+    return it->in_at_ms != 0 || send_in(it);
 }
 
 /* ---- The thread ---------------------------------------------------------- */
@@ -298,6 +412,8 @@ fill_fds(pg_proxy *proxy, struct pollfd *fds, pair **owners)
 
     fds[0] = (struct pollfd){.fd = proxy->stop_pipe[0], .events = POLLIN};
     fds[1] = (struct pollfd){.fd = proxy->listener, .events = POLLIN};
+    if (atomic_load(&proxy->fault) == PG_FAULT_FREEZE)
+        return 1;
     for (int i = 0; i < PAIRS_MAX; i++) {
         pair *it = &proxy->pairs[i];
 
@@ -311,19 +427,55 @@ fill_fds(pg_proxy *proxy, struct pollfd *fds, pair **owners)
     return count;
 }
 
+/* Another fault was armed. */
 static void
-release_stalled(pg_proxy *proxy)
+change_fault(pg_proxy *proxy)
 {
+    int fault = atomic_load(&proxy->fault);
+
     for (int i = 0; i < PAIRS_MAX; i++) {
         pair *it = &proxy->pairs[i];
 
-        if (it->client < 0 || !it->stalled ||
-            it->armed == atomic_load(&proxy->armed))
+        if (it->client < 0)
             continue;
-        it->stalled = false;
-        if (!forward_messages(proxy, it))
+        if (it->stalled && it->armed != atomic_load(&proxy->armed)) {
+            it->stalled = false;
+            if (!forward_messages(proxy, it))
+                close_pair(it);
+        } else if (fault == PG_FAULT_REFUSE) {
             close_pair(it);
+        }
     }
+    if (fault == PG_FAULT_FREEZE)
+        atomic_fetch_add(&proxy->struck, 1);
+}
+
+/* Sends what has waited long enough. Returns when the next is due: -1 for
+ * never, else in how many milliseconds. */
+static int
+send_due(pg_proxy *proxy)
+{
+    int64_t now = now_ms();
+    int64_t next_ms = INT64_MAX;
+
+    for (int i = 0; i < PAIRS_MAX; i++) {
+        pair *it = &proxy->pairs[i];
+        bool good = true;
+
+        if (it->client < 0)
+            continue;
+        if (it->out_at_ms != 0 && it->out_at_ms <= now)
+            good = send_out(proxy, it);
+        if (good && it->in_at_ms != 0 && it->in_at_ms <= now)
+            good = send_in(it);
+        if (!good)
+            close_pair(it);
+        if (it->out_at_ms != 0 && it->out_at_ms < next_ms)
+            next_ms = it->out_at_ms;
+        if (it->in_at_ms != 0 && it->in_at_ms < next_ms)
+            next_ms = it->in_at_ms;
+    }
+    return next_ms == INT64_MAX ? -1 : (int)(next_ms - now);
 }
 
 static void *
@@ -335,17 +487,18 @@ run(void *context)
 
     for (;;) {
         size_t count = fill_fds(proxy, fds, owners);
+        int wait_ms = count > 1 ? send_due(proxy) : -1;
         char command;
 
-        if (poll(fds, count, -1) < 0 && errno != EINTR)
+        if (poll(fds, count, wait_ms) < 0 && errno != EINTR)
             return NULL;
         if (fds[0].revents != 0) {
             if (read(proxy->stop_pipe[0], &command, 1) != 1 || command == 's')
                 return NULL;
-            release_stalled(proxy);
+            change_fault(proxy);
             continue;
         }
-        if (fds[1].revents != 0)
+        if (count > 1 && fds[1].revents != 0)
             accept_pair(proxy);
         for (size_t i = 2; i < count; i++) {
             pair *it = owners[i];
@@ -370,6 +523,7 @@ copy_option(const PQconninfoOption *options, const char *name, char *value,
     }
 }
 
+/* After listening: it names where. */
 static bool
 read_conninfo(pg_proxy *proxy, const char *conninfo)
 {
@@ -386,8 +540,9 @@ read_conninfo(pg_proxy *proxy, const char *conninfo)
     copy_option(options, "dbname", database, sizeof(database), user);
     PQconninfoFree(options);
     snprintf(proxy->conninfo, sizeof(proxy->conninfo),
-             "host=%s port=" PORT " user=%s dbname=%s", proxy->folder, user,
-             database);
+             "host=%s port=%s user=%s dbname=%s",
+             proxy->folder[0] == '\0' ? "127.0.0.1" : proxy->folder,
+             proxy->folder[0] == '\0' ? proxy->listens : PORT, user, database);
     return true;
 }
 
@@ -404,11 +559,28 @@ listen_unix(pg_proxy *proxy)
     proxy->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     return bind(proxy->listener, (struct sockaddr *)&address,
                 sizeof(address)) == 0 &&
-           listen(proxy->listener, 16) == 0;
+           listen(proxy->listener, BACKLOG) == 0;
 }
 
-pg_proxy *
-pg_proxy_start(const char *server_conninfo)
+static bool
+listen_tcp(pg_proxy *proxy)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+
+    proxy->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(proxy->listener, (struct sockaddr *)&address, size) != 0 ||
+        listen(proxy->listener, BACKLOG) != 0 ||
+        getsockname(proxy->listener, (struct sockaddr *)&address, &size) != 0)
+        return false;
+    snprintf(proxy->listens, sizeof(proxy->listens), "%u",
+             (unsigned)ntohs(address.sin_port));
+    return true;
+}
+
+static pg_proxy *
+start_proxy(const char *server_conninfo, bool (*listen_on)(pg_proxy *))
 {
     pg_proxy *proxy = calloc(1, sizeof(*proxy));
 
@@ -416,7 +588,7 @@ pg_proxy_start(const char *server_conninfo)
         return NULL;
     for (int i = 0; i < PAIRS_MAX; i++)
         proxy->pairs[i].client = -1;
-    if (pipe(proxy->stop_pipe) != 0 || !listen_unix(proxy) ||
+    if (pipe(proxy->stop_pipe) != 0 || !listen_on(proxy) ||
         !read_conninfo(proxy, server_conninfo) ||
         pthread_create(&proxy->thread, NULL, run, proxy) != 0) {
         perror("the proxy could not be started");
@@ -424,6 +596,18 @@ pg_proxy_start(const char *server_conninfo)
         return NULL;
     }
     return proxy;
+}
+
+pg_proxy *
+pg_proxy_start(const char *server_conninfo)
+{
+    return start_proxy(server_conninfo, listen_unix);
+}
+
+pg_proxy *
+pg_proxy_start_tcp(const char *server_conninfo)
+{
+    return start_proxy(server_conninfo, listen_tcp);
 }
 
 static void
@@ -450,8 +634,10 @@ pg_proxy_stop(pg_proxy *proxy)
     close(proxy->stop_pipe[0]);
     close(proxy->stop_pipe[1]);
     snprintf(path, sizeof(path), "%s/.s.PGSQL." PORT, proxy->folder);
-    unlink(path);
-    rmdir(proxy->folder);
+    if (proxy->folder[0] != '\0') {
+        unlink(path);
+        rmdir(proxy->folder);
+    }
     free(proxy);
 }
 

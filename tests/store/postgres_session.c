@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "store/postgres_groups.h"
+#include "store/postgres_internal.h"
 
 /* A trigger on cascades that notes the settings of whoever inserts. */
 static const char spy_sql[] =
@@ -118,9 +119,9 @@ do_everything(pg_test *test, cascade_store *store)
     assert_true(got.created_at_ms == INT64_C(1234567890123));
     assert_true(got.completed_at_ms == INT64_C(-62135596800000));
     assert_string_equal("{\"b\":\"it's \\\\ $1\"}", got.value);
-    assert_ok(driver->renew(store->self, &engine, PG_LEASE_MS));
+    assert_ok(driver->renew(store->self, &engine, PG_LEASE_MS, NULL));
     assert_ok(driver->wake(store->self));
-    assert_ok(driver->wait(store->self, -1, 1));
+    assert_ok(driver->wait(store->self, -1, 1, NULL));
     assert_ok(driver->remove(store->self, &engine, 1, 50, &freed));
     assert_true(freed >= 1);
 }
@@ -364,6 +365,39 @@ claims_do_not_walk_over_what_they_cannot_have(void **state)
     assert_in_range(runs_read(test, &store) - before, 1, 20 * 3);
 }
 
+/* S15: a submit that shares its notification with others waits for theirs, but
+ * not longer than a move may take, what it has used for its rows included. */
+static void
+a_submit_and_its_wake_share_one_deadline(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    cascade_store *store = NULL;
+    csc_postgres *self = NULL;
+    cascade_change *start = rows_start(&test->rows, rows_id(&test->rows));
+    bool existed = true;
+    int64_t begun_ms = 0;
+
+    options.deadline_ms = 4000;
+    store = pg_open(test, pg_conninfo(), &options);
+    self = store->self;
+    self->submits = 1; /* as if others were under way, */
+    self->waking = true;
+    self->wakes_sent = 0; /* and their notification did not get through */
+    pg_sql(test, "BEGIN; LOCK TABLE cascades");
+    assert_int_equal(PQsendQuery(test->admin, "SELECT pg_sleep(2.5); COMMIT"),
+                     1);
+    begun_ms = pg_now_ms();
+    assert_ok(store->driver->submit(self, start, 1, &existed));
+    assert_false(existed);
+    assert_in_range(pg_now_ms() - begun_ms, 2400, 5500);
+    self->submits = 0;
+    self->waking = false;
+    for (PGresult *r = PQgetResult(test->admin); r != NULL;
+         r = PQgetResult(test->admin))
+        PQclear(r);
+}
+
 /* Design 7: a run that somebody holds keeps no other from being claimed. */
 static void
 a_claim_gives_in_to_locks(void **state)
@@ -531,11 +565,11 @@ run_round(cascade_store *store, const round_of_moves *it)
     if (err == CASCADE_OK)
         err = driver->list(self, &query, pass_cascade, NULL);
     if (err == CASCADE_OK)
-        err = driver->engines(self, pass_engine, NULL);
+        err = driver->engines(self, pass_engine, NULL, NULL);
     if (err == CASCADE_OK)
         err = driver->wake(self);
     if (err == CASCADE_OK)
-        err = driver->wait(self, -1, 1);
+        err = driver->wait(self, -1, 1, NULL);
     if (err == CASCADE_OK)
         err = driver->remove(self, &it->engine.engine_id, 1, 50, &freed);
     return err;
@@ -699,6 +733,7 @@ postgres_session(void)
         PG_TEST(a_read_only_database_is_told),
         PG_TEST_EMPTY(another_encoding_is_not_supported),
         PG_TEST(claims_do_not_walk_over_what_they_cannot_have),
+        PG_TEST(a_submit_and_its_wake_share_one_deadline),
         PG_TEST(a_claim_gives_in_to_locks),
         PG_TEST(rows_that_make_no_sense_are_named),
         PG_TEST(every_allocation_may_fail),

@@ -284,7 +284,7 @@ wait_ms(cascade_store *store, int64_t timeout_ms)
 {
     int64_t start_ms = real_ms();
 
-    assert_int_equal(store->driver->wait(store->self, -1, timeout_ms),
+    assert_int_equal(store->driver->wait(store->self, -1, timeout_ms, NULL),
                      CASCADE_OK);
     return real_ms() - start_ms;
 }
@@ -324,11 +324,11 @@ a_wait_without_descriptors_is_an_error(void **state)
     none = before;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    assert_int_equal(store->driver->wait(store->self, -1, 60000),
+    assert_int_equal(store->driver->wait(store->self, -1, 60000, NULL),
                      CASCADE_ERR_SYSTEM);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_non_null(strstr(cascade_errmsg(), "eventfd"));
-    assert_int_equal(store->driver->wait(store->self, -1, 1), CASCADE_OK);
+    assert_int_equal(store->driver->wait(store->self, -1, 1, NULL), CASCADE_OK);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
@@ -346,7 +346,7 @@ an_incarnation_has_lanes_within_bounds(void **state)
         assert_int_equal(store->driver->attach(store->self, &row),
                          CASCADE_ERR_INVALID);
         assert_int_equal(
-            store->driver->renew(store->self, &row.engine_id, 1000),
+            store->driver->renew(store->self, &row.engine_id, 1000, NULL),
             CASCADE_ERR_FENCED);
     }
     assert_int_equal(cascade_store_close(store), CASCADE_OK);

@@ -280,11 +280,12 @@ a_start_of_another_process_ends_a_wait(void **state)
     cascade_store *store = fixture_store(it);
     int64_t begin_ns;
 
-    while (store->driver->wait(store->self, -1, 0) != CASCADE_OK)
+    while (store->driver->wait(store->self, -1, 0, NULL) != CASCADE_OK)
         ;
     begin_ns = csc_sqlite_conn_now_ns();
     assert_int_equal(write(child.to, "g", 1), 1);
-    assert_int_equal(store->driver->wait(store->self, -1, 20000), CASCADE_OK);
+    assert_int_equal(store->driver->wait(store->self, -1, 20000, NULL),
+                     CASCADE_OK);
     assert_true(csc_sqlite_conn_now_ns() - begin_ns < INT64_C(10000000000));
     process_end(&child, 0);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
@@ -319,7 +320,7 @@ wait_without_watch(sqlite_fixture *it)
     if (pthread_create(&other.thread, NULL, wake_again_and_again, &other) != 0)
         return 2;
     for (int i = 0; i < 20; i++) {
-        if (store->driver->wait(store->self, -1, 30000) != CASCADE_OK)
+        if (store->driver->wait(store->self, -1, 30000, NULL) != CASCADE_OK)
             return 3;
     }
     atomic_store(&other.stop, true);
@@ -346,10 +347,11 @@ a_wake_before_the_wait_is_not_lost(void **state)
     int64_t begin_ns;
 
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(store->driver->wait(store->self, -1, 0), CASCADE_OK);
+        assert_int_equal(store->driver->wait(store->self, -1, 0, NULL),
+                         CASCADE_OK);
         assert_int_equal(other->driver->wake(other->self), CASCADE_OK);
         begin_ns = csc_sqlite_conn_now_ns();
-        assert_int_equal(store->driver->wait(store->self, -1, 20000),
+        assert_int_equal(store->driver->wait(store->self, -1, 20000, NULL),
                          CASCADE_OK);
         assert_true(csc_sqlite_conn_now_ns() - begin_ns < INT64_C(10000000000));
     }

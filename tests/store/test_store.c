@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "store/store.h"
@@ -25,6 +26,7 @@ static struct {
     cascade_err open_err;
     cascade_err migrate_err;
     bool silent; /* fails without a text */
+    int asked;   /* for the time */
     cascade_migrate mode;
     const cascade_store_config *config;
     char url[64];
@@ -61,6 +63,7 @@ static cascade_err
 fake_now(void *self, int64_t *now_ms)
 {
     assert_ptr_equal(self, &fake);
+    fake.asked++;
     *now_ms = 123456789;
     return CASCADE_OK;
 }
@@ -501,6 +504,51 @@ the_time_is_the_drivers(void **state)
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
+/* Opens the driver, asks twice; the handle's time is not ahead and goes on. */
+static cascade_store *
+ask_twice(const cascade_store_driver *driver)
+{
+    cascade_store *store = NULL;
+    int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
+    int64_t now_ms = 0;
+
+    fake.asked = 0;
+    assert_int_equal(cascade_store_open_driver(driver, "fake:", NULL, &store),
+                     CASCADE_OK);
+    assert_int_equal(csc_store_get_now(store, &now_ms), CASCADE_OK);
+    assert_int_equal(now_ms, 123456789);
+    assert_int_equal(csc_store_get_now(store, &now_ms), CASCADE_OK);
+    assert_in_range(now_ms, 123456789,
+                    123456789 + csc_clock_monotonic_ms(&csc_clock_system) -
+                        begun_ms);
+    return store;
+}
+
+static void
+a_servers_time_is_asked_for_once_a_second(void **state)
+{
+    cascade_store_driver driver = fake_driver();
+    cascade_store *store = ask_twice(&driver);
+    int64_t now_ms = 0;
+
+    (void)state;
+    assert_int_equal(fake.asked, 2);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+    driver.server_clock = true;
+    store = ask_twice(&driver);
+    assert_int_equal(fake.asked, 1);
+    store->now_read_at_ns -= 500 * CSC_MS_NS;
+    store->now_offset_ns += 500 * CSC_MS_NS;
+    assert_int_equal(csc_store_get_now(store, &now_ms), CASCADE_OK);
+    assert_int_equal(fake.asked, 1);
+    assert_true(now_ms >= 123456789 + 499);
+    store->now_read_at_ns -= 500 * CSC_MS_NS;
+    assert_int_equal(csc_store_get_now(store, &now_ms), CASCADE_OK);
+    assert_int_equal(fake.asked, 2);
+    assert_int_equal(now_ms, 123456789);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+}
+
 static void *
 note_ended(void *context)
 {
@@ -554,18 +602,18 @@ memory_stores_are_shared_by_name(void **state)
     assert_int_equal(stores[2]->driver->attach(stores[2]->self, &row),
                      CASCADE_OK);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(
-            stores[i]->driver->renew(stores[i]->self, &row.engine_id, 1000),
-            wanted[i]);
+        assert_int_equal(stores[i]->driver->renew(stores[i]->self,
+                                                  &row.engine_id, 1000, NULL),
+                         wanted[i]);
     assert_int_equal(cascade_store_close(stores[2]), CASCADE_OK);
     assert_int_equal(
-        stores[3]->driver->renew(stores[3]->self, &row.engine_id, 1000),
+        stores[3]->driver->renew(stores[3]->self, &row.engine_id, 1000, NULL),
         CASCADE_OK);
     assert_int_equal(cascade_store_close(stores[3]), CASCADE_OK);
     assert_int_equal(cascade_store_open("memory:a", NULL, &stores[2]),
                      CASCADE_OK);
     assert_int_equal(
-        stores[2]->driver->renew(stores[2]->self, &row.engine_id, 1000),
+        stores[2]->driver->renew(stores[2]->self, &row.engine_id, 1000, NULL),
         CASCADE_ERR_FENCED);
     assert_int_equal(cascade_store_close(stores[0]), CASCADE_OK);
     assert_int_equal(cascade_store_close(stores[1]), CASCADE_OK);
@@ -593,6 +641,8 @@ main(void)
         cmocka_unit_test_setup(out_of_memory_while_opening_is_an_error, setup),
         cmocka_unit_test_setup(a_store_with_open_engines_is_not_closed, setup),
         cmocka_unit_test_setup(the_time_is_the_drivers, setup),
+        cmocka_unit_test_setup(a_servers_time_is_asked_for_once_a_second,
+                               setup),
         cmocka_unit_test_setup(waiting_for_an_end_sees_each_end, setup),
         cmocka_unit_test_setup(memory_stores_are_shared_by_name, setup),
     };

@@ -23,6 +23,8 @@ endif()
 if(CASCADE_POSTGRES)
     cascade_test(store_postgres test_postgres.c ${conformance}
         TIMEOUT 300)
+    cascade_test(store_pooler test_pooler.c ../faults/pooler.c
+        ../process/server.c ${conformance} TIMEOUT 300)
     cascade_test(store_postgres_server test_postgres_server.c
         postgres_faults.c postgres_fixture.c postgres_proxy.c postgres_schema.c
         postgres_session.c TIMEOUT 300)
@@ -34,4 +36,6 @@ if(CASCADE_SQLITE)
         TIMEOUT 120)
     cascade_test(store_sqlite_crash test_sqlite_crash.c sqlite_fixture.c
         TIMEOUT 300)
+    cascade_test(sqlite_power test_sqlite_power.c power_life.c sqlite_disk.c
+        sqlite_fixture.c sqlite_vfs.c TIMEOUT 300)
 endif()

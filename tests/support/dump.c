@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/uuid.h"
+#include "support/must.h"
 
 static void
 add_text(csc_buf *out, const char *name, const char *value)
@@ -107,16 +108,6 @@ dump_state(csc_buf *out, const csc_state *state)
 }
 
 /* ---- Rows --------------------------------------------------------------- */
-
-static void *
-must(void *memory)
-{
-    if (memory == NULL) {
-        fprintf(stderr, "the test program is out of memory\n");
-        exit(1);
-    }
-    return memory;
-}
 
 static const char *
 keep(dump_rows *rows, const char *text)

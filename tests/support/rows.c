@@ -13,16 +13,8 @@
 #include <unistd.h>
 
 #include "base/uuid.h"
-
-static void *
-must(void *memory)
-{
-    if (memory == NULL) {
-        fprintf(stderr, "the test program is out of memory\n");
-        exit(1);
-    }
-    return memory;
-}
+#include "support/must.h"
+#include "support/splitmix.h"
 
 uint64_t
 rows_seed(void)
@@ -67,15 +59,10 @@ rows_fini(test_rows *rows)
     csc_arena_fini(&rows->arena);
 }
 
-/* SplitMix64. */
 uint64_t
 rows_random(test_rows *rows)
 {
-    uint64_t mixed = rows->random += UINT64_C(0x9e3779b97f4a7c15);
-
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ (mixed >> 31);
+    return splitmix_next(&rows->random);
 }
 
 size_t

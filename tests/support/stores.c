@@ -268,6 +268,21 @@ real_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+void
+stores_await(sem_t *sem)
+{
+    while (sem_wait(sem) != 0)
+        ;
+}
+
+cascade_err
+stores_nothing(cascade_node *node, void *user)
+{
+    (void)node;
+    (void)user;
+    return CASCADE_OK;
+}
+
 bool
 stores_until(bool (*done)(void *context), void *context)
 {
@@ -589,6 +604,10 @@ runs_on(const stores_test *test, const test_backend *backend)
         return backend == &backends[0];
     if (test->where == STORES_SQLITE)
         return strcmp(backend->name, "sqlite") == 0;
+    if (test->where == STORES_FILES)
+        return backend != &backends[0];
+    if (test->where == STORES_POSTGRES)
+        return strcmp(backend->name, "postgres") == 0;
     return test->where == STORES_ALL || backend->virtual_time;
 }
 

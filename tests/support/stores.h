@@ -24,6 +24,7 @@
 #ifndef TESTS_SUPPORT_STORES_H
 #define TESTS_SUPPORT_STORES_H
 
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -69,7 +70,9 @@ typedef enum stores_where {
     STORES_ALL = 0,
     STORES_VIRTUAL, /* those whose clock can be injected */
     STORES_MEMORY,
-    STORES_SQLITE
+    STORES_SQLITE,
+    STORES_POSTGRES,
+    STORES_FILES /* all but memory: those that outlive a process */
 } stores_where;
 
 typedef struct stores_test {
@@ -121,6 +124,9 @@ void stores_check(cascade_err got, cascade_err wanted, const char *call,
 bool stores_expect(bool condition, const char *text, const char *file,
                    int line);
 
+/* Waits for a semaphore, whatever signals come. */
+void stores_await(sem_t *sem);
+
 /* Waits until `done`; false after DB_WAIT_MS. */
 bool stores_until(bool (*done)(void *context), void *context);
 
@@ -150,6 +156,9 @@ typedef struct db_ends {
 bool db_all_ended(void *context);
 
 cascade_engine_stats db_stats(cascade_engine *engine);
+
+/* A node that does nothing. */
+cascade_err stores_nothing(cascade_node *node, void *user);
 
 /* A number that depends on `text` alone (FNV-1a, mixed). */
 uint64_t stores_hash(const char *text, uint64_t salt);

@@ -15,6 +15,7 @@
 typedef struct handle {
     wrap_store *wrap;
     const cascade_store_driver *inner;
+    cascade_store_config config; /* the real store's */
     void *self;
 } handle;
 
@@ -92,6 +93,25 @@ leave(handle *h, const wrap_call *call, const fault *found, cascade_err answer)
 
 /* ---- The moves ---------------------------------------------------------- */
 
+/* Opens the real store; one that the test says is not open is closed again. */
+static cascade_err
+open_inner(handle *h)
+{
+    wrap_call call = {.move = WRAP_OPEN};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+    cascade_err told = err;
+
+    if (err != CASCADE_OK)
+        return err;
+    err = h->inner->open(h->wrap->inner_url, &h->config, &h->self);
+    call.self = h->self;
+    told = leave(h, &call, &found, err);
+    if (err == CASCADE_OK && told != CASCADE_OK)
+        h->inner->close(h->self);
+    return told;
+}
+
 static cascade_err
 wrap_open(const char *url, const cascade_store_config *config, void **self)
 {
@@ -105,7 +125,10 @@ wrap_open(const char *url, const cascade_store_config *config, void **self)
     }
     h->wrap = pointer;
     h->inner = h->wrap->inner;
-    err = h->inner->open(h->wrap->inner_url, config, &h->self);
+    h->config = *config;
+    if (h->wrap->inner_deadline_ms != 0)
+        h->config.deadline_ms = h->wrap->inner_deadline_ms;
+    err = open_inner(h);
     if (err != CASCADE_OK) {
         free(h);
         return err;
@@ -118,8 +141,13 @@ static cascade_err
 wrap_migrate(void *self, cascade_migrate mode)
 {
     handle *h = self;
+    wrap_call call = {.move = WRAP_MIGRATE};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
 
-    return h->inner->migrate(h->self, mode);
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->migrate(h->self, mode));
 }
 
 static cascade_err
@@ -149,7 +177,8 @@ wrap_attach(void *self, const cascade_incarnation *incarnation)
 }
 
 static cascade_err
-wrap_renew(void *self, const cascade_uuid *engine_id, int64_t lease_ms)
+wrap_renew(void *self, const cascade_uuid *engine_id, int64_t lease_ms,
+           int64_t *now_ms)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_RENEW};
@@ -159,7 +188,7 @@ wrap_renew(void *self, const cascade_uuid *engine_id, int64_t lease_ms)
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->renew(h->self, engine_id, lease_ms));
+                 h->inner->renew(h->self, engine_id, lease_ms, now_ms));
 }
 
 static cascade_err
@@ -176,7 +205,7 @@ wrap_detach(void *self, const cascade_uuid *engine_id)
 }
 
 static cascade_err
-wrap_engines(void *self, cascade_engine_sink sink, void *context)
+wrap_engines(void *self, cascade_engine_sink sink, void *context, bool *orphans)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_ENGINES};
@@ -185,7 +214,8 @@ wrap_engines(void *self, cascade_engine_sink sink, void *context)
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->engines(h->self, sink, context));
+    return leave(h, &call, &found,
+                 h->inner->engines(h->self, sink, context, orphans));
 }
 
 static cascade_err
@@ -200,6 +230,7 @@ wrap_remove(void *self, const cascade_uuid *dead, size_t dead_count,
     if (err != CASCADE_OK)
         return err;
     err = h->inner->remove(h->self, dead, dead_count, limit, freed);
+    call.freed = freed;
     return leave(h, &call, &found, err);
 }
 
@@ -216,6 +247,7 @@ wrap_claim(void *self, const cascade_claim *claim, cascade_claimed *claimed,
         return err;
     err = h->inner->claim(h->self, claim, claimed, result);
     call.claimed = result;
+    call.claims = claimed;
     return leave(h, &call, &found, err);
 }
 
@@ -282,7 +314,8 @@ wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
 }
 
 static cascade_err
-wrap_wait(void *self, int wake_fd, int64_t timeout_ms)
+wrap_wait(void *self, int wake_fd, int64_t timeout_ms,
+          cascade_wait_result *result)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_WAIT};
@@ -292,7 +325,7 @@ wrap_wait(void *self, int wake_fd, int64_t timeout_ms)
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->wait(h->self, wake_fd, timeout_ms));
+                 h->inner->wait(h->self, wake_fd, timeout_ms, result));
 }
 
 static cascade_err
@@ -312,8 +345,13 @@ static void
 wrap_close(void *self)
 {
     handle *h = self;
+    wrap_call call = {.move = WRAP_CLOSE};
+    fault none;
 
+    (void)enter(h, &call, &none);
     h->inner->close(h->self);
+    call.self = NULL;
+    (void)leave(h, &call, &none, CASCADE_OK);
     free(h);
 }
 
@@ -347,6 +385,7 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .wait = wrap_wait,
                                           .wake = wrap_wake,
                                           .close = wrap_close};
+    wrap->driver.server_clock = wrap->inner->server_clock;
     return 0;
 }
 

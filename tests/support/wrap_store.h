@@ -38,7 +38,10 @@ typedef enum wrap_move {
     WRAP_LIST,
     WRAP_WAIT,
     WRAP_WAKE,
-    WRAP_MOVES /* how many there are */
+    WRAP_OPEN, /* after a failure that `after` makes, it is closed again */
+    WRAP_MIGRATE,
+    WRAP_CLOSE, /* has no answer: only `before` and `after` are called */
+    WRAP_MOVES  /* how many there are: every one of cascade_store_driver */
 } wrap_move;
 
 typedef struct wrap_call {
@@ -49,7 +52,9 @@ typedef struct wrap_call {
     const cascade_change *starts; /* SUBMIT */
     size_t start_count;
     const cascade_claim_result *claimed; /* CLAIM: after it */
-    void *self;                          /* the real store's */
+    const cascade_claimed *claims;       /* the runs of it */
+    const size_t *freed;                 /* REMOVE: after it */
+    void *self; /* the real store's; NULL before OPEN and after CLOSE */
 } wrap_call;
 
 typedef enum wrap_when {
@@ -68,6 +73,7 @@ typedef struct wrap_store {
     cascade_store_driver driver; /* for cascade_store_open_driver() */
     const cascade_store_driver *inner;
     char inner_url[1024];
+    int64_t inner_deadline_ms; /* of its moves; 0: as whoever opens it says */
     char url[64]; /* for cascade_store_open_driver(): names this object */
     void *context;
     cascade_err (*before)(void *context, const wrap_call *call);

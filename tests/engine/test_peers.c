@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Engines that know of one another: how seldom an idle one asks the store, when
+ * it notices that another is dead (G6), and how fast it takes over much.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "engine/engine.h"
+#include "store/store.h"
+#include "support/stores.h"
+
+#define NEVER_MS (INT64_C(60) * 60 * 1000)
+
+static cascade_engine *
+start_engine(test_db *db, cascade_store *store, int64_t poll_interval_ms,
+             int64_t lease_ms)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .worker_count = 2,
+                                      .poll_interval_ms = poll_interval_ms,
+                                      .lease_ms = lease_ms};
+    cascade_engine *engine = db_engine(db, store, &options);
+
+    assert_ok(cascade_engine_register(engine, "n", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    return engine;
+}
+
+/* An incarnation of a process elsewhere, which will not renew. */
+static cascade_uuid
+attach_peer(cascade_store *store, int64_t lease_ms)
+{
+    cascade_incarnation peer = {.host = "elsewhere",
+                                .pid = 1,
+                                .process_start = 1,
+                                .lease_ms = lease_ms,
+                                .lane_count = 1};
+
+    peer.engine_id =
+        csc_uuid_v7(csc_clock_wall_ms(&csc_clock_system), &store->random);
+    assert_ok(store->driver->attach(store->self, &peer));
+    assert_ok(store->driver->wake(store->self));
+    return peer.engine_id;
+}
+
+static cascade_err
+count_row(void *context, const cascade_incarnation *row)
+{
+    (void)row;
+    (*(size_t *)context)++;
+    return CASCADE_OK;
+}
+
+static size_t
+count_engines(cascade_store *store)
+{
+    size_t count = 0;
+
+    expect(store->driver->engines(store->self, count_row, &count, NULL) ==
+           CASCADE_OK);
+    return count;
+}
+
+static bool
+is_alone(void *context)
+{
+    return count_engines(context) == 1;
+}
+
+/* ---- Idle --------------------------------------------------------------- */
+
+typedef struct watched {
+    wrap_store *wrap;
+    size_t renewals;
+} watched;
+
+static bool
+has_renewed(void *context)
+{
+    watched *w = context;
+
+    return wrap_store_count(w->wrap, WRAP_RENEW) >= w->renewals;
+}
+
+/* Some 40 poll intervals go by. Where wakes are heard, most of them ask for
+ * nothing; the store's time comes with the renewals. */
+static void
+an_idle_engine_asks_seldom(test_db *db)
+{
+    static const wrap_move moves[] = {WRAP_CLAIM, WRAP_ENGINES, WRAP_REMOVE,
+                                      WRAP_NOW};
+    watched w = {.wrap = wrap_store_create(db->url), .renewals = 6};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    int64_t begun_ms = 0;
+    size_t counts[4];
+    size_t took_ms = 0;
+
+    assert_non_null(w.wrap);
+    store = db_wrapped(db, w.wrap);
+    engine = start_engine(db, store, 50, 500);
+    assert_true(stores_until(has_renewed, &w)); /* by now it listens */
+    begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
+    for (size_t i = 0; i < 4; i++)
+        counts[i] = wrap_store_count(w.wrap, moves[i]);
+    w.renewals += 8;
+    assert_true(stores_until(has_renewed, &w));
+    took_ms = (size_t)(csc_clock_monotonic_ms(&csc_clock_system) - begun_ms);
+    for (size_t i = 0; i < 4; i++)
+        counts[i] = wrap_store_count(w.wrap, moves[i]) - counts[i];
+    assert_true(counts[0] <= took_ms / 250 + 4);
+    assert_true(counts[1] <= took_ms / 500 + 2);
+    assert_int_equal(counts[2], 0);
+    assert_int_equal(counts[3], 0);
+    db_close_engine(db, engine);
+    db_close_store(db, store);
+    wrap_store_free(w.wrap);
+}
+
+/* ---- The dead ----------------------------------------------------------- */
+
+/* No poll comes to help: it looks when the lease that it knows of ends. */
+static void
+a_peer_is_removed_when_its_lease_ends(test_db *db)
+{
+    cascade_store *store = db_store(db);
+
+    (void)attach_peer(store, 400);
+    (void)start_engine(db, store, NEVER_MS, NEVER_MS);
+    assert_true(stores_until(is_alone, store));
+}
+
+/* Nor here, where polls look for work alone: whoever attaches wakes the others,
+ * and they look at him. */
+static void
+a_peer_that_attaches_is_noticed(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_store *other = db_store(db);
+
+    (void)start_engine(db, store, 1, NEVER_MS);
+    assert_true(stores_until(is_alone, store));
+    (void)attach_peer(other, 400);
+    assert_int_equal(count_engines(store), 2);
+    assert_true(stores_until(is_alone, store));
+}
+
+/* ---- Much --------------------------------------------------------------- */
+
+#define MUCH 2500
+
+static void
+claim_all(cascade_store *store, const cascade_uuid *engine_id)
+{
+    static const char *const queues[] = {"default"};
+    static const char *const nodes[] = {"n"};
+    static cascade_claimed claimed[1000];
+    cascade_claim claim = {.engine_id = *engine_id,
+                           .queues = queues,
+                           .queue_count = 1,
+                           .nodes = nodes,
+                           .node_count = 1,
+                           .limit = 1000,
+                           .suspect_from = 3};
+    cascade_claim_result result;
+    size_t count = 0;
+
+    while (count < MUCH) {
+        assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
+        assert_true(result.count > 0);
+        count += result.count;
+    }
+}
+
+static void
+start_all(cascade_store *store, cascade_uuid *ids)
+{
+    static cascade_start_spec specs[MUCH];
+    static cascade_started started[MUCH];
+    const cascade_first first = {.node = "n"};
+
+    for (size_t i = 0; i < MUCH; i++)
+        specs[i] = (cascade_start_spec){.first = &first, .first_count = 1};
+    assert_ok(cascade_start_many(store, specs, MUCH, started));
+    for (size_t i = 0; i < MUCH; i++)
+        ids[i] = started[i].id;
+}
+
+/* What one call of remove frees does not set the pace: neither a poll nor a
+ * wake comes between. */
+static void
+much_is_taken_over_in_one_go(test_db *db)
+{
+    static cascade_uuid ids[MUCH];
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = NULL;
+    cascade_uuid peer = attach_peer(store, NEVER_MS);
+    db_ends ends = {store, ids, MUCH, 0};
+
+    start_all(store, ids);
+    claim_all(store, &peer);
+    assert_ok(store->driver->renew(store->self, &peer, 1, NULL));
+    engine = start_engine(db, store, NEVER_MS, NEVER_MS);
+    assert_true(stores_until(db_all_ended, &ends));
+    assert_int_equal(db_stats(engine).takeovers, MUCH);
+}
+
+/* ---- Suspects ----------------------------------------------------------- */
+
+/* Owned by a new peer; `takeovers` is what the run has by then. */
+static cascade_uuid
+own(cascade_store *store, int32_t takeovers)
+{
+    static const char *const queues[] = {"default"};
+    static const char *const nodes[] = {"n"};
+    cascade_claimed claimed;
+    cascade_claim_result result;
+    cascade_claim claim = {.queues = queues,
+                           .queue_count = 1,
+                           .nodes = nodes,
+                           .node_count = 1,
+                           .limit = 1,
+                           .suspect_from = 3,
+                           .suspects = takeovers >= 3};
+
+    claim.engine_id = attach_peer(store, NEVER_MS);
+    assert_ok(store->driver->claim(store->self, &claim, &claimed, &result));
+    assert_int_equal(result.count, 1);
+    assert_int_equal(claimed.takeovers, takeovers);
+    return claim.engine_id;
+}
+
+static void
+remove_peer(cascade_store *store, const cascade_uuid *engine_id)
+{
+    size_t freed = 0;
+
+    assert_ok(store->driver->remove(store->self, engine_id, 1, 10, &freed));
+    assert_int_equal(freed, 1);
+    assert_ok(store->driver->wake(store->self));
+}
+
+/* It has looked for everything that its start gave reason to. */
+static bool
+has_settled(void *context)
+{
+    cascade_engine *engine = context;
+    bool settled = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    settled = engine->listening && engine->polls > 10 &&
+              !engine->suspects_due && !engine->suspects_soon;
+    pthread_mutex_unlock(&engine->mutex);
+    return settled;
+}
+
+/* Whoever removed its owner may not be able to run it: the wake is enough for
+ * others to look for suspects too. */
+static void
+a_suspect_that_another_freed_is_found(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_store *other = db_store(db);
+    cascade_uuid id = db_start(other, "n");
+    db_ends ends = {store, &id, 1, 0};
+    cascade_uuid peer = own(other, 0);
+    cascade_engine *engine = NULL;
+
+    for (int32_t takeovers = 1; takeovers <= 3; takeovers++) {
+        remove_peer(other, &peer);
+        peer = own(other, takeovers);
+    }
+    engine = start_engine(db, store, 20, NEVER_MS);
+    assert_true(stores_until(has_settled, engine));
+    remove_peer(other, &peer);
+    assert_true(stores_until(db_all_ended, &ends));
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"an_idle_engine_asks_seldom", an_idle_engine_asks_seldom, STORES_ALL},
+        {"a_peer_is_removed_when_its_lease_ends",
+         a_peer_is_removed_when_its_lease_ends, STORES_ALL},
+        {"a_peer_that_attaches_is_noticed", a_peer_that_attaches_is_noticed,
+         STORES_ALL},
+        {"much_is_taken_over_in_one_go", much_is_taken_over_in_one_go,
+         STORES_ALL},
+        {"a_suspect_that_another_freed_is_found",
+         a_suspect_that_another_freed_is_found, STORES_ALL},
+    };
+
+    return stores_run("engine_peers", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What must not be left when everything has ended and everybody is gone. Looked
+ * at with plain SQL, beside the library.
+ */
+#ifndef TESTS_PROCESS_REMAINS_H
+#define TESTS_PROCESS_REMAINS_H
+
+#include "process/place.h"
+
+/* No run, incarnation or lane is there; a SQLite file is sound. Fails the test
+ * and names the table otherwise. */
+void remains_check(const test_place *place);
+
+/* How many connections of workers the server has; 0 without a server. */
+int64_t remains_backends(const test_place *place);
+
+/* How many incarnations there are. */
+int64_t remains_engines(const test_place *place);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The PostgreSQL driver's own pipeline is stopped by standing in for two
+ * functions of libpq: the program's definitions of them come before those of
+ * the shared library. A thread that is not in an armed commit goes straight
+ * through.
+ */
+#include "process/watch.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "store/store.h"
+
+#ifdef CASCADE_HAVE_POSTGRES
+#include <libpq-fe.h>
+#endif
+
+#define EXECUTED_LIMIT_MS 2000
+#define PIPELINE_STATEMENTS 4 /* when options.freeze asks: behind the fence */
+
+/* Of the process: a driver has no room for more. */
+static const cascade_store_driver *real;
+static cascade_store_driver watching;
+static worker_shared *told;
+static atomic_int commits;
+
+/* Of the thread that commits: how many statements are still to be sent before
+ * it stops, and whether one has been. */
+static _Thread_local int armed;
+static _Thread_local bool begun;
+
+/* ---- Standing in for libpq ----------------------------------------------- */
+
+#ifdef CASCADE_HAVE_POSTGRES
+/* Whether all that was sent is executed: the server answers a request to flush
+ * in its turn. */
+static void
+await_executed(PGconn *connection)
+{
+    struct pollfd answered = {.fd = PQsocket(connection), .events = POLLIN};
+
+    PQsendFlushRequest(connection);
+    while (PQflush(connection) == 1)
+        poll(NULL, 0, 1);
+    poll(&answered, 1, EXECUTED_LIMIT_MS);
+}
+
+static void
+stop_in_pipeline(PGconn *connection)
+{
+    armed = 0;
+    await_executed(connection);
+    raise(SIGSTOP);
+}
+
+int
+PQsendQueryPrepared(PGconn *conn, const char *name, int count,
+                    const char *const *values, const int *lengths,
+                    const int *formats, int result_format)
+{
+    static int (*next)(PGconn *, const char *, int, const char *const *,
+                       const int *, const int *, int);
+
+    if (next == NULL)
+        *(void **)&next = dlsym(RTLD_NEXT, "PQsendQueryPrepared");
+    if (armed > 0 && --armed == 0)
+        stop_in_pipeline(conn);
+    begun = true;
+    return next(conn, name, count, values, lengths, formats, result_format);
+}
+
+int
+PQpipelineSync(PGconn *conn)
+{
+    static int (*next)(PGconn *);
+
+    if (next == NULL)
+        *(void **)&next = dlsym(RTLD_NEXT, "PQpipelineSync");
+    if (armed > 0 && begun)
+        stop_in_pipeline(conn);
+    return next(conn);
+}
+#endif
+
+/* ---- Stopping ------------------------------------------------------------ */
+
+/* Where this commit is to stop: WATCH_NOWHERE, mostly. */
+static watch_freeze_at
+asked(void)
+{
+    watch_freeze_at none = WATCH_NOWHERE;
+    watch_freeze_at where = atomic_load(&told->freeze);
+    const char *how = told->options.freeze;
+
+    if (where != WATCH_NOWHERE && where != WATCH_STOPPING &&
+        atomic_compare_exchange_strong(&told->freeze, &where, WATCH_STOPPING))
+        return where;
+    if (how[0] == '\0' || atomic_fetch_add(&commits, 1) != WATCH_FREEZE_AFTER)
+        return none;
+    told->statements = PIPELINE_STATEMENTS;
+    return strcmp(how, "pipeline") == 0 ? WATCH_PIPELINE : WATCH_COMMIT;
+}
+
+static cascade_err
+commit(void *self, const cascade_batch *batch, bool *existed)
+{
+    watch_freeze_at where = asked();
+    cascade_err err = CASCADE_OK;
+
+    atomic_fetch_add(&told->figures.in_flight, 1);
+    if (where == WATCH_COMMIT)
+        raise(SIGSTOP);
+    begun = false;
+    armed = where == WATCH_PIPELINE ? told->statements : 0;
+    err = real->commit(self, batch, existed);
+    armed = 0;
+    if (err == CASCADE_ERR_FENCED)
+        atomic_fetch_add(&told->figures.fenced, 1);
+    atomic_fetch_sub(&told->figures.in_flight, 1);
+    if (where != WATCH_NOWHERE)
+        atomic_store(&told->freeze, WATCH_NOWHERE);
+    return err;
+}
+
+static cascade_err
+submit(void *self, const cascade_change *starts, size_t count, bool *existed)
+{
+    cascade_err err = CASCADE_OK;
+
+    atomic_fetch_add(&told->figures.in_flight, 1);
+    err = real->submit(self, starts, count, existed);
+    atomic_fetch_sub(&told->figures.in_flight, 1);
+    return err;
+}
+
+static cascade_err
+renew(void *self, const cascade_uuid *engine_id, int64_t lease_ms,
+      int64_t *now_ms)
+{
+    cascade_err err = real->renew(self, engine_id, lease_ms, now_ms);
+
+    if (err == CASCADE_ERR_FENCED)
+        atomic_fetch_add(&told->figures.fenced, 1);
+    return err;
+}
+
+const cascade_store_driver *
+watch_driver(worker_shared *shared)
+{
+    if (csc_store_driver_find(shared->place.url, &real) != CASCADE_OK)
+        return NULL;
+    told = shared;
+    watching = *real;
+    watching.commit = commit;
+    watching.submit = submit;
+    watching.renew = renew;
+    return &watching;
+}
+
+/* ---- The other side ------------------------------------------------------ */
+
+static bool
+has_stopped(test_worker *worker)
+{
+    int status = 0;
+
+    return waitpid(worker->pid, &status, WUNTRACED | WNOHANG) == worker->pid &&
+           WIFSTOPPED(status);
+}
+
+typedef struct freezing {
+    test_worker *worker;
+    bool stopped;
+} freezing;
+
+/* Stopped, or past the commit in which it would have. */
+static bool
+is_decided(void *context)
+{
+    freezing *it = context;
+
+    it->stopped = has_stopped(it->worker);
+    return it->stopped ||
+           atomic_load(&it->worker->shared->freeze) == WATCH_NOWHERE;
+}
+
+bool
+watch_freeze(test_worker *worker, watch_freeze_at where, int statements,
+             int64_t limit_ms)
+{
+    freezing it = {.worker = worker};
+    worker_shared *shared = worker->shared;
+    watch_freeze_at expected = where;
+
+    shared->statements = statements;
+    atomic_store(&shared->freeze, where);
+    if (!place_wait(is_decided, &it, limit_ms) &&
+        !atomic_compare_exchange_strong(&shared->freeze, &expected,
+                                        WATCH_NOWHERE))
+        place_wait(is_decided, &it, limit_ms);
+    return it.stopped || has_stopped(worker);
+}
