@@ -17,6 +17,10 @@ foreach(set cascade-targets cascade-static-targets)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/cascade
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+if(CASCADE_POSTGRES)
+    install(FILES ${PROJECT_SOURCE_DIR}/sql/roles.sql
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/cascade)
+endif()
 
 configure_package_config_file(
     ${PROJECT_SOURCE_DIR}/cmake/cascade-config.cmake.in

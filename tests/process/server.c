@@ -8,8 +8,10 @@
 
 #include "process/check.h"
 
-void
-server_run(const char *name, const char *arguments, char *line, size_t size)
+/* Runs the script and reads the first line of what it says. */
+static void
+run_script(const char *verb, const char *folder, const char *options,
+           char *line, size_t size)
 {
     const char *root = getenv("CASCADE_SOURCE_DIR");
     char command[1024];
@@ -18,8 +20,9 @@ server_run(const char *name, const char *arguments, char *line, size_t size)
 
     if (root == NULL)
         fail_msg("CASCADE_SOURCE_DIR does not name the source tree");
-    snprintf(command, sizeof(command), "sh '%s/tests/lib/%s' %s", root, name,
-             arguments);
+    snprintf(command, sizeof(command),
+             "sh '%s/tests/lib/throwaway-postgres.sh' %s %s %s", root, verb,
+             folder, options);
     script = popen(command, "re");
     assert_non_null(script);
     if (fgets(line, (int)size, script) == NULL)
@@ -27,48 +30,16 @@ server_run(const char *name, const char *arguments, char *line, size_t size)
     line[strcspn(line, "\n")] = '\0';
     status = pclose(script);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        fail_msg("%s %s failed", name, arguments);
-}
-
-static void
-run_script(const char *verb, const char *folder, const char *options,
-           char *line, size_t size)
-{
-    char arguments[512];
-
-    snprintf(arguments, sizeof(arguments), "%s %s %s", verb, folder, options);
-    server_run("throwaway-postgres.sh", arguments, line, size);
-}
-
-static void
-make(test_server *server, const char *verb, const char *folder,
-     const char *options)
-{
-    *server = (test_server){.options = options};
-    run_script(verb, folder, options, server->folder, sizeof(server->folder));
-    snprintf(server->conninfo, sizeof(server->conninfo),
-             "host=%s user=cascade dbname=cascade", server->folder);
+        fail_msg("throwaway-postgres.sh %s failed", verb);
 }
 
 void
 server_create(test_server *server, const char *options)
 {
-    make(server, "create", "", options);
-}
-
-void
-server_create_standby(test_server *server, const test_server *primary,
-                      const char *options)
-{
-    make(server, "standby", primary->folder, options);
-}
-
-void
-server_promote(test_server *server)
-{
-    char line[128];
-
-    run_script("promote", server->folder, "", line, sizeof(line));
+    *server = (test_server){.options = options};
+    run_script("create", "", options, server->folder, sizeof(server->folder));
+    snprintf(server->conninfo, sizeof(server->conninfo),
+             "host=%s user=cascade dbname=cascade", server->folder);
 }
 
 void
@@ -77,14 +48,6 @@ server_crash(test_server *server)
     char line[128];
 
     run_script("crash", server->folder, "", line, sizeof(line));
-}
-
-void
-server_stop(test_server *server)
-{
-    char line[128];
-
-    run_script("stop", server->folder, "", line, sizeof(line));
 }
 
 void

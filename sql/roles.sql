@@ -1,0 +1,72 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Three roles of PostgreSQL, each with no more rights than it needs:
+--
+--   owner    owns the tables and applies migrations
+--   worker   runs engines, starts cascades; migrate = CASCADE_MIGRATE_CHECK
+--   reader   looks: cascade_list(), cascade_get(), cascade_snapshot_load()
+--
+-- Run it before the first migration, and again after each: the first time the
+-- worker may do a little too much with tables to come, the second time all is
+-- cut to measure. It can be run any number of times, by a superuser, or by a
+-- role that may create roles and schemas and is a member of the owner, which it
+-- can make itself:
+--
+--   CREATE ROLE cascade_owner LOGIN; GRANT cascade_owner TO CURRENT_USER;
+--
+--   psql -X -v ON_ERROR_STOP=1 -v schema=cascade -v owner=cascade_owner
+--        -v worker=cascade_worker -v reader=cascade_reader -f roles.sql DBNAME
+--
+-- The roles can log in and have no password: give them one (\password), or let
+-- pg_hba.conf say how they prove who they are. All engines on a schema log in
+-- as one role: one of them has to end the backend of another that was stopped
+-- in mid-commit, and a role may do that to its own backends.
+\set QUIET on
+BEGIN;
+SET LOCAL client_min_messages = warning;
+
+SELECT format('CREATE ROLE %I LOGIN', name)
+FROM (VALUES (:'owner'), (:'worker'), (:'reader')) AS r (name)
+WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r.name)
+\gexec
+CREATE SCHEMA IF NOT EXISTS :"schema" AUTHORIZATION :"owner";
+REVOKE ALL ON SCHEMA :"schema" FROM PUBLIC;
+GRANT USAGE, CREATE ON SCHEMA :"schema" TO :"owner";
+GRANT USAGE ON SCHEMA :"schema" TO :"worker", :"reader";
+
+-- Tables to come, until this is run again.
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema"
+    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO :"worker";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema"
+    GRANT USAGE ON SEQUENCES TO :"worker";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema"
+    GRANT SELECT ON TABLES TO :"reader";
+
+-- Tables that are there. Of the worker's rights: those to write a table, per
+-- table; what is not named here loses them.
+SELECT format('REVOKE ALL ON %1$I.%2$I FROM %3$I, %4$I; '
+              'GRANT SELECT%5$s ON %1$I.%2$I TO %3$I; '
+              'GRANT SELECT ON %1$I.%2$I TO %4$I',
+              :'schema', c.relname, :'worker', :'reader', coalesce(g.rights, ''))
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = :'schema'
+LEFT JOIN (VALUES
+    ('cascades', ', INSERT, UPDATE'),
+    ('node_executions', ', INSERT, UPDATE'),
+    ('context_events', ', INSERT'),
+    ('cascade_runs', ', INSERT, UPDATE, DELETE'),
+    ('cascade_engines', ', INSERT, UPDATE, DELETE'),
+    ('cascade_lanes', ', INSERT, UPDATE, DELETE')) AS g (name, rights)
+    ON g.name = c.relname
+WHERE c.relkind = 'r'
+    AND (g.name IS NOT NULL OR c.relname = 'cascade_schema')
+\gexec
+SELECT format('GRANT USAGE ON SEQUENCE %s TO %I', s.name, :'worker')
+FROM (
+    SELECT pg_get_serial_sequence(
+        format('%I.context_events', :'schema'), 'id') AS name
+    WHERE to_regclass(format('%I.context_events', :'schema')) IS NOT NULL
+    ) AS s
+WHERE s.name IS NOT NULL
+\gexec
+COMMIT;
