@@ -4,17 +4,23 @@
  *
  *   root --> part, part, part --> join --> last
  *
- * Each part has one recorded step; the first part's first attempt fails. Every
- * execution and step leaves one line in the log of side effects and puts one
- * value of key "trace", so a finished cascade has FLOW_EXECUTIONS executions
- * and as many values, whatever was killed meanwhile.
+ * Each part has one recorded step; the first part's first attempt fails, and so
+ * does that of the second part's step, which has attempts of its own. A node
+ * that waits for its step is entered again. Every execution and step leaves one
+ * line in the log of side effects and puts one value of key "trace", so a
+ * finished cascade has FLOW_EXECUTIONS executions and as many values, whatever
+ * was killed meanwhile.
  *
- * A line of the log is "<request id> <attempt> <who>\n", appended by one
- * write() before the work begins: what ran, in the order in which it began.
+ * A line of the log is "<request id> <attempt> <who> <time>", appended by one
+ * write() before the work begins: what ran, in the order in which it began,
+ * and when, in milliseconds UTC. All lines are FLOW_LINE bytes long, a divisor
+ * of the page: a write that SIGKILL interrupts ends between two pages, so
+ * there are no halves of lines.
  */
 #ifndef TESTS_PROCESS_FLOW_H
 #define TESTS_PROCESS_FLOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,19 +30,30 @@
 #define FLOW_PARTS 3
 #define FLOW_EXECUTIONS (3 + 2 * FLOW_PARTS)
 #define FLOW_NODES 4
+#define FLOW_LINE 128
 #define FLOW_LOG "effects.log"
 
 typedef struct test_flow {
     int log_fd;
     int64_t work_us;
+    int64_t delay_ms; /* before the last node */
+    bool ignorant;    /* does not know the last node */
     const char *who;
 } test_flow;
 
-/* The nodes: root, part, join, last. `flow` must outlive the engine. */
+/* The nodes: root, part, join and, unless `ignorant`, last. `flow` must outlive
+ * the engine. */
 cascade_err flow_register(cascade_engine *engine, test_flow *flow);
 
 /* One line in the log for the execution or step that runs. */
 void flow_note(const test_flow *flow, const cascade_node *node);
+
+/* One line of any such log: cut or padded to FLOW_LINE bytes. */
+void flow_append(int fd, const char *text);
+
+/* Whether a request id is that of an execution that waits: only a node that is
+ * entered again. */
+bool flow_reenters(const char *request_id);
 
 /* Opens the log for appending; -1. */
 int flow_open_log(const test_place *place);

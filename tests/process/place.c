@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "process/check.h"
+#include "support/splitmix.h"
 
 #ifdef CASCADE_HAVE_POSTGRES
 #include <libpq-fe.h>
@@ -170,17 +171,6 @@ place_wait(bool (*condition)(void *context), void *context, int64_t limit_ms)
 
 /* ---- Chance -------------------------------------------------------------- */
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t
-mix(uint64_t *state)
-{
-    *state += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = *state;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 uint64_t
 place_random(uint64_t below)
 {
@@ -194,5 +184,5 @@ place_random(uint64_t below)
                     : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
         print_message("CASCADE_TEST_SEED=%" PRIu64 "\n", state);
     }
-    return mix(&state) % below;
+    return splitmix_next(&state) % below;
 }

@@ -8,10 +8,8 @@
 
 #include "process/check.h"
 
-/* Runs the script and reads the first line of what it says. */
-static void
-run_script(const char *verb, const char *folder, const char *options,
-           char *line, size_t size)
+void
+server_run(const char *name, const char *arguments, char *line, size_t size)
 {
     const char *root = getenv("CASCADE_SOURCE_DIR");
     char command[1024];
@@ -20,9 +18,8 @@ run_script(const char *verb, const char *folder, const char *options,
 
     if (root == NULL)
         fail_msg("CASCADE_SOURCE_DIR does not name the source tree");
-    snprintf(command, sizeof(command),
-             "sh '%s/tests/lib/throwaway-postgres.sh' %s %s %s", root, verb,
-             folder, options);
+    snprintf(command, sizeof(command), "sh '%s/tests/lib/%s' %s", root, name,
+             arguments);
     script = popen(command, "re");
     assert_non_null(script);
     if (fgets(line, (int)size, script) == NULL)
@@ -30,16 +27,48 @@ run_script(const char *verb, const char *folder, const char *options,
     line[strcspn(line, "\n")] = '\0';
     status = pclose(script);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        fail_msg("throwaway-postgres.sh %s failed", verb);
+        fail_msg("%s %s failed", name, arguments);
+}
+
+static void
+run_script(const char *verb, const char *folder, const char *options,
+           char *line, size_t size)
+{
+    char arguments[512];
+
+    snprintf(arguments, sizeof(arguments), "%s %s %s", verb, folder, options);
+    server_run("throwaway-postgres.sh", arguments, line, size);
+}
+
+static void
+make(test_server *server, const char *verb, const char *folder,
+     const char *options)
+{
+    *server = (test_server){.options = options};
+    run_script(verb, folder, options, server->folder, sizeof(server->folder));
+    snprintf(server->conninfo, sizeof(server->conninfo),
+             "host=%s user=cascade dbname=cascade", server->folder);
 }
 
 void
 server_create(test_server *server, const char *options)
 {
-    *server = (test_server){.options = options};
-    run_script("create", "", options, server->folder, sizeof(server->folder));
-    snprintf(server->conninfo, sizeof(server->conninfo),
-             "host=%s user=cascade dbname=cascade", server->folder);
+    make(server, "create", "", options);
+}
+
+void
+server_create_standby(test_server *server, const test_server *primary,
+                      const char *options)
+{
+    make(server, "standby", primary->folder, options);
+}
+
+void
+server_promote(test_server *server)
+{
+    char line[128];
+
+    run_script("promote", server->folder, "", line, sizeof(line));
 }
 
 void
@@ -48,6 +77,14 @@ server_crash(test_server *server)
     char line[128];
 
     run_script("crash", server->folder, "", line, sizeof(line));
+}
+
+void
+server_stop(test_server *server)
+{
+    char line[128];
+
+    run_script("stop", server->folder, "", line, sizeof(line));
 }
 
 void

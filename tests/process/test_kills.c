@@ -21,8 +21,8 @@
 #define CASCADES_MORE 25 /* twice the greatest progress */
 #define ROUNDS 10
 #define LEASE_MS 3000
-#define PROGRESS_MIN_BYTES 300
-#define PROGRESS_SPREAD_BYTES 8000
+#define PROGRESS_MIN_BYTES 600
+#define PROGRESS_SPREAD_BYTES 16000
 #define PROGRESS_LIMIT_MS 30000
 #define END_LIMIT_MS 60000
 

@@ -4,9 +4,10 @@
 
 set(process_support
     flow.c
-    freeze.c
     ledger.c
     place.c
+    starter.c
+    watch.c
     worker.c
     worker_main.c)
 
@@ -14,6 +15,8 @@ cascade_test(process_takeover test_takeover.c ${process_support} TIMEOUT 180)
 cascade_test(process_kills test_kills.c ${process_support} TIMEOUT 300)
 cascade_test(process_stopped test_stopped.c ${process_support} TIMEOUT 180)
 cascade_test(process_poison test_poison.c ${process_support} TIMEOUT 240)
+cascade_test(process_torture test_torture.c torture.c remains.c
+    ${process_support} TIMEOUT 300)
 if(CASCADE_POSTGRES)
     cascade_test(process_server test_server.c server.c ${process_support}
         TIMEOUT 300)

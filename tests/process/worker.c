@@ -95,6 +95,7 @@ static void
 forget(test_worker *worker)
 {
     worker->pid = -1;
+    memcpy(&worker->last, &worker->shared->figures, sizeof(worker->last));
     munmap(worker->shared, sizeof(worker_shared));
     worker->shared = NULL;
 }
@@ -109,6 +110,7 @@ reap(test_worker *worker)
         pid = waitpid(worker->pid, &status, 0);
     while (pid < 0 && errno == EINTR);
     assert_true(pid == worker->pid);
+    worker->status = status;
     forget(worker);
     return status;
 }
@@ -122,6 +124,7 @@ worker_ended(test_worker *worker)
         return true;
     if (waitpid(worker->pid, &status, WNOHANG) != worker->pid)
         return false;
+    worker->status = status;
     forget(worker);
     return true;
 }

@@ -19,10 +19,25 @@ typedef struct worker_options {
     int64_t work_us;  /* of every execution; 0: 1,000 */
     unsigned threads; /* 0: 8 */
     int poison_limit; /* 0: never: whoever kills from outside is not a node */
+    size_t capacity;  /* cascades it holds; 0: the engine's default */
+    int64_t park_ms;  /* longer waits are parked; 0: the engine's default */
+    int64_t delay_ms; /* before the last execution of a cascade */
     char host[16];    /* pretends to be another machine; "": this one */
-    char freeze[12];  /* stops in a commit, see freeze.h; "": it does not */
+    char freeze[12];  /* stops in a commit by itself: "commit" or "pipeline",
+                         see watch.h; "": it does not */
     char crash[8];    /* how the node "crash" ends the process: "abort", "exit"
                          or "segv"; "": there is no such node */
+    cascade_mode mode;
+    bool suspend_steps;
+    unsigned lanes;   /* 0: the engine's default */
+    bool pooler;      /* as behind one */
+    bool relaxed;     /* durability, also where the place does not say so */
+    bool ignorant;    /* does not know the last node: others must */
+    size_t batch;     /* cascades in one commit at most; 0: the default */
+    bool outsider;    /* no engine: it only starts cascades */
+    int64_t start_us; /* starts some that often, see starter.h; 0: never */
+    char key[16];     /* of the starts: KEY-NUMBER, numbers from key_from */
+    uint64_t key_from;
 } worker_options;
 
 /* What a worker tells, as of a few milliseconds ago. */
@@ -35,18 +50,35 @@ typedef struct worker_figures {
     _Atomic uint64_t takeovers;
     _Atomic uint64_t held;
     _Atomic uint64_t refusals;
+    /* At once: */
+    _Atomic uint64_t in_flight; /* commits and starts not answered yet */
+    _Atomic uint64_t fenced;    /* answers that said so */
+    _Atomic uint64_t key_next;  /* of the first key not acknowledged */
+    _Atomic uint64_t doubtful;  /* starts without key, not acknowledged */
 } worker_figures;
+
+typedef enum watch_freeze_at {
+    WATCH_NOWHERE,
+    WATCH_COMMIT,
+    WATCH_PIPELINE,
+    WATCH_STOPPING /* about to, or stopped */
+} watch_freeze_at;
 
 typedef struct worker_shared {
     test_place place;
     worker_options options;
     char name[16];
     worker_figures figures;
+    _Atomic bool pause;             /* asked: start no cascades for now */
+    _Atomic watch_freeze_at freeze; /* asked: see watch.h */
+    int statements;
 } worker_shared;
 
 typedef struct test_worker {
     pid_t pid;             /* -1: ended */
     worker_shared *shared; /* until it has ended */
+    worker_figures last;   /* when it has, and so: */
+    int status;            /* what waitpid() told */
 } test_worker;
 
 /* Starts a process; returns when its engine runs. `options` may be NULL. */
@@ -58,7 +90,7 @@ void worker_spawn(test_worker *worker, const test_place *place,
 
 void worker_kill(test_worker *worker); /* SIGKILL, and reaped */
 void worker_stop(test_worker *worker); /* SIGSTOP, and seen stopped */
-/* Waits until it has stopped by itself (worker_options.freeze). */
+/* Waits until it has stopped by itself. */
 void worker_await_stop(test_worker *worker);
 void worker_continue(test_worker *worker); /* SIGCONT */
 /* SIGTERM; fails the test unless it ends well. */

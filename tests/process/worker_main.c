@@ -4,7 +4,9 @@
  * nodes, until SIGTERM. It looks after its figures meanwhile.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +16,23 @@
 
 #include "engine/engine.h"
 #include "process/flow.h"
-#include "process/freeze.h"
+#include "process/starter.h"
+#include "process/watch.h"
 #include "process/worker.h"
 
 #define LOOK_EVERY_MS 5
 #define STOP_LIMIT_MS 30000
 
-static cascade_engine *running;
+static cascade_engine *running; /* NULL: an outsider */
+static atomic_bool ended;
 
 static void
 on_term(int signal)
 {
     (void)signal;
-    cascade_engine_request_stop(running);
+    ended = true;
+    if (running != NULL)
+        cascade_engine_request_stop(running);
 }
 
 static cascade_err
@@ -71,18 +77,54 @@ tell(cascade_engine *engine, worker_figures *figures)
     figures->refusals = stats.refusals;
 }
 
-static cascade_err
-run(cascade_engine *engine, worker_shared *shared)
+static void
+begin(cascade_engine *engine, worker_shared *shared)
 {
-    cascade_err err = CASCADE_ERR_TIMEOUT;
-
     running = engine;
     signal(SIGTERM, on_term);
     shared->figures.started = 1;
+}
+
+static cascade_err
+run_threads(cascade_engine *engine, worker_shared *shared)
+{
+    cascade_err err = CASCADE_ERR_TIMEOUT;
+
     while (err == CASCADE_ERR_TIMEOUT) {
         err = cascade_engine_wait(engine, LOOK_EVERY_MS);
         tell(engine, &shared->figures);
     }
+    return err;
+}
+
+/* In the modes in which the host's thread does the work. */
+static cascade_err
+run_loop(cascade_engine *engine, worker_shared *shared)
+{
+    struct pollfd fd = {.fd = cascade_engine_fd(engine), .events = POLLIN};
+    cascade_err err = CASCADE_OK;
+
+    while (!ended && err == CASCADE_OK) {
+        int64_t timeout_ms = cascade_engine_timeout_ms(engine);
+
+        if (timeout_ms > LOOK_EVERY_MS)
+            timeout_ms = LOOK_EVERY_MS;
+        poll(&fd, 1, (int)timeout_ms);
+        err = cascade_engine_poll(engine, 0, NULL);
+        tell(engine, &shared->figures);
+    }
+    return err;
+}
+
+static cascade_err
+run(cascade_engine *engine, worker_shared *shared)
+{
+    cascade_err err = CASCADE_OK;
+
+    begin(engine, shared);
+    err = shared->options.mode == CASCADE_MODE_THREADS
+              ? run_threads(engine, shared)
+              : run_loop(engine, shared);
     if (err == CASCADE_OK)
         err = cascade_engine_stop(engine, STOP_LIMIT_MS);
     signal(SIGTERM, SIG_IGN);
@@ -104,33 +146,68 @@ open_store(worker_shared *shared, cascade_store **store)
     const cascade_store_options store_options = {
         .size = sizeof(store_options),
         .schema = place->schema[0] == '\0' ? NULL : place->schema,
-        .durability = place->relaxed ? CASCADE_DURABILITY_RELAXED
-                                     : CASCADE_DURABILITY_FULL,
+        .application_name = place->schema[0] == '\0' ? NULL : place->schema,
+        .pooler = shared->options.pooler,
+        .durability = place->relaxed || shared->options.relaxed
+                          ? CASCADE_DURABILITY_RELAXED
+                          : CASCADE_DURABILITY_FULL,
         .log = loud ? print_line : NULL,
         .log_context = shared->name};
-    const char *freeze = shared->options.freeze;
 
-    if (freeze[0] == '\0')
-        return cascade_store_open(place->url, &store_options, store);
-    return cascade_store_open_driver(freeze_driver(place, freeze), place->url,
+    return cascade_store_open_driver(watch_driver(shared), place->url,
                                      &store_options, store);
 }
 
+/* Who only starts. */
+static void
+stay_outside(cascade_store *store, worker_shared *shared)
+{
+    begin(NULL, shared);
+    starter_run(store, shared, &ended);
+}
+
+/* Who runs an engine and starts beside it, in a thread of its own. */
 static cascade_err
-serve(worker_shared *shared, test_flow *flow)
+run_and_start(cascade_store *store, cascade_engine *engine,
+              worker_shared *shared)
+{
+    test_starter starter = {.store = store, .shared = shared, .ended = &ended};
+    cascade_err err = CASCADE_OK;
+
+    if (shared->options.start_us == 0)
+        return run(engine, shared);
+    starter_begin(&starter);
+    err = run(engine, shared);
+    starter_end(&starter);
+    return err;
+}
+
+static void
+complain(const worker_shared *shared, cascade_err err)
+{
+    if (err != CASCADE_OK)
+        fprintf(stderr, "%s: %s: %s\n", shared->name, cascade_err_name(err),
+                cascade_errmsg());
+}
+
+static cascade_err
+serve(cascade_store *store, worker_shared *shared, test_flow *flow)
 {
     const cascade_engine_options options = {
         .size = sizeof(options),
+        .mode = shared->options.mode,
+        .suspend_steps = shared->options.suspend_steps,
+        .lane_count = shared->options.lanes,
         .worker_count = shared->options.threads,
+        .batch_cascades_max = shared->options.batch,
+        .capacity = shared->options.capacity,
         .lease_ms = shared->options.lease_ms,
         .poll_interval_ms = shared->options.poll_ms,
+        .park_after_ms = shared->options.park_ms,
         .poison_limit = shared->options.poison_limit};
-    cascade_store *store = NULL;
     cascade_engine *engine = NULL;
-    cascade_err err = open_store(shared, &store);
+    cascade_err err = cascade_engine_open(store, &options, &engine);
 
-    if (err == CASCADE_OK)
-        err = cascade_engine_open(store, &options, &engine);
     if (err == CASCADE_OK && shared->options.host[0] != '\0')
         memcpy(engine->host, shared->options.host,
                sizeof(shared->options.host));
@@ -139,12 +216,23 @@ serve(worker_shared *shared, test_flow *flow)
     if (err == CASCADE_OK)
         err = cascade_engine_start(engine);
     if (err == CASCADE_OK)
-        err = run(engine, shared);
-    if (err != CASCADE_OK)
-        fprintf(stderr, "%s: %s: %s\n", shared->name, cascade_err_name(err),
-                cascade_errmsg());
-    if (cascade_engine_close(engine) != CASCADE_OK)
-        return err;
+        err = run_and_start(store, engine, shared);
+    complain(shared, err);
+    (void)cascade_engine_close(engine);
+    return err;
+}
+
+static cascade_err
+work(worker_shared *shared, test_flow *flow)
+{
+    cascade_store *store = NULL;
+    cascade_err err = open_store(shared, &store);
+
+    complain(shared, err);
+    if (err == CASCADE_OK && shared->options.outsider)
+        stay_outside(store, shared);
+    else if (err == CASCADE_OK)
+        err = serve(store, shared, flow);
     (void)cascade_store_close(store);
     return err;
 }
@@ -165,8 +253,10 @@ worker_main(const char *path)
     close(fd);
     flow.log_fd = flow_open_log(&shared->place);
     flow.work_us = shared->options.work_us;
+    flow.ignorant = shared->options.ignorant;
+    flow.delay_ms = shared->options.delay_ms;
     flow.who = shared->name;
-    err = serve(shared, &flow);
+    err = work(shared, &flow);
     close(flow.log_fd);
     munmap(shared, sizeof(*shared));
     return err == CASCADE_OK ? 0 : 1;
