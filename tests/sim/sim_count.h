@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What happened, over all seeds of a run. A simulation in which an event never
+ * happened has not tested it: the run says so, and fails when it was as long as
+ * the committed one.
+ *
+ * (name, text)
+ */
+#ifndef TESTS_SIM_COUNT_H
+#define TESTS_SIM_COUNT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_COUNTS(X)                                                   \
+    X(SEEDS, "seeds run")                                               \
+    X(STORE_CALLS, "store calls")                                       \
+    X(COMMITS, "commits with effect")                                   \
+    X(CASCADES, "cascades ended")                                       \
+    X(EXECUTIONS, "functions entered")                                  \
+    X(LOOKS, "outside looks")                                           \
+    X(COMMIT_LOST_BEFORE, "commits of unknown outcome, without effect") \
+    X(COMMIT_LOST_AFTER, "commits of unknown outcome, with effect")     \
+    X(COMMIT_REPEATED, "repeated commits that had taken effect before") \
+    X(COMMIT_FENCED, "commits fenced")                                  \
+    X(COMMIT_LOSSES, "commits told that the store lost some")           \
+    X(COMMIT_REFUSED, "commits refused for what they hold")             \
+    X(BATCH_SPLIT, "refused commits of several cascades (split)")       \
+    X(BATCH_SHARED, "commits of several cascades")                      \
+    X(SUBMIT_LOST_AFTER, "starts that took effect, reply lost")         \
+    X(SUBMIT_LOST_BEFORE, "starts without effect, outcome unknown")     \
+    X(START_EXISTED, "starts told that the cascade existed")            \
+    X(START_MANY, "starts of several in one call")                      \
+    X(START_REFUSED, "bad starts refused")                              \
+    X(START_DELAYED, "delayed starts")                                  \
+    X(CLAIM_LOST, "claims that took effect, reply lost")                \
+    X(CLAIMED, "cascades claimed")                                      \
+    X(CLAIM_SUSPECT, "suspects claimed")                                \
+    X(ATTACH_LOST, "attaches that took effect, reply lost")             \
+    X(REATTACHED, "engines that attached anew")                         \
+    X(RENEW_FENCED, "renewals fenced")                                  \
+    X(DETACHED, "engines stopped in good order")                        \
+    X(DETACH_LOST, "detaches whose reply was lost")                     \
+    X(LOAD_FAILED, "loads that failed")                                 \
+    X(KILL_COMMIT_BEFORE, "killed before a commit took effect")         \
+    X(KILL_COMMIT_AFTER, "killed after a commit took effect")           \
+    X(KILL_CLAIM, "killed in a claim")                                  \
+    X(KILL_LOAD, "killed in a load")                                    \
+    X(KILL_REMOVE, "killed while removing the dead")                    \
+    X(KILL_SUBMIT, "killed in a start")                                 \
+    X(KILL_ATTACH, "killed in an attach")                               \
+    X(KILL_OPEN, "killed in opening the store")                         \
+    X(OPEN_FAILED, "stores that did not open")                          \
+    X(KILL_OTHER, "killed in another call")                             \
+    X(KILL_IDLE, "killed between calls")                                \
+    X(KILL_NODE, "killed in a node")                                    \
+    X(KILL_RECOVERING, "killed while holding what others left behind")  \
+    X(TAKEOVER, "cascades freed of dead engines")                       \
+    X(STALL_CALL, "stalled in a store call past the lease")             \
+    X(STALL_NODE, "stalled in a node past the lease")                   \
+    X(STOPPED, "stopped between calls past the lease")                  \
+    X(LOST_OWNERSHIP, "live engines removed")                           \
+    X(ORPHANS, "removals that left cascades behind")                    \
+    X(OUTAGE, "outages of the store for one engine")                    \
+    X(OUTAGE_ALL, "outages of the store for all")                       \
+    X(JUMP_FORWARD, "wall clocks set forward")                          \
+    X(JUMP_BACK, "wall clocks set back")                                \
+    X(SKEWED, "engines with a clock of their own")                      \
+    X(PARKED, "cascades parked")                                        \
+    X(WOKEN, "parked cascades claimed again")                           \
+    X(NEEDS, "cascades given up for an unknown node")                   \
+    X(POISONED, "executions poisoned")                                  \
+    X(BLAMED, "of them where only nodes had killed")                    \
+    X(REFUSED_RECORD, "executions failed since the store refused them") \
+    X(RETRY_NODE, "second and later attempts of nodes")                 \
+    X(RETRY_STEP, "second and later attempts of steps")                 \
+    X(STEP_FAILED, "steps failed for good")                             \
+    X(STEP_REUSED, "recorded steps given back")                         \
+    X(CONTINUED, "failures that their cascade survived")                \
+    X(ENDED_ERROR, "cascades ended in error")                           \
+    X(JOINED, "executions that came after others")                      \
+    X(REENTERED, "executions entered again in the same attempt")        \
+    X(TOOK_LATE, "results too late to count")                           \
+    X(ENTERED_LATE, "functions entered by engines that were removed")   \
+    X(NESTED, "engines polled while another was in a call or node")     \
+    X(CAPACITY, "engines at their capacity")                            \
+    X(BAD_NODE_INPUT, "bad input refused inside nodes")                 \
+    X(WAIT_ENDED, "outside waits that saw an end")
+
+typedef enum sim_count {
+#define SIM_COUNT_ENUM(name, text) SIM_##name,
+    SIM_COUNTS(SIM_COUNT_ENUM)
+#undef SIM_COUNT_ENUM
+    SIM_COUNT_MAX
+} sim_count;
+
+extern uint64_t sim_counts[SIM_COUNT_MAX];
+
+void sim_note(sim_count what);
+void sim_note_many(sim_count what, size_t count);
+/* Counting is off while a failing seed is shrunk. */
+void sim_count_pause(void);
+/* Prints all; returns how many never happened. */
+size_t sim_count_print(void);
+
+#endif

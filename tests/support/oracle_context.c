@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an execution must see of the context, worked out from the rows alone.
+ * See oracle.h.
+ *
+ * Execution k sees the events of writer f when f is before k, and the commit
+ * that ended f came before k was made: f < k and at(f) < k. One that came after
+ * others sees besides what those wrote, themselves and in their steps, and what
+ * they came after in turn.
+ * The order is that of (function_id, id).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/oracle_internal.h"
+
+#define STEP_PREFIX "cascade.step:"
+
+static const cascade_execution_row *
+row_at(const dump_rows *rows, int64_t function_id)
+{
+    if (function_id < 0 || function_id >= (int64_t)rows->execution_count)
+        return NULL;
+    return &rows->executions[function_id];
+}
+
+static const cascade_execution_row *
+row_of(const dump_rows *rows, const char *path)
+{
+    for (size_t i = 0; i < rows->execution_count; i++)
+        if (strcmp(rows->executions[i].node_instance_id, path) == 0)
+            return &rows->executions[i];
+    return NULL;
+}
+
+/* Marks what `row` came after, and what that came after. */
+static void
+mark_joined(const dump_rows *rows, const cascade_execution_row *row,
+            bool *joined)
+{
+    csc_json_iter iter;
+    csc_json_span after;
+    int64_t id = 0;
+
+    if (row->full_output == NULL ||
+        !csc_json_member(row->full_output, "after", &after))
+        return;
+    csc_json_iter_init(&iter, after.data, after.len);
+    while (csc_json_next(&iter)) {
+        const cascade_execution_row *other =
+            csc_json_span_i64(iter.value, &id) ? row_at(rows, id) : NULL;
+
+        if (other == NULL || joined[id])
+            continue;
+        joined[id] = true;
+        mark_joined(rows, other, joined);
+    }
+}
+
+/* The node that a step belongs to; -1 when it is none. */
+static int64_t
+node_of(const cascade_execution_row *row)
+{
+    if (strncmp(row->node_name, STEP_PREFIX, strlen(STEP_PREFIX)) != 0)
+        return -1;
+    return strtol(row->node_instance_id + CASCADE_UUID_TEXT_SIZE, NULL, 10);
+}
+
+static bool
+is_seen(const dump_rows *rows, int32_t writer, int32_t reader,
+        const bool *joined)
+{
+    const cascade_execution_row *row = row_at(rows, writer);
+    csc_json_span span;
+    int64_t at = -1;
+    int64_t node = -1;
+
+    if (row == NULL || row->status == CASCADE_EXECUTION_RUNNING)
+        return false;
+    if (row->full_output != NULL &&
+        csc_json_member(row->full_output, "at", &span) &&
+        csc_json_span_i64(span, &at) && at < reader && writer < reader)
+        return true;
+    node = node_of(row);
+    return joined[writer] || (node >= 0 && joined[node]);
+}
+
+static void
+collect(const dump_rows *rows, int32_t reader, const char *key,
+        const bool *joined, csc_buf *out)
+{
+    csc_buf_add_char(out, '[');
+    for (size_t i = 0; i < rows->event_count; i++) {
+        const cascade_event_row *event = &rows->events[i];
+
+        if (strcmp(event->key, key) != 0 ||
+            !is_seen(rows, event->function_id, reader, joined))
+            continue;
+        if (out->len > 1)
+            csc_buf_add_char(out, ',');
+        csc_buf_add_text(out, event->value);
+    }
+    csc_buf_add_char(out, ']');
+}
+
+static void
+judge(oracle *o, const oracle_cascade *c, const cascade_execution_row *row,
+      const char *key, const char *values)
+{
+    bool *joined = calloc(c->rows.execution_count, sizeof(*joined));
+    csc_buf expected = {0};
+
+    if (joined == NULL)
+        abort();
+    mark_joined(&c->rows, row, joined);
+    collect(&c->rows, row->function_id, key, joined, &expected);
+    if (strcmp(expected.data, values) != 0)
+        oracle_fail(o, "G7", &c->id, row->function_id,
+                    "sees %s of key %s, by the rows it must be %s", values, key,
+                    expected.data);
+    csc_buf_fini(&expected);
+    free(joined);
+}
+
+void
+oracle_saw(oracle *o, const char *request_id, const char *key,
+           const char *values)
+{
+    const cascade_execution_row *row = NULL;
+    const oracle_cascade *c = NULL;
+    char text[CASCADE_UUID_TEXT_SIZE] = {0};
+    cascade_uuid id;
+
+    memcpy(text, request_id, CASCADE_UUID_TEXT_SIZE - 1);
+    if (cascade_uuid_parse(text, &id) != CASCADE_OK)
+        return;
+    pthread_mutex_lock(&o->mutex);
+    c = csc_map_get(&o->cascades, &id);
+    if (c != NULL)
+        row = row_of(&c->rows, request_id);
+    if (row != NULL && o->follow)
+        judge(o, c, row, key, values);
+    pthread_mutex_unlock(&o->mutex);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the oracle share: oracle.c (the object, the loops over
+ * cascades), oracle_entries.c (functions entered), oracle_rows.c (the rows of
+ * one cascade by themselves), oracle_change.c (against those seen before),
+ * oracle_context.c (what an execution sees).
+ */
+#ifndef TESTS_SUPPORT_ORACLE_INTERNAL_H
+#define TESTS_SUPPORT_ORACLE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "support/dump.h"
+#include "support/oracle.h"
+
+#define ORACLE_TEXT_MAX 256 /* bytes of a queue or a node name that are kept */
+#define ORACLE_NO_ID (-1)
+
+/* One execution as its row tells it, decoded. */
+typedef struct oracle_fact {
+    const cascade_execution_row *row;
+    bool step;
+    int32_t parent; /* ORACLE_NO_ID: a first node */
+    int64_t nth;
+    int64_t at; /* ORACLE_NO_ID: none */
+    int64_t attempts;
+    int64_t not_before_ms; /* CASCADE_TIME_NONE: none */
+    bool continued;
+    bool has_steps;      /* failed attempts of its steps */
+    csc_json_span after; /* data is NULL without one, also below */
+    csc_json_span spawned;
+    csc_json_span keys;
+} oracle_fact;
+
+typedef struct oracle_run {
+    bool found;
+    bool owned;
+    int64_t wake_at_ms;
+    int64_t claim_no;
+    int32_t priority;
+    int32_t takeovers;
+    char queue[ORACLE_TEXT_MAX];
+} oracle_run;
+
+typedef struct oracle_cascade {
+    cascade_uuid id;
+    bool started;            /* the test knows of it */
+    bool acknowledged;       /* or it was seen: it must be there from then on */
+    bool fresh;              /* some start was told that it did not exist */
+    cascade_status expected; /* 0: any */
+    size_t looks;
+    dump_rows rows; /* as of the last look */
+    oracle_run run;
+} oracle_cascade;
+
+/* What is looked at just now: a cascade, read anew. */
+typedef struct oracle_view {
+    oracle *o;
+    oracle_cascade *c; /* with the rows of the last look */
+    dump_rows rows;
+    oracle_run run;
+    oracle_fact *facts;
+    size_t count;
+    int64_t now_ms;
+} oracle_view;
+
+typedef struct oracle_entry {
+    char *path;
+    uint64_t attempts; /* bit n: attempt n was entered; 63 for all above */
+    int attempt_max;
+    size_t look; /* of its cascade, at the last entry */
+    size_t count;
+    int64_t first_ms;
+    int64_t last_ms;
+} oracle_entry;
+
+struct oracle {
+    pthread_mutex_t mutex; /* guards everything */
+    csc_map cascades;
+    oracle_cascade **order;
+    size_t count;
+    size_t room;
+    oracle_entry *entries; /* by the hash of the path */
+    size_t entry_count;
+    size_t entry_room;
+    bool follow;
+    bool refuse_strangers;
+    bool open;            /* oracle_set_open() */
+    int32_t poison_limit; /* 0: not told */
+    int64_t slack_ms;
+    csc_buf text;
+    size_t failures;
+    size_t looks;
+};
+
+/* Notes that a guarantee does not hold. function_id: ORACLE_NO_ID for none. */
+void oracle_fail(oracle *o, const char *guarantee, const cascade_uuid *id,
+                 int32_t function_id, const char *format, ...)
+    CASCADE_PRINTF(5, 6);
+
+/* The entries of one path; NULL when there was none. */
+const oracle_entry *oracle_entry_find(const oracle *o, const char *path);
+void oracle_entries_free(oracle *o);
+
+/* Decodes the rows into facts; false, with a failure noted, when a path or a
+ * record is not of the form it must have. */
+bool oracle_decode(oracle_view *v);
+/* The fact with that function_id, NULL without. */
+const oracle_fact *oracle_fact_find(const oracle_view *v, int64_t function_id);
+bool oracle_fact_ended(const oracle_fact *fact);
+
+/* The status by the one rule. */
+cascade_status oracle_status(const oracle_view *v);
+
+/* The rows by themselves. */
+void oracle_check_rows(oracle_view *v);
+/* Against those of the last look. */
+void oracle_check_change(oracle_view *v);
+/* Against what was entered. */
+void oracle_check_entries(oracle_view *v);
+
+#endif

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of one cascade by themselves. See oracle.h.
+ *
+ * HOW COMMITS SHOW IN THE ROWS. All that ended in one commit has the same `at`:
+ * the fn_id before it. What that commit inserted (steps, and the children of
+ * what ended) has the ids that follow. So an inserted row's `at` (a step's own,
+ * a child's parent's) is the highest `at` of the cascade that is below its id:
+ * otherwise another commit came in between, and the parts of this one became
+ * visible apart (G1).
+ *
+ *   ids   0 1 2 | 3 4 | 5 6
+ *               at 2  at 4    0 ended in the commit that wrote 3 and 4
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "support/oracle_internal.h"
+
+#define STEP_PREFIX "cascade.step:"
+
+static bool
+member_of(const cascade_execution_row *row, const char *name,
+          csc_json_span *span)
+{
+    *span = (csc_json_span){0};
+    return row->full_output != NULL && row->full_output[0] == '{' &&
+           csc_json_member(row->full_output, name, span);
+}
+
+static int64_t
+number_of(const cascade_execution_row *row, const char *name, int64_t none)
+{
+    csc_json_span span;
+    int64_t number = none;
+
+    if (member_of(row, name, &span) && !csc_json_span_i64(span, &number))
+        number = none;
+    return number;
+}
+
+/* ---- Decoding ----------------------------------------------------------- */
+
+/* <cascade>/<parent or ->/<name>#<n> */
+static bool
+decode_path(const oracle_view *v, oracle_fact *fact)
+{
+    const char *path = fact->row->node_instance_id;
+    const char *name = fact->row->node_name;
+    char expected[CASCADE_UUID_TEXT_SIZE + 1];
+    char *end = NULL;
+
+    (void)cascade_uuid_format(&v->c->id, expected);
+    strcat(expected, "/");
+    if (strncmp(path, expected, strlen(expected)) != 0)
+        return false;
+    path += strlen(expected);
+    fact->parent = ORACLE_NO_ID;
+    if (path[0] == '-')
+        end = (char *)path + 1;
+    else
+        fact->parent = (int32_t)strtol(path, &end, 10);
+    if (end == path || *end != '/' || fact->parent < ORACLE_NO_ID ||
+        strncmp(end + 1, name, strlen(name)) != 0)
+        return false;
+    path = end + 1 + strlen(name);
+    if (*path != '#')
+        return false;
+    fact->nth = strtol(path + 1, &end, 10);
+    return end != path + 1 && *end == '\0' && fact->nth >= 0;
+}
+
+static void
+decode_record(oracle_fact *fact)
+{
+    const cascade_execution_row *row = fact->row;
+    csc_json_span span;
+
+    fact->step = strncmp(row->node_name, STEP_PREFIX, strlen(STEP_PREFIX)) == 0;
+    fact->at = number_of(row, "at", ORACLE_NO_ID);
+    fact->attempts = number_of(row, "attempts", 0);
+    fact->not_before_ms = number_of(row, "not_before", CASCADE_TIME_NONE);
+    fact->continued =
+        member_of(row, "continue", &span) && csc_json_span_is(span, "true");
+    fact->has_steps = member_of(row, "steps", &span);
+    (void)member_of(row, "after", &fact->after);
+    (void)member_of(row, "spawned", &fact->spawned);
+    (void)member_of(row, "keys", &fact->keys);
+}
+
+bool
+oracle_decode(oracle_view *v)
+{
+    v->count = v->rows.execution_count;
+    v->facts = calloc(v->count + 1, sizeof(*v->facts));
+    if (v->facts == NULL)
+        abort();
+    for (size_t i = 0; i < v->count; i++) {
+        oracle_fact *fact = &v->facts[i];
+
+        fact->row = &v->rows.executions[i];
+        decode_record(fact);
+        if (!decode_path(v, fact)) {
+            oracle_fail(v->o, "G5", &v->c->id, fact->row->function_id,
+                        "node_instance_id is no path: %s",
+                        fact->row->node_instance_id);
+            return false;
+        }
+        if (fact->row->function_id != (int32_t)i) {
+            oracle_fail(v->o, "G5", &v->c->id, fact->row->function_id,
+                        "is the %zuth of its cascade: ids are not dense, or "
+                        "one was given twice",
+                        i);
+            return false;
+        }
+    }
+    return true;
+}
+
+const oracle_fact *
+oracle_fact_find(const oracle_view *v, int64_t function_id)
+{
+    if (function_id < 0 || function_id >= (int64_t)v->count)
+        return NULL;
+    return &v->facts[function_id];
+}
+
+bool
+oracle_fact_ended(const oracle_fact *fact)
+{
+    return fact->row->status != CASCADE_EXECUTION_RUNNING;
+}
+
+cascade_status
+oracle_status(const oracle_view *v)
+{
+    bool running = false;
+
+    for (size_t i = 0; i < v->count; i++) {
+        const oracle_fact *fact = &v->facts[i];
+
+        if (fact->row->status == CASCADE_EXECUTION_FAILED && !fact->continued)
+            return CASCADE_ERROR;
+        running = running || !oracle_fact_ended(fact);
+    }
+    return running ? CASCADE_RUNNING : CASCADE_COMPLETED;
+}
+
+/* ---- One execution ------------------------------------------------------ */
+
+static void
+fail_fact(const oracle_view *v, const oracle_fact *fact, const char *guarantee,
+          const char *what)
+{
+    oracle_fail(v->o, guarantee, &v->c->id, fact->row->function_id, "%s", what);
+}
+
+static void
+check_canonical(const oracle_view *v, int32_t function_id, const char *what,
+                const char *text)
+{
+    csc_buf out = {0};
+    bool same = text == NULL;
+
+    if (text != NULL &&
+        csc_json_canon_stored(what, text, strlen(text), &out) == CASCADE_OK)
+        same = strcmp(out.data, text) == 0;
+    if (!same)
+        oracle_fail(v->o, "G13", &v->c->id, function_id,
+                    "%s is not canonical JSON", what);
+    csc_buf_fini(&out);
+}
+
+/* The columns that depend on the status. */
+static void
+check_columns(const oracle_view *v, const oracle_fact *fact)
+{
+    const cascade_execution_row *row = fact->row;
+    bool ended = oracle_fact_ended(fact);
+
+    if (memcmp(&row->cascade_id, &v->c->id, sizeof(v->c->id)) != 0)
+        fail_fact(v, fact, "G5", "belongs to another cascade");
+    if (ended != (row->completed_at_ms != CASCADE_TIME_NONE))
+        fail_fact(v, fact, "G1", "its status and its end disagree");
+    if (ended && (fact->at == ORACLE_NO_ID || fact->attempts < 1))
+        fail_fact(v, fact, "G1", "ended without a record of its end");
+    if (!ended && fact->at != ORACLE_NO_ID)
+        fail_fact(v, fact, "G1", "runs with a record of its end");
+    if (row->status == CASCADE_EXECUTION_FAILED && row->error == NULL)
+        fail_fact(v, fact, "G14", "failed without an error");
+    if (row->status == CASCADE_EXECUTION_COMPLETED && row->error != NULL)
+        fail_fact(v, fact, "G1", "completed with an error");
+    if (!ended && (fact->attempts > 0 || fact->has_steps) && row->error == NULL)
+        fail_fact(v, fact, "G14", "its failed attempt left no error");
+    if (fact->step && !ended)
+        fail_fact(v, fact, "G1", "a step that is not recorded as ended");
+    check_canonical(v, row->function_id, "input", row->input);
+    check_canonical(v, row->function_id, "full_output", row->full_output);
+}
+
+/* Its place under its parent. */
+static void
+check_parent(const oracle_view *v, const oracle_fact *fact)
+{
+    const oracle_fact *parent = oracle_fact_find(v, fact->parent);
+    int32_t id = fact->row->function_id;
+
+    if (fact->parent == ORACLE_NO_ID) {
+        if (fact->step || (id > 0 && v->facts[id - 1].parent != ORACLE_NO_ID))
+            fail_fact(v, fact, "G1", "has no parent, but is no first node");
+        return;
+    }
+    if (parent == NULL || fact->parent >= id) {
+        fail_fact(v, fact, "G1", "its parent does not exist");
+        return;
+    }
+    if (fact->step && parent->step)
+        fail_fact(v, fact, "G1", "is the step of a step");
+    if (!fact->step && parent->row->status != CASCADE_EXECUTION_COMPLETED)
+        fail_fact(v, fact, "G1", "its parent has not completed");
+}
+
+/* Among executions of the same name and parent. */
+static void
+check_unique(const oracle_view *v, const oracle_fact *fact)
+{
+    bool previous = fact->nth == 0;
+
+    for (int32_t i = 0; i < fact->row->function_id; i++) {
+        const oracle_fact *other = &v->facts[i];
+
+        if (other->parent != fact->parent ||
+            strcmp(other->row->node_name, fact->row->node_name) != 0)
+            continue;
+        if (other->nth >= fact->nth)
+            fail_fact(v, fact, "G5", "its path exists already, or comes late");
+        previous = previous || other->nth == fact->nth - 1;
+    }
+    if (!previous)
+        fail_fact(v, fact, "G5", "the path before its own does not exist");
+}
+
+/* What it came after: earlier siblings, which end first. */
+static void
+check_after(const oracle_view *v, const oracle_fact *fact)
+{
+    csc_json_iter iter;
+    int64_t id = 0;
+    int64_t last = ORACLE_NO_ID;
+
+    if (fact->after.data == NULL)
+        return;
+    csc_json_iter_init(&iter, fact->after.data, fact->after.len);
+    while (csc_json_next(&iter)) {
+        const oracle_fact *other =
+            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
+
+        if (other == NULL || id <= last || id >= fact->row->function_id ||
+            other->parent != fact->parent || other->step) {
+            fail_fact(v, fact, "G1", "`after` names no earlier siblings");
+            return;
+        }
+        last = id;
+        if (oracle_fact_ended(fact) &&
+            (!oracle_fact_ended(other) || other->at > fact->at))
+            fail_fact(v, fact, "G1", "ended before what it comes after");
+    }
+}
+
+/* ---- Both ways between parent and child --------------------------------- */
+
+static size_t
+count_children(const oracle_view *v, const oracle_fact *fact)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->facts[i].step && v->facts[i].parent == fact->row->function_id)
+            count++;
+    return count;
+}
+
+static void
+check_spawned(const oracle_view *v, const oracle_fact *fact)
+{
+    csc_json_iter iter;
+    int64_t id = 0;
+    int64_t last = fact->at;
+    size_t named = 0;
+
+    csc_json_iter_init(&iter, fact->spawned.data, fact->spawned.len);
+    while (fact->spawned.data != NULL && csc_json_next(&iter)) {
+        const oracle_fact *child =
+            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
+
+        if (child == NULL || child->parent != fact->row->function_id ||
+            child->step)
+            fail_fact(v, fact, "G1", "names a child that is not there");
+        if (id <= last)
+            fail_fact(v, fact, "G1", "names a child older than its own end");
+        last = id;
+        named++;
+    }
+    if (named != count_children(v, fact))
+        fail_fact(v, fact, "G1", "has children that it does not name");
+}
+
+/* ---- Commits ------------------------------------------------------------ */
+
+/* below[id]: the highest `at` of the cascade below id. */
+static int64_t *
+highest_below(const oracle_view *v)
+{
+    int64_t *below = calloc(v->count + 1, sizeof(*below));
+    int64_t highest = ORACLE_NO_ID;
+
+    if (below == NULL)
+        abort();
+    for (size_t i = 0; i < v->count; i++)
+        if (oracle_fact_ended(&v->facts[i]) && v->facts[i].at >= 0 &&
+            v->facts[i].at < (int64_t)v->count)
+            below[v->facts[i].at + 1] = v->facts[i].at + 1;
+    for (size_t i = 0; i <= v->count; i++) {
+        if (below[i] > 0)
+            highest = below[i] - 1;
+        below[i] = highest;
+    }
+    return below;
+}
+
+static void
+check_commits(const oracle_view *v)
+{
+    int64_t *below = highest_below(v);
+
+    for (size_t i = 0; i < v->count; i++) {
+        const oracle_fact *fact = &v->facts[i];
+        const oracle_fact *parent = oracle_fact_find(v, fact->parent);
+        int64_t id = fact->row->function_id;
+
+        if (oracle_fact_ended(fact) && !fact->step &&
+            (fact->at < id || fact->at > v->rows.cascade.fn_id))
+            fail_fact(v, fact, "G1", "its `at` makes no sense");
+        if (fact->step && fact->at != below[id])
+            fail_fact(v, fact, "G1", "a step apart from its commit");
+        if (!fact->step && parent != NULL && parent->at != below[id])
+            fail_fact(v, fact, "G1", "a child apart from its parent's end");
+    }
+    free(below);
+}
+
+/* ---- Events ------------------------------------------------------------- */
+
+/* Whether the first `count` of these events have that key. */
+static bool
+has_key(const cascade_event_row *events, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(events[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* The record's keys are those of the events, in the order of first writes. */
+static bool
+same_keys(const oracle_fact *fact, const cascade_event_row *events,
+          size_t count)
+{
+    csc_json_iter iter;
+    csc_buf key = {0};
+    bool same = true;
+
+    csc_json_iter_init(&iter, fact->keys.data, fact->keys.len);
+    for (size_t i = 0; i < count && same; i++) {
+        if (has_key(events, i, events[i].key))
+            continue;
+        csc_buf_clear(&key);
+        csc_json_add_string(&key, events[i].key);
+        same = fact->keys.data != NULL && csc_json_next(&iter) &&
+               iter.value.len == key.len &&
+               memcmp(iter.value.data, key.data, key.len) == 0;
+    }
+    if (same && fact->keys.data != NULL)
+        same = !csc_json_next(&iter);
+    csc_buf_fini(&key);
+    return same;
+}
+
+static void
+check_events(const oracle_view *v)
+{
+    const cascade_event_row *events = v->rows.events;
+    size_t at = 0;
+
+    for (size_t i = 0; i < v->count; i++) {
+        const oracle_fact *fact = &v->facts[i];
+        size_t from = at;
+
+        while (at < v->rows.event_count &&
+               events[at].function_id == fact->row->function_id)
+            at++;
+        if (at > from && fact->row->status != CASCADE_EXECUTION_COMPLETED)
+            fail_fact(v, fact, "G1", "wrote events, but has not completed");
+        else if (!same_keys(fact, &events[from], at - from))
+            fail_fact(v, fact, "G1", "its events are not those it recorded");
+    }
+    if (at < v->rows.event_count)
+        oracle_fail(v->o, "G1", &v->c->id, events[at].function_id,
+                    "an event without a writer");
+    for (size_t i = 0; i < v->rows.event_count; i++) {
+        check_canonical(v, events[i].function_id, "value", events[i].value);
+        check_canonical(v, events[i].function_id, "ui value",
+                        events[i].ui_value);
+    }
+}
+
+/* ---- The cascade -------------------------------------------------------- */
+
+/* Whether all that it comes after has ended. */
+static bool
+is_free(const oracle_view *v, const oracle_fact *fact)
+{
+    csc_json_iter iter;
+    int64_t id = 0;
+
+    if (fact->after.data == NULL)
+        return true;
+    csc_json_iter_init(&iter, fact->after.data, fact->after.len);
+    while (csc_json_next(&iter)) {
+        const oracle_fact *other =
+            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
+
+        if (other != NULL && !oracle_fact_ended(other))
+            return false;
+    }
+    return true;
+}
+
+/* When the first execution may run; CASCADE_TIME_NONE for never, 0: at once. */
+static int64_t
+earliest_due(const oracle_view *v)
+{
+    int64_t earliest = CASCADE_TIME_NONE;
+
+    for (size_t i = 0; i < v->count; i++) {
+        const oracle_fact *fact = &v->facts[i];
+        int64_t due = fact->not_before_ms;
+
+        if (oracle_fact_ended(fact) || !is_free(v, fact))
+            continue;
+        if (due == CASCADE_TIME_NONE)
+            due = 0;
+        if (earliest == CASCADE_TIME_NONE || due < earliest)
+            earliest = due;
+    }
+    return earliest;
+}
+
+static void
+check_run(const oracle_view *v)
+{
+    int64_t due = earliest_due(v);
+
+    if (v->run.found != (v->rows.cascade.status == CASCADE_RUNNING))
+        oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
+                    v->run.found ? "ended, but has a run row"
+                                 : "RUNNING, but has no run row");
+    if (!v->run.found)
+        return;
+    if (due == CASCADE_TIME_NONE)
+        oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
+                    "RUNNING, but nothing of it can ever run");
+    if (due < v->now_ms)
+        due = v->now_ms;
+    if (!v->run.owned && v->run.wake_at_ms > due + v->o->slack_ms)
+        oracle_fail(v->o, "G8", &v->c->id, ORACLE_NO_ID,
+                    "is free and wakes %" PRId64 " ms too late",
+                    v->run.wake_at_ms - due);
+}
+
+/* The id of a cascade follows from its key. */
+static void
+check_key(const oracle_view *v, csc_json_span span)
+{
+    char *key = NULL;
+    cascade_uuid id;
+
+    if (!csc_json_span_text(span, &key) || key == NULL)
+        return;
+    if (cascade_uuid_from_key(v->rows.cascade.user_id, key, &id) !=
+            CASCADE_OK ||
+        memcmp(&id, &v->c->id, sizeof(id)) != 0)
+        oracle_fail(v->o, "G10", &v->c->id, ORACLE_NO_ID,
+                    "its id does not follow from its key");
+    csc_mem_free(key);
+}
+
+/* What its first execution tells of the whole. */
+static void
+check_meta(const oracle_view *v)
+{
+    csc_json_iter iter;
+    csc_json_span meta;
+    int64_t priority = -1;
+
+    if (member_of(&v->rows.executions[0], "cascade", &meta)) {
+        csc_json_iter_init(&iter, meta.data, meta.len);
+        while (csc_json_next(&iter)) {
+            if (iter.key.len == 3 && memcmp(iter.key.data, "key", 3) == 0)
+                check_key(v, iter.value);
+            if (iter.key.len == 8 && memcmp(iter.key.data, "priority", 8) == 0)
+                (void)csc_json_span_i64(iter.value, &priority);
+        }
+    }
+    if (priority < 0)
+        oracle_fail(v->o, "G2", &v->c->id, 0, "has no record of its cascade");
+    else if (v->run.found && v->run.priority != priority)
+        oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
+                    "its run has another priority than it was started with");
+}
+
+static void
+check_hydration(const oracle_view *v)
+{
+    csc_state state;
+
+    if (dump_rows_hydrate(&v->rows, &state) != CASCADE_OK)
+        oracle_fail(v->o, "G7", &v->c->id, ORACLE_NO_ID,
+                    "cannot be hydrated: %s", cascade_errmsg());
+    else if (csc_state_status(&state) != v->rows.cascade.status ||
+             state.fn_id != v->rows.cascade.fn_id ||
+             (v->rows.cascade.status == CASCADE_RUNNING &&
+              csc_state_wake_at(&state) != earliest_due(v)))
+        oracle_fail(v->o, "G7", &v->c->id, ORACLE_NO_ID,
+                    "hydrates to another state than its rows tell");
+    csc_state_fini(&state);
+}
+
+void
+oracle_check_rows(oracle_view *v)
+{
+    const cascade_row *row = &v->rows.cascade;
+
+    if (v->count == 0 || row->fn_id != (int32_t)v->count - 1)
+        oracle_fail(v->o, "G5", &v->c->id, ORACLE_NO_ID,
+                    "fn_id is %" PRId32 " with %zu executions", row->fn_id,
+                    v->count);
+    if (v->count == 0)
+        return;
+    for (size_t i = 0; i < v->count; i++) {
+        check_columns(v, &v->facts[i]);
+        check_parent(v, &v->facts[i]);
+        check_unique(v, &v->facts[i]);
+        check_after(v, &v->facts[i]);
+        check_spawned(v, &v->facts[i]);
+    }
+    check_commits(v);
+    check_events(v);
+    if (row->status != oracle_status(v))
+        oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
+                    "status is %d, by its rows it must be %d", (int)row->status,
+                    (int)oracle_status(v));
+    check_run(v);
+    check_meta(v);
+    check_hydration(v);
+}
