@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the nodes of the scenarios do; see nodes.h. Each tells the journal that
+ * it was entered, as every step does.
+ */
+#include "sweep/nodes.h"
+
+#include "sweep/scene.h"
+
+#define DELAY_MS 2
+#define PARK_MS 6
+
+static void
+note_entry(cascade_node *node, scene *s)
+{
+    journal_ran(s->journal, cascade_node_request_id(node),
+                cascade_node_attempt(node), scene_now_ms(s));
+}
+
+/* A tree of cJSON, NULL without memory, as an answer of the node. */
+static cascade_err
+give(cJSON **result, cJSON *made)
+{
+    *result = made;
+    return made != NULL ? CASCADE_OK : CASCADE_ERR_NO_MEMORY;
+}
+
+static cascade_err
+put_out(cascade_node *node, cJSON *output)
+{
+    return output != NULL ? cascade_node_output(node, output)
+                          : CASCADE_ERR_NO_MEMORY;
+}
+
+/* ---- Graphs -------------------------------------------------------------- */
+
+/* Two branches and what joins them. */
+static cascade_err
+fork_and_join(cascade_node *node, void *user)
+{
+    static const uint32_t both[2] = {1, 2};
+    const cascade_spawn_options after = {
+        .size = sizeof(after), .after = both, .after_count = 2};
+    cJSON *input = NULL;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_put_text(node, "k", "1", "\"one\"");
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "branch", NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "branch", NULL, NULL);
+    if (err == CASCADE_OK)
+        err = give(&input, cJSON_CreateNumber(3));
+    return err == CASCADE_OK ? cascade_node_spawn(node, "join", input, &after)
+                             : err;
+}
+
+/* The first of the two fails once. */
+static cascade_err
+branch(cascade_node *node, void *user)
+{
+    const char *key = cascade_node_function_id(node) == 1 ? "one" : "two";
+
+    note_entry(node, user);
+    if (cascade_node_attempt(node) == 1 && cascade_node_function_id(node) == 1)
+        return cascade_node_error(node, "once");
+    return cascade_node_put_text(node, key, "true", NULL);
+}
+
+static cascade_err
+join(cascade_node *node, void *user)
+{
+    const cJSON *value = NULL;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_get(node, "one", &value);
+    if (err == CASCADE_OK)
+        err = cascade_node_get(node, "two", &value);
+    if (err == CASCADE_OK)
+        err = cascade_node_history(node, "k", &value);
+    if (err == CASCADE_OK)
+        err = put_out(node, cJSON_Duplicate(value, true));
+    return err;
+}
+
+/* One that fails for good, and one that goes on all the same. */
+static cascade_err
+spare_one(cascade_node *node, void *user)
+{
+    static const uint32_t first = 1;
+    const cascade_spawn_options after = {
+        .size = sizeof(after), .after = &first, .after_count = 1};
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_spawn(node, "spared", NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "leaf", NULL, &after);
+    return err;
+}
+
+static cascade_err
+doomed(cascade_node *node, void *user)
+{
+    note_entry(node, user);
+    return cascade_node_fail(node, "never");
+}
+
+static cascade_err
+leaf(cascade_node *node, void *user)
+{
+    note_entry(node, user);
+    return put_out(node, cJSON_CreateString("leaf"));
+}
+
+/* Something else is running when it fails. */
+static cascade_err
+end_all(cascade_node *node, void *user)
+{
+    const cascade_spawn_options later = {.size = sizeof(later),
+                                         .delay_ms = 3600000};
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_spawn(node, "doomed", NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "leaf", NULL, &later);
+    return err;
+}
+
+/* ---- Time ---------------------------------------------------------------- */
+
+/* The third attempt succeeds. */
+static cascade_err
+flaky(cascade_node *node, void *user)
+{
+    note_entry(node, user);
+    if (cascade_node_attempt(node) < 3)
+        return cascade_node_error(node, "attempt %d",
+                                  cascade_node_attempt(node));
+    return put_out(node, cJSON_CreateTrue());
+}
+
+/* A wait that is held in memory, and one that is parked. */
+static cascade_err
+wait_twice(cascade_node *node, void *user)
+{
+    static const uint32_t first = 1;
+    const cascade_spawn_options soon = {.size = sizeof(soon),
+                                        .delay_ms = DELAY_MS};
+    const cascade_spawn_options late = {.size = sizeof(late),
+                                        .delay_ms = PARK_MS,
+                                        .after = &first,
+                                        .after_count = 1};
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_spawn(node, "leaf", NULL, &soon);
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "leaf", NULL, &late);
+    return err;
+}
+
+/* ---- Straight lines ------------------------------------------------------ */
+
+static cascade_err
+give_seven(cascade_node *node, void *arg, cJSON **result)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, arg);
+    err = give(result, cJSON_CreateNumber(7));
+    return err == CASCADE_OK ? cascade_node_put_text(node, "seven", "7", NULL)
+                             : err;
+}
+
+static cascade_err
+fail_once(cascade_node *node, void *arg, cJSON **result)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, arg);
+    if (cascade_node_attempt(node) == 1)
+        return cascade_node_error(node, "once");
+    err = give(result, cJSON_CreateString("second"));
+    return err == CASCADE_OK ? cascade_node_spawn(node, "leaf", NULL, NULL)
+                             : err;
+}
+
+static cascade_err
+take_steps(cascade_node *node, void *user)
+{
+    const cascade_step_options own = {
+        .size = sizeof(own), .attempts_max = -1, .backoff_ms = 1};
+    cJSON *result = NULL;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++)
+        err = cascade_node_step(node, "seven", give_seven, user, NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_step(node, "own", fail_once, user, &own, &result);
+    if (err == CASCADE_OK)
+        err = cascade_node_output(node, result);
+    return err;
+}
+
+static cascade_err
+fail_always(cascade_node *node, void *arg, cJSON **result)
+{
+    (void)result;
+    note_entry(node, arg);
+    return cascade_node_error(node, "always");
+}
+
+static cascade_err
+fail_in_step(cascade_node *node, void *user)
+{
+    const cascade_step_options twice = {
+        .size = sizeof(twice), .attempts_max = 2, .backoff_ms = 1};
+
+    note_entry(node, user);
+    return cascade_node_step(node, "bad", fail_always, user, &twice, NULL);
+}
+
+#define ENDLESS                                                    \
+    {                                                              \
+        .size = sizeof(cascade_node_options), .attempts_max = -1,  \
+        .backoff_ms = 1, .backoff_max_ms = 8, .jitter_percent = -1 \
+    }
+#define SPARED                                                   \
+    {                                                            \
+        .size = sizeof(cascade_node_options), .attempts_max = 1, \
+        .final_failure = CASCADE_FINAL_CONTINUE                  \
+    }
+
+const scene_node scene_nodes[] = {
+    {"fork", fork_and_join, ENDLESS},
+    {"branch", branch, ENDLESS},
+    {"join", join, ENDLESS},
+    {"spare", spare_one, ENDLESS},
+    {"spared", doomed, SPARED},
+    {"doomed", doomed, ENDLESS},
+    {"leaf", leaf, ENDLESS},
+    {"end", end_all, ENDLESS},
+    {"flaky", flaky, ENDLESS},
+    {"wait", wait_twice, ENDLESS},
+    {"steps", take_steps, ENDLESS},
+    {"fails", fail_in_step, ENDLESS},
+    {NULL, NULL, {0}},
+};

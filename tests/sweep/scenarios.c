@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plays; see scenarios.h. Each is written as a program would be that gives
+ * up at the first error: what it leaves behind then, others must be able to
+ * bring to its end.
+ */
+#include "sweep/scenarios.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define LONG_AGO_MS 100 /* the shortest lease */
+#define NO_PID 99999999 /* beyond what Linux gives out */
+
+/* ---- Parts --------------------------------------------------------------- */
+
+static cascade_err
+open_both(scene *s, cascade_store **store, cascade_engine **engine)
+{
+    cascade_err err = scene_open(s, store);
+
+    return err == CASCADE_OK ? scene_engine(s, *store, NULL, engine) : err;
+}
+
+/* One cascade of `node`, from its start to its end. */
+static cascade_err
+play_one(scene *s, const char *node, const cascade_start_options *options)
+{
+    cascade_store *store = NULL;
+    cascade_err err = open_both(s, &store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, node, options);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* ---- What nodes do ------------------------------------------------------- */
+
+static cascade_err
+play_graph(scene *s)
+{
+    return play_one(s, "fork", NULL);
+}
+
+static cascade_err
+play_steps(scene *s)
+{
+    return play_one(s, "steps", NULL);
+}
+
+static cascade_err
+play_retries(scene *s)
+{
+    return play_one(s, "flaky", NULL);
+}
+
+static cascade_err
+play_waits(scene *s)
+{
+    const cascade_uuid id = scene_id(s);
+    const cascade_start_options options = {
+        .size = sizeof(options), .id = &id, .delay_ms = 6, .priority = 7};
+
+    return play_one(s, "wait", &options);
+}
+
+/* The engine lives on meanwhile. */
+static cascade_err
+play_long_wait(scene *s)
+{
+    const cascade_uuid id = scene_id(s);
+    const cascade_start_options options = {
+        .size = sizeof(options),
+        .id = &id,
+        .delay_ms = s->db->backend->virtual_time ? 12000 : 90};
+
+    return play_one(s, "leaf", &options);
+}
+
+static cascade_err
+play_failure(scene *s)
+{
+    return play_one(s, "end", NULL);
+}
+
+static cascade_err
+play_failed_step(scene *s)
+{
+    return play_one(s, "fails", NULL);
+}
+
+static cascade_err
+play_spared(scene *s)
+{
+    return play_one(s, "spare", NULL);
+}
+
+/* ---- Starts -------------------------------------------------------------- */
+
+static cascade_err
+start_keyed(scene *s, cascade_store *store, bool *existed)
+{
+    const cascade_start_options options = {
+        .size = sizeof(options), .user_id = "u", .key = "once"};
+    const cascade_first first = {.node = "leaf"};
+    const cascade_start_spec spec = {&first, 1, &options};
+    cascade_started started = {0};
+    cascade_err err = scene_start(s, store, &spec, 1, &started);
+
+    *existed = started.existed;
+    return err;
+}
+
+/* As somebody does who does not know whether the first took effect. */
+static cascade_err
+play_key(scene *s)
+{
+    cascade_store *store = NULL;
+    bool existed = false;
+    cascade_err err = open_both(s, &store, NULL);
+    cascade_err first = CASCADE_OK;
+
+    if (err != CASCADE_OK)
+        return err;
+    first = start_keyed(s, store, &existed);
+    err = start_keyed(s, store, &existed);
+    if (first == CASCADE_OK && err == CASCADE_OK)
+        SCENE_EXPECT(s, existed);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* Five cascades, of which the last is the first again. */
+static cascade_err
+play_many(scene *s)
+{
+    static const cascade_first firsts[2] = {{.node = "leaf"},
+                                            {.node = "flaky"}};
+    cascade_start_options options[5];
+    cascade_start_spec specs[5];
+    cascade_uuid ids[5];
+    cascade_started started[5];
+    cascade_store *store = NULL;
+    cascade_err err = open_both(s, &store, NULL);
+
+    for (size_t i = 0; i < 5; i++) {
+        ids[i] = i < 4 ? scene_id(s) : ids[0];
+        options[i] = (cascade_start_options){
+            .size = sizeof(options[i]), .id = &ids[i], .priority = (int)i};
+        specs[i] = (cascade_start_spec){firsts, 1 + i % 2, &options[i]};
+    }
+    if (err == CASCADE_OK)
+        err = scene_start(s, store, specs, 5, started);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* ---- Several engines ----------------------------------------------------- */
+
+/* Who does not know a node leaves the cascade to somebody who does. */
+static cascade_err
+play_unknown(scene *s)
+{
+    cascade_store *stores[2] = {NULL, NULL};
+    cascade_err err = scene_open(s, &stores[0]);
+
+    if (err == CASCADE_OK)
+        err = scene_engine(s, stores[0], "join", NULL);
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, stores[0], "fork", NULL);
+    for (int i = 0; i < 4 && err == CASCADE_OK; i++)
+        err = scene_poll(s);
+    if (err == CASCADE_OK)
+        err = scene_open(s, &stores[1]);
+    if (err == CASCADE_OK)
+        err = scene_engine(s, stores[1], "branch", NULL);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* One engine writes, another runs, a third handle tells it. */
+static cascade_err
+play_handles(scene *s)
+{
+    cascade_store *stores[3] = {NULL, NULL, NULL};
+    cascade_wait_result heard = {0};
+    cascade_err err = CASCADE_OK;
+
+    for (int i = 0; i < 3 && err == CASCADE_OK; i++)
+        err = scene_open(s, &stores[i]);
+    if (err == CASCADE_OK)
+        err = scene_engine(s, stores[0], NULL, NULL);
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, stores[1], "leaf", NULL);
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++) {
+        err = stores[2]->driver->wait(stores[2]->self, -1, 0, &heard);
+        if (err == CASCADE_OK)
+            err = stores[1]->driver->wake(stores[1]->self);
+    }
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* An engine of which there are only rows, made the way an engine makes them.
+ * `host`: NULL for this machine, where its process can be seen to be gone. */
+static cascade_err
+leave_behind(scene *s, cascade_store *store, const char *host)
+{
+    static const char *const queues[] = {"default"};
+    static const char *const nodes[] = {"leaf", "steps"};
+    char here[CSC_HOST_SIZE];
+    cascade_incarnation dead = {.engine_id = scene_id(s),
+                                .host = host,
+                                .pid = NO_PID,
+                                .lease_ms = LONG_AGO_MS,
+                                .lane_count = 1};
+    cascade_claim claim = {.engine_id = dead.engine_id,
+                           .queues = queues,
+                           .queue_count = 1,
+                           .nodes = nodes,
+                           .node_count = 2,
+                           .limit = 1,
+                           .suspect_from = 3};
+    cascade_claimed claimed;
+    cascade_claim_result result;
+    cascade_err err = CASCADE_OK;
+
+    csc_clock_host(here);
+    if (host == NULL)
+        dead.host = here;
+    err = store->driver->attach(store->self, &dead);
+    if (err == CASCADE_OK)
+        err = store->driver->claim(store->self, &claim, &claimed, &result);
+    return err;
+}
+
+static cascade_err
+take_over(scene *s, const char *host)
+{
+    cascade_store *store = NULL;
+    cascade_err err = scene_open(s, &store);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "steps", NULL);
+    if (err == CASCADE_OK)
+        err = leave_behind(s, store, host);
+    if (err == CASCADE_OK)
+        err = scene_engine(s, store, NULL, NULL);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+static cascade_err
+play_dead(scene *s)
+{
+    return take_over(s, NULL);
+}
+
+/* Nobody can see whether it is alive: its lease must run out. */
+static cascade_err
+play_expired(scene *s)
+{
+    return take_over(s, "elsewhere");
+}
+
+/* With a limit of one takeover: the node is not run again. */
+static cascade_err
+play_poisoned(scene *s)
+{
+    return take_over(s, NULL);
+}
+
+/* An engine that is stopped in the middle, and the one after it. */
+static cascade_err
+play_stop(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_err err = open_both(s, &store, &engine);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "fork", NULL);
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++)
+        err = scene_poll(s);
+    if (err == CASCADE_OK)
+        err = scene_stop(s, engine);
+    if (err == CASCADE_OK)
+        err = scene_close_store(s, store);
+    if (err == CASCADE_OK)
+        err = open_both(s, &store, &engine);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* ---- Looking ------------------------------------------------------------- */
+
+static cascade_err
+list_pages(scene *s, cascade_store *store)
+{
+    cascade_list_options options = {.size = sizeof(options), .limit = 1};
+    cascade_uuid last;
+    size_t count = 1;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && count > 0) {
+        cascade_page *page = NULL;
+
+        err = scene_check(s, cascade_list(store, &options, &page), "list");
+        count = page != NULL ? cascade_page_count(page) : 0;
+        if (count > 0)
+            last = cascade_page_get(page, 0)->id;
+        options.after = &last;
+        cascade_page_free(page);
+    }
+    return err;
+}
+
+static cascade_err
+load_snapshots(scene *s, cascade_store *store, const cascade_uuid *id)
+{
+    const cascade_snapshot_options past = {
+        .size = sizeof(past), .as_of = 2, .ui = true};
+    cascade_snapshot *snapshots[2] = {NULL, NULL};
+    cascade_err err = cascade_snapshot_load(store, id, NULL, &snapshots[0]);
+
+    (void)scene_check(s, err, "snapshot");
+    if (err == CASCADE_OK)
+        err = cascade_snapshot_load(store, id, &past, &snapshots[1]);
+    (void)scene_check(s, err, "snapshot of the past");
+    if (err == CASCADE_OK)
+        SCENE_EXPECT(s,
+                     strcmp(cascade_snapshot_context(snapshots[1]), "{}") != 0);
+    cascade_snapshot_free(snapshots[0]);
+    cascade_snapshot_free(snapshots[1]);
+    return err;
+}
+
+static cascade_err
+look_around(scene *s, cascade_store *store)
+{
+    const cascade_uuid *id = &s->journal->ids[0];
+    cascade_info *info = NULL;
+    cascade_status status = CASCADE_RUNNING;
+    int64_t now_ms = 0;
+    cascade_err err = scene_check(s, cascade_get(store, id, &info), "get");
+
+    cascade_info_free(info);
+    if (err == CASCADE_OK)
+        err = scene_check(s, cascade_wait(store, id, 0, &status), "wait");
+    if (err == CASCADE_OK)
+        err = scene_check(s, cascade_store_now(store, &now_ms), "now");
+    if (err == CASCADE_OK)
+        err = list_pages(s, store);
+    return err == CASCADE_OK ? load_snapshots(s, store, id) : err;
+}
+
+static cascade_err
+play_looks(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_err err = open_both(s, &store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "fork", NULL);
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "leaf", NULL);
+    if (err == CASCADE_OK)
+        err = scene_run(s);
+    return err == CASCADE_OK ? look_around(s, store) : err;
+}
+
+/* ---- The table ----------------------------------------------------------- */
+
+const scenario scenarios[] = {
+    {.name = "a graph with a join", .play = play_graph},
+    {.name = "steps of a straight line", .play = play_steps},
+    {.name = "attempts with backoff", .play = play_retries},
+    {.name = "delays held and parked", .play = play_waits},
+    {.name = "a wait beyond the lease", .play = play_long_wait},
+    {.name = "a final failure", .play = play_failure},
+    {.name = "a step that fails for good", .play = play_failed_step},
+    {.name = "a failure that is passed over", .play = play_spared},
+    {.name = "a key started twice", .play = play_key},
+    {.name = "many starts in one call", .play = play_many},
+    {.name = "nodes that one engine lacks", .play = play_unknown},
+    {.name = "several handles", .play = play_handles},
+    {.name = "a takeover from a dead process", .play = play_dead},
+    {.name = "a takeover when a lease ends", .play = play_expired},
+    {.name = "a poisoned node",
+     .play = play_poisoned,
+     .varies = true,
+     .poison_limit = 1},
+    {.name = "a stop in the middle", .play = play_stop},
+    {.name = "looking", .play = play_looks},
+    {.name = "a database without tables", .play = play_graph, .fresh = true},
+};
+
+const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

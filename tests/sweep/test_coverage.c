@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * That the sweeps leave nothing out. What there is comes from the source: the
+ * moves from cascade_store_driver, the kinds of executions from CSC_KINDS (and
+ * no reserved name stands anywhere else), the calls of other libraries from the
+ * library's own symbols. So whoever adds one finds a test that fails until a
+ * scenario reaches it, or a stand-in is made for it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/state.h"
+#include "sweep/sweep.h"
+
+/* ---- Moves and kinds ----------------------------------------------------- */
+
+typedef struct tally {
+    size_t calls[WRAP_MOVES];
+    size_t kinds[JOURNAL_KINDS];
+} tally;
+
+static void
+add_up(void *context, const journal *j)
+{
+    tally *all = context;
+
+    for (size_t i = 0; i < WRAP_MOVES; i++)
+        all->calls[i] += j->calls[i];
+    for (size_t i = 0; i < JOURNAL_KINDS; i++)
+        all->kinds[i] += j->kinds[i];
+}
+
+/* The table ends with its moves, one function pointer each. */
+static void
+the_wrapping_store_knows_every_move(void **state)
+{
+    size_t bytes =
+        sizeof(cascade_store_driver) - offsetof(cascade_store_driver, open);
+
+    (void)state;
+    assert_int_equal(bytes / sizeof(void (*)(void)), WRAP_MOVES);
+}
+
+static void
+every_move_and_kind_is_reached(test_db *db)
+{
+    static const char *const kinds[] = CSC_KINDS;
+    tally all = {{0}, {0}};
+
+    sweep_play_all(db, add_up, &all);
+    for (size_t i = 0; i < WRAP_MOVES; i++)
+        if (all.calls[i] == 0)
+            fail_msg("no scenario calls move %zu of wrap_move", i);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (all.kinds[i] == 0)
+            fail_msg("no scenario makes a %s", kinds[i]);
+}
+
+/* ---- What stands in the source ------------------------------------------- */
+
+/* Calls `look` for each line that a command writes; how many there were. */
+static size_t
+each_line(const char *command, void (*look)(const char *line))
+{
+    FILE *from = popen(command, "r");
+    char line[200];
+    size_t count = 0;
+
+    assert_non_null(from);
+    while (fgets(line, sizeof(line), from) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        look(line);
+        count++;
+    }
+    assert_int_equal(pclose(from), 0);
+    return count;
+}
+
+static void
+expect_kind(const char *literal)
+{
+    static const char *const kinds[] = CSC_KINDS;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(literal + 1, kinds[i]) == 0)
+            return;
+    fail_msg("%s\" is not in CSC_KINDS", literal);
+}
+
+static void
+every_reserved_name_is_a_kind(void **state)
+{
+    const char *source = getenv("CASCADE_SOURCE_DIR");
+    char command[600];
+
+    (void)state;
+    assert_non_null(source);
+    snprintf(command, sizeof(command),
+             "grep -rhoE '\"cascade\\.[a-z][^\"]*' '%s/src/engine' "
+             "--include=*.[ch]",
+             source);
+    assert_true(each_line(command, expect_kind) > 0);
+}
+
+/* ---- Calls of other libraries -------------------------------------------- */
+
+/* What cannot fail, as the library calls it: it reads what is there, frees, or
+ * sets a function; or what it says is not looked at. */
+static const char harmless[] =
+    " sqlite3_busy_handler sqlite3_changes sqlite3_close_v2 "
+    "sqlite3_column_bytes sqlite3_column_int sqlite3_column_int64 "
+    "sqlite3_column_type sqlite3_db_config sqlite3_db_readonly "
+    "sqlite3_finalize sqlite3_get_autocommit sqlite3_libversion "
+    "sqlite3_libversion_number sqlite3_next_stmt sqlite3_progress_handler "
+    "sqlite3_reset sqlite3_stricmp sqlite3_system_errno sqlite3_threadsafe "
+    "sqlite3_wal_hook "
+    "PQclear PQcmdStatus PQconninfoFree PQerrorMessage PQfinish PQfreemem "
+    "PQgetisnull PQgetlength PQgetvalue PQisBusy PQnotifies PQntuples "
+    "PQparameterStatus PQresultErrorField PQresultStatus PQserverVersion "
+    "PQsetNoticeReceiver PQsocket PQstatus PQtransactionStatus ";
+/* Those that the sweeps stand in for: " name name ". */
+static const char wrapped[] = SWEEP_WRAPPED_CALLS;
+
+static void
+expect_call(const char *symbol)
+{
+    char name[256];
+
+    snprintf(name, sizeof(name), " %s ", symbol);
+    if (strstr(harmless, name) == NULL && strstr(wrapped, name) == NULL)
+        fail_msg("%s is called, but no sweep fails it: make a stand-in in "
+                 "calls_*.c, or say why it cannot fail",
+                 symbol);
+}
+
+static void
+every_call_that_can_fail_is_failed(void **state)
+{
+    (void)state;
+    assert_true(each_line(SWEEP_NM " -u '" SWEEP_LIBRARY
+                                   "' | awk '$1 == \"U\" && "
+                                   "$2 ~ /^(sqlite3_|PQ|pq|lo_)/ {print $2}'",
+                          expect_call) > 0);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct CMUnitTest plain[] = {
+        cmocka_unit_test(the_wrapping_store_knows_every_move),
+        cmocka_unit_test(every_reserved_name_is_a_kind),
+        cmocka_unit_test(every_call_that_can_fail_is_failed),
+    };
+    static const stores_test played[] = {
+        {"every_move_and_kind_is_reached", every_move_and_kind_is_reached,
+         STORES_ALL},
+    };
+    int failed = 0;
+
+    sweep_use_memory();
+    failed = cmocka_run_group_tests_name("sweep_source", plain, NULL, NULL);
+    return failed + stores_run("sweep_coverage", played, 1, argc, argv);
+}
