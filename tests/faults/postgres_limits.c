@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A server that has no connection left, a role with hostile settings, other
+ * sessions that hold locks for long, and that make the engines' batches the
+ * victims of deadlocks and serialization failures.
+ */
+#include "faults/postgres_siege.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONNECTIONS 20
+/* A batch that waits for a lock looks for a deadlock after that time, not
+ * before the other session has had time to make it one. */
+#define SERVER "max_connections=20 deadlock_timeout=100"
+#define PROGRESS 80
+#define ROUNDS 6
+#define TRIES_MAX 60
+
+static pg_siege siege;
+static PGconn *fillers[CONNECTIONS];
+static PGconn *other;
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    stage_create(SERVER);
+    return 0;
+}
+
+/* ---- Too many connections ------------------------------------------------ */
+
+/* Takes what the server has left; how many there were. */
+static size_t
+fill_server(void)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < CONNECTIONS; i++) {
+        if (fillers[i] != NULL)
+            continue;
+        fillers[i] = PQconnectdb(stage.conninfo);
+        if (PQstatus(fillers[i]) == CONNECTION_OK) {
+            count++;
+            continue;
+        }
+        PQfinish(fillers[i]);
+        fillers[i] = NULL;
+        break;
+    }
+    return count;
+}
+
+static void
+empty_server(void)
+{
+    for (int i = 0; i < CONNECTIONS; i++) {
+        PQfinish(fillers[i]);
+        fillers[i] = NULL;
+    }
+}
+
+static int
+clean_up(void **state)
+{
+    (void)state;
+    empty_server();
+    PQfinish(other);
+    other = NULL;
+    siege_abandon(&siege);
+    return 0;
+}
+
+/* A busy server may not even come to say so in time. */
+static void
+await_refusal(cascade_err (*call)(void *context), void *context)
+{
+    for (int i = 0; i < 20; i++) {
+        assert_fails(CASCADE_ERR_UNAVAILABLE, call(context));
+        if (strstr(cascade_errmsg(), "the server has no connection left"))
+            return;
+    }
+    fail_msg("it is not told: %s", cascade_errmsg());
+}
+
+static cascade_err
+try_to_open(void *context)
+{
+    const cascade_store_options options = {.size = sizeof(options),
+                                           .deadline_ms = 500};
+
+    return cascade_store_open(stage.conninfo, &options, context);
+}
+
+static cascade_err
+try_to_start(void *context)
+{
+    return cascade_engine_start(context);
+}
+
+static void
+a_full_server_is_told_clearly(void **state)
+{
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+
+    (void)state;
+    stage_new_database();
+    assert_true(fill_server() > 0);
+    await_refusal(try_to_open, &store);
+    empty_server();
+    pg_until(&stage.sql, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+                         " WHERE usename = '" STAGE_ROLE "'");
+    while (try_to_open(&store) != CASCADE_OK)
+        assert_null(store);
+    assert_ok(cascade_engine_open(store, NULL, &engine));
+    pg_sql(&stage.sql, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                       " WHERE application_name = 'libcascade'");
+    assert_true(fill_server() > 0);
+    await_refusal(try_to_start, engine);
+    empty_server();
+    while (try_to_start(engine) != CASCADE_OK)
+        assert_string_not_equal("", cascade_errmsg());
+    assert_ok(cascade_engine_close(engine));
+    assert_ok(cascade_store_close(store));
+}
+
+/* It goes on with the connections it has; when those are ended and others take
+ * their place, it comes back once there is room. */
+static void
+engines_go_on_on_a_full_server(void **state)
+{
+    const siege_options options = {.deadline_ms = 400};
+
+    (void)state;
+    stage_new_database();
+    siege_open(&siege, &options);
+    for (int i = 0; i < 3; i++) {
+        size_t failed = 0;
+
+        siege_goes_on(&siege, PROGRESS);
+        (void)fill_server();
+        siege_goes_on(&siege, PROGRESS);
+        failed = siege.load->failed;
+        do {
+            pg_sql(&stage.sql,
+                   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                   " WHERE application_name = '%s'",
+                   siege.name);
+            siege.strikes++;
+            (void)fill_server();
+        } while (siege.load->failed < failed + 2);
+        empty_server();
+        siege_mark(&siege);
+    }
+    siege_await_word(&siege, SIEGE_NO_ROOM, 1);
+    assert_true(siege_told(&siege, SIEGE_STRUCK) > 0);
+    siege_goes_on(&siege, PROGRESS);
+    siege_end(&siege);
+}
+
+/* ---- Timeouts ------------------------------------------------------------ */
+
+static void
+set_role(const char *name, const char *value)
+{
+    pg_sql(&stage.sql, "ALTER ROLE " STAGE_ROLE " SET %s = '%s'", name, value);
+}
+
+/* Rows that every batch needs are locked for `ms`. */
+static void
+hold_rows(const char *rows, int ms)
+{
+    pg_sql(&stage.sql, "BEGIN; SELECT 1 FROM %s FOR NO KEY UPDATE", rows);
+    pg_until(&stage.sql,
+             "SELECT count(*) FROM pg_stat_activity WHERE"
+             " application_name = '%s' AND wait_event_type = 'Lock'",
+             siege.name);
+    poll(NULL, 0, ms);
+    pg_sql(&stage.sql, "COMMIT");
+    siege.strikes++;
+}
+
+/* The role's own limits are far below what the locks last; a session of the
+ * library has those of its deadline. */
+static void
+limits_of_the_role_do_not_matter(void **state)
+{
+    const siege_options options = {.deadline_ms = 20000};
+
+    (void)state;
+    stage_new_database();
+    set_role("statement_timeout", "100ms");
+    set_role("lock_timeout", "10ms");
+    set_role("idle_in_transaction_session_timeout", "1ms");
+    siege_open(&siege, &options);
+    for (int i = 0; i < 2; i++) {
+        hold_rows("cascade_lanes", 250);
+        siege_goes_on(&siege, PROGRESS);
+        hold_rows("cascades ORDER BY id", 250);
+        siege_goes_on(&siege, PROGRESS);
+    }
+    assert_int_equal(0, siege_told(&siege, SIEGE_STRUCK));
+    assert_int_equal(0, siege_told(&siege, SIEGE_CANCELLED));
+    assert_int_equal(0, siege_told(&siege, SIEGE_LOCK_TIMEOUT));
+    siege_end(&siege);
+}
+
+/* Locks that last longer than the deadline. */
+static void
+locks_are_given_up_and_asked_for_again(void **state)
+{
+    const siege_options options = {.deadline_ms = 300};
+
+    (void)state;
+    stage_new_database();
+    siege_open(&siege, &options);
+    for (int i = 0; i < 2; i++) {
+        hold_rows("cascade_lanes", 700);
+        siege_goes_on(&siege, PROGRESS);
+        siege_mark(&siege);
+        hold_rows("cascades ORDER BY id", 700);
+        siege_goes_on(&siege, PROGRESS);
+        siege_mark(&siege);
+    }
+    siege_await_word(&siege, SIEGE_STRUCK, 2);
+    siege_await_word(&siege, SIEGE_LOCK_TIMEOUT, 2);
+    siege_end(&siege);
+}
+
+/* ---- Deadlocks and serialization failures -------------------------------- */
+
+/* Takes the rows of cascades, which a batch writes last, and when one waits for
+ * them those of executions, which it has written before. The batch of another
+ * lane may not find the cycle any more: then we give up. */
+static void
+make_deadlock(void)
+{
+    PQclear(PQexec(other, "BEGIN; SET LOCAL lock_timeout = '300ms'"));
+    PQclear(PQexec(other, "SELECT 1 FROM cascades WHERE status = 'RUNNING'"
+                          " ORDER BY id FOR NO KEY UPDATE"));
+    pg_until(&stage.sql,
+             "SELECT count(*) FROM pg_stat_activity WHERE"
+             " application_name = '%s' AND wait_event_type = 'Lock'",
+             siege.name);
+    PQclear(PQexec(other, "SELECT 1 FROM node_executions"
+                          " WHERE status = 'RUNNING' FOR UPDATE"));
+    PQclear(PQexec(other, "ROLLBACK"));
+}
+
+static void
+victims_of_deadlocks_try_again(void **state)
+{
+    const siege_options options = {.deadline_ms = 20000};
+    size_t tries = 0;
+
+    (void)state;
+    stage_new_database();
+    other = PQsetdbLogin(stage.server.folder, NULL, "-c deadlock_timeout=60s",
+                         NULL, stage.database, "cascade", NULL);
+    siege_open(&siege, &options);
+    while (siege_told(&siege, SIEGE_DEADLOCK) < ROUNDS) {
+        assert_true(tries++ < TRIES_MAX);
+        make_deadlock();
+        siege_goes_on(&siege, PROGRESS);
+        siege_mark(&siege);
+    }
+    siege.strikes = siege_told(&siege, SIEGE_DEADLOCK);
+    assert_true(siege_told(&siege, SIEGE_STRUCK) >= ROUNDS);
+    siege_end(&siege);
+}
+
+/* A role whose transactions are to be serializable, and another session whose
+ * are: the library's are what it says, and never fail for it. */
+static void
+defaults_of_the_role_make_no_failures(void **state)
+{
+    const siege_options options = {.deadline_ms = 20000};
+
+    (void)state;
+    stage_new_database();
+    set_role("default_transaction_isolation", "serializable");
+    set_role("default_transaction_deferrable", "on");
+    siege_open(&siege, &options);
+    for (int i = 0; i < 20; i++) {
+        pg_sql(&stage.sql,
+               "BEGIN ISOLATION LEVEL SERIALIZABLE;"
+               "SELECT count(*) FROM cascades WHERE status = 'RUNNING'");
+        siege_goes_on(&siege, 5);
+        pg_sql(&stage.sql, "ROLLBACK");
+    }
+    assert_int_equal(0, siege_told(&siege, SIEGE_SERIALIZATION));
+    assert_int_equal(0, siege_told(&siege, SIEGE_STRUCK));
+    siege_end(&siege);
+}
+
+/* What a server would say that repeats transactions of its own accord. */
+static void
+serialization_failures_are_repeated(void **state)
+{
+    const siege_options options = {.deadline_ms = 1000};
+
+    (void)state;
+    stage_new_database();
+    siege_open(&siege, &options);
+    siege_goes_on(&siege, PROGRESS);
+    pg_sql(&stage.sql,
+           "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$"
+           " BEGIN IF random() < 0.2 THEN"
+           " RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END IF;"
+           " RETURN NULL; END $$");
+    pg_sql(&stage.sql, "CREATE TRIGGER fail AFTER INSERT ON context_events"
+                       " FOR EACH STATEMENT EXECUTE FUNCTION fail()");
+    siege_await_word(&siege, SIEGE_SERIALIZATION, ROUNDS);
+    siege_goes_on(&siege, PROGRESS);
+    siege_mark(&siege);
+    pg_sql(&stage.sql, "DROP TRIGGER fail ON context_events");
+    assert_true(siege_told(&siege, SIEGE_STRUCK) >= ROUNDS);
+    siege.strikes = siege_told(&siege, SIEGE_SERIALIZATION);
+    siege_end(&siege);
+}
+
+#define TEST(test) cmocka_unit_test_teardown(test, clean_up)
+
+static const struct CMUnitTest tests[] = {
+    TEST(a_full_server_is_told_clearly),
+    TEST(engines_go_on_on_a_full_server),
+    TEST(limits_of_the_role_do_not_matter),
+    TEST(locks_are_given_up_and_asked_for_again),
+    TEST(victims_of_deadlocks_try_again),
+    TEST(defaults_of_the_role_make_no_failures),
+    TEST(serialization_failures_are_repeated),
+};
+
+int
+main(int argc, char **argv)
+{
+    if (argc == 2)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, set_up, stage_remove);
+}

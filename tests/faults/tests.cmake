@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+#
+# What surrounds the library fails: servers, disks, poolers.
+
+option(CASCADE_TEST_MOUNTS "Tests may mount a tmpfs, which takes root" ON)
+
+set(fault_load
+    load.c
+    ../process/flow.c
+    ../process/ledger.c
+    ../process/place.c)
+if(CASCADE_POSTGRES)
+    list(APPEND fault_load admin.c ../process/server.c)
+    cascade_test(faults_standby test_standby.c ${fault_load} TIMEOUT 300)
+    cascade_test(faults_pooler test_pooler.c pooler.c ${fault_load}
+        TIMEOUT 180)
+endif()
+if(CASCADE_TEST_MOUNTS AND (CASCADE_POSTGRES OR CASCADE_SQLITE))
+    cascade_test(faults_disk_full test_disk_full.c disk.c ${fault_load}
+        TIMEOUT 180)
+endif()
+
+# A PostgreSQL that fails under the engines, made by each program for itself.
+if(CASCADE_POSTGRES)
+    set(postgres_siege
+        postgres_siege.c
+        postgres_stage.c
+        ${fault_load}
+        ../store/postgres_fixture.c
+        ../store/postgres_proxy.c)
+
+    cascade_test(faults_postgres_crash postgres_crash.c ${postgres_siege}
+        TIMEOUT 180)
+    cascade_test(faults_postgres_network postgres_network.c ${postgres_siege}
+        TIMEOUT 180)
+    cascade_test(faults_postgres_limits postgres_limits.c ${postgres_siege}
+        TIMEOUT 180)
+    cascade_test(faults_postgres_storm postgres_storm.c ${postgres_siege}
+        TIMEOUT 180)
+endif()
