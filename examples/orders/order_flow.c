@@ -74,20 +74,21 @@ static cascade_err
 spawn_parcels(cascade_node *node, const cJSON *order)
 {
     uint32_t parcels[64];
-    cascade_spawn_options ship = {.size = sizeof(ship), .after = parcels};
+    cascade_spawn_options shipping = {.size = sizeof(shipping),
+                                      .after = parcels};
     const cJSON *item = NULL;
 
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(order, "items"))
     {
-        if (ship.after_count == sizeof(parcels) / sizeof(parcels[0]))
+        if (shipping.after_count == sizeof(parcels) / sizeof(parcels[0]))
             return cascade_node_fail(node, "more parcels than one ship takes");
         cascade_err err = cascade_node_spawn(node, NODE_PARCEL,
                                              cJSON_Duplicate(item, true), NULL);
         if (err != CASCADE_OK)
             return err;
-        parcels[ship.after_count++] = cascade_node_spawned(node);
+        parcels[shipping.after_count++] = cascade_node_spawned(node);
     }
-    return cascade_node_spawn(node, NODE_SHIP, NULL, &ship);
+    return cascade_node_spawn(node, NODE_SHIP, NULL, &shipping);
 }
 
 /* The payment service declines now and then: the next attempt follows after a

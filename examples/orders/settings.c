@@ -90,9 +90,9 @@ store_value(const struct option *option, const char *value,
     switch (option->kind) {
     case TEXT:
         *(const char **)member = value;
-        return true;
+        return value != NULL;
     case NUMBER:
-        return number(value, option->max, member);
+        return value != NULL && number(value, option->max, member);
     case FLAG:
         *(bool *)member = true;
         return true;
@@ -110,8 +110,7 @@ read_options(int argc, char **argv, struct settings *settings)
             i++;
             value = argv[i]; /* NULL after the last */
         }
-        if (option == NULL || (value == NULL && option->kind != FLAG) ||
-            !store_value(option, value, settings)) {
+        if (option == NULL || !store_value(option, value, settings)) {
             fprintf(stderr, "orders: wrong or incomplete option '%s'\n\n",
                     option == NULL ? argv[i] : option->name);
             return false;

@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+#   analyse.sh gcc|clang-tidy|cppcheck ROOT
+#
+# The library and the examples as an analyser reads them: it finds nothing.
+# What each is asked, and what it is not and why, stands in the tree:
+#
+#   gcc          -fanalyzer, all of it
+#   clang-tidy   .clang-tidy, examples/.clang-tidy
+#   cppcheck     tests/analysis/cppcheck.supp
+#
+# Asserts are on: they tell the analysers of states that cannot be. What these
+# cannot know of the functions that make errors stands in model.h.
+set -eu
+
+tool=$1
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+cd "$2"
+command -v "$tool" >/dev/null ||
+    { echo "$tool is not installed" >&2; exit 1; }
+
+flags="-D_GNU_SOURCE -DCASCADE_ASSERTS=1 -DCASCADE_HAVE_SQLITE=1
+    -DCASCADE_HAVE_POSTGRES=1 -Isrc -Iinclude"
+libraries=$(pkg-config --cflags libcjson libpq sqlite3 uuid)
+of_library=$(find src -name '*.c' ! -path src/base/error.c | sort)
+of_others=$(find src/base/error.c examples -name '*.c' 2>/dev/null | sort)
+[ -n "$of_library" ] || { echo "no sources in $2" >&2; exit 1; }
+
+# each SOURCES COMMAND...: one run a source, several at a time, for an analyser
+# that has read other sources before sees ghosts. Fails when one does.
+each() {
+    printf '%s\n' $1 >"$list"
+    shift
+    xargs -r -P "$(nproc)" -n 1 "$@" <"$list" >&2
+}
+
+gcc_reads() {
+    sources=$1
+    shift
+    each "$sources" gcc -std=c11 -O2 -fanalyzer -Werror $flags $libraries \
+        -c -o /dev/null "$@"
+}
+
+# clang-tidy wants the source before the flags, and counts on standard error
+# what it has left out.
+tidy_reads() {
+    sources=$1
+    shift
+    each "$sources" sh -c '
+        flags=$1
+        clang-tidy --quiet --warnings-as-errors="*" "$2" -- $flags 2>/dev/null
+        ' - "-std=c11 $flags $libraries $*"
+}
+
+list=$(mktemp "${TMPDIR:-/tmp}/cascade-analyse.XXXXXX")
+trap 'rm -f "$list"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+model="-include $here/model.h"
+case $tool in
+gcc)
+    gcc_reads "$of_library" $model
+    gcc_reads "$of_others"
+    ;;
+clang-tidy)
+    tidy_reads "$of_library" $model
+    tidy_reads "$of_others"
+    ;;
+cppcheck)
+    cppcheck --quiet --std=c11 --enable=warning,performance,portability,style \
+        --suppressions-list="$here/cppcheck.supp" --error-exitcode=1 \
+        -j "$(nproc)" $flags $of_library $of_others include >&2
+    ;;
+*)
+    echo "usage: analyse.sh gcc|clang-tidy|cppcheck ROOT" >&2
+    exit 1
+    ;;
+esac

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Hydration of rows that others wrote (row_text.h), and going on from there.
+ * Any rows must give a state. Then, as an engine does: what is runnable is
+ * taken, what its function did becomes rows, and these are applied. After each
+ * commit the rows, hydrated anew, must give the very state that is in memory
+ * (G7), and what was written must be canonical.
+ *
+ * What the functions did follows from the bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/build.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/row_text.h"
+
+#define ROUNDS 6
+#define NOW_MS INT64_C(1800000000000)
+
+typedef struct walk {
+    dump_rows rows;
+    csc_state state;
+    csc_arena arena;
+    uint64_t random;
+} walk;
+
+static void
+fill(void *context, void *bytes, size_t len)
+{
+    static unsigned char next;
+
+    (void)context;
+    memset(bytes, next++, len);
+}
+
+static unsigned
+choose(walk *w, unsigned below)
+{
+    w->random =
+        w->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963);
+    return (unsigned)(w->random >> 33) % below;
+}
+
+/* ---- What a function did ------------------------------------------------- */
+
+static void
+add_put(csc_post *post, const char *key)
+{
+    csc_put *put = csc_arena_alloc(&post->arena, 1, sizeof(*put));
+
+    fuzz_check(put != NULL);
+    put->key = key;
+    put->value = "[1,\"two\"]";
+    csc_post_add_put(&post->effects, put);
+}
+
+/* The second waits for the first. */
+static void
+add_spawns(csc_post *post, bool delayed)
+{
+    for (int i = 0; i < 2; i++) {
+        csc_spawn *spawn = csc_arena_alloc(&post->arena, 1, sizeof(*spawn));
+
+        fuzz_check(spawn != NULL);
+        spawn->name = "next";
+        spawn->input = "{}";
+        spawn->delay_ms = delayed && i == 0 ? 5 : 0;
+        if (i == 1) {
+            spawn->after = csc_arena_alloc(&post->arena, 1, sizeof(uint32_t));
+            fuzz_check(spawn->after != NULL);
+            spawn->after[0] = 1;
+            spawn->after_count = 1;
+        }
+        csc_post_add_spawn(&post->effects, spawn);
+    }
+}
+
+static void
+fill_post(walk *w, csc_post *post)
+{
+    switch (post->kind) {
+    case CSC_POST_STEP:
+        post->step_name = CSC_STEP_PREFIX "pay";
+        post->step_occurrence = (uint32_t)w->random % 1000 + 1000;
+        post->failed = choose(w, 4) == 0;
+        post->error = post->failed ? "no" : NULL;
+        break;
+    case CSC_POST_FAIL:
+        post->continued = choose(w, 2) == 0;
+        post->error = "no";
+        return;
+    case CSC_POST_ATTEMPT:
+    case CSC_POST_STEP_ATTEMPT:
+        post->delay_ms = choose(w, 100);
+        post->error = "again";
+        post->step_attempts = choose(w, 2) == 0 ? "{\"pay#0\":1}" : NULL;
+        return;
+    case CSC_POST_COMPLETE:
+    case CSC_POST_FREE:
+        break;
+    }
+    if (post->failed)
+        return;
+    add_put(post, choose(w, 2) == 0 ? "key" : "k");
+    if (choose(w, 2) == 0)
+        add_spawns(post, choose(w, 2) == 0);
+    post->effects.output = choose(w, 2) == 0 ? "{\"a\":1}" : NULL;
+}
+
+static csc_post *
+make_post(walk *w, const csc_exec *exec)
+{
+    static const csc_post_kind kinds[] = {
+        CSC_POST_COMPLETE, CSC_POST_COMPLETE, CSC_POST_FAIL,
+        CSC_POST_ATTEMPT,  CSC_POST_STEP,     CSC_POST_STEP_ATTEMPT};
+    csc_post_kind kind = kinds[choose(w, sizeof(kinds) / sizeof(kinds[0]))];
+    csc_post *post = csc_post_create(kind, exec->function_id);
+
+    fuzz_check(post != NULL);
+    post->attempts = exec->attempts + 1;
+    fill_post(w, post);
+    return post;
+}
+
+/* ---- Checks -------------------------------------------------------------- */
+
+static void
+check_output(const cascade_execution_row *row)
+{
+    fuzz_check(row->full_output == NULL || fuzz_is_canonical(row->full_output));
+}
+
+static void
+check_change(const cascade_change *change)
+{
+    for (size_t i = 0; i < change->update_count; i++)
+        check_output(&change->updates[i]);
+    for (size_t i = 0; i < change->insert_count; i++)
+        check_output(&change->inserts[i]);
+}
+
+/* The rows give the state that is there. */
+static void
+check_hydrated(const walk *w)
+{
+    csc_state other;
+    csc_buf live = {0};
+    csc_buf read = {0};
+
+    fuzz_check(dump_rows_hydrate(&w->rows, &other) == CASCADE_OK);
+    dump_state(&live, &w->state);
+    dump_state(&read, &other);
+    if (strcmp(live.data, read.data) != 0)
+        dump_differ("live and hydrated", live.data, read.data);
+    fuzz_check(strcmp(live.data, read.data) == 0);
+    csc_buf_fini(&live);
+    csc_buf_fini(&read);
+    csc_state_fini(&other);
+}
+
+/* What is known of a state without knowing the rows. */
+static void
+check_state(const csc_state *state)
+{
+    size_t running = 0;
+
+    for (size_t i = 0; i < state->exec_count; i++) {
+        const csc_exec *exec = state->execs[i].exec;
+
+        fuzz_check(i == 0 || state->execs[i - 1].function_id <
+                                 state->execs[i].function_id);
+        if (exec == NULL)
+            continue;
+        fuzz_check(exec->function_id <= state->fn_id);
+        fuzz_check(csc_state_find(state, exec->function_id) == exec);
+        running += exec->status == CASCADE_EXECUTION_RUNNING;
+        fuzz_check(exec->blocked <= exec->after.count);
+        fuzz_check(exec->priority >= 0 && exec->priority <= 9);
+    }
+    fuzz_check(running == state->running);
+    fuzz_check(state->priority >= 0 && state->priority <= 9);
+    fuzz_check(state->queue_count <= state->running);
+}
+
+/* ---- Going on ------------------------------------------------------------ */
+
+/* False when nothing is left to do, or no function id. */
+static bool
+commit_one(walk *w)
+{
+    csc_exec *exec = csc_state_take(&w->state, INT64_MAX);
+    cascade_random random = {NULL, fill};
+    csc_build_env env = {.arena = &w->arena,
+                         .random = &random,
+                         .location = "here",
+                         .now_ms = NOW_MS,
+                         .delay_from_ms = NOW_MS};
+    cascade_change change;
+    csc_post *post;
+    cascade_err err;
+
+    if (exec == NULL)
+        return false;
+    post = make_post(w, exec);
+    err = csc_build_change(&env, &w->state, post, &change);
+    if (err == CASCADE_OK) {
+        check_change(&change);
+        fuzz_check(csc_build_apply(&w->state, &change) == CASCADE_OK);
+        dump_rows_apply(&w->rows, &change);
+        check_state(&w->state);
+        check_hydrated(w);
+    } else {
+        fuzz_check(err == CASCADE_ERR_TOO_LARGE);
+    }
+    csc_post_free(post);
+    return err == CASCADE_OK;
+}
+
+static void
+go_on(walk *w)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        if (csc_state_status(&w->state) != CASCADE_RUNNING || !commit_one(w))
+            return;
+    }
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    char *text = fuzz_text(bytes, len);
+    size_t live = csc_mem_live();
+    walk w;
+    cascade_err err;
+
+    memset(&w, 0, sizeof(w));
+    for (size_t i = 0; i < len; i++)
+        w.random = w.random * 31 + bytes[i];
+    row_text_read(text, &w.rows);
+    err = dump_rows_hydrate(&w.rows, &w.state);
+    fuzz_check(err == CASCADE_OK || err == CASCADE_ERR_CORRUPT);
+    if (err == CASCADE_OK) {
+        check_state(&w.state);
+        check_hydrated(&w);
+        go_on(&w);
+    }
+    csc_state_fini(&w.state);
+    dump_rows_fini(&w.rows);
+    csc_arena_fini(&w.arena);
+    fuzz_check(csc_mem_live() == live);
+    free(text);
+    return 0;
+}

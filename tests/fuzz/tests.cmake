@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+#
+# Each fuzz target as a test that replays its corpus; with CASCADE_FUZZ (clang)
+# as a fuzzer too, all of them by `--target fuzz_targets`: see run.sh.
+
+if(CASCADE_FUZZ)
+    add_custom_target(fuzz_targets)
+endif()
+
+function(cascade_fuzz name)
+    set(folder ${CMAKE_CURRENT_LIST_DIR})
+    cascade_test_program(fuzz_${name} fuzz_${name}.c fuzz.c row_text.c replay.c)
+    add_test(NAME fuzz_${name}
+        COMMAND test_fuzz_${name} ${folder}/corpus/${name})
+    cascade_test_properties(fuzz_${name})
+    if(CASCADE_FUZZ)
+        add_executable(fuzz_${name} EXCLUDE_FROM_ALL ${folder}/fuzz_${name}.c
+            ${folder}/fuzz.c ${folder}/row_text.c)
+        cascade_target(fuzz_${name})
+        target_link_libraries(fuzz_${name} PRIVATE test_support)
+        target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzz_targets fuzz_${name})
+    endif()
+endfunction()
+
+foreach(target json rows snapshot columns texts)
+    cascade_fuzz(${target})
+endforeach()

@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+#   check.sh ROOT
+#
+# The model of ownership and fencing, checked exhaustively, and each of its
+# wrong variants, which must be found wrong by the assertion that is meant:
+#
+#   states    every state that two faults can lead to keeps the assertions, and
+#             where nothing can happen any more both cascades have ended
+#   cycles    no run with one fault goes on for ever
+#
+# And every function that the model names is in src/. A search that is cut off
+# (depth, memory) fails. Tables and programs are made in a temporary folder.
+set -eu
+
+root=$(CDPATH='' cd -- "$1" && pwd)
+model=$root/tests/model/ownership.pml
+command -v spin >/dev/null || { echo "spin is missing" >&2; exit 1; }
+folder=$(mktemp -d "${TMPDIR:-/tmp}/cascade-model.XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+cd "$folder"
+
+fail() {
+    echo "$*" >&2
+    [ ! -s answer ] || tail -n 25 answer >&2
+    exit 1
+}
+
+# search FAULTS states|cycles [VARIANT]: leaves what pan says in `answer`. Only
+# the long search is worth an optimised program.
+search() {
+    rm -f answer pan pan.* ./*.trail
+    flags="-O0 -DSAFETY"
+    options="-m10000"
+    if [ "$2" = cycles ]; then
+        flags="-O1 -DNP"
+        options="-m10000 -l"
+    fi
+    [ "$#" -gt 2 ] || flags="$flags -O2"
+    spin -a -DFAULTS="$1" ${3:+-D"$3"} "$model" >spin.log 2>&1 ||
+        fail "spin does not accept the model: $(cat spin.log)"
+    # Unquoted: lists of options. The code is not ours: no warnings.
+    gcc -w $flags -DNOCLAIM -DMEMLIM=3000 -o pan pan.c ||
+        fail "what spin made does not compile"
+    ./pan $options -w22 >answer 2>&1 || fail "pan ended with $?"
+    ! grep -q 'max search depth too small\|out of memory' answer ||
+        fail "the search was cut off: $*"
+}
+
+# The number of states, with what else is told of them, and the seconds.
+figures() {
+    states=$(sed -n 's/^ *\([0-9][0-9]*\) states, stored.*/\1/p' answer)
+    seconds=$(sed -n 's/^pan: elapsed time \([^ ]*\) seconds/\1/p' answer)
+    printf '%s states, %s s' "${states:-?}" "${seconds:-?}"
+}
+
+holds() {
+    search "$1" "$2"
+    grep -q 'errors: 0$' answer || fail "the model does not hold ($2)"
+    ! grep -q 'Search not completed' answer || fail "not complete ($2)"
+    echo "holds: $2, $1 faults: $(figures)"
+}
+
+# breaks VARIANT FAULTS states|cycles WORDS: what pan must say of it.
+breaks() {
+    search "$2" "$3" "$1"
+    grep '^pan:1:' answer | grep -Fq -- "$4" ||
+        fail "$1 was not found wrong by: $4"
+    echo "found: $1: $(figures)"
+}
+
+grep -o 'csc_[a-z0-9_]*' "$model" | sort -u >named
+[ "$(wc -l <named)" -ge 20 ] || fail "the model names too few functions"
+while read -r name; do
+    grep -rq "^$name(" "$root/src" --include='*.c' ||
+        fail "the model names $name, which is not in src/"
+done <named
+
+ended='assertion violated ( !(running[0])&& !(running[1]))'
+remembers='assertion violated ( !(alive[E[e].id])||'
+holds 2 states
+holds 1 cycles
+breaks NO_FENCE 1 states "(owner[1]==T[t].id)"
+breaks SHARED_LOCK 1 states "(owner[1]==T[t].id)"
+breaks EXPIRY_FREES 1 states "$remembers"
+breaks GUESSES 1 states "assertion violated  !(running[1])"
+breaks SENDS_OTHER 1 states "$remembers"
+breaks SENDER_WRITES_RUN 0 states "$ended"
+breaks KEEPS_CLAIM 1 states "$ended"
+breaks NO_UNBLOCK 2 states "$ended"
+breaks RESTLESS 0 cycles "non-progress cycle"
