@@ -6,7 +6,11 @@
 #
 #   sh tests/run.sh            everything
 #   sh tests/run.sh --quick    one build (gcc) and the suite; leaves out the
-#                              other builds and the run with sanitizers
+#                              other builds and what is run in them
+#
+# Each stage is announced, and its minutes are told when it ends; the first that
+# fails ends the run with a line that names it. The last stage is the whole
+# suite in the plain build, whose summary ctest prints.
 #
 # The builds lie in build/ of the source tree. CTEST_ARGS, when set, is given
 # to the last ctest (CTEST_ARGS="-R json").
@@ -14,6 +18,7 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/stage.sh"
+. "$root/tests/lib/minutes.sh"
 . "$root/tests/lib/packages.sh"
 . "$root/tests/lib/postgres.sh"
 . "$root/tests/lib/build.sh"
@@ -26,10 +31,97 @@ for argument in "$@"; do
     esac
 done
 
+# What valgrind runs: the parts that all else stands on, and little that waits.
+# It runs one thread at a time, so races are not for it.
+core="base_error base_mem base_map base_uuid base_clock base_json_gate
+    base_json_tree base_json_read base_json_plain base_json_hostile engine_state
+    engine_build engine_refuse store_handle store_memory_parts store_sqlite_file
+    api_arguments api_bad_input"
+
 # run_suite BUILD [CTEST OPTIONS...]
 run_suite() {
     (cd "$1" && shift &&
-        ctest --output-on-failure --no-tests=error --parallel 2 "$@")
+        ${in_place:-} ctest --output-on-failure --no-tests=error \
+            --parallel 2 "$@")
+}
+
+# run_suite_in_place BUILD [CTEST OPTIONS...]: where the kernel spreads
+# addresses wider than the thread sanitizer knows, that does not start; so
+# without spreading them, where this may be had.
+run_suite_in_place() {
+    (! setarch -R true 2>/dev/null || in_place="setarch -R"
+        run_suite "$@")
+}
+
+# all_builds: the builds beside the plain one.
+all_builds() {
+    timed_stage "Building (the library alone, no database, no asserts)"
+    build_tree "$root" "$root/build/bare" -DCASCADE_WERROR=ON \
+        -DCASCADE_SQLITE=OFF -DCASCADE_POSTGRES=OFF \
+        -DCASCADE_TESTS=OFF -DCASCADE_EXAMPLES=OFF
+    timed_stage "Building (gcc, address and undefined-behaviour sanitizers)"
+    build_tree "$root" "$root/build/asan" -DCMAKE_C_COMPILER=gcc \
+        -DCASCADE_WERROR=ON -DCASCADE_SANITIZE=address,undefined
+    timed_stage "Building everything (clang, thread sanitizer)"
+    build_tree "$root" "$root/build/tsan" -DCMAKE_C_COMPILER=clang \
+        -DCASCADE_WERROR=ON -DCASCADE_BENCH=ON -DCASCADE_SANITIZE=thread
+    timed_stage "Building (gcc, counting what is run)"
+    build_tree "$root" "$root/build/coverage" -DCMAKE_C_COMPILER=gcc \
+        -DCASCADE_WERROR=ON -DCASCADE_EXAMPLES=OFF -DCASCADE_ASSERTS=OFF \
+        -DCASCADE_COVERAGE=ON
+}
+
+# analyses: the sources as analysers read them.
+analyses() {
+    for tool in gcc cppcheck clang-tidy; do
+        timed_stage "Analysing the sources ($tool)"
+        quietly sh "$root/tests/analysis/analyse.sh" "$tool" "$root" ||
+            die "$tool found fault with the sources"
+    done
+}
+
+# all_stages: the same tests seen by other means.
+all_stages() {
+    timed_stage "Running the suite under the address and undefined-behaviour" \
+        "sanitizers"
+    quietly run_suite "$root/build/asan" ||
+        die "the suite failed under the sanitizers (build/asan)"
+    timed_stage "Running the engine, the stores and the API under the thread" \
+        "sanitizer"
+    quietly run_suite_in_place "$root/build/tsan" -R '^(engine|store|api)_' \
+        -E '^store_(sqlite_crash|postgres_server)$' ||
+        die "the suite failed under the thread sanitizer (build/tsan)"
+    timed_stage "Running the core under valgrind"
+    # Unquoted: a list of names.
+    quietly sh "$root/tests/analysis/memcheck.sh" "$root/build/tests/tests" \
+        $core || die "valgrind found fault with the core"
+}
+
+# coverage: counts only what tests in their own process reach, so most of those
+# that kill or end processes are left out; so is what runs long and reaches
+# nothing new. Counts of another run would be added.
+coverage() {
+    timed_stage "Measuring coverage"
+    find "$root/build/coverage" -name '*.gcda' -delete
+    quietly run_suite "$root/build/coverage" \
+        -R '^(base|engine|store|api|sweep|sqlite)_' \
+        -E '^(sweep_crash|engine_scale)$' ||
+        die "the suite failed while coverage was measured (build/coverage)"
+    quietly sh "$root/tests/analysis/coverage.sh" "$root" \
+        "$root/build/coverage" ||
+        die "coverage is below tests/analysis/coverage.minimum"
+    tail -n 4 "$root/build/coverage/coverage.txt"
+}
+
+# chances: what goes by chance, but by the same one each time: a run that fails
+# for what nobody changed helps nobody. Others are taken by tests/torture.sh.
+chances() {
+    timed_stage "Fuzzing"
+    quietly env FUZZ_ARGS=-seed=1 sh "$root/tests/fuzz/run.sh" 20 ||
+        die "fuzzing found an input that breaks the library"
+    timed_stage "Planting three bugs"
+    quietly sh "$root/tests/mutants/run.sh" --count 3 ||
+        die "the simulation did not find a planted bug"
 }
 
 cleanup() {
@@ -42,37 +134,29 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-stage "Checking packages"
+timed_stage "Checking packages"
 packages_ensure $PACKAGES_BUILD $PACKAGES_TEST
 packages_ensure_postgresql
+packages_ensure_pgbouncer
 
-stage "Building (gcc)"
+timed_stage "Building (gcc)"
 build_tree "$root" "$root/build/tests" -DCMAKE_C_COMPILER=gcc \
     -DCASCADE_WERROR=ON
-
 if [ "$quick" = no ]; then
-    stage "Building (clang)"
-    build_tree "$root" "$root/build/clang" -DCMAKE_C_COMPILER=clang \
-        -DCASCADE_WERROR=ON
-    stage "Building (the library alone, with neither database nor asserts)"
-    build_tree "$root" "$root/build/bare" -DCASCADE_WERROR=ON \
-        -DCASCADE_SQLITE=OFF -DCASCADE_POSTGRES=OFF \
-        -DCASCADE_TESTS=OFF -DCASCADE_EXAMPLES=OFF
-    stage "Building (gcc, address and undefined-behaviour sanitizers)"
-    build_tree "$root" "$root/build/asan" -DCMAKE_C_COMPILER=gcc \
-        -DCASCADE_WERROR=ON -DCASCADE_SANITIZE=address,undefined
+    analyses
+    all_builds
 fi
 
-stage "Starting a throwaway PostgreSQL server"
+timed_stage "Starting a throwaway PostgreSQL server"
 pg_create
 pg_start
-
 if [ "$quick" = no ]; then
-    stage "Running the suite with sanitizers"
-    quietly run_suite "$root/build/asan" ||
-        die "the suite failed under the sanitizers (build/asan)"
+    all_stages
+    coverage
+    chances
 fi
 
+timed_table
 stage "Running the suite"
 # Unquoted: a list of options.
 run_suite "$root/build/tests" ${CTEST_ARGS:-}

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The long form of the tests that go by chance, for as long as one likes:
+#
+#   sh tests/torture.sh --seconds N [--seed S]
+#
+#   simulation      other seeds than in the suite     3/10 of the time
+#   kills, stops    on SQLite, then on PostgreSQL     4/10
+#   storm           all faults of a PostgreSQL        1/10
+#   fuzzing         all targets                       2/10
+#
+# and, however long they take: the sweeps, over other places than in the suite
+# (with an hour or more, over all) and all the planted bugs. The seed, which is
+# printed, makes the choices of all but the fuzzing and the bugs; without --seed
+# it is the time. What fails says how to repeat it, and the rest goes on; the
+# status is 1 in the end.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$root/tests/lib/stage.sh"
+. "$root/tests/lib/packages.sh"
+. "$root/tests/lib/postgres.sh"
+. "$root/tests/lib/build.sh"
+
+usage() {
+    die "usage: sh tests/torture.sh --seconds N [--seed S]"
+}
+
+seconds=
+seed=$(date +%s)
+while [ $# -gt 0 ]; do
+    case $1 in
+    --seconds) seconds=$(number "${2:-}"); shift ;;
+    --seed) seed=$(number "${2:-}"); shift ;;
+    *) usage ;;
+    esac
+    shift
+done
+[ -n "$seconds" ] && [ "$seconds" -ge 10 ] ||
+    die "give --seconds N, 10 at least"
+
+cleanup() {
+    pg_remove
+    packages_cleanup
+    quietly_cleanup
+}
+trap cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# part TITLE COMMAND...: one part; a failure is kept for the end.
+part() {
+    title=$1
+    shift
+    stage "$title: $*"
+    "$@" || failed="${failed:-}
+  $title: $*"
+}
+
+stage "Checking packages"
+packages_ensure $PACKAGES_BUILD $PACKAGES_TEST
+packages_ensure_postgresql
+
+build=$root/build/torture
+stage "Building"
+build_tree "$root" "$build" -DCASCADE_WERROR=ON -DCASCADE_EXAMPLES=OFF
+
+stage "Starting a throwaway PostgreSQL server"
+pg_create
+pg_start
+CASCADE_SOURCE_DIR=$root
+CASCADE_BINARY_DIR=$build
+export CASCADE_SOURCE_DIR CASCADE_BINARY_DIR
+
+echo "seed $seed"
+part "Simulation" "$build/tests/test_sim" --seconds $((seconds * 3 / 10)) \
+    --first "$seed"
+for store in sqlite postgres; do
+    part "Kills and stops" "$build/tests/test_process_torture" \
+        --seconds $((seconds / 5)) --seed "$seed" --store "$store"
+done
+part "Storm" "$build/tests/test_faults_postgres_storm" \
+    --seconds $((seconds / 10)) --seed "$seed"
+part "Fuzzing" sh "$root/tests/fuzz/run.sh" \
+    $((seconds / 5 / $(ls "$root"/tests/fuzz/fuzz_*.c | wc -l) + 1))
+places=
+[ "$seconds" -lt 3600 ] || places=full
+for sweep in "$build"/tests/test_sweep_* "$build/tests/test_sqlite_power"; do
+    part "Sweep" env CASCADE_SWEEP="$places" CASCADE_TEST_SEED="$seed" "$sweep"
+done
+part "Planted bugs" sh "$root/tests/mutants/run.sh" --unmutated
+
+[ -z "${failed:-}" ] || die "seed $seed failed:$failed"
+echo "seed $seed passed"
