@@ -24,6 +24,7 @@
  *   attempt     one try of an execution
  *   function_id the place of an execution in its cascade: 0, 1, 2, ...
  *   step        a named piece of work inside a node, recorded on its own
+ *   sleep       a named wait inside a node, recorded on its own
  *   context     the keys of a cascade, each with the list of values put to it
  *   store       where the tables live; engine: runs cascades in this process
  *   incarnation one life of an engine in the store, kept alive by a lease
@@ -67,8 +68,8 @@
  *   options say otherwise, nested at most 128 deep, without duplicate keys,
  *   \u0000 or lone surrogates, numbers of at most 400 digits when written out.
  *   They are kept in the canonical form of PostgreSQL's jsonb without blanks.
- *   Names of nodes, steps, and queues: 1-128 bytes of [A-Za-z0-9._:-], not
- *   beginning with "cascade.". Context keys, user ids and idempotency keys:
+ *   Names of nodes, steps, sleeps and queues: 1-128 bytes of [A-Za-z0-9._:-],
+ *   not beginning with "cascade.". Context keys, user ids and idempotency keys:
  *   1-255 bytes of UTF-8 without control characters.
  *   Times are milliseconds since 1970-01-01 UTC by the store's clock.
  */
@@ -510,10 +511,10 @@ CASCADE_API cascade_err
 cascade_engine_open(cascade_store *store, const cascade_engine_options *options,
                     cascade_engine **engine);
 
-/* A node's function. Returns CASCADE_OK (completed), what
- * cascade_node_step() returned with CASCADE_SUSPENDED, CASCADE_ERR_FINAL or
- * cascade_node_fail() (no further attempt), or any other error (the next
- * attempt follows as the options say). */
+/* A node's function. Returns CASCADE_OK (completed), CASCADE_SUSPENDED when a
+ * step or a wait returned it, CASCADE_ERR_FINAL or cascade_node_fail() (no
+ * further attempt), or any other error (the next attempt follows as the options
+ * say). */
 typedef cascade_err (*cascade_node_fn)(cascade_node *node, void *user);
 
 typedef enum cascade_final_failure {
@@ -704,6 +705,20 @@ CASCADE_API cascade_err cascade_node_step(cascade_node *node, const char *name,
                                           cascade_step_fn fn, void *arg,
                                           const cascade_step_options *options,
                                           cJSON **result);
+
+/* The node leaves, and is entered again from the top no earlier than `ms`
+ * milliseconds after that was recorded, or than the time `at_ms` (since 1970),
+ * by the store's clock. Meanwhile it holds no thread, and after park_after_ms
+ * no memory. Matched by name and occurrence, as steps are: when the node is
+ * entered again, a sleep that is over returns CASCADE_OK at once, whatever time
+ * is asked for now. CASCADE_SUSPENDED: return it from the node.
+ * CASCADE_ERR_INVALID for a time beyond 100 years, CASCADE_ERR_MISUSE inside a
+ * step. */
+CASCADE_API cascade_err cascade_node_sleep(cascade_node *node, const char *name,
+                                           int64_t ms);
+CASCADE_API cascade_err cascade_node_sleep_until(cascade_node *node,
+                                                 const char *name,
+                                                 int64_t at_ms);
 
 /* Sets the error text of this attempt and returns CASCADE_ERR_FINAL: no
  * further attempt. */

@@ -15,7 +15,7 @@
 #define CSC_TEXT_MAX 255
 #define CSC_RESERVED_PREFIX "cascade."
 
-/* Names of nodes, steps and queues: 1-128 bytes of [A-Za-z0-9._:-], not
+/* Names of nodes, steps, sleeps and queues: 1-128 bytes of [A-Za-z0-9._:-], not
  * beginning with "cascade.". CASCADE_ERR_INVALID. */
 cascade_err csc_check_name(const char *what, const char *name);
 

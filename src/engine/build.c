@@ -131,6 +131,9 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     csc_record_add_number(&writer, "attempts", post->attempts);
     if (continued)
         csc_record_add_json(&writer, "continue", "true");
+    if (exec != NULL && csc_state_is_wait(exec) &&
+        exec->not_before_ms != CASCADE_TIME_NONE)
+        csc_record_add_number(&writer, "not_before", exec->not_before_ms);
     csc_record_end(&writer);
     csc_buf_fini(&keys);
     return take_text(b);
@@ -303,7 +306,7 @@ static void
 add_step(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row = next_insert(
-        b, post->step_name, exec->function_id, post->step_occurrence);
+        b, post->part_name, exec->function_id, post->part_occurrence);
 
     row->started_at_ms = post->started_at_ms;
     row->completed_at_ms = b->env->now_ms;
@@ -316,6 +319,24 @@ add_step(builder *b, const csc_post *post, const csc_exec *exec)
         return;
     add_events(b, &post->effects, row->function_id);
     add_spawns(b, &post->effects, row->function_id);
+}
+
+static void
+add_wait(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    cascade_execution_row *row = next_insert(
+        b, post->part_name, exec->function_id, post->part_occurrence);
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(
+        &writer, "not_before",
+        post->until_ms != CASCADE_TIME_NONE
+            ? post->until_ms
+            : csc_clock_add(b->env->delay_from_ms, post->delay_ms));
+    csc_record_end(&writer);
+    row->full_output = take_text(b);
+    b->running++;
 }
 
 static void
@@ -342,6 +363,9 @@ add_post(builder *b, const csc_post *post)
     case CSC_POST_STEP:
         add_step(b, post, exec);
         break;
+    case CSC_POST_WAIT:
+        add_wait(b, post, exec);
+        break;
     case CSC_POST_FREE:
         break;
     }
@@ -357,7 +381,7 @@ make_room(builder *b, const csc_post *posts)
     size_t events = 0;
 
     for (const csc_post *p = posts; p != NULL; p = p->next) {
-        if (p->kind == CSC_POST_STEP)
+        if (p->kind == CSC_POST_STEP || p->kind == CSC_POST_WAIT)
             inserts++;
         else if (p->kind != CSC_POST_FREE)
             updates++;

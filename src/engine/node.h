@@ -11,9 +11,10 @@
 
 #include "engine/engine.h"
 
-/* How often a step of that name was asked for in this entry. */
+/* How often a part of that kind and name was asked for in this entry. */
 typedef struct csc_asked {
     struct csc_asked *next;
+    csc_part_kind kind;
     const char *name;
     uint32_t count;
 } csc_asked;
@@ -30,7 +31,7 @@ struct cascade_node {
     int step_attempt;  /* inside a step with options, else 0 */
     csc_arena arena;   /* what belongs to the node until it returns */
     csc_asked *asked;
-    csc_ids passed; /* its steps that are behind it, ascending */
+    csc_ids passed; /* its parts that are behind it, ascending */
     cJSON *input;
     cJSON **trees; /* handed out, freed at the end */
     size_t tree_count;
@@ -47,6 +48,25 @@ cJSON *csc_node_keep(cascade_node *node, cJSON *tree);
 /* <cascade>/<parent>/<name>#<n> in the node's arena; NULL without memory. */
 const char *csc_node_path(cascade_node *node, int32_t parent, const char *name,
                           uint32_t occurrence);
+
+/* ---- node_part.c: what steps and waits have in common ------------------- */
+
+/* Which of the parts of its kind and name it is: counts it. */
+cascade_err csc_node_count_part(cascade_node *node, csc_part *part);
+
+/* The part as it is recorded; it stays in memory, unchanged, while its node
+ * runs. Where it is NULL, `leave` tells whether it may not begin: a node that
+ * is told to leave leaves before its next part. */
+const csc_exec *csc_node_find_part(const cascade_node *node,
+                                   const csc_part *part, bool *leave);
+
+/* The node goes on behind a part that is recorded as ended; one that FAILED
+ * gives CASCADE_ERR_FINAL, with the recorded text as the node's. */
+cascade_err csc_node_pass_part(cascade_node *node, const csc_part *part,
+                               const csc_exec *recorded);
+
+/* Tells the node to leave; then `pending` is posted (NULL: nothing). */
+cascade_err csc_node_suspend(cascade_node *node, csc_post *pending);
 
 /* A text fit for the column `error`: valid UTF-8 of bounded length. */
 const char *csc_node_clean(csc_arena *arena, const char *text);

@@ -31,35 +31,14 @@
 /* A call of cascade_node_step(). */
 typedef struct call {
     cascade_node *node;
-    const char *name;
+    csc_part part;
     const char *full_name; /* with the prefix */
     const char *key;       /* name#occurrence */
-    uint32_t occurrence;
-    bool own; /* has attempts of its own */
+    bool own;              /* has attempts of its own */
     csc_attempts attempts;
     int32_t failed; /* attempts so far */
     cJSON **result;
 } call;
-
-static cascade_err
-count_call(call *c)
-{
-    cascade_node *node = c->node;
-    csc_asked *asked = node->asked;
-
-    while (asked != NULL && strcmp(asked->name, c->name) != 0)
-        asked = asked->next;
-    if (asked == NULL) {
-        asked = csc_arena_alloc(&node->arena, 1, sizeof(*asked));
-        if (asked == NULL)
-            return csc_fail_memory();
-        asked->name = csc_arena_strdup(&node->arena, c->name);
-        asked->next = node->asked;
-        node->asked = asked;
-    }
-    c->occurrence = asked->count++;
-    return node->arena.failed ? csc_fail_memory() : CASCADE_OK;
-}
 
 /* What a step that is recorded already does without. */
 static cascade_err
@@ -67,8 +46,10 @@ name_call(call *c)
 {
     csc_arena *arena = &c->node->arena;
 
-    c->full_name = csc_arena_format(arena, "%s%s", CSC_STEP_PREFIX, c->name);
-    c->key = csc_arena_format(arena, "%s#%u", c->name, (unsigned)c->occurrence);
+    c->full_name =
+        csc_arena_format(arena, "%s%s", CSC_STEP_PREFIX, c->part.name);
+    c->key = csc_arena_format(arena, "%s#%u", c->part.name,
+                              (unsigned)c->part.occurrence);
     return arena->failed ? csc_fail_memory() : CASCADE_OK;
 }
 
@@ -86,7 +67,7 @@ read_options(call *c, const cascade_step_options *options)
 
     c->own = options != NULL;
     if (err == CASCADE_OK)
-        err = csc_attempts_init(&c->attempts, c->name, &given);
+        err = csc_attempts_init(&c->attempts, c->part.name, &given);
     return err;
 }
 
@@ -97,17 +78,8 @@ static cascade_err
 give_recorded(const call *c, const csc_exec *step)
 {
     cJSON *tree = NULL;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = csc_node_pass_part(c->node, &c->part, step);
 
-    if (step->status == CASCADE_EXECUTION_FAILED) {
-        c->node->error_err = CASCADE_ERR_FINAL;
-        c->node->error = csc_node_clean(
-            &c->node->arena,
-            step->error != NULL ? step->error : "the step failed");
-        return csc_fail(CASCADE_ERR_FINAL, "step %s#%u failed for good",
-                        c->name, (unsigned)c->occurrence);
-    }
-    err = csc_state_add_id(&c->node->passed, step->function_id);
     if (err != CASCADE_OK)
         return err;
     if (c->result == NULL)
@@ -121,35 +93,7 @@ give_recorded(const call *c, const csc_exec *step)
     return csc_ok();
 }
 
-/* The step as it is recorded. Where it is not, whether it may begin: a node
- * that is told to leave leaves before its next step. */
-static const csc_exec *
-find_recorded(const call *c, bool *leave)
-{
-    cascade_engine *engine = c->node->engine;
-    csc_run *run = c->node->run;
-    const csc_exec *step = NULL;
-
-    pthread_mutex_lock(&engine->mutex);
-    step = csc_state_step(&run->state, c->node->exec, c->name, c->occurrence,
-                          c->node->passed.count);
-    *leave = step == NULL && (!csc_run_may_begin(engine) || run->gone);
-    if (step == NULL && !*leave)
-        engine->stats.attempts++;
-    pthread_mutex_unlock(&engine->mutex);
-    return step;
-}
-
 /* ---- Recording ---------------------------------------------------------- */
-
-static cascade_err
-suspend(cascade_node *node, csc_post *pending)
-{
-    node->suspended = true;
-    node->pending = pending;
-    return csc_fail(CASCADE_SUSPENDED,
-                    "the node waits; return CASCADE_SUSPENDED from it");
-}
 
 /* Posts the step and waits until it is durable. */
 static cascade_err
@@ -190,8 +134,8 @@ record(const call *c, csc_post *post)
     cascade_err err = CASCADE_OK;
 
     post->attempts = c->failed + 1;
-    post->step_name = csc_arena_strdup(&post->arena, c->full_name);
-    post->step_occurrence = c->occurrence;
+    post->part_name = csc_arena_strdup(&post->arena, c->full_name);
+    post->part_occurrence = c->part.occurrence;
     if (post->arena.failed) {
         csc_post_free(post);
         return csc_fail_memory();
@@ -199,7 +143,7 @@ record(const call *c, csc_post *post)
     if (node->engine->options.mode != CASCADE_MODE_THREADS ||
         node->engine->options.suspend_steps) {
         post->reenter = true;
-        return suspend(node, post);
+        return csc_node_suspend(node, post);
     }
     err = wait_durable(node, post, &step);
     return err == CASCADE_OK ? give_recorded(c, step) : err;
@@ -276,7 +220,7 @@ record_attempt(const call *c, csc_post *post, const char *error)
     post->error = error;
     post->delay_ms = csc_attempts_delay_ms(&c->attempts, c->failed + 1,
                                            &node->engine->store->random);
-    return suspend(node, post);
+    return csc_node_suspend(node, post);
 }
 
 /* ---- Calling ------------------------------------------------------------ */
@@ -338,7 +282,7 @@ run_step(const call *c, cascade_step_fn fn, void *arg)
     if (post == NULL)
         return csc_fail_memory();
     node->step_request_id = csc_node_path(node, node->exec->function_id,
-                                          c->full_name, c->occurrence);
+                                          c->full_name, c->part.occurrence);
     if (node->step_request_id == NULL) {
         csc_post_free(post);
         return csc_fail_memory();
@@ -362,7 +306,9 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
                   void *arg, const cascade_step_options *options,
                   cJSON **result)
 {
-    call c = {.node = node, .name = name, .result = result};
+    call c = {.node = node,
+              .part = {.kind = CSC_PART_STEP, .name = name},
+              .result = result};
     const csc_exec *step = NULL;
     bool leave = false;
     cascade_err err = csc_check_name("step name", name);
@@ -379,15 +325,15 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
-        return suspend(node, node->pending);
-    err = count_call(&c);
+        return csc_node_suspend(node, node->pending);
+    err = csc_node_count_part(node, &c.part);
     if (err != CASCADE_OK)
         return err;
-    step = find_recorded(&c, &leave);
+    step = csc_node_find_part(node, &c.part, &leave);
     if (step != NULL)
         return give_recorded(&c, step);
     if (leave)
-        return suspend(node, NULL);
+        return csc_node_suspend(node, NULL);
     err = name_call(&c);
     if (err != CASCADE_OK)
         return err;

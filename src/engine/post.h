@@ -51,6 +51,7 @@ typedef enum csc_post_kind {
     CSC_POST_ATTEMPT,      /* it failed and has attempts left */
     CSC_POST_STEP,         /* a step ended, as COMPLETED or (failed) FAILED */
     CSC_POST_STEP_ATTEMPT, /* a step failed and has attempts left */
+    CSC_POST_WAIT,         /* a wait of the node begins */
     CSC_POST_FREE          /* nothing of the cascade can run here for now */
 } csc_post_kind;
 
@@ -63,13 +64,14 @@ typedef struct csc_post {
     int32_t function_id;       /* of the node's execution */
     int32_t attempts;          /* what `attempts` of the record becomes */
     int64_t started_at_ms;     /* of a step */
-    int64_t delay_ms;          /* _ATTEMPT: until the next one */
+    int64_t delay_ms;          /* _ATTEMPT: until the next one; WAIT */
+    int64_t until_ms;          /* WAIT; CASCADE_TIME_NONE: after delay_ms */
     int64_t wake_at_ms;        /* FREE */
     const char *needs;         /* FREE: the node nobody here knows, or NULL */
     const char *error;         /* FAIL, _ATTEMPT, failed STEP */
-    const char *step_name;     /* STEP: with the prefix */
+    const char *part_name;     /* STEP, WAIT: with the prefix */
     const char *step_attempts; /* _ATTEMPT kinds: member `steps`, or NULL */
-    uint32_t step_occurrence;
+    uint32_t part_occurrence;
     bool failed;    /* STEP */
     bool continued; /* FAIL: the cascade goes on */
     bool reenter;   /* STEP: the node left, and is entered again */

@@ -6,6 +6,7 @@
  * its state and whenever nothing of it is active any more:
  *
  *   something may run now             -> ready list
+ *   a wait is over                    -> its end is posted
  *   it waits for a time soon          -> timer heap
  *   it waits for long                 -> FREE with wake_at (parked)
  *   only nodes nobody here knows      -> FREE with needs
@@ -389,6 +390,19 @@ post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
     return CASCADE_OK;
 }
 
+/* A wait is over. */
+static cascade_err
+post_waited(cascade_engine *engine, csc_run *run, const csc_exec *wait)
+{
+    csc_post *post = csc_post_create(CSC_POST_COMPLETE, wait->function_id);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    post->attempts = 1;
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}
+
 /* ---- Advancing ---------------------------------------------------------- */
 
 static bool
@@ -431,7 +445,9 @@ make_ready(cascade_engine *engine, csc_run *run)
 
         if (exec == NULL)
             break;
-        if (csc_engine_node(engine, exec->name) == NULL) {
+        if (csc_state_is_wait(exec)) {
+            err = post_waited(engine, run, exec);
+        } else if (csc_engine_node(engine, exec->name) == NULL) {
             note_unknown(engine, run, exec);
         } else if (is_poisoned(engine, run)) {
             err = post_poisoned(engine, run, exec);

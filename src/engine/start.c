@@ -26,7 +26,6 @@
 #define FIRST_MAX 1000
 #define START_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define ROW_BYTES 512 /* of an execution beside its input, roughly */
-#define DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS 500
 
@@ -65,7 +64,7 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: the priority is %d; give 0 to 9",
                         known->priority);
-    if (known->delay_ms < 0 || known->delay_ms > DELAY_MAX_MS)
+    if (known->delay_ms < 0 || known->delay_ms > CSC_DELAY_MAX_MS)
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: delay_ms must lie between 0 and 100 years");
     return CASCADE_OK;

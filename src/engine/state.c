@@ -38,7 +38,7 @@ free_exec(csc_exec *exec)
     csc_mem_free(exec->after.items);
     csc_mem_free(exec->seen.items);
     csc_mem_free(exec->waiters.items);
-    csc_mem_free(exec->steps.items);
+    csc_mem_free(exec->parts.items);
     csc_mem_free(exec);
 }
 
@@ -115,12 +115,6 @@ csc_state_add_id(csc_ids *ids, int32_t id)
     return CASCADE_OK;
 }
 
-static bool
-is_step(const csc_exec *exec)
-{
-    return strncmp(exec->name, CSC_STEP_PREFIX, strlen(CSC_STEP_PREFIX)) == 0;
-}
-
 /* ---- Joins -------------------------------------------------------------- */
 
 /* `waiter` may see what `exec`, which has ended, wrote and joined. What ended
@@ -169,7 +163,7 @@ insert_after(csc_state *state, csc_exec *exec, csc_json_span after)
 }
 
 static cascade_err
-release_waiters(csc_state *state, const csc_exec *exec)
+release_waiters(csc_state *state, csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
@@ -178,11 +172,40 @@ release_waiters(csc_state *state, const csc_exec *exec)
 
         if (waiter == NULL || waiter->blocked == 0)
             continue;
-        err = extend_seen(waiter, exec);
+        if (exec->parent != waiter->function_id)
+            err = extend_seen(waiter, exec);
         waiter->blocked--;
         if (err == CASCADE_OK && waiter->blocked == 0)
             err = csc_state_enqueue(state, waiter);
     }
+    exec->waiters.count = 0;
+    return err;
+}
+
+/* A RUNNING wait keeps its parent, which has left its function, from going on.
+ */
+static cascade_err
+block_parent(csc_state *state, csc_exec *parent, csc_exec *wait)
+{
+    csc_state_dequeue(state, parent);
+    parent->dispatched = false;
+    parent->blocked++;
+    return csc_state_add_id(&wait->waiters, parent->function_id);
+}
+
+/* A part is tied to its parent while that is RUNNING. */
+static cascade_err
+insert_part(csc_state *state, csc_exec *exec)
+{
+    csc_exec *parent = csc_state_find(state, exec->parent);
+    cascade_err err = CASCADE_OK;
+
+    if (parent == NULL || parent->status != CASCADE_EXECUTION_RUNNING)
+        return CASCADE_OK;
+    err = csc_state_add_id(&parent->parts, exec->function_id);
+    if (err == CASCADE_OK && csc_state_is_wait(exec) &&
+        exec->status == CASCADE_EXECUTION_RUNNING)
+        err = block_parent(state, parent, exec);
     return err;
 }
 
@@ -219,7 +242,7 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
 {
     cascade_err err = csc_state_add_id(&state->ended, exec->function_id);
 
-    if (err == CASCADE_OK && is_step(exec))
+    if (err == CASCADE_OK && exec->part != CSC_PART_NONE)
         err = set_span(&exec->output, record->output);
     if (err != CASCADE_OK || exec->status != CASCADE_EXECUTION_FAILED ||
         exec->continued)
@@ -286,6 +309,7 @@ new_exec(const cascade_execution_row *row, const cascade_uuid *cascade,
                          &exec->occurrence);
     if (exec->parent >= exec->function_id)
         exec->parent = CSC_NO_PARENT; /* nobody spawns what came before */
+    exec->part = csc_state_kind(row->node_name);
     exec->name = csc_mem_strdup(row->node_name);
     exec->error = csc_mem_strdup(row->error);
     if (row->status == CASCADE_EXECUTION_RUNNING && !empty)
@@ -324,7 +348,6 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
             const csc_record *record)
 {
     csc_exec *exec = NULL;
-    csc_exec *parent = NULL;
     cascade_err err = new_exec(row, &state->id, &exec);
 
     if (err != CASCADE_OK)
@@ -339,10 +362,8 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     err = set_record(state, exec, record);
     if (err == CASCADE_OK && record->after.data != NULL)
         err = insert_after(state, exec, record->after);
-    parent = csc_state_find(state, exec->parent);
-    if (err == CASCADE_OK && is_step(exec) && parent != NULL &&
-        parent->status == CASCADE_EXECUTION_RUNNING)
-        err = csc_state_add_id(&parent->steps, exec->function_id);
+    if (err == CASCADE_OK && exec->part != CSC_PART_NONE)
+        err = insert_part(state, exec);
     if (err != CASCADE_OK)
         return err;
     if (row->status != CASCADE_EXECUTION_RUNNING)
@@ -475,7 +496,7 @@ csc_state_apply_event(csc_state *state, const cascade_event_row *row)
         event.at = writer->at;
     else if (writer != NULL)
         writer->early = true;
-    if (writer != NULL && is_step(writer))
+    if (writer != NULL && writer->part != CSC_PART_NONE)
         event.parent = writer->parent;
     err = set_text(&event.value, row->value, strlen(row->value));
     if (err == CASCADE_OK && row->ui_value != NULL)
@@ -503,12 +524,22 @@ drop_exec(csc_state *state, int32_t function_id)
     state->exec_freed++;
 }
 
+/* A part goes with its parent, unless it is still RUNNING. */
+static void
+drop_part(csc_state *state, int32_t function_id)
+{
+    const csc_exec *part = csc_state_find(state, function_id);
+
+    if (part != NULL && part->status != CASCADE_EXECUTION_RUNNING)
+        drop_exec(state, function_id);
+}
+
 static bool
 is_needed(const csc_state *state, const csc_exec *exec)
 {
     const csc_exec *parent = NULL;
 
-    if (!is_step(exec))
+    if (exec->part == CSC_PART_NONE)
         return false;
     parent = csc_state_find(state, exec->parent);
     return parent != NULL && parent->status == CASCADE_EXECUTION_RUNNING;
@@ -538,8 +569,8 @@ csc_state_settle(csc_state *state)
 
         if (exec == NULL || is_needed(state, exec))
             continue;
-        for (size_t s = 0; s < exec->steps.count; s++)
-            drop_exec(state, exec->steps.items[s]);
+        for (size_t p = 0; p < exec->parts.count; p++)
+            drop_part(state, exec->parts.items[p]);
         drop_exec(state, exec->function_id);
     }
     state->ended.count = 0;

@@ -25,8 +25,11 @@
  *      dispatched --update RUNNING (failed attempt)--> queued again
  *        |
  *        +-- update COMPLETED / FAILED --> ended: freed by
- *            csc_state_settle(), but for a step, which is kept while its
- *            straight-line parent is RUNNING
+ *            csc_state_settle(), but for a part (step, sleep), which is kept
+ *            while its straight-line parent is RUNNING
+ *
+ *   A wait (sleep) is a part that is inserted RUNNING: it blocks its parent,
+ *   and is queued itself until its time has come.
  *
  *   Only `dispatched` is not in the rows: after a crash a dispatched execution
  *   is queued again (G4).
@@ -51,11 +54,12 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 
-#define CSC_STEP_PREFIX "cascade.step:"
 /* Every built-in kind of execution: the beginning of its reserved name. */
-#define CSC_KINDS       \
-    {                   \
-        CSC_STEP_PREFIX \
+#define CSC_STEP_PREFIX "cascade.step:"
+#define CSC_SLEEP_PREFIX "cascade.sleep:"
+#define CSC_KINDS                          \
+    {                                      \
+        CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, \
     }
 #define CSC_NO_PARENT (-1)
 /* Beyond every function_id; those of others may be negative. */
@@ -67,26 +71,41 @@ typedef struct csc_ids {
     size_t room;
 } csc_ids;
 
+/* What a node is made of when it is a straight line. */
+typedef enum csc_part_kind {
+    CSC_PART_NONE, /* no part: a node */
+    CSC_PART_STEP,
+    CSC_PART_SLEEP
+} csc_part_kind;
+
+/* A part as a node asks for it: the nth of that kind and name. */
+typedef struct csc_part {
+    csc_part_kind kind;
+    const char *name; /* without prefix */
+    uint32_t occurrence;
+} csc_part;
+
 typedef struct csc_exec {
     int32_t function_id;
     int32_t parent;      /* CSC_NO_PARENT: a first node, or a foreign row */
     uint32_t occurrence; /* the n of name#n under its parent */
     int32_t at;          /* ended: fn_id before the commit that ended it */
     cascade_execution_status status;
+    csc_part_kind part;
     int32_t attempts;      /* failed attempts so far; ended: all attempts */
     int32_t priority;      /* 0: the cascade's */
     bool continued;        /* FAILED, but the cascade goes on */
     int64_t not_before_ms; /* CASCADE_TIME_NONE: at once */
     char *name;
     char *input;         /* NULL: {} */
-    char *output;        /* of an ended step, NULL: none */
+    char *output;        /* of an ended part, NULL: none */
     char *error;         /* the last one, NULL: none */
     char *step_attempts; /* member `steps`: failed attempts of its steps */
     csc_ids after;       /* what it waits for, as recorded */
     csc_ids seen;        /* ascending; see the head comment */
-    csc_ids waiters;     /* executions that have it in their `after` */
-    csc_ids steps;       /* recorded steps, while it is RUNNING */
-    uint32_t blocked;    /* of `after`, how many have not ended */
+    csc_ids waiters;     /* executions that it blocks */
+    csc_ids parts;       /* recorded parts, while it is RUNNING */
+    uint32_t blocked;    /* how many of `after` and of its waits are RUNNING */
     size_t queued_at;    /* place in the heap + 1; 0: not queued */
     bool dispatched;
     bool early; /* there are events of it though it has not ended: others
@@ -178,12 +197,21 @@ cascade_err csc_state_untake(csc_state *state, csc_exec *exec);
  * empty, 0 for at once. */
 int64_t csc_state_wake_at(const csc_state *state);
 
-/* The recorded step `name` (without prefix), `occurrence` of execution
- * `parent`; NULL when it was not recorded. `passed` is how many of the recorded
- * steps the node has passed already: an entry that asks for them in the order
- * of the one before finds each at once. */
-csc_exec *csc_state_step(const csc_state *state, const csc_exec *parent,
-                         const char *name, uint32_t occurrence, size_t passed);
+/* The recorded part of execution `parent`; NULL when it was not recorded.
+ * `passed` is how many of the recorded parts the node has passed already: an
+ * entry that asks for them in the order of the one before finds each at once.
+ */
+csc_exec *csc_state_part(const csc_state *state, const csc_exec *parent,
+                         const csc_part *part, size_t passed);
+
+/* The reserved prefix of a kind of parts. */
+const char *csc_state_prefix(csc_part_kind kind);
+
+/* The kind of the part that bears this name, with the prefix. */
+csc_part_kind csc_state_kind(const char *full_name);
+
+/* Whether it is a part that blocks its parent while it is RUNNING. */
+bool csc_state_is_wait(const csc_exec *exec);
 
 /* The key's events, NULL without any. */
 const csc_key *csc_state_key(const csc_state *state, const char *name);

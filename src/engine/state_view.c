@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Readers of the state: finding executions and steps, and what an execution
- * sees of the context.
+ * Readers of the state: finding executions and their parts, and what an
+ * execution sees of the context.
  */
 #include "engine/state_internal.h"
 
@@ -36,30 +36,62 @@ csc_state_find(const csc_state *state, int32_t function_id)
     return slot != NULL ? slot->exec : NULL;
 }
 
-static bool
-is_step_named(const csc_exec *step, const char *name, uint32_t occurrence)
+/* ---- Parts -------------------------------------------------------------- */
+
+static const char *const prefixes[] = {[CSC_PART_NONE] = "",
+                                       [CSC_PART_STEP] = CSC_STEP_PREFIX,
+                                       [CSC_PART_SLEEP] = CSC_SLEEP_PREFIX};
+
+const char *
+csc_state_prefix(csc_part_kind kind)
 {
-    return step != NULL && step->occurrence == occurrence &&
-           strcmp(step->name + strlen(CSC_STEP_PREFIX), name) == 0;
+    return prefixes[kind];
+}
+
+csc_part_kind
+csc_state_kind(const char *full_name)
+{
+    size_t count = sizeof(prefixes) / sizeof(prefixes[0]);
+
+    for (size_t kind = CSC_PART_NONE + 1; kind < count; kind++)
+        if (strncmp(full_name, prefixes[kind], strlen(prefixes[kind])) == 0)
+            return (csc_part_kind)kind;
+    return CSC_PART_NONE;
+}
+
+bool
+csc_state_is_wait(const csc_exec *exec)
+{
+    return exec->part == CSC_PART_SLEEP;
+}
+
+static bool
+is_part(const csc_exec *exec, const csc_part *part)
+{
+    return exec != NULL && exec->part == part->kind &&
+           exec->occurrence == part->occurrence &&
+           strcmp(exec->name + strlen(prefixes[part->kind]), part->name) == 0;
 }
 
 csc_exec *
-csc_state_step(const csc_state *state, const csc_exec *parent, const char *name,
-               uint32_t occurrence, size_t passed)
+csc_state_part(const csc_state *state, const csc_exec *parent,
+               const csc_part *part, size_t passed)
 {
-    size_t count = parent->steps.count;
+    size_t count = parent->parts.count;
 
     if (passed >= count)
         return NULL;
     for (size_t i = 0; i < count; i++) {
         size_t at = (passed + i) % count;
-        csc_exec *step = csc_state_find(state, parent->steps.items[at]);
+        csc_exec *exec = csc_state_find(state, parent->parts.items[at]);
 
-        if (is_step_named(step, name, occurrence))
-            return step;
+        if (is_part(exec, part))
+            return exec;
     }
     return NULL;
 }
+
+/* ---- What is visible ---------------------------------------------------- */
 
 bool
 csc_state_has(const csc_ids *ids, int32_t id)

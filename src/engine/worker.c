@@ -71,8 +71,8 @@ suspended_outcome(cascade_node *node, cascade_err err)
         return post;
     }
     node->error_err = CASCADE_ERR_FINAL;
-    node->error = "the node did not return CASCADE_SUSPENDED after a step had "
-                  "returned it";
+    node->error = "the node did not return CASCADE_SUSPENDED after a step or a "
+                  "wait had returned it";
     make_failure(node, CASCADE_ERR_FINAL, true);
     post = node->post;
     node->post = NULL;

@@ -279,6 +279,8 @@ line(cascade_node *node, void *user)
         err = cascade_node_step(node, "plain", plain_step, &i, NULL, &result);
         expect(err != CASCADE_OK || result->valueint == (int)i);
         cJSON_Delete(result);
+        if (err == CASCADE_OK && choose(node, i + 50, 3) == 0)
+            err = cascade_node_sleep(node, "nap", choose(node, i + 60, 6));
     }
     if (err != CASCADE_OK)
         return err;

@@ -14,6 +14,7 @@ play_open(play *p, test_db *db, cascade_mode mode)
                                       .worker_count = 3,
                                       .poll_interval_ms = 20,
                                       .suspend_steps = play_suspend_steps,
+                                      .park_after_ms = p->park_after_ms,
                                       .execution_bytes_max =
                                           p->execution_bytes_max};
     cascade_node_options node = {.size = sizeof(node),

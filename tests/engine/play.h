@@ -24,6 +24,7 @@ typedef struct play {
     int attempts_max; /* as in cascade_node_options */
     cascade_final_failure final_failure;
     size_t execution_bytes_max;
+    int64_t park_after_ms;
     void *user; /* the test's own */
     test_db *db;
     cascade_mode mode;

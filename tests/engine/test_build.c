@@ -249,13 +249,13 @@ a_step_gets_a_place_and_keeps_its_node_running(void **unused)
 
     (void)unused;
     site_apply(s);
-    step->step_name = "cascade.step:x";
-    step->step_occurrence = 3;
+    step->part_name = "cascade.step:x";
+    step->part_occurrence = 3;
     step->effects.output = "7";
     step->started_at_ms = NOW - 9;
     add_put(step, "k", "1");
     add_spawn(step, "b");
-    failed->step_name = "cascade.step:y";
+    failed->part_name = "cascade.step:y";
     failed->failed = true;
     failed->error = "no";
     step->next = failed;

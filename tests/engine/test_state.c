@@ -487,6 +487,15 @@ paths_are_read_strictly(void **unused)
 
 /* ---- What stays in memory ----------------------------------------------- */
 
+static csc_exec *
+find_step(const csc_state *s, const char *name, uint32_t occurrence)
+{
+    const csc_part step = {
+        .kind = CSC_PART_STEP, .name = name, .occurrence = occurrence};
+
+    return csc_state_part(s, csc_state_find(s, 0), &step, 0);
+}
+
 static void
 steps_stay_while_their_node_runs(void **unused)
 {
@@ -500,13 +509,13 @@ steps_stay_while_their_node_runs(void **unused)
     apply_path(s, 2, ID "/0/cascade.step:x#1", "cascade.step:x", FAILED,
                "{\"at\":1,\"continue\":true}");
     csc_state_settle(s);
-    step = csc_state_step(s, csc_state_find(s, 0), "x", 0, 0);
+    step = find_step(s, "x", 0);
     assert_non_null(step);
     assert_string_equal(step->output, "{\"y\":1}");
-    step = csc_state_step(s, csc_state_find(s, 0), "x", 1, 0);
+    step = find_step(s, "x", 1);
     assert_int_equal(step->status, FAILED);
-    assert_null(csc_state_step(s, csc_state_find(s, 0), "x", 2, 0));
-    assert_null(csc_state_step(s, csc_state_find(s, 0), "y", 0, 0));
+    assert_null(find_step(s, "x", 2));
+    assert_null(find_step(s, "y", 0));
     apply(s, 0, COMPLETED, "{\"at\":2}");
     csc_state_settle(s);
     for (int32_t i = 0; i < 3; i++)

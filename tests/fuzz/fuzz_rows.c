@@ -84,8 +84,8 @@ fill_post(walk *w, csc_post *post)
 {
     switch (post->kind) {
     case CSC_POST_STEP:
-        post->step_name = CSC_STEP_PREFIX "pay";
-        post->step_occurrence = (uint32_t)w->random % 1000 + 1000;
+        post->part_name = CSC_STEP_PREFIX "pay";
+        post->part_occurrence = (uint32_t)w->random % 1000 + 1000;
         post->failed = choose(w, 4) == 0;
         post->error = post->failed ? "no" : NULL;
         break;
@@ -98,6 +98,12 @@ fill_post(walk *w, csc_post *post)
         post->delay_ms = choose(w, 100);
         post->error = "again";
         post->step_attempts = choose(w, 2) == 0 ? "{\"pay#0\":1}" : NULL;
+        return;
+    case CSC_POST_WAIT:
+        post->part_name = CSC_SLEEP_PREFIX "rest";
+        post->part_occurrence = (uint32_t)w->random % 1000 + 1000;
+        post->delay_ms = choose(w, 100);
+        post->until_ms = choose(w, 2) == 0 ? CASCADE_TIME_NONE : 5;
         return;
     case CSC_POST_COMPLETE:
     case CSC_POST_FREE:
@@ -116,13 +122,18 @@ make_post(walk *w, const csc_exec *exec)
 {
     static const csc_post_kind kinds[] = {
         CSC_POST_COMPLETE, CSC_POST_COMPLETE, CSC_POST_FAIL,
-        CSC_POST_ATTEMPT,  CSC_POST_STEP,     CSC_POST_STEP_ATTEMPT};
-    csc_post_kind kind = kinds[choose(w, sizeof(kinds) / sizeof(kinds[0]))];
+        CSC_POST_ATTEMPT,  CSC_POST_STEP,     CSC_POST_STEP_ATTEMPT,
+        CSC_POST_WAIT};
+    bool over = csc_state_is_wait(exec);
+    csc_post_kind kind =
+        over ? CSC_POST_COMPLETE
+             : kinds[choose(w, sizeof(kinds) / sizeof(kinds[0]))];
     csc_post *post = csc_post_create(kind, exec->function_id);
 
     fuzz_check(post != NULL);
     post->attempts = exec->attempts + 1;
-    fill_post(w, post);
+    if (!over)
+        fill_post(w, post);
     return post;
 }
 
@@ -178,7 +189,7 @@ check_state(const csc_state *state)
         fuzz_check(exec->function_id <= state->fn_id);
         fuzz_check(csc_state_find(state, exec->function_id) == exec);
         running += exec->status == CASCADE_EXECUTION_RUNNING;
-        fuzz_check(exec->blocked <= exec->after.count);
+        fuzz_check(exec->blocked <= exec->after.count + exec->parts.count);
         fuzz_check(exec->priority >= 0 && exec->priority <= 9);
     }
     fuzz_check(running == state->running);

@@ -65,7 +65,7 @@ add_exec(csc_buf *out, const csc_exec *exec)
     add_ids(out, "after", &exec->after);
     add_ids(out, "seen", &exec->seen);
     add_ids(out, "waiters", &exec->waiters);
-    add_ids(out, "steps", &exec->steps);
+    add_ids(out, "parts", &exec->parts);
     add_number(out, "blocked", exec->blocked);
     add_number(out, "runnable", exec->queued_at != 0 || exec->dispatched);
 }

@@ -19,6 +19,7 @@
 
 #define ATTEMPT_BITS 63
 #define STEP_PREFIX "cascade.step:"
+#define SLEEP_PREFIX "cascade.sleep:"
 
 /* ---- The table ---------------------------------------------------------- */
 
@@ -138,6 +139,23 @@ is_free(const dump_rows *rows, const cascade_execution_row *row)
     return true;
 }
 
+/* One of its sleeps goes on: their paths name its function id. */
+static bool
+is_asleep(const dump_rows *rows, const cascade_execution_row *row)
+{
+    for (size_t i = 0; i < rows->execution_count; i++) {
+        const cascade_execution_row *other = &rows->executions[i];
+
+        if (other->status == CASCADE_EXECUTION_RUNNING &&
+            strncmp(other->node_name, SLEEP_PREFIX, strlen(SLEEP_PREFIX)) ==
+                0 &&
+            strtol(other->node_instance_id + CASCADE_UUID_TEXT_SIZE, NULL,
+                   10) == row->function_id)
+            return true;
+    }
+    return false;
+}
+
 /* A node whose row says RUNNING is entered. With `follow` the row is as of this
  * moment; else as of the last look, and only its time can be judged, and that
  * at the first entry since. */
@@ -161,6 +179,9 @@ judge_node(oracle *o, const oracle_cascade *c, const cascade_execution_row *row,
     if (!is_free(&c->rows, row))
         oracle_fail(o, "G1", &c->id, row->function_id,
                     "entered before what it comes after has ended");
+    if (is_asleep(&c->rows, row))
+        oracle_fail(o, "G8", &c->id, row->function_id,
+                    "entered while it sleeps");
 }
 
 /* The node of a step: its path names the node's function id. */
@@ -342,6 +363,8 @@ oracle_check_entries(oracle_view *v)
         const oracle_entry *entry =
             oracle_entry_find(v->o, fact->row->node_instance_id);
 
+        if (fact->sleep)
+            continue; /* nothing is entered for it */
         if (oracle_fact_ended(fact))
             check_recorded(v, fact, entry);
         else

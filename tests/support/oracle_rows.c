@@ -21,6 +21,7 @@
 #include "support/oracle_internal.h"
 
 #define STEP_PREFIX "cascade.step:"
+#define SLEEP_PREFIX "cascade.sleep:"
 
 static bool
 member_of(const cascade_execution_row *row, const char *name,
@@ -73,13 +74,21 @@ decode_path(const oracle_view *v, oracle_fact *fact)
     return end != path + 1 && *end == '\0' && fact->nth >= 0;
 }
 
+static bool
+is_named(const cascade_execution_row *row, const char *prefix)
+{
+    return strncmp(row->node_name, prefix, strlen(prefix)) == 0;
+}
+
 static void
 decode_record(oracle_fact *fact)
 {
     const cascade_execution_row *row = fact->row;
     csc_json_span span;
 
-    fact->step = strncmp(row->node_name, STEP_PREFIX, strlen(STEP_PREFIX)) == 0;
+    fact->step = is_named(row, STEP_PREFIX);
+    fact->sleep = is_named(row, SLEEP_PREFIX);
+    fact->part = fact->step || fact->sleep;
     fact->at = number_of(row, "at", ORACLE_NO_ID);
     fact->attempts = number_of(row, "attempts", 0);
     fact->not_before_ms = number_of(row, "not_before", CASCADE_TIME_NONE);
@@ -209,7 +218,7 @@ check_parent(const oracle_view *v, const oracle_fact *fact)
     int32_t id = fact->row->function_id;
 
     if (fact->parent == ORACLE_NO_ID) {
-        if (fact->step || (id > 0 && v->facts[id - 1].parent != ORACLE_NO_ID))
+        if (fact->part || (id > 0 && v->facts[id - 1].parent != ORACLE_NO_ID))
             fail_fact(v, fact, "G1", "has no parent, but is no first node");
         return;
     }
@@ -217,10 +226,29 @@ check_parent(const oracle_view *v, const oracle_fact *fact)
         fail_fact(v, fact, "G1", "its parent does not exist");
         return;
     }
-    if (fact->step && parent->step)
-        fail_fact(v, fact, "G1", "is the step of a step");
-    if (!fact->step && parent->row->status != CASCADE_EXECUTION_COMPLETED)
+    if (fact->part && parent->part)
+        fail_fact(v, fact, "G1", "is the part of a part");
+    if (!fact->part && parent->row->status != CASCADE_EXECUTION_COMPLETED)
         fail_fact(v, fact, "G1", "its parent has not completed");
+}
+
+/* A time that it keeps, and a node that waits for it. */
+static void
+check_sleep(const oracle_view *v, const oracle_fact *fact)
+{
+    const oracle_fact *node = oracle_fact_find(v, fact->parent);
+    const cascade_execution_row *row = fact->row;
+
+    if (!fact->sleep)
+        return;
+    if (fact->not_before_ms == CASCADE_TIME_NONE)
+        fail_fact(v, fact, "G8", "sleeps without a time");
+    if (row->status == CASCADE_EXECUTION_COMPLETED &&
+        row->completed_at_ms < fact->not_before_ms)
+        fail_fact(v, fact, "G8", "was over before its time");
+    if (node != NULL && node->row->status == CASCADE_EXECUTION_COMPLETED &&
+        row->status != CASCADE_EXECUTION_COMPLETED)
+        fail_fact(v, fact, "G8", "its node has completed without it");
 }
 
 /* Among executions of the same name and parent. */
@@ -259,7 +287,7 @@ check_after(const oracle_view *v, const oracle_fact *fact)
             csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
 
         if (other == NULL || id <= last || id >= fact->row->function_id ||
-            other->parent != fact->parent || other->step) {
+            other->parent != fact->parent || other->part) {
             fail_fact(v, fact, "G1", "`after` names no earlier siblings");
             return;
         }
@@ -278,7 +306,7 @@ count_children(const oracle_view *v, const oracle_fact *fact)
     size_t count = 0;
 
     for (size_t i = 0; i < v->count; i++)
-        if (!v->facts[i].step && v->facts[i].parent == fact->row->function_id)
+        if (!v->facts[i].part && v->facts[i].parent == fact->row->function_id)
             count++;
     return count;
 }
@@ -297,7 +325,7 @@ check_spawned(const oracle_view *v, const oracle_fact *fact)
             csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
 
         if (child == NULL || child->parent != fact->row->function_id ||
-            child->step)
+            child->part)
             fail_fact(v, fact, "G1", "names a child that is not there");
         if (id <= last)
             fail_fact(v, fact, "G1", "names a child older than its own end");
@@ -346,7 +374,7 @@ check_commits(const oracle_view *v)
             fail_fact(v, fact, "G1", "its `at` makes no sense");
         if (fact->step && fact->at != below[id])
             fail_fact(v, fact, "G1", "a step apart from its commit");
-        if (!fact->step && parent != NULL && parent->at != below[id])
+        if (!fact->part && parent != NULL && parent->at != below[id])
             fail_fact(v, fact, "G1", "a child apart from its parent's end");
     }
     free(below);
@@ -419,13 +447,26 @@ check_events(const oracle_view *v)
 
 /* ---- The cascade -------------------------------------------------------- */
 
-/* Whether all that it comes after has ended. */
+/* Whether one of its sleeps goes on. */
+static bool
+is_asleep(const oracle_view *v, const oracle_fact *fact)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (v->facts[i].sleep && !oracle_fact_ended(&v->facts[i]) &&
+            v->facts[i].parent == fact->row->function_id)
+            return true;
+    return false;
+}
+
+/* Whether all that it comes after has ended, and all its sleeps. */
 static bool
 is_free(const oracle_view *v, const oracle_fact *fact)
 {
     csc_json_iter iter;
     int64_t id = 0;
 
+    if (is_asleep(v, fact))
+        return false;
     if (fact->after.data == NULL)
         return true;
     csc_json_iter_init(&iter, fact->after.data, fact->after.len);
@@ -553,6 +594,7 @@ oracle_check_rows(oracle_view *v)
     for (size_t i = 0; i < v->count; i++) {
         check_columns(v, &v->facts[i]);
         check_parent(v, &v->facts[i]);
+        check_sleep(v, &v->facts[i]);
         check_unique(v, &v->facts[i]);
         check_after(v, &v->facts[i]);
         check_spawned(v, &v->facts[i]);
