@@ -5,11 +5,12 @@
  *   root --> part, part, part --> join --> last
  *
  * Each part has one recorded step; the first part's first attempt fails, and so
- * does that of the second part's step, which has attempts of its own. A node
- * that waits for its step is entered again. Every execution and step leaves one
- * line in the log of side effects and puts one value of key "trace", so a
- * finished cascade has FLOW_EXECUTIONS executions and as many values, whatever
- * was killed meanwhile.
+ * does that of the second part's step, which has attempts of its own. The last
+ * node sleeps before it works. A node that waits for its step, or sleeps, is
+ * entered again. Every execution and step leaves a line in the log of side
+ * effects and puts one value of key "trace", so a finished cascade has
+ * FLOW_EXECUTIONS executions and as many values, whatever was killed meanwhile;
+ * and FLOW_SLEEPS sleeps, which leave nothing.
  *
  * A line of the log is "<request id> <attempt> <who> <time>", appended by one
  * write() before the work begins: what ran, in the order in which it began,
@@ -29,6 +30,7 @@
 
 #define FLOW_PARTS 3
 #define FLOW_EXECUTIONS (3 + 2 * FLOW_PARTS)
+#define FLOW_SLEEPS 1
 #define FLOW_NODES 4
 #define FLOW_LINE 128
 #define FLOW_LOG "effects.log"

@@ -76,6 +76,7 @@
     X(RETRY_STEP, "second and later attempts of steps")                 \
     X(STEP_FAILED, "steps failed for good")                             \
     X(STEP_REUSED, "recorded steps given back")                         \
+    X(SLEPT, "sleeps that were over")                                   \
     X(CONTINUED, "failures that their cascade survived")                \
     X(ENDED_ERROR, "cascades ended in error")                           \
     X(JOINED, "executions that came after others")                      \

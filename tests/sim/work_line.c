@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A straight line: one node that calls steps in a loop, some under one name,
- * some with attempts of their own, and adds up what they give. A step that was
- * recorded must give what it gave then, and must not be entered again.
+ * some with attempts of their own, sleeps now and then, and adds up what they
+ * give. A step that was recorded must give what it gave then, and must not be
+ * entered again; that no sleep is over early is for the oracle to tell.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "sim/work.h"
 
 #define STEPS_MAX 12
+#define SLEEP_FIRST 3 /* after that step, and every so many further ones */
+#define SLEEP_AFTER 5
 
 /* One step of the line, as the input says. */
 typedef struct line_step {
@@ -74,6 +77,10 @@ line(cascade_node *node, sim_engine *engine)
         if (i % 3 == 0)
             put = i;
         check_own(node, engine, put);
+        if (i % SLEEP_AFTER == SLEEP_FIRST)
+            err = cascade_node_sleep(node, "nap", sim_member(input, "sleep"));
+        if (err != CASCADE_OK)
+            return err;
     }
     return cascade_node_output(node, cJSON_CreateNumber(sum));
 }
@@ -82,12 +89,15 @@ static void
 plan(sim_planned *planned, sim_random *random)
 {
     static const int backoffs_ms[] = {1, 40, 900, 7000};
+    static const int sleeps_ms[] = {0, 3, 600, 9000};
 
     (void)snprintf(planned->input, sizeof(planned->input),
-                   "{\"steps\":%d,\"fails\":%d,\"backoff\":%d}",
+                   "{\"steps\":%d,\"fails\":%d,\"backoff\":%d,"
+                   "\"sleep\":%d}",
                    sim_between(random, 1, STEPS_MAX),
                    sim_chance(random, 20) ? 4 : sim_between(random, 0, 2),
-                   backoffs_ms[sim_below(random, 4)]);
+                   backoffs_ms[sim_below(random, 4)],
+                   sleeps_ms[sim_below(random, 4)]);
     planned->expected = CASCADE_COMPLETED;
 }
 
@@ -98,6 +108,7 @@ check(sim *s, const sim_planned *planned, const cascade_snapshot *snapshot)
     int fails = 0;
     int sum = 0;
     size_t shaky = 0;
+    size_t slept = 0;
     char expected[20];
     const char *result = cascade_snapshot_result(snapshot);
 
@@ -107,13 +118,20 @@ check(sim *s, const sim_planned *planned, const cascade_snapshot *snapshot)
             shaky++;
         else
             sum += i * 10;
+    for (int i = SLEEP_FIRST; i < steps; i += SLEEP_AFTER)
+        slept++;
     (void)snprintf(expected, sizeof(expected), "%d", sum);
     sim_check(s, planned, result != NULL && strcmp(result, expected) == 0,
               "the sum of the steps is wrong");
     sim_check(s, planned,
               cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY) ==
-                  (size_t)steps + 1,
-              "the number of executions is not that of the steps");
+                  (size_t)steps + slept + 1,
+              "the number of executions is not that of the steps and sleeps");
+    sim_check(s, planned,
+              sim_executions(snapshot, "cascade.sleep:nap",
+                             CASCADE_EXECUTION_COMPLETED) == slept,
+              "the number of sleeps is wrong");
+    sim_note_many(SIM_SLEPT, slept);
     sim_check(s, planned,
               sim_executions(snapshot, "cascade.step:even",
                              CASCADE_EXECUTION_FAILED) == shaky,

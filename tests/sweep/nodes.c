@@ -201,6 +201,8 @@ take_steps(cascade_node *node, void *user)
     for (int i = 0; i < 2 && err == CASCADE_OK; i++)
         err = cascade_node_step(node, "seven", give_seven, user, NULL, NULL);
     if (err == CASCADE_OK)
+        err = cascade_node_sleep(node, "rest", 1);
+    if (err == CASCADE_OK)
         err = cascade_node_step(node, "own", fail_once, user, &own, &result);
     if (err == CASCADE_OK)
         err = cascade_node_output(node, result);
