@@ -113,6 +113,9 @@ pg_until(pg_test *test, const char *format, ...)
         if (pg_now_ms() > end_ms)
             fail_msg("never came true: %s", sql);
         nanosleep(&pause, NULL);
+        /* Inside a transaction the server shows the sessions as they were when
+         * it was first asked. */
+        pg_sql(test, "SELECT pg_stat_clear_snapshot()");
     }
 }
 
