@@ -61,7 +61,8 @@ const csc_exec *csc_node_find_part(const cascade_node *node,
                                    const csc_part *part, bool *leave);
 
 /* The node goes on behind a part that is recorded as ended; one that FAILED
- * gives CASCADE_ERR_FINAL, with the recorded text as the node's. */
+ * gives CASCADE_ERR_FINAL, with the recorded text as the node's. One that is
+ * RUNNING (of another program) gives CASCADE_ERR_CORRUPT. */
 cascade_err csc_node_pass_part(cascade_node *node, const csc_part *part,
                                const csc_exec *recorded);
 

@@ -52,11 +52,16 @@ csc_node_pass_part(cascade_node *node, const csc_part *part,
 {
     const char *error = recorded->error;
 
+    if (recorded->status == CASCADE_EXECUTION_RUNNING)
+        return csc_fail(CASCADE_ERR_CORRUPT,
+                        "%s%s#%u is RUNNING, and its node runs too",
+                        csc_state_prefix(part->kind), part->name,
+                        (unsigned)part->occurrence);
     if (recorded->status != CASCADE_EXECUTION_FAILED)
         return csc_state_add_id(&node->passed, recorded->function_id);
     node->error_err = CASCADE_ERR_FINAL;
     node->error =
-        csc_node_clean(&node->arena, error != NULL ? error : "the step failed");
+        csc_node_clean(&node->arena, error != NULL ? error : "it failed");
     return csc_fail(CASCADE_ERR_FINAL, "%s%s#%u failed for good",
                     csc_state_prefix(part->kind), part->name,
                     (unsigned)part->occurrence);
