@@ -519,7 +519,8 @@ typedef cascade_err (*cascade_node_fn)(cascade_node *node, void *user);
 
 typedef enum cascade_final_failure {
     CASCADE_FINAL_ERROR = 0, /* the cascade ends as ERROR */
-    CASCADE_FINAL_CONTINUE   /* the others go on without it */
+    CASCADE_FINAL_CONTINUE,  /* the others go on without it */
+    CASCADE_FINAL_INSTEAD    /* the node `instead` runs in its place */
 } cascade_final_failure;
 
 /* Between attempts n and n + 1 lie
@@ -534,6 +535,11 @@ typedef struct cascade_node_options {
     int jitter_percent;     /* 0: 20; -1: none; at most 100 */
     cascade_final_failure final_failure;
     void (*destroy)(void *user); /* called for `user` when the engine closes */
+    const char *instead; /* FINAL_INSTEAD: a node, another one. It is spawned by
+                            the failure; its input is {"node": the one that
+                            failed, "error": its text, "input": its input};
+                            whatever comes after the one that failed comes
+                            after it too */
 } cascade_node_options;
 
 /* Registers `fn` under `name`, before cascade_engine_start() or the first poll.
@@ -706,14 +712,17 @@ CASCADE_API cascade_err cascade_node_step(cascade_node *node, const char *name,
                                           const cascade_step_options *options,
                                           cJSON **result);
 
-/* The node leaves, and is entered again from the top no earlier than `ms`
- * milliseconds after that was recorded, or than the time `at_ms` (since 1970),
- * by the store's clock. Meanwhile it holds no thread, and after park_after_ms
- * no memory. Matched by name and occurrence, as steps are: when the node is
- * entered again, a sleep that is over returns CASCADE_OK at once, whatever time
- * is asked for now. CASCADE_SUSPENDED: return it from the node.
- * CASCADE_ERR_INVALID for a time beyond 100 years, CASCADE_ERR_MISUSE inside a
- * step. */
+/* Lets the node leave; it is entered again from the top once `ms` milliseconds
+ * have passed since it asked, or when the time `at_ms` has come (since 1970),
+ * by the store's clock; at once for a time that is over. Meanwhile it holds no
+ * thread; a cascade that only waits, and for longer than park_after_ms, holds
+ * no memory either. What the node has put and spawned outside of steps is
+ * dropped, and made anew by what it does again. Matched by name and occurrence,
+ * as steps are, and apart from them: a sleep that is over returns CASCADE_OK at
+ * once, whatever time is asked for now. CASCADE_SUSPENDED: return it from the
+ * node, which fails for good otherwise. CASCADE_ERR_INVALID for an end more
+ * than 100 years ahead, CASCADE_ERR_MISUSE inside a step, CASCADE_ERR_FINAL
+ * where the store refused to record its end. */
 CASCADE_API cascade_err cascade_node_sleep(cascade_node *node, const char *name,
                                            int64_t ms);
 CASCADE_API cascade_err cascade_node_sleep_until(cascade_node *node,

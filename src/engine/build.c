@@ -30,10 +30,10 @@ typedef struct builder {
     size_t update_count;
     cascade_event_row *events;
     size_t event_count;
-    cascade_uuid *ids; /* one for each insert */
-    csc_buf text;      /* scratch */
-    int32_t fn_id;     /* the last one given out */
-    int32_t parent;    /* of the spawns being written */
+    cascade_uuid *ids;  /* one for each insert */
+    csc_buf text;       /* scratch */
+    int32_t fn_id;      /* the last one given out */
+    int32_t instead_of; /* what spawns with `instead` stand for */
     size_t ended;
     size_t running; /* inserted as RUNNING */
     bool terminated;
@@ -107,6 +107,13 @@ add_spawned(csc_record_writer *writer, const builder *b, uint32_t count)
         csc_record_add_ids(writer, "spawned", ids, count);
 }
 
+static void
+add_instead_of(csc_record_writer *writer, int32_t function_id)
+{
+    if (function_id != CSC_NO_PARENT)
+        csc_record_add_number(writer, "instead_of", function_id);
+}
+
 /* The PostResult of what has ended; `exec` is NULL for a step. */
 static const char *
 write_finished(builder *b, const csc_post *post, const csc_exec *exec,
@@ -131,6 +138,8 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     csc_record_add_number(&writer, "attempts", post->attempts);
     if (continued)
         csc_record_add_json(&writer, "continue", "true");
+    if (exec != NULL)
+        add_instead_of(&writer, exec->stands_for);
     if (exec != NULL && csc_state_is_wait(exec) &&
         exec->not_before_ms != CASCADE_TIME_NONE)
         csc_record_add_number(&writer, "not_before", exec->not_before_ms);
@@ -157,6 +166,7 @@ write_attempt(builder *b, const csc_post *post, const csc_exec *exec)
         csc_record_add_number(&writer, "attempts", post->attempts);
     if (exec->priority != 0)
         csc_record_add_number(&writer, "priority", exec->priority);
+    add_instead_of(&writer, exec->stands_for);
     csc_record_add_number(&writer, "not_before", at);
     csc_record_end(&writer);
     return take_text(b);
@@ -168,12 +178,15 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
 {
     csc_record_writer writer;
 
-    if (spawn->after_count == 0 && spawn->priority == 0 && spawn->delay_ms <= 0)
+    if (spawn->after_count == 0 && spawn->priority == 0 &&
+        spawn->delay_ms <= 0 && !spawn->instead)
         return NULL;
     csc_record_begin(&writer, &b->text);
     csc_record_add_ids(&writer, "after", after, spawn->after_count);
     if (spawn->priority != 0)
         csc_record_add_number(&writer, "priority", spawn->priority);
+    if (spawn->instead)
+        add_instead_of(&writer, b->instead_of);
     if (spawn->delay_ms > 0)
         csc_record_add_number(
             &writer, "not_before",
@@ -286,8 +299,11 @@ add_failure(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row = next_update(b, exec, CASCADE_EXECUTION_FAILED);
 
-    row->full_output = write_finished(b, post, exec, false, post->continued);
+    row->full_output = write_finished(b, post, exec, true, post->continued);
     row->error = post->error;
+    b->instead_of = exec->stands_for != CSC_NO_PARENT ? exec->stands_for
+                                                      : exec->function_id;
+    add_spawns(b, &post->effects, exec->function_id);
     if (!post->continued)
         b->terminated = true;
 }

@@ -305,6 +305,7 @@ free_nodes(cascade_engine *engine)
         if (node->destroy != NULL)
             node->destroy(node->user);
         csc_mem_free(node->name);
+        csc_mem_free(node->instead);
     }
     csc_mem_free(engine->nodes);
     csc_mem_free(engine->node_names);
@@ -500,6 +501,29 @@ insert_node(cascade_engine *engine, const csc_node_def *node)
     return CASCADE_OK;
 }
 
+/* What is to happen when the node has failed for good. */
+static cascade_err
+check_instead(const char *name, const cascade_node_options *options)
+{
+    bool instead = options->final_failure == CASCADE_FINAL_INSTEAD;
+
+    if (options->final_failure != CASCADE_FINAL_ERROR &&
+        options->final_failure != CASCADE_FINAL_CONTINUE && !instead)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: final_failure has no such value", name);
+    if (instead != (options->instead != NULL))
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: `instead` and CASCADE_FINAL_INSTEAD go "
+                        "together",
+                        name);
+    if (!instead)
+        return CASCADE_OK;
+    if (strcmp(options->instead, name) == 0)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: `instead` must name another node", name);
+    return csc_check_name("instead", options->instead);
+}
+
 static cascade_err
 check_node(const cascade_engine *engine, const char *name, cascade_node_fn fn,
            const cascade_node_options *options, csc_node_def *node)
@@ -515,10 +539,9 @@ check_node(const cascade_engine *engine, const char *name, cascade_node_fn fn,
         return err;
     if (fn == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "node %s: fn is NULL", name);
-    if (options->final_failure != CASCADE_FINAL_ERROR &&
-        options->final_failure != CASCADE_FINAL_CONTINUE)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "node %s: final_failure has no such value", name);
+    err = check_instead(name, options);
+    if (err != CASCADE_OK)
+        return err;
     if (engine->life != CSC_LIFE_NEW)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "node %s: register nodes before the engine is started",
@@ -548,12 +571,16 @@ cascade_engine_register(cascade_engine *engine, const char *name,
         node.final_failure = known.final_failure;
         node.destroy = known.destroy;
         node.name = csc_mem_strdup(name);
+        node.instead = csc_mem_strdup(known.instead);
         err =
-            node.name != NULL ? insert_node(engine, &node) : csc_fail_memory();
+            node.name != NULL && (known.instead == NULL || node.instead != NULL)
+                ? insert_node(engine, &node)
+                : csc_fail_memory();
     }
     pthread_mutex_unlock(&engine->mutex);
     if (err != CASCADE_OK) {
         csc_mem_free(node.name);
+        csc_mem_free(node.instead);
         return err;
     }
     return csc_ok();

@@ -64,7 +64,7 @@
 #include "engine/state.h"
 #include "store/store.h"
 
-/* The longest delay, timeout or sleep: 100 years. */
+/* The longest delay of a start, and the longest sleep: 100 years. */
 #define CSC_DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
 #define CSC_PRIORITIES 10
 #define CSC_LANES_MAX 16
@@ -84,6 +84,7 @@ typedef struct csc_node_def {
     void *user;
     csc_attempts attempts;
     cascade_final_failure final_failure;
+    char *instead; /* or NULL */
     void (*destroy)(void *user);
 } csc_node_def;
 
@@ -383,8 +384,11 @@ void csc_run_drop_all(cascade_engine *engine, cascade_err err);
 /* The store refused what the run had to record: drops it and loads it anew. */
 void csc_run_expel(cascade_engine *engine, csc_run *run,
                    const csc_reload *reload);
-/* Whether the cascade goes on when this execution has failed for good. */
-bool csc_run_continues(const cascade_engine *engine, const csc_exec *exec);
+/* What becomes of the cascade when this execution has failed for good, as its
+ * FAIL `post` with the error tells: it ends, or goes on, or another node runs
+ * instead. CASCADE_ERR_NO_MEMORY. Locked or not. */
+cascade_err csc_run_fail(const cascade_engine *engine, const csc_exec *exec,
+                         csc_post *post);
 /* Ownership is lost: drops everything; the housekeeper attaches anew. */
 void csc_run_lose(cascade_engine *engine, cascade_err err);
 /* Whether nothing is in a function, in a lane or about to be. */

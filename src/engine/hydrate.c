@@ -136,6 +136,7 @@ fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
     csc_post *post = NULL;
     bool give_up = reload->give_up || exec == NULL ||
                    exec->status != CASCADE_EXECUTION_RUNNING;
+    cascade_err err = CASCADE_OK;
 
     post = csc_post_create(give_up ? CSC_POST_FREE : CSC_POST_FAIL,
                            reload->fail_id);
@@ -147,11 +148,14 @@ fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
     } else {
         csc_state_dispatch(&run->state, exec);
         post->attempts = exec->attempts + 1;
-        post->continued = csc_run_continues(engine, exec);
         post->error = "the store refused what this execution had to record";
+        err = csc_run_fail(engine, exec, post);
     }
-    csc_run_post(engine, run, post);
-    return CASCADE_OK;
+    if (err == CASCADE_OK)
+        csc_run_post(engine, run, post);
+    else
+        csc_post_free(post);
+    return err;
 }
 
 /* What passes by itself is tried again soon; rows that make no sense, later. */

@@ -28,6 +28,7 @@ typedef struct csc_spawn {
     const char *input; /* canonical */
     int64_t delay_ms;
     int32_t priority; /* 0: the cascade's */
+    bool instead;     /* of the execution, which has failed */
     uint32_t nth;     /* among the spawns of that name */
     uint32_t *after;  /* numbers of earlier spawns, from 1, ascending */
     size_t after_count;
@@ -46,7 +47,7 @@ typedef struct csc_effects {
 } csc_effects;
 
 typedef enum csc_post_kind {
-    CSC_POST_COMPLETE,     /* the node returned OK */
+    CSC_POST_COMPLETE,     /* the node returned OK, or the wait is over */
     CSC_POST_FAIL,         /* it failed for good */
     CSC_POST_ATTEMPT,      /* it failed and has attempts left */
     CSC_POST_STEP,         /* a step ended, as COMPLETED or (failed) FAILED */
@@ -61,7 +62,8 @@ typedef struct csc_post {
     struct csc_post *next;
     csc_arena arena;
     csc_post_kind kind;
-    int32_t function_id;       /* of the node's execution */
+    int32_t function_id;       /* of the node's execution; of a wait's own at
+                                  its end */
     int32_t attempts;          /* what `attempts` of the record becomes */
     int64_t started_at_ms;     /* of a step */
     int64_t delay_ms;          /* _ATTEMPT: until the next one; WAIT */

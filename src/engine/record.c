@@ -33,6 +33,8 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         read_i32(value, INT32_MAX - 1, &record->attempts); /* one more fits */
     else if (key_is(key, "priority"))
         read_i32(value, PRIORITY_MAX, &record->priority);
+    else if (key_is(key, "instead_of"))
+        read_i32(value, INT32_MAX, &record->instead_of);
     else if (key_is(key, "not_before"))
         (void)csc_json_span_i64(value, &record->not_before_ms);
     else if (key_is(key, "continue"))
@@ -53,6 +55,7 @@ csc_record_decode(const char *full_output, csc_record *record)
     csc_json_iter iter;
 
     *record = (csc_record){.at = CSC_RECORD_NO_AT,
+                           .instead_of = CSC_RECORD_NO_ID,
                            .not_before_ms = CASCADE_TIME_NONE};
     if (full_output == NULL || full_output[0] != '{')
         return;

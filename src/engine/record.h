@@ -4,16 +4,20 @@
  *
  *   RUNNING   NULL, or what scheduling needs:
  *             {"after":[1,2],"steps":{"NAME#0":1},"cascade":{...},
- *              "attempts":2,"priority":3,"not_before":1700000000000}
+ *              "attempts":2,"priority":3,"instead_of":1,
+ *              "not_before":1700000000000}
  *   finished  the PostResult:
  *             {"at":4,"keys":["k"],"after":[1,2],"output":...,
- *              "cascade":{...},"spawned":[5,6],"attempts":1,"continue":true}
+ *              "cascade":{...},"spawned":[5,6],"attempts":1,"continue":true,
+ *              "instead_of":1,"not_before":1700000000000}
  *
- * `after` stays when a join has ended: what it saw follows from it. `at` is the
- * cascade's fn_id before the commit that ended the execution. `cascade` is on
- * execution 0 only. Members are written in canonical order, so that the text
- * equals what jsonb gives back. What another program wrote there has none of
- * these members, or they make no sense: then they count as absent.
+ * `after` stays when a join has ended: what it saw follows from it; so does
+ * `instead_of`, the execution that failed and is made up for. `not_before`
+ * stays where it is what was waited for. `at` is the cascade's fn_id before the
+ * commit that ended the execution. `cascade` is on execution 0 only. Members
+ * are written in canonical order, so that the text equals what jsonb gives
+ * back. What another program wrote there has none of these members, or they
+ * make no sense: then they count as absent.
  */
 #ifndef CSC_ENGINE_RECORD_H
 #define CSC_ENGINE_RECORD_H
@@ -26,11 +30,13 @@
 #include "cascade/cascade.h"
 
 #define CSC_RECORD_NO_AT (-1)
+#define CSC_RECORD_NO_ID (-1)
 
 typedef struct csc_record {
     int32_t at;            /* CSC_RECORD_NO_AT without one */
     int32_t attempts;      /* 0 without one */
     int32_t priority;      /* 0 without one */
+    int32_t instead_of;    /* CSC_RECORD_NO_ID without one */
     int64_t not_before_ms; /* CASCADE_TIME_NONE without one */
     bool continued;
     csc_json_span output; /* data is NULL without one, also below */

@@ -20,6 +20,9 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/json.h"
+
 /* A run for which nothing is due is looked at again after that. */
 #define IDLE_RUN_MS (INT64_C(60) * 60 * 1000)
 
@@ -357,12 +360,49 @@ post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
     return CASCADE_OK;
 }
 
-bool
-csc_run_continues(const cascade_engine *engine, const csc_exec *exec)
+/* What a node that runs instead of another is handed: canonical. */
+static const char *
+write_failure(const csc_exec *exec, csc_post *post)
+{
+    const char *copy = NULL;
+    csc_buf text;
+
+    csc_buf_init(&text);
+    csc_buf_add_text(&text, "{\"node\":");
+    csc_json_add_string(&text, exec->name);
+    csc_buf_add_text(&text, ",\"error\":");
+    csc_json_add_string(&text, post->error);
+    csc_buf_add_text(&text, ",\"input\":");
+    csc_buf_add_text(&text, exec->input != NULL ? exec->input : "{}");
+    csc_buf_add_char(&text, '}');
+    if (!text.failed)
+        copy = csc_arena_strndup(&post->arena, text.data, text.len);
+    csc_buf_fini(&text);
+    return copy;
+}
+
+cascade_err
+csc_run_fail(const cascade_engine *engine, const csc_exec *exec, csc_post *post)
 {
     const csc_node_def *node = csc_engine_node(engine, exec->name);
+    csc_spawn *spawn = NULL;
 
-    return node != NULL && node->final_failure == CASCADE_FINAL_CONTINUE;
+    post->continued =
+        exec->part != CSC_PART_NONE || /* its node is told, and may go on */
+        (node != NULL && node->final_failure != CASCADE_FINAL_ERROR);
+    if (node == NULL || node->instead == NULL)
+        return CASCADE_OK;
+    spawn = csc_arena_alloc(&post->arena, 1, sizeof(*spawn));
+    if (spawn == NULL)
+        return csc_fail_memory();
+    *spawn = (csc_spawn){.name = node->instead,
+                         .input = write_failure(exec, post),
+                         .priority = exec->priority,
+                         .instead = true};
+    if (spawn->input == NULL)
+        return csc_fail_memory();
+    csc_post_add_spawn(&post->effects, spawn);
+    return CASCADE_OK;
 }
 
 static cascade_err
@@ -373,12 +413,11 @@ post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = exec->attempts + 1;
-    post->continued = csc_run_continues(engine, exec);
     post->error = csc_arena_format(
         &post->arena,
         "poisoned: %d engines in turn died while they held this cascade",
         (int)run->takeovers);
-    if (post->error == NULL) {
+    if (post->error == NULL || csc_run_fail(engine, exec, post) != CASCADE_OK) {
         csc_post_free(post);
         return csc_fail_memory();
     }

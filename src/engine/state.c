@@ -132,6 +132,37 @@ extend_seen(csc_exec *waiter, const csc_exec *exec)
     return err;
 }
 
+/* `waiter` comes after `exec`, which may have ended. */
+static cascade_err
+come_after(csc_state *state, csc_exec *waiter, csc_exec *exec)
+{
+    if (exec->status != CASCADE_EXECUTION_RUNNING)
+        return extend_seen(waiter, exec);
+    if (waiter->status != CASCADE_EXECUTION_RUNNING ||
+        csc_state_has(&exec->waiters, waiter->function_id))
+        return CASCADE_OK;
+    csc_state_dequeue(state, waiter);
+    waiter->blocked++;
+    return csc_state_add_id(&exec->waiters, waiter->function_id);
+}
+
+/* And after whatever runs in the place of execution `id`. */
+static cascade_err
+come_after_stand_ins(csc_state *state, csc_exec *waiter, int32_t id)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0;
+         state->has_stand_ins && i < state->exec_count && err == CASCADE_OK;
+         i++) {
+        csc_exec *exec = state->execs[i].exec;
+
+        if (exec != NULL && exec != waiter && exec->stands_for == id)
+            err = come_after(state, waiter, exec);
+    }
+    return err;
+}
+
 /* Reads `after` of a row that is inserted, and ties a RUNNING one to those it
  * still waits for. Ids that are not in memory have ended long ago. */
 static cascade_err
@@ -150,14 +181,10 @@ insert_after(csc_state *state, csc_exec *exec, csc_json_span after)
             continue;
         err = csc_state_add_id(&exec->after, (int32_t)id);
         other = csc_state_find(state, (int32_t)id);
-        if (err != CASCADE_OK || other == NULL)
-            continue;
-        if (other->status != CASCADE_EXECUTION_RUNNING) {
-            err = extend_seen(exec, other);
-        } else if (exec->status == CASCADE_EXECUTION_RUNNING) {
-            exec->blocked++;
-            err = csc_state_add_id(&other->waiters, exec->function_id);
-        }
+        if (err == CASCADE_OK && other != NULL)
+            err = come_after(state, exec, other);
+        if (err == CASCADE_OK)
+            err = come_after_stand_ins(state, exec, (int32_t)id);
     }
     return err;
 }
@@ -170,15 +197,56 @@ release_waiters(csc_state *state, csc_exec *exec)
     for (size_t i = 0; i < exec->waiters.count && err == CASCADE_OK; i++) {
         csc_exec *waiter = csc_state_find(state, exec->waiters.items[i]);
 
-        if (waiter == NULL || waiter->blocked == 0)
+        if (waiter == NULL || waiter->blocked == 0 ||
+            waiter->status != CASCADE_EXECUTION_RUNNING)
             continue;
-        if (exec->parent != waiter->function_id)
+        if (exec->part == CSC_PART_NONE || exec->parent != waiter->function_id)
             err = extend_seen(waiter, exec);
         waiter->blocked--;
         if (err == CASCADE_OK && waiter->blocked == 0)
             err = csc_state_enqueue(state, waiter);
     }
     exec->waiters.count = 0;
+    return err;
+}
+
+/* Whether `waiter` comes after the one that `exec` stands for, or after one
+ * that does: those are in ascending `joined`. */
+static bool
+joins(const csc_exec *waiter, const csc_exec *exec, const csc_ids *joined)
+{
+    if (csc_state_has(&waiter->after, exec->stands_for))
+        return true;
+    for (size_t i = 0; i < joined->count; i++)
+        if (csc_state_has(&waiter->after, joined->items[i]))
+            return true;
+    return false;
+}
+
+/* A new execution may run in the place of one that has failed. Those that come
+ * after it have smaller ids, as it was spawned when they were there; on
+ * hydration some of them have ended already, and others came after these. */
+static cascade_err
+stand_in(csc_state *state, csc_exec *exec)
+{
+    cascade_err err = CASCADE_OK;
+    csc_ids joined = {0};
+
+    if (exec->stands_for == CSC_NO_PARENT)
+        return CASCADE_OK;
+    state->has_stand_ins = true;
+    for (size_t i = 0; i < state->exec_count && err == CASCADE_OK; i++) {
+        csc_exec *waiter = state->execs[i].exec;
+
+        if (waiter == NULL || waiter == exec || !joins(waiter, exec, &joined))
+            continue;
+        if (exec->status != CASCADE_EXECUTION_RUNNING ||
+            csc_state_has(&waiter->after, exec->stands_for))
+            err = come_after(state, waiter, exec);
+        if (err == CASCADE_OK && waiter->status != CASCADE_EXECUTION_RUNNING)
+            err = csc_state_add_id(&joined, waiter->function_id);
+    }
+    csc_mem_free(joined.items);
     return err;
 }
 
@@ -200,7 +268,8 @@ insert_part(csc_state *state, csc_exec *exec)
     csc_exec *parent = csc_state_find(state, exec->parent);
     cascade_err err = CASCADE_OK;
 
-    if (parent == NULL || parent->status != CASCADE_EXECUTION_RUNNING)
+    if (exec->parent == CSC_NO_PARENT || parent == NULL ||
+        parent->status != CASCADE_EXECUTION_RUNNING)
         return CASCADE_OK;
     err = csc_state_add_id(&parent->parts, exec->function_id);
     if (err == CASCADE_OK && csc_state_is_wait(exec) &&
@@ -222,6 +291,10 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->attempts = record->attempts;
     exec->continued = record->continued;
     exec->not_before_ms = record->not_before_ms;
+    exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
+                               record->instead_of < exec->function_id
+                           ? record->instead_of
+                           : CSC_NO_PARENT;
     if (record->priority != 0)
         exec->priority = record->priority;
     err = set_span(&exec->step_attempts, record->steps);
@@ -287,6 +360,9 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     state->running--;
     if (exec->early)
         date_events(state, exec);
+    csc_mem_free(exec->input); /* of a part that stays nobody reads these */
+    exec->input = NULL;
+    exec->priority = 0;
     err = note_ended(state, exec, row, record);
     if (err == CASCADE_OK)
         err = release_waiters(state, exec);
@@ -360,10 +436,12 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
     err = set_record(state, exec, record);
-    if (err == CASCADE_OK && record->after.data != NULL)
+    if (err == CASCADE_OK && record->after.data != NULL &&
+        exec->part == CSC_PART_NONE)
         err = insert_after(state, exec, record->after);
-    if (err == CASCADE_OK && exec->part != CSC_PART_NONE)
-        err = insert_part(state, exec);
+    if (err == CASCADE_OK)
+        err = exec->part != CSC_PART_NONE ? insert_part(state, exec)
+                                          : stand_in(state, exec);
     if (err != CASCADE_OK)
         return err;
     if (row->status != CASCADE_EXECUTION_RUNNING)
@@ -539,7 +617,7 @@ is_needed(const csc_state *state, const csc_exec *exec)
 {
     const csc_exec *parent = NULL;
 
-    if (exec->part == CSC_PART_NONE)
+    if (exec->part == CSC_PART_NONE || exec->parent == CSC_NO_PARENT)
         return false;
     parent = csc_state_find(state, exec->parent);
     return parent != NULL && parent->status == CASCADE_EXECUTION_RUNNING;
@@ -567,11 +645,13 @@ csc_state_settle(csc_state *state)
     for (size_t i = 0; i < state->ended.count; i++) {
         csc_exec *exec = csc_state_find(state, state->ended.items[i]);
 
-        if (exec == NULL || is_needed(state, exec))
+        if (exec == NULL)
             continue;
         for (size_t p = 0; p < exec->parts.count; p++)
             drop_part(state, exec->parts.items[p]);
-        drop_exec(state, exec->function_id);
+        exec->parts.count = 0;
+        if (!is_needed(state, exec))
+            drop_exec(state, exec->function_id);
     }
     state->ended.count = 0;
     compact(state);

@@ -28,11 +28,16 @@
  *            csc_state_settle(), but for a part (step, sleep), which is kept
  *            while its straight-line parent is RUNNING
  *
- *   A wait (sleep) is a part that is inserted RUNNING: it blocks its parent,
- *   and is queued itself until its time has come.
+ *   A wait (sleep) is a part that is inserted RUNNING. It blocks its parent,
+ *   which is no longer dispatched, and is itself queued until its time comes.
  *
  *   Only `dispatched` is not in the rows: after a crash a dispatched execution
  *   is queued again (G4).
+ *
+ * INSTEAD
+ *   An execution that fails may spawn one that runs in its place (stands_for),
+ *   and that one another: who comes after the first comes after all of them,
+ *   and sees what they wrote.
  *
  * WHAT AN EXECUTION SEES
  *   k sees the event of writer f when f's commit came before k was spawned:
@@ -89,6 +94,8 @@ typedef struct csc_exec {
     int32_t function_id;
     int32_t parent;      /* CSC_NO_PARENT: a first node, or a foreign row */
     uint32_t occurrence; /* the n of name#n under its parent */
+    int32_t stands_for;  /* the failed one in whose place it runs, or
+                            CSC_NO_PARENT */
     int32_t at;          /* ended: fn_id before the commit that ended it */
     cascade_execution_status status;
     csc_part_kind part;
@@ -122,7 +129,7 @@ typedef struct csc_slot {
 
 typedef struct csc_event {
     int32_t function_id;
-    int32_t parent; /* of the writer when that is a step, else NO_PARENT */
+    int32_t parent; /* of the writer when that is a part, else NO_PARENT */
     int32_t at;
     char *value;
     char *ui_value; /* NULL: the same */
@@ -155,6 +162,7 @@ typedef struct csc_state {
     size_t key_count;
     size_t key_room;
     size_t running;     /* executions RUNNING */
+    bool has_stand_ins; /* there was one that runs instead of another */
     csc_ids ended;      /* since csc_state_settle() */
     int64_t terminated; /* function_id of the terminating one */
     char *error;        /* its text */

@@ -41,7 +41,7 @@ fini_node(cascade_node *node)
 }
 
 /* The node's post becomes a failure: what it produced is not recorded. */
-static void
+static cascade_err
 make_failure(cascade_node *node, cascade_err err, bool final)
 {
     csc_post *post = node->post;
@@ -52,54 +52,58 @@ make_failure(cascade_node *node, cascade_err err, bool final)
     post->error = csc_node_error_text(node, &post->arena, err);
     if (final || !csc_attempts_left(attempts, post->attempts)) {
         post->kind = CSC_POST_FAIL;
-        post->continued = node->def->final_failure == CASCADE_FINAL_CONTINUE;
-        return;
+        return csc_run_fail(node->engine, node->exec, post);
     }
     post->kind = CSC_POST_ATTEMPT;
     post->delay_ms = csc_attempts_delay_ms(attempts, post->attempts,
                                            &node->engine->store->random);
+    return CASCADE_OK;
+}
+
+static csc_post *
+take_post(cascade_node *node)
+{
+    csc_post *post = node->post;
+
+    node->post = NULL;
+    return post;
 }
 
 /* The node was told to leave, and did; or it went on, against the contract. */
 static csc_post *
-suspended_outcome(cascade_node *node, cascade_err err)
+suspended_outcome(cascade_node *node, cascade_err *err)
 {
     csc_post *post = node->pending;
 
-    if (err == CASCADE_SUSPENDED || post == NULL) {
+    if (*err == CASCADE_SUSPENDED || post == NULL) {
         node->pending = NULL;
         return post;
     }
     node->error_err = CASCADE_ERR_FINAL;
     node->error = "the node did not return CASCADE_SUSPENDED after a step or a "
                   "wait had returned it";
-    make_failure(node, CASCADE_ERR_FINAL, true);
-    post = node->post;
-    node->post = NULL;
-    return post;
+    *err = make_failure(node, CASCADE_ERR_FINAL, true);
+    return *err == CASCADE_OK ? take_post(node) : NULL;
 }
 
-/* What to post: NULL for nothing. */
+/* What to post: NULL for nothing; then `err` tells whether for want of memory.
+ */
 static csc_post *
-outcome(cascade_node *node, cascade_err err)
+outcome(cascade_node *node, cascade_err *err)
 {
-    csc_post *post = NULL;
-
     if (node->suspended)
         return suspended_outcome(node, err);
-    if (err == CASCADE_SUSPENDED) {
+    if (*err == CASCADE_SUSPENDED) {
         node->error_err = CASCADE_ERR_FAILED;
         node->error = "the node returned CASCADE_SUSPENDED, though nothing had "
                       "suspended it";
-        err = CASCADE_ERR_FAILED;
+        *err = CASCADE_ERR_FAILED;
     }
-    if (err == CASCADE_OK)
+    if (*err == CASCADE_OK)
         node->post->attempts = node->exec->attempts + 1;
     else
-        make_failure(node, err, err == CASCADE_ERR_FINAL);
-    post = node->post;
-    node->post = NULL;
-    return post;
+        *err = make_failure(node, *err, *err == CASCADE_ERR_FINAL);
+    return *err == CASCADE_OK ? take_post(node) : NULL;
 }
 
 static bool
@@ -142,7 +146,7 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     if (init_node(&node, engine, exec)) {
         (void)csc_ok();
         err = node.def->fn(&node, node.def->user);
-        post = outcome(&node, err);
+        post = outcome(&node, &err);
     } else {
         err = CASCADE_ERR_NO_MEMORY;
     }

@@ -2,7 +2,8 @@
  *
  * The nodes of the mixed run; see mix.h.
  *
- *   root ---> 2-5 of graph, line, flaky, late, careless ---> join after all
+ *   root ---> 2-5 of graph, line, flaky, late, careless, replaced (by flaky)
+ *     |         ---> join after all
  *     |                                            \
  *     +--> doomed (in one cascade of MIX_DOOMED)    +--> half: after some
  */
@@ -174,9 +175,9 @@ spawn_after(cascade_node *node, const char *name, uint32_t from, uint32_t to)
 static cascade_err
 spawn_branch(cascade_node *node, unsigned nth, int depth)
 {
-    static const char *const names[] = {"graph", "line", "flaky", "late",
-                                        "careless"};
-    const char *name = names[choose(node, nth + 10, 5)];
+    static const char *const names[] = {"graph", "line",     "flaky",
+                                        "late",  "careless", "replaced"};
+    const char *name = names[choose(node, nth + 10, 6)];
     cascade_spawn_options options = {.size = sizeof(options)};
 
     if (strcmp(name, "late") == 0)
@@ -313,7 +314,7 @@ late(cascade_node *node, void *user)
     return put_own(node, 8);
 }
 
-/* Fails for good, and its cascade goes on. */
+/* Fails for good, and its cascade goes on, without it or with another. */
 static cascade_err
 careless(cascade_node *node, void *user)
 {
@@ -367,6 +368,10 @@ mix_register(cascade_engine *engine)
     options.final_failure = CASCADE_FINAL_CONTINUE;
     assert_ok(
         cascade_engine_register(engine, "careless", careless, NULL, &options));
+    options.final_failure = CASCADE_FINAL_INSTEAD;
+    options.instead = "flaky";
+    assert_ok(
+        cascade_engine_register(engine, "replaced", careless, NULL, &options));
 }
 
 void

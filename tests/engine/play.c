@@ -17,19 +17,21 @@ play_open(play *p, test_db *db, cascade_mode mode)
                                       .park_after_ms = p->park_after_ms,
                                       .execution_bytes_max =
                                           p->execution_bytes_max};
-    cascade_node_options node = {.size = sizeof(node),
-                                 .attempts_max = p->attempts_max,
-                                 .backoff_ms = 3,
-                                 .final_failure = p->final_failure};
+    cascade_node_options node = {
+        .size = sizeof(node), .attempts_max = p->attempts_max, .backoff_ms = 3};
 
     p->db = db;
     p->mode = mode;
     db->fake_time = mode == CASCADE_MODE_INLINE && db->backend->virtual_time;
     p->store = db_store(db);
     p->engine = db_engine(db, p->store, &options);
-    for (size_t i = 0; i < PLAY_NODES && p->nodes[i].name != NULL; i++)
+    for (size_t i = 0; i < PLAY_NODES && p->nodes[i].name != NULL; i++) {
+        node.instead = p->instead[i];
+        node.final_failure =
+            node.instead != NULL ? CASCADE_FINAL_INSTEAD : p->final_failure;
         assert_ok(cascade_engine_register(p->engine, p->nodes[i].name,
                                           p->nodes[i].fn, p, &node));
+    }
     assert_ok(cascade_engine_start(p->engine));
 }
 

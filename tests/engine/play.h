@@ -21,7 +21,8 @@ typedef struct play {
         const char *name; /* NULL: no more */
         cascade_node_fn fn;
     } nodes[PLAY_NODES];
-    int attempts_max; /* as in cascade_node_options */
+    const char *instead[PLAY_NODES]; /* of each, or NULL */
+    int attempts_max;                /* as in cascade_node_options */
     cascade_final_failure final_failure;
     size_t execution_bytes_max;
     int64_t park_after_ms;

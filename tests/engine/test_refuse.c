@@ -105,6 +105,18 @@ pair(cascade_node *node, void *user)
                              : err;
 }
 
+/* Goes on without its sleep. */
+static cascade_err
+nap(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_sleep(node, "nap", 1);
+
+    (void)user;
+    if (err != CASCADE_ERR_FINAL)
+        return err == CASCADE_OK ? CASCADE_ERR_FINAL : err;
+    return cascade_node_put(node, "k", cJSON_CreateNumber(3));
+}
+
 static refusal *
 refusal_create(test_db *db, const char *harm)
 {
@@ -124,6 +136,7 @@ refusal_create(test_db *db, const char *harm)
     assert_ok(cascade_engine_register(r->engine, "work", work, NULL, NULL));
     assert_ok(cascade_engine_register(r->engine, "after", after, NULL, NULL));
     assert_ok(cascade_engine_register(r->engine, "pair", pair, NULL, NULL));
+    assert_ok(cascade_engine_register(r->engine, "nap", nap, NULL, NULL));
     assert_ok(cascade_engine_start(r->engine));
     return r;
 }
@@ -240,6 +253,24 @@ a_path_that_is_taken_fails_the_execution_alone(test_db *db)
     refusal_free(r);
 }
 
+/* The end of a sleep is refused: its node is told, and may go on. */
+static void
+a_refused_sleep_is_for_its_node_to_judge(test_db *db)
+{
+    refusal *r = refusal_create(db, NULL);
+    cascade_uuid others[OTHERS];
+
+    r->place = 1;
+    start_all(r, "nap", others);
+    run_until_ended(r, others, OTHERS);
+    run_until_ended(r, &r->culprit, 1);
+    check_others(r, others);
+    db_await(r->store, &r->culprit, CASCADE_COMPLETED);
+    check_execution(r, 0, CASCADE_EXECUTION_COMPLETED, NULL);
+    check_execution(r, 1, CASCADE_EXECUTION_FAILED, "the store refused");
+    refusal_free(r);
+}
+
 /* Two executions of one cascade end in one batch, and one is refused. */
 static void
 a_refused_execution_does_not_take_its_siblings_along(test_db *db)
@@ -305,6 +336,8 @@ main(int argc, char **argv)
          a_cascade_that_was_deleted_does_not_hold_up_its_batch, STORES_ALL},
         {"a_path_that_is_taken_fails_the_execution_alone",
          a_path_that_is_taken_fails_the_execution_alone, STORES_ALL},
+        {"a_refused_sleep_is_for_its_node_to_judge",
+         a_refused_sleep_is_for_its_node_to_judge, STORES_ALL},
         {"a_refused_execution_does_not_take_its_siblings_along",
          a_refused_execution_does_not_take_its_siblings_along, STORES_ALL},
         {"a_cascade_whose_failure_is_refused_too_is_left_alone",

@@ -485,6 +485,131 @@ paths_are_read_strictly(void **unused)
     assert_int_equal(occurrence, 34);
 }
 
+/* ---- Sleeps ------------------------------------------------------------- */
+
+#define SLEEP "cascade.sleep:s"
+
+static void
+a_sleep_holds_its_node_until_its_time(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
+               "{\"not_before\":200}");
+    csc_state_settle(s);
+    assert_int_equal(csc_state_wake_at(s), 200);
+    assert_takes(s, 199, "");
+    assert_takes(s, 200, "1");
+    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED,
+               "{\"at\":1,\"attempts\":1,\"not_before\":200}");
+    csc_state_settle(s);
+    assert_takes(s, 200, "0");
+    done(s);
+}
+
+/* It ends in one commit with its sleep: nobody is to be woken. */
+static void
+a_node_that_has_ended_is_not_woken(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
+               "{\"not_before\":200}");
+    apply(s, 2, RUNNING, NULL);
+    apply(s, 0, FAILED, "{\"at\":2,\"continue\":true}");
+    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED, "{\"at\":2}");
+    csc_state_settle(s);
+    assert_takes(s, 200, "2");
+    done(s);
+}
+
+/* It goes on by itself, and is not freed with its node. */
+static void
+a_sleep_may_outlast_its_node(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
+               "{\"not_before\":200}");
+    apply(s, 0, FAILED, "{\"at\":1,\"continue\":true}");
+    csc_state_settle(s);
+    assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
+    assert_takes(s, 200, "1");
+    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED, "{\"at\":1}");
+    csc_state_settle(s);
+    assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
+    done(s);
+}
+
+/* As another program may have written it: neither would ever go on. */
+static void
+a_sleep_does_not_come_after_its_node(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING, "{\"after\":[0]}");
+    csc_state_settle(s);
+    assert_takes(s, 0, "1");
+    done(s);
+}
+
+/* ---- Instead ------------------------------------------------------------ */
+
+/* 1 fails, 3 and then 4 run instead; 2 comes after all of them. */
+static void
+a_join_comes_after_what_runs_instead(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, COMPLETED, "{\"at\":0}");
+    apply(s, 1, RUNNING, NULL);
+    apply(s, 2, RUNNING, "{\"after\":[1]}");
+    csc_state_settle(s);
+    assert_takes(s, 0, "1");
+    apply(s, 1, FAILED, "{\"at\":2,\"continue\":true}");
+    apply(s, 3, RUNNING, "{\"instead_of\":1}");
+    csc_state_settle(s);
+    assert_takes(s, 0, "3");
+    apply(s, 3, FAILED, "{\"at\":3,\"continue\":true,\"instead_of\":1}");
+    apply(s, 4, RUNNING, "{\"instead_of\":1}");
+    csc_state_settle(s);
+    assert_takes(s, 0, "4");
+    apply(s, 4, COMPLETED, "{\"at\":4,\"instead_of\":1}");
+    apply_event(s, 4, "\"by 4\"");
+    csc_state_settle(s);
+    assert_true(csc_state_has(&csc_state_find(s, 2)->seen, 4));
+    assert_takes(s, 0, "2");
+    done(s);
+}
+
+/* 3 comes after 2, which came after 1, in whose place 4 ran. */
+static void
+a_join_sees_what_ran_instead_for_others(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, COMPLETED, "{\"at\":0}");
+    apply(s, 1, FAILED, "{\"at\":3,\"continue\":true}");
+    apply(s, 2, COMPLETED, "{\"after\":[1],\"at\":5}");
+    apply(s, 3, RUNNING, "{\"after\":[2]}");
+    apply(s, 4, COMPLETED, "{\"at\":4,\"instead_of\":1}");
+    csc_state_settle(s);
+    assert_true(csc_state_has(&csc_state_find(s, 3)->seen, 2));
+    assert_true(csc_state_has(&csc_state_find(s, 3)->seen, 4));
+    assert_takes(s, 0, "3");
+    done(s);
+}
+
 /* ---- What stays in memory ----------------------------------------------- */
 
 static csc_exec *
@@ -568,6 +693,12 @@ main(void)
         cmocka_unit_test(negative_places_and_gaps_are_borne),
         cmocka_unit_test(odd_records_count_as_absent),
         cmocka_unit_test(paths_are_read_strictly),
+        cmocka_unit_test(a_sleep_holds_its_node_until_its_time),
+        cmocka_unit_test(a_node_that_has_ended_is_not_woken),
+        cmocka_unit_test(a_sleep_may_outlast_its_node),
+        cmocka_unit_test(a_sleep_does_not_come_after_its_node),
+        cmocka_unit_test(a_join_comes_after_what_runs_instead),
+        cmocka_unit_test(a_join_sees_what_ran_instead_for_others),
         cmocka_unit_test(steps_stay_while_their_node_runs),
         cmocka_unit_test(what_has_ended_leaves_memory),
     };

@@ -92,6 +92,10 @@ fill_post(walk *w, csc_post *post)
     case CSC_POST_FAIL:
         post->continued = choose(w, 2) == 0;
         post->error = "no";
+        if (post->continued && choose(w, 2) == 0)
+            add_spawns(post, false);
+        for (csc_spawn *s = post->effects.first_spawn; s != NULL; s = s->next)
+            s->instead = true;
         return;
     case CSC_POST_ATTEMPT:
     case CSC_POST_STEP_ATTEMPT:
@@ -189,7 +193,7 @@ check_state(const csc_state *state)
         fuzz_check(exec->function_id <= state->fn_id);
         fuzz_check(csc_state_find(state, exec->function_id) == exec);
         running += exec->status == CASCADE_EXECUTION_RUNNING;
-        fuzz_check(exec->blocked <= exec->after.count + exec->parts.count);
+        fuzz_check(exec->blocked < state->running || exec->blocked == 0);
         fuzz_check(exec->priority >= 0 && exec->priority <= 9);
     }
     fuzz_check(running == state->running);

@@ -78,6 +78,7 @@
     X(STEP_REUSED, "recorded steps given back")                         \
     X(SLEPT, "sleeps that were over")                                   \
     X(CONTINUED, "failures that their cascade survived")                \
+    X(INSTEAD, "nodes that ran instead of failed ones")                 \
     X(ENDED_ERROR, "cascades ended in error")                           \
     X(JOINED, "executions that came after others")                      \
     X(REENTERED, "executions entered again in the same attempt")        \

@@ -46,6 +46,7 @@ extern const sim_workload sim_work_program;
 extern const sim_workload sim_work_graph;
 extern const sim_workload sim_work_line;
 extern const sim_workload sim_work_doom;
+extern const sim_workload sim_work_instead;
 
 /* ---- For nodes ---------------------------------------------------------- */
 

@@ -101,18 +101,41 @@ plan(sim_planned *planned, sim_random *random)
     planned->expected = CASCADE_COMPLETED;
 }
 
+/* None was asked for less than it slept. */
+static void
+check_sleeps(sim *s, const sim_planned *planned,
+             const cascade_snapshot *snapshot, int ms)
+{
+    size_t count = cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY);
+
+    for (size_t i = 0; i < count; i++) {
+        const cascade_execution_info *info =
+            cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY, i);
+
+        if (strcmp(info->node_name, "cascade.sleep:nap") == 0)
+            sim_check(s, planned,
+                      info->not_before_ms >= info->started_at_ms + ms,
+                      "G8: a sleep is shorter than it was asked for");
+    }
+}
+
 static void
 check(sim *s, const sim_planned *planned, const cascade_snapshot *snapshot)
 {
     int steps = 0;
     int fails = 0;
+    int backoff = 0;
+    int sleep = 0;
     int sum = 0;
     size_t shaky = 0;
     size_t slept = 0;
     char expected[20];
     const char *result = cascade_snapshot_result(snapshot);
 
-    (void)sscanf(planned->input, "{\"steps\":%d,\"fails\":%d", &steps, &fails);
+    (void)sscanf(planned->input,
+                 "{\"steps\":%d,\"fails\":%d,\"backoff\":%d,\"sleep\":%d",
+                 &steps, &fails, &backoff, &sleep);
+    check_sleeps(s, planned, snapshot, sleep);
     for (int i = 0; i < steps; i++)
         if (i % 4 == 2 && fails >= 4)
             shaky++;

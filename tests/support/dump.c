@@ -67,6 +67,7 @@ add_exec(csc_buf *out, const csc_exec *exec)
     add_ids(out, "waiters", &exec->waiters);
     add_ids(out, "parts", &exec->parts);
     add_number(out, "blocked", exec->blocked);
+    add_number(out, "stands_for", exec->stands_for);
     add_number(out, "runnable", exec->queued_at != 0 || exec->dispatched);
 }
 

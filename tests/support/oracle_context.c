@@ -33,6 +33,30 @@ row_of(const dump_rows *rows, const char *path)
     return NULL;
 }
 
+static void mark_joined(const dump_rows *rows, const cascade_execution_row *row,
+                        bool *joined);
+
+/* Marks one that was come after, and what ran instead of it. */
+static void
+mark(const dump_rows *rows, int64_t id, bool *joined)
+{
+    const cascade_execution_row *row = row_at(rows, id);
+
+    if (row == NULL || joined[id])
+        return;
+    joined[id] = true;
+    mark_joined(rows, row, joined);
+    if (row->status != CASCADE_EXECUTION_FAILED)
+        return;
+    for (size_t i = 0; i < rows->execution_count; i++) {
+        const char *path = rows->executions[i].node_instance_id;
+
+        if (path[CASCADE_UUID_TEXT_SIZE] != '-' &&
+            strtol(path + CASCADE_UUID_TEXT_SIZE, NULL, 10) == id)
+            mark(rows, (int64_t)i, joined);
+    }
+}
+
 /* Marks what `row` came after, and what that came after. */
 static void
 mark_joined(const dump_rows *rows, const cascade_execution_row *row,
@@ -47,13 +71,8 @@ mark_joined(const dump_rows *rows, const cascade_execution_row *row,
         return;
     csc_json_iter_init(&iter, after.data, after.len);
     while (csc_json_next(&iter)) {
-        const cascade_execution_row *other =
-            csc_json_span_i64(iter.value, &id) ? row_at(rows, id) : NULL;
-
-        if (other == NULL || joined[id])
-            continue;
-        joined[id] = true;
-        mark_joined(rows, other, joined);
+        if (csc_json_span_i64(iter.value, &id))
+            mark(rows, id, joined);
     }
 }
 

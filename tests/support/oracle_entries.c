@@ -117,6 +117,32 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
     return number;
 }
 
+/* The function id of the parent, as the path has it. */
+static int64_t
+parent_of(const cascade_execution_row *row)
+{
+    const char *at = row->node_instance_id + CASCADE_UUID_TEXT_SIZE;
+
+    return *at == '-' ? INT64_MIN : strtol(at, NULL, 10);
+}
+
+/* It has ended, and so has whatever ran instead of it. */
+static bool
+has_passed(const dump_rows *rows, const cascade_execution_row *row)
+{
+    if (row->status == CASCADE_EXECUTION_RUNNING)
+        return false;
+    if (row->status == CASCADE_EXECUTION_COMPLETED)
+        return true;
+    for (size_t i = 0; i < rows->execution_count; i++) {
+        const cascade_execution_row *other = &rows->executions[i];
+
+        if (parent_of(other) == row->function_id && !has_passed(rows, other))
+            return false;
+    }
+    return true;
+}
+
 /* Everything it comes after has ended. */
 static bool
 is_free(const dump_rows *rows, const cascade_execution_row *row)
@@ -133,7 +159,7 @@ is_free(const dump_rows *rows, const cascade_execution_row *row)
         const cascade_execution_row *other =
             csc_json_span_i64(iter.value, &id) ? find_number(rows, id) : NULL;
 
-        if (other != NULL && other->status == CASCADE_EXECUTION_RUNNING)
+        if (other != NULL && !has_passed(rows, other))
             return false;
     }
     return true;
@@ -149,8 +175,7 @@ is_asleep(const dump_rows *rows, const cascade_execution_row *row)
         if (other->status == CASCADE_EXECUTION_RUNNING &&
             strncmp(other->node_name, SLEEP_PREFIX, strlen(SLEEP_PREFIX)) ==
                 0 &&
-            strtol(other->node_instance_id + CASCADE_UUID_TEXT_SIZE, NULL,
-                   10) == row->function_id)
+            parent_of(other) == row->function_id)
             return true;
     }
     return false;

@@ -22,10 +22,11 @@
 /* One execution as its row tells it, decoded. */
 typedef struct oracle_fact {
     const cascade_execution_row *row;
-    bool part;      /* of a straight line: a step or a sleep */
-    bool step;      /* which is inserted when it has ended */
-    bool sleep;     /* which is inserted RUNNING, and holds its node up */
-    int32_t parent; /* ORACLE_NO_ID: a first node */
+    int64_t instead_of; /* ORACLE_NO_ID: of none */
+    bool part;          /* of a straight line: a step or a sleep */
+    bool step;          /* which is inserted when it has ended */
+    bool sleep;         /* which is inserted RUNNING, and holds its node up */
+    int32_t parent;     /* ORACLE_NO_ID: a first node */
     int64_t nth;
     int64_t at; /* ORACLE_NO_ID: none */
     int64_t attempts;

@@ -91,6 +91,7 @@ decode_record(oracle_fact *fact)
     fact->part = fact->step || fact->sleep;
     fact->at = number_of(row, "at", ORACLE_NO_ID);
     fact->attempts = number_of(row, "attempts", 0);
+    fact->instead_of = number_of(row, "instead_of", ORACLE_NO_ID);
     fact->not_before_ms = number_of(row, "not_before", CASCADE_TIME_NONE);
     fact->continued =
         member_of(row, "continue", &span) && csc_json_span_is(span, "true");
@@ -228,8 +229,25 @@ check_parent(const oracle_view *v, const oracle_fact *fact)
     }
     if (fact->part && parent->part)
         fail_fact(v, fact, "G1", "is the part of a part");
-    if (!fact->part && parent->row->status != CASCADE_EXECUTION_COMPLETED)
-        fail_fact(v, fact, "G1", "its parent has not completed");
+    if (!fact->part && parent->row->status != CASCADE_EXECUTION_COMPLETED &&
+        !parent->continued)
+        fail_fact(v, fact, "G1", "its parent has neither completed nor failed");
+}
+
+/* What failed has no other children than what runs instead of it. */
+static void
+check_instead(const oracle_view *v, const oracle_fact *fact)
+{
+    const oracle_fact *parent = oracle_fact_find(v, fact->parent);
+    int64_t expected = ORACLE_NO_ID;
+
+    if (parent != NULL && !fact->part &&
+        parent->row->status == CASCADE_EXECUTION_FAILED)
+        expected = parent->instead_of != ORACLE_NO_ID
+                       ? parent->instead_of
+                       : parent->row->function_id;
+    if (fact->instead_of != expected)
+        fail_fact(v, fact, "G1", "runs instead of another one than its parent");
 }
 
 /* A time that it keeps, and a node that waits for it. */
@@ -247,7 +265,7 @@ check_sleep(const oracle_view *v, const oracle_fact *fact)
         row->completed_at_ms < fact->not_before_ms)
         fail_fact(v, fact, "G8", "was over before its time");
     if (node != NULL && node->row->status == CASCADE_EXECUTION_COMPLETED &&
-        row->status != CASCADE_EXECUTION_COMPLETED)
+        !oracle_fact_ended(fact))
         fail_fact(v, fact, "G8", "its node has completed without it");
 }
 
@@ -271,6 +289,21 @@ check_unique(const oracle_view *v, const oracle_fact *fact)
         fail_fact(v, fact, "G5", "the path before its own does not exist");
 }
 
+/* It has ended by fn_id `at`, and so has whatever ran instead of it. */
+static bool
+has_passed(const oracle_view *v, const oracle_fact *fact, int64_t at)
+{
+    if (!oracle_fact_ended(fact) || fact->at > at)
+        return false;
+    if (fact->row->status != CASCADE_EXECUTION_FAILED)
+        return true;
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->facts[i].part && v->facts[i].parent == fact->row->function_id &&
+            !has_passed(v, &v->facts[i], at))
+            return false;
+    return true;
+}
+
 /* What it came after: earlier siblings, which end first. */
 static void
 check_after(const oracle_view *v, const oracle_fact *fact)
@@ -292,8 +325,7 @@ check_after(const oracle_view *v, const oracle_fact *fact)
             return;
         }
         last = id;
-        if (oracle_fact_ended(fact) &&
-            (!oracle_fact_ended(other) || other->at > fact->at))
+        if (oracle_fact_ended(fact) && !has_passed(v, other, fact->at))
             fail_fact(v, fact, "G1", "ended before what it comes after");
     }
 }
@@ -474,7 +506,7 @@ is_free(const oracle_view *v, const oracle_fact *fact)
         const oracle_fact *other =
             csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
 
-        if (other != NULL && !oracle_fact_ended(other))
+        if (other != NULL && !has_passed(v, other, INT64_MAX))
             return false;
     }
     return true;
@@ -594,6 +626,7 @@ oracle_check_rows(oracle_view *v)
     for (size_t i = 0; i < v->count; i++) {
         check_columns(v, &v->facts[i]);
         check_parent(v, &v->facts[i]);
+        check_instead(v, &v->facts[i]);
         check_sleep(v, &v->facts[i]);
         check_unique(v, &v->facts[i]);
         check_after(v, &v->facts[i]);

@@ -85,17 +85,20 @@ join(cascade_node *node, void *user)
     return err;
 }
 
-/* One that fails for good, and one that goes on all the same. */
+/* Two that fail for good, of which one is replaced, and one that goes on all
+ * the same. */
 static cascade_err
 spare_one(cascade_node *node, void *user)
 {
-    static const uint32_t first = 1;
+    static const uint32_t both[] = {1, 2};
     const cascade_spawn_options after = {
-        .size = sizeof(after), .after = &first, .after_count = 1};
+        .size = sizeof(after), .after = both, .after_count = 2};
     cascade_err err = CASCADE_OK;
 
     note_entry(node, user);
     err = cascade_node_spawn(node, "spared", NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "replaced", NULL, NULL);
     if (err == CASCADE_OK)
         err = cascade_node_spawn(node, "leaf", NULL, &after);
     return err;
@@ -238,18 +241,18 @@ fail_in_step(cascade_node *node, void *user)
         .final_failure = CASCADE_FINAL_CONTINUE                  \
     }
 
+#define REPLACED                                                  \
+    {                                                             \
+        .size = sizeof(cascade_node_options), .attempts_max = 1,  \
+        .final_failure = CASCADE_FINAL_INSTEAD, .instead = "leaf" \
+    }
+
 const scene_node scene_nodes[] = {
-    {"fork", fork_and_join, ENDLESS},
-    {"branch", branch, ENDLESS},
-    {"join", join, ENDLESS},
-    {"spare", spare_one, ENDLESS},
-    {"spared", doomed, SPARED},
-    {"doomed", doomed, ENDLESS},
-    {"leaf", leaf, ENDLESS},
-    {"end", end_all, ENDLESS},
-    {"flaky", flaky, ENDLESS},
-    {"wait", wait_twice, ENDLESS},
-    {"steps", take_steps, ENDLESS},
-    {"fails", fail_in_step, ENDLESS},
-    {NULL, NULL, {0}},
+    {"fork", fork_and_join, ENDLESS}, {"branch", branch, ENDLESS},
+    {"join", join, ENDLESS},          {"spare", spare_one, ENDLESS},
+    {"spared", doomed, SPARED},       {"replaced", doomed, REPLACED},
+    {"doomed", doomed, ENDLESS},      {"leaf", leaf, ENDLESS},
+    {"end", end_all, ENDLESS},        {"flaky", flaky, ENDLESS},
+    {"wait", wait_twice, ENDLESS},    {"steps", take_steps, ENDLESS},
+    {"fails", fail_in_step, ENDLESS}, {NULL, NULL, {0}},
 };
