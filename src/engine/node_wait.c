@@ -23,19 +23,19 @@
 #include "base/check.h"
 #include "base/error.h"
 
-/* Until when a sleep is asked for. */
-typedef struct csc_until {
+/* When a sleep is to end. */
+typedef struct sleep_end {
     int64_t delay_ms;
     int64_t at_ms; /* CASCADE_TIME_NONE: after delay_ms */
-} csc_until;
+} sleep_end;
 
 static cascade_err
-check_until(const cascade_node *node, const csc_part *part, csc_until until)
+check_end(const cascade_node *node, const csc_part *part, sleep_end end)
 {
-    int64_t ahead_ms = until.delay_ms;
+    int64_t ahead_ms = end.delay_ms;
 
-    if (until.at_ms != CASCADE_TIME_NONE && until.at_ms >= 0)
-        ahead_ms = until.at_ms - csc_engine_now(node->engine);
+    if (end.at_ms != CASCADE_TIME_NONE)
+        ahead_ms = end.at_ms - csc_engine_now(node->engine);
     if (ahead_ms <= CSC_DELAY_MAX_MS)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_INVALID,
@@ -45,10 +45,10 @@ check_until(const cascade_node *node, const csc_part *part, csc_until until)
 
 /* Records that the sleep begins, and lets the node leave. */
 static cascade_err
-begin_sleep(cascade_node *node, const csc_part *part, csc_until until)
+begin_sleep(cascade_node *node, const csc_part *part, sleep_end end)
 {
     csc_post *post = NULL;
-    cascade_err err = check_until(node, part, until);
+    cascade_err err = check_end(node, part, end);
 
     if (err != CASCADE_OK)
         return err;
@@ -62,8 +62,8 @@ begin_sleep(cascade_node *node, const csc_part *part, csc_until until)
         return csc_fail_memory();
     }
     post->part_occurrence = part->occurrence;
-    post->delay_ms = until.delay_ms;
-    post->until_ms = until.at_ms;
+    post->delay_ms = end.delay_ms;
+    post->until_ms = end.at_ms;
     return csc_node_suspend(node, post);
 }
 
@@ -84,7 +84,7 @@ check_sleep(const cascade_node *node, const char *name)
 }
 
 static cascade_err
-sleep_until(cascade_node *node, const char *name, csc_until until)
+sleep_until(cascade_node *node, const char *name, sleep_end end)
 {
     csc_part part = {.kind = CSC_PART_SLEEP, .name = name};
     const csc_exec *recorded = NULL;
@@ -102,7 +102,7 @@ sleep_until(cascade_node *node, const char *name, csc_until until)
     if (leave)
         return csc_node_suspend(node, NULL);
     if (recorded == NULL)
-        return begin_sleep(node, &part, until);
+        return begin_sleep(node, &part, end);
     err = csc_node_pass_part(node, &part, recorded);
     return err == CASCADE_OK ? csc_ok() : err;
 }
@@ -112,11 +112,11 @@ cascade_node_sleep(cascade_node *node, const char *name, int64_t ms)
 {
     return sleep_until(
         node, name,
-        (csc_until){.delay_ms = ms > 0 ? ms : 0, .at_ms = CASCADE_TIME_NONE});
+        (sleep_end){.delay_ms = ms > 0 ? ms : 0, .at_ms = CASCADE_TIME_NONE});
 }
 
 cascade_err
 cascade_node_sleep_until(cascade_node *node, const char *name, int64_t at_ms)
 {
-    return sleep_until(node, name, (csc_until){.at_ms = at_ms > 0 ? at_ms : 0});
+    return sleep_until(node, name, (sleep_end){.at_ms = at_ms > 0 ? at_ms : 0});
 }
