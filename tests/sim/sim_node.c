@@ -280,6 +280,15 @@ sim_member(const cJSON *object, const char *name)
     return cJSON_IsNumber(item) ? item->valueint : 0;
 }
 
+cJSON *
+sim_object(const char *name, int value)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(object, name, value);
+    return object;
+}
+
 bool
 sim_expect(sim_engine *engine, const cascade_node *node, bool holds,
            const char *what)

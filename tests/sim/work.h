@@ -69,8 +69,9 @@ void sim_node_take(sim_engine *engine, int64_t ms);
 /* How often this function was entered by now, in all processes. */
 unsigned sim_node_entries(const cascade_node *node, sim_engine *engine);
 
-/* An integer member of the input, 0 without it. */
+/* An integer member of the input, 0 without it; an object with only that. */
 int sim_member(const cJSON *object, const char *name);
+cJSON *sim_object(const char *name, int value);
 /* Complains where the run is; gives `holds` back. */
 bool sim_expect(sim_engine *engine, const cascade_node *node, bool holds,
                 const char *what);

@@ -11,15 +11,6 @@
 
 #define WIDTH_MAX 12
 
-static cJSON *
-number(const char *name, int value)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    cJSON_AddNumberToObject(object, name, value);
-    return object;
-}
-
 static cascade_err
 root(cascade_node *node, sim_engine *engine)
 {
@@ -31,7 +22,7 @@ root(cascade_node *node, sim_engine *engine)
 
     (void)engine;
     for (int i = 0; i < width && err == CASCADE_OK; i++) {
-        cJSON *leaf = number("leaf", i);
+        cJSON *leaf = sim_object("leaf", i);
 
         cJSON_AddNumberToObject(leaf, "step", sim_member(input, "step"));
         options.delay_ms = i % 3 == 1 ? sim_member(input, "delay") : 0;
@@ -43,7 +34,7 @@ root(cascade_node *node, sim_engine *engine)
     options = (cascade_spawn_options){
         .size = sizeof(options), .after = after, .after_count = (size_t)width};
     if (err == CASCADE_OK)
-        err = cascade_node_spawn(node, "g.join", number("width", width),
+        err = cascade_node_spawn(node, "g.join", sim_object("width", width),
                                  &options);
     return err;
 }
@@ -89,7 +80,7 @@ join(cascade_node *node, sim_engine *engine)
         sim_expect(engine, node, value->valueint == at++,
                    "G7: a join does not see its leaves in order");
     sim_expect(engine, node, at == width, "G7: a join does not see all leaves");
-    return cascade_node_output(node, number("joined", at));
+    return cascade_node_output(node, sim_object("joined", at));
 }
 
 static void

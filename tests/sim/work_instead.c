@@ -26,15 +26,6 @@ depth_of(int nth, int shift)
     return (nth + shift) % 3;
 }
 
-static cJSON *
-number(const char *name, int value)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    cJSON_AddNumberToObject(object, name, value);
-    return object;
-}
-
 static cascade_err
 root(cascade_node *node, sim_engine *engine)
 {
@@ -46,7 +37,7 @@ root(cascade_node *node, sim_engine *engine)
 
     (void)engine;
     for (int i = 0; i < width && err == CASCADE_OK; i++) {
-        cJSON *task = number("task", i);
+        cJSON *task = sim_object("task", i);
 
         cJSON_AddNumberToObject(task, "depth",
                                 depth_of(i, sim_member(input, "shift")));
@@ -54,11 +45,13 @@ root(cascade_node *node, sim_engine *engine)
         after[all.after_count++] = cascade_node_spawned(node);
     }
     if (err == CASCADE_OK)
-        err = cascade_node_spawn(node, "i.join", number("width", width), &all);
+        err = cascade_node_spawn(node, "i.join", sim_object("width", width),
+                                 &all);
     after[0] = cascade_node_spawned(node);
     all.after_count = 1;
     if (err == CASCADE_OK)
-        err = cascade_node_spawn(node, "i.join", number("width", width), &all);
+        err = cascade_node_spawn(node, "i.join", sim_object("width", width),
+                                 &all);
     return err;
 }
 
