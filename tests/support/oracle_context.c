@@ -48,13 +48,9 @@ mark(const dump_rows *rows, int64_t id, bool *joined)
     mark_joined(rows, row, joined);
     if (row->status != CASCADE_EXECUTION_FAILED)
         return;
-    for (size_t i = 0; i < rows->execution_count; i++) {
-        const char *path = rows->executions[i].node_instance_id;
-
-        if (path[CASCADE_UUID_TEXT_SIZE] != '-' &&
-            strtol(path + CASCADE_UUID_TEXT_SIZE, NULL, 10) == id)
+    for (size_t i = 0; i < rows->execution_count; i++)
+        if (oracle_parent_of(rows->executions[i].node_instance_id) == id)
             mark(rows, (int64_t)i, joined);
-    }
 }
 
 /* Marks what `row` came after, and what that came after. */
@@ -82,7 +78,7 @@ node_of(const cascade_execution_row *row)
 {
     if (strncmp(row->node_name, STEP_PREFIX, strlen(STEP_PREFIX)) != 0)
         return -1;
-    return strtol(row->node_instance_id + CASCADE_UUID_TEXT_SIZE, NULL, 10);
+    return oracle_parent_of(row->node_instance_id);
 }
 
 static bool

@@ -117,15 +117,6 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
     return number;
 }
 
-/* The function id of the parent, as the path has it. */
-static int64_t
-parent_of(const cascade_execution_row *row)
-{
-    const char *at = row->node_instance_id + CASCADE_UUID_TEXT_SIZE;
-
-    return *at == '-' ? INT64_MIN : strtol(at, NULL, 10);
-}
-
 /* It has ended, and so has whatever ran instead of it. */
 static bool
 has_passed(const dump_rows *rows, const cascade_execution_row *row)
@@ -137,7 +128,8 @@ has_passed(const dump_rows *rows, const cascade_execution_row *row)
     for (size_t i = 0; i < rows->execution_count; i++) {
         const cascade_execution_row *other = &rows->executions[i];
 
-        if (parent_of(other) == row->function_id && !has_passed(rows, other))
+        if (oracle_parent_of(other->node_instance_id) == row->function_id &&
+            !has_passed(rows, other))
             return false;
     }
     return true;
@@ -175,7 +167,7 @@ is_asleep(const dump_rows *rows, const cascade_execution_row *row)
         if (other->status == CASCADE_EXECUTION_RUNNING &&
             strncmp(other->node_name, SLEEP_PREFIX, strlen(SLEEP_PREFIX)) ==
                 0 &&
-            parent_of(other) == row->function_id)
+            oracle_parent_of(other->node_instance_id) == row->function_id)
             return true;
     }
     return false;
@@ -213,7 +205,7 @@ judge_node(oracle *o, const oracle_cascade *c, const cascade_execution_row *row,
 static void
 judge_step(oracle *o, const oracle_cascade *c, const char *path)
 {
-    long parent = strtol(path + CASCADE_UUID_TEXT_SIZE, NULL, 10);
+    int64_t parent = oracle_parent_of(path);
     const cascade_execution_row *row = find_number(&c->rows, parent);
 
     if (!o->follow)

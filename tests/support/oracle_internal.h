@@ -108,6 +108,9 @@ void oracle_fail(oracle *o, const char *guarantee, const cascade_uuid *id,
 const oracle_entry *oracle_entry_find(const oracle *o, const char *path);
 void oracle_entries_free(oracle *o);
 
+/* The parent that a path names; ORACLE_NO_ID for none. */
+int64_t oracle_parent_of(const char *path);
+
 /* Decodes the rows into facts; false, with a failure noted, when a path or a
  * record is not of the form it must have. */
 bool oracle_decode(oracle_view *v);

@@ -80,6 +80,13 @@ is_named(const cascade_execution_row *row, const char *prefix)
     return strncmp(row->node_name, prefix, strlen(prefix)) == 0;
 }
 
+int64_t
+oracle_parent_of(const char *path)
+{
+    path += CASCADE_UUID_TEXT_SIZE; /* and the slash */
+    return *path == '-' ? ORACLE_NO_ID : strtol(path, NULL, 10);
+}
+
 static void
 decode_record(oracle_fact *fact)
 {
