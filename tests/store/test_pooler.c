@@ -5,55 +5,27 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "faults/pooler.h"
 #include "process/server.h"
-#include "store/conformance.h"
-
-#include <libpq-fe.h>
+#include "store/schema_fixture.h"
 
 #define POOL 8
 
 static test_server server;
 static test_pooler pooler;
 
-/* Runs one statement on a connection of its own, not through the pooler. */
-static int
-run(const char *sql)
-{
-    PGconn *connection = PQconnectdb(server.conninfo);
-    PGresult *result = PQexec(connection, sql);
-    int failed = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : -1;
-
-    if (failed != 0)
-        fprintf(stderr, "%s: %s", sql, PQerrorMessage(connection));
-    PQclear(result);
-    PQfinish(connection);
-    return failed;
-}
-
 static int
 create(conformance_db *db)
 {
-    static int number;
-    char sql[128];
-
     snprintf(db->url, sizeof(db->url), "%s", pooler.conninfo);
-    snprintf(db->schema, sizeof(db->schema), "cascade_pooler_%d", number++);
-    snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", db->schema);
-    return run(sql);
+    return schema_create(db, server.conninfo, "cascade_pooler");
 }
 
 static void
 destroy(conformance_db *db)
 {
-    char sql[192];
-
-    snprintf(sql, sizeof(sql),
-             "SET client_min_messages = warning; DROP SCHEMA %s CASCADE",
-             db->schema);
-    run(sql);
+    schema_destroy(db, server.conninfo);
 }
 
 static void

@@ -21,9 +21,9 @@ if(CASCADE_SQLITE)
     cascade_test(store_sqlite test_sqlite.c ${conformance} TIMEOUT 300)
 endif()
 if(CASCADE_POSTGRES)
-    cascade_test(store_postgres test_postgres.c ${conformance}
+    cascade_test(store_postgres test_postgres.c schema_fixture.c ${conformance}
         TIMEOUT 300)
-    cascade_test(store_pooler test_pooler.c ../faults/pooler.c
+    cascade_test(store_pooler test_pooler.c schema_fixture.c ../faults/pooler.c
         ../process/server.c ${conformance} TIMEOUT 300)
     cascade_test(store_postgres_server test_postgres_server.c
         postgres_faults.c postgres_fixture.c postgres_proxy.c postgres_schema.c

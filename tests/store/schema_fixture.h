@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The database of a conformance test on PostgreSQL: a schema of its own, made
+ * and dropped on a connection of its own to `conninfo`.
+ */
+#ifndef TESTS_STORE_SCHEMA_FIXTURE_H
+#define TESTS_STORE_SCHEMA_FIXTURE_H
+
+#include "store/conformance.h"
+
+/* Names it `prefix`_<process>_<number>. 0, or -1 with a line on stderr. */
+int schema_create(conformance_db *db, const char *conninfo, const char *prefix);
+void schema_destroy(const conformance_db *db, const char *conninfo);
+
+#endif
