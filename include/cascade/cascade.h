@@ -729,6 +729,11 @@ CASCADE_API cascade_err cascade_node_sleep_until(cascade_node *node,
                                                  const char *name,
                                                  int64_t at_ms);
 
+/* Whether what the node does is wanted no more: its cascade has ended, or
+ * another engine has taken it over. What it records then is refused. For nodes
+ * that take long, to ask now and then. */
+CASCADE_API bool cascade_node_is_cancelled(const cascade_node *node);
+
 /* Sets the error text of this attempt and returns CASCADE_ERR_FINAL: no
  * further attempt. */
 CASCADE_API cascade_err cascade_node_fail(cascade_node *node,

@@ -5,10 +5,11 @@
  *
  * A store keeps the three tables (cascades, node_executions, context_events)
  * and the auxiliary ones that hold dispatch (cascade_runs, cascade_engines,
- * cascade_lanes, cascade_schema). It knows nothing of nodes and attempts: the
- * engine decides what is written, the store writes it, all or nothing. A
- * backend is one constant table of moves, cascade_store_driver. Each move is
- * atomic: it takes effect whole, or not at all.
+ * cascade_lanes, cascade_messages, cascade_keys, cascade_schema). It knows
+ * nothing of nodes and attempts: the engine decides what is written, the store
+ * writes it, all or nothing. A backend is one constant table of moves,
+ * cascade_store_driver. Each move is atomic: it takes effect whole, or not at
+ * all.
  *
  *                 attach                    detach, or remove by another
  *   (no incarnation) ----> incarnation alive ----> (gone: runs are free)
@@ -49,9 +50,10 @@
  *       repeated start (same id of execution 0) is not taken for an existing
  *       one. Its neighbours in the batch are not affected.
  *   S7  a claim is exclusive: a run is claimed by at most one incarnation.
- *   S8  a claim gives only free runs of the asked queues whose wake_at has come
- *       by the store's clock, and whose `needs` is empty or asked for; higher
- *       priority first, then earlier wake_at.
+ *   S8  a claim gives only free runs of the asked queues which a message names,
+ *       or whose wake_at has come by the store's clock and whose `needs` is
+ *       empty or asked for: those with messages first, then higher priority
+ *       first, then earlier wake_at.
  *   S9  each claim raises claim_no by one and clears `needs`: what its owner
  *       meets next is for that owner to say.
  *   S10 a live lease is not removed; one that is expired by the store's clock,
@@ -72,6 +74,25 @@
  *       each waiter of a handle, with `woken`; time and `wake_fd` alone are
  *       not told as a wake.
  *   S18 names and payloads of any content cannot change a statement.
+ *   S19 a message whose path is that of a message, or of an execution, is not
+ *       inserted, and is no error. Of two messages for one cascade, of which
+ *       one was durable before the other was sent, the first has the lower id.
+ *   S20 a message is there until the commit that names it among `received`, or
+ *       that deletes its cascade; receiving it and what comes of it are one
+ *       commit. A cascade that has ended and has messages is claimable: its run
+ *       row is made anew. A message for a cascade that is not there is deleted
+ *       by some claim.
+ *   S21 CASCADE_RUN_DELETE leaves no row of the cascade in any table but
+ *       cascade_keys.
+ *   S22 a start with a key takes effect only while it is the next run of that
+ *       key; see `key` of cascade_change.
+ *
+ * MESSAGES
+ *   Whoever asks something of a cascade inserts a message and touches nothing
+ *   else, so nothing that is asked can be lost by a run row that changes at the
+ *   same time: that a cascade has messages is found by looking, each time.
+ *   `path` is the node_instance_id that the receipt will have: what tells a
+ *   repeated request from a new one, before its receipt and after.
  *
  * ERRORS
  *   CASCADE_ERR_UNAVAILABLE  transient: the call may or may not have taken
@@ -100,7 +121,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 1
+#define CASCADE_STORE_ABI 2
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -152,6 +173,20 @@ typedef struct cascade_run_row {
     const char *needs; /* or NULL */
 } cascade_run_row;
 
+#define CASCADE_MESSAGE_KIND_MAX 32
+
+/* What somebody asks of a cascade. Kinds and names are the engine's. */
+typedef struct cascade_message_row {
+    int64_t id;              /* given by the store, ascending; not read by
+                                submit and commit */
+    cascade_uuid cascade_id; /* who is to receive it */
+    const char *kind;        /* 1-32 bytes */
+    const char *name;        /* may be "" */
+    const char *path;        /* the node_instance_id of its receipt */
+    const char *payload;     /* never NULL */
+    int64_t sent_at_ms;
+} cascade_message_row;
+
 /* ---- Writing ------------------------------------------------------------ */
 
 typedef enum cascade_run_action {
@@ -160,7 +195,10 @@ typedef enum cascade_run_action {
     CASCADE_RUN_FREE,     /* engine_id = NULL, wake_at and needs as given,
                              takeovers = 0 */
     CASCADE_RUN_END,      /* delete the row; that it is gone is no error */
-    CASCADE_RUN_START     /* insert the run row, see `start` */
+    CASCADE_RUN_START,    /* insert the run row, see `run` */
+    CASCADE_RUN_DELETE    /* delete the cascade, its executions, events, run and
+                             messages; the change has nothing else to write.
+                             That it is gone is no error */
 } cascade_run_action;
 
 /* What one commit does to one cascade. A change is a start (it inserts the
@@ -180,10 +218,24 @@ typedef struct cascade_change {
     size_t update_count;
     const cascade_event_row *events; /* in the order of their ids to be */
     size_t event_count;
+    /* Ids of messages that were received with this change: they are deleted,
+     * before `sends` are inserted. One that is gone is no error. */
+    const int64_t *received;
+    size_t received_count;
+    /* Messages to this cascade or others, whether these exist or not: S19. */
+    const cascade_message_row *sends;
+    size_t send_count;
+    /* START: the key of cascade.user_id whose run `run_number` it is, or NULL.
+     * The number in cascade_keys has to be the one before: no row for 1; for 2
+     * no row, or one that says 1. Otherwise the cascade counts as existing.
+     * From 2 on the row says `run_number` then. */
+    const char *key;
+    int32_t run_number;
 } cascade_change;
 
 /* One transaction of one lane. Changes are sorted by cascade id, each cascade
- * at most once. Bounds: 10,000 changes; 64 MiB. */
+ * at most once; but starts of cascades with random ids may stand anywhere.
+ * Bounds: 10,000 changes; 64 MiB. */
 typedef struct cascade_batch {
     cascade_uuid engine_id;
     uint32_t lane;
@@ -191,6 +243,26 @@ typedef struct cascade_batch {
     const cascade_change *changes;
     size_t change_count;
 } cascade_batch;
+
+/* What became of a message that was submitted. */
+typedef enum cascade_sent {
+    CASCADE_SENT = 1,      /* it is there */
+    CASCADE_SENT_ENDED,    /* it is there, and its cascade has ended */
+    CASCADE_SENT_REPEATED, /* its path was taken: nothing was inserted */
+    CASCADE_SENT_ABSENT    /* there is no such cascade: nothing was inserted */
+} cascade_sent;
+
+/* Starts and messages from outside, all or none. The starts count for the
+ * messages, which are inserted after them, in their order. Bounds: 10,000
+ * starts, 10,000 messages. */
+typedef struct cascade_submission {
+    const cascade_change *starts;
+    size_t start_count;
+    bool *existed; /* written for each start */
+    const cascade_message_row *messages;
+    size_t message_count;
+    cascade_sent *sent; /* written for each message */
+} cascade_submission;
 
 /* ---- Owning ------------------------------------------------------------- */
 
@@ -229,22 +301,33 @@ typedef struct cascade_claim_result {
     size_t count;            /* of what was written to `claimed` */
     int64_t next_wake_at_ms; /* the earliest wake_at still to come in these
                                queues; CASCADE_TIME_NONE without one */
+    bool messages;           /* there are some for runs that were its own
+                                before */
 } cascade_claim_result;
 
 /* ---- Reading ------------------------------------------------------------ */
 
 #define CASCADE_LOAD_EXECUTIONS 1u
 #define CASCADE_LOAD_EVENTS 2u
+#define CASCADE_LOAD_MESSAGES 4u
+#define CASCADE_LOAD_MESSAGES_MAX 100 /* of each cascade, the first */
+
+/* `repeated`: an execution has its path; it was received before. */
+typedef cascade_err (*cascade_message_sink)(void *context,
+                                            const cascade_message_row *row,
+                                            bool repeated);
 
 /* First every cascade, in the order of ids; then executions by (cascade id,
- * function_id); then events by (cascade id, function_id, id). An error of a
- * sink ends the load and is its result. */
+ * function_id); then events by (cascade id, function_id, id); then messages by
+ * (cascade id, id). An error of a sink ends the load and is its result. Those
+ * of parts that are not asked for may be NULL. */
 typedef struct cascade_load_sink {
     void *context;
     cascade_err (*on_cascade)(void *context, const cascade_row *row);
     cascade_err (*on_execution)(void *context,
                                 const cascade_execution_row *row);
     cascade_err (*on_event)(void *context, const cascade_event_row *row);
+    cascade_message_sink on_message;
 } cascade_load_sink;
 
 typedef struct cascade_query {
@@ -363,11 +446,22 @@ typedef struct cascade_store_driver {
     cascade_err (*commit)(void *self, const cascade_batch *batch,
                           bool *existed);
 
-    /* Commits starts from outside, without a lane, all or none: S6. Repeating
-     * it is safe, since starts that took effect are recognised. OK tells the
-     * waiters too, as `wake` does: S17. */
-    cascade_err (*submit)(void *self, const cascade_change *starts,
-                          size_t count, bool *existed);
+    /* Commits starts and messages from outside, without a lane, all or none:
+     * S6, S19. Repeating it is safe: starts that took effect are recognised,
+     * messages are told as REPEATED. OK tells the waiters too, as `wake` does:
+     * S17. */
+    cascade_err (*submit)(void *self, const cascade_submission *submission);
+
+    /* Gives up to `limit` (1-10,000) messages of runs that the incarnation
+     * owns, by id. They stay until they are received: S20. An error of the sink
+     * ends the move and is its result. */
+    cascade_err (*receive)(void *self, const cascade_uuid *engine_id,
+                           size_t limit, cascade_message_sink sink,
+                           void *context);
+
+    /* The number of the current run of a key: 1 where there is no row. */
+    cascade_err (*key)(void *self, const char *user_id, const char *key,
+                       int32_t *run_number);
 
     /* Lists cascades by ascending id: S14. */
     cascade_err (*list)(void *self, const cascade_query *query,

@@ -731,8 +731,10 @@ rescue(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     csc_start *start = lane->items[lane->from].start;
-    cascade_err err = engine->driver->submit(
-        engine->driver_self, start->changes, start->count, start->existed);
+    cascade_submission submission = {.starts = start->changes,
+                                     .start_count = start->count,
+                                     .existed = start->existed};
+    cascade_err err = engine->driver->submit(engine->driver_self, &submission);
 
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {

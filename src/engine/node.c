@@ -59,6 +59,17 @@ cascade_node_request_id(const cascade_node *node)
     return node->step != NULL ? node->step_request_id : node->request_id;
 }
 
+bool
+cascade_node_is_cancelled(const cascade_node *node)
+{
+    bool gone = false;
+
+    pthread_mutex_lock(&node->engine->mutex);
+    gone = node->run->gone;
+    pthread_mutex_unlock(&node->engine->mutex);
+    return gone;
+}
+
 const char *
 csc_node_path(cascade_node *node, int32_t parent, const char *name,
               uint32_t occurrence)

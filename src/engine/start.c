@@ -422,10 +422,12 @@ submit(cascade_store *store, csc_start *start)
     int64_t end_ms =
         csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
     int64_t pause_ms = BACKOFF_FIRST_MS;
+    cascade_submission submission = {.starts = start->changes,
+                                     .start_count = start->count,
+                                     .existed = start->existed};
 
     for (;;) {
-        cascade_err err = store->driver->submit(store->self, start->changes,
-                                                start->count, start->existed);
+        cascade_err err = store->driver->submit(store->self, &submission);
 
         if (err != CASCADE_ERR_UNAVAILABLE)
             return err;

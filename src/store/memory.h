@@ -173,8 +173,14 @@ cascade_err csc_memory_runs_claim(void *self, const cascade_claim *claim,
                                   cascade_claim_result *result);
 cascade_err csc_memory_commit_batch(void *self, const cascade_batch *batch,
                                     bool *existed);
-cascade_err csc_memory_commit_starts(void *self, const cascade_change *starts,
-                                     size_t count, bool *existed);
+cascade_err csc_memory_commit_submit(void *self,
+                                     const cascade_submission *submission);
+cascade_err csc_memory_messages_receive(void *self,
+                                        const cascade_uuid *engine_id,
+                                        size_t limit, cascade_message_sink sink,
+                                        void *context);
+cascade_err csc_memory_messages_key(void *self, const char *user_id,
+                                    const char *key, int32_t *run_number);
 cascade_err csc_memory_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);

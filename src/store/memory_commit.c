@@ -392,6 +392,8 @@ apply_run(csc_memory_model *model, change_plan *plan)
         csc_mem_free(cascade->run);
         cascade->run = NULL;
         return;
+    case CASCADE_RUN_DELETE:
+        return;
     case CASCADE_RUN_START:
         cascade->run = plan->run;
         plan->run = NULL;
@@ -504,27 +506,27 @@ out:
 }
 
 cascade_err
-csc_memory_commit_starts(void *self, const cascade_change *starts, size_t count,
-                         bool *existed)
+csc_memory_commit_submit(void *self, const cascade_submission *submission)
 {
     csc_memory *memory = self;
-    write_state writing = {.model = memory->model, .count = count};
+    write_state writing = {.model = memory->model,
+                           .count = submission->start_count};
     cascade_err err;
 
-    for (size_t i = 0; i < count; i++) {
-        if (starts[i].run_action != CASCADE_RUN_START)
+    for (size_t i = 0; i < writing.count; i++) {
+        if (submission->starts[i].run_action != CASCADE_RUN_START)
             return csc_fail(CASCADE_ERR_INVALID,
                             "submit: change %zu is no start; submit takes "
                             "nothing else",
                             i);
     }
-    err = prepare(&writing, starts);
+    err = prepare(&writing, submission->starts);
     if (err != CASCADE_OK)
         goto out;
     pthread_mutex_lock(&memory->model->mutex);
     err = stage(&writing);
     if (err == CASCADE_OK)
-        apply(&writing, existed);
+        apply(&writing, submission->existed);
     pthread_mutex_unlock(&memory->model->mutex);
     if (err == CASCADE_OK)
         (void)csc_memory_wait_wake(memory); /* it cannot fail */

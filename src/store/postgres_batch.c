@@ -140,6 +140,7 @@ add_run(csc_postgres_batch *batch, const cascade_change *change)
     switch (change->run_action) {
     case CASCADE_RUN_KEEP:
     case CASCADE_RUN_START:
+    case CASCADE_RUN_DELETE:
         return;
     case CASCADE_RUN_RESET:
         add_id(&batch->resets, &change->cascade.id);

@@ -487,12 +487,12 @@ submit_and_tell(csc_postgres *store, write_state *state)
 }
 
 cascade_err
-csc_postgres_commit_starts(void *self, const cascade_change *starts,
-                           size_t count, bool *existed)
+csc_postgres_commit_submit(void *self, const cascade_submission *submission)
 {
+    size_t count = submission->start_count;
     submit_state submit = {.count = 0};
     write_state state = {.move = "submit"};
-    cascade_err err = sort_starts(starts, count, &submit);
+    cascade_err err = sort_starts(submission->starts, count, &submit);
 
     if (err != CASCADE_OK)
         goto out;
@@ -501,7 +501,7 @@ csc_postgres_commit_starts(void *self, const cascade_change *starts,
     state.existed = submit.existed;
     err = submit_and_tell(self, &state);
     if (err == CASCADE_OK)
-        spread_existed(&submit, count, existed);
+        spread_existed(&submit, count, submission->existed);
 out:
     csc_mem_free(submit.places);
     csc_mem_free(submit.changes);

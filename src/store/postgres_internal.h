@@ -452,8 +452,15 @@ cascade_err csc_postgres_read_list(void *self, const cascade_query *query,
                                    cascade_list_sink sink, void *context);
 cascade_err csc_postgres_commit_batch(void *self, const cascade_batch *batch,
                                       bool *existed);
-cascade_err csc_postgres_commit_starts(void *self, const cascade_change *starts,
-                                       size_t count, bool *existed);
+cascade_err csc_postgres_commit_submit(void *self,
+                                       const cascade_submission *submission);
+cascade_err csc_postgres_messages_receive(void *self,
+                                          const cascade_uuid *engine_id,
+                                          size_t limit,
+                                          cascade_message_sink sink,
+                                          void *context);
+cascade_err csc_postgres_messages_key(void *self, const char *user_id,
+                                      const char *key, int32_t *run_number);
 cascade_err csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms,
                                   cascade_wait_result *result);
 cascade_err csc_postgres_wait_wake(void *self);

@@ -295,6 +295,8 @@ csc_store_sqlite_driver(void)
         .load = csc_sqlite_read_load,
         .commit = csc_sqlite_commit_batch,
         .submit = csc_sqlite_commit_submit,
+        .receive = csc_sqlite_messages_receive,
+        .key = csc_sqlite_messages_key,
         .list = csc_sqlite_read_list,
         .wait = csc_sqlite_wait_for,
         .wake = csc_sqlite_wait_wake,

@@ -333,6 +333,7 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
     switch (change->run_action) {
     case CASCADE_RUN_KEEP:
     case CASCADE_RUN_START:
+    case CASCADE_RUN_DELETE:
         break;
     case CASCADE_RUN_RESET:
     case CASCADE_RUN_FREE:
@@ -495,15 +496,14 @@ csc_sqlite_commit_batch(void *self, const cascade_batch *batch, bool *existed)
 }
 
 cascade_err
-csc_sqlite_commit_submit(void *self, const cascade_change *starts, size_t count,
-                         bool *existed)
+csc_sqlite_commit_submit(void *self, const cascade_submission *submission)
 {
     csc_sqlite *store = self;
     write_state state = {.engine_id = NULL};
     cascade_err err;
 
-    for (size_t i = 0; i < count; i++) {
-        if (starts[i].run_action != CASCADE_RUN_START)
+    for (size_t i = 0; i < submission->start_count; i++) {
+        if (submission->starts[i].run_action != CASCADE_RUN_START)
             return cascade_store_fail(CASCADE_ERR_INVALID,
                                       "submit: change %zu is no start; submit "
                                       "takes nothing else",
@@ -512,7 +512,8 @@ csc_sqlite_commit_submit(void *self, const cascade_change *starts, size_t count,
     err = csc_sqlite_txn_begin_write(store, &state.conn);
     if (err != CASCADE_OK)
         return err;
-    err = write_changes(&state, starts, count, existed);
+    err = write_changes(&state, submission->starts, submission->start_count,
+                        submission->existed);
     err = csc_sqlite_txn_end(state.conn, err);
     if (err == CASCADE_OK)
         tell_others(store, &state);

@@ -123,8 +123,8 @@ check_driver(const cascade_store_driver *driver)
     if (!driver->open || !driver->migrate || !driver->now || !driver->attach ||
         !driver->renew || !driver->detach || !driver->engines ||
         !driver->remove || !driver->claim || !driver->load || !driver->commit ||
-        !driver->submit || !driver->list || !driver->wait || !driver->wake ||
-        !driver->close)
+        !driver->submit || !driver->receive || !driver->key || !driver->list ||
+        !driver->wait || !driver->wake || !driver->close)
         return csc_fail(CASCADE_ERR_INVALID,
                         "store driver %s: a move is missing; all are required",
                         driver->name);

@@ -128,12 +128,12 @@ commit(void *self, const cascade_batch *batch, bool *existed)
 }
 
 static cascade_err
-submit(void *self, const cascade_change *starts, size_t count, bool *existed)
+submit(void *self, const cascade_submission *submission)
 {
     cascade_err err = CASCADE_OK;
 
     atomic_fetch_add(&told->figures.in_flight, 1);
-    err = real->submit(self, starts, count, existed);
+    err = real->submit(self, submission);
     atomic_fetch_sub(&told->figures.in_flight, 1);
     return err;
 }

@@ -177,6 +177,8 @@ kill_count(wrap_move move, bool after)
     case WRAP_RENEW:
     case WRAP_DETACH:
     case WRAP_ENGINES:
+    case WRAP_RECEIVE:
+    case WRAP_KEY:
     case WRAP_LIST:
     case WRAP_WAIT:
     case WRAP_WAKE:

@@ -37,9 +37,9 @@ const char *
 sim_move_name(int move)
 {
     static const char *const names[] = {
-        "now",   "attach", "renew",   "detach", "engines", "remove",
-        "claim", "load",   "commit",  "submit", "list",    "wait",
-        "wake",  "open",   "migrate", "close"};
+        "now",   "attach", "renew",  "detach", "engines", "remove",
+        "claim", "load",   "commit", "submit", "receive", "key",
+        "list",  "wait",   "wake",   "open",   "migrate", "close"};
 
     return move < 0 ? "any call" : names[move];
 }

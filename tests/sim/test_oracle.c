@@ -181,7 +181,10 @@ lie_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
          const cascade_load_sink *sink)
 {
     liar *l = self;
-    cascade_load_sink own = {l, lie_cascade, lie_execution, lie_event};
+    cascade_load_sink own = {.context = l,
+                             .on_cascade = lie_cascade,
+                             .on_execution = lie_execution,
+                             .on_event = lie_event};
 
     l->sink = sink;
     return l->inner->load(l->self, ids, count, parts, &own);

@@ -230,8 +230,8 @@ db_submit(conformance_db *db, cascade_change **changes, size_t count,
     cascade_err err;
 
     assert_non_null(flags);
-    err = db->driver->submit(db->self, rows_changes(&db->rows, changes, count),
-                             count, flags);
+    err = rows_submit(db->driver, db->self,
+                      rows_changes(&db->rows, changes, count), count, flags);
     if (existed != NULL && err == CASCADE_OK)
         memcpy(existed, flags, count * sizeof(*flags));
     free(flags);

@@ -203,12 +203,12 @@ a_submit_may_name_a_cascade_twice(void **state)
     starts[1] = *rows_start(&db->rows, rows_id(&db->rows));
     starts[2] = *rows_start(&db->rows, id);
     starts[3] = *rows_start(&db->rows, rows_id(&db->rows));
-    assert_ok(db->driver->submit(db->self, starts, 4, existed));
+    assert_ok(rows_submit(db->driver, db->self, starts, 4, existed));
     assert_true(existed[0] != existed[2]);
     assert_false(existed[1]);
     assert_false(existed[3]);
     picture = db_picture(db);
-    assert_ok(db->driver->submit(db->self, starts, 4, existed));
+    assert_ok(rows_submit(db->driver, db->self, starts, 4, existed));
     assert_true(existed[0] != existed[2]);
     db_assert_unchanged(db, picture);
 }

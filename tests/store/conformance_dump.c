@@ -139,7 +139,10 @@ on_event(void *context, const cascade_event_row *row)
 static void
 dump_cascades(cascade_store *store, store_dump *dump)
 {
-    cascade_load_sink sink = {dump, on_cascade, on_execution, on_event};
+    cascade_load_sink sink = {.context = dump,
+                              .on_cascade = on_cascade,
+                              .on_execution = on_execution,
+                              .on_event = on_event};
     cascade_uuid last;
     cascade_query query = {.limit = PAGE};
 

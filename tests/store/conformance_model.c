@@ -113,10 +113,10 @@ submit_both(twin_world *world, const cascade_change *starts, size_t count)
     bool real[BATCH_MAX + 1];
     bool model[BATCH_MAX + 1];
     cascade_err err =
-        world->db->driver->submit(world->db->self, starts, count, real);
+        rows_submit(world->db->driver, world->db->self, starts, count, real);
 
-    assert_int_equal(err, world->model->driver->submit(world->model->self,
-                                                       starts, count, model));
+    assert_int_equal(err, rows_submit(world->model->driver, world->model->self,
+                                      starts, count, model));
     if (err == CASCADE_OK)
         assert_memory_equal(real, model, count * sizeof(bool));
     return err;

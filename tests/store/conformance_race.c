@@ -121,8 +121,8 @@ submit_once(void *context)
     starter_state *it = context;
 
     pthread_barrier_wait(it->barrier);
-    it->err = it->store->driver->submit(it->store->self, it->starts, STARTED,
-                                        it->existed);
+    it->err = rows_submit(it->store->driver, it->store->self, it->starts,
+                          STARTED, it->existed);
     strncpy(it->text, cascade_errmsg(), sizeof(it->text) - 1);
     return NULL;
 }
@@ -300,7 +300,10 @@ static bool
 advance_one(storm_worker *worker, const cascade_uuid *id)
 {
     int32_t at = -1;
-    cascade_load_sink sink = {&at, note_fn_id, NULL, NULL};
+    cascade_load_sink sink = {.context = &at,
+                              .on_cascade = note_fn_id,
+                              .on_execution = NULL,
+                              .on_event = NULL};
     cascade_change *write;
     cascade_batch batch = {.engine_id = worker->engine,
                            .number = worker->batch++,
@@ -468,8 +471,10 @@ check_storm(const storm_state *storm, const cascade_uuid *ids)
 {
     conformance_db *db = storm->db;
     storm_count count = {0, 0, 0};
-    cascade_load_sink sink = {&count, check_cascade, check_execution,
-                              check_event};
+    cascade_load_sink sink = {.context = &count,
+                              .on_cascade = check_cascade,
+                              .on_execution = check_execution,
+                              .on_event = check_event};
     cascade_query query = {.limit = 1000};
 
     assert_ok(db->driver->load(db->self, ids, STORM_CASCADES,

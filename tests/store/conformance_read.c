@@ -77,7 +77,10 @@ static cascade_err
 load(cascade_store *store, const cascade_uuid *ids, size_t count,
      unsigned parts, loaded_rows *loaded)
 {
-    cascade_load_sink sink = {loaded, keep_cascade, keep_execution, keep_event};
+    cascade_load_sink sink = {.context = loaded,
+                              .on_cascade = keep_cascade,
+                              .on_execution = keep_execution,
+                              .on_event = keep_event};
 
     loaded->count = 0;
     return store->driver->load(store->self, ids, count, parts, &sink);

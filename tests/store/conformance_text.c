@@ -85,7 +85,10 @@ static copied *
 read_back(conformance_db *db, cascade_uuid id)
 {
     copied *it = calloc(1, sizeof(*it));
-    cascade_load_sink sink = {it, copy_cascade, copy_execution, copy_event};
+    cascade_load_sink sink = {.context = it,
+                              .on_cascade = copy_cascade,
+                              .on_execution = copy_execution,
+                              .on_event = copy_event};
     cascade_query query = {.id = &id, .limit = 1};
 
     assert_non_null(it);

@@ -288,7 +288,7 @@ pg_submit_one(pg_test *test, cascade_store *store, cascade_change *start,
     cascade_err err;
 
     (void)test;
-    err = store->driver->submit(store->self, start, 1, &told);
+    err = rows_submit(store->driver, store->self, start, 1, &told);
     if (err == CASCADE_OK && existed != NULL)
         *existed = told;
     return err;

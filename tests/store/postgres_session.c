@@ -89,7 +89,10 @@ do_everything(pg_test *test, cascade_store *store)
     const cascade_store_driver *driver = store->driver;
     test_rows *rows = &test->rows;
     loaded got = {.rows = 0};
-    cascade_load_sink sink = {&got, load_cascade, load_execution, load_event};
+    cascade_load_sink sink = {.context = &got,
+                              .on_cascade = load_cascade,
+                              .on_execution = load_execution,
+                              .on_event = load_event};
     cascade_uuid engine = pg_attach(test, store, PG_LEASE_MS);
     cascade_change *change = rows_start(rows, rows_id(rows));
     cascade_uuid id = change->cascade.id;
@@ -388,7 +391,7 @@ a_submit_and_its_wake_share_one_deadline(void **state)
     assert_int_equal(PQsendQuery(test->admin, "SELECT pg_sleep(2.5); COMMIT"),
                      1);
     begun_ms = pg_now_ms();
-    assert_ok(store->driver->submit(self, start, 1, &existed));
+    assert_ok(rows_submit(store->driver, self, start, 1, &existed));
     assert_false(existed);
     assert_in_range(pg_now_ms() - begun_ms, 2400, 5500);
     self->submits = 0;
@@ -434,7 +437,10 @@ a_claim_gives_in_to_locks(void **state)
 static cascade_err
 load_foreign(pg_test *test, const char *sql, loaded *got)
 {
-    cascade_load_sink sink = {got, load_cascade, load_execution, load_event};
+    cascade_load_sink sink = {.context = got,
+                              .on_cascade = load_cascade,
+                              .on_execution = load_execution,
+                              .on_event = load_event};
     cascade_store *store = test->handles[0];
     cascade_uuid id;
 
@@ -542,7 +548,10 @@ run_round(cascade_store *store, const round_of_moves *it)
     const cascade_store_driver *driver = store->driver;
     void *self = store->self;
     loaded got = {.rows = 0};
-    cascade_load_sink sink = {&got, load_cascade, load_execution, load_event};
+    cascade_load_sink sink = {.context = &got,
+                              .on_cascade = load_cascade,
+                              .on_execution = load_execution,
+                              .on_event = load_event};
     cascade_query query = {.user_id = "user", .node = "first", .limit = 10};
     cascade_claimed claimed[50];
     cascade_claim_result result;
@@ -551,9 +560,9 @@ run_round(cascade_store *store, const round_of_moves *it)
     bool existed;
 
     if (err == CASCADE_OK)
-        err = driver->submit(self, it->start, 1, &existed);
+        err = rows_submit(driver, self, it->start, 1, &existed);
     if (err == CASCADE_OK)
-        err = driver->submit(self, it->other, 1, &existed);
+        err = rows_submit(driver, self, it->other, 1, &existed);
     if (err == CASCADE_OK)
         err = driver->claim(self, &it->claim, claimed, &result);
     if (err == CASCADE_OK)

@@ -160,7 +160,7 @@ fixture_submit(cascade_store *store, cascade_change *start)
 {
     bool existed = false;
 
-    return store->driver->submit(store->self, start, 1, &existed);
+    return rows_submit(store->driver, store->self, start, 1, &existed);
 }
 
 cascade_err

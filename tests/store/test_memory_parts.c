@@ -221,9 +221,9 @@ park_many(cascade_store *store, test_rows *rows)
             else
                 starts[i]->run.takeovers = 3;
         }
-        assert_int_equal(store->driver->submit(store->self,
-                                               rows_changes(rows, starts, 1000),
-                                               1000, existed),
+        assert_int_equal(rows_submit(store->driver, store->self,
+                                     rows_changes(rows, starts, 1000), 1000,
+                                     existed),
                          CASCADE_OK);
         rows_clear(rows);
     }
@@ -414,7 +414,10 @@ static char *
 picture(fault_world *world)
 {
     csc_buf text = {.data = NULL};
-    cascade_load_sink sink = {&text, add_cascade, add_execution, add_event};
+    cascade_load_sink sink = {.context = &text,
+                              .on_cascade = add_cascade,
+                              .on_execution = add_execution,
+                              .on_event = add_event};
     cascade_query query = {.limit = 1000};
     const cascade_store_driver *driver = world->store->driver;
 
@@ -441,8 +444,8 @@ fill_world(fault_world *world, size_t fill)
         start->run.needs = rows_text(&world->rows, "need %zu", i);
         assert_int_equal(world->store->driver->attach(world->store->self, &row),
                          CASCADE_OK);
-        assert_int_equal(world->store->driver->submit(world->store->self, start,
-                                                      1, &existed),
+        assert_int_equal(rows_submit(world->store->driver, world->store->self,
+                                     start, 1, &existed),
                          CASCADE_OK);
     }
 }
@@ -528,8 +531,8 @@ try_submit(fault_world *world)
 {
     bool existed;
 
-    return world->store->driver->submit(world->store->self, world->start, 1,
-                                        &existed);
+    return rows_submit(world->store->driver, world->store->self, world->start,
+                       1, &existed);
 }
 
 static cascade_err

@@ -320,7 +320,10 @@ static cascade_err
 load_text(cascade_store *store, const char *id_text, csc_buf *text)
 {
     seen_rows seen = {.text = {.data = NULL}};
-    cascade_load_sink sink = {&seen, see_cascade, see_execution, see_event};
+    cascade_load_sink sink = {.context = &seen,
+                              .on_cascade = see_cascade,
+                              .on_execution = see_execution,
+                              .on_event = see_event};
     cascade_uuid id;
     cascade_err err;
 
@@ -369,7 +372,10 @@ check_gaps(cascade_store *store, uint64_t bits)
 {
     csc_buf seen = {.data = NULL};
     csc_buf expected = {.data = NULL};
-    cascade_load_sink sink = {&seen, gap_cascade, gap_execution, see_event};
+    cascade_load_sink sink = {.context = &seen,
+                              .on_cascade = gap_cascade,
+                              .on_execution = gap_execution,
+                              .on_event = see_event};
     cascade_uuid ids[GAP_IDS];
     size_t count = 0;
 

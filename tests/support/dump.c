@@ -247,7 +247,10 @@ cascade_err
 dump_rows_load(dump_rows *rows, const cascade_store_driver *driver, void *self,
                const cascade_uuid *id)
 {
-    cascade_load_sink sink = {rows, read_cascade, read_execution, read_event};
+    cascade_load_sink sink = {.context = rows,
+                              .on_cascade = read_cascade,
+                              .on_execution = read_execution,
+                              .on_event = read_event};
 
     clear(rows);
     return driver->load(self, id, 1,

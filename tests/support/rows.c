@@ -240,3 +240,13 @@ rows_incarnation(test_rows *rows, uint32_t lane_count, int64_t lease_ms)
                                  .lease_ms = lease_ms,
                                  .lane_count = lane_count};
 }
+
+cascade_err
+rows_submit(const cascade_store_driver *driver, void *self,
+            const cascade_change *starts, size_t count, bool *existed)
+{
+    cascade_submission submission = {
+        .starts = starts, .start_count = count, .existed = existed};
+
+    return driver->submit(self, &submission);
+}

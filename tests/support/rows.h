@@ -63,6 +63,11 @@ cascade_event_row *rows_event(test_rows *rows, cascade_change *change,
 cascade_change *rows_changes(test_rows *rows, cascade_change **changes,
                              size_t count);
 
+/* Submits starts alone. */
+cascade_err rows_submit(const cascade_store_driver *driver, void *self,
+                        const cascade_change *starts, size_t count,
+                        bool *existed);
+
 cascade_incarnation rows_incarnation(test_rows *rows, uint32_t lane_count,
                                      int64_t lease_ms);
 

@@ -282,20 +282,50 @@ wrap_commit(void *self, const cascade_batch *batch, bool *existed)
 }
 
 static cascade_err
-wrap_submit(void *self, const cascade_change *starts, size_t count,
-            bool *existed)
+wrap_submit(void *self, const cascade_submission *submission)
 {
     handle *h = self;
-    wrap_call call = {
-        .move = WRAP_SUBMIT, .starts = starts, .start_count = count};
+    wrap_call call = {.move = WRAP_SUBMIT,
+                      .starts = submission->starts,
+                      .start_count = submission->start_count,
+                      .submission = submission};
     fault found;
     cascade_err err = enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    err = h->inner->submit(h->self, starts, count, existed);
-    call.existed = existed;
+    err = h->inner->submit(h->self, submission);
+    call.existed = submission->existed;
     return leave(h, &call, &found, err);
+}
+
+static cascade_err
+wrap_receive(void *self, const cascade_uuid *engine_id, size_t limit,
+             cascade_message_sink sink, void *context)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_RECEIVE};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->receive(h->self, engine_id, limit, sink, context));
+}
+
+static cascade_err
+wrap_key(void *self, const char *user_id, const char *key, int32_t *run_number)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_KEY};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->key(h->self, user_id, key, run_number));
 }
 
 static cascade_err
@@ -381,6 +411,8 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .load = wrap_load,
                                           .commit = wrap_commit,
                                           .submit = wrap_submit,
+                                          .receive = wrap_receive,
+                                          .key = wrap_key,
                                           .list = wrap_list,
                                           .wait = wrap_wait,
                                           .wake = wrap_wake,

@@ -35,6 +35,8 @@ typedef enum wrap_move {
     WRAP_LOAD,
     WRAP_COMMIT,
     WRAP_SUBMIT,
+    WRAP_RECEIVE,
+    WRAP_KEY,
     WRAP_LIST,
     WRAP_WAIT,
     WRAP_WAKE,
@@ -51,9 +53,10 @@ typedef struct wrap_call {
     const bool *existed;          /* COMMIT, SUBMIT: after it */
     const cascade_change *starts; /* SUBMIT */
     size_t start_count;
-    const cascade_claim_result *claimed; /* CLAIM: after it */
-    const cascade_claimed *claims;       /* the runs of it */
-    const size_t *freed;                 /* REMOVE: after it */
+    const cascade_submission *submission; /* SUBMIT: all of it */
+    const cascade_claim_result *claimed;  /* CLAIM: after it */
+    const cascade_claimed *claims;        /* the runs of it */
+    const size_t *freed;                  /* REMOVE: after it */
     void *self; /* the real store's; NULL before OPEN and after CLOSE */
 } wrap_call;
 
