@@ -51,6 +51,8 @@ create_model(const char *name)
         goto fail;
     model->orphans.prev = &model->orphans;
     model->orphans.next = &model->orphans;
+    model->box_ring.prev = &model->box_ring;
+    model->box_ring.next = &model->box_ring;
     model->refs = 1;
     return model;
 fail:
@@ -87,6 +89,7 @@ free_model(csc_memory_model *model)
     free_all(&model->engines, csc_mem_free);
     csc_map_fini(&model->executions);
     csc_memory_names_fini(&model->paths);
+    csc_memory_messages_fini(model);
     csc_memory_runs_fini(model);
     pthread_mutex_destroy(&model->mutex);
     csc_mem_free(model->name);

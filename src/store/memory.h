@@ -8,6 +8,7 @@
  *   memory_runs.c     where runs wait: shelves of free runs, rings of owned
  *   memory_engines.c  attach, renew, detach, engines, remove, claim
  *   memory_commit.c   commit, submit
+ *   memory_messages.c where messages and keys are; receive, key
  *   memory_read.c     load, list
  *   memory_wait.c     wait, wake
  *   memory_order.c    ordered sets; memory_names.c: a map of texts
@@ -65,6 +66,28 @@ typedef struct csc_memory_cascade {
     csc_memory_run *run; /* NULL: no run row */
 } csc_memory_cascade;
 
+/* The messages for one cascade, which need not exist. One that is empty is in
+ * the model only while a commit is staged. */
+typedef struct csc_memory_box {
+    csc_memory_link link; /* first; in the ring of boxes */
+    cascade_uuid cascade_id;
+    csc_memory_order_node *messages; /* by id */
+    size_t away;                     /* messages taken out, but not for good */
+} csc_memory_box;
+
+typedef struct csc_memory_message {
+    csc_memory_order_node in_box;
+    csc_memory_order_node in_model;
+    cascade_message_row row; /* its texts lie behind the struct */
+    csc_memory_box *box;
+} csc_memory_message;
+
+/* A row of cascade_keys. */
+typedef struct csc_memory_key {
+    int32_t run_number;
+    char name[]; /* of user and key: "4:userkey" */
+} csc_memory_key;
+
 /* The free runs of one queue that agree in needs and takeovers: a claim takes
  * or leaves a shelf as a whole, so it never walks over runs it cannot have. */
 typedef struct csc_memory_shelf {
@@ -96,15 +119,21 @@ typedef struct csc_memory_model {
     char *name;                    /* NULL: private to one handle */
     size_t refs;
     pthread_mutex_t mutex;
-    csc_map cascades;             /* id -> csc_memory_cascade */
-    csc_memory_order_node *order; /* the same by id */
-    csc_map executions;           /* id -> csc_memory_execution */
-    csc_memory_names paths;       /* node_instance_id -> the same */
-    csc_map engines;              /* id -> csc_memory_engine */
-    csc_memory_link orphans;      /* runs whose owner is no incarnation */
-    csc_memory_names queues;      /* name -> csc_memory_queue */
-    csc_memory_names texts;       /* needs: text -> the kept copy */
-    int64_t event_id;             /* the last one given */
+    csc_map cascades;                /* id -> csc_memory_cascade */
+    csc_memory_order_node *order;    /* the same by id */
+    csc_map executions;              /* id -> csc_memory_execution */
+    csc_memory_names paths;          /* node_instance_id -> the same */
+    csc_map boxes;                   /* cascade id -> csc_memory_box */
+    csc_memory_link box_ring;        /* the same, in no order */
+    csc_memory_order_node *messages; /* all, by id */
+    csc_memory_names letters;        /* path -> csc_memory_message */
+    csc_memory_names keys;           /* name -> csc_memory_key */
+    csc_map engines;                 /* id -> csc_memory_engine */
+    csc_memory_link orphans;         /* runs whose owner is no incarnation */
+    csc_memory_names queues;         /* name -> csc_memory_queue */
+    csc_memory_names texts;          /* needs: text -> the kept copy */
+    int64_t event_id;                /* the last one given */
+    int64_t message_id;              /* the same */
     uint64_t wakes;
     csc_memory_waiter *waiters;
 } csc_memory_model;
@@ -125,6 +154,7 @@ csc_memory_execution *csc_memory_rows_execution(
     const cascade_execution_row *row);
 void csc_memory_rows_free_execution(csc_memory_execution *execution);
 csc_memory_event *csc_memory_rows_event(const cascade_event_row *row);
+csc_memory_message *csc_memory_rows_message(const cascade_message_row *row);
 /* The texts an update brings in one block: full_output, then error. */
 char *csc_memory_rows_late(const cascade_execution_row *row);
 /* Writes status, full_output, error and completed_at; takes `late`. */
@@ -154,6 +184,42 @@ void csc_memory_runs_take(csc_memory_model *model, csc_memory_run *run);
 void csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
                              int64_t now_ms, int32_t more_takeovers);
 void csc_memory_runs_fini(csc_memory_model *model);
+
+/* ---- memory_messages.c: where messages and keys are ---------------------- */
+
+/* Whether a message or an execution has this path. */
+bool csc_memory_messages_taken(const csc_memory_model *model, const char *path);
+/* Enters a new message, whose path is not taken, and gives it its id. -1 when
+ * out of memory (nothing is changed). */
+int csc_memory_messages_enter(csc_memory_model *model,
+                              csc_memory_message *message);
+/* The message `id` for this cascade; NULL for none. */
+csc_memory_message *csc_memory_messages_find(const csc_memory_model *model,
+                                             const cascade_uuid *cascade_id,
+                                             int64_t id);
+/* Takes a message out. Then it is put back, when everything that came between
+ * is undone, or freed; neither allocates. */
+void csc_memory_messages_take(csc_memory_model *model,
+                              csc_memory_message *message);
+void csc_memory_messages_put_back(csc_memory_model *model,
+                                  csc_memory_message *message);
+void csc_memory_messages_free(csc_memory_model *model,
+                              csc_memory_message *message);
+/* The same for all messages for a cascade. NULL, which the others accept, when
+ * there are none. */
+csc_memory_box *csc_memory_messages_take_box(csc_memory_model *model,
+                                             const cascade_uuid *cascade_id);
+void csc_memory_messages_put_back_box(csc_memory_model *model,
+                                      csc_memory_box *box);
+void csc_memory_messages_free_box(csc_memory_box *box);
+/* The message after `message` in its box; NULL `message`: the first. */
+csc_memory_message *csc_memory_messages_next(const csc_memory_box *box,
+                                             const csc_memory_message *message);
+/* A row for a key, not in the model; NULL when out of memory. */
+csc_memory_key *csc_memory_messages_make_key(const char *user_id,
+                                             const char *key,
+                                             int32_t run_number);
+void csc_memory_messages_fini(csc_memory_model *model);
 
 /* ---- The moves; see cascade/store.h ------------------------------------- */
 

@@ -32,6 +32,12 @@ typedef struct update_plan {
     char *late;
 } update_plan;
 
+typedef struct send_plan {
+    csc_memory_message *message; /* the new one; NULL: the model's by now */
+    bool entered;
+    cascade_sent sent;
+} send_plan;
+
 typedef struct change_plan {
     const cascade_change *change;
     csc_memory_cascade *cascade;       /* the model's, or the new one */
@@ -39,12 +45,20 @@ typedef struct change_plan {
     size_t entered;                    /* of `executions` */
     csc_memory_event **events;         /* new ones */
     update_plan *updates;
-    size_t touched; /* of `updates` */
+    size_t touched;                /* of `updates` */
+    csc_memory_message **received; /* the model's, taken out of it */
+    size_t taken;                  /* of `received` */
+    send_plan *sends;
+    csc_memory_key *key;     /* a start's: the row to be */
+    csc_memory_key *key_row; /* the model's that was changed, or `key` */
+    int32_t key_before;      /* what the model's said */
+    csc_memory_box *box;     /* a deletion's: taken out of the model */
     csc_memory_run *run;
     cascade_run_row freed; /* the run row to be, for FREE and RESET */
     bool fresh;            /* `cascade` is new and not entered */
     bool started;          /* `cascade` is new and entered */
     bool skipped;          /* a start whose cascade was there */
+    bool deleted;          /* `cascade` is taken out of the model */
     bool existed;
 } change_plan;
 
@@ -53,6 +67,8 @@ typedef struct write_state {
     const cascade_uuid *engine_id; /* NULL: submit */
     change_plan *plans;
     size_t count;
+    send_plan *messages; /* of a submission */
+    size_t message_count;
     csc_arena arena; /* the plans and their arrays */
 } write_state;
 
@@ -72,7 +88,24 @@ prepare_start(change_plan *plan)
         return false;
     plan->run->row = change->run;
     plan->run->row.cascade_id = change->cascade.id;
-    return true;
+    if (change->key == NULL)
+        return true;
+    plan->key = csc_memory_messages_make_key(change->cascade.user_id,
+                                             change->key, change->run_number);
+    return plan->key != NULL;
+}
+
+/* NULL when out of memory, and for none. */
+static send_plan *
+prepare_sends(csc_arena *arena, const cascade_message_row *rows, size_t count)
+{
+    send_plan *sends = csc_arena_alloc(arena, count, sizeof(sends[0]));
+
+    for (size_t i = 0; sends != NULL && i < count; i++) {
+        sends[i].message = csc_memory_rows_message(&rows[i]);
+        arena->failed = arena->failed || sends[i].message == NULL;
+    }
+    return sends;
 }
 
 static bool
@@ -86,6 +119,9 @@ prepare_change(csc_arena *arena, change_plan *plan)
         csc_arena_alloc(arena, change->event_count, sizeof(plan->events[0]));
     plan->updates =
         csc_arena_alloc(arena, change->update_count, sizeof(plan->updates[0]));
+    plan->received = csc_arena_alloc(arena, change->received_count,
+                                     sizeof(plan->received[0]));
+    plan->sends = prepare_sends(arena, change->sends, change->send_count);
     if (arena->failed)
         return false;
     for (size_t i = 0; i < change->insert_count; i++) {
@@ -121,6 +157,21 @@ prepare(write_state *writing, const cascade_change *changes)
     return CASCADE_OK;
 }
 
+static cascade_err
+prepare_messages(write_state *writing, const cascade_message_row *rows)
+{
+    writing->messages =
+        prepare_sends(&writing->arena, rows, writing->message_count);
+    return writing->arena.failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+static void
+discard_sends(send_plan *sends, size_t count)
+{
+    for (size_t i = 0; sends != NULL && i < count; i++)
+        csc_mem_free(sends[i].message);
+}
+
 static void
 discard_plan(change_plan *plan)
 {
@@ -133,6 +184,8 @@ discard_plan(change_plan *plan)
         csc_mem_free(plan->events[i]);
     for (size_t i = 0; plan->updates && i < change->update_count; i++)
         csc_mem_free(plan->updates[i].late);
+    discard_sends(plan->sends, change->send_count);
+    csc_mem_free(plan->key);
     csc_mem_free(plan->run);
     if (plan->fresh)
         csc_memory_rows_free(plan->cascade);
@@ -145,6 +198,7 @@ discard(write_state *writing)
         if (writing->plans[i].change != NULL)
             discard_plan(&writing->plans[i]);
     }
+    discard_sends(writing->messages, writing->message_count);
     csc_arena_fini(&writing->arena);
 }
 
@@ -231,12 +285,30 @@ withdraw_execution(csc_memory_model *model, csc_memory_cascade *cascade,
             (cascade->execution_count - at) * sizeof(cascade->executions[0]));
 }
 
+/* Takes out the messages that the change received. */
+static void
+take_received(csc_memory_model *model, change_plan *plan)
+{
+    const cascade_change *change = plan->change;
+
+    for (size_t i = 0; i < change->received_count; i++) {
+        csc_memory_message *message = csc_memory_messages_find(
+            model, &change->cascade.id, change->received[i]);
+
+        if (message == NULL)
+            continue;
+        csc_memory_messages_take(model, message);
+        plan->received[plan->taken++] = message;
+    }
+}
+
 static cascade_err
 stage_rows(write_state *writing, change_plan *plan)
 {
     const cascade_change *change = plan->change;
     csc_memory_cascade *cascade = plan->cascade;
 
+    take_received(writing->model, plan);
     for (size_t i = 0; i < change->insert_count; i++) {
         cascade_err err =
             enter_execution(writing->model, plan, plan->executions[i]);
@@ -256,6 +328,55 @@ stage_rows(write_state *writing, change_plan *plan)
     return CASCADE_OK;
 }
 
+/* `there`: the key's row. */
+static bool
+is_next_run(const csc_memory_key *there, int32_t run_number)
+{
+    switch (run_number) {
+    case 1:
+        return there == NULL;
+    case 2:
+        return there == NULL || there->run_number == 1;
+    default:
+        return there != NULL && there->run_number == run_number - 1;
+    }
+}
+
+/* Writes the key's row. A start that is not the key's next run is skipped. */
+static cascade_err
+stage_key(csc_memory_model *model, change_plan *plan)
+{
+    csc_memory_key *there = csc_memory_names_get(&model->keys, plan->key->name);
+
+    if (!is_next_run(there, plan->key->run_number)) {
+        plan->skipped = true;
+        plan->existed = true;
+        return CASCADE_OK;
+    }
+    if (there != NULL) {
+        plan->key_row = there;
+        plan->key_before = there->run_number;
+        there->run_number = plan->key->run_number;
+    } else if (plan->key->run_number > 1) {
+        if (csc_memory_names_put(&model->keys, plan->key->name, plan->key) != 0)
+            return csc_fail_memory();
+        plan->key_row = plan->key;
+    }
+    return CASCADE_OK;
+}
+
+static void
+undo_key(csc_memory_model *model, change_plan *plan)
+{
+    if (plan->key_row == NULL)
+        return;
+    if (plan->key_row == plan->key)
+        csc_memory_names_remove(&model->keys, plan->key->name);
+    else
+        plan->key_row->run_number = plan->key_before;
+    plan->key_row = NULL;
+}
+
 static cascade_err
 stage_start(write_state *writing, change_plan *plan)
 {
@@ -268,6 +389,11 @@ stage_start(write_state *writing, change_plan *plan)
         plan->skipped = true;
         plan->existed = !is_repeated(plan->change, there);
         return CASCADE_OK;
+    }
+    if (plan->key != NULL) {
+        err = stage_key(model, plan);
+        if (err != CASCADE_OK || plan->skipped)
+            return err;
     }
     if (plan->run->row.priority < 0 ||
         plan->run->row.priority >= CSC_MEMORY_PRIORITIES)
@@ -333,14 +459,110 @@ stage_write(write_state *writing, change_plan *plan)
     return err != CASCADE_OK ? err : stage_rows(writing, plan);
 }
 
+/* Takes the cascade and all that belongs to it out of the model; what it is
+ * made of stays together. */
+static void
+stage_delete(csc_memory_model *model, change_plan *plan)
+{
+    const cascade_uuid *id = &plan->change->cascade.id;
+    csc_memory_cascade *cascade = csc_map_remove(&model->cascades, id);
+
+    plan->cascade = cascade;
+    plan->deleted = true;
+    plan->box = csc_memory_messages_take_box(model, id);
+    if (cascade == NULL)
+        return;
+    csc_memory_order_remove(&model->order, &cascade->node);
+    for (size_t i = 0; i < cascade->execution_count; i++) {
+        const cascade_execution_row *row = &cascade->executions[i]->row;
+
+        csc_map_remove(&model->executions, &row->id);
+        csc_memory_names_remove(&model->paths, row->node_instance_id);
+    }
+    if (cascade->run != NULL)
+        csc_memory_runs_take(model, cascade->run);
+}
+
+/* The maps had room for all of it before. */
+static void
+undo_delete(csc_memory_model *model, change_plan *plan)
+{
+    csc_memory_cascade *cascade = plan->cascade;
+    int full;
+
+    plan->deleted = false;
+    csc_memory_messages_put_back_box(model, plan->box);
+    if (cascade == NULL)
+        return;
+    full = csc_map_put(&model->cascades, &cascade->row.id, cascade);
+    csc_memory_order_add(&model->order, &cascade->node);
+    for (size_t i = 0; i < cascade->execution_count; i++) {
+        csc_memory_execution *execution = cascade->executions[i];
+
+        full |= csc_map_put(&model->executions, &execution->row.id, execution);
+        full |= csc_memory_names_put(
+            &model->paths, execution->row.node_instance_id, execution);
+    }
+    csc_assert(full == 0);
+    (void)full;
+    if (cascade->run != NULL)
+        csc_memory_runs_place(model, cascade->run);
+}
+
+/* What becomes of each message is known after the rows of all changes. */
+static cascade_err
+stage_sends(csc_memory_model *model, send_plan *sends, size_t count,
+            bool absent_too)
+{
+    for (size_t i = 0; i < count; i++) {
+        csc_memory_message *message = sends[i].message;
+        const csc_memory_cascade *cascade =
+            csc_map_get(&model->cascades, &message->row.cascade_id);
+
+        sends[i].sent = CASCADE_SENT;
+        if (csc_memory_messages_taken(model, message->row.path))
+            sends[i].sent = CASCADE_SENT_REPEATED;
+        else if (cascade == NULL && !absent_too)
+            sends[i].sent = CASCADE_SENT_ABSENT;
+        else if (csc_memory_messages_enter(model, message) != 0)
+            return csc_fail_memory();
+        else
+            sends[i].entered = true;
+        if (sends[i].entered && cascade != NULL &&
+            cascade->row.status != CASCADE_RUNNING)
+            sends[i].sent = CASCADE_SENT_ENDED;
+    }
+    return CASCADE_OK;
+}
+
+static void
+undo_sends(csc_memory_model *model, send_plan *sends, size_t count)
+{
+    for (size_t i = 0; sends != NULL && i < count; i++) {
+        if (!sends[i].entered)
+            continue;
+        csc_memory_messages_take(model, sends[i].message);
+        csc_memory_messages_free(model, sends[i].message);
+        sends[i].message = NULL;
+        sends[i].entered = false;
+    }
+}
+
 static void
 undo_plan(csc_memory_model *model, change_plan *plan)
 {
+    if (plan->deleted) {
+        undo_delete(model, plan);
+        return;
+    }
     for (size_t i = 0; i < plan->touched; i++)
         plan->updates[i].execution->touched = false;
+    while (plan->taken > 0)
+        csc_memory_messages_put_back(model, plan->received[--plan->taken]);
     while (plan->entered > 0)
         withdraw_execution(model, plan->cascade,
                            plan->executions[--plan->entered]);
+    undo_key(model, plan);
     if (!plan->started)
         return;
     csc_map_remove(&model->cascades, &plan->cascade->row.id);
@@ -350,20 +572,57 @@ undo_plan(csc_memory_model *model, change_plan *plan)
 }
 
 static cascade_err
+stage_change(write_state *writing, change_plan *plan)
+{
+    switch (plan->change->run_action) {
+    case CASCADE_RUN_START:
+        return stage_start(writing, plan);
+    case CASCADE_RUN_DELETE:
+        stage_delete(writing->model, plan);
+        return CASCADE_OK;
+    case CASCADE_RUN_KEEP:
+    case CASCADE_RUN_RESET:
+    case CASCADE_RUN_FREE:
+    case CASCADE_RUN_END:
+        return stage_write(writing, plan);
+    }
+    return refuse(plan, "the action for its run is none of the known");
+}
+
+static cascade_err
+stage_messages(write_state *writing)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < writing->count && err == CASCADE_OK; i++) {
+        change_plan *plan = &writing->plans[i];
+
+        if (!plan->skipped)
+            err = stage_sends(writing->model, plan->sends,
+                              plan->change->send_count, true);
+    }
+    if (err != CASCADE_OK)
+        return err;
+    return stage_sends(writing->model, writing->messages,
+                       writing->message_count, false);
+}
+
+static cascade_err
 stage(write_state *writing)
 {
     cascade_err err = CASCADE_OK;
     size_t at = 0;
 
-    while (at < writing->count && err == CASCADE_OK) {
-        change_plan *plan = &writing->plans[at++];
-
-        err = plan->change->run_action == CASCADE_RUN_START
-                  ? stage_start(writing, plan)
-                  : stage_write(writing, plan);
-    }
+    while (at < writing->count && err == CASCADE_OK)
+        err = stage_change(writing, &writing->plans[at++]);
+    if (err == CASCADE_OK)
+        err = stage_messages(writing);
     if (err == CASCADE_OK)
         return CASCADE_OK;
+    undo_sends(writing->model, writing->messages, writing->message_count);
+    for (size_t i = 0; i < writing->count; i++)
+        undo_sends(writing->model, writing->plans[i].sends,
+                   writing->plans[i].change->send_count);
     while (at > 0)
         undo_plan(writing->model, &writing->plans[--at]);
     return err;
@@ -402,13 +661,28 @@ apply_run(csc_memory_model *model, change_plan *plan)
     }
 }
 
+static void
+apply_sends(send_plan *sends, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sends[i].entered)
+            sends[i].message = NULL;
+    }
+}
+
 /* The plan's records become the model's. */
 static void
 apply_plan(csc_memory_model *model, change_plan *plan)
 {
     const cascade_change *change = plan->change;
-    cascade_row *row = &plan->cascade->row;
+    cascade_row *row;
 
+    if (plan->deleted) {
+        csc_memory_rows_free(plan->cascade);
+        csc_memory_messages_free_box(plan->box);
+        return;
+    }
+    row = &plan->cascade->row;
     row->status = change->cascade.status;
     row->fn_id = change->cascade.fn_id;
     row->updated_at_ms = change->cascade.updated_at_ms;
@@ -427,6 +701,11 @@ apply_plan(csc_memory_model *model, change_plan *plan)
         csc_memory_rows_add_event(plan->cascade, plan->events[i]);
         plan->events[i] = NULL;
     }
+    for (size_t i = 0; i < plan->taken; i++)
+        csc_memory_messages_free(model, plan->received[i]);
+    apply_sends(plan->sends, change->send_count);
+    if (plan->key_row == plan->key)
+        plan->key = NULL;
     apply_run(model, plan);
 }
 
@@ -438,6 +717,7 @@ apply(write_state *writing, bool *existed)
         if (!writing->plans[i].skipped)
             apply_plan(writing->model, &writing->plans[i]);
     }
+    apply_sends(writing->messages, writing->message_count);
 }
 
 /* ---- The moves ---------------------------------------------------------- */
@@ -461,7 +741,9 @@ check_lane(csc_memory_engine *engine, const cascade_batch *batch)
     return CASCADE_OK;
 }
 
-/* The batch took effect before: tells again which starts did. */
+/* The batch took effect before: tells again which starts did. One with a key
+ * that left no cascade was not the key's next run: the key's row, which others
+ * may have moved on, does not tell any more. */
 static void
 recall(write_state *writing, bool *existed)
 {
@@ -470,8 +752,9 @@ recall(write_state *writing, bool *existed)
         const csc_memory_cascade *there =
             csc_map_get(&writing->model->cascades, &change->cascade.id);
 
-        existed[i] = change->run_action == CASCADE_RUN_START && there != NULL &&
-                     !is_repeated(change, there);
+        existed[i] =
+            change->run_action == CASCADE_RUN_START &&
+            (there == NULL ? change->key != NULL : !is_repeated(change, there));
     }
 }
 
@@ -510,7 +793,8 @@ csc_memory_commit_submit(void *self, const cascade_submission *submission)
 {
     csc_memory *memory = self;
     write_state writing = {.model = memory->model,
-                           .count = submission->start_count};
+                           .count = submission->start_count,
+                           .message_count = submission->message_count};
     cascade_err err;
 
     for (size_t i = 0; i < writing.count; i++) {
@@ -521,12 +805,17 @@ csc_memory_commit_submit(void *self, const cascade_submission *submission)
                             i);
     }
     err = prepare(&writing, submission->starts);
+    if (err == CASCADE_OK)
+        err = prepare_messages(&writing, submission->messages);
     if (err != CASCADE_OK)
         goto out;
     pthread_mutex_lock(&memory->model->mutex);
     err = stage(&writing);
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK) {
         apply(&writing, submission->existed);
+        for (size_t i = 0; i < writing.message_count; i++)
+            submission->sent[i] = writing.messages[i].sent;
+    }
     pthread_mutex_unlock(&memory->model->mutex);
     if (err == CASCADE_OK)
         (void)csc_memory_wait_wake(memory); /* it cannot fail */

@@ -1,30 +1,353 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages and keys.
+ * Where the messages and keys of the memory store are, and the moves that read
+ * them. A message is in four places at once:
+ *
+ *   letters        by its path      what tells that a path is taken
+ *   messages       by its id        receive
+ *   a box          by its id        load; the box is found by its cascade
+ *   ring of boxes  no order         claim looks who has messages
+ *
+ * Only entering a message allocates. Taking it out does not free what its place
+ * cost (maps keep their room, its box stays while something is away), so a
+ * commit that is undone can put it back.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
 #include "store/memory.h"
 
-cascade_err
-csc_memory_messages_receive(void *self, const cascade_uuid *engine_id,
-                            size_t limit, cascade_message_sink sink,
-                            void *context)
+#define RECEIVE_MAX 10000
+
+/* ---- Boxes -------------------------------------------------------------- */
+
+static void
+hang_box(csc_memory_model *model, csc_memory_box *box)
 {
-    (void)self;
-    (void)engine_id;
-    (void)limit;
-    (void)sink;
-    (void)context;
-    return CASCADE_OK;
+    csc_memory_link *ring = &model->box_ring;
+
+    box->link.prev = ring->prev;
+    box->link.next = ring;
+    ring->prev->next = &box->link;
+    ring->prev = &box->link;
+}
+
+static void
+unhang_box(csc_memory_model *model, csc_memory_box *box)
+{
+    csc_map_remove(&model->boxes, &box->cascade_id);
+    box->link.prev->next = box->link.next;
+    box->link.next->prev = box->link.prev;
+}
+
+/* NULL when out of memory. */
+static csc_memory_box *
+get_box(csc_memory_model *model, const cascade_uuid *cascade_id)
+{
+    csc_memory_box *box = csc_map_get(&model->boxes, cascade_id);
+
+    if (box != NULL)
+        return box;
+    box = csc_mem_zalloc(1, sizeof(*box));
+    if (box == NULL)
+        return NULL;
+    box->cascade_id = *cascade_id;
+    if (csc_map_put(&model->boxes, cascade_id, box) != 0) {
+        csc_mem_free(box);
+        return NULL;
+    }
+    hang_box(model, box);
+    return box;
+}
+
+static void
+tidy_box(csc_memory_model *model, csc_memory_box *box)
+{
+    if (box->messages != NULL || box->away > 0)
+        return;
+    unhang_box(model, box);
+    csc_mem_free(box);
+}
+
+csc_memory_message *
+csc_memory_messages_next(const csc_memory_box *box,
+                         const csc_memory_message *message)
+{
+    const csc_memory_order_node *node =
+        message == NULL ? csc_memory_order_first(box->messages)
+                        : csc_memory_order_next(box->messages, message->row.id,
+                                                &message->in_box.id);
+
+    return node == NULL ? NULL : node->item;
+}
+
+/* ---- One message -------------------------------------------------------- */
+
+bool
+csc_memory_messages_taken(const csc_memory_model *model, const char *path)
+{
+    return csc_memory_names_get(&model->letters, path) != NULL ||
+           csc_memory_names_get(&model->paths, path) != NULL;
+}
+
+/* The sets weigh their nodes by the id, so it has to differ. */
+static csc_memory_order_node
+make_node(csc_memory_message *message)
+{
+    csc_memory_order_node node = {.at = message->row.id, .item = message};
+
+    memcpy(node.id.bytes, &message->row.id, sizeof(message->row.id));
+    return node;
+}
+
+int
+csc_memory_messages_enter(csc_memory_model *model, csc_memory_message *message)
+{
+    csc_memory_box *box = get_box(model, &message->row.cascade_id);
+
+    if (box == NULL)
+        return -1;
+    if (csc_memory_names_put(&model->letters, message->row.path, message) !=
+        0) {
+        tidy_box(model, box);
+        return -1;
+    }
+    message->box = box;
+    message->row.id = ++model->message_id;
+    message->in_box = make_node(message);
+    message->in_model = make_node(message);
+    csc_memory_order_add(&box->messages, &message->in_box);
+    csc_memory_order_add(&model->messages, &message->in_model);
+    return 0;
+}
+
+csc_memory_message *
+csc_memory_messages_find(const csc_memory_model *model,
+                         const cascade_uuid *cascade_id, int64_t id)
+{
+    const csc_memory_box *box = csc_map_get(&model->boxes, cascade_id);
+    const csc_memory_order_node *node;
+    cascade_uuid highest;
+
+    if (box == NULL || id < 1)
+        return NULL;
+    memset(&highest, 0xff, sizeof(highest));
+    node = csc_memory_order_next(box->messages, id - 1, &highest);
+    return node != NULL && node->at == id ? node->item : NULL;
+}
+
+/* Takes it from where it can be found without its box. */
+static void
+hide(csc_memory_model *model, csc_memory_message *message)
+{
+    csc_memory_names_remove(&model->letters, message->row.path);
+    csc_memory_order_remove(&model->messages, &message->in_model);
+}
+
+static void
+unhide(csc_memory_model *model, csc_memory_message *message)
+{
+    int full =
+        csc_memory_names_put(&model->letters, message->row.path, message);
+
+    csc_assert(full == 0); /* the map had room for it before */
+    (void)full;
+    csc_memory_order_add(&model->messages, &message->in_model);
+}
+
+void
+csc_memory_messages_take(csc_memory_model *model, csc_memory_message *message)
+{
+    hide(model, message);
+    csc_memory_order_remove(&message->box->messages, &message->in_box);
+    message->box->away++;
+}
+
+void
+csc_memory_messages_put_back(csc_memory_model *model,
+                             csc_memory_message *message)
+{
+    unhide(model, message);
+    csc_memory_order_add(&message->box->messages, &message->in_box);
+    message->box->away--;
+}
+
+void
+csc_memory_messages_free(csc_memory_model *model, csc_memory_message *message)
+{
+    message->box->away--;
+    tidy_box(model, message->box);
+    csc_mem_free(message);
+}
+
+/* ---- All messages for a cascade ----------------------------------------- */
+
+csc_memory_box *
+csc_memory_messages_take_box(csc_memory_model *model,
+                             const cascade_uuid *cascade_id)
+{
+    csc_memory_box *box = csc_map_get(&model->boxes, cascade_id);
+    csc_memory_message *message = NULL;
+
+    if (box == NULL)
+        return NULL;
+    unhang_box(model, box);
+    for (;;) {
+        message = csc_memory_messages_next(box, message);
+        if (message == NULL)
+            return box;
+        hide(model, message);
+    }
+}
+
+void
+csc_memory_messages_put_back_box(csc_memory_model *model, csc_memory_box *box)
+{
+    csc_memory_message *message = NULL;
+    int full;
+
+    if (box == NULL)
+        return;
+    full = csc_map_put(&model->boxes, &box->cascade_id, box);
+    csc_assert(full == 0); /* as in unhide() */
+    (void)full;
+    hang_box(model, box);
+    for (;;) {
+        message = csc_memory_messages_next(box, message);
+        if (message == NULL)
+            return;
+        unhide(model, message);
+    }
+}
+
+void
+csc_memory_messages_free_box(csc_memory_box *box)
+{
+    if (box == NULL)
+        return;
+    for (;;) {
+        csc_memory_message *message = csc_memory_messages_next(box, NULL);
+
+        if (message == NULL)
+            break;
+        csc_memory_order_remove(&box->messages, &message->in_box);
+        csc_mem_free(message);
+    }
+    csc_mem_free(box);
+}
+
+void
+csc_memory_messages_fini(csc_memory_model *model)
+{
+    csc_memory_key *key;
+
+    while (model->box_ring.next != &model->box_ring) {
+        csc_memory_box *box = (csc_memory_box *)model->box_ring.next;
+
+        unhang_box(model, box);
+        csc_memory_messages_free_box(box);
+    }
+    for (size_t at = 0;;) {
+        key = csc_memory_names_next(&model->keys, &at);
+        if (key == NULL)
+            break;
+        csc_mem_free(key);
+    }
+    csc_map_fini(&model->boxes);
+    csc_memory_names_fini(&model->letters);
+    csc_memory_names_fini(&model->keys);
+}
+
+/* ---- Keys --------------------------------------------------------------- */
+
+/* The length tells where the user ends, whatever the texts are. */
+csc_memory_key *
+csc_memory_messages_make_key(const char *user_id, const char *key,
+                             int32_t run_number)
+{
+    size_t user_len = strlen(user_id);
+    size_t size = 32 + user_len + strlen(key);
+    csc_memory_key *made = csc_mem_alloc(sizeof(*made) + size);
+
+    if (made == NULL)
+        return NULL;
+    made->run_number = run_number;
+    snprintf(made->name, size, "%zu:%s%s", user_len, user_id, key);
+    return made;
 }
 
 cascade_err
 csc_memory_messages_key(void *self, const char *user_id, const char *key,
                         int32_t *run_number)
 {
-    (void)self;
-    (void)user_id;
-    (void)key;
-    *run_number = 1;
+    csc_memory *memory = self;
+    csc_memory_key *asked = csc_memory_messages_make_key(user_id, key, 1);
+    const csc_memory_key *there;
+
+    if (asked == NULL)
+        return csc_fail_memory();
+    pthread_mutex_lock(&memory->model->mutex);
+    there = csc_memory_names_get(&memory->model->keys, asked->name);
+    *run_number = there == NULL ? 1 : there->run_number;
+    pthread_mutex_unlock(&memory->model->mutex);
+    csc_mem_free(asked);
     return CASCADE_OK;
+}
+
+/* ---- Receiving ---------------------------------------------------------- */
+
+static bool
+is_owned(const csc_memory_model *model, const cascade_uuid *cascade_id,
+         const cascade_uuid *engine_id)
+{
+    const csc_memory_cascade *cascade =
+        csc_map_get(&model->cascades, cascade_id);
+
+    return cascade != NULL && cascade->run != NULL &&
+           csc_uuid_equal(&cascade->run->row.engine_id, engine_id);
+}
+
+static cascade_err
+give_owned(const csc_memory_model *model, const cascade_uuid *engine_id,
+           size_t limit, cascade_message_sink sink, void *context)
+{
+    const csc_memory_order_node *node = csc_memory_order_first(model->messages);
+    cascade_err err = CASCADE_OK;
+    size_t count = 0;
+
+    while (node != NULL && count < limit && err == CASCADE_OK) {
+        const csc_memory_message *message = node->item;
+
+        if (is_owned(model, &message->row.cascade_id, engine_id)) {
+            err = sink(context, &message->row,
+                       csc_memory_names_get(&model->paths, message->row.path) !=
+                           NULL);
+            count++;
+        }
+        node = csc_memory_order_next(model->messages, node->at, &node->id);
+    }
+    return err;
+}
+
+cascade_err
+csc_memory_messages_receive(void *self, const cascade_uuid *engine_id,
+                            size_t limit, cascade_message_sink sink,
+                            void *context)
+{
+    csc_memory *memory = self;
+    cascade_err err;
+
+    if (limit < 1 || limit > RECEIVE_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "receive: the limit is %zu; give 1 to %d", limit,
+                        RECEIVE_MAX);
+    if (csc_uuid_is_nil(engine_id))
+        return CASCADE_OK;
+    pthread_mutex_lock(&memory->model->mutex);
+    err = give_owned(memory->model, engine_id, limit, sink, context);
+    pthread_mutex_unlock(&memory->model->mutex);
+    return err;
 }

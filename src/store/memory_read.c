@@ -91,6 +91,40 @@ give_events(const load_state *loading, const cascade_load_sink *sink)
     return err;
 }
 
+static cascade_err
+give_box(const csc_memory_model *model, const csc_memory_box *box,
+         const cascade_load_sink *sink)
+{
+    const csc_memory_message *message = NULL;
+    cascade_err err = CASCADE_OK;
+
+    for (int i = 0; i < CASCADE_LOAD_MESSAGES_MAX && err == CASCADE_OK; i++) {
+        message = csc_memory_messages_next(box, message);
+        if (message == NULL)
+            break;
+        err = sink->on_message(
+            sink->context, &message->row,
+            csc_memory_names_get(&model->paths, message->row.path) != NULL);
+    }
+    return err;
+}
+
+static cascade_err
+give_messages(const csc_memory_model *model, const load_state *loading,
+              const cascade_load_sink *sink)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < loading->count && err == CASCADE_OK; i++) {
+        const csc_memory_box *box =
+            csc_map_get(&model->boxes, &loading->found[i]->row.id);
+
+        if (box != NULL)
+            err = give_box(model, box, sink);
+    }
+    return err;
+}
+
 cascade_err
 csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
                      unsigned parts, const cascade_load_sink *sink)
@@ -110,6 +144,8 @@ csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
         err = give_executions(&loading, sink);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
         err = give_events(&loading, sink);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_MESSAGES) != 0)
+        err = give_messages(memory->model, &loading, sink);
     pthread_mutex_unlock(&memory->model->mutex);
     return err;
 }

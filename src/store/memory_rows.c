@@ -116,6 +116,28 @@ csc_memory_rows_event(const cascade_event_row *row)
     return event;
 }
 
+csc_memory_message *
+csc_memory_rows_message(const cascade_message_row *row)
+{
+    size_t kind = size_of(row->kind);
+    size_t name = size_of(row->name);
+    size_t path = size_of(row->path);
+    size_t payload = size_of(row->payload);
+    csc_memory_message *message =
+        csc_mem_alloc(sizeof(*message) + kind + name + path + payload);
+    char *at;
+
+    if (message == NULL)
+        return NULL;
+    *message = (csc_memory_message){.row = *row};
+    at = (char *)(message + 1);
+    message->row.kind = keep(&at, row->kind, kind);
+    message->row.name = keep(&at, row->name, name);
+    message->row.path = keep(&at, row->path, path);
+    message->row.payload = keep(&at, row->payload, payload);
+    return message;
+}
+
 char *
 csc_memory_rows_late(const cascade_execution_row *row)
 {

@@ -16,6 +16,10 @@
  * for a whole shelf, and a shelf is sorted by what decides who comes first. So
  * a claim costs as much as what it takes, also with 100,000 runs parked.
  *
+ * Runs that a message names are looked for in the boxes of messages, and come
+ * before the shelves: wake_at and needs do not count for them. What they need
+ * (shelves, run rows to be made anew) is allocated before the first is taken.
+ *
  * Freeing a run must not fail: ownership ends in moves that are all or nothing
  * over many runs. So the shelves a run can be freed to (its takeovers, or one
  * more) are made before it becomes owned, and shelves, queues and the texts of
@@ -32,6 +36,7 @@
 #include "store/memory.h"
 
 #define CLAIM_MAX 1000
+#define ABSENT_MAX 100 /* cascades whose messages a claim deletes */
 
 /* ---- Queues and shelves ------------------------------------------------- */
 
@@ -214,10 +219,24 @@ csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
 
 /* ---- Claiming ----------------------------------------------------------- */
 
+/* A cascade that a message names. */
+typedef struct claim_named {
+    csc_memory_cascade *cascade;
+    csc_memory_run *made; /* for one without a run row */
+    int32_t priority;
+    int64_t wake_at_ms;
+} claim_named;
+
 typedef struct claim_state {
     csc_memory_model *model;
     const cascade_claim *claim;
     int64_t now_ms;
+    claim_named *named; /* those this claim may have */
+    size_t named_count;
+    size_t named_room;
+    csc_memory_box *absent[ABSENT_MAX]; /* whose cascades are not there */
+    size_t absent_count;
+    bool messages;              /* there are some for runs that are its own */
     csc_memory_shelf **shelves; /* those with something for this claim */
     size_t shelf_count;
     size_t shelf_room;
@@ -313,11 +332,158 @@ own(claim_state *claiming, csc_memory_run *run, cascade_claimed *claimed)
     claimed->takeovers = run->row.takeovers;
 }
 
-static size_t
-take_due(claim_state *claiming, cascade_claimed *claimed)
-{
-    size_t count = 0;
+/* ---- Claiming by messages ----------------------------------------------- */
 
+static bool
+is_asked(const cascade_claim *claim, const cascade_run_row *row)
+{
+    for (size_t i = 0; i < claim->queue_count; i++) {
+        if (strcmp(claim->queues[i], row->queue) == 0)
+            return (row->takeovers >= claim->suspect_from) == claim->suspects;
+    }
+    return false;
+}
+
+static bool
+add_named(claim_state *claiming, csc_memory_cascade *cascade)
+{
+    const csc_memory_run *run = cascade->run;
+    claim_named named = {.cascade = cascade, .wake_at_ms = claiming->now_ms};
+
+    if (run != NULL) {
+        named.priority = run->row.priority;
+        named.wake_at_ms = run->row.wake_at_ms;
+    }
+    if (csc_mem_grow((void **)&claiming->named, &claiming->named_room,
+                     claiming->named_count + 1,
+                     sizeof(claiming->named[0])) != 0)
+        return false;
+    claiming->named[claiming->named_count++] = named;
+    return true;
+}
+
+/* False when out of memory. */
+static bool
+look_into(claim_state *claiming, csc_memory_box *box)
+{
+    const cascade_claim *claim = claiming->claim;
+    csc_memory_cascade *cascade =
+        csc_map_get(&claiming->model->cascades, &box->cascade_id);
+
+    if (cascade == NULL) {
+        if (claiming->absent_count < ABSENT_MAX)
+            claiming->absent[claiming->absent_count++] = box;
+        return true;
+    }
+    if (cascade->run == NULL)
+        return claim->suspects || claim->queue_count == 0 ||
+               add_named(claiming, cascade);
+    if (csc_uuid_equal(&cascade->run->row.engine_id, &claim->engine_id)) {
+        claiming->messages = true;
+        return true;
+    }
+    return !csc_uuid_is_nil(&cascade->run->row.engine_id) ||
+           !is_asked(claim, &cascade->run->row) || add_named(claiming, cascade);
+}
+
+static int
+compare_named(const void *a, const void *b)
+{
+    const claim_named *left = a;
+    const claim_named *right = b;
+
+    if (left->priority != right->priority)
+        return left->priority > right->priority ? -1 : 1;
+    if (left->wake_at_ms != right->wake_at_ms)
+        return left->wake_at_ms < right->wake_at_ms ? -1 : 1;
+    return 0;
+}
+
+/* A free run for a cascade that has none, on no shelf yet. */
+static cascade_err
+make_run(claim_state *claiming, claim_named *named)
+{
+    csc_memory_run *run = csc_mem_zalloc(1, sizeof(*run));
+
+    if (run == NULL)
+        return csc_fail_memory();
+    named->made = run;
+    run->row = (cascade_run_row){.cascade_id = named->cascade->row.id,
+                                 .queue = claiming->claim->queues[0],
+                                 .wake_at_ms = claiming->now_ms};
+    return csc_memory_runs_reserve(claiming->model, &run->row);
+}
+
+/* Finds the cascades that messages name, and makes what taking them needs. */
+static cascade_err
+collect_named(claim_state *claiming)
+{
+    csc_memory_link *ring = &claiming->model->box_ring;
+    cascade_err err = CASCADE_OK;
+
+    for (csc_memory_link *at = ring->next; at != ring; at = at->next) {
+        if (!look_into(claiming, (csc_memory_box *)at))
+            return csc_fail_memory();
+    }
+    if (claiming->named_count > 0)
+        qsort(claiming->named, claiming->named_count,
+              sizeof(claiming->named[0]), compare_named);
+    if (claiming->named_count > claiming->claim->limit)
+        claiming->named_count = claiming->claim->limit;
+    for (size_t i = 0; i < claiming->named_count && err == CASCADE_OK; i++) {
+        claim_named *named = &claiming->named[i];
+        cascade_run_row row;
+
+        if (named->cascade->run == NULL) {
+            err = make_run(claiming, named);
+            continue;
+        }
+        row = named->cascade->run->row;
+        row.needs = NULL;
+        err = csc_memory_runs_reserve(claiming->model, &row);
+    }
+    return err;
+}
+
+static size_t
+take_named(claim_state *claiming, cascade_claimed *claimed)
+{
+    for (size_t i = 0; i < claiming->named_count; i++) {
+        claim_named *named = &claiming->named[i];
+
+        if (named->made != NULL) {
+            named->cascade->run = named->made;
+            named->made = NULL;
+            csc_memory_runs_place(claiming->model, named->cascade->run);
+        }
+        own(claiming, named->cascade->run, &claimed[i]);
+    }
+    return claiming->named_count;
+}
+
+static void
+delete_absent(claim_state *claiming)
+{
+    for (size_t i = 0; i < claiming->absent_count; i++)
+        csc_memory_messages_free_box(csc_memory_messages_take_box(
+            claiming->model, &claiming->absent[i]->cascade_id));
+}
+
+static void
+free_claim(claim_state *claiming)
+{
+    for (size_t i = 0; i < claiming->named_count; i++)
+        csc_mem_free(claiming->named[i].made);
+    csc_mem_free(claiming->named);
+    csc_mem_free(claiming->shelves);
+}
+
+/* ---- The claim ---------------------------------------------------------- */
+
+/* Goes on behind the first `count`; returns how many there are then. */
+static size_t
+take_due(claim_state *claiming, cascade_claimed *claimed, size_t count)
+{
     for (int priority = CSC_MEMORY_PRIORITIES - 1; priority >= 0; priority--) {
         while (count < claiming->claim->limit) {
             csc_memory_run *run = pick(claiming, priority);
@@ -396,12 +562,17 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
     err = check_alive(memory->model, claim);
     if (err == CASCADE_OK)
         err = collect(&claiming);
+    if (err == CASCADE_OK)
+        err = collect_named(&claiming);
     if (err != CASCADE_OK)
         goto out;
-    result->count = take_due(&claiming, claimed);
+    result->count = take_named(&claiming, claimed);
+    result->count = take_due(&claiming, claimed, result->count);
+    result->messages = claiming.messages;
+    delete_absent(&claiming);
     result->next_wake_at_ms = next_wake(&claiming);
 out:
     pthread_mutex_unlock(&memory->model->mutex);
-    csc_mem_free(claiming.shelves);
+    free_claim(&claiming);
     return err;
 }
