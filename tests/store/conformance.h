@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The conformance suite: what every store must do, one test for each promise of
- * cascade/store.h (S1 to S18, cited in the comment above each test, with the G
+ * cascade/store.h (S1 to S22, cited in the comment above each test, with the G
  * numbers of the library's guarantees that stand on it).
  *
  * A test program of a backend is a table of its own and a main:
@@ -79,6 +79,7 @@ conformance_group conformance_claim(void);
 conformance_group conformance_engines(void);
 conformance_group conformance_read(void);
 conformance_group conformance_text(void);
+conformance_group conformance_messages(void);
 conformance_group conformance_wait(void);
 conformance_group conformance_wait_unheard(void); /* behind a pooler */
 conformance_group conformance_race(void);
@@ -146,7 +147,8 @@ cascade_err db_claim(conformance_db *db, cascade_uuid engine_id,
                      cascade_claim_result *result);
 
 /* Everything in the store that can be seen, as a text: cascades with their
- * runs, executions, events, incarnations. Freed by the caller with
+ * runs, executions, events, messages (without their ids), incarnations, and the
+ * numbers of the keys "a", "b" and "c" of user "user". Freed by the caller with
  * csc_mem_free(). */
 #define DUMP_EVENT_IDS 1u
 #define DUMP_ENGINES 2u

@@ -136,13 +136,43 @@ on_event(void *context, const cascade_event_row *row)
     return CASCADE_OK;
 }
 
+static cascade_err
+on_message(void *context, const cascade_message_row *row, bool repeated)
+{
+    store_dump *dump = context;
+
+    csc_buf_add_text(&dump->text, "message");
+    add_id(&dump->text, &row->cascade_id);
+    add_text(&dump->text, row->kind);
+    add_text(&dump->text, row->name);
+    add_text(&dump->text, row->path);
+    add_text(&dump->text, row->payload);
+    add_number(&dump->text, row->sent_at_ms);
+    csc_buf_add_text(&dump->text, repeated ? " repeated\n" : "\n");
+    return CASCADE_OK;
+}
+
+static void
+dump_keys(cascade_store *store, store_dump *dump)
+{
+    static const char *const keys[] = {"a", "b", "c"};
+
+    for (int i = 0; i < 3; i++) {
+        int32_t number = 0;
+
+        assert_ok(store->driver->key(store->self, "user", keys[i], &number));
+        csc_buf_add_format(&dump->text, "key %s %d\n", keys[i], (int)number);
+    }
+}
+
 static void
 dump_cascades(cascade_store *store, store_dump *dump)
 {
     cascade_load_sink sink = {.context = dump,
                               .on_cascade = on_cascade,
                               .on_execution = on_execution,
-                              .on_event = on_event};
+                              .on_event = on_event,
+                              .on_message = on_message};
     cascade_uuid last;
     cascade_query query = {.limit = PAGE};
 
@@ -151,9 +181,11 @@ dump_cascades(cascade_store *store, store_dump *dump)
         assert_ok(store->driver->list(store->self, &query, on_listed, dump));
         if (dump->count == 0)
             return;
-        assert_ok(store->driver->load(
-            store->self, dump->ids, dump->count,
-            CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink));
+        assert_ok(store->driver->load(store->self, dump->ids, dump->count,
+                                      CASCADE_LOAD_EXECUTIONS |
+                                          CASCADE_LOAD_EVENTS |
+                                          CASCADE_LOAD_MESSAGES,
+                                      &sink));
         last = dump->ids[dump->count - 1];
         query.after = &last;
     } while (dump->count == PAGE);
@@ -208,6 +240,7 @@ db_dump(cascade_store *store, unsigned parts)
     taken->parts = parts;
     assert_ok(store->driver->now(store->self, &taken->now_ms));
     dump_cascades(store, taken);
+    dump_keys(store, taken);
     if ((parts & DUMP_ENGINES) != 0)
         dump_engines(store, taken);
     text = csc_buf_take(&taken->text);

@@ -9,6 +9,8 @@ set(conformance
     conformance_dump.c
     conformance_engines.c
     conformance_fence.c
+    conformance_mail.c
+    conformance_messages.c
     conformance_model.c
     conformance_race.c
     conformance_read.c

@@ -209,6 +209,42 @@ rows_event(test_rows *rows, cascade_change *change, int32_t function_id,
     return row;
 }
 
+cascade_message_row *
+rows_message(test_rows *rows, cascade_uuid to, const char *path)
+{
+    cascade_message_row *row =
+        must(csc_arena_alloc(&rows->arena, 1, sizeof(*row)));
+
+    *row = (cascade_message_row){.cascade_id = to,
+                                 .kind = "signal",
+                                 .name = "go",
+                                 .path = path,
+                                 .payload = "{}",
+                                 .sent_at_ms = rows->now_ms};
+    return row;
+}
+
+void
+rows_send(test_rows *rows, cascade_change *change,
+          const cascade_message_row *message)
+{
+    cascade_message_row *items =
+        with_room(rows, change->sends, change->send_count, sizeof(*items));
+
+    items[change->send_count++] = *message;
+    change->sends = items;
+}
+
+void
+rows_receive(test_rows *rows, cascade_change *change, int64_t id)
+{
+    int64_t *items = with_room(rows, change->received, change->received_count,
+                               sizeof(*items));
+
+    items[change->received_count++] = id;
+    change->received = items;
+}
+
 static int
 compare_changes(const void *a, const void *b)
 {

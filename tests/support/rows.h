@@ -59,6 +59,15 @@ cascade_event_row *rows_event(test_rows *rows, cascade_change *change,
                               int32_t function_id, const char *key,
                               const char *value);
 
+/* A message of kind "signal" and name "go" with payload {}. */
+cascade_message_row *rows_message(test_rows *rows, cascade_uuid to,
+                                  const char *path);
+/* Adds a copy of `message` to what the change sends. */
+void rows_send(test_rows *rows, cascade_change *change,
+               const cascade_message_row *message);
+/* Adds the id of a message that the change received. */
+void rows_receive(test_rows *rows, cascade_change *change, int64_t id);
+
 /* The changes as one array, sorted by cascade id as a batch wants them. */
 cascade_change *rows_changes(test_rows *rows, cascade_change **changes,
                              size_t count);
