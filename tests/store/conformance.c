@@ -93,7 +93,8 @@ conformance_run(const conformance_backend *backend, int argc, char **argv)
     static conformance_group (*const groups[])(void) = {
         conformance_schema, conformance_commit,   conformance_fence,
         conformance_claim,  conformance_engines,  conformance_read,
-        conformance_text,   conformance_messages, conformance_race,
+        conformance_text,   conformance_messages, conformance_keys,
+        conformance_race,
     };
     int failed = 0;
 

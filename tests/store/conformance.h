@@ -80,6 +80,7 @@ conformance_group conformance_engines(void);
 conformance_group conformance_read(void);
 conformance_group conformance_text(void);
 conformance_group conformance_messages(void);
+conformance_group conformance_keys(void);
 conformance_group conformance_wait(void);
 conformance_group conformance_wait_unheard(void); /* behind a pooler */
 conformance_group conformance_race(void);

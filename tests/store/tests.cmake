@@ -9,6 +9,7 @@ set(conformance
     conformance_dump.c
     conformance_engines.c
     conformance_fence.c
+    conformance_keys.c
     conformance_mail.c
     conformance_messages.c
     conformance_model.c
