@@ -18,8 +18,8 @@
  * removal with a small limit frees. So claims here take all they may get, and
  * removals go on until nothing is left. Nor when the messages of absent
  * cascades are deleted: their paths are not used again; nor what a repeated
- * batch tells of a cascade that was deleted since. On a store with a clock of its own the
- * near times of wake_at are not compared, and no lease expires.
+ * batch tells of a cascade that was deleted since. On a store with a clock of
+ * its own the near times of wake_at are not compared, and no lease expires.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -818,7 +818,8 @@ free_world(twin_world *world)
     free(world);
 }
 
-/* S2-S6, S8, S9, S11, S12, S14, S19-S22, G5: a store and the model do the same. */
+/* S2-S6, S8, S9, S11, S12, S14, S19-S22, G5: a store and the model do the
+ * same. */
 static void
 random_moves_give_what_the_model_gives(void **state)
 {

@@ -363,9 +363,14 @@ typedef struct fault_world {
     cascade_uuid engine;
     cascade_uuid other;
     cascade_uuid owned[2];
+    cascade_uuid doomed;     /* has a free run; the batch deletes it */
+    cascade_uuid ended;      /* has messages and no run */
+    int64_t number;          /* of the batch to try */
+    size_t runs;             /* that the engine owns */
     cascade_change *changes; /* of the batch to try */
     size_t change_count;
-    cascade_change *start; /* of the submit to try */
+    cascade_change *start;            /* of the submit to try */
+    cascade_message_row messages[20]; /* the same */
 } fault_world;
 
 static cascade_err
@@ -410,23 +415,52 @@ add_event(void *context, const cascade_event_row *row)
     return CASCADE_OK;
 }
 
+static cascade_err
+add_message(void *context, const cascade_message_row *row, bool repeated)
+{
+    csc_buf_add_format(context, "%lld %s %s %d\n", (long long)row->id,
+                       row->path, row->payload, repeated);
+    return CASCADE_OK;
+}
+
+static void
+add_keys(fault_world *world, csc_buf *text)
+{
+    static const char *const keys[] = {"there", "new", "late"};
+
+    for (int i = 0; i < 3; i++) {
+        int32_t number = 0;
+
+        assert_int_equal(world->store->driver->key(world->store->self, "user",
+                                                   keys[i], &number),
+                         CASCADE_OK);
+        csc_buf_add_format(text, "%s %d\n", keys[i], (int)number);
+    }
+}
+
 static char *
 picture(fault_world *world)
 {
+    cascade_uuid ids[4] = {world->owned[0], world->owned[1], world->doomed,
+                           world->ended};
     csc_buf text = {.data = NULL};
     cascade_load_sink sink = {.context = &text,
                               .on_cascade = add_cascade,
                               .on_execution = add_execution,
-                              .on_event = add_event};
+                              .on_event = add_event,
+                              .on_message = add_message};
     cascade_query query = {.limit = 1000};
     const cascade_store_driver *driver = world->store->driver;
 
     assert_int_equal(driver->list(world->store->self, &query, add_row, &text),
                      CASCADE_OK);
-    assert_int_equal(driver->load(world->store->self, world->owned, 2,
-                                  CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
+    assert_int_equal(driver->load(world->store->self, ids, 4,
+                                  CASCADE_LOAD_EXECUTIONS |
+                                      CASCADE_LOAD_EVENTS |
+                                      CASCADE_LOAD_MESSAGES,
                                   &sink),
                      CASCADE_OK);
+    add_keys(world, &text);
     return csc_buf_take(&text);
 }
 
@@ -442,12 +476,83 @@ fill_world(fault_world *world, size_t fill)
 
         start->run.queue = rows_text(&world->rows, "queue %zu", i);
         start->run.needs = rows_text(&world->rows, "need %zu", i);
+        start->key = rows_text(&world->rows, "key %zu", i);
+        start->run_number = 2;
+        rows_send(&world->rows, start,
+                  rows_message(&world->rows, start->cascade.id,
+                               rows_text(&world->rows, "fill %zu", i)));
         assert_int_equal(world->store->driver->attach(world->store->self, &row),
                          CASCADE_OK);
         assert_int_equal(rows_submit(world->store->driver, world->store->self,
                                      start, 1, &existed),
                          CASCADE_OK);
     }
+}
+
+/* What the batch and the claim find: a cascade to be deleted, one that has
+ * ended, a key, and messages for them and for one that is not there. */
+static void
+begin_world(fault_world *world)
+{
+    test_rows *rows = &world->rows;
+    cascade_change *end = rows_write(rows, world->ended, 0);
+    cascade_batch batch = {.engine_id = world->engine,
+                           .number = world->number++,
+                           .changes = end,
+                           .change_count = 1};
+    cascade_change *doomed = rows_start(rows, world->doomed);
+    bool existed;
+
+    doomed->key = "there";
+    doomed->run_number = 2;
+    doomed->run.wake_at_ms += 1000000;
+    rows_insert(rows, doomed, 1, "second");
+    rows_event(rows, doomed, 1, "key", "1");
+    for (int i = 0; i < 3; i++) {
+        cascade_uuid to[4] = {world->doomed, world->owned[0], world->ended,
+                              rows_id(rows)};
+
+        for (int k = 0; k < 4; k++)
+            rows_send(rows, doomed,
+                      rows_message(rows, to[k],
+                                   rows_text(rows, "first %d %d", i, k)));
+    }
+    end->run_action = CASCADE_RUN_END;
+    end->cascade.status = CASCADE_COMPLETED;
+    assert_int_equal(
+        world->store->driver->commit(world->store->self, &batch, &existed),
+        CASCADE_OK);
+    assert_int_equal(rows_submit(world->store->driver, world->store->self,
+                                 doomed, 1, &existed),
+                     CASCADE_OK);
+}
+
+/* The batch receives, sends, moves keys on and deletes, too; the submit
+ * sends. */
+static void
+add_mail(fault_world *world, cascade_change **changes)
+{
+    test_rows *rows = &world->rows;
+
+    for (int64_t id = 1; id <= 12; id++)
+        rows_receive(rows, changes[0], id);
+    for (int i = 0; i < 20; i++)
+        rows_send(rows, changes[i % 4],
+                  rows_message(rows, i < 10 ? world->owned[1] : rows_id(rows),
+                               rows_text(rows, "sent %d", i)));
+    rows_send(rows, changes[1],
+              rows_message(rows, world->owned[1], "first 0 0"));
+    changes[2]->key = "there";
+    changes[2]->run_number = 3;
+    changes[3]->key = "new";
+    changes[3]->run_number = 2;
+    changes[4] = rows_write(rows, world->doomed, 0);
+    changes[4]->run_action = CASCADE_RUN_DELETE;
+    world->start = rows_start(rows, rows_id(rows));
+    for (int i = 0; i < 20; i++)
+        world->messages[i] = *rows_message(
+            rows, i % 2 == 0 ? world->owned[0] : world->start->cascade.id,
+            rows_text(rows, "submit %d", i));
 }
 
 /* Two owned cascades, and a batch that does everything a batch can. */
@@ -457,9 +562,9 @@ create_world(size_t fill)
     fault_world *world = calloc(1, sizeof(*world));
     cascade_store_options options = {.size = sizeof(options)};
     cascade_incarnation row;
-    cascade_change *changes[4];
-    cascade_batch batch = {.number = 1, .change_count = 2};
-    bool existed[2];
+    cascade_change *changes[5];
+    cascade_batch batch = {.number = 1, .change_count = 3};
+    bool existed[3];
 
     assert_non_null(world);
     fake_clock_init(&world->clock, 5000000);
@@ -476,11 +581,17 @@ create_world(size_t fill)
         changes[i] =
             rows_start_owned(&world->rows, world->owned[i], world->engine);
     }
+    world->doomed = rows_id(&world->rows);
+    world->ended = rows_id(&world->rows);
+    changes[2] = rows_start_owned(&world->rows, world->ended, world->engine);
     batch.engine_id = world->engine;
-    batch.changes = rows_changes(&world->rows, changes, 2);
+    batch.changes = rows_changes(&world->rows, changes, 3);
     assert_int_equal(
         world->store->driver->commit(world->store->self, &batch, existed),
         CASCADE_OK);
+    world->number = 2;
+    world->runs = 2;
+    begin_world(world);
     for (int i = 0; i < 2; i++) {
         changes[i] = rows_write(&world->rows, world->owned[i], 20);
         rows_update(&world->rows, changes[i], 0, "{\"output\":1}");
@@ -495,11 +606,13 @@ create_world(size_t fill)
     changes[2] = rows_start(&world->rows, rows_id(&world->rows));
     changes[2]->run.queue = "a new queue";
     changes[3] = rows_start(&world->rows, rows_id(&world->rows));
-    world->changes = rows_changes(&world->rows, changes, 4);
-    world->change_count = 4;
-    world->start = rows_start(&world->rows, rows_id(&world->rows));
+    add_mail(world, changes);
+    world->changes = rows_changes(&world->rows, changes, 5);
+    world->change_count = 5;
     world->start->run.queue = "yet another queue";
     world->start->run.needs = "yet another need";
+    world->start->key = "late";
+    world->start->run_number = 2;
     for (int i = 0; i < 20; i++)
         rows_event(&world->rows, world->start, 0, "key", "1");
     fill_world(world, fill);
@@ -518,10 +631,10 @@ static cascade_err
 try_commit(fault_world *world)
 {
     cascade_batch batch = {.engine_id = world->engine,
-                           .number = 2,
+                           .number = world->number,
                            .changes = world->changes,
                            .change_count = world->change_count};
-    bool existed[4];
+    bool existed[5];
 
     return world->store->driver->commit(world->store->self, &batch, existed);
 }
@@ -529,10 +642,16 @@ try_commit(fault_world *world)
 static cascade_err
 try_submit(fault_world *world)
 {
+    cascade_sent sent[20];
     bool existed;
+    cascade_submission submission = {.starts = world->start,
+                                     .start_count = 1,
+                                     .existed = &existed,
+                                     .messages = world->messages,
+                                     .message_count = 20,
+                                     .sent = sent};
 
-    return rows_submit(world->store->driver, world->store->self, world->start,
-                       1, &existed);
+    return world->store->driver->submit(world->store->self, &submission);
 }
 
 static cascade_err
@@ -541,6 +660,15 @@ try_attach(fault_world *world)
     cascade_incarnation row = rows_incarnation(&world->rows, 1, 1000);
 
     return world->store->driver->attach(world->store->self, &row);
+}
+
+static cascade_err
+try_key(fault_world *world)
+{
+    int32_t number;
+
+    return world->store->driver->key(world->store->self, "user", "there",
+                                     &number);
 }
 
 static cascade_err
@@ -554,9 +682,12 @@ try_claim(fault_world *world)
                            .suspect_from = 100};
     cascade_claimed claimed[100];
     cascade_claim_result result;
+    cascade_err err = world->store->driver->claim(world->store->self, &claim,
+                                                  claimed, &result);
 
-    return world->store->driver->claim(world->store->self, &claim, claimed,
-                                       &result);
+    if (err == CASCADE_OK)
+        world->runs = result.count;
+    return err;
 }
 
 /* Frees the owned runs, so that there is something to claim. Does not
@@ -572,7 +703,7 @@ release_all(fault_world *world)
                          world->store->self, &world->engine, 1, 100, &freed),
                      CASCADE_OK);
     csc_mem_fail_at(0, 0);
-    assert_int_equal(freed, 2);
+    assert_int_equal(freed, world->runs);
     world->engine = row.engine_id;
     assert_int_equal(world->store->driver->attach(world->store->self, &row),
                      CASCADE_OK);
@@ -656,6 +787,13 @@ rows_of_another_cascade_are_refused(void **state)
 }
 
 static void
+asking_for_a_key_without_memory_is_an_error(void **state)
+{
+    (void)state;
+    sweep(try_key, NULL, 0, 0);
+}
+
+static void
 an_attach_without_memory_changes_nothing(void **state)
 {
     (void)state;
@@ -710,6 +848,7 @@ main(void)
         cmocka_unit_test(rows_of_another_cascade_are_refused),
         cmocka_unit_test(a_commit_without_memory_changes_nothing),
         cmocka_unit_test(a_submit_without_memory_changes_nothing),
+        cmocka_unit_test(asking_for_a_key_without_memory_is_an_error),
         cmocka_unit_test(an_attach_without_memory_changes_nothing),
         cmocka_unit_test(a_claim_without_memory_changes_nothing),
         cmocka_unit_test(ownership_ends_without_allocating),
