@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/conformance.h"
+#include "store/conformance_mail.h"
 
 #define LONG_MS 60000 /* a wait that was not ended takes that long */
 #define SOON_MS 20000 /* one that was takes less than that */
@@ -119,6 +119,34 @@ a_submit_ends_the_waits_of_all_handles(void **state)
     start_sleeper(&sleepers[1], db_open(db), -1);
     start_sleeper(&sleepers[2], sleepers[1].store, -1);
     assert_woken(sleepers, 3, submit_one, db);
+}
+
+typedef struct letter_box {
+    mail_scene scene;
+    cascade_uuid id;
+} letter_box;
+
+static void
+send_one(void *context)
+{
+    letter_box *box = context;
+
+    assert_int_equal(mail_send_path(&box->scene, box->id, "p"), CASCADE_SENT);
+}
+
+/* S17: and one that brings a message alone. */
+static void
+a_message_ends_the_waits_of_all_handles(void **state)
+{
+    conformance_db *db = *state;
+    letter_box box = {.scene = mail_begin(db)};
+    sleeper_state sleepers[3];
+
+    box.id = mail_own(&box.scene);
+    start_sleeper(&sleepers[0], db_open(db), -1);
+    start_sleeper(&sleepers[1], db_open(db), -1);
+    start_sleeper(&sleepers[2], sleepers[1].store, -1);
+    assert_woken(sleepers, 3, send_one, &box);
 }
 
 int
@@ -376,6 +404,7 @@ conformance_wait(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wake_ends_the_waits_of_all_handles),
         cmocka_unit_test(a_submit_ends_the_waits_of_all_handles),
+        cmocka_unit_test(a_message_ends_the_waits_of_all_handles),
         cmocka_unit_test(a_wake_of_another_process_ends_a_wait),
         cmocka_unit_test(a_readable_descriptor_ends_a_wait),
         cmocka_unit_test(a_wait_ends_with_its_time),
