@@ -25,6 +25,8 @@
  *   function_id the place of an execution in its cascade: 0, 1, 2, ...
  *   step        a named piece of work inside a node, recorded on its own
  *   sleep       a named wait inside a node, recorded on its own
+ *   message     what is asked of a cascade from outside it; a signal is one
+ *   await       a named wait inside a node for a signal of that name
  *   context     the keys of a cascade, each with the list of values put to it
  *   store       where the tables live; engine: runs cascades in this process
  *   incarnation one life of an engine in the store, kept alive by a lease
@@ -68,9 +70,10 @@
  *   options say otherwise, nested at most 128 deep, without duplicate keys,
  *   \u0000 or lone surrogates, numbers of at most 400 digits when written out.
  *   They are kept in the canonical form of PostgreSQL's jsonb without blanks.
- *   Names of nodes, steps, sleeps and queues: 1-128 bytes of [A-Za-z0-9._:-],
- *   not beginning with "cascade.". Context keys, user ids and idempotency keys:
- *   1-255 bytes of UTF-8 without control characters.
+ *   Names of nodes, steps, sleeps, signals and queues: 1-128 bytes of
+ *   [A-Za-z0-9._:-], not beginning with "cascade.". Context keys, user ids,
+ *   idempotency keys and request ids: 1-255 bytes of UTF-8 without control
+ *   characters.
  *   Times are milliseconds since 1970-01-01 UTC by the store's clock.
  */
 #ifndef CASCADE_CASCADE_H
@@ -123,7 +126,8 @@ CASCADE_API const char *cascade_version(void);
     X(CASCADE_ERR_READ_ONLY, 20, "the store cannot be written")                \
     X(CASCADE_ERR_SYSTEM, 21, "a call to the operating system failed")         \
     X(CASCADE_ERR_FAILED, 22, "the node failed")                               \
-    X(CASCADE_ERR_FINAL, 23, "the node failed for good")
+    X(CASCADE_ERR_FINAL, 23, "the node failed for good")                       \
+    X(CASCADE_ERR_ENDED, 24, "the cascade has ended")
 
 typedef enum cascade_err {
 #define CASCADE_ERR_ENUM(name, value, text) name = value,
@@ -304,6 +308,42 @@ CASCADE_API cascade_err cascade_start_many(cascade_store *store,
                                            const cascade_start_spec *specs,
                                            size_t count,
                                            cascade_started *started);
+
+/* ---- Signals ------------------------------------------------------------ */
+
+typedef struct cascade_signal_options {
+    size_t size;
+    const char *request_id; /* two signals of a cascade with one request id are
+                               one. NULL: each is one of its own */
+} cascade_signal_options;
+
+/* Sends the signal `name` to a cascade, from any process; takes `payload`
+ * (NULL: {}). When it returns OK the signal is durable, or was before, and is
+ * received exactly once: signals of one name in the order in which they were
+ * sent, also before the cascade awaits them (cascade_node_await()), or recorded
+ * as undelivered when the cascade ends first. CASCADE_ERR_NOT_FOUND: there is
+ * no such cascade. CASCADE_ERR_ENDED: it has ended; the signal is recorded as
+ * undelivered. CASCADE_ERR_OUTCOME_UNKNOWN when the store went away: send it
+ * again with the same request id. */
+CASCADE_API cascade_err cascade_signal(cascade_store *store,
+                                       const cascade_uuid *id, const char *name,
+                                       cJSON *payload,
+                                       const cascade_signal_options *options);
+
+/* The same to the cascade that `user_id` (NULL: "anonymous") started with the
+ * idempotency `key`: to its current run. */
+CASCADE_API cascade_err cascade_signal_key(
+    cascade_store *store, const char *user_id, const char *key,
+    const char *name, cJSON *payload, const cascade_signal_options *options);
+
+/* Starts a cascade, unless it exists, and sends it a signal, both or neither;
+ * takes `input` and `payload`. As cascade_start(), and then as
+ * cascade_signal(). */
+CASCADE_API cascade_err cascade_start_with_signal(
+    cascade_store *store, const char *node, cJSON *input,
+    const cascade_start_options *start_options, const char *name,
+    cJSON *payload, const cascade_signal_options *signal_options,
+    cascade_started *started);
 
 /* ---- Looking ------------------------------------------------------------ */
 
@@ -608,6 +648,7 @@ typedef struct cascade_engine_stats {
     uint64_t hydrations; /* cascades read back from the store */
     uint64_t unknown_nodes; /* cascades left for an engine that knows a node */
     int64_t hydrate_ms;     /* time spent in claiming and hydrating */
+    uint64_t messages;      /* received since the start */
 } cascade_engine_stats;
 
 /* Copies the figures as of now. */
@@ -728,6 +769,17 @@ CASCADE_API cascade_err cascade_node_sleep(cascade_node *node, const char *name,
 CASCADE_API cascade_err cascade_node_sleep_until(cascade_node *node,
                                                  const char *name,
                                                  int64_t at_ms);
+
+/* Waits for a signal `name`: for the next one that no await of the cascade has
+ * taken, at once when it has come already. As with a sleep the node leaves
+ * meanwhile and is entered again; awaits are matched by name and occurrence,
+ * and what came of one is the same ever after. The caller frees `*payload` with
+ * cJSON_Delete(); `payload` may be NULL. CASCADE_ERR_TIMEOUT when `timeout_ms`
+ * milliseconds have passed by the store's clock since it was recorded
+ * (0: unless it is there; -1: no limit). CASCADE_SUSPENDED: return it from the
+ * node. CASCADE_ERR_INVALID, _MISUSE, _FINAL: as with a sleep. */
+CASCADE_API cascade_err cascade_node_await(cascade_node *node, const char *name,
+                                           int64_t timeout_ms, cJSON **payload);
 
 /* Whether what the node does is wanted no more: its cascade has ended, or
  * another engine has taken it over. What it records then is refused. For nodes

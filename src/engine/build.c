@@ -3,45 +3,29 @@
  * See build.h. A change is built in two passes: the first counts the rows so
  * that each kind is one array, the second writes them. Texts of the posts are
  * referred to, not copied: a post lives until its change is decided.
+ *
+ * What was received comes first in a change: an await that begins in it finds
+ * its signal, and one whose time has passed in it has ended by its signal. So
+ * there is one outcome, and the rows of the change tell which.
  */
-#include "engine/build.h"
+#include "engine/build_internal.h"
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/uuid.h"
-#include "engine/record.h"
 
 /* The bound behind it (state as of k, exclusive) is an int32_t too. Foreign
  * rows may come with any fn_id. */
 #define FUNCTION_ID_MAX ((int64_t)INT32_MAX - 1)
 
-/* A change under construction. */
-typedef struct builder {
-    const csc_build_env *env;
-    const csc_state *state;
-    char cascade_id[CASCADE_UUID_TEXT_SIZE];
-    cascade_execution_row *inserts;
-    size_t insert_count;
-    cascade_execution_row *updates;
-    size_t update_count;
-    cascade_event_row *events;
-    size_t event_count;
-    cascade_uuid *ids;  /* one for each insert */
-    csc_buf text;       /* scratch */
-    int32_t fn_id;      /* the last one given out */
-    int32_t instead_of; /* what spawns with `instead` stand for */
-    size_t ended;
-    size_t running; /* inserted as RUNNING */
-    bool terminated;
-    const csc_post *free; /* the FREE post among them, or NULL */
-} builder;
+typedef struct csc_builder builder;
 
-static const char *
-take_text(builder *b)
+const char *
+csc_build_text(builder *b)
 {
     const char *copy = NULL;
 
@@ -67,7 +51,7 @@ write_path(builder *b, int32_t parent, const char *name, uint32_t occurrence)
     csc_buf_add_text(&b->text, name);
     csc_buf_add_char(&b->text, '#');
     csc_buf_add_i64(&b->text, occurrence);
-    return take_text(b);
+    return csc_build_text(b);
 }
 
 /* ---- full_output -------------------------------------------------------- */
@@ -138,6 +122,8 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     csc_record_add_number(&writer, "attempts", post->attempts);
     if (continued)
         csc_record_add_json(&writer, "continue", "true");
+    if (exec != NULL && exec->part == CSC_PART_AWAIT && !continued)
+        csc_record_add_json(&writer, "timed_out", "true");
     if (exec != NULL)
         add_instead_of(&writer, exec->stands_for);
     if (exec != NULL && csc_state_is_wait(exec) &&
@@ -145,7 +131,7 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
         csc_record_add_number(&writer, "not_before", exec->not_before_ms);
     csc_record_end(&writer);
     csc_buf_fini(&keys);
-    return take_text(b);
+    return csc_build_text(b);
 }
 
 /* What scheduling needs while it is RUNNING, after a failed attempt. */
@@ -169,7 +155,7 @@ write_attempt(builder *b, const csc_post *post, const csc_exec *exec)
     add_instead_of(&writer, exec->stands_for);
     csc_record_add_number(&writer, "not_before", at);
     csc_record_end(&writer);
-    return take_text(b);
+    return csc_build_text(b);
 }
 
 /* The record of a new RUNNING execution; NULL when it needs none. */
@@ -192,13 +178,13 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
             &writer, "not_before",
             csc_clock_add(b->env->delay_from_ms, spawn->delay_ms));
     csc_record_end(&writer);
-    return take_text(b);
+    return csc_build_text(b);
 }
 
 /* ---- Rows --------------------------------------------------------------- */
 
-static cascade_execution_row *
-next_insert(builder *b, const char *name, int32_t parent, uint32_t occurrence)
+cascade_execution_row *
+csc_build_insert(builder *b, const char *name, const char *path)
 {
     cascade_execution_row *row = &b->inserts[b->insert_count];
 
@@ -208,13 +194,19 @@ next_insert(builder *b, const char *name, int32_t parent, uint32_t occurrence)
     row->cascade_id = b->state->id;
     row->function_id = b->fn_id;
     row->node_name = name;
-    row->node_instance_id = write_path(b, parent, name, occurrence);
+    row->node_instance_id = path;
     row->input = "{}";
     row->location = b->env->location;
     row->started_at_ms = b->env->now_ms;
     row->completed_at_ms = CASCADE_TIME_NONE;
     row->status = CASCADE_EXECUTION_RUNNING;
     return row;
+}
+
+static cascade_execution_row *
+next_insert(builder *b, const char *name, int32_t parent, uint32_t occurrence)
+{
+    return csc_build_insert(b, name, write_path(b, parent, name, occurrence));
 }
 
 /* The numbers of spawns in ascending `after` become function ids; the spawns
@@ -264,8 +256,9 @@ add_events(builder *b, const csc_effects *effects, int32_t writer)
                                 .created_at_ms = b->env->now_ms};
 }
 
-static cascade_execution_row *
-next_update(builder *b, const csc_exec *exec, cascade_execution_status status)
+cascade_execution_row *
+csc_build_update(builder *b, const csc_exec *exec,
+                 cascade_execution_status status)
 {
     cascade_execution_row *row = &b->updates[b->update_count++];
 
@@ -283,11 +276,12 @@ next_update(builder *b, const csc_exec *exec, cascade_execution_status status)
     return row;
 }
 
+/* Of an await: its time has passed. */
 static void
 add_completion(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row =
-        next_update(b, exec, CASCADE_EXECUTION_COMPLETED);
+        csc_build_update(b, exec, CASCADE_EXECUTION_COMPLETED);
 
     row->full_output = write_finished(b, post, exec, true, false);
     add_events(b, &post->effects, exec->function_id);
@@ -297,7 +291,8 @@ add_completion(builder *b, const csc_post *post, const csc_exec *exec)
 static void
 add_failure(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    cascade_execution_row *row = next_update(b, exec, CASCADE_EXECUTION_FAILED);
+    cascade_execution_row *row =
+        csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
 
     row->full_output = write_finished(b, post, exec, true, post->continued);
     row->error = post->error;
@@ -312,7 +307,7 @@ static void
 add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row =
-        next_update(b, exec, CASCADE_EXECUTION_RUNNING);
+        csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
 
     row->full_output = write_attempt(b, post, exec);
     row->error = post->error;
@@ -344,6 +339,11 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
         b, post->part_name, exec->function_id, post->part_occurrence);
     csc_record_writer writer;
 
+    if (csc_build_take_signal(b, row))
+        return;
+    b->running++;
+    if (post->forever)
+        return;
     csc_record_begin(&writer, &b->text);
     csc_record_add_number(
         &writer, "not_before",
@@ -351,8 +351,7 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
             ? post->until_ms
             : csc_clock_add(b->env->delay_from_ms, post->delay_ms));
     csc_record_end(&writer);
-    row->full_output = take_text(b);
-    b->running++;
+    row->full_output = csc_build_text(b);
 }
 
 static void
@@ -364,6 +363,10 @@ add_post(builder *b, const csc_post *post)
         b->free = post;
         return;
     }
+    if (post->kind == CSC_POST_RECEIVE)
+        return; /* they come first */
+    if (csc_build_is_late(b, post, exec))
+        return;
     csc_assert(exec != NULL);
     switch (post->kind) {
     case CSC_POST_COMPLETE:
@@ -382,6 +385,7 @@ add_post(builder *b, const csc_post *post)
     case CSC_POST_WAIT:
         add_wait(b, post, exec);
         break;
+    case CSC_POST_RECEIVE:
     case CSC_POST_FREE:
         break;
     }
@@ -395,15 +399,19 @@ make_room(builder *b, const csc_post *posts)
     size_t inserts = 0;
     size_t updates = 0;
     size_t events = 0;
+    size_t messages = 0;
 
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_STEP || p->kind == CSC_POST_WAIT)
             inserts++;
-        else if (p->kind != CSC_POST_FREE)
+        else if (p->kind != CSC_POST_FREE && p->kind != CSC_POST_RECEIVE)
             updates++;
+        messages += p->message_count;
         inserts += p->effects.spawn_count;
         events += p->effects.put_count;
     }
+    inserts += messages;
+    updates += messages; /* each may end an await */
     if (inserts > 0 && (int64_t)inserts > FUNCTION_ID_MAX - b->fn_id)
         return csc_fail(CASCADE_ERR_TOO_LARGE,
                         "cascade %s has used up its function ids",
@@ -412,14 +420,16 @@ make_room(builder *b, const csc_post *posts)
     b->ids = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->ids));
     b->updates = csc_arena_alloc(b->env->arena, updates, sizeof(*b->updates));
     b->events = csc_arena_alloc(b->env->arena, events, sizeof(*b->events));
+    b->received =
+        csc_arena_alloc(b->env->arena, messages, sizeof(*b->received));
     if (b->env->arena->failed)
         return csc_fail_memory();
     csc_uuid_v7_many(b->env->now_ms, b->env->random, b->ids, inserts);
     return CASCADE_OK;
 }
 
-static cascade_status
-status_after(const builder *b)
+cascade_status
+csc_build_status(const builder *b)
 {
     if (b->terminated || b->state->terminated != CSC_NOT_TERMINATED)
         return CASCADE_ERROR;
@@ -448,9 +458,11 @@ finish_change(const builder *b, cascade_change *change)
                                .updates = b->updates,
                                .update_count = b->update_count,
                                .events = b->events,
-                               .event_count = b->event_count};
+                               .event_count = b->event_count,
+                               .received = b->received,
+                               .received_count = b->received_count};
     change->cascade = (cascade_row){.id = b->state->id,
-                                    .status = status_after(b),
+                                    .status = csc_build_status(b),
                                     .fn_id = b->fn_id,
                                     .user_id = b->state->user_id,
                                     .created_at_ms = b->state->created_at_ms,
@@ -471,9 +483,13 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
     if (err != CASCADE_OK)
         return err;
     for (const csc_post *p = posts; p != NULL; p = p->next)
+        csc_build_receive(&b, p);
+    for (const csc_post *p = posts; p != NULL; p = p->next)
         add_post(&b, p);
     finish_change(&b, change);
     csc_buf_fini(&b.text);
+    csc_mem_free(b.taken.items);
+    csc_mem_free(b.ended_awaits.items);
     return env->arena->failed ? csc_fail_memory() : CASCADE_OK;
 }
 
@@ -517,7 +533,7 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
     if (start->delay_ms > 0)
         csc_record_add_number(&record, "not_before", not_before_ms);
     csc_record_end(&record);
-    return take_text(b);
+    return csc_build_text(b);
 }
 
 /* The record of a first node but the first, which has only its delay. */
@@ -531,7 +547,7 @@ write_delay(builder *b, const csc_build_start *start, int64_t not_before_ms)
     csc_record_begin(&record, &b->text);
     csc_record_add_number(&record, "not_before", not_before_ms);
     csc_record_end(&record);
-    return take_text(b);
+    return csc_build_text(b);
 }
 
 static void

@@ -16,7 +16,7 @@
  *   lane         collects posts of many cascades into one batch, commits it,
  *                applies it to the states, and makes ready what follows
  *   housekeeper  attaches, renews the lease, removes dead engines, claims,
- *                hydrates, fires timers
+ *                hydrates, receives messages, fires timers
  *   Each is a function of one round (csc_worker_round, csc_lane_round,
  *   csc_house_round). The THREADS mode calls each in threads of its own; LOOP
  *   calls lanes and housekeeper in one thread and workers in the host's; INLINE
@@ -110,13 +110,16 @@ typedef struct csc_run {
     struct csc_run *dirty_next;
     size_t timer_at; /* place in the timer heap + 1; 0: none */
     int64_t timer_ms;
-    const char *unknown; /* a node that is not registered here, or NULL */
-    bool dirty;          /* in its lane's list */
-    bool committing;     /* in its lane's batch */
-    bool one_by_one;     /* a change was refused: one post a commit */
-    bool held;           /* in the map */
-    bool freeing;        /* a FREE post is under way: nothing begins any more */
-    bool expelled; /* to be loaded anew, as `reload` says, once inactive */
+    int64_t linger_until_ms; /* while it waits for a signal; 0: not set */
+    const char *unknown;     /* a node that is not registered here, or NULL */
+    bool dirty;              /* in its lane's list */
+    bool committing;         /* in its lane's batch */
+    bool one_by_one;         /* a change was refused: one post a commit */
+    bool held;               /* in the map */
+    bool freeing;       /* a FREE post is under way: nothing begins any more */
+    bool receiving;     /* a RECEIVE post is under way: no other is made */
+    bool more_messages; /* there are some besides: looked for once it is */
+    bool expelled;      /* to be loaded anew, as `reload` says, once inactive */
     bool gone;
     csc_reload reload;
 } csc_run;
@@ -303,6 +306,7 @@ struct cascade_engine {
     bool suspects_due;  /* a suspect is to be looked for */
     bool suspects_soon; /* at the next poll */
     bool suspect_more;  /* the last claim for one found a suspect */
+    bool receive_due;   /* there may be messages for what is owned */
     size_t initialised; /* workers whose init hook is through */
     cascade_err worker_err;
 
@@ -448,6 +452,31 @@ void csc_hydrate_reloads(cascade_engine *engine);
  * engine is not running. Locked. */
 size_t csc_hydrate_room(const cascade_engine *engine);
 
+/* ---- receive.c ---------------------------------------------------------- */
+
+/* Messages on their way from the store to posts. */
+typedef struct csc_inbox {
+    cascade_engine *engine;
+    csc_post *first; /* one RECEIVE post for each cascade */
+    csc_post *last;
+    csc_map posts; /* cascade id -> post */
+    size_t count;  /* of messages */
+} csc_inbox;
+
+/* A sink of the store's; the context is a csc_inbox. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_receive_message(void *context, const cascade_message_row *row,
+                                bool repeated);
+/* The post for that cascade, which is the caller's then; NULL without one. */
+csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
+void csc_receive_fini(csc_inbox *inbox);
+/* Hands a run its messages; takes `post`. Locked. */
+void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
+/* Asks the store for messages of what is owned. Not locked. */
+void csc_receive_look(cascade_engine *engine);
+/* A run has no commit in flight any more: if it was passed over, its messages
+ * are to be looked for again. Locked. */
+void csc_receive_again(cascade_engine *engine, csc_run *run);
+
 /* ---- worker.c ----------------------------------------------------------- */
 
 /* Whether the calling thread is inside a node of this engine. Locked. */
@@ -473,7 +502,13 @@ const char *csc_threads_join_workers(cascade_engine *engine);
 /* The lane is done with a start. Locked. */
 void csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err);
 void csc_start_unref(csc_start *start);
-/* Tells the engines of this process that there may be work. */
-void csc_start_tell_engines(cascade_store *store);
+
+/* ---- submit.c ----------------------------------------------------------- */
+
+/* Submits, again while the store cannot be reached, up to its deadline: it is
+ * the same submission. Tells the engines of this process. `what` names the call
+ * in CASCADE_ERR_OUTCOME_UNKNOWN. */
+cascade_err csc_submit(cascade_store *store,
+                       const cascade_submission *submission, const char *what);
 
 #endif

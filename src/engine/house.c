@@ -12,6 +12,8 @@
  *                  is asked for its time
  *   reloads        cascades owned but not in memory: loaded again
  *   remove         incarnations that are dead: see peers.c
+ *   receive        messages for what is owned, when a claim has seen some, or
+ *                  when there is no room for a claim to be made
  *   claim          runs that are free and due, up to the capacity; then load.
  *                  When somebody says that there are some, when the earliest
  *                  that is known comes due, and every poll interval; where
@@ -261,6 +263,7 @@ look_for_work(cascade_engine *engine)
     bool peers = false;
     bool suspects = false;
     bool claim = false;
+    bool receive = false;
 
     pthread_mutex_lock(&engine->mutex);
     poll = csc_engine_monotonic_ns(engine) >= engine->poll_at_ns;
@@ -285,12 +288,19 @@ look_for_work(cascade_engine *engine)
             (engine->next_wake_ms != CASCADE_TIME_NONE &&
              engine->next_wake_ms <= csc_engine_now(engine));
     engine->suspects_soon = engine->suspects_soon || engine->told;
-    engine->told = false;
     if (csc_hydrate_room(engine) > 0)
         engine->suspects_due = false;
+    else
+        engine->receive_due = engine->receive_due || engine->told || poll;
+    engine->told = false;
     pthread_mutex_unlock(&engine->mutex);
     if (claim)
         csc_hydrate_claim(engine, suspects);
+    pthread_mutex_lock(&engine->mutex);
+    receive = engine->receive_due && engine->attached;
+    pthread_mutex_unlock(&engine->mutex);
+    if (receive)
+        csc_receive_look(engine);
 }
 
 /* When the next thing is to be done by the monotonic clock. */

@@ -49,6 +49,7 @@ typedef struct loading {
     cascade_err *errs;
     size_t count;
     csc_map places; /* id -> &errs[i] */
+    csc_inbox inbox;
 } loading;
 
 /* The run that a row belongs to, unless one of its rows made no sense. */
@@ -97,6 +98,14 @@ load_event(void *context, const cascade_event_row *row)
 }
 
 static cascade_err
+load_message(void *context, const cascade_message_row *row, bool repeated)
+{
+    loading *l = context;
+
+    return csc_receive_message(&l->inbox, row, repeated);
+}
+
+static cascade_err
 prepare(loading *l)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -118,13 +127,15 @@ load_all(loading *l)
     cascade_load_sink sink = {.context = l,
                               .on_cascade = load_cascade,
                               .on_execution = load_execution,
-                              .on_event = load_event};
+                              .on_event = load_event,
+                              .on_message = load_message};
 
     for (size_t i = 0; i < l->count; i++)
         ids[i] = l->wanted[i].claimed.cascade_id;
     return l->engine->driver->load(
         l->engine->driver_self, ids, l->count,
-        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
+        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS | CASCADE_LOAD_MESSAGES,
+        &sink);
 }
 
 /* The execution whose rows the store refused is recorded FAILED, or, if that
@@ -176,10 +187,20 @@ reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
     csc_run_reload(engine, &later);
 }
 
-/* What becomes of one run once it was read. Locked. */
+/* The messages that were read with a run, if there are any. Locked. */
+static void
+hand_messages(cascade_engine *engine, csc_run *run, csc_post *messages)
+{
+    if (messages == NULL)
+        return;
+    run->more_messages = messages->message_count >= CASCADE_LOAD_MESSAGES_MAX;
+    csc_receive_post(engine, run, messages);
+}
+
+/* What becomes of one run once it was read; takes `messages`. Locked. */
 static void
 take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
-        cascade_err err)
+        csc_post *messages, cascade_err err)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
@@ -187,6 +208,7 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     if (run->state.user_id == NULL && err == CASCADE_OK) {
         csc_engine_note(engine, CASCADE_LOG_WARNING,
                         "cascade %s was deleted, or a policy hides it", id);
+        csc_post_free(messages);
         return;
     }
     if (err == CASCADE_OK) {
@@ -200,9 +222,11 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
                         "cascade %s cannot be loaded, trying again later: %s",
                         id, cascade_err_text(err));
         csc_run_drop(engine, run, err);
+        csc_post_free(messages);
         reload_later(engine, reload, later_ms(err));
         return;
     }
+    hand_messages(engine, run, messages);
     engine->stats.hydrations++;
     if (run->takeovers >= suspect_from(engine))
         engine->suspect = run;
@@ -219,7 +243,9 @@ take_all(loading *l, cascade_err err)
         if (l->runs[i] == NULL)
             continue;
         if (err == CASCADE_OK && engine->attached)
-            take_in(engine, l->runs[i], &l->wanted[i], l->errs[i]);
+            take_in(engine, l->runs[i], &l->wanted[i],
+                    csc_receive_take(&l->inbox, &l->runs[i]->state.id),
+                    l->errs[i]);
         csc_run_unref(l->runs[i]);
     }
     pthread_mutex_unlock(&engine->mutex);
@@ -235,12 +261,14 @@ hydrate_all(cascade_engine *engine, const csc_reload *wanted, size_t count)
                  .wanted = wanted,
                  .runs = runs,
                  .errs = errs,
-                 .count = count};
+                 .count = count,
+                 .inbox = {.engine = engine}};
     cascade_err err = prepare(&l);
 
     if (err == CASCADE_OK)
         err = load_all(&l);
     take_all(&l, err);
+    csc_receive_fini(&l.inbox);
     csc_map_fini(&l.places);
     return err;
 }
@@ -422,6 +450,11 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     }
     if (!suspects)
         note_next_wake(engine, result.next_wake_at_ms, frees);
+    if (result.messages) {
+        pthread_mutex_lock(&engine->mutex);
+        engine->receive_due = true;
+        pthread_mutex_unlock(&engine->mutex);
+    }
     for (size_t i = 0; i < result.count; i++)
         wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
     return result.count;

@@ -344,6 +344,16 @@ copy_start(csc_lane *lane, const csc_item *item)
     }
 }
 
+/* Whether it does more than to receive messages: a node that takes the process
+ * down is not forgiven for those that come meanwhile. */
+static bool
+has_progress(const csc_post *posts)
+{
+    while (posts != NULL && posts->kind == CSC_POST_RECEIVE)
+        posts = posts->next;
+    return posts != NULL;
+}
+
 static cascade_err
 build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
            int64_t delay_from_ms)
@@ -360,7 +370,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
         copy_start(lane, item);
         return CASCADE_OK;
     }
-    env.reset = item->run->takeovers > 0;
+    env.reset = item->run->takeovers > 0 && has_progress(item->posts);
     item->err = csc_build_change(&env, &item->run->state, item->posts,
                                  &lane->changes[item->first]);
     return item->err == CASCADE_ERR_NO_MEMORY ? item->err : CASCADE_OK;
@@ -425,10 +435,12 @@ build(csc_lane *lane)
 static void
 count_posts(cascade_engine *engine, const csc_post *posts)
 {
-    for (const csc_post *p = posts; p != NULL; p = p->next)
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_COMPLETE || p->kind == CSC_POST_FAIL ||
             p->kind == CSC_POST_STEP)
             engine->stats.executions++;
+        engine->stats.messages += p->message_count;
+    }
 }
 
 /* A node that left in the middle, to wait for its step, comes back. */
@@ -466,6 +478,22 @@ note_freed(cascade_engine *engine, const cascade_change *change)
     csc_engine_wake_house(engine);
 }
 
+/* What came for the run meanwhile was passed over. */
+static void
+note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
+{
+    bool looked = false;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_RECEIVE)
+            run->receiving = false;
+        looked =
+            looked || p->kind == CSC_POST_RECEIVE || p->kind == CSC_POST_FREE;
+    }
+    if (looked)
+        csc_receive_again(engine, run);
+}
+
 /* Those who wait for these posts go on with what is recorded now. They are
  * woken once the lock is let go: each would run into it otherwise. */
 static void
@@ -500,6 +528,25 @@ wake_waiters(csc_waiter *woken)
     }
 }
 
+/* The run goes on after a commit of its own. */
+static void
+go_on(csc_lane *lane, csc_run *run, bool reset)
+{
+    cascade_engine *engine = lane->engine;
+
+    if (reset) {
+        run->takeovers = 0;
+        if (engine->suspect == run) {
+            engine->suspect = NULL;
+            csc_engine_wake_house(engine);
+        }
+    }
+    run->linger_until_ms = 0;
+    if (run->first_post != NULL)
+        csc_lane_add_run(lane, run);
+    csc_run_advance(engine, run);
+}
+
 static void
 apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 {
@@ -510,6 +557,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 
     run->committing = false;
     count_posts(engine, item->posts);
+    note_received(engine, run, item->posts);
     if (!run->gone)
         err = csc_build_apply(&run->state, change);
     if (!run->gone && err == CASCADE_OK)
@@ -523,14 +571,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
         note_freed(engine, change);
         csc_run_drop(engine, run, CASCADE_ERR_FENCED);
     } else if (!run->gone) {
-        run->takeovers = 0;
-        if (engine->suspect == run) {
-            engine->suspect = NULL;
-            csc_engine_wake_house(engine);
-        }
-        if (run->first_post != NULL)
-            csc_lane_add_run(lane, run);
-        csc_run_advance(engine, run);
+        go_on(lane, run, change->run_action == CASCADE_RUN_RESET);
     }
     csc_run_unref(run);
 }
@@ -654,6 +695,10 @@ expel(csc_lane *lane, csc_item *item)
         .claimed = {.cascade_id = run->state.id, .takeovers = run->takeovers},
         .fail_id = item->posts->function_id,
         .give_up = kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
+
+    if (kind == CSC_POST_RECEIVE) /* the messages are still there */
+        reload.at_ns =
+            csc_engine_monotonic_ns(engine) + CSC_FREE_LATER_MS * CSC_MS_NS;
 
     run->committing = false;
     csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);

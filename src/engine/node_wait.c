@@ -10,42 +10,52 @@
  *        v  not recorded: the node leaves; one INSERT, RUNNING, `not_before`
  *   the state blocks the node and queues the wait; a cascade that waits for
  *   long is parked: no memory, `wake_at` in the store
- *        |  its time has come, by the store's clock
+ *        |  its time has come, by the store's clock; or its signal is received
  *        v
  *   one UPDATE, COMPLETED: the node is queued again
  *
+ * An await whose signal has come before is inserted COMPLETED at once.
+ *
  * If the process dies before the INSERT, the node is entered again and asks
- * anew, and sleeps from then on. If it dies after it, whoever owns the cascade
- * finds the sleep RUNNING, with its time.
+ * anew, and waits from then on. If it dies after it, whoever owns the cascade
+ * finds the wait RUNNING, with its time.
  */
 #include "engine/node.h"
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json.h"
 
-/* When a sleep is to end. */
-typedef struct sleep_end {
+/* When a wait is to end by itself. */
+typedef struct wait_end {
+    bool never;
     int64_t delay_ms;
     int64_t at_ms; /* CASCADE_TIME_NONE: after delay_ms */
-} sleep_end;
+} wait_end;
+
+static const char *
+kind_name(const csc_part *part)
+{
+    return part->kind == CSC_PART_AWAIT ? "await" : "sleep";
+}
 
 static cascade_err
-check_end(const cascade_node *node, const csc_part *part, sleep_end end)
+check_end(const cascade_node *node, const csc_part *part, wait_end end)
 {
     int64_t ahead_ms = end.delay_ms;
 
     if (end.at_ms != CASCADE_TIME_NONE)
         ahead_ms = end.at_ms - csc_engine_now(node->engine);
-    if (ahead_ms <= CSC_DELAY_MAX_MS)
+    if (end.never || ahead_ms <= CSC_DELAY_MAX_MS)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_INVALID,
-                    "sleep %s: it would end more than 100 years from now",
-                    part->name);
+                    "%s %s: it would end more than 100 years from now",
+                    kind_name(part), part->name);
 }
 
-/* Records that the sleep begins, and lets the node leave. */
+/* Records that the wait begins, and lets the node leave. */
 static cascade_err
-begin_sleep(cascade_node *node, const csc_part *part, sleep_end end)
+begin_wait(cascade_node *node, const csc_part *part, wait_end end)
 {
     csc_post *post = NULL;
     cascade_err err = check_end(node, part, end);
@@ -64,46 +74,60 @@ begin_sleep(cascade_node *node, const csc_part *part, sleep_end end)
     post->part_occurrence = part->occurrence;
     post->delay_ms = end.delay_ms;
     post->until_ms = end.at_ms;
+    post->forever = end.never;
+    post->reenter = true;
     return csc_node_suspend(node, post);
 }
 
-/* Where and under which name a node may sleep. */
+/* Where and under which name a node may wait. */
 static cascade_err
-check_sleep(const cascade_node *node, const char *name)
+check_wait(const cascade_node *node, const csc_part *part)
 {
-    cascade_err err = csc_check_name("sleep name", name);
+    const char *kind = kind_name(part);
+    cascade_err err = csc_check_name(
+        part->kind == CSC_PART_AWAIT ? "signal name" : "sleep name",
+        part->name);
 
     if (err == CASCADE_OK && node == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "sleep %s: node is NULL", name);
+        err = csc_fail(CASCADE_ERR_INVALID, "%s %s: node is NULL", kind,
+                       part->name);
     if (err == CASCADE_OK && node->step != NULL)
         err = csc_fail(CASCADE_ERR_MISUSE,
-                       "sleep %s is called inside a step; call it from the "
-                       "node",
-                       name);
+                       "%s %s is called inside a step; call it from the node",
+                       kind, part->name);
     return err;
 }
 
+/* Counts the part as asked for; `*recorded` is it once it is over. */
 static cascade_err
-sleep_until(cascade_node *node, const char *name, sleep_end end)
+wait_until(cascade_node *node, csc_part *part, wait_end end,
+           const csc_exec **recorded)
 {
-    csc_part part = {.kind = CSC_PART_SLEEP, .name = name};
-    const csc_exec *recorded = NULL;
     bool leave = false;
-    cascade_err err = check_sleep(node, name);
+    cascade_err err = check_wait(node, part);
 
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
         return csc_node_suspend(node, node->pending);
-    err = csc_node_count_part(node, &part);
+    err = csc_node_count_part(node, part);
     if (err != CASCADE_OK)
         return err;
-    recorded = csc_node_find_part(node, &part, &leave);
+    *recorded = csc_node_find_part(node, part, &leave);
     if (leave)
         return csc_node_suspend(node, NULL);
-    if (recorded == NULL)
-        return begin_sleep(node, &part, end);
-    err = csc_node_pass_part(node, &part, recorded);
+    if (*recorded == NULL)
+        return begin_wait(node, part, end);
+    return csc_node_pass_part(node, part, *recorded);
+}
+
+static cascade_err
+sleep_until(cascade_node *node, const char *name, wait_end end)
+{
+    csc_part part = {.kind = CSC_PART_SLEEP, .name = name};
+    const csc_exec *recorded = NULL;
+    cascade_err err = wait_until(node, &part, end, &recorded);
+
     return err == CASCADE_OK ? csc_ok() : err;
 }
 
@@ -112,11 +136,37 @@ cascade_node_sleep(cascade_node *node, const char *name, int64_t ms)
 {
     return sleep_until(
         node, name,
-        (sleep_end){.delay_ms = ms > 0 ? ms : 0, .at_ms = CASCADE_TIME_NONE});
+        (wait_end){.delay_ms = ms > 0 ? ms : 0, .at_ms = CASCADE_TIME_NONE});
 }
 
 cascade_err
 cascade_node_sleep_until(cascade_node *node, const char *name, int64_t at_ms)
 {
-    return sleep_until(node, name, (sleep_end){.at_ms = at_ms > 0 ? at_ms : 0});
+    return sleep_until(node, name, (wait_end){.at_ms = at_ms > 0 ? at_ms : 0});
+}
+
+cascade_err
+cascade_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
+                   cJSON **payload)
+{
+    csc_part part = {.kind = CSC_PART_AWAIT, .name = name};
+    wait_end end = {
+        .never = timeout_ms<0, .delay_ms = timeout_ms> 0 ? timeout_ms : 0,
+        .at_ms = CASCADE_TIME_NONE};
+    const csc_exec *await = NULL;
+    cJSON *tree = NULL;
+    cascade_err err = wait_until(node, &part, end, &await);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (await->timed_out)
+        return csc_fail(CASCADE_ERR_TIMEOUT,
+                        "await %s: no such signal came in time", name);
+    if (payload == NULL)
+        return csc_ok();
+    tree = csc_json_parse(await->output != NULL ? await->output : "{}");
+    if (tree == NULL)
+        return csc_fail_memory();
+    *payload = tree;
+    return csc_ok();
 }

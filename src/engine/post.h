@@ -53,8 +53,22 @@ typedef enum csc_post_kind {
     CSC_POST_STEP,         /* a step ended, as COMPLETED or (failed) FAILED */
     CSC_POST_STEP_ATTEMPT, /* a step failed and has attempts left */
     CSC_POST_WAIT,         /* a wait of the node begins */
+    CSC_POST_RECEIVE,      /* messages have come */
     CSC_POST_FREE          /* nothing of the cascade can run here for now */
 } csc_post_kind;
+
+#define CSC_MESSAGE_SIGNAL "signal"
+
+/* A message that is to be received. */
+typedef struct csc_message {
+    struct csc_message *next;
+    int64_t id; /* in the store */
+    const char *kind;
+    const char *name;
+    const char *path;
+    const char *payload;
+    bool repeated; /* it was received before: only to be deleted */
+} csc_message;
 
 struct csc_waiter;
 
@@ -62,12 +76,16 @@ typedef struct csc_post {
     struct csc_post *next;
     csc_arena arena;
     csc_post_kind kind;
-    int32_t function_id;       /* of the node's execution; of a wait's own at
+    int32_t function_id;     /* of the node's execution; of a wait's own at
                                   its end */
-    int32_t attempts;          /* what `attempts` of the record becomes */
-    int64_t started_at_ms;     /* of a step */
-    int64_t delay_ms;          /* _ATTEMPT: until the next one; WAIT */
-    int64_t until_ms;          /* WAIT; CASCADE_TIME_NONE: after delay_ms */
+    int32_t attempts;        /* what `attempts` of the record becomes */
+    int64_t started_at_ms;   /* of a step */
+    int64_t delay_ms;        /* _ATTEMPT: until the next one; WAIT */
+    int64_t until_ms;        /* WAIT; CASCADE_TIME_NONE: after delay_ms */
+    cascade_uuid cascade_id; /* RECEIVE */
+    csc_message *messages;   /* RECEIVE: in the order of their ids */
+    csc_message *last_message;
+    size_t message_count;
     int64_t wake_at_ms;        /* FREE */
     const char *needs;         /* FREE: the node nobody here knows, or NULL */
     const char *error;         /* FAIL, _ATTEMPT, failed STEP */
@@ -76,7 +94,9 @@ typedef struct csc_post {
     uint32_t part_occurrence;
     bool failed;    /* STEP */
     bool continued; /* FAIL: the cascade goes on */
-    bool reenter;   /* STEP: the node left, and is entered again */
+    bool reenter;   /* STEP, WAIT: the node left, and is entered again (unless
+                       it waits then) */
+    bool forever;   /* WAIT: no time ends it */
     csc_effects effects;
     struct csc_waiter *waiter; /* who waits in this process, or NULL */
 } csc_post;

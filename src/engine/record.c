@@ -35,6 +35,10 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         read_i32(value, PRIORITY_MAX, &record->priority);
     else if (key_is(key, "instead_of"))
         read_i32(value, INT32_MAX, &record->instead_of);
+    else if (key_is(key, "signal"))
+        read_i32(value, INT32_MAX, &record->signal);
+    else if (key_is(key, "timed_out"))
+        record->timed_out = csc_json_span_is(value, "true");
     else if (key_is(key, "not_before"))
         (void)csc_json_span_i64(value, &record->not_before_ms);
     else if (key_is(key, "continue"))
@@ -56,6 +60,7 @@ csc_record_decode(const char *full_output, csc_record *record)
 
     *record = (csc_record){.at = CSC_RECORD_NO_AT,
                            .instead_of = CSC_RECORD_NO_ID,
+                           .signal = CSC_RECORD_NO_ID,
                            .not_before_ms = CASCADE_TIME_NONE};
     if (full_output == NULL || full_output[0] != '{')
         return;

@@ -8,7 +8,8 @@
  *   something may run now             -> ready list
  *   a wait is over                    -> its end is posted
  *   it waits for a time soon          -> timer heap
- *   it waits for long                 -> FREE with wake_at (parked)
+ *   it waits for long                 -> FREE with wake_at (parked); for a
+ *                                        signal not at once
  *   only nodes nobody here knows      -> FREE with needs
  *   all has ended (found so on load)  -> FREE, which the builder makes an END
  *
@@ -184,6 +185,8 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
     run->first_post = NULL;
     run->last_post = NULL;
     csc_run_free_posts(posts, err);
+    run->more_messages = run->more_messages || run->receiving;
+    csc_receive_again(engine, run);
     remove_timer(engine, run);
     if (engine->suspect == run) {
         engine->suspect = NULL;
@@ -498,6 +501,17 @@ make_ready(cascade_engine *engine, csc_run *run)
     return err;
 }
 
+/* It waits for a signal, which may come any moment: for as long as a wait is
+ * held in memory it is not given up after its last commit. */
+static bool
+lingers(const cascade_engine *engine, csc_run *run, int64_t now)
+{
+    if (run->linger_until_ms == 0)
+        run->linger_until_ms =
+            csc_clock_add(now, engine->options.park_after_ms);
+    return run->state.awaiting > 0 && now < run->linger_until_ms;
+}
+
 /* Nothing of the run is active or under way: it waits, or is given up. What is
  * due already was made ready, so a timer is never set in the past. */
 static cascade_err
@@ -510,8 +524,10 @@ rest(cascade_engine *engine, csc_run *run)
         run->unknown != NULL)
         return post_free(engine, run, now);
     if (wake_at == CASCADE_TIME_NONE)
-        return post_free(engine, run, csc_clock_add(now, IDLE_RUN_MS));
+        wake_at = csc_clock_add(now, IDLE_RUN_MS);
     if (wake_at - now > engine->options.park_after_ms) {
+        if (lingers(engine, run, now))
+            return set_timer(engine, run, run->linger_until_ms);
         engine->stats.parked++;
         return post_free(engine, run, wake_at);
     }

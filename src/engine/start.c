@@ -21,13 +21,12 @@
 #include "base/json.h"
 #include "engine/build.h"
 #include "engine/engine.h"
+#include "engine/signal.h"
 
 #define START_MANY_MAX 10000
 #define FIRST_MAX 1000
 #define START_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define ROW_BYTES 512 /* of an execution beside its input, roughly */
-#define BACKOFF_FIRST_MS 10
-#define BACKOFF_MAX_MS 500
 
 /* Where and when a start is made. */
 typedef struct place {
@@ -391,58 +390,6 @@ start_by_engine(cascade_engine *engine, csc_start *start)
 
 /* ---- By a transaction of its own ---------------------------------------- */
 
-void
-csc_start_tell_engines(cascade_store *store)
-{
-    pthread_mutex_lock(&store->mutex);
-    for (size_t i = 0; i < store->engine_count; i++) {
-        cascade_engine *engine = store->engines[i];
-
-        pthread_mutex_lock(&engine->mutex);
-        engine->told = true;
-        csc_engine_wake_house(engine);
-        csc_engine_wake_host(engine);
-        pthread_mutex_unlock(&engine->mutex);
-    }
-    pthread_mutex_unlock(&store->mutex);
-}
-
-static void
-sleep_ms(int64_t ms)
-{
-    struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-
-    (void)nanosleep(&pause, NULL);
-}
-
-/* Repeats while the store cannot be reached: the start is the same one. */
-static cascade_err
-submit(cascade_store *store, csc_start *start)
-{
-    int64_t end_ms =
-        csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
-    int64_t pause_ms = BACKOFF_FIRST_MS;
-    cascade_submission submission = {.starts = start->changes,
-                                     .start_count = start->count,
-                                     .existed = start->existed};
-
-    for (;;) {
-        cascade_err err = store->driver->submit(store->self, &submission);
-
-        if (err != CASCADE_ERR_UNAVAILABLE)
-            return err;
-        if (csc_clock_monotonic_ms(&csc_clock_system) + pause_ms >= end_ms)
-            break;
-        sleep_ms(pause_ms);
-        pause_ms =
-            pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
-    }
-    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
-                    "start: undecided after %lld ms, look the cascade up by "
-                    "its id: %s",
-                    (long long)store->config.deadline_ms, cascade_errmsg());
-}
-
 static int
 compare_changes(const void *a, const void *b, void *context)
 {
@@ -520,11 +467,11 @@ write_started(const csc_start *start, const cascade_uuid *ids, size_t count,
 static cascade_err
 start_by_submit(cascade_store *store, csc_start *start)
 {
-    cascade_err err = submit(store, start);
+    cascade_submission submission = {.starts = start->changes,
+                                     .start_count = start->count,
+                                     .existed = start->existed};
 
-    if (err == CASCADE_OK)
-        csc_start_tell_engines(store);
-    return err;
+    return csc_submit(store, &submission, "start");
 }
 
 /* The store's time and the location; an engine of this process knows both
@@ -609,6 +556,72 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
     if (err == CASCADE_OK)
         err = send_all(store, start, here.now_ms, started);
     csc_start_unref(start);
+    return err;
+}
+
+/* Both are submitted together; the signal's path is that of the cascade. */
+static cascade_err
+start_and_signal(cascade_store *store, csc_start *start,
+                 const csc_signal_spec *signal, cascade_started *started)
+{
+    cascade_message_row message = {0};
+    cascade_sent sent = CASCADE_SENT_ABSENT;
+    cascade_submission submission = {.starts = start->changes,
+                                     .start_count = 1,
+                                     .existed = start->existed,
+                                     .messages = &message,
+                                     .message_count = 1,
+                                     .sent = &sent};
+    const cascade_uuid *id = &start->changes[0].cascade.id;
+    cascade_err err =
+        csc_signal_make(store, &start->arena, signal, id, &message);
+
+    if (err == CASCADE_OK)
+        err = csc_submit(store, &submission, "start");
+    if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        *started =
+            (cascade_started){*id, err == CASCADE_OK && start->existed[0]};
+    return err == CASCADE_OK ? csc_signal_answer(sent) : err;
+}
+
+static cascade_err
+start_with_signal(cascade_store *store, const cascade_start_spec *spec,
+                  const csc_signal_spec *signal, cascade_started *started)
+{
+    csc_start *start = NULL;
+    place here = {0};
+    cascade_err err = create_start(1, &start);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = find_place(store, &start->arena, &here);
+    if (err == CASCADE_OK)
+        err = make_change(store, spec, &here, start);
+    if (err == CASCADE_OK)
+        err = start_and_signal(store, start, signal, started);
+    csc_start_unref(start);
+    return err;
+}
+
+cascade_err
+cascade_start_with_signal(cascade_store *store, const char *node, cJSON *input,
+                          const cascade_start_options *start_options,
+                          const char *name, cJSON *payload,
+                          const cascade_signal_options *signal_options,
+                          cascade_started *started)
+{
+    cascade_first first = {.node = node, .input = input};
+    cascade_start_spec spec = {&first, 1, start_options};
+    csc_signal_spec signal = {name, payload, signal_options};
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || started == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "start: %s is NULL",
+                       store == NULL ? "store" : "started");
+    else
+        err = start_with_signal(store, &spec, &signal, started);
+    cJSON_Delete(input);
+    cJSON_Delete(payload);
     return err;
 }
 

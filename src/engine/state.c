@@ -65,6 +65,7 @@ csc_state_fini(csc_state *state)
     csc_mem_free(state->queue);
     csc_mem_free(state->keys);
     csc_mem_free(state->ended.items);
+    csc_state_free_signals(state);
     csc_mem_free(state->user_id);
     csc_mem_free(state->meta);
     csc_mem_free(state->error);
@@ -290,6 +291,7 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->at = record->at != CSC_RECORD_NO_AT ? record->at : exec->function_id;
     exec->attempts = record->attempts;
     exec->continued = record->continued;
+    exec->timed_out = record->timed_out;
     exec->not_before_ms = record->not_before_ms;
     exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
                                record->instead_of < exec->function_id
@@ -317,6 +319,11 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
 
     if (err == CASCADE_OK && exec->part != CSC_PART_NONE)
         err = set_span(&exec->output, record->output);
+    if (err == CASCADE_OK && exec->part == CSC_PART_AWAIT &&
+        record->signal != CSC_RECORD_NO_ID)
+        err = csc_state_take_signal(state, exec, record->signal);
+    if (err == CASCADE_OK && csc_state_is_signal(row))
+        err = csc_state_add_signal(state, row);
     if (err != CASCADE_OK || exec->status != CASCADE_EXECUTION_FAILED ||
         exec->continued)
         return err;
@@ -358,6 +365,8 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     if (row->status == CASCADE_EXECUTION_RUNNING)
         return csc_state_enqueue(state, exec);
     state->running--;
+    if (exec->part == CSC_PART_AWAIT)
+        state->awaiting--;
     if (exec->early)
         date_events(state, exec);
     csc_mem_free(exec->input); /* of a part that stays nobody reads these */
@@ -447,6 +456,8 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     if (row->status != CASCADE_EXECUTION_RUNNING)
         return note_ended(state, exec, row, record);
     state->running++;
+    if (exec->part == CSC_PART_AWAIT)
+        state->awaiting++;
     return csc_state_enqueue(state, exec);
 }
 

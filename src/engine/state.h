@@ -28,11 +28,19 @@
  *            csc_state_settle(), but for a part (step, sleep), which is kept
  *            while its straight-line parent is RUNNING
  *
- *   A wait (sleep) is a part that is inserted RUNNING. It blocks its parent,
- *   which is no longer dispatched, and is itself queued until its time comes.
+ *   A wait (sleep, await) is a part that is inserted RUNNING. It blocks its
+ *   parent, which is no longer dispatched, and is itself queued until its time
+ *   comes; an await without a time is not queued.
  *
  *   Only `dispatched` is not in the rows: after a crash a dispatched execution
  *   is queued again (G4).
+ *
+ * SIGNALS
+ *   A received signal is an execution that is inserted COMPLETED. It is unread
+ *   until an await of its name takes it: the record of that await names it.
+ *   Awaits take the signals of a name in the order of their function_ids, and
+ *   of several awaits the one with the lowest function_id takes first. Which
+ *   takes which is decided when a change is built, and recorded.
  *
  * INSTEAD
  *   An execution that fails may spawn one that runs in its place (stands_for),
@@ -62,9 +70,13 @@
 /* Every built-in kind of execution: the beginning of its reserved name. */
 #define CSC_STEP_PREFIX "cascade.step:"
 #define CSC_SLEEP_PREFIX "cascade.sleep:"
-#define CSC_KINDS                          \
-    {                                      \
-        CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, \
+#define CSC_AWAIT_PREFIX "cascade.await:"
+#define CSC_SIGNAL_PREFIX "cascade.signal:"
+#define CSC_MESSAGE_PREFIX "cascade.message:"
+#define CSC_KINDS                                            \
+    {                                                        \
+        CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, CSC_AWAIT_PREFIX, \
+            CSC_SIGNAL_PREFIX, CSC_MESSAGE_PREFIX            \
     }
 #define CSC_NO_PARENT (-1)
 /* Beyond every function_id; those of others may be negative. */
@@ -80,7 +92,8 @@ typedef struct csc_ids {
 typedef enum csc_part_kind {
     CSC_PART_NONE, /* no part: a node */
     CSC_PART_STEP,
-    CSC_PART_SLEEP
+    CSC_PART_SLEEP,
+    CSC_PART_AWAIT
 } csc_part_kind;
 
 /* A part as a node asks for it: the nth of that kind and name. */
@@ -102,10 +115,12 @@ typedef struct csc_exec {
     int32_t attempts;      /* failed attempts so far; ended: all attempts */
     int32_t priority;      /* 0: the cascade's */
     bool continued;        /* FAILED, but the cascade goes on */
+    bool timed_out;        /* an await that no signal has ended */
     int64_t not_before_ms; /* CASCADE_TIME_NONE: at once */
     char *name;
     char *input;         /* NULL: {} */
-    char *output;        /* of an ended part, NULL: none */
+    char *output;        /* of an ended part, NULL: none; of an await, what the
+                            signal brought */
     char *error;         /* the last one, NULL: none */
     char *step_attempts; /* member `steps`: failed attempts of its steps */
     csc_ids after;       /* what it waits for, as recorded */
@@ -142,6 +157,19 @@ typedef struct csc_key {
     size_t room;
 } csc_key;
 
+/* A signal that was received, and that no await has taken. */
+typedef struct csc_signal {
+    int32_t function_id;
+    char *name;    /* without prefix */
+    char *payload; /* NULL: {} */
+} csc_signal;
+
+/* An await that has taken a signal whose row is still to be applied. */
+typedef struct csc_taking {
+    int32_t await;
+    int32_t signal;
+} csc_taking;
+
 typedef struct csc_state {
     cascade_uuid id;
     cascade_status recorded; /* as the table has it */
@@ -161,8 +189,15 @@ typedef struct csc_state {
     csc_key *keys; /* by name */
     size_t key_count;
     size_t key_room;
-    size_t running;     /* executions RUNNING */
-    bool has_stand_ins; /* there was one that runs instead of another */
+    size_t running;      /* executions RUNNING */
+    size_t awaiting;     /* awaits among them */
+    bool has_stand_ins;  /* there was one that runs instead of another */
+    csc_signal *signals; /* unread, by function_id */
+    size_t signal_count;
+    size_t signal_room;
+    csc_taking *takings;
+    size_t taking_count;
+    size_t taking_room;
     csc_ids ended;      /* since csc_state_settle() */
     int64_t terminated; /* function_id of the terminating one */
     char *error;        /* its text */
@@ -220,6 +255,11 @@ csc_part_kind csc_state_kind(const char *full_name);
 
 /* Whether it is a part that blocks its parent while it is RUNNING. */
 bool csc_state_is_wait(const csc_exec *exec);
+
+/* The first unread signal of `name` behind place *at of state->signals, NULL
+ * without one; *at is its place + 1 then. Begin with *at = 0. */
+const csc_signal *csc_state_signal(const csc_state *state, const char *name,
+                                   size_t *at);
 
 /* The key's events, NULL without any. */
 const csc_key *csc_state_key(const csc_state *state, const char *name);

@@ -14,4 +14,19 @@ csc_slot *csc_state_slot(const csc_state *state, int32_t function_id);
 cascade_err csc_state_enqueue(csc_state *state, csc_exec *exec);
 void csc_state_dequeue(csc_state *state, csc_exec *exec);
 
+/* ---- state_signal.c ----------------------------------------------------- */
+
+/* A signal was received: its row, which has just been inserted. */
+cascade_err csc_state_add_signal(csc_state *state,
+                                 const cascade_execution_row *row);
+
+/* An await has ended by taking that signal. */
+cascade_err csc_state_take_signal(csc_state *state, csc_exec *await,
+                                  int32_t signal);
+
+/* Whether the row is that of a received signal. */
+bool csc_state_is_signal(const cascade_execution_row *row);
+
+void csc_state_free_signals(csc_state *state);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What may run next: a binary heap of the executions that are RUNNING, not
- * blocked and not dispatched, ordered by (not_before, function_id). Each one
+ * blocked and not dispatched (nor awaits that only a signal ends), ordered by (not_before, function_id). Each one
  * knows its place, so that it can be taken out.
  */
 #include "engine/state_internal.h"
@@ -60,6 +60,9 @@ csc_state_enqueue(csc_state *state, csc_exec *exec)
 
     if (exec->queued_at != 0 || exec->blocked != 0 || exec->dispatched)
         return CASCADE_OK;
+    if (exec->part == CSC_PART_AWAIT &&
+        exec->not_before_ms == CASCADE_TIME_NONE)
+        return CASCADE_OK; /* only a signal ends it */
     if (csc_mem_grow(&queue, &state->queue_room, state->queue_count + 1,
                      sizeof(csc_exec *)) != 0)
         return csc_fail_memory();

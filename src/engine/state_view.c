@@ -40,7 +40,8 @@ csc_state_find(const csc_state *state, int32_t function_id)
 
 static const char *const prefixes[] = {[CSC_PART_NONE] = "",
                                        [CSC_PART_STEP] = CSC_STEP_PREFIX,
-                                       [CSC_PART_SLEEP] = CSC_SLEEP_PREFIX};
+                                       [CSC_PART_SLEEP] = CSC_SLEEP_PREFIX,
+                                       [CSC_PART_AWAIT] = CSC_AWAIT_PREFIX};
 
 const char *
 csc_state_prefix(csc_part_kind kind)
@@ -62,7 +63,7 @@ csc_state_kind(const char *full_name)
 bool
 csc_state_is_wait(const csc_exec *exec)
 {
-    return exec->part == CSC_PART_SLEEP;
+    return exec->part == CSC_PART_SLEEP || exec->part == CSC_PART_AWAIT;
 }
 
 static bool

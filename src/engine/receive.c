@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Receiving: messages in the store become posts of the runs they name.
+ *
+ *   store: receive, or load --> inbox: one RECEIVE post a cascade --> lane
+ *
+ * A message stays in the store until the commit that received it, so nothing
+ * can be lost here, and each look shows again what is under way. Therefore a
+ * run has one RECEIVE post at a time (`receiving`), and while it has one, or is
+ * being given up (`freeing`), what is shown for it is passed over: it is looked
+ * for again once that commit is done (`more_messages`). If the run was given up
+ * by then, the message makes it claimable, by us or by others.
+ *
+ * A run that is not in memory yet is passed over too: its load brings its
+ * messages, or is to come.
+ */
+#include "engine/engine.h"
+
+#include <string.h>
+
+#define RECEIVE_MAX 1000 /* messages in one look */
+
+/* ---- The inbox ---------------------------------------------------------- */
+
+static csc_post *
+inbox_post(csc_inbox *inbox, const cascade_uuid *id)
+{
+    csc_post *post = csc_map_get(&inbox->posts, id);
+
+    if (post != NULL)
+        return post;
+    post = csc_post_create(CSC_POST_RECEIVE, -1);
+    if (post == NULL)
+        return NULL;
+    post->cascade_id = *id;
+    if (csc_map_put(&inbox->posts, &post->cascade_id, post) != 0) {
+        csc_post_free(post);
+        return NULL;
+    }
+    if (inbox->last != NULL)
+        inbox->last->next = post;
+    else
+        inbox->first = post;
+    inbox->last = post;
+    return post;
+}
+
+static void
+add_message(csc_post *post, csc_message *message)
+{
+    if (post->last_message != NULL)
+        post->last_message->next = message;
+    else
+        post->messages = message;
+    post->last_message = message;
+    post->message_count++;
+}
+
+cascade_err
+csc_receive_message(void *context, const cascade_message_row *row,
+                    bool repeated)
+{
+    csc_inbox *inbox = context;
+    csc_post *post = inbox_post(inbox, &row->cascade_id);
+    csc_message *message = NULL;
+
+    if (post == NULL)
+        return csc_fail_memory();
+    message = csc_arena_alloc(&post->arena, 1, sizeof(*message));
+    if (message == NULL)
+        return csc_fail_memory();
+    *message =
+        (csc_message){.id = row->id,
+                      .kind = csc_arena_strdup(&post->arena, row->kind),
+                      .name = csc_arena_strdup(&post->arena, row->name),
+                      .path = csc_arena_strdup(&post->arena, row->path),
+                      .payload = csc_arena_strdup(&post->arena, row->payload),
+                      .repeated = repeated};
+    if (post->arena.failed)
+        return csc_fail_memory();
+    add_message(post, message);
+    post->effects.bytes += strlen(row->payload) + strlen(row->path);
+    inbox->count++;
+    return CASCADE_OK;
+}
+
+csc_post *
+csc_receive_take(csc_inbox *inbox, const cascade_uuid *id)
+{
+    csc_post *wanted = csc_map_get(&inbox->posts, id);
+    csc_post **at = &inbox->first;
+    csc_post *before = NULL;
+
+    if (wanted == NULL)
+        return NULL;
+    while (*at != wanted) {
+        before = *at;
+        at = &(*at)->next;
+    }
+    *at = wanted->next;
+    if (inbox->last == wanted)
+        inbox->last = before;
+    wanted->next = NULL;
+    (void)csc_map_remove(&inbox->posts, id);
+    return wanted;
+}
+
+void
+csc_receive_fini(csc_inbox *inbox)
+{
+    csc_run_free_posts(inbox->first, CASCADE_OK);
+    csc_map_fini(&inbox->posts);
+}
+
+/* ---- Posting ------------------------------------------------------------ */
+
+void
+csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
+{
+    if (run->receiving || run->freeing) {
+        run->more_messages = true;
+        csc_post_free(post);
+        return;
+    }
+    run->receiving = true;
+    csc_run_post(engine, run, post);
+}
+
+void
+csc_receive_again(cascade_engine *engine, csc_run *run)
+{
+    if (!run->more_messages)
+        return;
+    run->more_messages = false;
+    engine->told = true;
+    engine->receive_due = true;
+    csc_engine_wake_house(engine);
+}
+
+/* Those whose run is in memory; where the look was cut short, there may be more
+ * for each of them. */
+static void
+post_all(cascade_engine *engine, csc_inbox *inbox)
+{
+    pthread_mutex_lock(&engine->mutex);
+    while (inbox->first != NULL && engine->attached &&
+           engine->life == CSC_LIFE_RUNNING) {
+        csc_post *post = inbox->first;
+        csc_run *run = csc_map_get(&engine->runs, &post->cascade_id);
+
+        post = csc_receive_take(inbox, &post->cascade_id);
+        if (run == NULL) {
+            csc_post_free(post);
+            continue;
+        }
+        csc_receive_post(engine, run, post);
+        run->more_messages = run->more_messages || inbox->count == RECEIVE_MAX;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void
+csc_receive_look(cascade_engine *engine)
+{
+    csc_inbox inbox = {.engine = engine};
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&engine->mutex);
+    engine->receive_due = false;
+    pthread_mutex_unlock(&engine->mutex);
+    err = engine->driver->receive(engine->driver_self, &engine->id, RECEIVE_MAX,
+                                  csc_receive_message, &inbox);
+    if (err == CASCADE_OK) {
+        post_all(engine, &inbox);
+    } else {
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "receiving failed: %s", cascade_errmsg());
+        pthread_mutex_lock(&engine->mutex);
+        engine->receive_due = true;
+        pthread_mutex_unlock(&engine->mutex);
+        csc_house_hold(engine);
+    }
+    csc_receive_fini(&inbox);
+}

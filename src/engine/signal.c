@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sending signals from outside.
+ *
+ *   cascade_signal --> submit: one message --> an engine receives it
+ *
+ * A signal is one row, inserted in a transaction of its own; nothing else is
+ * touched, so a cascade that parks, ends or changes hands at the same moment
+ * cannot lose it. Its path is made of the request id: a repeated one is told
+ * from a new one as long as the message or its receipt is there. Sent by key,
+ * the path is that of the key's first run, so that a request id holds for all
+ * runs of the key.
+ *
+ * If the process dies in the call, the signal is there or not; with a request
+ * id of its own the caller may send it again.
+ */
+#include "engine/signal.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/json.h"
+
+/* Whom a message is for, and whose path it has. */
+typedef struct address {
+    cascade_uuid id;
+    cascade_uuid root;
+} address;
+
+static cascade_err
+check_signal(const char *name, const cascade_signal_options *given,
+             cascade_signal_options *known)
+{
+    cascade_err err =
+        csc_check_options("signal options", given, known, sizeof(*known));
+
+    if (err == CASCADE_OK)
+        err = csc_check_name("signal name", name);
+    if (err == CASCADE_OK && known->request_id != NULL)
+        err = csc_check_text("request id", known->request_id);
+    return err;
+}
+
+/* <root>/message/<request id> */
+static const char *
+make_path(cascade_store *store, csc_arena *arena, const cascade_uuid *root,
+          const char *request_id, int64_t now_ms)
+{
+    char own[CASCADE_UUID_TEXT_SIZE];
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    if (request_id == NULL) {
+        cascade_uuid made = csc_uuid_v7(now_ms, &store->random);
+
+        request_id = cascade_uuid_format(&made, own);
+    }
+    return csc_arena_format(arena, "%s/message/%s",
+                            cascade_uuid_format(root, id), request_id);
+}
+
+static cascade_err
+keep_payload(cascade_store *store, csc_arena *arena, const cJSON *payload,
+             const char **text)
+{
+    csc_buf canonical = {0};
+    cascade_err err = CASCADE_OK;
+
+    *text = "{}";
+    if (payload == NULL)
+        return CASCADE_OK;
+    err = csc_json_canon_tree("payload", payload, store->config.payload_max,
+                              &canonical);
+    if (err == CASCADE_OK) {
+        *text = csc_arena_strndup(arena, canonical.data, canonical.len);
+        if (*text == NULL)
+            err = csc_fail_memory();
+    }
+    csc_buf_fini(&canonical);
+    return err;
+}
+
+cascade_err
+csc_signal_make(cascade_store *store, csc_arena *arena,
+                const csc_signal_spec *spec, const cascade_uuid *root,
+                cascade_message_row *message)
+{
+    cascade_signal_options options = {0};
+    cascade_err err = check_signal(spec->name, spec->options, &options);
+    int64_t now_ms = 0;
+
+    if (err == CASCADE_OK)
+        err = csc_store_get_now(store, &now_ms);
+    if (err != CASCADE_OK)
+        return err;
+    *message = (cascade_message_row){
+        .cascade_id = *root,
+        .kind = CSC_MESSAGE_SIGNAL,
+        .name = csc_arena_strdup(arena, spec->name),
+        .path = make_path(store, arena, root, options.request_id, now_ms),
+        .sent_at_ms = now_ms};
+    if (message->name == NULL || message->path == NULL)
+        return csc_fail_memory();
+    return keep_payload(store, arena, spec->payload, &message->payload);
+}
+
+cascade_err
+csc_signal_answer(cascade_sent sent)
+{
+    switch (sent) {
+    case CASCADE_SENT:
+    case CASCADE_SENT_REPEATED:
+        return csc_ok();
+    case CASCADE_SENT_ENDED:
+        return csc_fail(CASCADE_ERR_ENDED,
+                        "signal: the cascade has ended; it is recorded there "
+                        "as undelivered");
+    case CASCADE_SENT_ABSENT:
+        break;
+    }
+    return csc_fail(CASCADE_ERR_NOT_FOUND, "signal: there is no such cascade");
+}
+
+static cascade_err
+send_signal(cascade_store *store, const address *to,
+            const csc_signal_spec *spec)
+{
+    csc_arena arena = {0};
+    cascade_message_row message = {0};
+    cascade_sent sent = CASCADE_SENT_ABSENT;
+    cascade_submission submission = {
+        .messages = &message, .message_count = 1, .sent = &sent};
+    cascade_err err = csc_signal_make(store, &arena, spec, &to->root, &message);
+
+    message.cascade_id = to->id;
+    if (err == CASCADE_OK)
+        err = csc_submit(store, &submission, "signal");
+    if (err == CASCADE_OK)
+        err = csc_signal_answer(sent);
+    csc_arena_fini(&arena);
+    return err;
+}
+
+cascade_err
+cascade_signal(cascade_store *store, const cascade_uuid *id, const char *name,
+               cJSON *payload, const cascade_signal_options *options)
+{
+    csc_signal_spec spec = {name, payload, options};
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || id == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "signal: %s is NULL",
+                       store == NULL ? "store" : "id");
+    else
+        err = send_signal(store, &(address){*id, *id}, &spec);
+    cJSON_Delete(payload);
+    return err;
+}
+
+/* The current run of a key, and its first one. */
+static cascade_err
+find_key(cascade_store *store, const char *user_id, const char *key,
+         address *found)
+{
+    int32_t run_number = 1;
+    cascade_err err = csc_check_text("user id", user_id);
+
+    if (err == CASCADE_OK)
+        err = csc_check_text("key", key);
+    if (err == CASCADE_OK)
+        err = store->driver->key(store->self, user_id, key, &run_number);
+    if (err != CASCADE_OK)
+        return err;
+    found->id = csc_uuid_v8(user_id, key, run_number);
+    found->root = csc_uuid_v8(user_id, key, 1);
+    return CASCADE_OK;
+}
+
+cascade_err
+cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
+                   const char *name, cJSON *payload,
+                   const cascade_signal_options *options)
+{
+    csc_signal_spec spec = {name, payload, options};
+    address to;
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "signal: store is NULL");
+    else
+        err =
+            find_key(store, user_id != NULL ? user_id : "anonymous", key, &to);
+    if (err == CASCADE_OK)
+        err = send_signal(store, &to, &spec);
+    cJSON_Delete(payload);
+    return err;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A transaction of its own for what comes from outside: starts and messages,
+ * owned by nobody. The engines are told, and one of them claims or receives.
+ */
+#include <time.h>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+
+#define BACKOFF_FIRST_MS 10
+#define BACKOFF_MAX_MS 500
+
+static void
+tell_engines(cascade_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < store->engine_count; i++) {
+        cascade_engine *engine = store->engines[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        engine->told = true;
+        csc_engine_wake_house(engine);
+        csc_engine_wake_host(engine);
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    pthread_mutex_unlock(&store->mutex);
+}
+
+static void
+sleep_ms(int64_t ms)
+{
+    struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+cascade_err
+csc_submit(cascade_store *store, const cascade_submission *submission,
+           const char *what)
+{
+    int64_t end_ms =
+        csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
+    int64_t pause_ms = BACKOFF_FIRST_MS;
+    cascade_err err = CASCADE_OK;
+
+    for (;;) {
+        err = store->driver->submit(store->self, submission);
+        if (err != CASCADE_ERR_UNAVAILABLE)
+            break;
+        if (csc_clock_monotonic_ms(&csc_clock_system) + pause_ms >= end_ms)
+            return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                            "%s: undecided after %lld ms, look the cascade up "
+                            "by its id: %s",
+                            what, (long long)store->config.deadline_ms,
+                            cascade_errmsg());
+        sleep_ms(pause_ms);
+        pause_ms =
+            pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
+    }
+    if (err == CASCADE_OK)
+        tell_engines(store);
+    return err;
+}
