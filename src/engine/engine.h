@@ -119,6 +119,7 @@ typedef struct csc_run {
     bool freeing;       /* a FREE post is under way: nothing begins any more */
     bool receiving;     /* a RECEIVE post is under way: no other is made */
     bool more_messages; /* there are some besides: looked for once it is */
+    uint64_t receipt;   /* the number of its last commit that received */
     bool expelled;      /* to be loaded anew, as `reload` says, once inactive */
     bool gone;
     csc_reload reload;
@@ -307,6 +308,8 @@ struct cascade_engine {
     bool suspects_soon; /* at the next poll */
     bool suspect_more;  /* the last claim for one found a suspect */
     bool receive_due;   /* there may be messages for what is owned */
+    bool passed_over;   /* some were for a run that is not in memory */
+    uint64_t receipts;  /* counts commits that received */
     size_t initialised; /* workers whose init hook is through */
     cascade_err worker_err;
 
@@ -473,6 +476,10 @@ void csc_receive_fini(csc_inbox *inbox);
 void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
 /* Asks the store for messages of what is owned. Not locked. */
 void csc_receive_look(cascade_engine *engine);
+/* A commit of the run that received is done. Locked. */
+void csc_receive_done(cascade_engine *engine, csc_run *run);
+/* A run was born: its messages may have been passed over. Locked. */
+void csc_receive_born(cascade_engine *engine);
 /* A run has no commit in flight any more: if it was passed over, its messages
  * are to be looked for again. Locked. */
 void csc_receive_again(cascade_engine *engine, csc_run *run);

@@ -197,6 +197,17 @@ hand_messages(cascade_engine *engine, csc_run *run, csc_post *messages)
     csc_receive_post(engine, run, messages);
 }
 
+/* It was given up by a commit whose answer has come, but is not worked in yet,
+ * and was claimed again for its messages. Locked. */
+static void
+drop_former(cascade_engine *engine, const cascade_uuid *id)
+{
+    csc_run *former = csc_map_get(&engine->runs, id);
+
+    if (former != NULL)
+        csc_run_drop(engine, former, CASCADE_ERR_FENCED);
+}
+
 /* What becomes of one run once it was read; takes `messages`. Locked. */
 static void
 take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
@@ -213,6 +224,7 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     }
     if (err == CASCADE_OK) {
         csc_state_settle(&run->state);
+        drop_former(engine, &run->state.id);
         err = csc_run_add(engine, run);
     }
     if (err == CASCADE_OK && reload->fail_id >= 0)

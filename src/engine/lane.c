@@ -486,7 +486,7 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
 
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_RECEIVE)
-            run->receiving = false;
+            csc_receive_done(engine, run);
         looked =
             looked || p->kind == CSC_POST_RECEIVE || p->kind == CSC_POST_FREE;
     }
@@ -592,8 +592,10 @@ adopt(cascade_engine *engine, const cascade_change *change)
     err = csc_build_apply(&run->state, change);
     if (err == CASCADE_OK)
         err = csc_run_add(engine, run);
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK) {
+        csc_receive_born(engine);
         csc_run_advance(engine, run);
+    }
     csc_run_unref(run);
     return err;
 }

@@ -9,10 +9,12 @@
  * run has one RECEIVE post at a time (`receiving`), and while it has one, or is
  * being given up (`freeing`), what is shown for it is passed over: it is looked
  * for again once that commit is done (`more_messages`). If the run was given up
- * by then, the message makes it claimable, by us or by others.
+ * by then, the message makes it claimable, by us or by others. A commit that is
+ * done while the store looks may have received what it shows, so a run with
+ * such a commit (`receipt`) is passed over as well.
  *
- * A run that is not in memory yet is passed over too: its load brings its
- * messages, or is to come.
+ * A run that is not in memory is passed over too: its load is to come, and
+ * brings its messages; or it is being born, and they are looked for then.
  */
 #include "engine/engine.h"
 
@@ -126,35 +128,67 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
     csc_run_post(engine, run, post);
 }
 
+static void
+look_again(cascade_engine *engine)
+{
+    engine->told = true;
+    engine->receive_due = true;
+    csc_engine_wake_house(engine);
+}
+
+void
+csc_receive_done(cascade_engine *engine, csc_run *run)
+{
+    run->receiving = false;
+    run->receipt = ++engine->receipts;
+}
+
+void
+csc_receive_born(cascade_engine *engine)
+{
+    if (!engine->passed_over)
+        return;
+    engine->passed_over = false;
+    look_again(engine);
+}
+
 void
 csc_receive_again(cascade_engine *engine, csc_run *run)
 {
     if (!run->more_messages)
         return;
     run->more_messages = false;
-    engine->told = true;
-    engine->receive_due = true;
-    csc_engine_wake_house(engine);
+    look_again(engine);
 }
 
-/* Those whose run is in memory; where the look was cut short, there may be more
- * for each of them. */
+/* One cascade's messages, as the store showed them after receipt `since`. Where
+ * the look was cut short there may be more. */
 static void
-post_all(cascade_engine *engine, csc_inbox *inbox)
+post_one(cascade_engine *engine, csc_post *post, uint64_t since, bool cut)
+{
+    csc_run *run = csc_map_get(&engine->runs, &post->cascade_id);
+
+    if (run == NULL) {
+        engine->passed_over = true;
+        csc_post_free(post);
+    } else if (run->receipt > since) {
+        look_again(engine);
+        csc_post_free(post);
+    } else {
+        csc_receive_post(engine, run, post);
+        run->more_messages = run->more_messages || cut;
+    }
+}
+
+static void
+post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
 {
     pthread_mutex_lock(&engine->mutex);
     while (inbox->first != NULL && engine->attached &&
            engine->life == CSC_LIFE_RUNNING) {
-        csc_post *post = inbox->first;
-        csc_run *run = csc_map_get(&engine->runs, &post->cascade_id);
+        csc_post *post = csc_receive_take(inbox, &inbox->first->cascade_id);
 
-        post = csc_receive_take(inbox, &post->cascade_id);
-        if (run == NULL) {
-            csc_post_free(post);
-            continue;
-        }
-        csc_receive_post(engine, run, post);
-        run->more_messages = run->more_messages || inbox->count == RECEIVE_MAX;
+        post_one(engine, post, since, inbox->count == RECEIVE_MAX);
     }
     pthread_mutex_unlock(&engine->mutex);
 }
@@ -164,14 +198,16 @@ csc_receive_look(cascade_engine *engine)
 {
     csc_inbox inbox = {.engine = engine};
     cascade_err err = CASCADE_OK;
+    uint64_t since = 0;
 
     pthread_mutex_lock(&engine->mutex);
     engine->receive_due = false;
+    since = engine->receipts;
     pthread_mutex_unlock(&engine->mutex);
     err = engine->driver->receive(engine->driver_self, &engine->id, RECEIVE_MAX,
                                   csc_receive_message, &inbox);
     if (err == CASCADE_OK) {
-        post_all(engine, &inbox);
+        post_all(engine, &inbox, since);
     } else {
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "receiving failed: %s", cascade_errmsg());
