@@ -104,12 +104,16 @@ fill_post(walk *w, csc_post *post)
         post->step_attempts = choose(w, 2) == 0 ? "{\"pay#0\":1}" : NULL;
         return;
     case CSC_POST_WAIT:
-        post->part_name = CSC_SLEEP_PREFIX "rest";
+        post->part_name = choose(w, 2) == 0 ? CSC_SLEEP_PREFIX "rest"
+                                            : CSC_AWAIT_PREFIX "news";
+        post->forever =
+            post->part_name[strlen("cascade.")] == 'a' && choose(w, 2) == 0;
         post->part_occurrence = (uint32_t)w->random % 1000 + 1000;
         post->delay_ms = choose(w, 100);
         post->until_ms = choose(w, 2) == 0 ? CASCADE_TIME_NONE : 5;
         return;
     case CSC_POST_COMPLETE:
+    case CSC_POST_RECEIVE:
     case CSC_POST_FREE:
         break;
     }
@@ -138,6 +142,33 @@ make_post(walk *w, const csc_exec *exec)
     post->attempts = exec->attempts + 1;
     if (!over)
         fill_post(w, post);
+    return post;
+}
+
+/* Messages that come meanwhile, each with a path of its own. */
+static csc_post *
+make_receipt(walk *w)
+{
+    csc_post *post = csc_post_create(CSC_POST_RECEIVE, -1);
+    csc_message **at = &post->messages;
+    unsigned count = 1 + choose(w, 3);
+
+    fuzz_check(post != NULL);
+    for (unsigned i = 0; i < count; i++) {
+        csc_message *message =
+            csc_arena_alloc(&post->arena, 1, sizeof(*message));
+
+        fuzz_check(message != NULL);
+        *message = (csc_message){.id = i + 1,
+                                 .kind = choose(w, 8) == 0 ? "other" : "signal",
+                                 .name = choose(w, 3) == 0 ? "x" : "news",
+                                 .path = "x/message/y",
+                                 .payload = choose(w, 2) == 0 ? "{}" : "[1]",
+                                 .repeated = choose(w, 8) == 0};
+        *at = message;
+        at = &message->next;
+    }
+    post->message_count = count;
     return post;
 }
 
@@ -215,12 +246,16 @@ commit_one(walk *w)
                          .now_ms = NOW_MS,
                          .delay_from_ms = NOW_MS};
     cascade_change change;
-    csc_post *post;
+    csc_post *receipt = choose(w, 2) == 0 ? make_receipt(w) : NULL;
+    csc_post *post = receipt;
     cascade_err err;
 
-    if (exec == NULL)
+    if (exec != NULL)
+        post = make_post(w, exec);
+    if (post == NULL)
         return false;
-    post = make_post(w, exec);
+    if (post != receipt)
+        post->next = receipt;
     err = csc_build_change(&env, &w->state, post, &change);
     if (err == CASCADE_OK) {
         check_change(&change);
@@ -231,6 +266,8 @@ commit_one(walk *w)
     } else {
         fuzz_check(err == CASCADE_ERR_TOO_LARGE);
     }
+    if (receipt != post)
+        csc_post_free(receipt);
     csc_post_free(post);
     return err == CASCADE_OK;
 }

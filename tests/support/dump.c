@@ -98,7 +98,14 @@ dump_state(csc_buf *out, const csc_state *state)
     add_text(out, "meta", state->meta);
     add_number(out, "priority", state->priority);
     add_number(out, "running", (int64_t)state->running);
+    add_number(out, "awaiting", (int64_t)state->awaiting);
     add_number(out, "ended", (int64_t)state->ended.count);
+    add_number(out, "takings", (int64_t)state->taking_count);
+    for (size_t i = 0; i < state->signal_count; i++) {
+        add_number(out, "signal", state->signals[i].function_id);
+        add_text(out, "name", state->signals[i].name);
+        add_text(out, "payload", state->signals[i].payload);
+    }
     add_number(out, "terminated", state->terminated);
     add_text(out, "error", state->error);
     for (size_t i = 0; i < state->exec_count; i++)
