@@ -127,7 +127,8 @@ CASCADE_API const char *cascade_version(void);
     X(CASCADE_ERR_SYSTEM, 21, "a call to the operating system failed")         \
     X(CASCADE_ERR_FAILED, 22, "the node failed")                               \
     X(CASCADE_ERR_FINAL, 23, "the node failed for good")                       \
-    X(CASCADE_ERR_ENDED, 24, "the cascade has ended")
+    X(CASCADE_ERR_ENDED, 24, "the cascade has ended")                          \
+    X(CASCADE_ERR_CANCELLED, 25, "the cascade is cancelled")
 
 typedef enum cascade_err {
 #define CASCADE_ERR_ENUM(name, value, text) name = value,
@@ -344,6 +345,43 @@ CASCADE_API cascade_err cascade_start_with_signal(
     const cascade_start_options *start_options, const char *name,
     cJSON *payload, const cascade_signal_options *signal_options,
     cascade_started *started);
+
+/* ---- Commands ----------------------------------------------------------- */
+
+typedef struct cascade_request_options {
+    size_t size;
+    const char *request_id; /* two requests to a cascade with one id are one.
+                               NULL: each is one of its own */
+    const char *reason;     /* recorded; 1-255 bytes as a key has. NULL: none */
+} cascade_request_options;
+
+/* Commands to a cascade, from any process. When they return OK the command is
+ * durable; the engine that owns the cascade, or any that serves its queue,
+ * carries it out and records it, with the reason, as an execution. Where no
+ * engine is alive the call does it itself. CASCADE_ERR_NOT_FOUND: there is no
+ * such cascade. CASCADE_ERR_ENDED: it has ended (and the command is recorded
+ * as undelivered). CASCADE_ERR_OUTCOME_UNKNOWN as with cascade_signal().
+ *
+ * cascade_cancel() asks the cascade to end. Executions that have not begun fail
+ * as cancelled, and so does what is spawned from then on. Those that run may
+ * ask (cascade_node_is_cancelled()); those that wait are entered again, and
+ * their wait, and each later one, returns CASCADE_ERR_CANCELLED, so that they
+ * can clean up; steps still run. Nothing is tried again. When the last has
+ * returned the cascade ends as ERROR, "cancelled".
+ *
+ * cascade_terminate() ends it as ERROR, "terminated", at once. What runs then
+ * is told when it asks, and what it records is refused.
+ *
+ * cascade_delete() ends it, if it has not ended, and deletes all its rows. */
+CASCADE_API cascade_err cascade_cancel(cascade_store *store,
+                                       const cascade_uuid *id,
+                                       const cascade_request_options *options);
+CASCADE_API cascade_err
+cascade_terminate(cascade_store *store, const cascade_uuid *id,
+                  const cascade_request_options *options);
+CASCADE_API cascade_err cascade_delete(cascade_store *store,
+                                       const cascade_uuid *id,
+                                       const cascade_request_options *options);
 
 /* ---- Looking ------------------------------------------------------------ */
 
@@ -763,7 +801,8 @@ CASCADE_API cascade_err cascade_node_step(cascade_node *node, const char *name,
  * once, whatever time is asked for now. CASCADE_SUSPENDED: return it from the
  * node, which fails for good otherwise. CASCADE_ERR_INVALID for an end more
  * than 100 years ahead, CASCADE_ERR_MISUSE inside a step, CASCADE_ERR_FINAL
- * where the store refused to record its end. */
+ * where the store refused to record its end, CASCADE_ERR_CANCELLED in a cascade
+ * that is cancelled. */
 CASCADE_API cascade_err cascade_node_sleep(cascade_node *node, const char *name,
                                            int64_t ms);
 CASCADE_API cascade_err cascade_node_sleep_until(cascade_node *node,
@@ -776,14 +815,14 @@ CASCADE_API cascade_err cascade_node_sleep_until(cascade_node *node,
  * and what came of one is the same ever after. The caller frees `*payload` with
  * cJSON_Delete(); `payload` may be NULL. CASCADE_ERR_TIMEOUT when `timeout_ms`
  * milliseconds have passed by the store's clock since it was recorded
- * (0: unless it is there; -1: no limit). CASCADE_SUSPENDED: return it from the
- * node. CASCADE_ERR_INVALID, _MISUSE, _FINAL: as with a sleep. */
+ * (0: unless it is there; -1: no limit). CASCADE_ERR_CANCELLED in a cascade that
+ * is cancelled. CASCADE_SUSPENDED: return it from the node. CASCADE_ERR_INVALID, _MISUSE, _FINAL: as with a sleep. */
 CASCADE_API cascade_err cascade_node_await(cascade_node *node, const char *name,
                                            int64_t timeout_ms, cJSON **payload);
 
-/* Whether what the node does is wanted no more: its cascade has ended, or
- * another engine has taken it over. What it records then is refused. For nodes
- * that take long, to ask now and then. */
+/* Whether what the node does is wanted no more: its cascade is cancelled; or it
+ * has ended, or another engine has taken it over, and what it records is
+ * refused. For nodes that take long, to ask now and then. */
 CASCADE_API bool cascade_node_is_cancelled(const cascade_node *node);
 
 /* Sets the error text of this attempt and returns CASCADE_ERR_FINAL: no

@@ -237,6 +237,10 @@ add_spawns(builder *b, const csc_effects *effects, int32_t parent)
         cascade_execution_row *row = next_insert(b, s->name, parent, s->nth);
 
         row->input = s->input;
+        if (csc_build_is_cancelled(b)) {
+            csc_build_stillborn(b, row);
+            continue;
+        }
         if (after != NULL || s->after_count == 0)
             row->full_output = write_waiting(b, s, after);
         b->running++;
@@ -291,24 +295,29 @@ add_completion(builder *b, const csc_post *post, const csc_exec *exec)
 static void
 add_failure(builder *b, const csc_post *post, const csc_exec *exec)
 {
+    bool continued = post->continued || csc_build_is_cancelled(b);
     cascade_execution_row *row =
         csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
 
-    row->full_output = write_finished(b, post, exec, true, post->continued);
+    row->full_output = write_finished(b, post, exec, true, continued);
     row->error = post->error;
     b->instead_of = exec->stands_for != CSC_NO_PARENT ? exec->stands_for
                                                       : exec->function_id;
     add_spawns(b, &post->effects, exec->function_id);
-    if (!post->continued)
+    if (!continued)
         b->terminated = true;
 }
 
 static void
 add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    cascade_execution_row *row =
-        csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    cascade_execution_row *row = NULL;
 
+    if (post->kind == CSC_POST_ATTEMPT && csc_build_is_cancelled(b)) {
+        add_failure(b, post, exec);
+        return;
+    }
+    row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
     row->full_output = write_attempt(b, post, exec);
     row->error = post->error;
 }
@@ -341,6 +350,10 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
 
     if (csc_build_take_signal(b, row))
         return;
+    if (csc_build_is_cancelled(b)) {
+        csc_build_stillborn(b, row);
+        return;
+    }
     b->running++;
     if (post->forever)
         return;
@@ -412,6 +425,8 @@ make_room(builder *b, const csc_post *posts)
     }
     inserts += messages;
     updates += messages; /* each may end an await */
+    if (messages > 0 || b->state->cancel != CSC_NO_PARENT)
+        updates += csc_build_cancel_room(b->state) + 1;
     if (inserts > 0 && (int64_t)inserts > FUNCTION_ID_MAX - b->fn_id)
         return csc_fail(CASCADE_ERR_TOO_LARGE,
                         "cascade %s has used up its function ids",
@@ -441,7 +456,11 @@ static void
 set_run(const builder *b, cascade_change *change)
 {
     change->run_action = b->env->reset ? CASCADE_RUN_RESET : CASCADE_RUN_KEEP;
-    if (change->cascade.status != CASCADE_RUNNING) {
+    if (b->erased) {
+        *change = (cascade_change){.cascade = change->cascade,
+                                   .run = change->run,
+                                   .run_action = CASCADE_RUN_DELETE};
+    } else if (change->cascade.status != CASCADE_RUNNING) {
         change->run_action = CASCADE_RUN_END;
     } else if (b->free != NULL) {
         change->run_action = CASCADE_RUN_FREE;
@@ -486,10 +505,11 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
         csc_build_receive(&b, p);
     for (const csc_post *p = posts; p != NULL; p = p->next)
         add_post(&b, p);
+    csc_build_end_cancel(&b);
     finish_change(&b, change);
     csc_buf_fini(&b.text);
     csc_mem_free(b.taken.items);
-    csc_mem_free(b.ended_awaits.items);
+    csc_mem_free(b.ended_early.items);
     return env->arena->failed ? csc_fail_memory() : CASCADE_OK;
 }
 

@@ -9,6 +9,8 @@
 #include "engine/build.h"
 #include "engine/record.h"
 
+#define CSC_UNDELIVERED "undelivered: the cascade had ended"
+
 /* A change under construction. */
 struct csc_builder {
     const csc_build_env *env;
@@ -22,16 +24,19 @@ struct csc_builder {
     size_t event_count;
     int64_t *received; /* ids of messages */
     size_t received_count;
-    cascade_uuid *ids;    /* one for each insert */
-    csc_buf text;         /* scratch */
-    int32_t fn_id;        /* the last one given out */
-    int32_t instead_of;   /* what spawns with `instead` stand for */
-    csc_ids taken;        /* signals that awaits take in this change */
-    csc_ids ended_awaits; /* those of them that were there before */
+    cascade_uuid *ids;   /* one for each insert */
+    csc_buf text;        /* scratch */
+    int32_t fn_id;       /* the last one given out */
+    int32_t instead_of;  /* what spawns with `instead` stand for */
+    csc_ids taken;       /* signals that awaits take in this change */
+    csc_ids ended_early; /* what messages have ended */
     size_t ended;
     size_t running; /* inserted as RUNNING */
     bool terminated;
-    const csc_post *free; /* the FREE post among them, or NULL */
+    bool erased;                   /* the change deletes the cascade */
+    cascade_execution_row *cancel; /* the cancellation's row, if it begins or
+                                      ends in this change */
+    const csc_post *free;          /* the FREE post among them, or NULL */
 };
 
 /* ---- build.c ------------------------------------------------------------ */
@@ -47,6 +52,21 @@ cascade_execution_row *csc_build_update(struct csc_builder *b,
 /* The cascade's status as of what is built so far. */
 cascade_status csc_build_status(const struct csc_builder *b);
 
+/* ---- build_command.c ---------------------------------------------------- */
+
+/* Whether the cascade is cancelled, by this change or before. */
+bool csc_build_is_cancelled(const struct csc_builder *b);
+/* How many rows a cancellation may update. */
+size_t csc_build_cancel_room(const csc_state *state);
+/* The row of a command, with its input; true when it was one. */
+bool csc_build_command(struct csc_builder *b, const csc_message *message);
+/* The cascade is to be deleted. */
+void csc_build_delete(struct csc_builder *b, const csc_message *message);
+/* A new execution that does not begin any more. */
+void csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row);
+/* Ends the cancellation when nothing else is RUNNING. */
+void csc_build_end_cancel(struct csc_builder *b);
+
 /* ---- build_message.c ---------------------------------------------------- */
 
 /* The rows of the messages of a RECEIVE post; nothing for other posts. */
@@ -54,8 +74,19 @@ void csc_build_receive(struct csc_builder *b, const csc_post *post);
 /* An await that has just been inserted RUNNING: where there is a signal for it
  * the row becomes COMPLETED. Nothing for other waits. */
 bool csc_build_take_signal(struct csc_builder *b, cascade_execution_row *row);
-/* Whether the post is about a wait that has ended otherwise meanwhile. */
+/* Whether the post is about an execution that has ended otherwise meanwhile. */
 bool csc_build_is_late(const struct csc_builder *b, const csc_post *post,
                        const csc_exec *exec);
+/* The row of a message, COMPLETED. */
+cascade_execution_row *csc_build_receipt(struct csc_builder *b,
+                                         const csc_message *message,
+                                         const char *name);
+/* {"at":n}, and {"at":n,"continue":true} of what is no end of the cascade. */
+const char *csc_build_at(struct csc_builder *b, bool continued);
+/* Makes a receipt FAILED, without effect on the cascade. */
+void csc_build_undelivered(struct csc_builder *b, cascade_execution_row *row,
+                           const char *error);
+/* An execution that was there has ended in this change. */
+void csc_build_note_ended(struct csc_builder *b, const csc_exec *exec);
 
 #endif

@@ -6,6 +6,7 @@
  *                   RUNNING is COMPLETED with it, else it is unread
  *   its cascade     an execution, FAILED as undelivered, which leaves the
  *   has ended       status as it is
+ *   command         build_command.c
  *   repeated        nothing: an execution has its path
  *   unknown kind    an execution, FAILED: a newer library sent it
  *
@@ -17,15 +18,14 @@
 
 #include <string.h>
 
-/* {"at":n} or {"at":n,"continue":true} */
-static const char *
-write_receipt(struct csc_builder *b, bool failed)
+const char *
+csc_build_at(struct csc_builder *b, bool continued)
 {
     csc_record_writer writer;
 
     csc_record_begin(&writer, &b->text);
     csc_record_add_number(&writer, "at", b->state->fn_id);
-    if (failed)
+    if (continued)
         csc_record_add_json(&writer, "continue", "true");
     csc_record_end(&writer);
     return csc_build_text(b);
@@ -54,6 +54,12 @@ note_id(struct csc_builder *b, csc_ids *ids, int32_t id)
         b->env->arena->failed = true;
 }
 
+void
+csc_build_note_ended(struct csc_builder *b, const csc_exec *exec)
+{
+    note_id(b, &b->ended_early, exec->function_id);
+}
+
 /* ---- Signals ------------------------------------------------------------ */
 
 /* The first await of that name that still waits, NULL without one. */
@@ -66,7 +72,7 @@ find_await(const struct csc_builder *b, const char *name)
         if (exec != NULL && exec->part == CSC_PART_AWAIT &&
             exec->status == CASCADE_EXECUTION_RUNNING &&
             strcmp(exec->name + strlen(CSC_AWAIT_PREFIX), name) == 0 &&
-            !csc_state_has(&b->ended_awaits, exec->function_id))
+            !csc_state_has(&b->ended_early, exec->function_id))
             return exec;
     }
     return NULL;
@@ -80,7 +86,7 @@ end_await(struct csc_builder *b, const csc_exec *await, int32_t signal)
 
     row->full_output = write_taking(b, signal, await->not_before_ms);
     note_id(b, &b->taken, signal);
-    note_id(b, &b->ended_awaits, await->function_id);
+    csc_build_note_ended(b, await);
 }
 
 /* The lowest unread signal of that name, of before or of this change. */
@@ -129,38 +135,43 @@ bool
 csc_build_is_late(const struct csc_builder *b, const csc_post *post,
                   const csc_exec *exec)
 {
-    if (post->kind != CSC_POST_COMPLETE || exec == NULL ||
-        !csc_state_is_wait(exec))
-        return false;
-    return exec->status != CASCADE_EXECUTION_RUNNING ||
-           csc_state_has(&b->ended_awaits, exec->function_id);
+    if (exec == NULL)
+        return post->kind == CSC_POST_COMPLETE; /* a wait, long over */
+    if (csc_state_has(&b->ended_early, exec->function_id))
+        return true;
+    return csc_state_is_wait(exec) && exec->status != CASCADE_EXECUTION_RUNNING;
 }
 
 /* ---- Messages ----------------------------------------------------------- */
 
-/* The row of a message, as received. */
-static cascade_execution_row *
-add_receipt(struct csc_builder *b, const csc_message *message,
-            const char *prefix, const char *name)
+cascade_execution_row *
+csc_build_receipt(struct csc_builder *b, const csc_message *message,
+                  const char *name)
 {
-    cascade_execution_row *row = NULL;
+    cascade_execution_row *row = csc_build_insert(b, name, message->path);
 
-    csc_buf_add_text(&b->text, prefix);
-    csc_buf_add_text(&b->text, name);
-    row = csc_build_insert(b, csc_build_text(b), message->path);
     row->input = message->payload;
     row->completed_at_ms = b->env->now_ms;
     row->status = CASCADE_EXECUTION_COMPLETED;
+    row->full_output = csc_build_at(b, false);
     return row;
 }
 
-static void
-fail_receipt(struct csc_builder *b, cascade_execution_row *row,
-             const char *error)
+static const char *
+prefixed(struct csc_builder *b, const char *prefix, const char *name)
+{
+    csc_buf_add_text(&b->text, prefix);
+    csc_buf_add_text(&b->text, name);
+    return csc_build_text(b);
+}
+
+void
+csc_build_undelivered(struct csc_builder *b, cascade_execution_row *row,
+                      const char *error)
 {
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = error;
-    row->full_output = write_receipt(b, true);
+    row->full_output = csc_build_at(b, true);
 }
 
 static void
@@ -168,31 +179,41 @@ add_signal(struct csc_builder *b, const csc_message *message)
 {
     bool over = csc_build_status(b) != CASCADE_RUNNING;
     const csc_exec *await = over ? NULL : find_await(b, message->name);
-    cascade_execution_row *row =
-        add_receipt(b, message, CSC_SIGNAL_PREFIX, message->name);
+    cascade_execution_row *row = csc_build_receipt(
+        b, message, prefixed(b, CSC_SIGNAL_PREFIX, message->name));
 
-    if (over) {
-        fail_receipt(b, row, "undelivered: the cascade had ended");
-        return;
-    }
-    row->full_output = write_receipt(b, false);
-    if (await != NULL)
+    if (over)
+        csc_build_undelivered(b, row, CSC_UNDELIVERED);
+    else if (await != NULL)
         end_await(b, await, row->function_id);
+}
+
+static void
+add_unknown(struct csc_builder *b, const csc_message *message)
+{
+    cascade_execution_row *row = csc_build_receipt(
+        b, message, prefixed(b, CSC_MESSAGE_PREFIX, message->kind));
+
+    csc_build_undelivered(
+        b, row,
+        "undelivered: this version of the library does not know messages of "
+        "this kind");
 }
 
 static void
 add_message(struct csc_builder *b, const csc_message *message)
 {
+    if (strcmp(message->kind, CSC_MESSAGE_DELETE) == 0) {
+        csc_build_delete(b, message);
+        return;
+    }
     b->received[b->received_count++] = message->id;
     if (message->repeated)
         return;
     if (strcmp(message->kind, CSC_MESSAGE_SIGNAL) == 0)
         add_signal(b, message);
-    else
-        fail_receipt(
-            b, add_receipt(b, message, CSC_MESSAGE_PREFIX, message->kind),
-            "undelivered: this version of the library does not know messages "
-            "of this kind");
+    else if (!csc_build_command(b, message))
+        add_unknown(b, message);
 }
 
 void

@@ -567,6 +567,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     if (err != CASCADE_OK) {
         csc_run_lose(engine, err);
     } else if (change->run_action == CASCADE_RUN_END ||
+               change->run_action == CASCADE_RUN_DELETE ||
                change->run_action == CASCADE_RUN_FREE) {
         note_freed(engine, change);
         csc_run_drop(engine, run, CASCADE_ERR_FENCED);
@@ -645,7 +646,8 @@ apply_slice(csc_lane *lane)
         csc_item *item = &lane->items[i];
         const cascade_change *change = &lane->changes[item->first];
 
-        ended = ended || change->run_action == CASCADE_RUN_END;
+        ended = ended || change->run_action == CASCADE_RUN_END ||
+                change->run_action == CASCADE_RUN_DELETE;
         left = left || change->run.needs != NULL;
         if (item->run != NULL)
             apply_run(lane, item, &woken);

@@ -60,6 +60,17 @@ cascade_node_request_id(const cascade_node *node)
 }
 
 bool
+csc_node_is_cancelled(const cascade_node *node)
+{
+    bool cancelled = false;
+
+    pthread_mutex_lock(&node->engine->mutex);
+    cancelled = node->run->state.cancel != CSC_NO_PARENT;
+    pthread_mutex_unlock(&node->engine->mutex);
+    return cancelled;
+}
+
+bool
 cascade_node_is_cancelled(const cascade_node *node)
 {
     bool gone = false;
@@ -67,7 +78,7 @@ cascade_node_is_cancelled(const cascade_node *node)
     pthread_mutex_lock(&node->engine->mutex);
     gone = node->run->gone;
     pthread_mutex_unlock(&node->engine->mutex);
-    return gone;
+    return gone || csc_node_is_cancelled(node);
 }
 
 const char *

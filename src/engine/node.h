@@ -66,6 +66,12 @@ const csc_exec *csc_node_find_part(const cascade_node *node,
 cascade_err csc_node_pass_part(cascade_node *node, const csc_part *part,
                                const csc_exec *recorded);
 
+/* Whether a cancellation is recorded: the same on every later entry. */
+bool csc_node_is_cancelled(const cascade_node *node);
+
+/* CASCADE_ERR_CANCELLED, for a wait of a cascade that is. */
+cascade_err csc_node_cancelled(const csc_part *part);
+
 /* Tells the node to leave; then `pending` is posted (NULL: nothing). */
 cascade_err csc_node_suspend(cascade_node *node, csc_post *pending);
 

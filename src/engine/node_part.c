@@ -57,6 +57,8 @@ csc_node_pass_part(cascade_node *node, const csc_part *part,
                         "%s%s#%u is RUNNING, and its node runs too",
                         csc_state_prefix(part->kind), part->name,
                         (unsigned)part->occurrence);
+    if (recorded->cancelled)
+        return csc_node_cancelled(part);
     if (recorded->status != CASCADE_EXECUTION_FAILED)
         return csc_state_add_id(&node->passed, recorded->function_id);
     node->error_err = CASCADE_ERR_FINAL;
@@ -65,6 +67,14 @@ csc_node_pass_part(cascade_node *node, const csc_part *part,
     return csc_fail(CASCADE_ERR_FINAL, "%s%s#%u failed for good",
                     csc_state_prefix(part->kind), part->name,
                     (unsigned)part->occurrence);
+}
+
+cascade_err
+csc_node_cancelled(const csc_part *part)
+{
+    return csc_fail(CASCADE_ERR_CANCELLED,
+                    "%s%s: the cascade is cancelled; clean up and return",
+                    csc_state_prefix(part->kind), part->name);
 }
 
 cascade_err

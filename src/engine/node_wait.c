@@ -14,7 +14,8 @@
  *        v
  *   one UPDATE, COMPLETED: the node is queued again
  *
- * An await whose signal has come before is inserted COMPLETED at once.
+ * An await whose signal has come before is inserted COMPLETED at once. In a
+ * cascade that is cancelled no wait begins.
  *
  * If the process dies before the INSERT, the node is entered again and asks
  * anew, and waits from then on. If it dies after it, whoever owns the cascade
@@ -116,6 +117,8 @@ wait_until(cascade_node *node, csc_part *part, wait_end end,
     *recorded = csc_node_find_part(node, part, &leave);
     if (leave)
         return csc_node_suspend(node, NULL);
+    if (*recorded == NULL && csc_node_is_cancelled(node))
+        return csc_node_cancelled(part);
     if (*recorded == NULL)
         return begin_wait(node, part, end);
     return csc_node_pass_part(node, part, *recorded);

@@ -58,6 +58,9 @@ typedef enum csc_post_kind {
 } csc_post_kind;
 
 #define CSC_MESSAGE_SIGNAL "signal"
+#define CSC_MESSAGE_CANCEL "cancel"
+#define CSC_MESSAGE_TERMINATE "terminate"
+#define CSC_MESSAGE_DELETE "delete"
 
 /* A message that is to be received. */
 typedef struct csc_message {

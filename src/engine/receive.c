@@ -116,6 +116,17 @@ csc_receive_fini(csc_inbox *inbox)
 
 /* ---- Posting ------------------------------------------------------------ */
 
+/* It ends the cascade first, and stays. */
+static bool
+has_deletion(const csc_post *post)
+{
+    const csc_message *message = post->messages;
+
+    while (message != NULL && strcmp(message->kind, CSC_MESSAGE_DELETE) != 0)
+        message = message->next;
+    return message != NULL;
+}
+
 void
 csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
 {
@@ -125,6 +136,7 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
         return;
     }
     run->receiving = true;
+    run->more_messages = run->more_messages || has_deletion(post);
     csc_run_post(engine, run, post);
 }
 

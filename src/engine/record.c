@@ -37,6 +37,8 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         read_i32(value, INT32_MAX, &record->instead_of);
     else if (key_is(key, "signal"))
         read_i32(value, INT32_MAX, &record->signal);
+    else if (key_is(key, "cancelled"))
+        record->cancelled = csc_json_span_is(value, "true");
     else if (key_is(key, "timed_out"))
         record->timed_out = csc_json_span_is(value, "true");
     else if (key_is(key, "not_before"))

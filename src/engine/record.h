@@ -9,12 +9,14 @@
  *   finished  the PostResult:
  *             {"at":4,"keys":["k"],"after":[1,2],"output":...,"signal":7,
  *              "cascade":{...},"spawned":[5,6],"attempts":1,"continue":true,
- *              "timed_out":true,"instead_of":1,"not_before":1700000000000}
+ *              "cancelled":true,"timed_out":true,"instead_of":1,
+ *              "not_before":1700000000000}
  *
  * `after` stays when a join has ended: what it saw follows from it; so does
  * `instead_of`, the execution that failed and is made up for. `not_before`
  * stays where it is what was waited for. An await names the `signal` that it
- * has taken, whose input is not stored twice, or has `timed_out`. `at` is the cascade's fn_id before the
+ * has taken, whose input is not stored twice, or has `timed_out`; one that the
+ * cascade's cancellation ended is `cancelled`. `at` is the cascade's fn_id before the
  * commit that ended the execution. `cascade` is on execution 0 only. Members
  * are written in canonical order, so that the text equals what jsonb gives
  * back. What another program wrote there has none of these members, or they
@@ -42,6 +44,7 @@ typedef struct csc_record {
     int32_t signal;        /* CSC_RECORD_NO_ID without one */
     bool continued;
     bool timed_out;
+    bool cancelled;
     csc_json_span output; /* data is NULL without one, also below */
     csc_json_span meta;
     csc_json_span steps;

@@ -41,10 +41,10 @@ check_signal(const char *name, const cascade_signal_options *given,
     return err;
 }
 
-/* <root>/message/<request id> */
-static const char *
-make_path(cascade_store *store, csc_arena *arena, const cascade_uuid *root,
-          const char *request_id, int64_t now_ms)
+const char *
+csc_signal_path(cascade_store *store, csc_arena *arena,
+                const cascade_uuid *root, const char *request_id,
+                int64_t now_ms)
 {
     char own[CASCADE_UUID_TEXT_SIZE];
     char id[CASCADE_UUID_TEXT_SIZE];
@@ -96,7 +96,7 @@ csc_signal_make(cascade_store *store, csc_arena *arena,
         .cascade_id = *root,
         .kind = CSC_MESSAGE_SIGNAL,
         .name = csc_arena_strdup(arena, spec->name),
-        .path = make_path(store, arena, root, options.request_id, now_ms),
+        .path = csc_signal_path(store, arena, root, options.request_id, now_ms),
         .sent_at_ms = now_ms};
     if (message->name == NULL || message->path == NULL)
         return csc_fail_memory();
@@ -104,7 +104,7 @@ csc_signal_make(cascade_store *store, csc_arena *arena,
 }
 
 cascade_err
-csc_signal_answer(cascade_sent sent)
+csc_signal_answer(cascade_sent sent, const char *what)
 {
     switch (sent) {
     case CASCADE_SENT:
@@ -112,12 +112,14 @@ csc_signal_answer(cascade_sent sent)
         return csc_ok();
     case CASCADE_SENT_ENDED:
         return csc_fail(CASCADE_ERR_ENDED,
-                        "signal: the cascade has ended; it is recorded there "
-                        "as undelivered");
+                        "%s: the cascade has ended; that it was asked for is "
+                        "recorded there",
+                        what);
     case CASCADE_SENT_ABSENT:
         break;
     }
-    return csc_fail(CASCADE_ERR_NOT_FOUND, "signal: there is no such cascade");
+    return csc_fail(CASCADE_ERR_NOT_FOUND, "%s: there is no such cascade",
+                    what);
 }
 
 static cascade_err
@@ -135,7 +137,7 @@ send_signal(cascade_store *store, const address *to,
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, "signal");
     if (err == CASCADE_OK)
-        err = csc_signal_answer(sent);
+        err = csc_signal_answer(sent, "signal");
     csc_arena_fini(&arena);
     return err;
 }

@@ -581,7 +581,8 @@ start_and_signal(cascade_store *store, csc_start *start,
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
         *started =
             (cascade_started){*id, err == CASCADE_OK && start->existed[0]};
-    return err == CASCADE_OK ? csc_signal_answer(sent) : err;
+    return err == CASCADE_OK ? csc_signal_answer(sent, "start with signal")
+                             : err;
 }
 
 static cascade_err

@@ -24,7 +24,8 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
     *state = (csc_state){.id = *id,
                          .recorded = CASCADE_RUNNING,
                          .fn_id = -1,
-                         .terminated = CSC_NOT_TERMINATED};
+                         .terminated = CSC_NOT_TERMINATED,
+                         .cancel = CSC_NO_PARENT};
 }
 
 static void
@@ -292,6 +293,7 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->attempts = record->attempts;
     exec->continued = record->continued;
     exec->timed_out = record->timed_out;
+    exec->cancelled = record->cancelled;
     exec->not_before_ms = record->not_before_ms;
     exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
                                record->instead_of < exec->function_id
@@ -458,6 +460,8 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     state->running++;
     if (exec->part == CSC_PART_AWAIT)
         state->awaiting++;
+    if (exec->part == CSC_PART_CANCEL && state->cancel == CSC_NO_PARENT)
+        state->cancel = exec->function_id;
     return csc_state_enqueue(state, exec);
 }
 

@@ -42,6 +42,11 @@
  *   of several awaits the one with the lowest function_id takes first. Which
  *   takes which is decided when a change is built, and recorded.
  *
+ * CANCELLATION
+ *   A cancellation is an execution that is RUNNING, and never queued, while any
+ *   other is; the commit that ends the last other one ends it as FAILED, which
+ *   is what ends the cascade.
+ *
  * INSTEAD
  *   An execution that fails may spawn one that runs in its place (stands_for),
  *   and that one another: who comes after the first comes after all of them,
@@ -73,10 +78,13 @@
 #define CSC_AWAIT_PREFIX "cascade.await:"
 #define CSC_SIGNAL_PREFIX "cascade.signal:"
 #define CSC_MESSAGE_PREFIX "cascade.message:"
-#define CSC_KINDS                                            \
-    {                                                        \
-        CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, CSC_AWAIT_PREFIX, \
-            CSC_SIGNAL_PREFIX, CSC_MESSAGE_PREFIX            \
+#define CSC_CANCEL_NAME "cascade.cancel"
+#define CSC_TERMINATE_NAME "cascade.terminate"
+#define CSC_KINDS                                                   \
+    {                                                               \
+        CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, CSC_AWAIT_PREFIX,        \
+            CSC_SIGNAL_PREFIX, CSC_MESSAGE_PREFIX, CSC_CANCEL_NAME, \
+            CSC_TERMINATE_NAME                                      \
     }
 #define CSC_NO_PARENT (-1)
 /* Beyond every function_id; those of others may be negative. */
@@ -93,7 +101,8 @@ typedef enum csc_part_kind {
     CSC_PART_NONE, /* no part: a node */
     CSC_PART_STEP,
     CSC_PART_SLEEP,
-    CSC_PART_AWAIT
+    CSC_PART_AWAIT,
+    CSC_PART_CANCEL /* of the cascade itself: RUNNING until all else has ended */
 } csc_part_kind;
 
 /* A part as a node asks for it: the nth of that kind and name. */
@@ -116,6 +125,7 @@ typedef struct csc_exec {
     int32_t priority;      /* 0: the cascade's */
     bool continued;        /* FAILED, but the cascade goes on */
     bool timed_out;        /* an await that no signal has ended */
+    bool cancelled;        /* a wait that the cascade's cancellation ended */
     int64_t not_before_ms; /* CASCADE_TIME_NONE: at once */
     char *name;
     char *input;         /* NULL: {} */
@@ -200,6 +210,7 @@ typedef struct csc_state {
     size_t taking_room;
     csc_ids ended;      /* since csc_state_settle() */
     int64_t terminated; /* function_id of the terminating one */
+    int32_t cancel;     /* that of the cancellation, or CSC_NO_PARENT */
     char *error;        /* its text */
 } csc_state;
 

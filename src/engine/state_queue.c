@@ -60,9 +60,10 @@ csc_state_enqueue(csc_state *state, csc_exec *exec)
 
     if (exec->queued_at != 0 || exec->blocked != 0 || exec->dispatched)
         return CASCADE_OK;
-    if (exec->part == CSC_PART_AWAIT &&
-        exec->not_before_ms == CASCADE_TIME_NONE)
-        return CASCADE_OK; /* only a signal ends it */
+    if (exec->part == CSC_PART_CANCEL ||
+        (exec->part == CSC_PART_AWAIT &&
+         exec->not_before_ms == CASCADE_TIME_NONE))
+        return CASCADE_OK; /* what ends it is no time */
     if (csc_mem_grow(&queue, &state->queue_room, state->queue_count + 1,
                      sizeof(csc_exec *)) != 0)
         return csc_fail_memory();

@@ -41,7 +41,8 @@ csc_state_find(const csc_state *state, int32_t function_id)
 static const char *const prefixes[] = {[CSC_PART_NONE] = "",
                                        [CSC_PART_STEP] = CSC_STEP_PREFIX,
                                        [CSC_PART_SLEEP] = CSC_SLEEP_PREFIX,
-                                       [CSC_PART_AWAIT] = CSC_AWAIT_PREFIX};
+                                       [CSC_PART_AWAIT] = CSC_AWAIT_PREFIX,
+                                       [CSC_PART_CANCEL] = CSC_CANCEL_NAME};
 
 const char *
 csc_state_prefix(csc_part_kind kind)

@@ -8,6 +8,7 @@
  *   FINAL, last attempt   FAIL
  *   anything else         ATTEMPT: the row remembers the count and the time
  *                         of the next one
+ *   the cascade is cancelled, and it has not begun   FAIL, without a call
  *   the run is gone       nothing: another engine owns the cascade, or it has
  *                         ended; the result is late
  */
@@ -124,6 +125,13 @@ csc_worker_is_inside(const cascade_engine *engine)
     return inside;
 }
 
+/* The cascade is cancelled, and the execution has nothing to clean up. */
+static bool
+is_unwanted(const csc_exec *exec)
+{
+    return exec->run->state.cancel != CSC_NO_PARENT && exec->parts.count == 0;
+}
+
 bool
 csc_worker_round(cascade_engine *engine, csc_worker *worker)
 {
@@ -133,19 +141,23 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     csc_post *post = NULL;
     csc_lane *lane = NULL;
     bool entered = false;
+    bool unwanted = false;
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&engine->mutex);
     exec = csc_run_next(engine);
-    if (exec != NULL)
+    if (exec != NULL) {
         worker->node = csc_engine_node(engine, exec->name)->name;
+        unwanted = is_unwanted(exec);
+    }
     pthread_mutex_unlock(&engine->mutex);
     if (exec == NULL)
         return false;
     run = exec->run;
     if (init_node(&node, engine, exec)) {
         (void)csc_ok();
-        err = node.def->fn(&node, node.def->user);
+        err = unwanted ? CASCADE_ERR_CANCELLED
+                       : node.def->fn(&node, node.def->user);
         post = outcome(&node, &err);
     } else {
         err = CASCADE_ERR_NO_MEMORY;

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Commands become rows; see cascade_cancel() and its neighbours.
+ *
+ *   terminate   an execution, FAILED: it ends the cascade
+ *   cancel      an execution, RUNNING. With it fail, as cancelled: waits, whose
+ *               nodes are entered again; executions that have not begun. What
+ *               has begun goes on: what is dispatched, and straight-line nodes
+ *               with something recorded. The change that ends the last of all
+ *               ends the cancellation as FAILED, and so the cascade.
+ *   delete      of a cascade that runs: as terminate, and the message stays;
+ *               of one that has ended: the change deletes it
+ *
+ * What is dispatched is not in the rows. After a crash such an execution has
+ * not begun, though its cascade is cancelled: then its engine fails it before
+ * its function is called.
+ */
+#include "engine/build_internal.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+bool
+csc_build_is_cancelled(const struct csc_builder *b)
+{
+    return b->cancel != NULL || b->state->cancel != CSC_NO_PARENT;
+}
+
+size_t
+csc_build_cancel_room(const csc_state *state)
+{
+    return state->running;
+}
+
+/* "terminated", or "terminated: REASON" with what the payload says. */
+static const char *
+write_error(struct csc_builder *b, const char *what, const char *payload)
+{
+    csc_json_span reason;
+    char *text = NULL;
+
+    csc_buf_add_text(&b->text, what);
+    if (csc_json_member(payload, "reason", &reason) &&
+        csc_json_span_text(reason, &text) && text != NULL) {
+        csc_buf_add_text(&b->text, ": ");
+        csc_buf_add_text(&b->text, text);
+    }
+    csc_mem_free(text);
+    return csc_build_text(b);
+}
+
+/* ---- Terminating -------------------------------------------------------- */
+
+static void
+terminate(struct csc_builder *b, const csc_message *message)
+{
+    cascade_execution_row *row =
+        csc_build_receipt(b, message, CSC_TERMINATE_NAME);
+
+    if (csc_build_status(b) != CASCADE_RUNNING) {
+        csc_build_undelivered(b, row, CSC_UNDELIVERED);
+        return;
+    }
+    row->status = CASCADE_EXECUTION_FAILED;
+    row->error = write_error(b, "terminated", message->payload);
+    b->terminated = true;
+}
+
+/* What ends the cascade comes first; the message stays then, and is `repeated`
+ * when it is received again. */
+void
+csc_build_delete(struct csc_builder *b, const csc_message *message)
+{
+    if (csc_build_status(b) != CASCADE_RUNNING)
+        b->erased = true;
+    else if (!message->repeated)
+        terminate(b, message);
+    else
+        b->received[b->received_count++] = message->id;
+}
+
+/* ---- Cancelling --------------------------------------------------------- */
+
+/* {"at":n,"attempts":a,"continue":true,"cancelled":true,...} */
+static const char *
+write_cancelled(struct csc_builder *b, const csc_exec *exec)
+{
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", b->state->fn_id);
+    if (exec != NULL)
+        csc_record_add_ids(&writer, "after", exec->after.items,
+                           exec->after.count);
+    if (exec != NULL && exec->function_id == 0)
+        csc_record_add_json(&writer, "cascade", b->state->meta);
+    if (exec != NULL)
+        csc_record_add_number(&writer, "attempts", exec->attempts);
+    csc_record_add_json(&writer, "continue", "true");
+    csc_record_add_json(&writer, "cancelled", "true");
+    if (exec != NULL && exec->stands_for != CSC_NO_PARENT)
+        csc_record_add_number(&writer, "instead_of", exec->stands_for);
+    if (exec != NULL && csc_state_is_wait(exec) &&
+        exec->not_before_ms != CASCADE_TIME_NONE)
+        csc_record_add_number(&writer, "not_before", exec->not_before_ms);
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+static void
+cancel_one(struct csc_builder *b, const csc_exec *exec)
+{
+    cascade_execution_row *row =
+        csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
+
+    row->error = "cancelled";
+    row->full_output = write_cancelled(b, exec);
+    csc_build_note_ended(b, exec);
+}
+
+/* Whether it fails with the cancellation: see the head comment. */
+static bool
+is_cancelled_with(const struct csc_builder *b, const csc_exec *exec)
+{
+    if (exec == NULL || exec->status != CASCADE_EXECUTION_RUNNING ||
+        exec->part == CSC_PART_CANCEL ||
+        csc_state_has(&b->ended_early, exec->function_id))
+        return false;
+    return csc_state_is_wait(exec) ||
+           (!exec->dispatched && exec->parts.count == 0);
+}
+
+static void
+cancel(struct csc_builder *b, const csc_message *message)
+{
+    bool over = csc_build_status(b) != CASCADE_RUNNING;
+    bool again = csc_build_is_cancelled(b);
+    cascade_execution_row *row = csc_build_receipt(b, message, CSC_CANCEL_NAME);
+
+    if (over)
+        csc_build_undelivered(b, row, CSC_UNDELIVERED);
+    if (over || again)
+        return;
+    row->status = CASCADE_EXECUTION_RUNNING;
+    row->completed_at_ms = CASCADE_TIME_NONE;
+    row->full_output = NULL;
+    b->running++;
+    b->cancel = row;
+    for (size_t i = 0; i < b->state->exec_count; i++)
+        if (is_cancelled_with(b, b->state->execs[i].exec))
+            cancel_one(b, b->state->execs[i].exec);
+}
+
+void
+csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row)
+{
+    row->status = CASCADE_EXECUTION_FAILED;
+    row->error = "cancelled";
+    row->completed_at_ms = b->env->now_ms;
+    row->full_output = write_cancelled(b, NULL);
+}
+
+void
+csc_build_end_cancel(struct csc_builder *b)
+{
+    const csc_exec *exec = csc_state_find(b->state, b->state->cancel);
+    cascade_execution_row *row = b->cancel;
+
+    if (!csc_build_is_cancelled(b) || b->terminated ||
+        b->state->terminated != CSC_NOT_TERMINATED ||
+        b->state->running - b->ended + b->running != 1)
+        return;
+    if (row == NULL) {
+        row = csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
+    } else {
+        row->status = CASCADE_EXECUTION_FAILED;
+        row->completed_at_ms = b->env->now_ms;
+        b->running--;
+    }
+    row->error = write_error(b, "cancelled", row->input);
+    row->full_output = csc_build_at(b, false);
+    b->terminated = true;
+}
+
+/* ---- Which -------------------------------------------------------------- */
+
+bool
+csc_build_command(struct csc_builder *b, const csc_message *message)
+{
+    if (strcmp(message->kind, CSC_MESSAGE_CANCEL) == 0)
+        cancel(b, message);
+    else if (strcmp(message->kind, CSC_MESSAGE_TERMINATE) == 0)
+        terminate(b, message);
+    else
+        return false;
+    return true;
+}
