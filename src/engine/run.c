@@ -455,7 +455,7 @@ is_poisoned(const cascade_engine *engine, const csc_run *run)
 }
 
 static void
-note_unknown(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+note_unknown(cascade_engine *engine, csc_run *run, csc_exec *exec)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
@@ -466,6 +466,7 @@ note_unknown(cascade_engine *engine, csc_run *run, const csc_exec *exec)
             "it is left for an engine that knows it",
             cascade_uuid_format(&run->state.id, id), exec->name);
     run->unknown = exec->name;
+    exec->dispatched = false; /* it is left aside, and has not begun */
 }
 
 /* The executions of a suspect run one at a time, each recorded before the next

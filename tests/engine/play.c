@@ -4,6 +4,8 @@
  */
 #include "engine/play.h"
 
+#include <string.h>
+
 bool play_suspend_steps;
 
 void
@@ -53,6 +55,78 @@ play_run(play *p, test_db *db, cascade_mode mode, const char *node,
     p->id = db_start_text(p->store, node, input != NULL ? input : "{}");
     play_await(p, &p->id, status);
 }
+
+void
+play_begin(play *p, test_db *db, cascade_mode mode, const char *node)
+{
+    play_open(p, db, mode);
+    p->id = db_start(p->store, node);
+}
+
+/* ---- While it plays ----------------------------------------------------- */
+
+size_t
+play_count(const play *p, const char *node, cascade_execution_status status)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+    size_t all = cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY);
+    size_t found = 0;
+
+    for (size_t i = 0; i < all; i++)
+        found += strcmp(play_execution(snapshot, i)->node_name, node) == 0 &&
+                 play_execution(snapshot, i)->status == status;
+    cascade_snapshot_free(snapshot);
+    return found;
+}
+
+typedef struct sight {
+    const play *p;
+    const char *node;
+    cascade_execution_status status;
+    size_t count;
+} sight;
+
+static bool
+is_seen(void *context)
+{
+    const sight *s = context;
+
+    return play_count(s->p, s->node, s->status) >= s->count;
+}
+
+static bool
+is_parked(void *context)
+{
+    const play *p = context;
+
+    return db_stats(p->engine).parked > 0 && db_stats(p->engine).held == 0;
+}
+
+static void
+play_on(play *p, bool (*done)(void *context), void *context)
+{
+    if (p->mode != CASCADE_MODE_THREADS)
+        assert_true(db_poll_until(p->db, &p->engine, 1, done, context));
+    else
+        assert_true(stores_until(done, context));
+}
+
+void
+play_until(play *p, const char *node, cascade_execution_status status,
+           size_t count)
+{
+    sight s = {p, node, status, count};
+
+    play_on(p, is_seen, &s);
+}
+
+void
+play_until_parked(play *p)
+{
+    play_on(p, is_parked, p);
+}
+
+/* ---- Looking ------------------------------------------------------------ */
 
 cascade_snapshot *
 play_snapshot(const play *p)

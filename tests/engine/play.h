@@ -39,6 +39,16 @@ void play_open(play *p, test_db *db, cascade_mode mode);
 /* Opens, starts a cascade of `node`, waits for its end. */
 void play_run(play *p, test_db *db, cascade_mode mode, const char *node,
               const char *input, cascade_status status);
+/* Opens, and starts a cascade of `node`. */
+void play_begin(play *p, test_db *db, cascade_mode mode, const char *node);
+/* How many executions of that name and status it has. */
+size_t play_count(const play *p, const char *node,
+                  cascade_execution_status status);
+/* Plays on until there are that many. */
+void play_until(play *p, const char *node, cascade_execution_status status,
+                size_t count);
+/* Plays on until the cascade is given up to wait. */
+void play_until_parked(play *p);
 /* Waits for the end of cascade `id` with that status. */
 void play_await(play *p, const cascade_uuid *id, cascade_status status);
 cascade_snapshot *play_snapshot(const play *p);

@@ -97,71 +97,6 @@ hear_or_not(cascade_node *node, void *user)
     return hear_many(node, user, 2, SHORT_MS);
 }
 
-/* ---- While it plays ----------------------------------------------------- */
-
-typedef struct sight {
-    const play *p;
-    const char *node;
-    cascade_execution_status status;
-    size_t count;
-} sight;
-
-/* How many executions of that name and status there are. */
-static size_t
-count_seen(const play *p, const char *node, cascade_execution_status status)
-{
-    cascade_snapshot *snapshot = play_snapshot(p);
-    size_t all = cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY);
-    size_t found = 0;
-
-    for (size_t i = 0; i < all; i++)
-        found += strcmp(play_execution(snapshot, i)->node_name, node) == 0 &&
-                 play_execution(snapshot, i)->status == status;
-    cascade_snapshot_free(snapshot);
-    return found;
-}
-
-static bool
-is_seen(void *context)
-{
-    const sight *s = context;
-
-    return count_seen(s->p, s->node, s->status) >= s->count;
-}
-
-static bool
-is_parked(void *context)
-{
-    const play *p = context;
-
-    return db_stats(p->engine).parked > 0 && db_stats(p->engine).held == 0;
-}
-
-static void
-until(play *p, bool (*done)(void *context), void *context)
-{
-    if (p->mode != CASCADE_MODE_THREADS)
-        assert_true(db_poll_until(p->db, &p->engine, 1, done, context));
-    else
-        assert_true(stores_until(done, context));
-}
-
-static void
-until_seen(play *p, const char *node, cascade_execution_status status,
-           size_t count)
-{
-    sight s = {p, node, status, count};
-
-    until(p, is_seen, &s);
-}
-
-static void
-begin(play *p, test_db *db, cascade_mode mode, const char *node)
-{
-    play_open(p, db, mode);
-    p->id = db_start(p->store, node);
-}
-
 /* ---- Received ----------------------------------------------------------- */
 
 static void
@@ -171,8 +106,8 @@ a_signal_that_is_awaited_is_received(test_db *db, cascade_mode mode)
     play p = {.nodes = {{"hears", hear_one}}, .user = &h};
     cascade_snapshot *snapshot = NULL;
 
-    begin(&p, db, mode, "hears");
-    until_seen(&p, "cascade.await:news", CASCADE_EXECUTION_RUNNING, 1);
+    play_begin(&p, db, mode, "hears");
+    play_until(&p, "cascade.await:news", CASCADE_EXECUTION_RUNNING, 1);
     send(&p, "news", 7);
     play_await(&p, &p.id, CASCADE_COMPLETED);
     assert_int_equal(h.count, 1);
@@ -207,19 +142,19 @@ signals_are_received_in_order_before_they_are_awaited(test_db *db,
     hearing h = {0};
     play p = {.nodes = {{"hears", hear_go_first}}, .user = &h};
 
-    begin(&p, db, mode, "hears");
+    play_begin(&p, db, mode, "hears");
     for (int i = 0; i < 5; i++) {
         send(&p, "other", 100 + i);
         send(&p, "news", i);
     }
-    until_seen(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 5);
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 5);
     send(&p, "go", 0);
     play_await(&p, &p.id, CASCADE_COMPLETED);
     assert_int_equal(h.count, 5);
     for (int i = 0; i < 5; i++)
         assert_int_equal(h.heard[i], i);
     assert_int_equal(
-        count_seen(&p, "cascade.signal:other", CASCADE_EXECUTION_COMPLETED), 5);
+        play_count(&p, "cascade.signal:other", CASCADE_EXECUTION_COMPLETED), 5);
     play_end(&p);
 }
 
@@ -231,10 +166,10 @@ a_request_id_is_received_once(test_db *db, cascade_mode mode)
     cascade_signal_options again = {.size = sizeof(again),
                                     .request_id = "r#1/\xc3\xa9"};
 
-    begin(&p, db, mode, "hears");
+    play_begin(&p, db, mode, "hears");
     for (int i = 0; i < 3; i++) {
         assert_ok(cascade_signal(p.store, &p.id, "news", number(i), &again));
-        until_seen(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED,
+        play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED,
                    1); /* and again when it was received */
     }
     for (int i = 1; i < 5; i++)
@@ -243,7 +178,7 @@ a_request_id_is_received_once(test_db *db, cascade_mode mode)
     for (int i = 0; i < 5; i++)
         assert_int_equal(h.heard[i], 10 * i);
     assert_int_equal(
-        count_seen(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED), 5);
+        play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED), 5);
     play_end(&p);
 }
 
@@ -281,8 +216,8 @@ a_parked_cascade_is_woken_by_a_signal(test_db *db, cascade_mode mode)
     play p = {.nodes = {{"hears", hear_one}}, .park_after_ms = 1, .user = &h};
     cascade_store *other = NULL;
 
-    begin(&p, db, mode, "hears");
-    until(&p, is_parked, &p);
+    play_begin(&p, db, mode, "hears");
+    play_until_parked(&p);
     other = db_store(db);
     assert_ok(cascade_signal(other, &p.id, "news", number(3), NULL));
     play_await(&p, &p.id, CASCADE_COMPLETED);
@@ -305,7 +240,7 @@ a_signal_to_an_ended_cascade_is_recorded_as_undelivered(test_db *db,
     play_run(&p, db, mode, "nothing", NULL, CASCADE_COMPLETED);
     assert_fails(CASCADE_ERR_ENDED,
                  cascade_signal(p.store, &p.id, "news", number(1), NULL));
-    until_seen(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED, 1);
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED, 1);
     snapshot = play_snapshot(&p);
     assert_int_equal(cascade_snapshot_info(snapshot)->status,
                      CASCADE_COMPLETED);
@@ -326,7 +261,7 @@ no_signal_is_lost_while_the_cascade_ends(test_db *db, cascade_mode mode)
     play p = {.nodes = {{"hears", hear_one}}, .user = &h};
     size_t seen = 0;
 
-    begin(&p, db, mode, "hears");
+    play_begin(&p, db, mode, "hears");
     for (int i = 0; i < CROWD; i++) {
         cascade_err err =
             cascade_signal(p.store, &p.id, "news", number(i), NULL);
@@ -338,8 +273,8 @@ no_signal_is_lost_while_the_cascade_ends(test_db *db, cascade_mode mode)
     play_await(&p, &p.id, CASCADE_COMPLETED);
     do {
         seen =
-            count_seen(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED) +
-            count_seen(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED);
+            play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED) +
+            play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED);
         if (mode != CASCADE_MODE_THREADS)
             assert_ok(cascade_engine_poll(p.engine, 0, NULL));
     } while (seen < CROWD);

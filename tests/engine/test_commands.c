@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Commands: cancel, terminate and delete, of cascades that wait, run, have not
+ * begun or have ended, with an engine alive and without one.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/play.h"
+
+static const cascade_request_options because = {
+    .size = sizeof(because), .request_id = "why", .reason = "no longer wanted"};
+
+/* What the nodes of a play met. */
+typedef struct course {
+    atomic_int entered;
+    atomic_int left;
+    int tidied;
+    cascade_err errs[3];
+} course;
+
+static course *
+course_of(void *user)
+{
+    return ((play *)user)->user;
+}
+
+/* The cascade has ended in ERROR with that text. */
+static void
+check_error(play *p, const char *error)
+{
+    cascade_snapshot *snapshot = NULL;
+
+    play_await(p, &p->id, CASCADE_ERROR);
+    snapshot = play_snapshot(p);
+    assert_non_null(cascade_snapshot_error(snapshot));
+    assert_string_equal(cascade_snapshot_error(snapshot), error);
+    cascade_snapshot_free(snapshot);
+}
+
+static bool
+is_deleted(void *context)
+{
+    const play *p = context;
+    cascade_info *info = NULL;
+    cascade_err err = cascade_get(p->store, &p->id, &info);
+
+    cascade_info_free(info);
+    return err == CASCADE_ERR_NOT_FOUND;
+}
+
+static void
+until_deleted(play *p)
+{
+    if (p->mode != CASCADE_MODE_THREADS)
+        assert_true(db_poll_until(p->db, &p->engine, 1, is_deleted, p));
+    else
+        assert_true(stores_until(is_deleted, p));
+}
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+static cascade_err
+tidy(cascade_node *node, void *arg, cJSON **result)
+{
+    (void)node;
+    (void)result;
+    ((course *)arg)->tidied++;
+    return CASCADE_OK;
+}
+
+/* Waits for what never comes; when it is cancelled it cleans up, and no wait
+ * begins any more. */
+static cascade_err
+wait_and_tidy(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = cascade_node_await(node, "never", -1, NULL);
+
+    atomic_fetch_add(&c->entered, 1);
+    if (err == CASCADE_SUSPENDED)
+        return err;
+    c->errs[0] = err;
+    err = cascade_node_step(node, "tidy", tidy, c, NULL, NULL);
+    if (err != CASCADE_OK)
+        return err;
+    c->errs[1] = cascade_node_sleep(node, "rest", 1);
+    c->errs[2] =
+        cascade_node_is_cancelled(node) ? CASCADE_OK : CASCADE_ERR_AGAIN;
+    return CASCADE_ERR_CANCELLED;
+}
+
+/* The others are due in a year, or after that. */
+static cascade_err
+spawn_for_later(cascade_node *node, void *user)
+{
+    const uint32_t both[] = {1, 2};
+    cascade_spawn_options later = {.size = sizeof(later),
+                                   .delay_ms = INT64_C(365) * 86400 * 1000};
+    cascade_spawn_options joined = {
+        .size = sizeof(joined), .after = both, .after_count = 2};
+    cascade_err err = cascade_node_spawn(node, "counts", NULL, &later);
+
+    (void)user;
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "counts", NULL, &later);
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "counts", NULL, &joined);
+    return err;
+}
+
+static cascade_err
+count(cascade_node *node, void *user)
+{
+    (void)node;
+    atomic_fetch_add(&course_of(user)->entered, 1);
+    return CASCADE_OK;
+}
+
+/* Runs until it is told; what it spawns then does not begin. */
+static cascade_err
+run_until_told(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = CASCADE_OK;
+
+    atomic_fetch_add(&c->entered, 1);
+    while (!cascade_node_is_cancelled(node))
+        ;
+    err = cascade_node_spawn(node, "counts", NULL, NULL);
+    atomic_fetch_add(&c->left, 1);
+    return err;
+}
+
+static bool
+has_entered(void *context)
+{
+    return atomic_load(&((course *)context)->entered) > 0;
+}
+
+/* ---- Cancel ------------------------------------------------------------- */
+
+static void
+what_waits_is_cancelled_and_cleans_up(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"waits", wait_and_tidy}}, .user = &c};
+
+    play_begin(&p, db, mode, "waits");
+    play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_cancel(p.store, &p.id, &because));
+    check_error(&p, "cancelled: no longer wanted");
+    assert_int_equal(c.tidied, 1);
+    assert_int_equal(c.errs[0], CASCADE_ERR_CANCELLED);
+    assert_int_equal(c.errs[1], CASCADE_ERR_CANCELLED);
+    assert_int_equal(c.errs[2], CASCADE_OK);
+    assert_int_equal(
+        play_count(&p, "cascade.await:never", CASCADE_EXECUTION_FAILED), 1);
+    assert_int_equal(play_count(&p, "cascade.cancel", CASCADE_EXECUTION_FAILED),
+                     1);
+    assert_int_equal(play_count(&p, "waits", CASCADE_EXECUTION_FAILED), 1);
+    play_end(&p);
+}
+
+static void
+what_is_parked_is_cancelled(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {
+        .nodes = {{"waits", wait_and_tidy}}, .park_after_ms = 1, .user = &c};
+
+    play_begin(&p, db, mode, "waits");
+    play_until_parked(&p);
+    assert_ok(cascade_cancel(p.store, &p.id, NULL));
+    check_error(&p, "cancelled");
+    assert_int_equal(c.tidied, 1);
+    play_end(&p);
+}
+
+static void
+what_has_not_begun_never_does(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"later", spawn_for_later}, {"counts", count}},
+              .user = &c};
+
+    play_begin(&p, db, mode, "later");
+    play_until(&p, "later", CASCADE_EXECUTION_COMPLETED, 1);
+    assert_ok(cascade_cancel(p.store, &p.id, &because));
+    check_error(&p, "cancelled: no longer wanted");
+    assert_int_equal(atomic_load(&c.entered), 0);
+    assert_int_equal(play_count(&p, "counts", CASCADE_EXECUTION_FAILED), 3);
+    play_end(&p);
+}
+
+static void
+what_runs_is_told_and_spawns_nothing_more(test_db *db)
+{
+    course c = {0};
+    play p = {.nodes = {{"runs", run_until_told}, {"counts", count}},
+              .user = &c};
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "runs");
+    assert_true(stores_until(has_entered, &c));
+    assert_ok(cascade_cancel(p.store, &p.id, NULL));
+    check_error(&p, "cancelled");
+    assert_int_equal(atomic_load(&c.left), 1);
+    assert_int_equal(atomic_load(&c.entered), 1);
+    assert_int_equal(play_count(&p, "runs", CASCADE_EXECUTION_COMPLETED), 1);
+    assert_int_equal(play_count(&p, "counts", CASCADE_EXECUTION_FAILED), 1);
+    play_end(&p);
+}
+
+static void
+a_second_cancellation_changes_nothing(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"waits", wait_and_tidy}}, .user = &c};
+    cascade_err err = CASCADE_OK;
+
+    play_begin(&p, db, mode, "waits");
+    play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_cancel(p.store, &p.id, &because));
+    for (int i = 0; i < 2; i++) { /* the same one, and another one */
+        err = cascade_cancel(p.store, &p.id, i == 0 ? &because : NULL);
+        assert_true(err == CASCADE_OK || err == CASCADE_ERR_ENDED);
+    }
+    check_error(&p, "cancelled: no longer wanted");
+    assert_int_equal(c.tidied, 1);
+    assert_int_equal(
+        play_count(&p, "cascade.cancel", CASCADE_EXECUTION_FAILED) +
+            play_count(&p, "cascade.cancel", CASCADE_EXECUTION_COMPLETED),
+        2);
+    play_end(&p);
+}
+
+/* ---- Terminate ---------------------------------------------------------- */
+
+static void
+what_waits_is_terminated(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"waits", wait_and_tidy}}, .user = &c};
+
+    play_begin(&p, db, mode, "waits");
+    play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_terminate(p.store, &p.id, &because));
+    check_error(&p, "terminated: no longer wanted");
+    assert_int_equal(c.tidied, 0);
+    assert_fails(CASCADE_ERR_ENDED, cascade_terminate(p.store, &p.id, NULL));
+    play_until(&p, "cascade.terminate", CASCADE_EXECUTION_FAILED, 2);
+    play_end(&p);
+}
+
+static void
+what_runs_is_terminated_at_once(test_db *db)
+{
+    course c = {0};
+    play p = {.nodes = {{"runs", run_until_told}, {"counts", count}},
+              .user = &c};
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "runs");
+    assert_true(stores_until(has_entered, &c));
+    assert_ok(cascade_terminate(p.store, &p.id, NULL));
+    check_error(&p, "terminated");
+    play_end(&p);
+    assert_int_equal(atomic_load(&c.left), 1); /* it returned, too late */
+    assert_int_equal(atomic_load(&c.entered), 1);
+}
+
+/* ---- Delete ------------------------------------------------------------- */
+
+static void
+what_has_ended_is_deleted(test_db *db, cascade_mode mode)
+{
+    play p = {.nodes = {{"nothing", stores_nothing}}};
+
+    play_run(&p, db, mode, "nothing", NULL, CASCADE_COMPLETED);
+    assert_ok(cascade_delete(p.store, &p.id, NULL));
+    until_deleted(&p);
+    assert_fails(CASCADE_ERR_NOT_FOUND, cascade_delete(p.store, &p.id, NULL));
+    play_end(&p);
+}
+
+static void
+what_waits_is_ended_and_deleted(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"waits", wait_and_tidy}}, .user = &c};
+
+    play_begin(&p, db, mode, "waits");
+    play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_delete(p.store, &p.id, &because));
+    until_deleted(&p);
+    play_end(&p);
+}
+
+/* ---- Without an engine -------------------------------------------------- */
+
+static void
+the_caller_carries_it_out_where_no_engine_is_alive(test_db *db)
+{
+    play p = {.store = db_store(db), .db = db};
+
+    p.id = db_start(p.store, "unknown");
+    assert_ok(cascade_cancel(p.store, &p.id, &because));
+    check_error(&p, "cancelled: no longer wanted");
+    p.id = db_start(p.store, "unknown");
+    assert_ok(cascade_terminate(p.store, &p.id, NULL));
+    check_error(&p, "terminated");
+    assert_ok(cascade_delete(p.store, &p.id, NULL));
+    assert_true(is_deleted(&p));
+    p.id = db_start(p.store, "unknown");
+    assert_ok(cascade_delete(p.store, &p.id, NULL));
+    assert_true(is_deleted(&p));
+    db_close_store(db, p.store);
+}
+
+/* ---- In each mode ------------------------------------------------------- */
+
+PLAY_MODES(what_waits_is_cancelled_and_cleans_up)
+PLAY_MODES(what_is_parked_is_cancelled)
+PLAY_MODES(what_has_not_begun_never_does)
+PLAY_MODES(a_second_cancellation_changes_nothing)
+PLAY_MODES(what_waits_is_terminated)
+PLAY_MODES(what_has_ended_is_deleted)
+PLAY_MODES(what_waits_is_ended_and_deleted)
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        PLAY_TESTS(what_waits_is_cancelled_and_cleans_up),
+        PLAY_TESTS(what_is_parked_is_cancelled),
+        PLAY_TESTS(what_has_not_begun_never_does),
+        {"what_runs_is_told_and_spawns_nothing_more",
+         what_runs_is_told_and_spawns_nothing_more, STORES_ALL},
+        PLAY_TESTS(a_second_cancellation_changes_nothing),
+        PLAY_TESTS(what_waits_is_terminated),
+        {"what_runs_is_terminated_at_once", what_runs_is_terminated_at_once,
+         STORES_ALL},
+        PLAY_TESTS(what_has_ended_is_deleted),
+        PLAY_TESTS(what_waits_is_ended_and_deleted),
+        {"the_caller_carries_it_out_where_no_engine_is_alive",
+         the_caller_carries_it_out_where_no_engine_is_alive, STORES_ALL},
+    };
+
+    return stores_run("commands", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
