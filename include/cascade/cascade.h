@@ -581,6 +581,8 @@ typedef struct cascade_engine_options {
                            workers carry thousands of nodes that wait for their
                            steps, and no thread is woken for each; the node's
                            code before the step runs again */
+    int depth_max;      /* levels of children below the first cascade; 0: 1,000;
+                           at most 1,000,000 */
 } cascade_engine_options;
 
 /* Makes an engine on `store`; nothing runs yet. Register the nodes, then start
@@ -819,6 +821,55 @@ CASCADE_API cascade_err cascade_node_sleep_until(cascade_node *node,
  * is cancelled. CASCADE_SUSPENDED: return it from the node. CASCADE_ERR_INVALID, _MISUSE, _FINAL: as with a sleep. */
 CASCADE_API cascade_err cascade_node_await(cascade_node *node, const char *name,
                                            int64_t timeout_ms, cJSON **payload);
+
+/* What becomes of a child that runs when its parent ends. */
+typedef enum cascade_child_end {
+    CASCADE_CHILD_CANCEL = 0,
+    CASCADE_CHILD_TERMINATE,
+    CASCADE_CHILD_ABANDON /* nothing: it goes on by itself */
+} cascade_child_end;
+
+typedef struct cascade_child_options {
+    size_t size;
+    const char *queue; /* NULL: the parent's */
+    int priority;      /* 0: the parent's; else 1-9 */
+    int64_t delay_ms;  /* its first node runs no earlier than that */
+    cascade_child_end when_parent_ends;
+} cascade_child_options;
+
+/* Starts a child cascade with one node, and gives its id; takes `input` (NULL:
+ * {}). It belongs to the parent's user. Recorded under `name` in one commit with
+ * its start, and matched as steps are: when the node is entered again, the id
+ * of the recorded child is given. A cascade that is cancelled cancels its
+ * children, but for those to be abandoned; a child that runs does not keep its
+ * parent from ending. CASCADE_SUSPENDED: return it from the node.
+ * CASCADE_ERR_TOO_LARGE when the child would be more than depth_max levels
+ * below the first cascade (see cascade_engine_options). CASCADE_ERR_CANCELLED
+ * in a cascade that is cancelled, CASCADE_ERR_MISUSE inside a step. */
+CASCADE_API cascade_err cascade_node_start_child(
+    cascade_node *node, const char *name, const char *child_node, cJSON *input,
+    const cascade_child_options *options, cascade_uuid *id);
+
+/* The same for `count` (1-1,000) children of one node in one commit; takes each
+ * of `inputs`. Writes `count` ids. */
+CASCADE_API cascade_err cascade_node_start_children(
+    cascade_node *node, const char *name, const char *child_node,
+    cJSON *const *inputs, size_t count, const cascade_child_options *options,
+    cascade_uuid *ids);
+
+/* Waits until a child that this node has started in this entry has ended, and
+ * gives its result (cascade_snapshot_result()). The node leaves meanwhile and
+ * holds no thread, as with a sleep. The caller frees `*result` with
+ * cJSON_Delete(); it is NULL where the child has none; `result` may be NULL.
+ * CASCADE_ERR_FAILED when the child ended in ERROR: cascade_errmsg() tells why.
+ * CASCADE_ERR_NOT_FOUND for any other id. CASCADE_ERR_CANCELLED in a cascade
+ * that is cancelled. CASCADE_SUSPENDED: return it from the node. */
+CASCADE_API cascade_err cascade_node_await_child(cascade_node *node,
+                                                 const cascade_uuid *id,
+                                                 cJSON **result);
+
+/* Waits until all children have ended that this node has started so far. */
+CASCADE_API cascade_err cascade_node_await_children(cascade_node *node);
 
 /* Whether what the node does is wanted no more: its cascade is cancelled; or it
  * has ended, or another engine has taken it over, and what it records is

@@ -203,8 +203,9 @@ csc_build_insert(builder *b, const char *name, const char *path)
     return row;
 }
 
-static cascade_execution_row *
-next_insert(builder *b, const char *name, int32_t parent, uint32_t occurrence)
+cascade_execution_row *
+csc_build_part(builder *b, const char *name, int32_t parent,
+               uint32_t occurrence)
 {
     return csc_build_insert(b, name, write_path(b, parent, name, occurrence));
 }
@@ -234,7 +235,7 @@ add_spawns(builder *b, const csc_effects *effects, int32_t parent)
     base = b->fn_id + 1;
     for (const csc_spawn *s = effects->first_spawn; s != NULL; s = s->next) {
         const int32_t *after = resolve_after(b, s, base);
-        cascade_execution_row *row = next_insert(b, s->name, parent, s->nth);
+        cascade_execution_row *row = csc_build_part(b, s->name, parent, s->nth);
 
         row->input = s->input;
         if (csc_build_is_cancelled(b)) {
@@ -288,6 +289,7 @@ add_completion(builder *b, const csc_post *post, const csc_exec *exec)
         csc_build_update(b, exec, CASCADE_EXECUTION_COMPLETED);
 
     row->full_output = write_finished(b, post, exec, true, false);
+    csc_build_note_result(b, exec, post->effects.output);
     add_events(b, &post->effects, exec->function_id);
     add_spawns(b, &post->effects, exec->function_id);
 }
@@ -325,7 +327,7 @@ add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 static void
 add_step(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    cascade_execution_row *row = next_insert(
+    cascade_execution_row *row = csc_build_part(
         b, post->part_name, exec->function_id, post->part_occurrence);
 
     row->started_at_ms = post->started_at_ms;
@@ -344,7 +346,7 @@ add_step(builder *b, const csc_post *post, const csc_exec *exec)
 static void
 add_wait(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    cascade_execution_row *row = next_insert(
+    cascade_execution_row *row = csc_build_part(
         b, post->part_name, exec->function_id, post->part_occurrence);
     csc_record_writer writer;
 
@@ -355,14 +357,16 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
         return;
     }
     b->running++;
-    if (post->forever)
+    if (post->forever && post->gather_count == 0)
         return;
     csc_record_begin(&writer, &b->text);
-    csc_record_add_number(
-        &writer, "not_before",
-        post->until_ms != CASCADE_TIME_NONE
-            ? post->until_ms
-            : csc_clock_add(b->env->delay_from_ms, post->delay_ms));
+    csc_record_add_ids(&writer, "after", post->gathers, post->gather_count);
+    if (!post->forever)
+        csc_record_add_number(
+            &writer, "not_before",
+            post->until_ms != CASCADE_TIME_NONE
+                ? post->until_ms
+                : csc_clock_add(b->env->delay_from_ms, post->delay_ms));
     csc_record_end(&writer);
     row->full_output = csc_build_text(b);
 }
@@ -398,6 +402,9 @@ add_post(builder *b, const csc_post *post)
     case CSC_POST_WAIT:
         add_wait(b, post, exec);
         break;
+    case CSC_POST_CHILDREN:
+        csc_build_children(b, post, exec);
+        break;
     case CSC_POST_RECEIVE:
     case CSC_POST_FREE:
         break;
@@ -417,16 +424,19 @@ make_room(builder *b, const csc_post *posts)
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_STEP || p->kind == CSC_POST_WAIT)
             inserts++;
-        else if (p->kind != CSC_POST_FREE && p->kind != CSC_POST_RECEIVE)
+        else if (p->kind != CSC_POST_FREE && p->kind != CSC_POST_RECEIVE &&
+                 p->kind != CSC_POST_CHILDREN)
             updates++;
+        inserts += p->children.count;
         messages += p->message_count;
         inserts += p->effects.spawn_count;
         events += p->effects.put_count;
     }
     inserts += messages;
-    updates += messages; /* each may end an await */
-    if (messages > 0 || b->state->cancel != CSC_NO_PARENT)
-        updates += csc_build_cancel_room(b->state) + 1;
+    updates += messages;               /* each may end an await */
+    updates += b->state->children + 1; /* what may end with the others */
+    if (messages > 0)
+        updates += csc_build_cancel_room(b->state);
     if (inserts > 0 && (int64_t)inserts > FUNCTION_ID_MAX - b->fn_id)
         return csc_fail(CASCADE_ERR_TOO_LARGE,
                         "cascade %s has used up its function ids",
@@ -435,6 +445,8 @@ make_room(builder *b, const csc_post *posts)
     b->ids = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->ids));
     b->updates = csc_arena_alloc(b->env->arena, updates, sizeof(*b->updates));
     b->events = csc_arena_alloc(b->env->arena, events, sizeof(*b->events));
+    b->sends = csc_arena_alloc(
+        b->env->arena, csc_build_send_room(b->state, posts), sizeof(*b->sends));
     b->received =
         csc_arena_alloc(b->env->arena, messages, sizeof(*b->received));
     if (b->env->arena->failed)
@@ -479,7 +491,9 @@ finish_change(const builder *b, cascade_change *change)
                                .events = b->events,
                                .event_count = b->event_count,
                                .received = b->received,
-                               .received_count = b->received_count};
+                               .received_count = b->received_count,
+                               .sends = b->sends,
+                               .send_count = b->send_count};
     change->cascade = (cascade_row){.id = b->state->id,
                                     .status = csc_build_status(b),
                                     .fn_id = b->fn_id,
@@ -506,6 +520,7 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
     for (const csc_post *p = posts; p != NULL; p = p->next)
         add_post(&b, p);
     csc_build_end_cancel(&b);
+    csc_build_end_family(&b);
     finish_change(&b, change);
     csc_buf_fini(&b.text);
     csc_mem_free(b.taken.items);
@@ -531,11 +546,13 @@ csc_build_apply(csc_state *state, const cascade_change *change)
 
 /* ---- Starts ------------------------------------------------------------- */
 
-/* {"key":...,"queue":...,"priority":n}: what cascade_runs can be rebuilt of. */
+/* {"key":...,"depth":n,"queue":...,"parent":ID,"priority":n}: what cascade_runs
+ * can be rebuilt of, and whose child it is. */
 static const char *
 write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
     csc_record_writer record;
+    char parent[CASCADE_UUID_TEXT_SIZE];
 
     csc_record_begin(&record, &b->text);
     csc_buf_add_text(&b->text, "\"cascade\":{");
@@ -545,8 +562,18 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
         csc_json_add_string(&b->text, start->key);
         csc_buf_add_char(&b->text, ',');
     }
+    if (start->depth > 0) {
+        csc_buf_add_text(&b->text, "\"depth\":");
+        csc_buf_add_i64(&b->text, start->depth);
+        csc_buf_add_char(&b->text, ',');
+    }
     csc_buf_add_text(&b->text, "\"queue\":");
     csc_json_add_string(&b->text, start->queue);
+    if (start->parent != NULL) {
+        csc_buf_add_text(&b->text, ",\"parent\":\"");
+        csc_buf_add_text(&b->text, cascade_uuid_format(start->parent, parent));
+        csc_buf_add_char(&b->text, '"');
+    }
     csc_buf_add_text(&b->text, ",\"priority\":");
     csc_buf_add_i64(&b->text, start->priority);
     csc_buf_add_char(&b->text, '}');
@@ -580,7 +607,7 @@ add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
         for (size_t e = 0; e < i; e++)
             if (strcmp(start->first[e].name, start->first[i].name) == 0)
                 nth++;
-        row = next_insert(b, start->first[i].name, CSC_NO_PARENT, nth);
+        row = csc_build_part(b, start->first[i].name, CSC_NO_PARENT, nth);
         row->input = start->first[i].input;
         row->full_output = i == 0 ? write_meta(b, start, not_before_ms)
                                   : write_delay(b, start, not_before_ms);

@@ -36,6 +36,12 @@ typedef struct csc_build_env {
 cascade_err csc_build_change(const csc_build_env *env, const csc_state *state,
                              const csc_post *posts, cascade_change *change);
 
+/* How many cascades these posts start besides. */
+size_t csc_build_birth_count(const csc_post *posts);
+/* The changes that start them, as many. */
+cascade_err csc_build_births(const csc_build_env *env, const csc_state *state,
+                             const csc_post *posts, cascade_change *changes);
+
 /* Applies all rows of a change that is durable, and settles. */
 cascade_err csc_build_apply(csc_state *state, const cascade_change *change);
 
@@ -51,6 +57,8 @@ typedef struct csc_build_start {
     const char *queue;
     const char *key; /* or NULL */
     int32_t priority;
+    int32_t depth;
+    const cascade_uuid *parent; /* or NULL */
     int64_t delay_ms;
     cascade_uuid engine_id; /* owner from birth; all zero: free */
     const csc_build_first *first;

@@ -124,12 +124,23 @@ cancel_one(struct csc_builder *b, const csc_exec *exec)
 static bool
 is_cancelled_with(const struct csc_builder *b, const csc_exec *exec)
 {
-    if (exec == NULL || exec->status != CASCADE_EXECUTION_RUNNING ||
-        exec->part == CSC_PART_CANCEL ||
+    if (exec->part == CSC_PART_CANCEL || exec->part == CSC_PART_CHILD ||
         csc_state_has(&b->ended_early, exec->function_id))
         return false;
     return csc_state_is_wait(exec) ||
            (!exec->dispatched && exec->parts.count == 0);
+}
+
+static void
+cancel_exec(struct csc_builder *b, const csc_exec *exec)
+{
+    if (exec == NULL || exec->status != CASCADE_EXECUTION_RUNNING)
+        return;
+    if (exec->part == CSC_PART_CHILD &&
+        !csc_state_has(&b->ended_early, exec->function_id))
+        csc_build_cancel_child(b, exec);
+    else if (is_cancelled_with(b, exec))
+        cancel_one(b, exec);
 }
 
 static void
@@ -149,8 +160,7 @@ cancel(struct csc_builder *b, const csc_message *message)
     b->running++;
     b->cancel = row;
     for (size_t i = 0; i < b->state->exec_count; i++)
-        if (is_cancelled_with(b, b->state->execs[i].exec))
-            cancel_one(b, b->state->execs[i].exec);
+        cancel_exec(b, b->state->execs[i].exec);
 }
 
 void

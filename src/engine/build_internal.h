@@ -36,7 +36,13 @@ struct csc_builder {
     bool erased;                   /* the change deletes the cascade */
     cascade_execution_row *cancel; /* the cancellation's row, if it begins or
                                       ends in this change */
-    const csc_post *free;          /* the FREE post among them, or NULL */
+    cascade_message_row *sends;
+    size_t send_count;
+    size_t children;      /* parts of children inserted as RUNNING */
+    size_t children_gone; /* those that have ended in this change */
+    int32_t result_id;    /* whose output `result` is */
+    const char *result;   /* NULL: none in this change */
+    const csc_post *free; /* the FREE post among them, or NULL */
 };
 
 /* ---- build.c ------------------------------------------------------------ */
@@ -46,6 +52,9 @@ const char *csc_build_text(struct csc_builder *b);
 /* The next row, RUNNING with input {}, to be filled further. */
 cascade_execution_row *csc_build_insert(struct csc_builder *b, const char *name,
                                         const char *path);
+/* The same for the nth of that name under `parent`. */
+cascade_execution_row *csc_build_part(struct csc_builder *b, const char *name,
+                                      int32_t parent, uint32_t occurrence);
 cascade_execution_row *csc_build_update(struct csc_builder *b,
                                         const csc_exec *exec,
                                         cascade_execution_status status);
@@ -66,6 +75,23 @@ void csc_build_delete(struct csc_builder *b, const csc_message *message);
 void csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row);
 /* Ends the cancellation when nothing else is RUNNING. */
 void csc_build_end_cancel(struct csc_builder *b);
+
+/* ---- build_child.c ------------------------------------------------------ */
+
+/* The parts of the children that a post starts. */
+void csc_build_children(struct csc_builder *b, const csc_post *post,
+                        const csc_exec *parent);
+/* A child has ended; true when the message tells that. */
+bool csc_build_child_end(struct csc_builder *b, const csc_message *message);
+/* A cancellation reaches a child that runs. */
+void csc_build_cancel_child(struct csc_builder *b, const csc_exec *child);
+/* How many messages the change may send. */
+size_t csc_build_send_room(const csc_state *state, const csc_post *posts);
+/* What the end of the cascade means to its children and its parent. */
+void csc_build_end_family(struct csc_builder *b);
+/* An execution completed with this output: it may be the cascade's result. */
+void csc_build_note_result(struct csc_builder *b, const csc_exec *exec,
+                           const char *output);
 
 /* ---- build_message.c ---------------------------------------------------- */
 

@@ -7,6 +7,7 @@
  *   its cascade     an execution, FAILED as undelivered, which leaves the
  *   has ended       status as it is
  *   command         build_command.c
+ *   end of a child  build_child.c
  *   repeated        nothing: an execution has its path
  *   unknown kind    an execution, FAILED: a newer library sent it
  *
@@ -212,7 +213,7 @@ add_message(struct csc_builder *b, const csc_message *message)
         return;
     if (strcmp(message->kind, CSC_MESSAGE_SIGNAL) == 0)
         add_signal(b, message);
-    else if (!csc_build_command(b, message))
+    else if (!csc_build_child_end(b, message) && !csc_build_command(b, message))
         add_unknown(b, message);
 }
 

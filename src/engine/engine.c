@@ -206,6 +206,8 @@ apply_defaults(cascade_engine_options *o)
     default_ms(&o->lease_ms, 10000);
     default_ms(&o->poll_interval_ms, 2000);
     default_ms(&o->park_after_ms, 5000);
+    if (o->depth_max == 0)
+        o->depth_max = 1000;
     if (o->location == NULL)
         o->location = "server";
 }
@@ -256,6 +258,7 @@ check_options(const cascade_engine_options *o)
         {"lease_ms", o->lease_ms, 100, day_ms},
         {"poll_interval_ms", o->poll_interval_ms, 1, day_ms},
         {"park_after_ms", o->park_after_ms, 1, 365 * day_ms},
+        {"depth_max", o->depth_max, 1, 1000000},
         {"queue_count", (int64_t)o->queue_count, 0, 1000},
     };
     cascade_err err = csc_check_text("engine option location", o->location);

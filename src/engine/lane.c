@@ -373,6 +373,9 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
     env.reset = item->run->takeovers > 0 && has_progress(item->posts);
     item->err = csc_build_change(&env, &item->run->state, item->posts,
                                  &lane->changes[item->first]);
+    if (item->err == CASCADE_OK && item->count > 1)
+        item->err = csc_build_births(&env, &item->run->state, item->posts,
+                                     &lane->changes[item->first + 1]);
     return item->err == CASCADE_ERR_NO_MEMORY ? item->err : CASCADE_OK;
 }
 
@@ -420,6 +423,9 @@ build(csc_lane *lane)
     csc_arena_clear(&lane->arena);
     qsort(lane->items, lane->item_count, sizeof(csc_item), compare_items);
     for (size_t i = 0; i < lane->item_count; i++) {
+        if (lane->items[i].run != NULL)
+            lane->items[i].count =
+                1 + csc_build_birth_count(lane->items[i].posts);
         lane->items[i].first = count;
         count += lane->items[i].count;
     }
@@ -629,6 +635,14 @@ end_batch(csc_lane *lane)
         csc_engine_wake_house(lane->engine);
 }
 
+/* There may be something for this engine too. */
+static void
+tell_house(cascade_engine *engine)
+{
+    engine->told = true;
+    csc_engine_wake_house(engine);
+}
+
 static void
 apply_slice(csc_lane *lane)
 {
@@ -648,7 +662,8 @@ apply_slice(csc_lane *lane)
 
         ended = ended || change->run_action == CASCADE_RUN_END ||
                 change->run_action == CASCADE_RUN_DELETE;
-        left = left || change->run.needs != NULL;
+        left = left || change->run.needs != NULL || change->send_count > 0 ||
+               (item->run != NULL && item->count > 1);
         if (item->run != NULL)
             apply_run(lane, item, &woken);
         else
@@ -660,6 +675,8 @@ apply_slice(csc_lane *lane)
     lane->backoff_ms = 0;
     if (lane->from == lane->item_count)
         end_batch(lane);
+    if (left)
+        tell_house(engine);
     pthread_mutex_unlock(&engine->mutex);
     wake_waiters(woken);
     if (ended)

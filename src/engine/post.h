@@ -54,6 +54,7 @@ typedef enum csc_post_kind {
     CSC_POST_STEP_ATTEMPT, /* a step failed and has attempts left */
     CSC_POST_WAIT,         /* a wait of the node begins */
     CSC_POST_RECEIVE,      /* messages have come */
+    CSC_POST_CHILDREN,     /* the node starts children */
     CSC_POST_FREE          /* nothing of the cascade can run here for now */
 } csc_post_kind;
 
@@ -61,6 +62,7 @@ typedef enum csc_post_kind {
 #define CSC_MESSAGE_CANCEL "cancel"
 #define CSC_MESSAGE_TERMINATE "terminate"
 #define CSC_MESSAGE_DELETE "delete"
+#define CSC_MESSAGE_CHILD "child"
 
 /* A message that is to be received. */
 typedef struct csc_message {
@@ -72,6 +74,26 @@ typedef struct csc_message {
     const char *payload;
     bool repeated; /* it was received before: only to be deleted */
 } csc_message;
+
+/* A child to be started. */
+typedef struct csc_child {
+    struct csc_child *next;
+    cascade_uuid id;
+    const char *node;
+    const char *input;
+    uint32_t occurrence; /* of its part */
+} csc_child;
+
+/* What the children of one post have in common. */
+typedef struct csc_family {
+    csc_child *first;
+    size_t count;
+    const char *queue;
+    int32_t priority;
+    int32_t depth;
+    int64_t delay_ms;
+    cascade_child_end when_parent_ends;
+} csc_family;
 
 struct csc_waiter;
 
@@ -89,8 +111,11 @@ typedef struct csc_post {
     csc_message *messages;   /* RECEIVE: in the order of their ids */
     csc_message *last_message;
     size_t message_count;
-    int64_t wake_at_ms;        /* FREE */
-    const char *needs;         /* FREE: the node nobody here knows, or NULL */
+    int64_t wake_at_ms;     /* FREE */
+    const char *needs;      /* FREE: the node nobody here knows, or NULL */
+    csc_family children;    /* CHILDREN */
+    const int32_t *gathers; /* WAIT: ascending ids of what it comes after */
+    size_t gather_count;
     const char *error;         /* FAIL, _ATTEMPT, failed STEP */
     const char *part_name;     /* STEP, WAIT: with the prefix */
     const char *step_attempts; /* _ATTEMPT kinds: member `steps`, or NULL */

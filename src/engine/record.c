@@ -24,6 +24,37 @@ key_is(csc_json_span key, const char *name)
     return key.len == strlen(name) && memcmp(key.data, name, key.len) == 0;
 }
 
+static const char *const policies[] = {[CASCADE_CHILD_CANCEL] = "cancel",
+                                       [CASCADE_CHILD_TERMINATE] = "terminate",
+                                       [CASCADE_CHILD_ABANDON] = "abandon"};
+
+const char *
+csc_record_policy(cascade_child_end policy)
+{
+    return policies[policy];
+}
+
+static void
+read_policy(csc_json_span span, cascade_child_end *policy)
+{
+    for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
+        if (span.len == strlen(policies[i]) + 2 &&
+            memcmp(span.data + 1, policies[i], span.len - 2) == 0)
+            *policy = (cascade_child_end)i;
+}
+
+bool
+csc_record_uuid(csc_json_span span, cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    if (span.len != CASCADE_UUID_TEXT_SIZE + 1 || span.data[0] != '"')
+        return false;
+    memcpy(text, span.data + 1, CASCADE_UUID_TEXT_SIZE - 1);
+    text[CASCADE_UUID_TEXT_SIZE - 1] = '\0';
+    return cascade_uuid_parse(text, id) == CASCADE_OK;
+}
+
 static void
 read_member(csc_record *record, csc_json_span key, csc_json_span value)
 {
@@ -37,6 +68,10 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         read_i32(value, INT32_MAX, &record->instead_of);
     else if (key_is(key, "signal"))
         read_i32(value, INT32_MAX, &record->signal);
+    else if (key_is(key, "child"))
+        (void)csc_record_uuid(value, &record->child);
+    else if (key_is(key, "policy"))
+        read_policy(value, &record->when_parent_ends);
     else if (key_is(key, "cancelled"))
         record->cancelled = csc_json_span_is(value, "true");
     else if (key_is(key, "timed_out"))
@@ -110,6 +145,16 @@ csc_record_add_ids(csc_record_writer *writer, const char *name,
         csc_buf_add_i64(writer->out, ids[i]);
     }
     csc_buf_add_char(writer->out, ']');
+}
+
+void
+csc_record_add_text(csc_record_writer *writer, const char *name,
+                    const char *text)
+{
+    add_name(writer, name);
+    csc_buf_add_char(writer->out, '"');
+    csc_buf_add_text(writer->out, text);
+    csc_buf_add_char(writer->out, '"');
 }
 
 void

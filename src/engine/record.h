@@ -3,7 +3,8 @@
  * full_output: what a row of node_executions records beside its columns.
  *
  *   RUNNING   NULL, or what scheduling needs:
- *             {"after":[1,2],"steps":{"NAME#0":1},"cascade":{...},
+ *             {"after":[1,2],"child":"ID","steps":{"NAME#0":1},
+ *              "policy":"cancel","cascade":{...},
  *              "attempts":2,"priority":3,"instead_of":1,
  *              "not_before":1700000000000}
  *   finished  the PostResult:
@@ -45,11 +46,19 @@ typedef struct csc_record {
     bool continued;
     bool timed_out;
     bool cancelled;
+    cascade_child_end when_parent_ends; /* member `policy` */
+    cascade_uuid child;                 /* all zero without one */
     csc_json_span output; /* data is NULL without one, also below */
     csc_json_span meta;
     csc_json_span steps;
     csc_json_span after;
 } csc_record;
+
+/* The words of member `policy`. */
+const char *csc_record_policy(cascade_child_end policy);
+
+/* Reads a string that is an id. */
+bool csc_record_uuid(csc_json_span span, cascade_uuid *id);
 
 /* `full_output` may be NULL. The spans point into it. */
 void csc_record_decode(const char *full_output, csc_record *record);
@@ -66,6 +75,9 @@ void csc_record_add_number(csc_record_writer *writer, const char *name,
                            int64_t number);
 void csc_record_add_ids(csc_record_writer *writer, const char *name,
                         const int32_t *ids, size_t count);
+/* A text that needs no escapes. */
+void csc_record_add_text(csc_record_writer *writer, const char *name,
+                         const char *text);
 /* Nothing when `json` is NULL. */
 void csc_record_add_json(csc_record_writer *writer, const char *name,
                          const char *json);

@@ -13,10 +13,14 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "engine/record.h"
+
+#define PRIORITY_MAX 9
 
 void
 csc_state_init(csc_state *state, const cascade_uuid *id)
@@ -69,6 +73,7 @@ csc_state_fini(csc_state *state)
     csc_state_free_signals(state);
     csc_mem_free(state->user_id);
     csc_mem_free(state->meta);
+    csc_mem_free(state->result);
     csc_mem_free(state->error);
     *state = (csc_state){0};
 }
@@ -282,18 +287,58 @@ insert_part(csc_state *state, csc_exec *exec)
 
 /* ---- Executions --------------------------------------------------------- */
 
+/* A number of the meta, from 0 to `max`; 0 without one. */
+static int32_t
+meta_number(const char *meta, const char *name, int32_t max)
+{
+    csc_json_span span;
+    int64_t number = 0;
+
+    if (!csc_json_member(meta, name, &span) ||
+        !csc_json_span_i64(span, &number) || number < 0 || number > max)
+        return 0;
+    return (int32_t)number;
+}
+
+static cascade_err
+read_meta(csc_state *state)
+{
+    csc_json_span span;
+
+    state->priority = meta_number(state->meta, "priority", PRIORITY_MAX);
+    state->depth = meta_number(state->meta, "depth", INT32_MAX - 1);
+    if (csc_json_member(state->meta, "parent", &span) &&
+        !csc_record_uuid(span, &state->parent))
+        state->parent = (cascade_uuid){{0}};
+    return CASCADE_OK;
+}
+
+/* Of a cascade that has a parent. */
+static cascade_err
+note_result(csc_state *state, const csc_exec *exec, const csc_record *record)
+{
+    if (csc_uuid_is_nil(&state->parent) || record->output.data == NULL ||
+        exec->status != CASCADE_EXECUTION_COMPLETED ||
+        strncmp(exec->name, CSC_RESERVED_PREFIX, strlen(CSC_RESERVED_PREFIX)) ==
+            0 ||
+        (state->result != NULL && state->result_id > exec->function_id))
+        return CASCADE_OK;
+    state->result_id = exec->function_id;
+    return set_span(&state->result, record->output);
+}
+
 static cascade_err
 set_record(csc_state *state, csc_exec *exec, const csc_record *record)
 {
     cascade_err err = CASCADE_OK;
-    int64_t priority = 0;
-    csc_json_span span;
 
     exec->at = record->at != CSC_RECORD_NO_AT ? record->at : exec->function_id;
     exec->attempts = record->attempts;
     exec->continued = record->continued;
     exec->timed_out = record->timed_out;
     exec->cancelled = record->cancelled;
+    exec->when_parent_ends = record->when_parent_ends;
+    exec->child = record->child;
     exec->not_before_ms = record->not_before_ms;
     exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
                                record->instead_of < exec->function_id
@@ -306,10 +351,7 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
         exec->function_id != 0)
         return err;
     err = set_span(&state->meta, record->meta);
-    if (err == CASCADE_OK && csc_json_member(state->meta, "priority", &span) &&
-        csc_json_span_i64(span, &priority) && priority >= 0 && priority <= 9)
-        state->priority = (int32_t)priority;
-    return err;
+    return err == CASCADE_OK ? read_meta(state) : err;
 }
 
 /* What follows from an execution having ended, by an update or at insertion. */
@@ -326,6 +368,8 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
         err = csc_state_take_signal(state, exec, record->signal);
     if (err == CASCADE_OK && csc_state_is_signal(row))
         err = csc_state_add_signal(state, row);
+    if (err == CASCADE_OK)
+        err = note_result(state, exec, record);
     if (err != CASCADE_OK || exec->status != CASCADE_EXECUTION_FAILED ||
         exec->continued)
         return err;
@@ -350,6 +394,16 @@ date_events(csc_state *state, const csc_exec *exec)
     }
 }
 
+static void
+count_running(csc_state *state, const csc_exec *exec, int more)
+{
+    state->running += (size_t)more;
+    if (exec->part == CSC_PART_AWAIT || exec->part == CSC_PART_GATHER)
+        state->awaiting += (size_t)more;
+    if (exec->part == CSC_PART_CHILD)
+        state->children += (size_t)more;
+}
+
 static cascade_err
 update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
             const csc_record *record)
@@ -366,9 +420,7 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     exec->dispatched = false;
     if (row->status == CASCADE_EXECUTION_RUNNING)
         return csc_state_enqueue(state, exec);
-    state->running--;
-    if (exec->part == CSC_PART_AWAIT)
-        state->awaiting--;
+    count_running(state, exec, -1);
     if (exec->early)
         date_events(state, exec);
     csc_mem_free(exec->input); /* of a part that stays nobody reads these */
@@ -448,7 +500,7 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
         state->fn_id = row->function_id;
     err = set_record(state, exec, record);
     if (err == CASCADE_OK && record->after.data != NULL &&
-        exec->part == CSC_PART_NONE)
+        (exec->part == CSC_PART_NONE || exec->part == CSC_PART_GATHER))
         err = insert_after(state, exec, record->after);
     if (err == CASCADE_OK)
         err = exec->part != CSC_PART_NONE ? insert_part(state, exec)
@@ -457,9 +509,7 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
         return err;
     if (row->status != CASCADE_EXECUTION_RUNNING)
         return note_ended(state, exec, row, record);
-    state->running++;
-    if (exec->part == CSC_PART_AWAIT)
-        state->awaiting++;
+    count_running(state, exec, 1);
     if (exec->part == CSC_PART_CANCEL && state->cancel == CSC_NO_PARENT)
         state->cancel = exec->function_id;
     return csc_state_enqueue(state, exec);

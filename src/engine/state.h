@@ -47,6 +47,12 @@
  *   other is; the commit that ends the last other one ends it as FAILED, which
  *   is what ends the cascade.
  *
+ * CHILDREN
+ *   A child cascade is an execution of its parent, RUNNING until the parent is
+ *   told of its end; it blocks nobody. A gather is a wait that comes after some
+ *   of them. Children do not keep their parent RUNNING: the commit that ends
+ *   the last other execution ends them too.
+ *
  * INSTEAD
  *   An execution that fails may spawn one that runs in its place (stands_for),
  *   and that one another: who comes after the first comes after all of them,
@@ -77,6 +83,8 @@
 #define CSC_SLEEP_PREFIX "cascade.sleep:"
 #define CSC_AWAIT_PREFIX "cascade.await:"
 #define CSC_SIGNAL_PREFIX "cascade.signal:"
+#define CSC_CHILD_PREFIX "cascade.child:"
+#define CSC_GATHER_PREFIX "cascade.gather:"
 #define CSC_MESSAGE_PREFIX "cascade.message:"
 #define CSC_CANCEL_NAME "cascade.cancel"
 #define CSC_TERMINATE_NAME "cascade.terminate"
@@ -84,7 +92,7 @@
     {                                                               \
         CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, CSC_AWAIT_PREFIX,        \
             CSC_SIGNAL_PREFIX, CSC_MESSAGE_PREFIX, CSC_CANCEL_NAME, \
-            CSC_TERMINATE_NAME                                      \
+            CSC_TERMINATE_NAME, CSC_CHILD_PREFIX, CSC_GATHER_PREFIX \
     }
 #define CSC_NO_PARENT (-1)
 /* Beyond every function_id; those of others may be negative. */
@@ -102,6 +110,8 @@ typedef enum csc_part_kind {
     CSC_PART_STEP,
     CSC_PART_SLEEP,
     CSC_PART_AWAIT,
+    CSC_PART_CHILD,  /* RUNNING as long as the child is */
+    CSC_PART_GATHER, /* waits for children: those in its `after` */
     CSC_PART_CANCEL /* of the cascade itself: RUNNING until all else has ended */
 } csc_part_kind;
 
@@ -121,10 +131,12 @@ typedef struct csc_exec {
     int32_t at;          /* ended: fn_id before the commit that ended it */
     cascade_execution_status status;
     csc_part_kind part;
-    int32_t attempts;      /* failed attempts so far; ended: all attempts */
-    int32_t priority;      /* 0: the cascade's */
-    bool continued;        /* FAILED, but the cascade goes on */
-    bool timed_out;        /* an await that no signal has ended */
+    int32_t attempts; /* failed attempts so far; ended: all attempts */
+    int32_t priority; /* 0: the cascade's */
+    bool continued;   /* FAILED, but the cascade goes on */
+    bool timed_out;   /* an await that no signal has ended */
+    cascade_child_end when_parent_ends; /* of a child */
+    cascade_uuid child;                 /* its id */
     bool cancelled;        /* a wait that the cascade's cancellation ended */
     int64_t not_before_ms; /* CASCADE_TIME_NONE: at once */
     char *name;
@@ -188,8 +200,12 @@ typedef struct csc_state {
     int64_t created_at_ms;
     int64_t updated_at_ms;
     char *meta; /* member `cascade` of execution 0's full_output, or NULL */
-    int32_t priority; /* as the meta says */
-    csc_slot *execs;  /* by function_id */
+    int32_t priority;    /* as the meta says */
+    int32_t depth;       /* how far below the first cascade; as it says */
+    cascade_uuid parent; /* all zero: none; as it says */
+    int32_t result_id;   /* with a parent: whose output is the result */
+    char *result;        /* NULL: none so far */
+    csc_slot *execs;     /* by function_id */
     size_t exec_count;
     size_t exec_room;
     size_t exec_freed; /* slots without an execution */
@@ -200,7 +216,8 @@ typedef struct csc_state {
     size_t key_count;
     size_t key_room;
     size_t running;      /* executions RUNNING */
-    size_t awaiting;     /* awaits among them */
+    size_t awaiting;     /* awaits and gathers among them */
+    size_t children;     /* children among them */
     bool has_stand_ins;  /* there was one that runs instead of another */
     csc_signal *signals; /* unread, by function_id */
     size_t signal_count;

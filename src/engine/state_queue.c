@@ -60,7 +60,7 @@ csc_state_enqueue(csc_state *state, csc_exec *exec)
 
     if (exec->queued_at != 0 || exec->blocked != 0 || exec->dispatched)
         return CASCADE_OK;
-    if (exec->part == CSC_PART_CANCEL ||
+    if (exec->part == CSC_PART_CANCEL || exec->part == CSC_PART_CHILD ||
         (exec->part == CSC_PART_AWAIT &&
          exec->not_before_ms == CASCADE_TIME_NONE))
         return CASCADE_OK; /* what ends it is no time */

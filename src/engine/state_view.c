@@ -42,6 +42,8 @@ static const char *const prefixes[] = {[CSC_PART_NONE] = "",
                                        [CSC_PART_STEP] = CSC_STEP_PREFIX,
                                        [CSC_PART_SLEEP] = CSC_SLEEP_PREFIX,
                                        [CSC_PART_AWAIT] = CSC_AWAIT_PREFIX,
+                                       [CSC_PART_CHILD] = CSC_CHILD_PREFIX,
+                                       [CSC_PART_GATHER] = CSC_GATHER_PREFIX,
                                        [CSC_PART_CANCEL] = CSC_CANCEL_NAME};
 
 const char *
@@ -64,7 +66,8 @@ csc_state_kind(const char *full_name)
 bool
 csc_state_is_wait(const csc_exec *exec)
 {
-    return exec->part == CSC_PART_SLEEP || exec->part == CSC_PART_AWAIT;
+    return exec->part == CSC_PART_SLEEP || exec->part == CSC_PART_AWAIT ||
+           exec->part == CSC_PART_GATHER;
 }
 
 static bool

@@ -99,6 +99,9 @@ dump_state(csc_buf *out, const csc_state *state)
     add_number(out, "priority", state->priority);
     add_number(out, "running", (int64_t)state->running);
     add_number(out, "awaiting", (int64_t)state->awaiting);
+    add_number(out, "children", (int64_t)state->children);
+    add_number(out, "depth", state->depth);
+    add_text(out, "result", state->result);
     add_number(out, "ended", (int64_t)state->ended.count);
     add_number(out, "takings", (int64_t)state->taking_count);
     for (size_t i = 0; i < state->signal_count; i++) {
