@@ -91,6 +91,16 @@ static const column_need needs[] = {
     {"cascade_lanes", "engine_id", COLUMN_WORD},
     {"cascade_lanes", "lane", COLUMN_INTEGER},
     {"cascade_lanes", "batch", COLUMN_INTEGER},
+    {"cascade_messages", "id", COLUMN_ROWID},
+    {"cascade_messages", "cascade_id", COLUMN_WORD},
+    {"cascade_messages", "kind", COLUMN_TEXT},
+    {"cascade_messages", "name", COLUMN_TEXT},
+    {"cascade_messages", "path", COLUMN_TEXT},
+    {"cascade_messages", "payload", COLUMN_TEXT},
+    {"cascade_messages", "sent_at", COLUMN_INTEGER},
+    {"cascade_keys", "user_id", COLUMN_TEXT},
+    {"cascade_keys", "key", COLUMN_TEXT},
+    {"cascade_keys", "run_number", COLUMN_INTEGER},
     {"cascade_schema", "number", COLUMN_INTEGER},
     {"cascade_schema", "name", COLUMN_TEXT},
     {"cascade_schema", "checksum", COLUMN_TEXT},
@@ -108,6 +118,8 @@ static const struct {
     {"node_executions", "id"},
     {"node_executions", "node_instance_id"},
     {"node_executions", "cascade_id,function_id"},
+    {"cascade_messages", "path"},
+    {"cascade_keys", "key,user_id"},
 };
 
 /* ---- Checking columns ---------------------------------------------------- */
