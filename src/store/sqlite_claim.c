@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Claiming: S7, S8, S9.
+ * Claiming: S7, S8, S9, S20.
  *
  * The index of free runs is ordered by (queue, needs, takeovers, priority,
  * wake_at). What a claim may have is decided by the first three alone: they
@@ -15,11 +15,22 @@
  * with 100,000 parked runs, with 100,000 that need a node it does not know, and
  * with 100,000 suspects.
  *
+ * Before the shelves come the cascades that messages name. These are few, since
+ * who owns a cascade receives its messages soon: all of them are walked, one
+ * seek each. Where there is no message that is one seek in an empty index.
+ *
+ *   free run, queue asked for   taken, whatever its wake_at and needs
+ *   own run                     told: `messages`
+ *   no run row                  the cascade has ended: the row is made anew
+ *   no such cascade             the messages are deleted, in portions
+ *
  * It looks first in a read transaction: an engine asks often and finds nothing
- * most times, and a look takes no lock. When there is something it looks again
- * inside a write transaction, which no other claimer can be in, and takes what
- * it finds there. If we die before the commit, nothing is claimed; after it,
- * the runs are ours and are freed with our incarnation.
+ * most times, and a look takes no lock. When there is something, a write
+ * transaction, which no other claimer can be in, takes what messages named a
+ * moment ago where it still is as it was (so that walk keeps no writer
+ * waiting), looks at the shelves again and takes what it finds there. If we die
+ * before the commit, nothing is claimed; after it, the runs are ours and are
+ * freed with our incarnation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +38,12 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/sqlite_internal.h"
 
 #define CLAIM_MAX 1000
 #define NEEDS_SIZE 256
+#define STRAYS_MAX 1000 /* messages deleted by one claim */
 
 typedef struct shelf {
     const char *queue;
@@ -46,6 +59,14 @@ typedef struct candidate {
     int32_t takeovers;
 } candidate;
 
+/* A cascade that messages name. */
+typedef struct named {
+    candidate run;
+    const char *queue;
+    int32_t priority;
+    bool ended; /* no run row: it is to be made */
+} named;
+
 typedef struct claim_state {
     csc_sqlite_conn *conn;
     const cascade_claim *claim;
@@ -57,8 +78,234 @@ typedef struct claim_state {
     candidate *candidates; /* those of lower priorities behind the higher */
     size_t count;
     size_t room;
+    named *named; /* the first ones, `limit` at most once they are sorted */
+    size_t named_count;
+    size_t named_room;
+    cascade_uuid *strays; /* named by messages, but not there */
+    size_t stray_count;
+    size_t stray_room;
+    bool messages; /* for runs that were its own */
     int64_t next_wake_at_ms;
 } claim_state;
+
+/* ---- What messages name -------------------------------------------------- */
+
+static int
+compare_candidates(const void *a, const void *b)
+{
+    const candidate *left = a;
+    const candidate *right = b;
+
+    if (left->wake_at_ms != right->wake_at_ms)
+        return left->wake_at_ms < right->wake_at_ms ? -1 : 1;
+    return memcmp(&left->cascade_id, &right->cascade_id, sizeof(cascade_uuid));
+}
+
+static int
+compare_named(const void *a, const void *b)
+{
+    const named *left = a;
+    const named *right = b;
+
+    if (left->priority != right->priority)
+        return left->priority > right->priority ? -1 : 1;
+    return compare_candidates(&left->run, &right->run);
+}
+
+static void
+cut_named(claim_state *state)
+{
+    size_t limit = state->claim->limit;
+
+    if (state->named_count > 1)
+        qsort(state->named, state->named_count, sizeof(named), compare_named);
+    if (state->named_count > limit)
+        state->named_count = limit;
+}
+
+static cascade_err
+add_named(claim_state *state, const named *one)
+{
+    if (state->named_count == 2 * state->claim->limit)
+        cut_named(state);
+    if (csc_mem_grow((void **)&state->named, &state->named_room,
+                     state->named_count + 1, sizeof(named)) != 0)
+        return csc_fail_memory();
+    state->named[state->named_count++] = *one;
+    return CASCADE_OK;
+}
+
+static cascade_err
+add_stray(claim_state *state, const cascade_uuid *cascade_id)
+{
+    if (state->stray_count == STRAYS_MAX)
+        return CASCADE_OK;
+    if (csc_mem_grow((void **)&state->strays, &state->stray_room,
+                     state->stray_count + 1, sizeof(cascade_uuid)) != 0)
+        return csc_fail_memory();
+    state->strays[state->stray_count++] = *cascade_id;
+    return CASCADE_OK;
+}
+
+/* The claim's own copy of the name, or NULL. */
+static const char *
+find_queue(const cascade_claim *claim, const char *queue)
+{
+    for (size_t i = 0; i < claim->queue_count; i++) {
+        if (queue != NULL && strcmp(claim->queues[i], queue) == 0)
+            return claim->queues[i];
+    }
+    return NULL;
+}
+
+static cascade_err
+weigh_owned(claim_state *state, sqlite3_stmt *statement)
+{
+    cascade_uuid owner;
+    cascade_err err =
+        csc_sqlite_row_uuid(statement, 6, "cascade_runs", "engine_id", &owner);
+
+    if (err == CASCADE_OK && csc_uuid_equal(&owner, &state->claim->engine_id))
+        state->messages = true;
+    return err;
+}
+
+static cascade_err
+weigh_ended(claim_state *state, const cascade_uuid *cascade_id)
+{
+    const cascade_claim *claim = state->claim;
+    named one = {
+        .run = {.cascade_id = *cascade_id, .wake_at_ms = state->now_ms},
+        .ended = true};
+
+    if (claim->suspects || claim->queue_count == 0)
+        return CASCADE_OK;
+    one.queue = claim->queues[0];
+    return add_named(state, &one);
+}
+
+static cascade_err
+weigh_free(claim_state *state, sqlite3_stmt *statement,
+           const cascade_uuid *cascade_id)
+{
+    const cascade_claim *claim = state->claim;
+    named one = {.run = {.cascade_id = *cascade_id,
+                         .wake_at_ms = sqlite3_column_int64(statement, 1),
+                         .claim_no = sqlite3_column_int64(statement, 2),
+                         .takeovers = sqlite3_column_int(statement, 3)},
+                 .priority = sqlite3_column_int(statement, 4),
+                 .queue = find_queue(
+                     claim, (const char *)sqlite3_column_text(statement, 5))};
+
+    if (one.queue == NULL ||
+        (one.run.takeovers >= claim->suspect_from) != claim->suspects)
+        return CASCADE_OK;
+    return add_named(state, &one);
+}
+
+/* One cascade: a row of CSC_SQLITE_NEXT_NAMED. */
+static cascade_err
+weigh_named(claim_state *state, sqlite3_stmt *statement,
+            const cascade_uuid *cascade_id)
+{
+    if (sqlite3_column_int(statement, 7) == 0)
+        return add_stray(state, cascade_id);
+    if (sqlite3_column_type(statement, 5) == SQLITE_NULL)
+        return weigh_ended(state, cascade_id);
+    if (sqlite3_column_type(statement, 6) != SQLITE_NULL)
+        return weigh_owned(state, statement);
+    return weigh_free(state, statement, cascade_id);
+}
+
+static cascade_err
+collect_named(claim_state *state)
+{
+    char behind[CASCADE_UUID_TEXT_SIZE] = "";
+    bool found = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && found) {
+        csc_sqlite_call call;
+        cascade_uuid id;
+
+        csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
+        csc_sqlite_call_add_text(&call, behind);
+        err = csc_sqlite_call_next(&call, &found);
+        if (err == CASCADE_OK && found)
+            err = csc_sqlite_row_uuid(call.statement, 0, "cascade_messages",
+                                      "cascade_id", &id);
+        if (err == CASCADE_OK && found)
+            err = weigh_named(state, call.statement, &id);
+        csc_sqlite_call_end(&call);
+        if (err == CASCADE_OK && found)
+            (void)cascade_uuid_format(&id, behind);
+    }
+    cut_named(state);
+    return err;
+}
+
+/* `*taken`: it was as it had been seen. */
+static cascade_err
+take_one_named(claim_state *state, const named *one, bool *taken)
+{
+    csc_sqlite_call call;
+    int changes = 0;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, state->conn,
+                          one->ended ? CSC_SQLITE_CLAIM_ENDED
+                                     : CSC_SQLITE_CLAIM_NAMED);
+    csc_sqlite_call_add_uuid(&call, &one->run.cascade_id);
+    csc_sqlite_call_add_uuid(&call, &state->claim->engine_id);
+    if (one->ended) {
+        csc_sqlite_call_add_text(&call, one->queue);
+        csc_sqlite_call_add_i64(&call, state->now_ms);
+    } else {
+        csc_sqlite_call_add_i64(&call, one->run.claim_no);
+        csc_sqlite_call_add_i64(&call, one->run.takeovers);
+        csc_sqlite_call_add_text(&call, one->queue);
+    }
+    err = csc_sqlite_call_run(&call, &changes);
+    *taken = changes == 1;
+    return err;
+}
+
+static cascade_err
+take_named(claim_state *state)
+{
+    size_t count = state->named_count;
+    cascade_err err = CASCADE_OK;
+
+    state->named_count = 0;
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
+        bool taken = false;
+
+        err = take_one_named(state, &state->named[i], &taken);
+        if (taken)
+            state->named[state->named_count++] = state->named[i];
+    }
+    return err;
+}
+
+static cascade_err
+delete_strays(claim_state *state)
+{
+    int64_t left = STRAYS_MAX;
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < state->stray_count && left > 0 && err == CASCADE_OK;
+         i++) {
+        csc_sqlite_call call;
+        int changes = 0;
+
+        csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_DELETE_STRAYS);
+        csc_sqlite_call_add_uuid(&call, &state->strays[i]);
+        csc_sqlite_call_add_i64(&call, left);
+        err = csc_sqlite_call_run(&call, &changes);
+        left -= changes;
+    }
+    return err;
+}
 
 /* ---- Shelves ------------------------------------------------------------- */
 
@@ -198,22 +445,10 @@ look_for_due(claim_state *state, const shelf *from, int priority, size_t limit)
     return err;
 }
 
-static int
-compare_candidates(const void *a, const void *b)
-{
-    const candidate *left = a;
-    const candidate *right = b;
-
-    if (left->wake_at_ms != right->wake_at_ms)
-        return left->wake_at_ms < right->wake_at_ms ? -1 : 1;
-    return memcmp(&left->cascade_id, &right->cascade_id, sizeof(cascade_uuid));
-}
-
 /* Each shelf gives its first ones; of all of them the first count. */
 static cascade_err
-collect_due(claim_state *state)
+collect_due(claim_state *state, size_t limit)
 {
-    size_t limit = state->claim->limit;
     cascade_err err = CASCADE_OK;
 
     state->count = 0;
@@ -301,15 +536,14 @@ check_alive(csc_sqlite_conn *conn, const cascade_claim *claim)
     return CASCADE_OK;
 }
 
+/* Up to `limit` of the runs that are due. */
 static cascade_err
-look(claim_state *state)
+look(claim_state *state, size_t limit)
 {
-    cascade_err err = check_alive(state->conn, state->claim);
+    cascade_err err = collect_shelves(state);
 
     if (err == CASCADE_OK)
-        err = collect_shelves(state);
-    if (err == CASCADE_OK)
-        err = collect_due(state);
+        err = collect_due(state, limit);
     if (err == CASCADE_OK)
         err = find_next_wake(state);
     return err;
@@ -343,7 +577,12 @@ look_without_lock(csc_sqlite *store, claim_state *state)
 
     if (err != CASCADE_OK)
         return err;
-    return csc_sqlite_txn_end(state->conn, look(state));
+    err = check_alive(state->conn, state->claim);
+    if (err == CASCADE_OK)
+        err = collect_named(state);
+    if (err == CASCADE_OK)
+        err = look(state, state->claim->limit);
+    return csc_sqlite_txn_end(state->conn, err);
 }
 
 static cascade_err
@@ -353,25 +592,37 @@ take_with_lock(csc_sqlite *store, claim_state *state)
 
     if (err != CASCADE_OK)
         return err;
-    err = look(state);
+    err = check_alive(state->conn, state->claim);
+    if (err == CASCADE_OK)
+        err = take_named(state);
+    if (err == CASCADE_OK)
+        err = delete_strays(state);
+    if (err == CASCADE_OK)
+        err = look(state, state->claim->limit - state->named_count);
     if (err == CASCADE_OK)
         err = take_candidates(state);
     return csc_sqlite_txn_end(state->conn, err);
+}
+
+static cascade_claimed
+give_one(const candidate *from)
+{
+    return (cascade_claimed){.cascade_id = from->cascade_id,
+                             .claim_no = from->claim_no + 1,
+                             .takeovers = from->takeovers};
 }
 
 static void
 give(const claim_state *state, cascade_claimed *claimed,
      cascade_claim_result *result)
 {
-    for (size_t i = 0; i < state->count; i++) {
-        const candidate *from = &state->candidates[i];
-
-        claimed[i] = (cascade_claimed){.cascade_id = from->cascade_id,
-                                       .claim_no = from->claim_no + 1,
-                                       .takeovers = from->takeovers};
-    }
-    result->count = state->count;
+    for (size_t i = 0; i < state->named_count; i++)
+        claimed[i] = give_one(&state->named[i].run);
+    for (size_t i = 0; i < state->count; i++)
+        claimed[state->named_count + i] = give_one(&state->candidates[i]);
+    result->count = state->named_count + state->count;
     result->next_wake_at_ms = state->next_wake_at_ms;
+    result->messages = state->messages;
 }
 
 cascade_err
@@ -388,12 +639,15 @@ csc_sqlite_claim_runs(void *self, const cascade_claim *claim,
                                   claim->limit, CLAIM_MAX);
     state.now_ms = csc_clock_wall_ms(store->config->clock);
     err = look_without_lock(store, &state);
-    if (err == CASCADE_OK && state.count > 0)
+    if (err == CASCADE_OK &&
+        state.count + state.named_count + state.stray_count > 0)
         err = take_with_lock(store, &state);
     if (err == CASCADE_OK)
         give(&state, claimed, result);
     csc_arena_fini(&state.texts);
     csc_mem_free(state.shelves);
     csc_mem_free(state.candidates);
+    csc_mem_free(state.named);
+    csc_mem_free(state.strays);
     return err;
 }

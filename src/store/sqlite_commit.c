@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing: commit (a batch of a lane) and submit (starts from outside).
+ * Writing: commit (a batch of a lane) and submit (starts and messages from
+ * outside).
  *
  * COMMIT
  *
  *   BEGIN IMMEDIATE
  *   the lane row, number - 1 -> number      the fence
  *   the lease, now + its length             whoever commits is alive
- *   the changes, one after the other
+ *   the changes, one after the other        messages received are deleted
+ *   the messages that they send
  *   COMMIT                                  one flush for all of them
  *
  *   The UPDATE of the lane row tells by its count, inside the transaction that
@@ -25,7 +27,9 @@
  * STARTS
  *   INSERT ... ON CONFLICT DO NOTHING tells by its count whether the cascade
  *   was there. If so, its execution 0 tells who made it: with the id that we
- *   would give it, it was an earlier try of this very start.
+ *   would give it, it was an earlier try of this very start. A start with a
+ *   key asks the key first, and only one whose run is the next goes so far; the
+ *   row of the key says the new number in the same transaction.
  *
  * A change that the database refuses (a path that is taken, an execution that
  * is not there or has ended, a run that is not ours) rolls the whole batch back
@@ -143,6 +147,8 @@ write_rows(write_state *state, const cascade_change *change)
     const cascade_uuid *id = &change->cascade.id;
     cascade_err err = CASCADE_OK;
 
+    for (size_t i = 0; i < change->received_count && err == CASCADE_OK; i++)
+        err = csc_sqlite_messages_delete(state->conn, id, change->received[i]);
     for (size_t i = 0; i < change->update_count && err == CASCADE_OK; i++)
         err = update_execution(state, id, &change->updates[i]);
     for (size_t i = 0; i < change->insert_count && err == CASCADE_OK; i++) {
@@ -170,7 +176,8 @@ find_first_id(const cascade_change *start)
     return NULL;
 }
 
-/* Whether the cascade is there and was made by another start than this. */
+/* Whether the cascade is there and was made by another start than this. One
+ * with a key that is not there was not the next of its key. */
 static cascade_err
 tell_existed(write_state *state, const cascade_change *start, bool *existed)
 {
@@ -183,7 +190,7 @@ tell_existed(write_state *state, const cascade_change *start, bool *existed)
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_GET_FIRST_EXECUTION);
     csc_sqlite_call_add_uuid(&call, &start->cascade.id);
     err = csc_sqlite_call_next(&call, &row);
-    *existed = row;
+    *existed = row || start->key != NULL;
     if (err == CASCADE_OK && row && first_id != NULL &&
         sqlite3_column_type(call.statement, 0) != SQLITE_NULL) {
         err = csc_sqlite_row_uuid(call.statement, 0, "node_executions", "id",
@@ -240,16 +247,23 @@ insert_run(write_state *state, const cascade_uuid *cascade_id,
 static cascade_err
 start(write_state *state, const cascade_change *change, bool *existed)
 {
+    bool next = true;
     bool inserted = false;
-    cascade_err err = insert_cascade(state, &change->cascade, &inserted);
+    cascade_err err = CASCADE_OK;
 
     *existed = false;
+    if (change->key != NULL)
+        err = csc_sqlite_messages_is_next(state->conn, change, &next);
+    if (err == CASCADE_OK && next)
+        err = insert_cascade(state, &change->cascade, &inserted);
     if (err == CASCADE_OK && !inserted)
         return tell_existed(state, change, existed);
     if (err == CASCADE_OK)
         err = write_rows(state, change);
     if (err == CASCADE_OK)
         err = insert_run(state, &change->cascade.id, &change->run);
+    if (err == CASCADE_OK && change->key != NULL && change->run_number > 1)
+        err = csc_sqlite_messages_set_key(state->conn, change);
     return err;
 }
 
@@ -308,13 +322,31 @@ update_run(write_state *state, const cascade_change *change)
 }
 
 static cascade_err
-end_run(write_state *state, const cascade_change *change)
+delete_rows(write_state *state, csc_sqlite_sql_id id,
+            const cascade_uuid *cascade_id)
 {
     csc_sqlite_call call;
 
-    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_DELETE_RUN);
-    csc_sqlite_call_add_uuid(&call, &change->cascade.id);
+    csc_sqlite_call_begin(&call, state->conn, id);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
     return csc_sqlite_call_run(&call, NULL);
+}
+
+/* The cascade last: tables of other programs need not delete with it. */
+static cascade_err
+delete_cascade(write_state *state, const cascade_uuid *cascade_id)
+{
+    static const csc_sqlite_sql_id ids[] = {
+        CSC_SQLITE_DELETE_MESSAGES, CSC_SQLITE_DELETE_RUN,
+        CSC_SQLITE_DELETE_EVENTS, CSC_SQLITE_DELETE_EXECUTIONS,
+        CSC_SQLITE_DELETE_CASCADE};
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        if (err == CASCADE_OK)
+            err = delete_rows(state, ids[i], cascade_id);
+    }
+    return err;
 }
 
 static cascade_err
@@ -325,6 +357,8 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
     if (change->run_action == CASCADE_RUN_START)
         return start(state, change, existed);
     *existed = false;
+    if (change->run_action == CASCADE_RUN_DELETE)
+        return delete_cascade(state, &change->cascade.id);
     err = update_cascade(state, &change->cascade);
     if (err == CASCADE_OK)
         err = write_rows(state, change);
@@ -340,7 +374,7 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
         err = update_run(state, change);
         break;
     case CASCADE_RUN_END:
-        err = end_run(state, change);
+        err = delete_rows(state, CSC_SQLITE_DELETE_RUN, &change->cascade.id);
         break;
     }
     return err;
@@ -359,6 +393,23 @@ name_cascade(cascade_err err, const cascade_uuid *id)
 }
 
 static cascade_err
+send(write_state *state, const cascade_change *change)
+{
+    bool inserted = false;
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < change->send_count && err == CASCADE_OK; i++) {
+        err = csc_sqlite_messages_insert(state->conn, &change->sends[i],
+                                         &inserted);
+        if (inserted)
+            state->claimable = true;
+    }
+    return err;
+}
+
+/* Sends behind the rows of all changes, which is when their paths are known to
+ * be free. A start that does nothing sends nothing. */
+static cascade_err
 write_changes(write_state *state, const cascade_change *changes, size_t count,
               bool *existed)
 {
@@ -367,6 +418,30 @@ write_changes(write_state *state, const cascade_change *changes, size_t count,
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
         err = write_change(state, &changes[i], &existed[i]);
         err = name_cascade(err, &changes[i].cascade.id);
+    }
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
+        if (!existed[i])
+            err =
+                name_cascade(send(state, &changes[i]), &changes[i].cascade.id);
+    }
+    return err;
+}
+
+static cascade_err
+submit_messages(write_state *state, const cascade_submission *submission)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < submission->message_count && err == CASCADE_OK;
+         i++) {
+        const cascade_message_row *row = &submission->messages[i];
+
+        err =
+            csc_sqlite_messages_submit(state->conn, row, &submission->sent[i]);
+        err = name_cascade(err, &row->cascade_id);
+        /* Also where it was there: a try whose outcome is not known may have
+         * told nobody. */
+        state->claimable = true;
     }
     return err;
 }
@@ -514,6 +589,8 @@ csc_sqlite_commit_submit(void *self, const cascade_submission *submission)
         return err;
     err = write_changes(&state, submission->starts, submission->start_count,
                         submission->existed);
+    if (err == CASCADE_OK)
+        err = submit_messages(&state, submission);
     err = csc_sqlite_txn_end(state.conn, err);
     if (err == CASCADE_OK)
         tell_others(store, &state);

@@ -7,6 +7,7 @@
  *   sqlite_lease.c   attach, renew, detach, engines, remove
  *   sqlite_claim.c   claim
  *   sqlite_commit.c  commit, submit
+ *   sqlite_messages.c  receive, key, and what commit and submit need of both
  *   sqlite_read.c    load, list
  *   sqlite_wait.c    wait, wake
  *   ---- below, each standing on the next ----
@@ -70,6 +71,10 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_LIST_SHELF,
     CSC_SQLITE_NEXT_WAKE,
     CSC_SQLITE_CLAIM_RUN,
+    CSC_SQLITE_NEXT_NAMED,
+    CSC_SQLITE_CLAIM_NAMED,
+    CSC_SQLITE_CLAIM_ENDED,
+    CSC_SQLITE_DELETE_STRAYS,
     CSC_SQLITE_ADVANCE_LANE,
     CSC_SQLITE_GET_LANE,
     CSC_SQLITE_INSERT_CASCADE,
@@ -83,9 +88,21 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_RESET_RUN,
     CSC_SQLITE_FREE_RUN,
     CSC_SQLITE_DELETE_RUN,
+    CSC_SQLITE_DELETE_EVENTS,
+    CSC_SQLITE_DELETE_EXECUTIONS,
+    CSC_SQLITE_DELETE_MESSAGES,
+    CSC_SQLITE_DELETE_CASCADE,
+    CSC_SQLITE_GET_STATUS,
+    CSC_SQLITE_INSERT_MESSAGE,
+    CSC_SQLITE_DELETE_MESSAGE,
+    CSC_SQLITE_FIND_PATH,
+    CSC_SQLITE_GET_KEY,
+    CSC_SQLITE_SET_KEY,
     CSC_SQLITE_LOAD_CASCADES,
     CSC_SQLITE_LOAD_EXECUTIONS,
     CSC_SQLITE_LOAD_EVENTS,
+    CSC_SQLITE_LOAD_MESSAGES,
+    CSC_SQLITE_RECEIVE_MESSAGES,
     CSC_SQLITE_LIST_APPLIED,
     CSC_SQLITE_RECORD_APPLIED,
     CSC_SQLITE_LIST_COLUMNS,
@@ -262,6 +279,10 @@ cascade_err csc_sqlite_row_execution(sqlite3_stmt *statement,
 cascade_err csc_sqlite_row_event(sqlite3_stmt *statement,
                                  csc_sqlite_row_room *room,
                                  cascade_event_row *row);
+/* `*repeated`: the column behind those of the row. */
+cascade_err csc_sqlite_row_message(sqlite3_stmt *statement,
+                                   csc_sqlite_row_room *room,
+                                   cascade_message_row *row, bool *repeated);
 cascade_err csc_sqlite_row_run(sqlite3_stmt *statement, int at,
                                cascade_run_row *row);
 cascade_err csc_sqlite_row_engine(sqlite3_stmt *statement,
@@ -270,6 +291,28 @@ cascade_err csc_sqlite_row_engine(sqlite3_stmt *statement,
 cascade_err csc_sqlite_row_uuid(sqlite3_stmt *statement, int at,
                                 const char *table, const char *column,
                                 cascade_uuid *id);
+
+/* ---- sqlite_messages.c, inside a transaction that writes ----------------- */
+
+/* Inserts a message unless its path is taken: `*inserted`. */
+cascade_err csc_sqlite_messages_insert(csc_sqlite_conn *conn,
+                                       const cascade_message_row *row,
+                                       bool *inserted);
+/* The same for one that comes from outside, to a cascade that exists. */
+cascade_err csc_sqlite_messages_submit(csc_sqlite_conn *conn,
+                                       const cascade_message_row *row,
+                                       cascade_sent *sent);
+/* That one is gone is no error. */
+cascade_err csc_sqlite_messages_delete(csc_sqlite_conn *conn,
+                                       const cascade_uuid *cascade_id,
+                                       int64_t id);
+/* Whether the key of a start says that its run is the next. */
+cascade_err csc_sqlite_messages_is_next(csc_sqlite_conn *conn,
+                                        const cascade_change *start,
+                                        bool *next);
+/* Makes it the current one. */
+cascade_err csc_sqlite_messages_set_key(csc_sqlite_conn *conn,
+                                        const cascade_change *start);
 
 /* ---- The moves ----------------------------------------------------------- */
 

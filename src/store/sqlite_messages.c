@@ -1,30 +1,228 @@
 /* SPDX-License-Identifier: MIT
  *
  * Messages and keys.
+ *
+ * A message is a row of cascade_messages and nothing else: who sends one does
+ * not touch the run, so no run that changes at the same time can lose it.
+ * Claims (sqlite_claim.c) find the cascades that messages name, load and
+ * receive read the messages, and the commit that records what came of them
+ * deletes them. If we die before that commit they are there still, and whoever
+ * owns the cascade next reads them; after it they are gone, with their paths in
+ * node_executions.
+ *
+ * A path is looked up in both tables inside the transaction that inserts. Only
+ * one transaction writes at a time, so a message is on its way, received, or
+ * not there; never two of them.
+ *
+ * The row of a key is written by the starts from run 2 on, in their own
+ * transaction: the number and the cascade of that number come together.
  */
+#include <string.h>
+
 #include "base/error.h"
 #include "store/sqlite_internal.h"
+
+#define RECEIVE_MAX 10000
+
+/* ---- Sending ------------------------------------------------------------- */
+
+cascade_err
+csc_sqlite_messages_insert(csc_sqlite_conn *conn,
+                           const cascade_message_row *row, bool *inserted)
+{
+    csc_sqlite_call call;
+    int changes = 0;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_INSERT_MESSAGE);
+    csc_sqlite_call_add_uuid(&call, &row->cascade_id);
+    csc_sqlite_call_add_text(&call, row->kind);
+    csc_sqlite_call_add_text(&call, row->name);
+    csc_sqlite_call_add_text(&call, row->path);
+    csc_sqlite_call_add_text(&call, row->payload);
+    csc_sqlite_call_add_i64(&call, row->sent_at_ms);
+    err = csc_sqlite_call_run(&call, &changes);
+    *inserted = changes == 1;
+    return err;
+}
+
+/* What a message to this cascade comes to: SENT, ENDED or ABSENT. */
+static cascade_err
+look_up_receiver(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
+                 cascade_sent *sent)
+{
+    csc_sqlite_call call;
+    const char *status = NULL;
+    bool row = false;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_STATUS);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
+    err = csc_sqlite_call_next(&call, &row);
+    *sent = CASCADE_SENT_ABSENT;
+    if (err == CASCADE_OK && row) {
+        status = (const char *)sqlite3_column_text(call.statement, 0);
+        *sent = status != NULL && strcmp(status, "RUNNING") == 0
+                    ? CASCADE_SENT
+                    : CASCADE_SENT_ENDED;
+    }
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+static cascade_err
+is_taken(csc_sqlite_conn *conn, const char *path, bool *taken)
+{
+    csc_sqlite_call call;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_FIND_PATH);
+    csc_sqlite_call_add_text(&call, path);
+    err = csc_sqlite_call_next(&call, taken);
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+cascade_err
+csc_sqlite_messages_submit(csc_sqlite_conn *conn,
+                           const cascade_message_row *row, cascade_sent *sent)
+{
+    bool inserted = false;
+    bool taken = false;
+    cascade_err err = look_up_receiver(conn, &row->cascade_id, sent);
+
+    if (err == CASCADE_OK && *sent == CASCADE_SENT_ABSENT) {
+        err = is_taken(conn, row->path, &taken);
+    } else if (err == CASCADE_OK) {
+        err = csc_sqlite_messages_insert(conn, row, &inserted);
+        taken = !inserted;
+    }
+    if (taken)
+        *sent = CASCADE_SENT_REPEATED;
+    return err;
+}
+
+/* ---- Receiving ----------------------------------------------------------- */
+
+cascade_err
+csc_sqlite_messages_delete(csc_sqlite_conn *conn,
+                           const cascade_uuid *cascade_id, int64_t id)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_DELETE_MESSAGE);
+    csc_sqlite_call_add_i64(&call, id);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+static cascade_err
+give(sqlite3_stmt *statement, csc_sqlite_row_room *room,
+     cascade_message_sink sink, void *context)
+{
+    cascade_message_row row;
+    bool repeated = false;
+    cascade_err err = csc_sqlite_row_message(statement, room, &row, &repeated);
+
+    return err == CASCADE_OK ? sink(context, &row, repeated) : err;
+}
 
 cascade_err
 csc_sqlite_messages_receive(void *self, const cascade_uuid *engine_id,
                             size_t limit, cascade_message_sink sink,
                             void *context)
 {
-    (void)self;
-    (void)engine_id;
-    (void)limit;
-    (void)sink;
-    (void)context;
-    return CASCADE_OK;
+    csc_sqlite_row_room room = {.first = {.data = NULL}};
+    csc_sqlite_conn *conn = NULL;
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err;
+
+    if (limit < 1 || limit > RECEIVE_MAX)
+        return cascade_store_fail(CASCADE_ERR_INVALID,
+                                  "receive: the limit is %zu; give 1 to %d",
+                                  limit, RECEIVE_MAX);
+    err = csc_sqlite_txn_begin_read(self, &conn);
+    if (err != CASCADE_OK)
+        return err;
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RECEIVE_MESSAGES);
+    csc_sqlite_call_add_uuid(&call, engine_id);
+    csc_sqlite_call_add_i64(&call, (int64_t)limit);
+    err = csc_sqlite_call_next(&call, &row);
+    while (err == CASCADE_OK && row) {
+        err = give(call.statement, &room, sink, context);
+        if (err == CASCADE_OK)
+            err = csc_sqlite_call_next(&call, &row);
+    }
+    csc_sqlite_call_end(&call);
+    csc_sqlite_row_fini(&room);
+    return csc_sqlite_txn_end(conn, err);
+}
+
+/* ---- Keys ---------------------------------------------------------------- */
+
+/* `*number` is 0 where there is no row. */
+static cascade_err
+get_key(csc_sqlite_conn *conn, const char *user_id, const char *key,
+        int64_t *number)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err;
+
+    *number = 0;
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_KEY);
+    csc_sqlite_call_add_text(&call, user_id);
+    csc_sqlite_call_add_text(&call, key);
+    err = csc_sqlite_call_next(&call, &row);
+    if (err == CASCADE_OK && row) {
+        *number = sqlite3_column_int64(call.statement, 0);
+        if (*number < 1 || *number > INT32_MAX)
+            err = cascade_store_fail(CASCADE_ERR_CORRUPT,
+                                     "table cascade_keys, column run_number: "
+                                     "a number out of range");
+    }
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+cascade_err
+csc_sqlite_messages_is_next(csc_sqlite_conn *conn, const cascade_change *start,
+                            bool *next)
+{
+    int64_t number = 0;
+    cascade_err err =
+        get_key(conn, start->cascade.user_id, start->key, &number);
+
+    *next = start->run_number == number + 1 ||
+            (start->run_number == 2 && number == 0);
+    return err;
+}
+
+cascade_err
+csc_sqlite_messages_set_key(csc_sqlite_conn *conn, const cascade_change *start)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SET_KEY);
+    csc_sqlite_call_add_text(&call, start->cascade.user_id);
+    csc_sqlite_call_add_text(&call, start->key);
+    csc_sqlite_call_add_i64(&call, start->run_number);
+    return csc_sqlite_call_run(&call, NULL);
 }
 
 cascade_err
 csc_sqlite_messages_key(void *self, const char *user_id, const char *key,
                         int32_t *run_number)
 {
-    (void)self;
-    (void)user_id;
-    (void)key;
-    *run_number = 1;
-    return CASCADE_OK;
+    csc_sqlite_conn *conn = NULL;
+    int64_t number = 0;
+    cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_sqlite_txn_end(conn, get_key(conn, user_id, key, &number));
+    if (err == CASCADE_OK)
+        *run_number = number == 0 ? 1 : (int32_t)number;
+    return err;
 }

@@ -36,6 +36,7 @@ typedef struct load_state {
     size_t count;
     size_t at;                           /* those before are done with */
     char wanted[CASCADE_UUID_TEXT_SIZE]; /* the id there */
+    size_t messages;                     /* given of it */
 } load_state;
 
 typedef cascade_err (*give_fn)(load_state *state, sqlite3_stmt *statement);
@@ -73,6 +74,33 @@ give_event(load_state *state, sqlite3_stmt *statement)
     return state->sink->on_event(state->sink->context, &row);
 }
 
+static void
+pass_wanted(load_state *state)
+{
+    state->messages = 0;
+    state->at++;
+    if (state->at < state->count)
+        (void)cascade_uuid_format(&state->ids[state->at], state->wanted);
+}
+
+/* Behind the last one the cascade is done with: the walk begins anew. */
+static cascade_err
+give_message(load_state *state, sqlite3_stmt *statement)
+{
+    cascade_message_row row;
+    bool repeated = false;
+    cascade_err err =
+        csc_sqlite_row_message(statement, &state->room, &row, &repeated);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = state->sink->on_message(state->sink->context, &row, repeated);
+    state->messages++;
+    if (state->messages == CASCADE_LOAD_MESSAGES_MAX)
+        pass_wanted(state);
+    return err;
+}
+
 /* One table: its statement, and which column has the id of the cascade. */
 typedef struct part {
     csc_sqlite_sql_id sql;
@@ -84,6 +112,7 @@ static const part part_cascades = {CSC_SQLITE_LOAD_CASCADES, 0, give_cascade};
 static const part part_executions = {CSC_SQLITE_LOAD_EXECUTIONS, 1,
                                      give_execution};
 static const part part_events = {CSC_SQLITE_LOAD_EVENTS, 1, give_event};
+static const part part_messages = {CSC_SQLITE_LOAD_MESSAGES, 1, give_message};
 
 /* Texts of ids sort as the ids do. A row that has no such text is passed too,
  * unless memory is out: then its reader says so. */
@@ -100,9 +129,7 @@ is_wanted(load_state *state, sqlite3_stmt *statement, int column)
         order = strcmp(text, state->wanted);
         if (order < 0 || (order == 0 && len == CASCADE_UUID_TEXT_SIZE - 1))
             break;
-        state->at++;
-        if (state->at < state->count)
-            (void)cascade_uuid_format(&state->ids[state->at], state->wanted);
+        pass_wanted(state);
     }
     return state->at < state->count && order == 0;
 }
@@ -191,6 +218,8 @@ csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
         err = give_all(&state, &part_executions);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
         err = give_all(&state, &part_events);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_MESSAGES) != 0)
+        err = give_all(&state, &part_messages);
     err = csc_sqlite_txn_end(state.conn, err);
 out:
     csc_sqlite_row_fini(&state.room);

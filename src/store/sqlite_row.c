@@ -253,6 +253,26 @@ csc_sqlite_row_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
 }
 
 cascade_err
+csc_sqlite_row_message(sqlite3_stmt *statement, csc_sqlite_row_room *room,
+                       cascade_message_row *row, bool *repeated)
+{
+    reader from = {.statement = statement, .table = "cascade_messages"};
+
+    row->id = next_i64(&from, "id", INT64_MIN, INT64_MAX);
+    row->cascade_id = next_uuid(&from, "cascade_id");
+    from.id = &row->cascade_id;
+    row->kind = next_text(&from, "kind");
+    row->name = next_text(&from, "name");
+    row->path = next_text(&from, "path");
+    row->payload = next_payload(&from, "payload", &room->first);
+    if (row->payload == NULL)
+        fail(&from, "payload", "must not be NULL");
+    row->sent_at_ms = next_i64(&from, "sent_at", INT64_MIN, INT64_MAX);
+    *repeated = next_i64(&from, "repeated", 0, 1) != 0;
+    return from.err;
+}
+
+cascade_err
 csc_sqlite_row_run(sqlite3_stmt *statement, int at, cascade_run_row *row)
 {
     reader from = {.statement = statement, .table = "cascade_runs", .at = at};

@@ -128,6 +128,46 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                               " SET engine_id = ?2, claim_no = claim_no + 1,"
                               "    needs = ''"
                               " WHERE cascade_id = ?1 AND engine_id IS NULL"},
+    /* The next cascade above ?1 that messages name: one seek, however many they
+     * are. Its run, if it has one; last, whether it exists. */
+    [CSC_SQLITE_NEXT_NAMED] =
+        {"look for messages",
+         "SELECT m.cascade_id, r.wake_at, r.claim_no, r.takeovers,"
+         "    r.priority, r.queue, r.engine_id,"
+         "    r.cascade_id IS NOT NULL OR EXISTS ("
+         "        SELECT 1 FROM cascades AS c WHERE c.id = m.cascade_id)"
+         " FROM cascade_messages AS m"
+         " LEFT JOIN cascade_runs AS r ON r.cascade_id = m.cascade_id"
+         " WHERE m.cascade_id > ?1"
+         " ORDER BY m.cascade_id"
+         " LIMIT 1"},
+    /* If it is still as it was seen: ?3 claim_no, ?4 takeovers, ?5 queue. */
+    [CSC_SQLITE_CLAIM_NAMED] =
+        {"claim", "UPDATE cascade_runs"
+                  " SET engine_id = ?2, claim_no = claim_no + 1, needs = ''"
+                  " WHERE cascade_id = ?1 AND engine_id IS NULL"
+                  "    AND claim_no = ?3 AND takeovers = ?4 AND queue = ?5"
+                  "    AND EXISTS (SELECT 1 FROM cascade_messages"
+                  "                WHERE cascade_id = ?1)"},
+    /* ?3 queue, ?4 now. */
+    [CSC_SQLITE_CLAIM_ENDED] =
+        {"claim", "INSERT INTO cascade_runs"
+                  "    (cascade_id, queue, priority, wake_at, engine_id,"
+                  "     claim_no, takeovers, needs)"
+                  " SELECT ?1, ?3, 0, ?4, ?2, 1, 0, ''"
+                  " WHERE EXISTS (SELECT 1 FROM cascades WHERE id = ?1)"
+                  "    AND EXISTS (SELECT 1 FROM cascade_messages"
+                  "                WHERE cascade_id = ?1)"
+                  " ON CONFLICT (cascade_id) DO NOTHING"},
+    [CSC_SQLITE_DELETE_STRAYS] =
+        {"delete messages", "DELETE FROM cascade_messages"
+                            " WHERE id IN ("
+                            "    SELECT id"
+                            "    FROM cascade_messages"
+                            "    WHERE cascade_id = ?1"
+                            "        AND NOT EXISTS ("
+                            "            SELECT 1 FROM cascades WHERE id = ?1)"
+                            "    LIMIT ?2)"},
 
     /* ---- Committing ---- */
     /* The fence: ?3 is the number of this batch. */
@@ -193,6 +233,48 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                          " WHERE cascade_id = ?1 AND engine_id = ?2"},
     [CSC_SQLITE_DELETE_RUN] = {"delete a run", "DELETE FROM cascade_runs"
                                                " WHERE cascade_id = ?1"},
+    [CSC_SQLITE_DELETE_EVENTS] = {"delete a cascade",
+                                  "DELETE FROM context_events"
+                                  " WHERE cascade_id = ?1"},
+    [CSC_SQLITE_DELETE_EXECUTIONS] = {"delete a cascade",
+                                      "DELETE FROM node_executions"
+                                      " WHERE cascade_id = ?1"},
+    [CSC_SQLITE_DELETE_MESSAGES] = {"delete a cascade",
+                                    "DELETE FROM cascade_messages"
+                                    " WHERE cascade_id = ?1"},
+    [CSC_SQLITE_DELETE_CASCADE] = {"delete a cascade", "DELETE FROM cascades"
+                                                       " WHERE id = ?1"},
+
+    /* ---- Messages and keys: see sqlite_messages.c ---- */
+    [CSC_SQLITE_GET_STATUS] = {"look up a cascade", "SELECT status"
+                                                    " FROM cascades"
+                                                    " WHERE id = ?1"},
+    [CSC_SQLITE_INSERT_MESSAGE] = {"insert a message",
+                                   "INSERT INTO cascade_messages"
+                                   "    (cascade_id, kind, name, path, payload,"
+                                   "     sent_at)"
+                                   " SELECT ?1, ?2, ?3, ?4, ?5, ?6"
+                                   " WHERE NOT EXISTS ("
+                                   "    SELECT 1 FROM node_executions"
+                                   "    WHERE node_instance_id = ?4)"
+                                   " ON CONFLICT (path) DO NOTHING"},
+    [CSC_SQLITE_DELETE_MESSAGE] = {"delete a message",
+                                   "DELETE FROM cascade_messages"
+                                   " WHERE id = ?1 AND cascade_id = ?2"},
+    [CSC_SQLITE_FIND_PATH] = {"look up a path", "SELECT 1 FROM cascade_messages"
+                                                " WHERE path = ?1"
+                                                " UNION ALL "
+                                                "SELECT 1 FROM node_executions"
+                                                " WHERE node_instance_id = ?1"},
+    [CSC_SQLITE_GET_KEY] = {"look up a key",
+                            "SELECT run_number"
+                            " FROM cascade_keys"
+                            " WHERE user_id = ?1 AND key = ?2"},
+    [CSC_SQLITE_SET_KEY] =
+        {"write a key", "INSERT INTO cascade_keys (user_id, key, run_number)"
+                        " VALUES (?1, ?2, ?3)"
+                        " ON CONFLICT (user_id, key) DO UPDATE"
+                        " SET run_number = excluded.run_number"},
 
     /* ---- Reading: see sqlite_read.c ---- */
     [CSC_SQLITE_LOAD_CASCADES] =
@@ -215,6 +297,28 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " FROM context_events"
          " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
          " ORDER BY cascade_id, function_id, id"},
+    [CSC_SQLITE_LOAD_MESSAGES] =
+        {"read messages",
+         "SELECT id, cascade_id, kind, name, path, payload, sent_at,"
+         "    EXISTS (SELECT 1 FROM node_executions AS e"
+         "            WHERE e.node_instance_id = m.path)"
+         " FROM cascade_messages AS m"
+         " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
+         "    AND EXISTS (SELECT 1 FROM cascades AS c"
+         "                WHERE c.id = m.cascade_id)"
+         " ORDER BY cascade_id, id"},
+    /* From the messages to the runs: those that were not received yet are few,
+     * while an incarnation may own many runs. */
+    [CSC_SQLITE_RECEIVE_MESSAGES] =
+        {"read messages",
+         "SELECT id, cascade_id, kind, name, path, payload, sent_at,"
+         "    EXISTS (SELECT 1 FROM node_executions AS e"
+         "            WHERE e.node_instance_id = m.path)"
+         " FROM cascade_messages AS m"
+         " WHERE ?1 = (SELECT r.engine_id FROM cascade_runs AS r"
+         "             WHERE r.cascade_id = m.cascade_id)"
+         " ORDER BY id"
+         " LIMIT ?2"},
 
     /* ---- The schema ---- */
     [CSC_SQLITE_LIST_APPLIED] = {"read cascade_schema",

@@ -38,6 +38,8 @@ cascade_test(store_memory_parts test_memory_parts.c)
 if(CASCADE_SQLITE)
     cascade_test(store_sqlite_file test_sqlite_file.c sqlite_fixture.c
         TIMEOUT 120)
+    cascade_test(store_sqlite_messages test_sqlite_messages.c sqlite_fixture.c
+        TIMEOUT 120)
     cascade_test(store_sqlite_crash test_sqlite_crash.c sqlite_fixture.c
         TIMEOUT 300)
     cascade_test(sqlite_power test_sqlite_power.c power_life.c sqlite_disk.c
