@@ -17,6 +17,7 @@ play_open(play *p, test_db *db, cascade_mode mode)
                                       .poll_interval_ms = 20,
                                       .suspend_steps = play_suspend_steps,
                                       .park_after_ms = p->park_after_ms,
+                                      .depth_max = p->depth_max,
                                       .execution_bytes_max =
                                           p->execution_bytes_max};
     cascade_node_options node = {

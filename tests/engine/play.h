@@ -26,6 +26,7 @@ typedef struct play {
     cascade_final_failure final_failure;
     size_t execution_bytes_max;
     int64_t park_after_ms;
+    int depth_max;
     void *user; /* the test's own */
     test_db *db;
     cascade_mode mode;

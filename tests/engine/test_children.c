@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Children: started in a commit of their parent's, their end told once; what
+ * becomes of them when the parent is cancelled or ends; how deep they may go.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/play.h"
+
+#define MANY 20
+#define DEPTH 40
+
+/* What the nodes of a play met. */
+typedef struct course {
+    cascade_uuid ids[MANY];
+    atomic_int entered;
+    atomic_int begun;
+    int sum;
+    int depth;
+    cascade_err err;
+    cascade_child_end policy;
+    char text[300];
+} course;
+
+static course *
+course_of(void *user)
+{
+    return ((play *)user)->user;
+}
+
+static cJSON *
+number(const char *name, double n)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    assert_non_null(object);
+    assert_non_null(cJSON_AddNumberToObject(object, name, n));
+    return object;
+}
+
+static int
+read_number(const cJSON *object, const char *name)
+{
+    return (int)cJSON_GetNumberValue(
+        cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+/* Gives the double of its input. */
+static cascade_err
+double_it(cascade_node *node, void *user)
+{
+    int n = read_number(cascade_node_input(node), "n");
+
+    atomic_fetch_add(&course_of(user)->begun, 1);
+    return cascade_node_output(node, number("double", 2 * n));
+}
+
+static cascade_err
+break_down(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_fail(node, "out of order");
+}
+
+static cascade_err
+wait_for_ever(cascade_node *node, void *user)
+{
+    atomic_fetch_add(&course_of(user)->begun, 1);
+    return cascade_node_await(node, "never", -1, NULL);
+}
+
+/* One child, of which the result is given. */
+static cascade_err
+ask_one(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cJSON *result = NULL;
+    cascade_err err = cascade_node_start_child(
+        node, "one", "doubles", number("n", 21), NULL, &c->ids[0]);
+
+    atomic_fetch_add(&c->entered, 1);
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &c->ids[0], &result);
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_output(node, result);
+}
+
+/* Many, all awaited; their results are added up. */
+static cascade_err
+ask_many(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cJSON *inputs[MANY] = {NULL};
+    cascade_err err = CASCADE_OK;
+
+    for (int i = 0; i < MANY; i++)
+        inputs[i] = number("n", i);
+    err = cascade_node_start_children(node, "many", "doubles", inputs, MANY,
+                                      NULL, c->ids);
+    if (err == CASCADE_OK)
+        err = cascade_node_await_children(node);
+    c->sum = 0;
+    for (int i = 0; i < MANY && err == CASCADE_OK; i++) {
+        cJSON *result = NULL;
+
+        err = cascade_node_await_child(node, &c->ids[i], &result);
+        c->sum += read_number(result, "double");
+        cJSON_Delete(result);
+    }
+    return err;
+}
+
+static cascade_err
+ask_the_broken(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = cascade_node_start_child(node, "broken", "breaks", NULL,
+                                               NULL, &c->ids[0]);
+
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &c->ids[0], NULL);
+    if (err == CASCADE_SUSPENDED)
+        return err;
+    c->err = err;
+    (void)snprintf(c->text, sizeof(c->text), "%s", cascade_errmsg());
+    return CASCADE_OK;
+}
+
+/* Leaves a child behind that waits for ever. */
+static cascade_err
+leave_behind(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_child_options options = {.size = sizeof(options),
+                                     .when_parent_ends = c->policy};
+
+    return cascade_node_start_child(node, "left", "waits", NULL, &options,
+                                    &c->ids[0]);
+}
+
+/* Waits for it. */
+static cascade_err
+stay_with(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = leave_behind(node, user);
+
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &c->ids[0], NULL);
+    c->err = err;
+    return err;
+}
+
+/* Each level has one below it, and gives its result on. */
+static cascade_err
+go_down(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    int left = read_number(cascade_node_input(node), "n");
+    cJSON *result = NULL;
+    cascade_uuid id;
+    cascade_err err = CASCADE_OK;
+
+    if (left == 0)
+        return cascade_node_output(node, number("deep", 1));
+    err = cascade_node_start_child(node, "below", "down", number("n", left - 1),
+                                   NULL, &id);
+    if (err == CASCADE_ERR_TOO_LARGE) {
+        (void)snprintf(c->text, sizeof(c->text), "%s", cascade_errmsg());
+        return cascade_node_output(node, number("deep", 0));
+    }
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &id, &result);
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_output(node, result);
+}
+
+/* ---- Results ------------------------------------------------------------ */
+
+static const char *
+result_of(const play *p, char *text, size_t size)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+    const char *result = cascade_snapshot_result(snapshot);
+
+    (void)snprintf(text, size, "%s", result != NULL ? result : "");
+    cascade_snapshot_free(snapshot);
+    return text;
+}
+
+static void
+a_child_gives_its_result(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask_one}, {"doubles", double_it}}, .user = &c};
+    char text[100];
+    cascade_info *child = NULL;
+
+    play_run(&p, db, mode, "asks", NULL, CASCADE_COMPLETED);
+    assert_string_equal(result_of(&p, text, sizeof(text)), "{\"double\":42}");
+    assert_int_equal(
+        play_count(&p, "cascade.child:one", CASCADE_EXECUTION_COMPLETED), 1);
+    assert_ok(cascade_get(p.store, &c.ids[0], &child));
+    assert_int_equal(child->status, CASCADE_COMPLETED);
+    cascade_info_free(child);
+    play_end(&p);
+}
+
+static void
+many_children_are_awaited(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask_many}, {"doubles", double_it}},
+              .user = &c};
+
+    play_run(&p, db, mode, "asks", NULL, CASCADE_COMPLETED);
+    assert_int_equal(c.sum, MANY * (MANY - 1));
+    assert_int_equal(atomic_load(&c.begun), MANY);
+    assert_int_equal(
+        play_count(&p, "cascade.child:many", CASCADE_EXECUTION_COMPLETED),
+        MANY);
+    play_end(&p);
+}
+
+static void
+the_error_of_a_child_is_told(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask_the_broken}, {"breaks", break_down}},
+              .user = &c};
+
+    play_run(&p, db, mode, "asks", NULL, CASCADE_COMPLETED);
+    assert_int_equal(c.err, CASCADE_ERR_FAILED);
+    assert_non_null(strstr(c.text, "out of order"));
+    play_end(&p);
+}
+
+/* ---- When the parent ends ----------------------------------------------- */
+
+static void
+leave(test_db *db, cascade_mode mode, cascade_child_end policy,
+      const char *error)
+{
+    course c = {.policy = policy};
+    play p = {.nodes = {{"leaves", leave_behind}, {"waits", wait_for_ever}},
+              .user = &c};
+    cascade_snapshot *snapshot = NULL;
+
+    play_run(&p, db, mode, "leaves", NULL, CASCADE_COMPLETED);
+    p.id = c.ids[0];
+    if (error == NULL) { /* it goes on by itself */
+        play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
+        play_end(&p);
+        return;
+    }
+    play_await(&p, &p.id, CASCADE_ERROR);
+    snapshot = play_snapshot(&p);
+    assert_string_equal(cascade_snapshot_error(snapshot), error);
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+}
+
+static void
+a_parent_that_ends_cancels_its_child(test_db *db, cascade_mode mode)
+{
+    leave(db, mode, CASCADE_CHILD_CANCEL, "cancelled: its parent has ended");
+}
+
+static void
+a_parent_that_ends_terminates_its_child(test_db *db, cascade_mode mode)
+{
+    leave(db, mode, CASCADE_CHILD_TERMINATE,
+          "terminated: its parent has ended");
+}
+
+static void
+a_parent_that_ends_abandons_its_child(test_db *db, cascade_mode mode)
+{
+    leave(db, mode, CASCADE_CHILD_ABANDON, NULL);
+}
+
+/* The parent waits until the child has ended. */
+static void
+a_cancelled_parent_cancels_its_child(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"stays", stay_with}, {"waits", wait_for_ever}},
+              .user = &c};
+    cascade_uuid parent;
+
+    play_begin(&p, db, mode, "stays");
+    play_until(&p, "cascade.gather:left", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_cancel(p.store, &p.id, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    assert_int_equal(c.err, CASCADE_ERR_CANCELLED);
+    assert_int_equal(
+        play_count(&p, "cascade.child:left", CASCADE_EXECUTION_FAILED), 1);
+    parent = p.id;
+    p.id = c.ids[0];
+    play_await(&p, &p.id, CASCADE_ERROR);
+    p.id = parent;
+    play_end(&p);
+}
+
+static void
+a_terminated_parent_ends_its_child(test_db *db, cascade_mode mode)
+{
+    course c = {.policy = CASCADE_CHILD_TERMINATE};
+    play p = {.nodes = {{"stays", stay_with}, {"waits", wait_for_ever}},
+              .user = &c};
+
+    play_begin(&p, db, mode, "stays");
+    play_until(&p, "cascade.gather:left", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_terminate(p.store, &p.id, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    play_await(&p, &c.ids[0], CASCADE_ERROR);
+    play_end(&p);
+}
+
+/* ---- When the child's parent is deleted --------------------------------- */
+
+static void
+the_child_of_a_deleted_parent_ends(test_db *db, cascade_mode mode)
+{
+    course c = {.policy = CASCADE_CHILD_ABANDON};
+    play p = {.nodes = {{"leaves", leave_behind}, {"waits", wait_for_ever}},
+              .user = &c};
+
+    play_run(&p, db, mode, "leaves", NULL, CASCADE_COMPLETED);
+    assert_ok(cascade_delete(p.store, &p.id, NULL));
+    p.id = c.ids[0];
+    play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_signal(p.store, &p.id, "never", NULL, NULL));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    play_end(&p);
+}
+
+/* ---- Depth -------------------------------------------------------------- */
+
+static void
+children_go_deep_without_threads(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"down", go_down}}, .park_after_ms = 1, .user = &c};
+    char text[100];
+
+    play_run(&p, db, mode, "down", "{\"n\":40}", CASCADE_COMPLETED);
+    assert_string_equal(result_of(&p, text, sizeof(text)), "{\"deep\":1}");
+    play_end(&p);
+}
+
+static void
+the_depth_is_limited(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"down", go_down}}, .depth_max = 3, .user = &c};
+    char text[100];
+
+    play_run(&p, db, mode, "down", "{\"n\":40}", CASCADE_COMPLETED);
+    assert_string_equal(result_of(&p, text, sizeof(text)), "{\"deep\":0}");
+    assert_non_null(strstr(c.text, "depth_max is 3"));
+    play_end(&p);
+}
+
+/* ---- In each mode ------------------------------------------------------- */
+
+PLAY_MODES(a_child_gives_its_result)
+PLAY_MODES(many_children_are_awaited)
+PLAY_MODES(the_error_of_a_child_is_told)
+PLAY_MODES(a_parent_that_ends_cancels_its_child)
+PLAY_MODES(a_parent_that_ends_terminates_its_child)
+PLAY_MODES(a_parent_that_ends_abandons_its_child)
+PLAY_MODES(a_cancelled_parent_cancels_its_child)
+PLAY_MODES(a_terminated_parent_ends_its_child)
+PLAY_MODES(the_child_of_a_deleted_parent_ends)
+PLAY_MODES(children_go_deep_without_threads)
+PLAY_MODES(the_depth_is_limited)
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        PLAY_TESTS(a_child_gives_its_result),
+        PLAY_TESTS(many_children_are_awaited),
+        PLAY_TESTS(the_error_of_a_child_is_told),
+        PLAY_TESTS(a_parent_that_ends_cancels_its_child),
+        PLAY_TESTS(a_parent_that_ends_terminates_its_child),
+        PLAY_TESTS(a_parent_that_ends_abandons_its_child),
+        PLAY_TESTS(a_cancelled_parent_cancels_its_child),
+        PLAY_TESTS(a_terminated_parent_ends_its_child),
+        PLAY_TESTS(the_child_of_a_deleted_parent_ends),
+        PLAY_TESTS(children_go_deep_without_threads),
+        PLAY_TESTS(the_depth_is_limited),
+    };
+
+    return stores_run("children", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
