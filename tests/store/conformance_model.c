@@ -408,6 +408,17 @@ learn_batch(twin_world *world, cascade_change **changes, size_t count)
     }
 }
 
+/* Which of two starts with one key comes first in a batch, nobody says. */
+static bool
+has_key(cascade_change *const *changes, size_t count, const char *key)
+{
+    for (size_t i = 0; key != NULL && i < count; i++) {
+        if (changes[i]->key != NULL && strcmp(changes[i]->key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool
 is_in(cascade_change *const *changes, size_t count, const cascade_uuid *id)
 {
@@ -436,7 +447,8 @@ some_changes(twin_world *world, int engine, cascade_change **changes)
             change = some_write(world, it);
         else if (twin_chance(world, 15) || engine < 0)
             change = some_start(world, twin_chance(world, 50) ? engine : -1);
-        if (change != NULL && !is_in(changes, count, &change->cascade.id))
+        if (change != NULL && !is_in(changes, count, &change->cascade.id) &&
+            !has_key(changes, count, change->key))
             changes[count++] = change;
     }
     return count;
