@@ -293,3 +293,25 @@ pg_submit_one(pg_test *test, cascade_store *store, cascade_change *start,
         *existed = told;
     return err;
 }
+
+int64_t
+pg_index_sum(pg_test *test, cascade_store **store, const char *figure,
+             const char *table)
+{
+    cascade_store_options options = pg_options(test);
+
+    options.application_name = test->schema;
+    if (*store != NULL) {
+        assert_ok(cascade_store_close(*store));
+        test->handle_count--;
+    }
+    pg_until(test,
+             "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+             " WHERE application_name = '%s'",
+             test->schema);
+    *store = pg_open(test, NULL, &options);
+    return pg_number(test,
+                     "SELECT sum(%s) FROM pg_stat_user_indexes"
+                     " WHERE relid = '%s.%s'::regclass",
+                     figure, test->schema, table);
+}

@@ -78,6 +78,12 @@ cascade_store *pg_open(pg_test *test, const char *url,
 /* Opens and closes; how that ended. */
 cascade_err pg_try_open(pg_test *test, const char *url, cascade_migrate mode);
 
+/* A figure of pg_stat_user_indexes, all indexes of a table together. A backend
+ * tells its figures when it ends: so `*store`, the last handle opened, or NULL,
+ * is closed and opened anew. */
+int64_t pg_index_sum(pg_test *test, cascade_store **store, const char *figure,
+                     const char *table);
+
 cascade_uuid pg_attach(pg_test *test, cascade_store *store, int64_t lease_ms);
 /* Batch `number` of lane 0. */
 cascade_err pg_commit(pg_test *test, cascade_store *store,

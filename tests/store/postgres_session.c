@@ -307,29 +307,6 @@ another_encoding_is_not_supported(void **state)
     assert_int_equal(CASCADE_ERR_UNSUPPORTED, err);
 }
 
-/* Index entries that were read in the table of runs. A backend tells its
- * figures when it ends. */
-static int64_t
-runs_read(pg_test *test, cascade_store **store)
-{
-    cascade_store_options options = pg_options(test);
-
-    options.application_name = test->schema;
-    if (*store != NULL) {
-        assert_ok(cascade_store_close(*store));
-        test->handle_count--;
-    }
-    pg_until(test,
-             "SELECT (count(*) = 0)::int FROM pg_stat_activity"
-             " WHERE application_name = '%s'",
-             test->schema);
-    *store = pg_open(test, NULL, &options);
-    return pg_number(test,
-                     "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes"
-                     " WHERE relid = '%s.cascade_runs'::regclass",
-                     test->schema);
-}
-
 /* Design 6, facts: parked runs and unknown needs cost a claim nothing. */
 static void
 claims_do_not_walk_over_what_they_cannot_have(void **state)
@@ -357,7 +334,7 @@ claims_do_not_walk_over_what_they_cannot_have(void **state)
                  "   ELSE 0 END, NULL, 0, 0,"
                  "  CASE WHEN right(id::text, 1) < '5' THEN NULL"
                  "   ELSE 'unknown' END FROM cascades");
-    before = runs_read(test, &store);
+    before = pg_index_sum(test, &store, "idx_tup_read", "cascade_runs");
     claim.engine_id = pg_attach(test, store, PG_LEASE_MS);
     for (int i = 0; i < 20; i++) {
         assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
@@ -365,7 +342,9 @@ claims_do_not_walk_over_what_they_cannot_have(void **state)
         assert_true(result.next_wake_at_ms == INT64_C(4000000000000));
     }
     /* One for each answer, so to speak. */
-    assert_in_range(runs_read(test, &store) - before, 1, 20 * 3);
+    assert_in_range(pg_index_sum(test, &store, "idx_tup_read", "cascade_runs") -
+                        before,
+                    1, 20 * 3);
 }
 
 /* S15: a submit that shares its notification with others waits for theirs, but
