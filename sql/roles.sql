@@ -51,9 +51,11 @@ SELECT format('REVOKE ALL ON %1$I.%2$I FROM %3$I, %4$I; '
 FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = :'schema'
 LEFT JOIN (VALUES
-    ('cascades', ', INSERT, UPDATE'),
-    ('node_executions', ', INSERT, UPDATE'),
-    ('context_events', ', INSERT'),
+    ('cascades', ', INSERT, UPDATE, DELETE'),
+    ('node_executions', ', INSERT, UPDATE, DELETE'),
+    ('context_events', ', INSERT, DELETE'),
+    ('cascade_messages', ', INSERT, DELETE'),
+    ('cascade_keys', ', INSERT, UPDATE'),
     ('cascade_runs', ', INSERT, UPDATE, DELETE'),
     ('cascade_engines', ', INSERT, UPDATE, DELETE'),
     ('cascade_lanes', ', INSERT, UPDATE, DELETE')) AS g (name, rights)
@@ -63,9 +65,10 @@ WHERE c.relkind = 'r'
 \gexec
 SELECT format('GRANT USAGE ON SEQUENCE %s TO %I', s.name, :'worker')
 FROM (
-    SELECT pg_get_serial_sequence(
-        format('%I.context_events', :'schema'), 'id') AS name
-    WHERE to_regclass(format('%I.context_events', :'schema')) IS NOT NULL
+    SELECT pg_get_serial_sequence(format('%I.%I', :'schema', t.name), 'id')
+        AS name
+    FROM (VALUES ('context_events'), ('cascade_messages')) AS t (name)
+    WHERE to_regclass(format('%I.%I', :'schema', t.name)) IS NOT NULL
     ) AS s
 WHERE s.name IS NOT NULL
 \gexec

@@ -3,12 +3,13 @@
  * The rows of a batch, gathered by what is done with them, so that each kind is
  * one statement whatever the number of cascades:
  *
- *   change of a start    start_cascades, _runs, _executions, _events
+ *   change of a start    start_cascades, _runs, _executions, _events, _keys
  *   change of an owner   cascades, inserts, updates, events,
- *                        and one of resets, frees, ends
+ *                        and one of resets, frees, ends; or deletes alone
+ *   both                 received, sends
  *
- * Changes come sorted by cascade, so every set is: rows are locked in one order
- * by all batches.
+ * Changes come sorted by cascade, so every set but the last two is: rows are
+ * locked in one order by all batches. Messages are sorted by the statements.
  */
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "base/uuid.h"
 #include "store/postgres_internal.h"
 
+#define ROW_SETS 16
 #define KEPT_BYTES_MAX ((size_t)1 << 20)
 
 static void
@@ -46,6 +48,18 @@ add_start_run(csc_postgres_rows *rows, const cascade_change *change)
     csc_postgres_rows_i32(rows, 6, run->takeovers);
     csc_postgres_rows_text(rows, 7, run->needs);
     rows->count++;
+}
+
+/* What makes a statement of its own necessary is counted. */
+static void
+add_start_key(csc_postgres_batch *batch, const cascade_change *change)
+{
+    csc_postgres_rows *rows = &batch->start_keys;
+
+    csc_postgres_rows_text(rows, 0, change->key);
+    csc_postgres_rows_i32(rows, 1, change->run_number);
+    rows->count++;
+    batch->keyed += change->key != NULL;
 }
 
 /* A row that names another cascade than its change goes without its path (an
@@ -135,6 +149,46 @@ add_free(csc_postgres_rows *rows, const cascade_change *change)
 }
 
 static void
+add_message(csc_postgres_rows *rows, const cascade_message_row *row)
+{
+    csc_postgres_rows_uuid(rows, 0, &row->cascade_id);
+    csc_postgres_rows_text(rows, 1, row->kind);
+    csc_postgres_rows_text(rows, 2, row->name);
+    csc_postgres_rows_text(rows, 3, row->path);
+    csc_postgres_rows_text(rows, 4, row->payload);
+    csc_postgres_rows_i64(rows, 5, row->sent_at_ms);
+    rows->count++;
+}
+
+const cascade_uuid *
+csc_postgres_batch_first_id(const cascade_change *change)
+{
+    for (size_t i = 0; i < change->insert_count; i++) {
+        if (change->inserts[i].function_id == 0)
+            return &change->inserts[i].id;
+    }
+    return NULL;
+}
+
+static void
+add_messages(csc_postgres_batch *batch, const cascade_change *change)
+{
+    const cascade_uuid *first = change->run_action == CASCADE_RUN_START
+                                    ? csc_postgres_batch_first_id(change)
+                                    : NULL;
+
+    for (size_t i = 0; i < change->received_count; i++) {
+        csc_postgres_rows_i64(&batch->received, 0, change->received[i]);
+        csc_postgres_rows_uuid(&batch->received, 1, &change->cascade.id);
+        batch->received.count++;
+    }
+    for (size_t i = 0; i < change->send_count; i++) {
+        add_message(&batch->sends, &change->sends[i]);
+        csc_postgres_rows_uuid(&batch->sends, 6, first);
+    }
+}
+
+static void
 add_run(csc_postgres_batch *batch, const cascade_change *change)
 {
     switch (change->run_action) {
@@ -163,7 +217,12 @@ add_change(csc_postgres_batch *batch, const cascade_change *change)
     const cascade_uuid *id = &change->cascade.id;
     csc_postgres_rows *events = start ? &batch->start_events : &batch->events;
 
+    if (change->run_action == CASCADE_RUN_DELETE) {
+        add_id(&batch->deletes, id);
+        return;
+    }
     if (start) {
+        add_start_key(batch, change);
         add_start(&batch->start_cascades, &change->cascade);
         add_start_run(&batch->start_runs, change);
     } else {
@@ -175,21 +234,24 @@ add_change(csc_postgres_batch *batch, const cascade_change *change)
         add_update(&batch->updates, id, &change->updates[i]);
     for (size_t i = 0; i < change->event_count; i++)
         add_event(events, id, &change->events[i]);
+    add_messages(batch, change);
     add_run(batch, change);
 }
 
 /* The sets of a batch, to go over all of them. */
 static size_t
-all_rows(csc_postgres_batch *batch, csc_postgres_rows *rows[11])
+all_rows(csc_postgres_batch *batch, csc_postgres_rows *rows[ROW_SETS])
 {
-    csc_postgres_rows *all[11] = {
+    csc_postgres_rows *all[ROW_SETS] = {
         &batch->start_cascades, &batch->start_runs, &batch->start_executions,
         &batch->start_events,   &batch->inserts,    &batch->updates,
         &batch->events,         &batch->cascades,   &batch->resets,
-        &batch->frees,          &batch->ends};
+        &batch->frees,          &batch->ends,       &batch->start_keys,
+        &batch->received,       &batch->sends,      &batch->submitted,
+        &batch->deletes};
 
     memcpy(rows, all, sizeof(all));
-    return 11;
+    return ROW_SETS;
 }
 
 static void
@@ -206,13 +268,21 @@ start_rows(csc_postgres_batch *batch)
     csc_postgres_rows_start(&batch->resets, "u");
     csc_postgres_rows_start(&batch->frees, "uls");
     csc_postgres_rows_start(&batch->ends, "u");
+    csc_postgres_rows_start(&batch->start_keys, "si");
+    csc_postgres_rows_start(&batch->received, "lu");
+    csc_postgres_rows_start(&batch->sends, "usssslu");
+    csc_postgres_rows_start(&batch->submitted, "ussssl");
+    csc_postgres_rows_start(&batch->deletes, "u");
+    batch->keyed = 0;
 }
 
 cascade_err
 csc_postgres_batch_fill(csc_postgres_batch **batch,
-                        const cascade_change *changes, size_t count)
+                        const cascade_change *changes, size_t count,
+                        const cascade_message_row *messages,
+                        size_t message_count)
 {
-    csc_postgres_rows *rows[11];
+    csc_postgres_rows *rows[ROW_SETS];
     size_t row_sets;
 
     if (*batch == NULL)
@@ -222,6 +292,8 @@ csc_postgres_batch_fill(csc_postgres_batch **batch,
     start_rows(*batch);
     for (size_t i = 0; i < count; i++)
         add_change(*batch, &changes[i]);
+    for (size_t i = 0; i < message_count; i++)
+        add_message(&(*batch)->submitted, &messages[i]);
     row_sets = all_rows(*batch, rows);
     for (size_t i = 0; i < row_sets; i++) {
         if (!csc_postgres_rows_good(rows[i]))
@@ -233,7 +305,7 @@ csc_postgres_batch_fill(csc_postgres_batch **batch,
 void
 csc_postgres_batch_trim(csc_postgres_batch **batch)
 {
-    csc_postgres_rows *rows[11];
+    csc_postgres_rows *rows[ROW_SETS];
     size_t row_sets;
     size_t bytes = 0;
 
@@ -253,7 +325,7 @@ csc_postgres_batch_trim(csc_postgres_batch **batch)
 void
 csc_postgres_batch_free(csc_postgres_batch *batch)
 {
-    csc_postgres_rows *rows[11];
+    csc_postgres_rows *rows[ROW_SETS];
     size_t row_sets;
 
     if (batch == NULL)

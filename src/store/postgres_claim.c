@@ -5,7 +5,22 @@
  *   look   one statement: for each queue and priority level one probe of an
  *          index for what is due, and one for what comes next. None walks over
  *          runs that only wait, however many there are
- *   take   the best of them: UPDATE ... WHERE engine_id IS NULL
+ *   take   the best of them: UPDATE ... WHERE engine_id IS NULL. Before that,
+ *          where the look has found such: deletes messages of cascades that are
+ *          not there, and makes runs of ended cascades that messages name
+ *
+ * MESSAGES. Nothing tells that a run has messages but they themselves, so a
+ * look walks over the cascades that are named, five hundred at most, whose runs
+ * it looks up. Where more are named (by messages for others: those for free
+ * runs are gone with the claim) the next look goes on where this one stopped,
+ * and begins anew behind the last. So each is looked at again and again, and
+ * that a claim has passed over a message costs time and nothing else: where a
+ * walk goes on is a matter of this handle, nothing depends on it.
+ *
+ * A run or an ended cascade may be claimed though its last message was received
+ * a moment ago, by an owner that has given it up since. Its new owner finds
+ * nothing to do, and does the same. The reverse cannot be: a message that a
+ * look sees is there until a commit of the owner deletes it.
  *
  * Looking takes no locks. Two engines may see the same runs; the row locks of
  * the UPDATE decide, in the order of ids, and the slower one gets fewer. Who
@@ -38,6 +53,8 @@
 
 typedef struct candidate {
     cascade_uuid cascade_id;
+    bool named; /* by a message: before the others */
+    bool ended; /* has no run */
     int64_t priority;
     int64_t wake_at_ms;
     size_t rank; /* 0: the first to be claimed */
@@ -57,8 +74,11 @@ typedef struct claim_state {
     candidate *candidates;
     size_t candidate_count;
     size_t candidate_room;
-    unsigned held; /* rounds that gave in to a lock */
-    taken *taken;  /* there before the runs are ours: then nothing may fail */
+    bool messages; /* there are some for runs of this incarnation */
+    cascade_uuid walk_from;
+    csc_postgres_rows absent; /* cascades that are named and not there */
+    unsigned held;            /* rounds that gave in to a lock */
+    taken *taken; /* there before the runs are ours: then nothing may fail */
     csc_postgres_rows queues;
     csc_postgres_rows nodes;
 } claim_state;
@@ -69,7 +89,12 @@ typedef struct claim_state {
 typedef enum look_kind {
     LOOK_ALIVE = 0, /* the incarnation is there; the batches of its lanes */
     LOOK_DUE = 1,
-    LOOK_NEXT = 2 /* wake_at, or NULL */
+    LOOK_NEXT = 2,   /* wake_at, or NULL */
+    LOOK_NAMED = 3,  /* free, and named by a message */
+    LOOK_ENDED = 4,  /* named, there, and without a run */
+    LOOK_ABSENT = 5, /* named, and not there */
+    LOOK_OWN = 6,    /* there are messages for runs of the incarnation */
+    LOOK_WALK = 7    /* where the next walk goes on; no such row: anew */
 } look_kind;
 
 static void
@@ -84,6 +109,7 @@ fill_look(claim_state *state, csc_postgres_call *call,
     csc_postgres_params_rows(params, &state->nodes);
     csc_postgres_params_i32(params, claim->suspect_from);
     csc_postgres_params_i64(params, (int64_t)claim->limit);
+    csc_postgres_params_uuid(params, &state->walk_from);
     *call = (csc_postgres_call){
         .statement = claim->suspects ? CSC_POSTGRES_CLAIM_LOOK_SUSPECTS
                                      : CSC_POSTGRES_CLAIM_LOOK,
@@ -104,10 +130,13 @@ note_next(claim_state *state, const PGresult *result, int row)
 }
 
 static void
-note_due(claim_state *state, const PGresult *result, int row)
+note_candidate(claim_state *state, const PGresult *result, int row,
+               look_kind kind)
 {
     state->candidates[state->candidate_count++] =
         (candidate){.cascade_id = csc_postgres_result_uuid(result, row, 1),
+                    .named = kind != LOOK_DUE,
+                    .ended = kind == LOOK_ENDED,
                     .priority = csc_postgres_result_i64(result, row, 2),
                     .wake_at_ms = csc_postgres_result_i64(result, row, 3)};
 }
@@ -129,32 +158,79 @@ fail_lost(const claim_state *state, int64_t batches)
                     (long long)batches, (long long)state->claim->batches);
 }
 
+/* What a look has told of the incarnation itself. */
+typedef struct look_alive {
+    bool alive;
+    int64_t batches;
+} look_alive;
+
+static void
+note_row(claim_state *state, const PGresult *result, int row, look_alive *own)
+{
+    look_kind kind = (look_kind)csc_postgres_result_i64(result, row, 0);
+    cascade_uuid id = csc_postgres_result_uuid(result, row, 1);
+
+    switch (kind) {
+    case LOOK_ALIVE:
+        own->alive = true;
+        own->batches = csc_postgres_result_i64(result, row, 3);
+        return;
+    case LOOK_DUE:
+    case LOOK_NAMED:
+    case LOOK_ENDED:
+        note_candidate(state, result, row, kind);
+        return;
+    case LOOK_NEXT:
+        note_next(state, result, row);
+        return;
+    case LOOK_ABSENT:
+        csc_postgres_rows_uuid(&state->absent, 0, &id);
+        state->absent.count++;
+        return;
+    case LOOK_OWN:
+        state->messages = true;
+        return;
+    case LOOK_WALK:
+        state->walk_from = id;
+        return;
+    }
+}
+
 static cascade_err
 note_rows(claim_state *state, const PGresult *result)
 {
-    bool alive = false;
-    int64_t batches = 0;
+    look_alive own = {.alive = false};
 
     if (csc_mem_grow((void **)&state->candidates, &state->candidate_room,
                      (size_t)PQntuples(result),
                      sizeof(state->candidates[0])) != 0)
         return csc_fail_memory();
-    for (int row = 0; row < PQntuples(result); row++) {
-        int64_t kind = csc_postgres_result_i64(result, row, 0);
-
-        if (kind == LOOK_DUE) {
-            note_due(state, result, row);
-        } else if (kind == LOOK_NEXT) {
-            note_next(state, result, row);
-        } else {
-            alive = true;
-            batches = csc_postgres_result_i64(result, row, 3);
-        }
-    }
-    if (!alive)
+    for (int row = 0; row < PQntuples(result); row++)
+        note_row(state, result, row, &own);
+    if (!csc_postgres_rows_good(&state->absent))
+        return csc_fail_memory();
+    if (!own.alive)
         return fail_fenced();
-    return batches >= state->claim->batches ? CASCADE_OK
-                                            : fail_lost(state, batches);
+    return own.batches >= state->claim->batches ? CASCADE_OK
+                                                : fail_lost(state, own.batches);
+}
+
+/* Claims of one handle share the walk; that two of them begin at one place does
+ * not matter. */
+static void
+start_walk(csc_postgres *store, claim_state *state)
+{
+    pthread_mutex_lock(&store->mutex);
+    state->walk_from = store->walk_from;
+    pthread_mutex_unlock(&store->mutex);
+}
+
+static void
+end_walk(csc_postgres *store, const claim_state *state)
+{
+    pthread_mutex_lock(&store->mutex);
+    store->walk_from = state->walk_from;
+    pthread_mutex_unlock(&store->mutex);
 }
 
 static cascade_err
@@ -166,10 +242,17 @@ look(csc_postgres_conn *conn, claim_state *state)
 
     state->candidate_count = 0;
     state->next_wake_at_ms = CASCADE_TIME_NONE;
+    state->messages = false;
+    csc_postgres_rows_start(&state->absent, "u");
+    start_walk(conn->store, state);
     fill_look(state, &call, &params);
     err = csc_postgres_conn_read(conn, "claim", &call, 1);
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK) {
+        memset(&state->walk_from, 0, sizeof(state->walk_from));
         err = note_rows(state, call.result);
+    }
+    if (err == CASCADE_OK)
+        end_walk(conn->store, state);
     csc_postgres_conn_clear(&call, 1);
     return err;
 }
@@ -182,6 +265,8 @@ compare_rank(const void *a, const void *b)
     const candidate *left = a;
     const candidate *right = b;
 
+    if (left->named != right->named)
+        return left->named ? -1 : 1;
     if (left->priority != right->priority)
         return left->priority > right->priority ? -1 : 1;
     if (left->wake_at_ms != right->wake_at_ms)
@@ -194,6 +279,28 @@ compare_id(const void *a, const void *b)
 {
     return csc_uuid_compare(&((const candidate *)a)->cascade_id,
                             &((const candidate *)b)->cascade_id);
+}
+
+static int
+compare_id_and_rank(const void *a, const void *b)
+{
+    int order = compare_id(a, b);
+
+    return order != 0 ? order : compare_rank(a, b);
+}
+
+/* One that is due and named is there twice: keeps the better. */
+static size_t
+drop_doubles(candidate *candidates, size_t count)
+{
+    size_t kept = 0;
+
+    qsort(candidates, count, sizeof(candidate), compare_id_and_rank);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || compare_id(&candidates[kept - 1], &candidates[i]) != 0)
+            candidates[kept++] = candidates[i];
+    }
+    return kept;
 }
 
 /* How many of the first `count` stay when each has a chance of 1 in 2^held;
@@ -215,7 +322,7 @@ thin_out(claim_state *state, size_t count, const cascade_random *random)
 static void
 choose(claim_state *state, const cascade_random *random)
 {
-    size_t count = state->candidate_count;
+    size_t count = drop_doubles(state->candidates, state->candidate_count);
 
     qsort(state->candidates, count, sizeof(candidate), compare_rank);
     if (count > state->claim->limit)
@@ -236,33 +343,34 @@ compare_taken(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Writes what was taken in the order in which it should run. */
 static void
 note_taken(claim_state *state, const PGresult *result)
 {
-    size_t count = (size_t)PQntuples(result);
-
-    for (size_t i = 0; i < count; i++) {
-        taken *row = &state->taken[i];
-        candidate key = {.cascade_id =
-                             csc_postgres_result_uuid(result, (int)i, 0)};
+    for (int i = 0; i < PQntuples(result); i++) {
+        taken *row = &state->taken[state->count++];
+        candidate key = {.cascade_id = csc_postgres_result_uuid(result, i, 0)};
         const candidate *found;
 
         found = bsearch(&key, state->candidates, state->candidate_count,
                         sizeof(key), compare_id);
         row->rank = found == NULL ? state->candidate_count : found->rank;
         row->claimed.cascade_id = key.cascade_id;
-        row->claimed.claim_no = csc_postgres_result_i64(result, (int)i, 1);
-        row->claimed.takeovers =
-            (int32_t)csc_postgres_result_i64(result, (int)i, 2);
+        row->claimed.claim_no = csc_postgres_result_i64(result, i, 1);
+        row->claimed.takeovers = (int32_t)csc_postgres_result_i64(result, i, 2);
     }
-    qsort(state->taken, count, sizeof(taken), compare_taken);
-    for (size_t i = 0; i < count; i++)
-        state->claimed[i] = state->taken[i].claimed;
-    state->count = count;
 }
 
-/* How a claim failed: that others were faster is no failure. */
+/* Writes what was taken in the order in which it should run. */
+static void
+write_taken(claim_state *state)
+{
+    qsort(state->taken, state->count, sizeof(taken), compare_taken);
+    for (size_t i = 0; i < state->count; i++)
+        state->claimed[i] = state->taken[i].claimed;
+}
+
+/* How a claim failed: that others were faster is no failure, nor that an ended
+ * cascade was deleted. */
 static cascade_err
 judge(claim_state *state, cascade_err err, const csc_postgres_trouble *trouble)
 {
@@ -271,43 +379,107 @@ judge(claim_state *state, cascade_err err, const csc_postgres_trouble *trouble)
     if (trouble->call->statement == CSC_POSTGRES_CLAIM_CHECK &&
         strcmp(trouble->sqlstate, "22012") == 0)
         return fail_fenced();
-    if (strcmp(trouble->sqlstate, "55P03") != 0)
+    if (strcmp(trouble->sqlstate, "55P03") != 0 &&
+        !(trouble->call->statement == CSC_POSTGRES_CLAIM_ENDED &&
+          strcmp(trouble->sqlstate, "23503") == 0))
         return err;
     state->held++;
     return CASCADE_OK;
 }
 
-static cascade_err
-take_ids(csc_postgres_conn *conn, claim_state *state, csc_postgres_rows *ids)
+/* One exchange and its parameters. */
+typedef struct take_calls {
+    csc_postgres_params params[6];
+    csc_postgres_call calls[6];
+    size_t count;
+} take_calls;
+
+static csc_postgres_params *
+add_call(take_calls *take, csc_postgres_statement statement)
+{
+    csc_postgres_params *params = &take->params[take->count];
+
+    csc_postgres_params_init(params);
+    take->calls[take->count++] =
+        (csc_postgres_call){.statement = statement, .params = params};
+    return params;
+}
+
+/* Whether some are taken before their wake_at: what comes next is another run
+ * then than the look has told. */
+static bool
+takes_early(const claim_state *state)
+{
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        if (state->candidates[i].named && !state->candidates[i].ended)
+            return true;
+    }
+    return false;
+}
+
+/* `ids` are the runs that there are, `ended` the cascades without one. */
+static void
+fill_take(claim_state *state, take_calls *take, csc_postgres_rows *ids,
+          csc_postgres_rows *ended)
 {
     const cascade_claim *claim = state->claim;
-    csc_postgres_params timeout;
-    csc_postgres_params check;
-    csc_postgres_params some;
-    csc_postgres_call calls[] = {
-        {.statement = CSC_POSTGRES_LOCK_TIMEOUT, .params = &timeout},
-        {.statement = CSC_POSTGRES_CLAIM_CHECK, .params = &check},
-        {.statement = CSC_POSTGRES_CLAIM_TAKE, .params = &some},
-    };
+    csc_postgres_params *params;
+
+    csc_postgres_params_text(add_call(take, CSC_POSTGRES_LOCK_TIMEOUT),
+                             LOCK_TIMEOUT_MS);
+    csc_postgres_params_uuid(add_call(take, CSC_POSTGRES_CLAIM_CHECK),
+                             &claim->engine_id);
+    if (state->absent.count > 0)
+        csc_postgres_params_rows(add_call(take, CSC_POSTGRES_CLAIM_DROP),
+                                 &state->absent);
+    if (ended->count > 0) {
+        params = add_call(take, CSC_POSTGRES_CLAIM_ENDED);
+        csc_postgres_params_uuid(params, &claim->engine_id);
+        csc_postgres_params_rows(params, ended);
+        csc_postgres_params_text(params, claim->queues[0]);
+    }
+    params = add_call(take, CSC_POSTGRES_CLAIM_TAKE);
+    csc_postgres_params_uuid(params, &claim->engine_id);
+    csc_postgres_params_rows(params, ids);
+    csc_postgres_params_rows(params, &state->nodes);
+    csc_postgres_params_i32(params, claim->suspect_from);
+    csc_postgres_params_bool(params, claim->suspects);
+    if (takes_early(state))
+        csc_postgres_params_rows(add_call(take, CSC_POSTGRES_CLAIM_NEXT),
+                                 &state->queues);
+}
+
+static void
+note_taken_call(claim_state *state, const csc_postgres_call *call)
+{
+    if (call->statement == CSC_POSTGRES_CLAIM_ENDED ||
+        call->statement == CSC_POSTGRES_CLAIM_TAKE)
+        note_taken(state, call->result);
+    if (call->statement != CSC_POSTGRES_CLAIM_NEXT)
+        return;
+    state->next_wake_at_ms = CASCADE_TIME_NONE;
+    for (int row = 0; row < PQntuples(call->result); row++)
+        note_next(state, call->result, row);
+}
+
+static cascade_err
+take_ids(csc_postgres_conn *conn, claim_state *state, csc_postgres_rows *ids,
+         csc_postgres_rows *ended)
+{
+    take_calls take = {.count = 0};
     csc_postgres_trouble trouble;
     cascade_err err;
 
-    csc_postgres_params_init(&timeout);
-    csc_postgres_params_text(&timeout, LOCK_TIMEOUT_MS);
-    csc_postgres_params_init(&check);
-    csc_postgres_params_uuid(&check, &claim->engine_id);
-    csc_postgres_params_init(&some);
-    csc_postgres_params_uuid(&some, &claim->engine_id);
-    csc_postgres_params_rows(&some, ids);
-    csc_postgres_params_rows(&some, &state->nodes);
-    csc_postgres_params_i32(&some, claim->suspect_from);
-    csc_postgres_params_bool(&some, claim->suspects);
-    err = csc_postgres_conn_write(conn, "claim", calls, 3, &trouble);
+    fill_take(state, &take, ids, ended);
+    err = csc_postgres_conn_write(conn, "claim", take.calls, take.count,
+                                  &trouble);
+    for (size_t i = 0; i < take.count && err == CASCADE_OK; i++)
+        note_taken_call(state, &take.calls[i]);
     if (err == CASCADE_OK)
-        note_taken(state, calls[2].result);
+        write_taken(state);
     else if (!conn->broken)
         err = judge(state, err, &trouble);
-    csc_postgres_conn_clear(calls, 3);
+    csc_postgres_conn_clear(take.calls, take.count);
     return err;
 }
 
@@ -315,19 +487,27 @@ static cascade_err
 take(csc_postgres_conn *conn, claim_state *state)
 {
     csc_postgres_rows ids = {.count = 0};
+    csc_postgres_rows ended = {.count = 0};
     cascade_err err = CASCADE_OK;
 
     csc_postgres_rows_start(&ids, "u");
-    for (size_t i = 0; i < state->candidate_count; i++)
-        csc_postgres_rows_uuid(&ids, 0, &state->candidates[i].cascade_id);
-    state->taken = csc_mem_zalloc(state->candidate_count, sizeof(taken));
-    if (state->taken != NULL && csc_postgres_rows_good(&ids))
-        err = take_ids(conn, state, &ids);
+    csc_postgres_rows_start(&ended, "u");
+    for (size_t i = 0; i < state->candidate_count; i++) {
+        csc_postgres_rows *rows = state->candidates[i].ended ? &ended : &ids;
+
+        csc_postgres_rows_uuid(rows, 0, &state->candidates[i].cascade_id);
+        rows->count++;
+    }
+    state->taken = csc_mem_zalloc(state->candidate_count + 1, sizeof(taken));
+    if (state->taken != NULL && csc_postgres_rows_good(&ids) &&
+        csc_postgres_rows_good(&ended))
+        err = take_ids(conn, state, &ids, &ended);
     else
         err = csc_fail_memory();
     csc_mem_free(state->taken);
     state->taken = NULL;
     csc_postgres_rows_fini(&ids);
+    csc_postgres_rows_fini(&ended);
     return err;
 }
 
@@ -342,12 +522,15 @@ claim_some(csc_postgres_conn *conn, void *context)
     state->count = 0;
     state->held = 0;
     for (int round = 0; round < ROUNDS_MAX && err == CASCADE_OK; round++) {
+        bool some;
+
         err = look(conn, state);
-        if (err != CASCADE_OK || state->candidate_count == 0)
+        some = state->candidate_count > 0;
+        if (err != CASCADE_OK || (!some && state->absent.count == 0))
             break;
         choose(state, conn->store->config->random);
         err = take(conn, state);
-        if (state->count > 0)
+        if (state->count > 0 || !some)
             break;
     }
     return err;
@@ -383,9 +566,11 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
     if (err == CASCADE_OK) {
         result->count = state.count;
         result->next_wake_at_ms = state.next_wake_at_ms;
+        result->messages = state.messages;
     }
     csc_postgres_rows_fini(&state.queues);
     csc_postgres_rows_fini(&state.nodes);
+    csc_postgres_rows_fini(&state.absent);
     csc_mem_free(state.candidates);
     return err;
 }

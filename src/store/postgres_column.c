@@ -77,6 +77,16 @@ static const column_need needs[] = {
     {"cascade_lanes", "engine_id", TYPE_UUID, false},
     {"cascade_lanes", "lane", TYPE_INT, false},
     {"cascade_lanes", "batch", TYPE_BIGINT, false},
+    {"cascade_messages", "id", TYPE_BIGINT, false},
+    {"cascade_messages", "cascade_id", TYPE_UUID, false},
+    {"cascade_messages", "kind", TYPE_TEXT, false},
+    {"cascade_messages", "name", TYPE_TEXT, false},
+    {"cascade_messages", "path", TYPE_TEXT, false},
+    {"cascade_messages", "payload", TYPE_JSONB, false},
+    {"cascade_messages", "sent_at", TYPE_BIGINT, false},
+    {"cascade_keys", "user_id", TYPE_TEXT, false},
+    {"cascade_keys", "key", TYPE_TEXT, false},
+    {"cascade_keys", "run_number", TYPE_INT, false},
     {"cascade_schema", "number", TYPE_INT, false},
     {"cascade_schema", "name", TYPE_TEXT, false},
     {"cascade_schema", "checksum", TYPE_TEXT, true},
@@ -92,6 +102,8 @@ static const char *const uniques[][3] = {
     {"cascade_runs", "cascade_id", NULL},
     {"cascade_engines", "engine_id", NULL},
     {"cascade_lanes", "engine_id", "lane"},
+    {"cascade_messages", "path", NULL},
+    {"cascade_keys", "key", "user_id"},
 };
 
 /* $1 schema, $2 tables */

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing: commit (a batch of an engine) and submit (starts from outside), each
- * one round trip.
+ * Writing: commit (a batch of an engine) and submit (starts and messages from
+ * outside), each one round trip.
  *
  *   BEGIN
  *   fence              cascade_lanes: number - 1 -> number, or it raises
- *   start              cascades that are new, with their runs and executions
+ *   start              cascades that are new, with their runs and executions;
+ *                      moves the numbers of their keys on
+ *   received           messages deleted
  *   executions         inserted, then updated while RUNNING
  *   events
+ *   messages           inserted, where their paths are free
  *   cascades           status, fn_id, updated_at
  *   runs               reset, freed, ended
+ *   deletions          of whole cascades, table by table
  *   COMMIT, Sync
  *
  * A submit tells the waiters too. One that is alone sends the notification in
@@ -42,6 +46,25 @@
  * transaction of our own, written after it, has been replicated
  * (CSC_POSTGRES_CONFIRM), and a COMMIT that was not waited for is UNAVAILABLE.
  *
+ * A MESSAGE is not inserted where its path is that of another, which the unique
+ * index tells, or of an execution, which the statement looks for. So nothing is
+ * received twice because a sender asks twice, but for one case: the sender
+ * looks, and finds no execution; the receiver's commit deletes the message and
+ * inserts the execution; the sender then waits at the index for that commit,
+ * and inserts what has just been received. Nobody looks again then: a receiver
+ * is told of each message whether its path has been received (`repeated`), in
+ * the same snapshot, and any commit that could have received it before is one
+ * of that cascade's, so it is in that snapshot.
+ *
+ * What can wait for what: cascades, then keys, messages, runs, each sorted, and
+ * between commits that is all there is but messages, since the rest is owned.
+ * Only two that bring the same two messages, of which one has just received the
+ * one and brings the other, could wait for each other; that takes two senders
+ * with one request id. The server ends one of them (40P01), which is repeated.
+ *
+ * A commit with sends wakes nobody. That is the engine's to do, with `wake`, as
+ * where it gives up a run whose node it does not know.
+ *
  * A start that found its cascade there may itself be the one that made it, in
  * a first try: it is when execution 0 has the id that it brought. That is read
  * after the commit, in a statement that sees what the first one waited for. If
@@ -55,7 +78,8 @@
 #include "base/uuid.h"
 #include "store/postgres_internal.h"
 
-#define CALLS_MAX 10
+#define CALLS_MAX 18
+#define PARAMS_MAX 13
 
 typedef struct write_state {
     const char *move;
@@ -63,24 +87,33 @@ typedef struct write_state {
     const cascade_change *changes;
     size_t count;
     bool *existed;
+    const cascade_message_row *messages; /* of a submit */
+    size_t message_count;
+    cascade_sent *sent;
     csc_postgres_call calls[CALLS_MAX];
-    csc_postgres_params params[CALLS_MAX];
+    csc_postgres_params params[PARAMS_MAX];
     size_t call_count;
+    size_t params_count;
     bool notifies;
 } write_state;
 
 /* ---- What is sent -------------------------------------------------------- */
 
+static void
+add_call_with(write_state *state, csc_postgres_statement statement,
+              const csc_postgres_params *params)
+{
+    state->calls[state->call_count++] =
+        (csc_postgres_call){.statement = statement, .params = params};
+}
+
 static csc_postgres_params *
 add_call(write_state *state, csc_postgres_statement statement)
 {
-    csc_postgres_params *params = &state->params[state->call_count];
-    csc_postgres_call *call = &state->calls[state->call_count++];
+    csc_postgres_params *params = &state->params[state->params_count++];
 
     csc_postgres_params_init(params);
-    call->statement = statement;
-    call->params = params;
-    call->result = NULL;
+    add_call_with(state, statement, params);
     return params;
 }
 
@@ -135,12 +168,42 @@ add_starts(write_state *state, csc_postgres_batch *rows, const char *sequence)
 
     if (rows->start_cascades.count == 0)
         return;
-    params = add_call(state, CSC_POSTGRES_START);
+    params = add_call(state, rows->keyed == 0 ? CSC_POSTGRES_START
+                                              : CSC_POSTGRES_START_KEYED);
     csc_postgres_params_rows(params, &rows->start_cascades);
     csc_postgres_params_rows(params, &rows->start_runs);
     csc_postgres_params_rows(params, &rows->start_executions);
     csc_postgres_params_rows(params, &rows->start_events);
     csc_postgres_params_text(params, sequence);
+    if (rows->keyed > 0)
+        csc_postgres_params_rows(params, &rows->start_keys);
+}
+
+static void
+add_deletes(write_state *state, csc_postgres_rows *ids)
+{
+    csc_postgres_params *params;
+
+    if (ids->count == 0)
+        return;
+    params = add_call(state, CSC_POSTGRES_DELETE_EVENTS);
+    csc_postgres_params_rows(params, ids);
+    add_call_with(state, CSC_POSTGRES_DELETE_EXECUTIONS, params);
+    add_call_with(state, CSC_POSTGRES_DELETE_MESSAGES, params);
+    add_call_with(state, CSC_POSTGRES_END_RUNS, params);
+    add_call_with(state, CSC_POSTGRES_DELETE_CASCADES, params);
+}
+
+/* What is said of a message may be news of another transaction: it is told when
+ * the standby has that too. */
+static void
+add_submitted(write_state *state, csc_postgres_rows *messages)
+{
+    if (state->message_count == 0)
+        return;
+    csc_postgres_params_rows(add_call(state, CSC_POSTGRES_SUBMIT_MESSAGES),
+                             messages);
+    add_call_with(state, CSC_POSTGRES_CONFIRM, NULL);
 }
 
 static void
@@ -149,18 +212,23 @@ add_calls(write_state *state, csc_postgres_batch *rows, const char *sequence)
     csc_postgres_params *params;
 
     state->call_count = 0;
+    state->params_count = 0;
     if (state->batch != NULL)
         add_fence(state);
     add_starts(state, rows, sequence);
+    add_rows(state, CSC_POSTGRES_DELETE_RECEIVED, &rows->received);
     add_rows(state, CSC_POSTGRES_INSERT_EXECUTIONS, &rows->inserts);
     add_counted(state, CSC_POSTGRES_UPDATE_EXECUTIONS, &rows->updates, false);
     params = add_rows(state, CSC_POSTGRES_INSERT_EVENTS, &rows->events);
     if (params != NULL)
         csc_postgres_params_text(params, sequence);
+    add_rows(state, CSC_POSTGRES_INSERT_SENDS, &rows->sends);
     add_counted(state, CSC_POSTGRES_UPDATE_CASCADES, &rows->cascades, false);
     add_counted(state, CSC_POSTGRES_RESET_RUNS, &rows->resets, true);
     add_counted(state, CSC_POSTGRES_FREE_RUNS, &rows->frees, true);
     add_rows(state, CSC_POSTGRES_END_RUNS, &rows->ends);
+    add_deletes(state, &rows->deletes);
+    add_submitted(state, &rows->submitted);
 }
 
 /* ---- What existed -------------------------------------------------------- */
@@ -181,21 +249,10 @@ find_change(const write_state *state, const cascade_uuid *id)
     return found == NULL ? state->count : (size_t)(found - state->changes);
 }
 
-/* The id of execution 0; NULL without one. */
-static const cascade_uuid *
-first_id(const cascade_change *change)
-{
-    for (size_t i = 0; i < change->insert_count; i++) {
-        if (change->inserts[i].function_id == 0)
-            return &change->inserts[i].id;
-    }
-    return NULL;
-}
-
 static bool
 is_first(const cascade_change *change, const cascade_uuid *id)
 {
-    const cascade_uuid *first = first_id(change);
+    const cascade_uuid *first = csc_postgres_batch_first_id(change);
 
     return first != NULL && csc_uuid_equal(first, id);
 }
@@ -267,13 +324,33 @@ tell_existed(csc_postgres_conn *conn, write_state *state, const PGresult *fresh)
 }
 
 static const PGresult *
-fresh_starts(const write_state *state)
+result_of(const write_state *state, csc_postgres_statement statement)
 {
     for (size_t i = 0; i < state->call_count; i++) {
-        if (state->calls[i].statement == CSC_POSTGRES_START)
+        if (state->calls[i].statement == statement)
             return state->calls[i].result;
     }
     return NULL;
+}
+
+static const PGresult *
+fresh_starts(const write_state *state)
+{
+    const PGresult *fresh = result_of(state, CSC_POSTGRES_START);
+
+    return fresh != NULL ? fresh : result_of(state, CSC_POSTGRES_START_KEYED);
+}
+
+/* ---- What was sent ------------------------------------------------------- */
+
+static void
+tell_sent(write_state *state)
+{
+    const PGresult *result = result_of(state, CSC_POSTGRES_SUBMIT_MESSAGES);
+
+    for (size_t i = 0; i < state->message_count; i++)
+        state->sent[i] =
+            (cascade_sent)csc_postgres_result_i64(result, (int)i, 0);
 }
 
 /* ---- The moves ----------------------------------------------------------- */
@@ -316,11 +393,19 @@ decide(csc_postgres_conn *conn, write_state *state)
 }
 
 static bool
-is_fenced(const csc_postgres_trouble *trouble)
+raised(const csc_postgres_trouble *trouble, csc_postgres_statement statement)
 {
-    return trouble->call != NULL &&
-           trouble->call->statement == CSC_POSTGRES_FENCE &&
+    return trouble->call != NULL && trouble->call->statement == statement &&
            strcmp(trouble->sqlstate, "22012") == 0;
+}
+
+static cascade_err
+fail_overtaken(const write_state *state)
+{
+    return csc_fail(CASCADE_ERR_UNAVAILABLE,
+                    "%s: the run of a key was started, and its cascade "
+                    "deleted, at the same time",
+                    state->move);
 }
 
 static cascade_err
@@ -335,7 +420,8 @@ write_batch(csc_postgres_conn *conn, void *context)
 
     if (err != CASCADE_OK)
         return err;
-    err = csc_postgres_batch_fill(&conn->batch, state->changes, state->count);
+    err = csc_postgres_batch_fill(&conn->batch, state->changes, state->count,
+                                  state->messages, state->message_count);
     if (err != CASCADE_OK)
         goto out;
     add_calls(state, conn->batch, sequence);
@@ -343,10 +429,14 @@ write_batch(csc_postgres_conn *conn, void *context)
     err = csc_postgres_conn_write_then(conn, state->move, state->calls,
                                        state->call_count, &trouble,
                                        state->notifies ? &notify : NULL);
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK) {
+        tell_sent(state);
         err = tell_existed(conn, state, fresh_starts(state));
-    else if (is_fenced(&trouble))
+    } else if (raised(&trouble, CSC_POSTGRES_FENCE)) {
         err = decide(conn, state);
+    } else if (raised(&trouble, CSC_POSTGRES_START_KEYED)) {
+        err = fail_overtaken(state);
+    }
     csc_postgres_conn_clear(state->calls, state->call_count);
 out:
     csc_postgres_batch_trim(&conn->batch);
@@ -441,7 +531,7 @@ spread_existed(const submit_state *submit, size_t count, bool *existed)
         while (!csc_uuid_equal(&submit->changes[at].cascade.id,
                                &place->change->cascade.id))
             at++;
-        made = first_id(&submit->changes[at]);
+        made = csc_postgres_batch_first_id(&submit->changes[at]);
         existed[place->index] =
             submit->existed[at] ||
             (made != NULL && !is_first(place->change, made));
@@ -491,18 +581,28 @@ csc_postgres_commit_submit(void *self, const cascade_submission *submission)
 {
     size_t count = submission->start_count;
     submit_state submit = {.count = 0};
-    write_state state = {.move = "submit"};
+    write_state state = {.move = "submit",
+                         .messages = submission->messages,
+                         .message_count = submission->message_count};
     cascade_err err = sort_starts(submission->starts, count, &submit);
 
+    state.sent = csc_mem_zalloc(state.message_count + 1, sizeof(*state.sent));
+    if (err == CASCADE_OK && state.sent == NULL)
+        err = csc_fail_memory();
     if (err != CASCADE_OK)
         goto out;
     state.changes = submit.changes;
     state.count = submit.count;
     state.existed = submit.existed;
     err = submit_and_tell(self, &state);
-    if (err == CASCADE_OK)
-        spread_existed(&submit, count, submission->existed);
+    if (err != CASCADE_OK)
+        goto out;
+    spread_existed(&submit, count, submission->existed);
+    if (state.message_count > 0)
+        memcpy(submission->sent, state.sent,
+               state.message_count * sizeof(*state.sent));
 out:
+    csc_mem_free(state.sent);
     csc_mem_free(submit.places);
     csc_mem_free(submit.changes);
     csc_mem_free(submit.existed);

@@ -16,6 +16,7 @@
  *   postgres_remove.c  remove
  *   postgres_claim.c   claim
  *   postgres_read.c    load, list
+ *   postgres_messages.c receive, key
  *   postgres_wait.c    wait, wake
  *
  * A move takes a connection out of the pool, does one or a few exchanges with
@@ -54,6 +55,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_SEQUENCE,
     CSC_POSTGRES_FENCE,
     CSC_POSTGRES_START,
+    CSC_POSTGRES_START_KEYED,
     CSC_POSTGRES_INSERT_EXECUTIONS,
     CSC_POSTGRES_UPDATE_EXECUTIONS,
     CSC_POSTGRES_INSERT_EVENTS,
@@ -61,6 +63,13 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_RESET_RUNS,
     CSC_POSTGRES_FREE_RUNS,
     CSC_POSTGRES_END_RUNS,
+    CSC_POSTGRES_DELETE_RECEIVED,
+    CSC_POSTGRES_INSERT_SENDS,
+    CSC_POSTGRES_SUBMIT_MESSAGES,
+    CSC_POSTGRES_DELETE_EVENTS,
+    CSC_POSTGRES_DELETE_EXECUTIONS,
+    CSC_POSTGRES_DELETE_MESSAGES,
+    CSC_POSTGRES_DELETE_CASCADES,
     CSC_POSTGRES_READ_LANE,
     CSC_POSTGRES_READ_FIRST,
     CSC_POSTGRES_CONFIRM,
@@ -82,10 +91,16 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_CLAIM_LOOK,
     CSC_POSTGRES_CLAIM_LOOK_SUSPECTS,
     CSC_POSTGRES_CLAIM_CHECK,
+    CSC_POSTGRES_CLAIM_DROP,
+    CSC_POSTGRES_CLAIM_ENDED,
     CSC_POSTGRES_CLAIM_TAKE,
+    CSC_POSTGRES_CLAIM_NEXT,
     CSC_POSTGRES_LOAD_CASCADES,
     CSC_POSTGRES_LOAD_EXECUTIONS,
     CSC_POSTGRES_LOAD_EVENTS,
+    CSC_POSTGRES_LOAD_MESSAGES,
+    CSC_POSTGRES_RECEIVE,
+    CSC_POSTGRES_READ_KEY,
     CSC_POSTGRES_NOTIFY,
     CSC_POSTGRES_LISTEN,
     /* As their namesakes in the plural, for one row: its values instead of
@@ -97,6 +112,8 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_RESET_RUN,
     CSC_POSTGRES_FREE_RUN,
     CSC_POSTGRES_END_RUN,
+    CSC_POSTGRES_DELETE_RECEIVED_ONE,
+    CSC_POSTGRES_INSERT_SEND,
     CSC_POSTGRES_STATEMENTS /* how many */
 } csc_postgres_statement;
 
@@ -190,12 +207,22 @@ typedef struct csc_postgres_batch {
     csc_postgres_rows resets;
     csc_postgres_rows frees;
     csc_postgres_rows ends;
+    csc_postgres_rows start_keys;
+    csc_postgres_rows received;
+    csc_postgres_rows sends;
+    csc_postgres_rows submitted;
+    csc_postgres_rows deletes;
+    size_t keyed; /* of the starts */
 } csc_postgres_batch;
 
-/* Fills `*batch`, making it where it is NULL. CASCADE_ERR_NO_MEMORY. */
+/* Fills `*batch`, making it where it is NULL. `messages` are those of a submit.
+ * CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_postgres_batch_fill(csc_postgres_batch **batch,
-                                    const cascade_change *changes,
-                                    size_t count);
+                                    const cascade_change *changes, size_t count,
+                                    const cascade_message_row *messages,
+                                    size_t message_count);
+/* The id of execution 0; NULL without one. */
+const cascade_uuid *csc_postgres_batch_first_id(const cascade_change *change);
 /* Frees it when it has grown large: connections live long. */
 void csc_postgres_batch_trim(csc_postgres_batch **batch);
 void csc_postgres_batch_free(csc_postgres_batch *batch);
@@ -373,6 +400,23 @@ void csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
 bool csc_postgres_pool_reserve(csc_postgres *store);
 void csc_postgres_pool_unreserve(csc_postgres *store);
 
+/* ---- postgres_read.c, postgres_messages.c -------------------------------- */
+
+/* Gets one row, valid during the call. */
+typedef cascade_err (*csc_postgres_row_sink)(void *context,
+                                             const PGresult *result);
+
+/* Hands on the rows of the next statement one by one; `*begun` is set with the
+ * first. After an error of the server the connection is still good, after one
+ * of the sink it is not. */
+cascade_err csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
+                                     csc_postgres_row_sink sink, void *context,
+                                     bool *begun);
+/* Decodes one message, its payload in `payload`, and hands it on. */
+cascade_err csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,
+                                       cascade_message_sink sink,
+                                       void *context);
+
 /* ---- The store ----------------------------------------------------------- */
 
 #define CSC_POSTGRES_CHANNEL_SIZE 32
@@ -398,6 +442,7 @@ struct csc_postgres {
     int64_t connect_after_ms; /* monotonic: no attempt before that */
     int64_t backoff_ms;       /* 0: the last attempt succeeded */
     char *sequence;           /* of context_events.id; NULL: not looked up */
+    cascade_uuid walk_from;   /* of a claim's walk over messages */
 
     pthread_mutex_t wait_mutex; /* guards what follows */
     csc_postgres_waiter *waiters;

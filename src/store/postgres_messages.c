@@ -1,30 +1,151 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages and keys.
+ * Reading messages and keys. They are written by postgres_commit.c, and found
+ * by postgres_claim.c.
+ *
+ * Receive is one statement, which takes no lock and changes nothing: a message
+ * stays until the commit of its receipt. So a process that dies in between has
+ * taken nothing, and who asks twice gets the same. Rows stream as those of a
+ * load do.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/error.h"
 #include "store/postgres_internal.h"
+
+#define LIMIT_MAX 10000
+
+typedef struct receive_state {
+    const cascade_uuid *engine_id;
+    size_t limit;
+    cascade_message_sink sink;
+    void *context;
+    csc_buf payload;
+    bool begun; /* the sink has got a row, which cannot be taken back */
+} receive_state;
+
+cascade_err
+csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,
+                           cascade_message_sink sink, void *context)
+{
+    static const char *const columns[] = {
+        "id", "cascade_id", "kind", "name", "path", "payload", "sent_at"};
+    csc_postgres_reader reader = {
+        .result = result, .table = "cascade_messages", .columns = columns};
+    cascade_message_row row;
+
+    row.id = csc_postgres_row_i64(&reader, 0);
+    (void)snprintf(reader.id, sizeof(reader.id), "%" PRId64, row.id);
+    row.cascade_id = csc_postgres_row_uuid(&reader, 1);
+    row.kind = csc_postgres_row_text(&reader, 2);
+    row.name = csc_postgres_row_text(&reader, 3);
+    row.path = csc_postgres_row_text(&reader, 4);
+    row.payload = csc_postgres_row_json(&reader, 5, payload);
+    row.sent_at_ms = csc_postgres_row_i64(&reader, 6);
+    if (row.payload == NULL)
+        csc_postgres_row_corrupt(&reader, 5, "is NULL");
+    if (reader.err != CASCADE_OK)
+        return reader.err;
+    return sink(context, &row, PQgetvalue(result, 0, 7)[0] != 0);
+}
+
+static cascade_err
+sink_received(void *context, const PGresult *result)
+{
+    receive_state *state = context;
+
+    return csc_postgres_messages_sink(result, &state->payload, state->sink,
+                                      state->context);
+}
+
+static cascade_err
+send_receive(csc_postgres_conn *conn, const receive_state *state)
+{
+    const csc_postgres_statement statement = CSC_POSTGRES_RECEIVE;
+    csc_postgres_params params;
+    cascade_err err = csc_postgres_conn_prepare(conn, "receive", &statement, 1);
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_uuid(&params, state->engine_id);
+    csc_postgres_params_i64(&params, (int64_t)state->limit);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send(conn, statement, &params);
+    return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
+}
+
+static cascade_err
+receive(csc_postgres_conn *conn, void *context)
+{
+    receive_state *state = context;
+    cascade_err err = send_receive(conn, state);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_postgres_read_stream(conn, "receive", sink_received, state,
+                                   &state->begun);
+    conn->final = state->begun;
+    if (err != CASCADE_OK)
+        return csc_postgres_conn_recover(conn, err);
+    return csc_postgres_conn_fetch_sync(conn);
+}
 
 cascade_err
 csc_postgres_messages_receive(void *self, const cascade_uuid *engine_id,
                               size_t limit, cascade_message_sink sink,
                               void *context)
 {
-    (void)self;
-    (void)engine_id;
-    (void)limit;
-    (void)sink;
-    (void)context;
-    return CASCADE_OK;
+    receive_state state = {.engine_id = engine_id,
+                           .limit = limit,
+                           .sink = sink,
+                           .context = context};
+    cascade_err err;
+
+    if (limit < 1 || limit > LIMIT_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "receive: the limit is %zu; give 1 to %d", limit,
+                        LIMIT_MAX);
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, receive, &state);
+    csc_buf_fini(&state.payload);
+    return err;
+}
+
+/* ---- Keys ---------------------------------------------------------------- */
+
+typedef struct key_state {
+    const char *user_id;
+    const char *key;
+    int32_t run_number;
+} key_state;
+
+static cascade_err
+read_key(csc_postgres_conn *conn, void *context)
+{
+    key_state *state = context;
+    csc_postgres_params params;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_READ_KEY,
+                              .params = &params};
+    cascade_err err;
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_text(&params, state->user_id);
+    csc_postgres_params_text(&params, state->key);
+    err = csc_postgres_conn_read(conn, "key", &call, 1);
+    if (err == CASCADE_OK && PQntuples(call.result) > 0)
+        state->run_number = (int32_t)csc_postgres_result_i64(call.result, 0, 0);
+    csc_postgres_conn_clear(&call, 1);
+    return err;
 }
 
 cascade_err
 csc_postgres_messages_key(void *self, const char *user_id, const char *key,
                           int32_t *run_number)
 {
-    (void)self;
-    (void)user_id;
-    (void)key;
-    *run_number = 1;
-    return CASCADE_OK;
+    key_state state = {.user_id = user_id, .key = key, .run_number = 1};
+    cascade_err err =
+        csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_key, &state);
+
+    if (err == CASCADE_OK)
+        *run_number = state.run_number;
+    return err;
 }

@@ -34,11 +34,10 @@ typedef struct load_state {
     bool begun; /* the sink has got a row, which cannot be taken back */
 } load_state;
 
-typedef cascade_err (*row_sink)(load_state *state, const PGresult *result);
-
 static cascade_err
-sink_cascade(load_state *state, const PGresult *result)
+sink_cascade(void *context, const PGresult *result)
 {
+    load_state *state = context;
     static const char *const columns[] = {
         "id", "status", "fn_id", "user_id", "created_at", "updated_at"};
     csc_postgres_reader reader = {
@@ -57,8 +56,9 @@ sink_cascade(load_state *state, const PGresult *result)
 }
 
 static cascade_err
-sink_execution(load_state *state, const PGresult *result)
+sink_execution(void *context, const PGresult *result)
 {
+    load_state *state = context;
     static const char *const columns[] = {"id",
                                           "cascade_id",
                                           "function_id",
@@ -95,8 +95,9 @@ sink_execution(load_state *state, const PGresult *result)
 }
 
 static cascade_err
-sink_event(load_state *state, const PGresult *result)
+sink_event(void *context, const PGresult *result)
 {
+    load_state *state = context;
     static const char *const columns[] = {
         "id",    "cascade_id", "function_id", "key",
         "value", "ui_value",   "created_at"};
@@ -119,10 +120,18 @@ sink_event(load_state *state, const PGresult *result)
     return state->sink->on_event(state->sink->context, &row);
 }
 
-/* Hands on the rows of the next statement one by one. After an error of the
- * server the connection is still good, after one of a sink it is not. */
 static cascade_err
-stream(csc_postgres_conn *conn, load_state *state, row_sink sink)
+sink_message(void *context, const PGresult *result)
+{
+    load_state *state = context;
+
+    return csc_postgres_messages_sink(
+        result, &state->first, state->sink->on_message, state->sink->context);
+}
+
+cascade_err
+csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
+                         csc_postgres_row_sink sink, void *context, bool *begun)
 {
     cascade_err err = CASCADE_OK;
     PGresult *result = NULL;
@@ -135,18 +144,38 @@ stream(csc_postgres_conn *conn, load_state *state, row_sink sink)
         if (got != CASCADE_OK)
             return got;
         if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
-            state->begun = true;
-            err = sink(state, result);
+            *begun = true;
+            err = sink(context, result);
             if (err != CASCADE_OK)
                 conn->broken = true;
         } else if (result != NULL &&
                    PQresultStatus(result) != PGRES_TUPLES_OK &&
                    err == CASCADE_OK) {
-            err = csc_postgres_error_result(conn, "load", result);
+            err = csc_postgres_error_result(conn, move, result);
         }
         PQclear(result);
     } while (result != NULL && !conn->broken);
     return err;
+}
+
+/* What a load may be asked for, in this order; 0: always. */
+static const struct {
+    unsigned part;
+    csc_postgres_statement statement;
+    csc_postgres_row_sink sink;
+} load_parts[] = {
+    {0, CSC_POSTGRES_LOAD_CASCADES, sink_cascade},
+    {CASCADE_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_EXECUTIONS, sink_execution},
+    {CASCADE_LOAD_EVENTS, CSC_POSTGRES_LOAD_EVENTS, sink_event},
+    {CASCADE_LOAD_MESSAGES, CSC_POSTGRES_LOAD_MESSAGES, sink_message},
+};
+
+#define PARTS (sizeof(load_parts) / sizeof(load_parts[0]))
+
+static bool
+asked_for(const load_state *state, size_t i)
+{
+    return load_parts[i].part == 0 || (state->parts & load_parts[i].part) != 0;
 }
 
 static cascade_err
@@ -156,13 +185,10 @@ send_load(csc_postgres_conn *conn, const load_state *state,
     cascade_err err =
         csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN_READ, NULL);
 
-    if (err == CASCADE_OK)
-        err = csc_postgres_conn_send(conn, CSC_POSTGRES_LOAD_CASCADES, params);
-    if (err == CASCADE_OK && (state->parts & CASCADE_LOAD_EXECUTIONS) != 0)
-        err =
-            csc_postgres_conn_send(conn, CSC_POSTGRES_LOAD_EXECUTIONS, params);
-    if (err == CASCADE_OK && (state->parts & CASCADE_LOAD_EVENTS) != 0)
-        err = csc_postgres_conn_send(conn, CSC_POSTGRES_LOAD_EVENTS, params);
+    for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
+        if (asked_for(state, i))
+            err = csc_postgres_conn_send(conn, load_parts[i].statement, params);
+    }
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send(conn, CSC_POSTGRES_COMMIT, NULL);
     return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
@@ -177,12 +203,11 @@ receive_load(csc_postgres_conn *conn, load_state *state)
     if (err == CASCADE_OK && PQresultStatus(begun) != PGRES_COMMAND_OK)
         err = csc_postgres_error_result(conn, "load", begun);
     PQclear(begun);
-    if (err == CASCADE_OK)
-        err = stream(conn, state, sink_cascade);
-    if (err == CASCADE_OK && (state->parts & CASCADE_LOAD_EXECUTIONS) != 0)
-        err = stream(conn, state, sink_execution);
-    if (err == CASCADE_OK && (state->parts & CASCADE_LOAD_EVENTS) != 0)
-        err = stream(conn, state, sink_event);
+    for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
+        if (asked_for(state, i))
+            err = csc_postgres_read_stream(conn, "load", load_parts[i].sink,
+                                           state, &state->begun);
+    }
     return err;
 }
 
@@ -190,11 +215,11 @@ static cascade_err
 load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
 {
     static const csc_postgres_statement statements[] = {
-        CSC_POSTGRES_BEGIN_READ, CSC_POSTGRES_LOAD_CASCADES,
+        CSC_POSTGRES_BEGIN_READ,      CSC_POSTGRES_LOAD_CASCADES,
         CSC_POSTGRES_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_EVENTS,
-        CSC_POSTGRES_COMMIT};
+        CSC_POSTGRES_LOAD_MESSAGES,   CSC_POSTGRES_COMMIT};
     csc_postgres_params params;
-    cascade_err err = csc_postgres_conn_prepare(conn, "load", statements, 5);
+    cascade_err err = csc_postgres_conn_prepare(conn, "load", statements, 6);
 
     csc_postgres_params_init(&params);
     csc_postgres_params_rows(&params, ids);

@@ -13,7 +13,9 @@
  *   - no FOR UPDATE SKIP LOCKED;
  *   - every table is named with its schema: no search_path is relied upon;
  *   - a commit locks its lane first, then rows that it owns alone, so commits
- *     cannot deadlock with one another.
+ *     cannot deadlock with one another; for messages see postgres_commit.c.
+ * The table of messages itself cannot be distributed: a path is unique over all
+ * cascades.
  *
  * PLANS. A statement is planned once for a connection, without looking at its
  * parameters, and the plan is kept. It was made for tables that may have been
@@ -37,20 +39,179 @@
 #define NOW_MS "floor(extract(epoch FROM now()) * 1000)::int8"
 #define CLOCK_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8"
 
-/* What both looks of a claim end with: kind 0, the incarnation, with the
- * batches of its lanes; kind 2, what comes next. Due runs are kind 1.
- * $1 engine, $2 queues, $3 nodes, $4 suspects from, $5 at most. */
-#define LOOK_REST                                            \
-    "UNION ALL\n"                                            \
-    "SELECT 0, NULL, NULL, (\n"                              \
-    "  SELECT sum(batch)::int8\n"                            \
-    "  FROM @cascade_lanes\n"                                \
-    "  WHERE engine_id = $1::uuid)\n"                        \
-    "FROM @cascade_engines\n"                                \
-    "WHERE engine_id = $1::uuid\n"                           \
-    "UNION ALL\n"                                            \
-    "SELECT 2, NULL, NULL, min(next.wake_at)\n"              \
-    "FROM unnest($2::text[]) AS q (queue)\n"                 \
+#define TEXT_OF_ITSELF(x) #x
+#define TEXT_OF(macro) TEXT_OF_ITSELF(macro)
+
+/* $1-$6 cascades, $7-$14 runs, $15-$26 executions, $27-$32 events, $33 the
+ * sequence. Only what belongs to a cascade that was not there goes in. IS TRUE
+ * keeps the planner from making a join of what is a look-up in a small set.
+ * What the arguments add: see CSC_POSTGRES_START_KEYED. */
+#define START_TEXT(arrays, columns, condition, rest)                         \
+    "WITH fresh AS (\n"                                                      \
+    "  INSERT INTO @cascades\n"                                              \
+    "    (id, status, fn_id, user_id, created_at, updated_at)\n"             \
+    "  SELECT g.id, g.status::@cascade_status, g.fn_id, g.user_id,\n"        \
+    "    g.created_at, g.updated_at\n"                                       \
+    "  FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[],\n"        \
+    "      $5::timestamp[], $6::timestamp[]" arrays ")\n"                    \
+    "    AS g (id, status, fn_id, user_id, created_at,\n"                    \
+    "      updated_at" columns ")\n" condition                               \
+    "  ON CONFLICT (id) DO NOTHING\n"                                        \
+    "  RETURNING id),\n"                                                     \
+    "runs AS (\n"                                                            \
+    "  INSERT INTO @cascade_runs\n"                                          \
+    "    (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"      \
+    "     takeovers, needs)\n"                                               \
+    "  SELECT g.cascade_id, g.queue, g.priority, g.wake_at, g.engine_id,\n"  \
+    "    g.claim_no, g.takeovers, g.needs\n"                                 \
+    "  FROM unnest($7::uuid[], $8::text[], $9::int4[], $10::int8[],\n"       \
+    "      $11::uuid[], $12::int8[], $13::int4[], $14::text[])\n"            \
+    "    AS g (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n" \
+    "      takeovers, needs)\n"                                              \
+    "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),\n"           \
+    "executions AS (\n"                                                      \
+    "  INSERT INTO @node_executions\n"                                       \
+    "    (id, cascade_id, function_id, status, node_instance_id,\n"          \
+    "     node_name, input_context, full_output, location, error,\n"         \
+    "     started_at, completed_at)\n"                                       \
+    "  SELECT g.id, g.cascade_id, g.function_id,\n"                          \
+    "    g.status::@execution_status, g.path, g.node_name,\n"                \
+    "    g.input::jsonb, g.full_output::jsonb, g.location, g.error,\n"       \
+    "    g.started_at, g.completed_at\n"                                     \
+    "  FROM unnest($15::uuid[], $16::uuid[], $17::int4[], $18::text[],\n"    \
+    "      $19::text[], $20::text[], $21::text[], $22::text[],\n"            \
+    "      $23::text[], $24::text[], $25::timestamp[], $26::timestamp[])\n"  \
+    "    AS g (id, cascade_id, function_id, status, path, node_name,\n"      \
+    "      input, full_output, location, error, started_at,\n"               \
+    "      completed_at)\n"                                                  \
+    "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),\n"           \
+    "events AS (\n"                                                          \
+    "  INSERT INTO @context_events\n"                                        \
+    "    (id, cascade_id, function_id, key, value, ui_value, created_at)\n"  \
+    "  SELECT nextval($33::regclass), g.cascade_id, g.function_id, g.key,\n" \
+    "    g.value::jsonb, g.ui_value::jsonb, g.created_at\n"                  \
+    "  FROM unnest($27::uuid[], $28::int4[], $29::text[], $30::text[],\n"    \
+    "      $31::text[], $32::timestamp[])\n"                                 \
+    "    AS g (cascade_id, function_id, key, value, ui_value,\n"             \
+    "      created_at)\n"                                                    \
+    "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE)" rest         \
+    "\nSELECT id FROM fresh"
+
+/* Whether a message names the cascade of a row: one look-up. An EXISTS might be
+ * planned as a set of all messages, read for each statement. */
+#define NAMED(row)                                    \
+    "(SELECT true FROM @cascade_messages AS m\n"      \
+    "      WHERE m.cascade_id = " row ".cascade_id\n" \
+    "      ORDER BY m.id\n"                           \
+    "      LIMIT 1)"
+
+/* $1 cascades */
+#define DELETE_ALL(table, column)          \
+    "DELETE FROM @" table " AS r\n"        \
+    "USING unnest($1::uuid[]) AS g (id)\n" \
+    "WHERE r." column " = ANY (ARRAY[g.id])"
+
+/* $1-$6 messages, in the order of their ids to be; those of one statement go in
+ * in the order of their paths, so that two that bring the same ones wait for
+ * each other in one order only. Ids are given before that. */
+#define GIVEN_MESSAGES(arrays, columns)                               \
+    "WITH given AS MATERIALIZED (\n"                                  \
+    "  SELECT nextval((SELECT pg_get_serial_sequence(\n"              \
+    "      '@cascade_messages', 'id')::regclass)) AS id, g.*\n"       \
+    "  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[],\n" \
+    "      $5::text[], $6::int8[]" arrays ")\n"                       \
+    "    AS g (cascade_id, kind, name, path, payload, sent_at" columns "))"
+
+#define INSERT_MESSAGES(condition)                                           \
+    "INSERT INTO @cascade_messages\n"                                        \
+    "  (id, cascade_id, kind, name, path, payload, sent_at)\n"               \
+    "SELECT g.id, g.cascade_id, g.kind, g.name, g.path, g.payload::jsonb,\n" \
+    "  g.sent_at\n"                                                          \
+    "FROM given AS g\n"                                                      \
+    "WHERE (SELECT true FROM @node_executions AS n\n"                        \
+    "    WHERE n.node_instance_id = g.path) IS NULL\n" condition             \
+    "ORDER BY g.path COLLATE \"C\", g.id\n"                                  \
+    "ON CONFLICT (path) DO NOTHING"
+
+/* A message as it is read, and whether it was received before. */
+#define MESSAGE_COLUMNS                                                     \
+    "SELECT m.id, m.cascade_id, m.kind, m.name, m.path, m.payload::text,\n" \
+    "  m.sent_at, (SELECT true FROM @node_executions AS n\n"                \
+    "    WHERE n.node_instance_id = m.path) IS TRUE\n"
+
+/* A claim walks over the cascades that messages name, from $6 on, one look-up
+ * for each: how many at a time. */
+#define WALK_MAX "500"
+
+/* What both looks of a claim begin with: what the cascades of the walk are. */
+#define LOOK_NAMED                                             \
+    "WITH RECURSIVE named (cascade_id, step) AS (\n"           \
+    "  (SELECT cascade_id, 1\n"                                \
+    "    FROM @cascade_messages\n"                             \
+    "    WHERE cascade_id > $6::uuid\n"                        \
+    "    ORDER BY cascade_id\n"                                \
+    "    LIMIT 1)\n"                                           \
+    "  UNION ALL\n"                                            \
+    "  SELECT (\n"                                             \
+    "    SELECT m.cascade_id\n"                                \
+    "    FROM @cascade_messages AS m\n"                        \
+    "    WHERE m.cascade_id > n.cascade_id\n"                  \
+    "    ORDER BY m.cascade_id\n"                              \
+    "    LIMIT 1), n.step + 1\n"                               \
+    "  FROM named AS n\n"                                      \
+    "  WHERE n.cascade_id IS NOT NULL\n"                       \
+    "    AND n.step < " WALK_MAX "),\n"                        \
+    "seen AS MATERIALIZED (\n"                                 \
+    "  SELECT n.cascade_id, n.step, r.cascade_id AS run_id,\n" \
+    "    r.engine_id, r.queue, r.priority, r.wake_at,\n"       \
+    "    r.takeovers,\n"                                       \
+    "    CASE WHEN r.cascade_id IS NULL THEN (\n"              \
+    "      SELECT true\n"                                      \
+    "      FROM @cascades AS c\n"                              \
+    "      WHERE c.id = n.cascade_id) END AS ended\n"          \
+    "  FROM named AS n\n"                                      \
+    "  LEFT JOIN @cascade_runs AS r\n"                         \
+    "    ON r.cascade_id = ANY (ARRAY[n.cascade_id])\n"        \
+    "  WHERE n.cascade_id IS NOT NULL)\n"
+
+/* What both looks end with, first what came of the walk. Kind 3: free runs that
+ * messages name; `suspects` says which takeovers. Kind 6: there are messages
+ * for runs of $1; where the walk was not over all of them, its runs are looked
+ * through. Kind 7: where the next walk goes on. */
+#define LOOK_REST(suspects)                                          \
+    "UNION ALL\n"                                                    \
+    "(SELECT 3, cascade_id, priority, wake_at\n"                     \
+    "FROM seen\n"                                                    \
+    "WHERE run_id IS NOT NULL\n"                                     \
+    "  AND engine_id IS NULL\n"                                      \
+    "  AND queue = ANY ($2::text[])\n"                               \
+    "  AND takeovers " suspects " $4::int4\n"                        \
+    "ORDER BY priority DESC, wake_at\n"                              \
+    "LIMIT $5::int8)\n"                                              \
+    "UNION ALL\n"                                                    \
+    "SELECT 6, NULL, NULL, NULL\n"                                   \
+    "WHERE EXISTS (SELECT 1 FROM seen WHERE engine_id = $1::uuid)\n" \
+    "  OR ((SELECT count(*) FROM seen) = " WALK_MAX "\n"             \
+    "    AND (\n"                                                    \
+    "      SELECT true\n"                                            \
+    "      FROM @cascade_runs AS r\n"                                \
+    "      CROSS JOIN LATERAL (\n"                                   \
+    "        SELECT 1\n"                                             \
+    "        FROM @cascade_messages AS m\n"                          \
+    "        WHERE m.cascade_id = r.cascade_id\n"                    \
+    "        ORDER BY m.id\n"                                        \
+    "        LIMIT 1) AS one\n"                                      \
+    "      WHERE r.engine_id = $1::uuid\n"                           \
+    "      LIMIT 1))\n"                                              \
+    "UNION ALL\n"                                                    \
+    "SELECT 7, cascade_id, NULL, NULL\n"                             \
+    "FROM seen\n"                                                    \
+    "WHERE step = " WALK_MAX "\n" LOOK_DISPATCH
+
+/* Kind 2: what comes next. */
+#define LOOK_NEXT(queues)                                    \
+    "SELECT 2, NULL::uuid, NULL::int4, min(next.wake_at)\n"  \
+    "FROM unnest(" queues "::text[]) AS q (queue)\n"         \
     "CROSS JOIN generate_series(9, 0, -1) AS p (priority)\n" \
     "CROSS JOIN LATERAL (\n"                                 \
     "  SELECT r.wake_at\n"                                   \
@@ -64,7 +225,7 @@
     "  LIMIT 1) AS next\n"                                   \
     "UNION ALL\n"                                            \
     "SELECT 2, NULL, NULL, min(next.wake_at)\n"              \
-    "FROM unnest($2::text[]) AS q (queue)\n"                 \
+    "FROM unnest(" queues "::text[]) AS q (queue)\n"         \
     "CROSS JOIN LATERAL (\n"                                 \
     "  SELECT r.wake_at\n"                                   \
     "  FROM @cascade_runs AS r\n"                            \
@@ -74,6 +235,19 @@
     "    AND r.wake_at > " NOW_MS "\n"                       \
     "  ORDER BY r.wake_at\n"                                 \
     "  LIMIT 1) AS next"
+
+/* Kind 0: the incarnation, with the batches of its lanes. Due runs are kind 1.
+ * $1 engine, $2 queues, $3 nodes, $4 suspects from, $5 at most, $6 where the
+ * walk goes on. */
+#define LOOK_DISPATCH                 \
+    "UNION ALL\n"                     \
+    "SELECT 0, NULL, NULL, (\n"       \
+    "  SELECT sum(batch)::int8\n"     \
+    "  FROM @cascade_lanes\n"         \
+    "  WHERE engine_id = $1::uuid)\n" \
+    "FROM @cascade_engines\n"         \
+    "WHERE engine_id = $1::uuid\n"    \
+    "UNION ALL\n" LOOK_NEXT("$2")
 
 static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED",
@@ -144,59 +318,50 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                            "  RETURNING 1)\n"
                            "SELECT 1 / count(*) FROM moved",
 
-    /* $1-$6 cascades, $7-$14 runs, $15-$26 executions, $27-$32 events, $33 the
-     * sequence. Only what belongs to a cascade that was not there goes in. IS
-     * TRUE keeps the planner from making a join of what is a look-up in a small
-     * set. */
-    [CSC_POSTGRES_START] =
-        "WITH fresh AS (\n"
-        "  INSERT INTO @cascades\n"
-        "    (id, status, fn_id, user_id, created_at, updated_at)\n"
-        "  SELECT g.id, g.status::@cascade_status, g.fn_id, g.user_id,\n"
-        "    g.created_at, g.updated_at\n"
-        "  FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[],\n"
-        "      $5::timestamp[], $6::timestamp[])\n"
-        "    AS g (id, status, fn_id, user_id, created_at, updated_at)\n"
-        "  ON CONFLICT (id) DO NOTHING\n"
-        "  RETURNING id),\n"
-        "runs AS (\n"
-        "  INSERT INTO @cascade_runs\n"
-        "    (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
-        "     takeovers, needs)\n"
-        "  SELECT g.cascade_id, g.queue, g.priority, g.wake_at, g.engine_id,\n"
-        "    g.claim_no, g.takeovers, g.needs\n"
-        "  FROM unnest($7::uuid[], $8::text[], $9::int4[], $10::int8[],\n"
-        "      $11::uuid[], $12::int8[], $13::int4[], $14::text[])\n"
-        "    AS g (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
-        "      takeovers, needs)\n"
-        "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),\n"
-        "executions AS (\n"
-        "  INSERT INTO @node_executions\n"
-        "    (id, cascade_id, function_id, status, node_instance_id,\n"
-        "     node_name, input_context, full_output, location, error,\n"
-        "     started_at, completed_at)\n"
-        "  SELECT g.id, g.cascade_id, g.function_id,\n"
-        "    g.status::@execution_status, g.path, g.node_name,\n"
-        "    g.input::jsonb, g.full_output::jsonb, g.location, g.error,\n"
-        "    g.started_at, g.completed_at\n"
-        "  FROM unnest($15::uuid[], $16::uuid[], $17::int4[], $18::text[],\n"
-        "      $19::text[], $20::text[], $21::text[], $22::text[],\n"
-        "      $23::text[], $24::text[], $25::timestamp[], $26::timestamp[])\n"
-        "    AS g (id, cascade_id, function_id, status, path, node_name,\n"
-        "      input, full_output, location, error, started_at,\n"
-        "      completed_at)\n"
-        "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),\n"
-        "events AS (\n"
-        "  INSERT INTO @context_events\n"
-        "    (id, cascade_id, function_id, key, value, ui_value, created_at)\n"
-        "  SELECT nextval($33::regclass), g.cascade_id, g.function_id, g.key,\n"
-        "    g.value::jsonb, g.ui_value::jsonb, g.created_at\n"
-        "  FROM unnest($27::uuid[], $28::int4[], $29::text[], $30::text[],\n"
-        "      $31::text[], $32::timestamp[])\n"
-        "    AS g (cascade_id, function_id, key, value, ui_value,\n"
-        "      created_at)\n"
-        "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE)\n"
-        "SELECT id FROM fresh",
+    [CSC_POSTGRES_START] = START_TEXT("", "", "", ""),
+
+    /* The same with keys: $34 key, $35 run number of each cascade.
+     *
+     * The number is read in the statement's snapshot, the cascade's own row
+     * decides between two starts of one run, and only who inserted that moves
+     * the number on. A number that has moved meanwhile all the same (the run
+     * was started, ended and deleted between the snapshot and the insert)
+     * raises: who tries again sees it. Not so for run 1, which has no row: then
+     * the deleted run is made once more. Key rows are only ever locked behind
+     * the row of a cascade that no other transaction can be inserting, so their
+     * order does not matter. */
+    [CSC_POSTGRES_START_KEYED] = START_TEXT(
+        ",\n"
+        "      $34::text[], $35::int4[]",
+        ", key, run_number",
+        "  WHERE g.key IS NULL\n"
+        "    OR COALESCE((\n"
+        "      SELECT k.run_number\n"
+        "      FROM @cascade_keys AS k\n"
+        "      WHERE k.user_id = g.user_id\n"
+        "        AND k.key = g.key), (g.run_number = 2)::int4)\n"
+        "      = g.run_number - 1\n",
+        ",\n"
+        "due AS (\n"
+        "  SELECT g.user_id, g.key, g.run_number\n"
+        "  FROM unnest($1::uuid[], $4::text[], $34::text[], $35::int4[])\n"
+        "    AS g (id, user_id, key, run_number)\n"
+        "  WHERE g.key IS NOT NULL\n"
+        "    AND g.run_number > 1\n"
+        "    AND (g.id IN (SELECT id FROM fresh)) IS TRUE),\n"
+        "moved AS (\n"
+        "  INSERT INTO @cascade_keys AS k (user_id, key, run_number)\n"
+        "  SELECT user_id, key, run_number FROM due\n"
+        "  ON CONFLICT (user_id, key) DO UPDATE\n"
+        "  SET run_number = excluded.run_number\n"
+        "  WHERE k.run_number = excluded.run_number - 1\n"
+        "  RETURNING 1),\n"
+        "checked AS (\n"
+        "  SELECT 1 / ((SELECT count(*) FROM moved)\n"
+        "    = (SELECT count(*) FROM due))::int4 AS good)") "\n"
+                                                            "WHERE (SELECT "
+                                                            "good FROM "
+                                                            "checked) = 1",
 
     /* $1-$12 as the last twelve of a start */
     [CSC_POSTGRES_INSERT_EXECUTIONS] =
@@ -285,9 +450,58 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
 
     /* $1 ids */
-    [CSC_POSTGRES_END_RUNS] = "DELETE FROM @cascade_runs AS r\n"
-                              "USING unnest($1::uuid[]) AS g (cascade_id)\n"
-                              "WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])",
+    [CSC_POSTGRES_END_RUNS] = DELETE_ALL("cascade_runs", "cascade_id"),
+
+    /* $1 ids, $2 the cascades that received them */
+    [CSC_POSTGRES_DELETE_RECEIVED] =
+        "DELETE FROM @cascade_messages AS m\n"
+        "USING unnest($1::int8[], $2::uuid[]) AS g (id, cascade_id)\n"
+        "WHERE m.id = ANY (ARRAY[g.id])\n"
+        "  AND m.cascade_id IS NOT DISTINCT FROM g.cascade_id",
+
+    /* $1-$6 messages, $7 of those of a start its execution 0: who finds it
+     * there has made it, now or in an earlier try */
+    [CSC_POSTGRES_INSERT_SENDS] =
+        GIVEN_MESSAGES(", $7::uuid[]", ", first_id") "\n" INSERT_MESSAGES(
+            "  AND (g.first_id IS NULL\n"
+            "    OR (SELECT true FROM @node_executions AS n\n"
+            "      WHERE n.id = g.first_id))\n"),
+
+    /* $1-$6 messages. Tells a cascade_sent for each, in their order: ABSENT,
+     * REPEATED, SENT, ENDED. */
+    [CSC_POSTGRES_SUBMIT_MESSAGES] = GIVEN_MESSAGES(
+        "",
+        "") ",\n"
+            "sent AS (\n" INSERT_MESSAGES(
+                "  AND (SELECT true FROM @cascades AS c\n"
+                "    WHERE c.id = g.cascade_id)\n") "\n"
+                                                    "RETURNING id)\n"
+                                                    "SELECT CASE\n"
+                                                    "  WHEN g.status IS NULL "
+                                                    "THEN 4\n"
+                                                    "  WHEN (g.id IN (SELECT "
+                                                    "id FROM sent)) IS NOT "
+                                                    "TRUE THEN 3\n"
+                                                    "  WHEN g.status = "
+                                                    "'RUNNING' THEN 1\n"
+                                                    "  ELSE 2 END\n"
+                                                    "FROM (\n"
+                                                    "  SELECT id, (\n"
+                                                    "    SELECT c.status\n"
+                                                    "    FROM @cascades AS c\n"
+                                                    "    WHERE c.id = "
+                                                    "given.cascade_id) AS "
+                                                    "status\n"
+                                                    "  FROM given) AS g\n"
+                                                    "ORDER BY g.id",
+
+    /* Of whole cascades. $1 ids */
+    [CSC_POSTGRES_DELETE_EVENTS] = DELETE_ALL("context_events", "cascade_id"),
+    [CSC_POSTGRES_DELETE_EXECUTIONS] =
+        DELETE_ALL("node_executions", "cascade_id"),
+    [CSC_POSTGRES_DELETE_MESSAGES] =
+        DELETE_ALL("cascade_messages", "cascade_id"),
+    [CSC_POSTGRES_DELETE_CASCADES] = DELETE_ALL("cascades", "id"),
 
     /* $1 engine, $2 lane */
     [CSC_POSTGRES_READ_LANE] = "SELECT batch\n"
@@ -454,60 +668,67 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* Each LATERAL is one look-up in an index for every row before it, and its
      * LIMIT keeps it from being anything else: no backlog is walked over or
      * sorted, however long. While no run needs a node at all nothing is looked
-     * up for each of them. */
-    [CSC_POSTGRES_CLAIM_LOOK] =
-        "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
-        "FROM unnest($2::text[]) AS q (queue)\n"
-        "CROSS JOIN generate_series(9, 0, -1) AS p (priority)\n"
-        "CROSS JOIN LATERAL (\n"
-        "  SELECT r.cascade_id, r.priority, r.wake_at\n"
-        "  FROM @cascade_runs AS r\n"
-        "  WHERE r.engine_id IS NULL\n"
-        "    AND r.needs IS NULL\n"
-        "    AND r.queue = q.queue\n"
-        "    AND r.priority = p.priority\n"
-        "    AND r.wake_at <= " NOW_MS "\n"
-        "    AND r.takeovers < $4::int4\n"
-        "  ORDER BY r.wake_at\n"
-        "  LIMIT $5::int8) AS due\n"
-        "UNION ALL\n"
-        "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
-        "FROM unnest($2::text[]) AS q (queue)\n"
-        "CROSS JOIN unnest($3::text[]) AS n (node)\n"
-        "CROSS JOIN LATERAL (\n"
-        "  SELECT r.cascade_id, r.priority, r.wake_at\n"
-        "  FROM @cascade_runs AS r\n"
-        "  WHERE r.engine_id IS NULL\n"
-        "    AND r.needs = n.node\n"
-        "    AND r.queue = q.queue\n"
-        "    AND r.wake_at <= " NOW_MS "\n"
-        "    AND r.takeovers < $4::int4\n"
-        "  ORDER BY r.priority DESC, r.wake_at\n"
-        "  LIMIT $5::int8) AS due\n"
-        "WHERE (\n"
-        "  SELECT true\n"
-        "  FROM @cascade_runs\n"
-        "  WHERE engine_id IS NULL\n"
-        "    AND needs IS NOT NULL\n"
-        "  ORDER BY needs\n"
-        "  LIMIT 1)\n" LOOK_REST,
+     * up for each of them; while there are no messages, nothing is looked up
+     * but that. Kind 4: ended cascades that messages name; 5: cascades that are
+     * not there. */
+    [CSC_POSTGRES_CLAIM_LOOK] = LOOK_NAMED
+    "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
+    "FROM unnest($2::text[]) AS q (queue)\n"
+    "CROSS JOIN generate_series(9, 0, -1) AS p (priority)\n"
+    "CROSS JOIN LATERAL (\n"
+    "  SELECT r.cascade_id, r.priority, r.wake_at\n"
+    "  FROM @cascade_runs AS r\n"
+    "  WHERE r.engine_id IS NULL\n"
+    "    AND r.needs IS NULL\n"
+    "    AND r.queue = q.queue\n"
+    "    AND r.priority = p.priority\n"
+    "    AND r.wake_at <= " NOW_MS "\n"
+    "    AND r.takeovers < $4::int4\n"
+    "  ORDER BY r.wake_at\n"
+    "  LIMIT $5::int8) AS due\n"
+    "UNION ALL\n"
+    "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
+    "FROM unnest($2::text[]) AS q (queue)\n"
+    "CROSS JOIN unnest($3::text[]) AS n (node)\n"
+    "CROSS JOIN LATERAL (\n"
+    "  SELECT r.cascade_id, r.priority, r.wake_at\n"
+    "  FROM @cascade_runs AS r\n"
+    "  WHERE r.engine_id IS NULL\n"
+    "    AND r.needs = n.node\n"
+    "    AND r.queue = q.queue\n"
+    "    AND r.wake_at <= " NOW_MS "\n"
+    "    AND r.takeovers < $4::int4\n"
+    "  ORDER BY r.priority DESC, r.wake_at\n"
+    "  LIMIT $5::int8) AS due\n"
+    "WHERE (\n"
+    "  SELECT true\n"
+    "  FROM @cascade_runs\n"
+    "  WHERE engine_id IS NULL\n"
+    "    AND needs IS NOT NULL\n"
+    "  ORDER BY needs\n"
+    "  LIMIT 1)\n"
+    "UNION ALL\n"
+    "(SELECT CASE WHEN ended THEN 4 ELSE 5 END, cascade_id, 0, " NOW_MS "\n"
+    "FROM seen\n"
+    "WHERE run_id IS NULL\n"
+    "LIMIT $5::int8)\n" LOOK_REST("<"),
 
     /* The same for suspects. What is said of `needs` keeps this away from the
-     * indexes of all that is due. */
+     * indexes of all that is due. Cascades without a run are left to others. */
     [CSC_POSTGRES_CLAIM_LOOK_SUSPECTS] =
-        "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
-        "FROM unnest($2::text[]) AS q (queue)\n"
-        "CROSS JOIN LATERAL (\n"
-        "  SELECT r.cascade_id, r.priority, r.wake_at\n"
-        "  FROM @cascade_runs AS r\n"
-        "  WHERE r.engine_id IS NULL\n"
-        "    AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
-        "    AND r.queue = q.queue\n"
-        "    AND r.wake_at <= " NOW_MS "\n"
-        "    AND r.takeovers > 0\n"
-        "    AND r.takeovers >= $4::int4\n"
-        "  ORDER BY r.priority DESC, r.wake_at\n"
-        "  LIMIT $5::int8) AS due\n" LOOK_REST,
+        LOOK_NAMED "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
+                   "FROM unnest($2::text[]) AS q (queue)\n"
+                   "CROSS JOIN LATERAL (\n"
+                   "  SELECT r.cascade_id, r.priority, r.wake_at\n"
+                   "  FROM @cascade_runs AS r\n"
+                   "  WHERE r.engine_id IS NULL\n"
+                   "    AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
+                   "    AND r.queue = q.queue\n"
+                   "    AND r.wake_at <= " NOW_MS "\n"
+                   "    AND r.takeovers > 0\n"
+                   "    AND r.takeovers >= $4::int4\n"
+                   "  ORDER BY r.priority DESC, r.wake_at\n"
+                   "  LIMIT $5::int8) AS due\n" LOOK_REST(">="),
 
     /* $1 engine. The lock lasts to the end of the transaction: who removes the
      * engine waits for it. */
@@ -517,6 +738,36 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                  "  FROM @cascade_engines\n"
                                  "  WHERE engine_id = $1::uuid\n"
                                  "  FOR KEY SHARE) AS alive",
+
+    /* $1 cascades that are not there. Those that are meanwhile keep theirs. A
+     * message that this sees is older than what it does not see. */
+    [CSC_POSTGRES_CLAIM_DROP] =
+        "DELETE FROM @cascade_messages AS m\n"
+        "USING (\n"
+        "  SELECT x.id\n"
+        "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
+        "  CROSS JOIN LATERAL (\n"
+        "    SELECT d.id\n"
+        "    FROM @cascade_messages AS d\n"
+        "    WHERE d.cascade_id = g.cascade_id\n"
+        "    ORDER BY d.id\n"
+        "    LIMIT 100) AS x\n"
+        "  WHERE (SELECT true FROM @cascades AS c WHERE c.id = g.cascade_id)\n"
+        "    IS NULL\n"
+        "  ORDER BY x.id) AS old\n"
+        "WHERE m.id = ANY (ARRAY[old.id])",
+
+    /* $1 engine, $2 ended cascades, $3 queue */
+    [CSC_POSTGRES_CLAIM_ENDED] =
+        "INSERT INTO @cascade_runs\n"
+        "  (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
+        "   takeovers, needs)\n"
+        "SELECT g.cascade_id, $3::text, 0, " NOW_MS ", $1::uuid, 1, 0, NULL\n"
+        "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
+        "WHERE (SELECT true FROM @cascades AS c WHERE c.id = g.cascade_id)\n"
+        "  AND " NAMED("g") "\n"
+                            "ON CONFLICT (cascade_id) DO NOTHING\n"
+                            "RETURNING cascade_id, claim_no, takeovers",
 
     /* $1 engine, $2 cascades, $3 nodes, $4 suspects from, $5 suspects. What was
      * due a moment ago may have been taken and parked anew meanwhile. */
@@ -528,10 +779,14 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
         "WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
         "  AND r.engine_id IS NULL\n"
-        "  AND r.wake_at <= " NOW_MS "\n"
-        "  AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
-        "  AND (r.takeovers >= $4::int4) = $5::bool\n"
-        "RETURNING r.cascade_id, r.claim_no, r.takeovers",
+        "  AND (r.wake_at <= " NOW_MS "\n"
+        "      AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
+        "    OR " NAMED("r") ")\n"
+                             "  AND (r.takeovers >= $4::int4) = $5::bool\n"
+                             "RETURNING r.cascade_id, r.claim_no, r.takeovers",
+
+    /* $1 queues */
+    [CSC_POSTGRES_CLAIM_NEXT] = LOOK_NEXT("$1"),
 
     /* ---- load ---- */
 
@@ -560,6 +815,44 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "WHERE cascade_id = ANY ($1::uuid[])\n"
         "ORDER BY cascade_id, function_id, id",
 
+    /* Not of cascades that are not there. */
+    [CSC_POSTGRES_LOAD_MESSAGES] = MESSAGE_COLUMNS
+    "FROM @cascades AS c\n"
+    "CROSS JOIN LATERAL (\n"
+    "  SELECT *\n"
+    "  FROM @cascade_messages\n"
+    "  WHERE cascade_id = c.id\n"
+    "  ORDER BY id\n"
+    "  LIMIT " TEXT_OF(
+        CASCADE_LOAD_MESSAGES_MAX) ") AS m\n"
+                                   "WHERE c.id = ANY ($1::uuid[])\n"
+                                   "ORDER BY m.cascade_id, m.id",
+
+    /* ---- messages ---- */
+
+    /* $1 engine, $2 at most. The first of each of its runs, and of these the
+     * first: its runs are few, the messages for others may be many. */
+    [CSC_POSTGRES_RECEIVE] =
+        MESSAGE_COLUMNS "FROM (\n"
+                        "  SELECT first.*\n"
+                        "  FROM @cascade_runs AS r\n"
+                        "  CROSS JOIN LATERAL (\n"
+                        "    SELECT *\n"
+                        "    FROM @cascade_messages\n"
+                        "    WHERE cascade_id = r.cascade_id\n"
+                        "    ORDER BY id\n"
+                        "    LIMIT $2::int8) AS first\n"
+                        "  WHERE r.engine_id = $1::uuid\n"
+                        "  ORDER BY first.id\n"
+                        "  LIMIT $2::int8) AS m\n"
+                        "ORDER BY m.id",
+
+    /* $1 user, $2 key */
+    [CSC_POSTGRES_READ_KEY] = "SELECT run_number\n"
+                              "FROM @cascade_keys\n"
+                              "WHERE user_id = $1::text\n"
+                              "  AND key = $2::text",
+
     /* ---- wait ---- */
 
     /* $1 channel. Nothing is lost with a notification, so nobody waits until
@@ -582,6 +875,8 @@ static const csc_postgres_statement one_of[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_RESET_RUN] = CSC_POSTGRES_RESET_RUNS,
     [CSC_POSTGRES_FREE_RUN] = CSC_POSTGRES_FREE_RUNS,
     [CSC_POSTGRES_END_RUN] = CSC_POSTGRES_END_RUNS,
+    [CSC_POSTGRES_DELETE_RECEIVED_ONE] = CSC_POSTGRES_DELETE_RECEIVED,
+    [CSC_POSTGRES_INSERT_SEND] = CSC_POSTGRES_INSERT_SENDS,
 };
 
 csc_postgres_statement

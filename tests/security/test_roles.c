@@ -15,6 +15,7 @@
 #include "base/uuid.h"
 #include "engine/mix.h"
 #include "store/store.h"
+#include "support/rows.h"
 
 #define CASCADES 40
 
@@ -169,17 +170,67 @@ the_worker_runs_everything(test_db *db)
     drop_roles(db, &r);
 }
 
+/* Starts a run of a key with a message for it, and deletes it. */
 static void
-the_worker_changes_no_table_and_deletes_no_history(test_db *db)
+send_and_delete(cascade_store *store, test_rows *rows)
+{
+    const cascade_store_driver *driver = store->driver;
+    cascade_incarnation own = rows_incarnation(rows, 1, 60000);
+    cascade_change *start =
+        rows_start_owned(rows, rows_id(rows), own.engine_id);
+    cascade_change *end = rows_write(rows, start->cascade.id, 0);
+    cascade_message_row *message =
+        rows_message(rows, start->cascade.id, "path");
+    cascade_batch batch = {.engine_id = own.engine_id,
+                           .number = 1,
+                           .changes = end,
+                           .change_count = 1};
+    bool existed = true;
+    cascade_sent sent = 0;
+    cascade_submission submission = {.starts = start,
+                                     .start_count = 1,
+                                     .existed = &existed,
+                                     .messages = message,
+                                     .message_count = 1,
+                                     .sent = &sent};
+
+    start->key = "key";
+    start->run_number = 2;
+    end->run_action = CASCADE_RUN_DELETE;
+    rows_event(rows, start, 0, "key", "1");
+    assert_ok(driver->attach(store->self, &own));
+    assert_ok(driver->submit(store->self, &submission));
+    assert_false(existed);
+    assert_int_equal(CASCADE_SENT, sent);
+    assert_ok(driver->commit(store->self, &batch, &existed));
+}
+
+static void
+the_worker_sends_and_deletes(test_db *db)
+{
+    cascade_store *store = NULL;
+    test_rows rows;
+    roles r;
+
+    prepare(db, &r);
+    rows_init(&rows, rows_seed(), csc_clock_wall_ms(&csc_clock_system));
+    assert_ok(open_as(db, r.worker, "", CASCADE_MIGRATE_CHECK, &store));
+    send_and_delete(store, &rows);
+    assert_ok(cascade_store_close(store));
+    rows_fini(&rows);
+    drop_roles(db, &r);
+}
+
+static void
+the_worker_changes_no_table_and_no_history(test_db *db)
 {
     static const char *const sql[] = {
         "DROP TABLE cascades",
         "ALTER TABLE cascades ADD COLUMN x int",
         "TRUNCATE cascade_runs",
-        "DELETE FROM cascades",
-        "DELETE FROM node_executions",
-        "DELETE FROM context_events",
         "UPDATE context_events SET value = '1'",
+        "UPDATE cascade_messages SET payload = '1'",
+        "DELETE FROM cascade_keys",
         "UPDATE cascade_schema SET checksum = ''",
         "CREATE TABLE mine (x int)",
         "CREATE INDEX ON cascades (fn_id)",
@@ -262,7 +313,11 @@ the_reader_looks_and_writes_nothing(test_db *db)
         "INSERT INTO cascades (user_id) VALUES ('x')",
         "UPDATE cascades SET fn_id = 1",
         "DELETE FROM cascade_runs",
+        "INSERT INTO cascade_messages (cascade_id, kind, name, path, payload, "
+        "sent_at) VALUES (gen_random_uuid(), 'k', '', 'p', '1', 0)",
+        "DELETE FROM cascade_messages",
         "SELECT nextval('context_events_id_seq')",
+        "SELECT nextval('cascade_messages_id_seq')",
         "SELECT 1 FROM cascade_runs FOR UPDATE",
         "CREATE TABLE mine (x int)",
         NULL};
@@ -295,10 +350,11 @@ the_reader_looks_and_writes_nothing(test_db *db)
 
 /* ---- Row-level security -------------------------------------------------- */
 
-#define EACH_TABLE(sql)                                                   \
-    "DO $$ DECLARE t text; BEGIN FOREACH t IN ARRAY ARRAY['cascades', "   \
-    "'node_executions', 'context_events', 'cascade_runs', "               \
-    "'cascade_engines', 'cascade_lanes', 'cascade_schema'] LOOP EXECUTE " \
+#define EACH_TABLE(sql)                                                 \
+    "DO $$ DECLARE t text; BEGIN FOREACH t IN ARRAY ARRAY['cascades', " \
+    "'node_executions', 'context_events', 'cascade_runs', "             \
+    "'cascade_engines', 'cascade_lanes', 'cascade_messages', "          \
+    "'cascade_keys', 'cascade_schema'] LOOP EXECUTE "                   \
     "format(" sql ", t); END LOOP; END $$; "
 
 /* On for every table, for its owner too: nobody sees anything. */
@@ -327,7 +383,8 @@ let_all(test_db *db, const char *role)
                  "DO $$ DECLARE t text; BEGIN FOREACH t IN ARRAY ARRAY["
                  "'cascades', 'node_executions', 'context_events', "
                  "'cascade_runs', 'cascade_engines', 'cascade_lanes', "
-                 "'cascade_schema'] LOOP EXECUTE format('CREATE POLICY %%3$I "
+                 "'cascade_messages', 'cascade_keys', 'cascade_schema'] LOOP "
+                 "EXECUTE format('CREATE POLICY %%3$I "
                  "ON %%1$I TO %%2$I USING (true)', t, '%1$s', "
                  "'all of %1$s'); END LOOP; END $$",
                  role);
@@ -519,8 +576,10 @@ main(int argc, char **argv)
     static const stores_test tests[] = {
         {"the_worker_runs_everything", the_worker_runs_everything,
          STORES_POSTGRES},
-        {"the_worker_changes_no_table_and_deletes_no_history",
-         the_worker_changes_no_table_and_deletes_no_history, STORES_POSTGRES},
+        {"the_worker_sends_and_deletes", the_worker_sends_and_deletes,
+         STORES_POSTGRES},
+        {"the_worker_changes_no_table_and_no_history",
+         the_worker_changes_no_table_and_no_history, STORES_POSTGRES},
         {"the_worker_ends_its_own_stopped_backend",
          the_worker_ends_its_own_stopped_backend, STORES_POSTGRES},
         {"the_reader_looks_and_writes_nothing",

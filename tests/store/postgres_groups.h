@@ -16,5 +16,6 @@ typedef struct postgres_group {
 postgres_group postgres_schema(void);
 postgres_group postgres_faults(void);
 postgres_group postgres_session(void);
+postgres_group postgres_messages(void);
 
 #endif

@@ -166,6 +166,15 @@ other_columns_are_refused_and_named(void **state)
                    "DROP SEQUENCE context_events_id_seq",
                    "context_events", "sequence");
     expect_refused(test,
+                   "CREATE TABLE cascade_messages (id BIGSERIAL PRIMARY KEY,"
+                   " cascade_id UUID, kind TEXT, name TEXT, path TEXT UNIQUE,"
+                   " payload TEXT, sent_at BIGINT)",
+                   "cascade_messages", "payload");
+    expect_refused(test,
+                   "CREATE TABLE cascade_keys (user_id TEXT, key TEXT,"
+                   " run_number INTEGER)",
+                   "cascade_keys", "user_id");
+    expect_refused(test,
                    "ALTER TYPE cascade_status RENAME VALUE 'ERROR' TO"
                    " 'BROKEN'",
                    "cascade_status", "ERROR");
@@ -222,29 +231,58 @@ a_missing_table_is_refused(void **state)
     assert_non_null(strstr(cascade_errmsg(), "cascade_lanes"));
 }
 
+static int64_t
+count_signed(pg_test *test)
+{
+    return pg_number(test, "SELECT count(*) FROM cascade_schema"
+                           " WHERE length(checksum) = 64");
+}
+
 /* S1: by hand first, twice even; then by the library. */
 static void
 a_schema_applied_by_hand_is_taken_over(void **state)
 {
     pg_test *test = *state;
+    size_t count = csc_migrations_postgres_count;
 
     pg_sql(test, "%s", "SET client_min_messages = error");
-    PQclear(PQexec(test->admin, csc_migrations_postgres[0].sql));
-    PQclear(PQexec(test->admin, csc_migrations_postgres[0].sql));
-    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_schema"
-                                        " WHERE checksum IS NULL"));
+    for (size_t i = 0; i < 2 * count; i++)
+        pg_sql(test, "%s", csc_migrations_postgres[i % count].sql);
+    assert_int_equal(count,
+                     pg_number(test, "SELECT count(*) FROM cascade_schema"
+                                     " WHERE checksum IS NULL"));
     assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
-    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_schema"
-                                        " WHERE checksum IS NULL"));
+    assert_int_equal(0, count_signed(test));
     assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
-    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_schema"
-                                        " WHERE length(checksum) = 64"));
+    assert_int_equal(count, count_signed(test));
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+}
+
+/* S1: CHECK names the first that is missing, AUTO applies what is missing. */
+static void
+a_schema_of_an_older_library_is_upgraded(void **state)
+{
+    pg_test *test = *state;
+    cascade_store *store;
+
+    pg_sql(test, "SET client_min_messages = error");
+    pg_sql(test, "%s", csc_migrations_postgres[0].sql);
+    pg_sql(test, "INSERT INTO cascades (id, user_id) VALUES"
+                 " ('00000000-0000-4000-8000-000000000001', 'old')");
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+    assert_non_null(strstr(cascade_errmsg(), "002_messages"));
+    store = pg_open(test, NULL, NULL);
+    assert_int_equal(csc_migrations_postgres_count, count_signed(test));
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascades"));
+    pg_submit_one(test, store, rows_start(&test->rows, rows_id(&test->rows)),
+                  NULL);
     assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
 }
 
 /* psql itself, since its parser is another than the server's. */
 static void
-psql_applies_the_file(void **state)
+psql_applies_the_files(void **state)
 {
     pg_test *test = *state;
     const char *source = getenv("CASCADE_SOURCE_DIR");
@@ -252,12 +290,15 @@ psql_applies_the_file(void **state)
 
     if (source == NULL)
         return; /* not run by ctest */
-    snprintf(command, sizeof(command),
-             "PGOPTIONS='-c search_path=%s -c client_min_messages=error' "
-             "psql -X -q --single-transaction -v ON_ERROR_STOP=1 "
-             "-f '%s/sql/postgres/001_initial.sql' '%s'",
-             test->schema, source, pg_conninfo());
-    assert_int_equal(0, system(command));
+    for (size_t i = 0; i < csc_migrations_postgres_count; i++) {
+        snprintf(command, sizeof(command),
+                 "PGOPTIONS='-c search_path=%s -c client_min_messages=error' "
+                 "psql -X -q --single-transaction -v ON_ERROR_STOP=1 "
+                 "-f '%s/sql/postgres/%s.sql' '%s'",
+                 test->schema, source, csc_migrations_postgres[i].name,
+                 pg_conninfo());
+        assert_int_equal(0, system(command));
+    }
     assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
 }
 
@@ -330,7 +371,8 @@ eight_may_create_the_schema_at_once(void **state)
             fail_msg("%s", openers[i].text);
     }
     pthread_barrier_destroy(&barrier);
-    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_schema"));
+    assert_int_equal(csc_migrations_postgres_count,
+                     pg_number(test, "SELECT count(*) FROM cascade_schema"));
 }
 
 /* Design 3: what new tables have. */
@@ -399,7 +441,8 @@ postgres_schema(void)
         PG_TEST(a_changed_migration_is_refused),
         PG_TEST(a_missing_table_is_refused),
         PG_TEST_EMPTY(a_schema_applied_by_hand_is_taken_over),
-        PG_TEST_EMPTY(psql_applies_the_file),
+        PG_TEST_EMPTY(a_schema_of_an_older_library_is_upgraded),
+        PG_TEST_EMPTY(psql_applies_the_files),
         PG_TEST(a_role_that_may_not_create_can_open_a_current_schema),
         PG_TEST_EMPTY(eight_may_create_the_schema_at_once),
         PG_TEST(new_tables_have_wide_ids_and_room_on_their_pages),

@@ -12,7 +12,7 @@ int
 main(int argc, char **argv)
 {
     static postgres_group (*const groups[])(void) = {
-        postgres_schema, postgres_faults, postgres_session};
+        postgres_schema, postgres_faults, postgres_session, postgres_messages};
     int failed = 0;
 
     if (pg_conninfo()[0] == '\0') {

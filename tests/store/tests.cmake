@@ -30,8 +30,8 @@ if(CASCADE_POSTGRES)
     cascade_test(store_pooler test_pooler.c schema_fixture.c ../faults/pooler.c
         ../process/server.c ${conformance} TIMEOUT 300)
     cascade_test(store_postgres_server test_postgres_server.c
-        postgres_faults.c postgres_fixture.c postgres_proxy.c postgres_schema.c
-        postgres_session.c TIMEOUT 300)
+        postgres_faults.c postgres_fixture.c postgres_messages.c
+        postgres_proxy.c postgres_schema.c postgres_session.c TIMEOUT 300)
 endif()
 cascade_test(store_handle test_store.c)
 cascade_test(store_memory_parts test_memory_parts.c)

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages, keys and deletions where PostgreSQL is particular: what several
+ * transactions do to each other, seen one step at a time by holding a row with
+ * a connection of the test's own; and that what a statement reads does not grow
+ * with what others have.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/postgres_groups.h"
+
+#define LIMIT 10
+
+/* ---- Short forms --------------------------------------------------------- */
+
+/* An incarnation, and the number of its last batch. */
+typedef struct scene {
+    pg_test *test;
+    cascade_store *store;
+    cascade_uuid engine;
+    int64_t number;
+} scene;
+
+static scene
+begin(pg_test *test)
+{
+    cascade_store *store = test->handles[0];
+
+    return (scene){.test = test,
+                   .store = store,
+                   .engine = pg_attach(test, store, PG_LEASE_MS)};
+}
+
+static cascade_uuid
+own(scene *it)
+{
+    cascade_uuid id = rows_id(&it->test->rows);
+
+    assert_ok(pg_commit_one(it->test, it->store, it->engine, ++it->number,
+                            rows_start_owned(&it->test->rows, id, it->engine)));
+    return id;
+}
+
+static cascade_err
+submit(scene *it, const cascade_change *start, bool *existed,
+       const cascade_message_row *message, cascade_sent *sent)
+{
+    cascade_submission submission = {.starts = start,
+                                     .start_count = start != NULL,
+                                     .existed = existed,
+                                     .messages = message,
+                                     .message_count = message != NULL,
+                                     .sent = sent};
+
+    return it->store->driver->submit(it->store->self, &submission);
+}
+
+static cascade_sent
+send_path(scene *it, cascade_uuid to, const char *path)
+{
+    cascade_sent sent = 0;
+
+    assert_ok(
+        submit(it, NULL, NULL, rows_message(&it->test->rows, to, path), &sent));
+    return sent;
+}
+
+typedef struct inbox {
+    size_t count;
+    size_t repeated;
+    int64_t last_id;
+} inbox;
+
+static cascade_err
+take_in(void *context, const cascade_message_row *row, bool repeated)
+{
+    inbox *it = context;
+
+    it->count++;
+    it->repeated += repeated;
+    it->last_id = row->id;
+    return CASCADE_OK;
+}
+
+static inbox
+receive(scene *it)
+{
+    inbox got = {.count = 0};
+
+    assert_ok(it->store->driver->receive(it->store->self, &it->engine, LIMIT,
+                                         take_in, &got));
+    return got;
+}
+
+/* Claims, and tells how many runs came. */
+static size_t
+claim(scene *it, cascade_store *store, bool *messages)
+{
+    static const char *const queues[] = {"default"};
+    cascade_claim claim = {.engine_id = it->engine,
+                           .queues = queues,
+                           .queue_count = 1,
+                           .limit = LIMIT,
+                           .suspect_from = 3};
+    cascade_claimed claimed[LIMIT];
+    cascade_claim_result result;
+
+    assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
+    *messages = result.messages;
+    return result.count;
+}
+
+/* ---- Something that has to wait ------------------------------------------ */
+
+/* A move in a thread of its own: a batch, or a submit where there is none. */
+typedef struct waiting {
+    pthread_t thread;
+    scene it;
+    cascade_change *change;
+    cascade_message_row *message;
+    cascade_sent sent;
+    cascade_err err;
+} waiting;
+
+static void *
+move(void *context)
+{
+    waiting *w = context;
+    scene *it = &w->it;
+
+    w->err = w->change == NULL ? submit(it, NULL, NULL, w->message, &w->sent)
+                               : pg_commit_one(it->test, it->store, it->engine,
+                                               it->number, w->change);
+    return NULL;
+}
+
+/* Begins it, and returns when `count` backends wait for a lock. */
+static void
+begin_waiting(waiting *w, int count)
+{
+    assert_int_equal(0, pthread_create(&w->thread, NULL, move, w));
+    pg_until(w->it.test,
+             "SELECT (count(*) = %d)::int FROM pg_locks AS l"
+             " JOIN pg_stat_activity AS a USING (pid)"
+             " WHERE NOT l.granted AND a.datname = current_database()",
+             count);
+}
+
+static cascade_change *
+sends(scene *it, cascade_uuid from, cascade_uuid to, const char *const *paths)
+{
+    test_rows *rows = &it->test->rows;
+    cascade_change *change = rows_write(rows, from, 0);
+
+    for (; *paths != NULL; paths++)
+        rows_send(rows, change, rows_message(rows, to, *paths));
+    return change;
+}
+
+/* Two batches bring the same messages in opposite orders, and both are in the
+ * midst of it: the one has to have taken nothing that the other waits for. */
+static void
+crossing_sends_do_not_wait_for_each_other(void **state)
+{
+    static const char *const up[] = {"a", "m", "z", NULL};
+    static const char *const down[] = {"z", "m", "a", NULL};
+    pg_test *test = *state;
+    scene one = begin(test);
+    scene two = begin(test);
+    cascade_uuid to = own(&one);
+    waiting first = {.change = sends(&one, to, to, up)};
+    waiting second = {.change = sends(&two, own(&two), to, down)};
+
+    one.number++;
+    two.number++;
+    first.it = one;
+    second.it = two;
+    pg_sql(test, "BEGIN");
+    pg_sql(test, "INSERT INTO cascade_messages (cascade_id, kind, name, path,"
+                 " payload, sent_at)"
+                 " SELECT id, 'k', '', 'm', '1', 0 FROM cascades LIMIT 1");
+    begin_waiting(&first, 1);
+    begin_waiting(&second, 2);
+    pg_sql(test, "ROLLBACK");
+    pthread_join(first.thread, NULL);
+    pthread_join(second.thread, NULL);
+    assert_int_equal(CASCADE_OK, first.err);
+    assert_int_equal(CASCADE_OK, second.err);
+    assert_int_equal(3, receive(&one).count);
+    assert_int_equal(
+        1, pg_number(test, "SELECT (string_agg(path, '' ORDER BY id) = 'amz')"
+                           "::int FROM cascade_messages"));
+}
+
+/* S19: a sender that looked before the receipt was there, and could insert only
+ * after it, sends what was received. The receiver is told so. */
+static void
+a_message_that_crosses_its_receipt_is_told_as_repeated(void **state)
+{
+    static const char *const path[] = {"p", NULL};
+    pg_test *test = *state;
+    scene it = begin(test);
+    scene other = begin(test);
+    cascade_uuid id = own(&it);
+    cascade_uuid from = own(&other);
+    waiting commit = {.change = sends(&other, from, id, path)};
+    waiting submit = {.it = it};
+
+    submit.message = rows_message(&test->rows, id, "p");
+    assert_int_equal(CASCADE_SENT, send_path(&it, id, "p"));
+    assert_int_equal(0, receive(&it).repeated);
+    other.number++;
+    commit.it = other;
+    pg_sql(test, "BEGIN");
+    pg_sql(test, "DELETE FROM cascade_messages");
+    pg_sql(test, "INSERT INTO node_executions (node_instance_id, cascade_id,"
+                 " node_name, function_id, input_context, location)"
+                 " SELECT 'p', cascade_id, 'cascade.signal:go', 1, '{}', 'x'"
+                 " FROM node_executions ORDER BY started_at LIMIT 1");
+    begin_waiting(&commit, 1);
+    begin_waiting(&submit, 2);
+    pg_sql(test, "COMMIT");
+    pthread_join(commit.thread, NULL);
+    pthread_join(submit.thread, NULL);
+    assert_int_equal(CASCADE_OK, commit.err);
+    assert_int_equal(CASCADE_OK, submit.err);
+    assert_int_equal(1, receive(&it).count);
+    assert_int_equal(1, receive(&it).repeated);
+    assert_int_equal(CASCADE_SENT_REPEATED, send_path(&it, id, "p"));
+}
+
+/* An ended cascade is deleted while a claim makes its run: no error, no run. */
+static void
+a_deletion_and_a_claim_of_an_ended_cascade_go_together(void **state)
+{
+    pg_test *test = *state;
+    scene it = begin(test);
+    cascade_uuid id = own(&it);
+    cascade_change *change = rows_write(&test->rows, id, 0);
+    bool messages;
+
+    change->cascade.status = CASCADE_COMPLETED;
+    change->run_action = CASCADE_RUN_END;
+    assert_ok(pg_commit_one(test, it.store, it.engine, ++it.number, change));
+    assert_int_equal(CASCADE_SENT_ENDED, send_path(&it, id, "p"));
+    pg_sql(test,
+           "CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+           " DELETE FROM %s.cascades; RETURN NEW; END $$;"
+           "CREATE TRIGGER gone BEFORE INSERT ON cascade_runs"
+           " FOR EACH ROW EXECUTE FUNCTION gone()",
+           test->schema);
+    assert_int_equal(0, claim(&it, it.store, &messages));
+    pg_sql(test, "DROP TRIGGER gone ON cascade_runs");
+    assert_int_equal(1, claim(&it, it.store, &messages));
+}
+
+/* ---- Keys ---------------------------------------------------------------- */
+
+static bool
+start_run(scene *it, cascade_change *start, int32_t run_number)
+{
+    bool existed = false;
+
+    start->key = "key";
+    start->run_number = run_number;
+    assert_ok(submit(it, start, &existed, NULL, NULL));
+    return existed;
+}
+
+static int32_t
+current_run(scene *it)
+{
+    int32_t number = 0;
+
+    assert_ok(it->store->driver->key(it->store->self, "user", "key", &number));
+    return number;
+}
+
+/* S22 */
+static void
+a_key_goes_from_run_to_run(void **state)
+{
+    pg_test *test = *state;
+    scene it = begin(test);
+    cascade_change *runs[5];
+
+    for (int i = 0; i < 5; i++)
+        runs[i] = rows_start(&test->rows, rows_id(&test->rows));
+    assert_true(start_run(&it, runs[3], 3));
+    assert_int_equal(1, current_run(&it));
+    assert_false(start_run(&it, runs[1], 1));
+    assert_int_equal(0, pg_number(test, "SELECT count(*) FROM cascade_keys"));
+    assert_false(start_run(&it, runs[2], 2));
+    assert_int_equal(2, current_run(&it));
+    assert_false(start_run(&it, runs[2], 2)); /* the same once more */
+    assert_false(start_run(&it, runs[1], 1));
+    assert_true(start_run(&it, runs[4], 2)); /* another of that run */
+    assert_true(start_run(&it, runs[4], 4));
+    assert_false(start_run(&it, runs[3], 3));
+    assert_int_equal(3, current_run(&it));
+    assert_int_equal(3, pg_number(test, "SELECT count(*) FROM cascades"));
+}
+
+/* S22: between the look at the key and the start, run 2 came and went. */
+static void
+a_run_that_came_and_went_is_not_started_again(void **state)
+{
+    pg_test *test = *state;
+    scene it = begin(test);
+    cascade_change *start;
+    waiting second;
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    start_run(&it, rows_start(&test->rows, rows_id(&test->rows)), 1);
+    start = rows_start(&test->rows, rows_id(&test->rows));
+    start->key = "key";
+    start->run_number = 2;
+    it.number = 1;
+    second = (waiting){.it = it, .change = start};
+    pg_sql(test, "BEGIN");
+    pg_sql(test, "INSERT INTO cascades (id, user_id) VALUES ('%s', 'user')",
+           cascade_uuid_format(&start->cascade.id, id));
+    pg_sql(test, "INSERT INTO cascade_keys VALUES ('user', 'key', 2)");
+    begin_waiting(&second, 1);
+    pg_sql(test, "DELETE FROM cascades WHERE id = '%s'", id);
+    pg_sql(test, "COMMIT");
+    pthread_join(second.thread, NULL);
+    assert_int_equal(CASCADE_ERR_UNAVAILABLE, second.err);
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascades"));
+    assert_true(start_run(&it, start, 2));
+}
+
+/* ---- Deletion ------------------------------------------------------------ */
+
+/* S21 */
+static void
+a_deleted_cascade_leaves_no_row(void **state)
+{
+    pg_test *test = *state;
+    scene it = begin(test);
+    cascade_uuid id = own(&it);
+    cascade_uuid kept = own(&it);
+    cascade_change *change = rows_write(&test->rows, id, 0);
+
+    rows_event(&test->rows, change, 0, "key", "1");
+    assert_ok(pg_commit_one(test, it.store, it.engine, ++it.number, change));
+    send_path(&it, id, "p");
+    send_path(&it, kept, "q");
+    change = rows_write(&test->rows, id, 0);
+    change->run_action = CASCADE_RUN_DELETE;
+    assert_ok(pg_commit_one(test, it.store, it.engine, ++it.number, change));
+    assert_ok(pg_commit_one(test, it.store, it.engine, ++it.number, change));
+    assert_int_equal(0, pg_number(test, "SELECT count(*) FROM context_events"));
+    assert_int_equal(4,
+                     pg_number(test, "SELECT (SELECT count(*) FROM cascades)"
+                                     " + (SELECT count(*) FROM node_executions)"
+                                     " + (SELECT count(*) FROM cascade_runs)"
+                                     " + (SELECT count(*) FROM"
+                                     "   cascade_messages)"));
+    assert_int_equal(1, receive(&it).count);
+}
+
+/* ---- What is read -------------------------------------------------------- */
+
+/* A batch without messages and keys does not look for them, and a claim looks
+ * once whether there are any. */
+static void
+who_has_no_messages_pays_for_none(void **state)
+{
+    pg_test *test = *state;
+    scene it = begin(test);
+    cascade_store *store = NULL;
+    int64_t before = pg_index_sum(test, &store, "idx_scan", "cascade_messages");
+    cascade_uuid id;
+    bool messages;
+
+    it.store = store;
+    id = own(&it);
+    for (int i = 0; i < 20; i++)
+        assert_ok(pg_commit_one(test, store, it.engine, ++it.number,
+                                rows_write(&test->rows, id, 0)));
+    pg_submit_one(test, store, rows_start(&test->rows, rows_id(&test->rows)),
+                  NULL);
+    assert_int_equal(
+        0, pg_index_sum(test, &store, "idx_scan", "cascade_messages") - before);
+    for (int i = 0; i < 20; i++)
+        claim(&it, store, &messages);
+    assert_in_range(pg_index_sum(test, &store, "idx_scan", "cascade_messages") -
+                        before,
+                    1, 20);
+    assert_int_equal(0, pg_number(test, "SELECT sum(seq_scan) FROM"
+                                        " pg_stat_user_tables WHERE relid IN ("
+                                        "  'cascade_messages'::regclass,"
+                                        "  'cascade_keys'::regclass)"));
+}
+
+/* Cascades 1 to `count`, with a run of somebody else's and a message each; and
+ * as many messages for the last of them. */
+static void
+fill(pg_test *test, int count)
+{
+    pg_sql(test,
+           "INSERT INTO cascades (id, user_id)"
+           " SELECT ('00000000-0000-7000-8000-'||lpad(i::text,12,'0'))"
+           "   ::uuid, 'u' FROM generate_series(1, %d) AS i",
+           count);
+    pg_sql(test, "INSERT INTO cascade_runs"
+                 " SELECT id, 'default', 5, 4000000000000,"
+                 "  '00000000-0000-7000-8000-ffffffffffff', 1, 0, NULL"
+                 " FROM cascades WHERE user_id = 'u'");
+    pg_sql(test, "INSERT INTO cascade_messages"
+                 " (cascade_id, kind, name, path, payload, sent_at)"
+                 " SELECT id, 'k', '', 'each/'||id, '1', 0 FROM cascades"
+                 " WHERE user_id = 'u'");
+    pg_sql(test,
+           "INSERT INTO cascade_messages"
+           " (cascade_id, kind, name, path, payload, sent_at)"
+           " SELECT ('00000000-0000-7000-8000-'||lpad('%d',12,'0'))::uuid,"
+           "  'k', '', 'many/'||i, '1', 0 FROM generate_series(1, %d) AS i",
+           count, count);
+}
+
+/* What messages there are for others does not matter to a claim but for its
+ * walk, and not at all to receiving and sending; and the walk comes around. */
+static void
+messages_for_others_do_not_slow_down(void **state)
+{
+    enum {
+        COUNT = 50000,
+        WALK = 500
+    };
+    pg_test *test = *state;
+    scene it = begin(test);
+    cascade_store *store = NULL;
+    cascade_uuid id;
+    cascade_uuid parked = rows_id(&test->rows);
+    cascade_change *change;
+    int64_t before;
+    bool messages;
+    int claims = 0;
+
+    /* The plans are made while the tables are empty. */
+    before = pg_index_sum(test, &store, "idx_tup_read", "cascade_messages");
+    it.store = store;
+    id = own(&it);
+    claim(&it, store, &messages);
+    assert_false(messages);
+    assert_int_equal(0, receive(&it).count);
+    assert_int_equal(CASCADE_SENT, send_path(&it, id, "first"));
+    change = rows_write(&test->rows, id, 0);
+    rows_receive(&test->rows, change, receive(&it).last_id);
+    rows_send(&test->rows, change, rows_message(&test->rows, id, "second"));
+    assert_ok(pg_commit_one(test, store, it.engine, ++it.number, change));
+
+    fill(test, COUNT);
+    for (int i = 0; i < 10; i++) {
+        inbox got = receive(&it);
+
+        assert_int_equal(1, got.count);
+        change = rows_write(&test->rows, id, 0);
+        rows_receive(&test->rows, change, got.last_id);
+        rows_send(&test->rows, change,
+                  rows_message(&test->rows, id,
+                               rows_text(&test->rows, "path %d", i)));
+        assert_ok(pg_commit_one(test, store, it.engine, ++it.number, change));
+        assert_int_equal(
+            CASCADE_SENT_REPEATED,
+            send_path(&it, id, rows_text(&test->rows, "path %d", i)));
+        assert_int_equal(0, claim(&it, store, &messages));
+        assert_true(messages);
+    }
+    assert_in_range(
+        pg_index_sum(test, &store, "idx_tup_read", "cascade_messages") - before,
+        10 * WALK, 10 * (WALK + 200));
+
+    it.store = store;
+    assert_ok(
+        pg_submit_one(test, store, rows_start(&test->rows, parked), NULL));
+    pg_sql(test, "UPDATE cascade_runs SET wake_at = 4000000000000");
+    send_path(&it, parked, "wake up");
+    while (claim(&it, store, &messages) == 0 && claims < COUNT)
+        claims++;
+    assert_in_range(claims, 0, COUNT / WALK + 2);
+}
+
+postgres_group
+postgres_messages(void)
+{
+    static const struct CMUnitTest tests[] = {
+        PG_TEST(crossing_sends_do_not_wait_for_each_other),
+        PG_TEST(a_message_that_crosses_its_receipt_is_told_as_repeated),
+        PG_TEST(a_deletion_and_a_claim_of_an_ended_cascade_go_together),
+        PG_TEST(a_key_goes_from_run_to_run),
+        PG_TEST(a_run_that_came_and_went_is_not_started_again),
+        PG_TEST(a_deleted_cascade_leaves_no_row),
+        PG_TEST(who_has_no_messages_pays_for_none),
+        PG_TEST(messages_for_others_do_not_slow_down),
+    };
+
+    return (postgres_group){"postgres: messages", tests,
+                            sizeof(tests) / sizeof(tests[0])};
+}
