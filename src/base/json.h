@@ -59,6 +59,11 @@ void csc_json_add_string(csc_buf *out, const char *text);
 /* Valid UTF-8 without NUL: no overlong forms, no surrogates, <= U+10FFFF. */
 bool csc_json_is_utf8(const char *bytes, size_t len);
 
+/* Appends `bytes` as valid UTF-8: what is none, and NUL, becomes U+FFFD, byte
+ * by byte. Stops before the text would have more than `max` bytes as a
+ * canonical string, its quotes apart: false. */
+bool csc_json_clean(csc_buf *out, const char *bytes, size_t len, size_t max);
+
 /* Reading canonical text without a tree. A span is a piece of the text. */
 typedef struct csc_json_span {
     const char *data;

@@ -213,3 +213,35 @@ csc_json_utf8_unescape(csc_json_span text, char *to)
     to[len] = '\0';
     return len;
 }
+
+/* The bytes of one valid character of `len` bytes in a canonical string. */
+static size_t
+escaped_len(unsigned char first, size_t len)
+{
+    if (short_escape(first) != 0)
+        return 2;
+    return first < 0x20 ? sizeof("\\u0000") - 1 : len;
+}
+
+bool
+csc_json_clean(csc_buf *out, const char *bytes, size_t len, size_t max)
+{
+    static const char instead[] = "\xef\xbf\xbd"; /* U+FFFD */
+    size_t used = 0;
+    size_t at = 0;
+
+    while (at < len) {
+        size_t taken = csc_json_utf8_len(bytes + at, len - at);
+        bool good = taken != 0 && bytes[at] != '\0';
+        const char *text = good ? bytes + at : instead;
+        size_t text_len = good ? taken : sizeof(instead) - 1;
+        size_t cost = escaped_len((unsigned char)text[0], text_len);
+
+        if (cost > max - used)
+            return false;
+        csc_buf_add(out, text, text_len);
+        used += cost;
+        at += good ? taken : 1;
+    }
+    return true;
+}

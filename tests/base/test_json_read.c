@@ -309,6 +309,38 @@ utf8_agrees_with_a_plain_decoder(void **state)
     }
 }
 
+/* The text that is made of `bytes`, with room for `max` bytes as JSON. */
+static void
+check_clean(const char *bytes, size_t len, size_t max, bool whole,
+            const char *expected)
+{
+    csc_buf text = {0};
+
+    csc_buf_add(&text, "", 0);
+    assert_int_equal(csc_json_clean(&text, bytes, len, max), whole);
+    assert_string_equal(text.data, expected);
+    assert_true(csc_json_is_utf8(text.data, text.len));
+    csc_buf_fini(&text);
+}
+
+static void
+any_bytes_become_utf8_of_bounded_length(void **state)
+{
+    (void)state;
+    check_clean(NULL, 0, 0, true, "");
+    check_clean("a\xc3\xa4\"", 4, 5, true, "a\xc3\xa4\"");
+    check_clean("a\xc3\xa4\"", 4, 4, false, "a\xc3\xa4");
+    check_clean("a\xc3\xa4", 3, 2, false, "a");
+    check_clean("\0\n\x01", 3, 11, true, "\xef\xbf\xbd\n\x01");
+    check_clean("\0\n\x01", 3, 10, false, "\xef\xbf\xbd\n");
+    check_clean("\0\n", 2, 2, false, "");
+    /* A surrogate, an overlong form, a cut sequence: byte by byte. */
+    check_clean("\xed\xa0\x80", 3, 9, true,
+                "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    check_clean("\xc0\x80z", 3, 99, true, "\xef\xbf\xbd\xef\xbf\xbdz");
+    check_clean("z\xf0\x9f", 3, 99, true, "z\xef\xbf\xbd\xef\xbf\xbd");
+}
+
 int
 main(void)
 {
@@ -322,6 +354,7 @@ main(void)
         cmocka_unit_test(an_added_string_reads_back_the_same),
         cmocka_unit_test(utf8_is_checked_by_the_rules_of_rfc_3629),
         cmocka_unit_test(utf8_agrees_with_a_plain_decoder),
+        cmocka_unit_test(any_bytes_become_utf8_of_bounded_length),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

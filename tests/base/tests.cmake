@@ -4,6 +4,7 @@
 
 cascade_test(base_error test_error.c support.c)
 cascade_test(base_mem test_mem.c support.c)
+cascade_test(base_process test_process.c support.c TIMEOUT 200)
 cascade_test(base_map test_map.c support.c)
 cascade_test(base_uuid test_uuid.c support.c)
 cascade_test(base_clock test_clock.c support.c)

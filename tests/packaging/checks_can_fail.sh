@@ -97,3 +97,6 @@ refuses_library 'int foreign(void) { return 0; }' "$x"
 refuses_library 'int cascade_x(void *f) { return printf("x%p", f); }'
 refuses_library 'int cascade_x(void *f) { abort(); }'
 refuses_library 'int cascade_x(void *f) { return !malloc((unsigned long)f); }'
+refuses_library 'int cascade_x(void *f) { _exit(1); }'
+refuses_library 'int cascade_x(void *f) { return vfork(); }'
+refuses_library 'int cascade_x(void *f) { return sigaction(1, f, 0); }'

@@ -8,7 +8,8 @@
 #   - every other external name is csc_*, so a program that links the archive
 #     meets none of ours by accident;
 #   - it does not print, end the process, change signal handlers or the locale,
-#     nor configure libraries that belong to the host;
+#     nor configure libraries that belong to the host; what a child needs
+#     before it becomes another program is called in base/process_child.c only;
 #   - memory is allocated in base/mem.c and nowhere else.
 set -eu
 
@@ -46,19 +47,29 @@ nm --defined-only --extern-only "$static" |
 
 forbidden='stdout|stderr|stdin|v?f?printf|__v?f?printf_chk|puts|putchar|perror'
 forbidden="$forbidden|v?err|v?errx|v?warn|v?warnx|v?syslog|openlog|setlocale"
-forbidden="$forbidden|abort|_?exit|_Exit|quick_exit|atexit|signal|sigaction"
-forbidden="$forbidden|srand|rand|srandom|random|setenv|putenv|chdir|umask"
+forbidden="$forbidden|abort|exit|_Exit|quick_exit|atexit|signal"
+forbidden="$forbidden|srand|rand|srandom|random|setenv|putenv|umask"
 forbidden="$forbidden|cJSON_InitHooks|cJSONUtils_.*|cJSON_Compare"
 forbidden="$forbidden|sqlite3_config|sqlite3_shutdown|PQescape.*"
 nm -D --undefined-only "$shared" | awk '{ sub(/@.*/, "", $2); print $2 }' |
     grep -Ex "$forbidden" >"$work/forbidden" || :
 [ ! -s "$work/forbidden" ] || fail "a library may not call" "$work/forbidden"
 
+# only_in OBJECT NAMES WHAT: no other object of the archive calls these.
+only_in() {
+    nm -A --undefined-only "$static" |
+        sed -n 's/^[^:]*:\([^:]*\):.* U \(.*\)$/\1 \2/p' |
+        awk -v object="$1" '$1 != object' | grep -Ex "[^ ]+ ($2)" \
+        >"$work/calls" || :
+    [ ! -s "$work/calls" ] || fail "$3" "$work/calls"
+}
+
 allocators='malloc|calloc|realloc|reallocarray|free|strdup|strndup|v?asprintf'
 allocators="$allocators|aligned_alloc|posix_memalign|open_memstream|getline"
-nm -A --undefined-only "$static" |
-    sed -n 's/^[^:]*:\([^:]*\):.* U \(.*\)$/\1 \2/p' |
-    grep -v '^mem\.c\.o ' | grep -Ex "[^ ]+ ($allocators)" >"$work/alloc" || :
-[ ! -s "$work/alloc" ] || fail "allocations outside base/mem.c" "$work/alloc"
+only_in mem.c.o "$allocators" 'allocations outside base/mem.c'
+
+of_child='_exit|v?fork|_Fork|exec[a-z]*|sigaction|sigprocmask|f?chdir|setrlimit'
+of_child="$of_child|setsid|setpgid|prctl|posix_spawnp?|system|popen"
+only_in process_child.c.o "$of_child" 'outside base/process_child.c'
 
 exit "$status"
