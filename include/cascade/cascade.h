@@ -793,6 +793,82 @@ CASCADE_API cascade_err cascade_node_step(cascade_node *node, const char *name,
                                           const cascade_step_options *options,
                                           cJSON **result);
 
+/* ---- Commands: another program as a step --------------------------------- */
+
+typedef struct cascade_command {
+    size_t size;
+    const char *const *argv; /* the program and its arguments, ends in NULL; no
+                                shell reads them. Without a slash the program
+                                is looked up in the PATH of `env` (empty
+                                entries of it are passed over), with one from
+                                `folder`. A script needs its #! line. */
+    const char *const *env;  /* "NAME=value", ends in NULL; NULL: all that this
+                                process has. CASCADE_REQUEST_ID is added: the
+                                step's request id */
+    const char *folder;      /* to work in; NULL: that of this process */
+    const char *input_text;  /* standard input; NULL: /dev/null */
+    size_t output_max;  /* bytes kept of each of the two outputs; 0: 65,536 */
+    int64_t timeout_ms; /* from its start; 0: none; at most 100 years */
+    int64_t grace_ms;   /* between SIGTERM and SIGKILL; 0: 1,000; -1: none */
+    bool check;         /* an exit other than 0, or an end by a signal, fails
+                           the attempt: CASCADE_ERR_FAILED. Else it is a result
+                           like any other */
+    bool keep_timeout;  /* the end by timeout_ms is a result, with timed_out.
+                           Else it fails the attempt: CASCADE_ERR_TIMEOUT */
+    int64_t cpu_max_s;  /* limits of its process, see setrlimit(2); 0: those */
+    int64_t memory_max_bytes; /* of this process, which no limit can exceed: */
+    int64_t file_max_bytes;   /* RLIMIT_CPU, _AS, _FSIZE, _NOFILE */
+    int64_t open_files_max;
+} cascade_command;
+
+/* A step that runs another program and records what came of it:
+ *
+ *     const char *argv[] = {"pdftotext", "in.pdf", "-", NULL};
+ *     cascade_command command = {
+ *         .size = sizeof(command), .argv = argv, .timeout_ms = 60000};
+ *     cJSON *result = NULL;
+ *     cascade_err err =
+ *         cascade_node_run(node, "to-text", &command, NULL, &result);
+ *
+ *     if (err != CASCADE_OK)
+ *         return err;
+ *
+ * gives {"elapsed_ms":12,"exit":0,"stderr":"","stdout":"..."}; "signal" stands
+ * in place of "exit" when one ended it; "stdout_truncated", "stderr_truncated"
+ * and "timed_out" are there only where true. Of each output the first bytes are
+ * kept, fewer where the result would exceed payload_max or execution_bytes_max;
+ * the rest is read and dropped. What is no UTF-8, and NUL, becomes U+FFFD.
+ *
+ * Recorded, matched, tried again and returned as cascade_node_step() says; a
+ * program that was running at a crash runs again, with the same
+ * CASCADE_REQUEST_ID. One that cannot be started (not found, no right to, no
+ * such folder) fails the attempt with CASCADE_ERR_SYSTEM; the text says which
+ * and why.
+ *
+ * The program leads a session of its own, without terminal; it has descriptors
+ * 0, 1 and 2 and no other, all signals at their defaults, the umask of this
+ * process. At the timeout, and when cascade_node_is_cancelled() says so (asked
+ * every 100 ms; then CASCADE_ERR_FENCED, nothing is recorded), its process
+ * group gets SIGTERM, after the grace SIGKILL. When the program has ended by
+ * itself, what it started may keep the outputs open for the grace; then the
+ * rest of its group is killed in any case. A process that made a group of its
+ * own is not found. When this process dies, the kernel kills the program (but
+ * not what it started, nor a set-user-ID one).
+ *
+ * The call holds its thread until the program has ended: a worker, in the other
+ * modes the host's thread. Times here are real ones, whatever clock is
+ * injected. cascade_engine_stop() lets the program run on and waits for it. The
+ * host gets SIGCHLD as for any child, and must leave the waiting for this one
+ * to the library. CASCADE_ERR_MISUSE, with nothing run, inside a step, and
+ * where SIGCHLD is set to SIG_IGN or has SA_NOCLDWAIT: the exit status would be
+ * lost. CASCADE_ERR_INVALID for an argument out of range. */
+CASCADE_API cascade_err cascade_node_run(cascade_node *node, const char *name,
+                                         const cascade_command *command,
+                                         const cascade_step_options *options,
+                                         cJSON **result);
+
+/* ---- The node side: sleeping, and how it ends --------------------------- */
+
 /* Lets the node leave; it is entered again from the top once `ms` milliseconds
  * have passed since it asked, or when the time `at_ms` has come (since 1970),
  * by the store's clock; at once for a time that is over. Meanwhile it holds no

@@ -471,6 +471,41 @@ step_wrongly(cascade_node *node)
     expect(result == untouched);
 }
 
+static void
+run_wrongly(cascade_node *node)
+{
+    const char *const none[] = {NULL};
+    const char *const empty[] = {"", NULL};
+    const char *const argv[] = {"true", NULL};
+    const cascade_command fine = {.size = sizeof(fine), .argv = argv};
+    const cascade_command bad[] = {
+        {.size = 0, .argv = argv},
+        {.size = sizeof(bad[0]), .argv = NULL},
+        {.size = sizeof(bad[0]), .argv = none},
+        {.size = sizeof(bad[0]), .argv = empty},
+        {.size = sizeof(bad[0]), .argv = argv, .folder = ""},
+        {.size = sizeof(bad[0]), .argv = argv, .timeout_ms = -1},
+        {.size = sizeof(bad[0]), .argv = argv, .timeout_ms = INT64_MAX},
+        {.size = sizeof(bad[0]), .argv = argv, .grace_ms = -2},
+        {.size = sizeof(bad[0]), .argv = argv, .grace_ms = INT64_MAX},
+        {.size = sizeof(bad[0]), .argv = argv, .cpu_max_s = -1},
+        {.size = sizeof(bad[0]), .argv = argv, .memory_max_bytes = -1},
+        {.size = sizeof(bad[0]), .argv = argv, .file_max_bytes = -1},
+        {.size = sizeof(bad[0]), .argv = argv, .open_files_max = -1}};
+    const cascade_step_options wrong = {.size = 0};
+    cJSON *const untouched = (cJSON *)node;
+    cJSON *result = untouched;
+
+    expect(is_refused(cascade_node_run(NULL, "r", &fine, NULL, &result)));
+    expect(is_refused(cascade_node_run(node, NULL, &fine, NULL, &result)));
+    expect(is_refused(cascade_node_run(node, "a b", &fine, NULL, &result)));
+    expect(is_refused(cascade_node_run(node, "r", NULL, NULL, &result)));
+    expect(is_refused(cascade_node_run(node, "r", &fine, &wrong, &result)));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        expect(is_refused(cascade_node_run(node, "r", &bad[i], NULL, &result)));
+    expect(result == untouched);
+}
+
 static cascade_err
 misuse(cascade_node *node, void *user)
 {
@@ -479,6 +514,7 @@ misuse(cascade_node *node, void *user)
     put_wrongly(node);
     spawn_wrongly(node);
     step_wrongly(node);
+    run_wrongly(node);
     expect(is_refused(cascade_node_fail(NULL, "x")));
     expect(is_refused(cascade_node_error(NULL, "x")));
     expect(cascade_node_put_text(node, "done", "true", NULL) == CASCADE_OK);
