@@ -11,15 +11,15 @@ bool play_suspend_steps;
 void
 play_open(play *p, test_db *db, cascade_mode mode)
 {
-    cascade_engine_options options = {.size = sizeof(options),
-                                      .mode = mode,
-                                      .worker_count = 3,
-                                      .poll_interval_ms = 20,
-                                      .suspend_steps = play_suspend_steps,
-                                      .park_after_ms = p->park_after_ms,
-                                      .depth_max = p->depth_max,
-                                      .execution_bytes_max =
-                                          p->execution_bytes_max};
+    cascade_engine_options options = {
+        .size = sizeof(options),
+        .mode = mode,
+        .worker_count = p->worker_count != 0 ? p->worker_count : 3,
+        .poll_interval_ms = 20,
+        .suspend_steps = play_suspend_steps,
+        .park_after_ms = p->park_after_ms,
+        .depth_max = p->depth_max,
+        .execution_bytes_max = p->execution_bytes_max};
     cascade_node_options node = {
         .size = sizeof(node), .attempts_max = p->attempts_max, .backoff_ms = 3};
 

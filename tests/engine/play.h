@@ -27,7 +27,8 @@ typedef struct play {
     size_t execution_bytes_max;
     int64_t park_after_ms;
     int depth_max;
-    void *user; /* the test's own */
+    unsigned worker_count; /* 0: 3 */
+    void *user;            /* the test's own */
     test_db *db;
     cascade_mode mode;
     cascade_store *store;

@@ -10,7 +10,6 @@
 #include "engine/play.h"
 
 #define MANY 20
-#define DEPTH 40
 
 /* What the nodes of a play met. */
 typedef struct course {
@@ -368,6 +367,23 @@ the_depth_is_limited(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* One worker, and a thousand parents that wait. */
+static void
+a_thousand_levels_need_one_worker(test_db *db)
+{
+    course c = {0};
+    play p = {.nodes = {{"down", go_down}},
+              .park_after_ms = 1,
+              .worker_count = 1,
+              .user = &c};
+    char text[100];
+
+    play_run(&p, db, CASCADE_MODE_THREADS, "down", "{\"n\":1000}",
+             CASCADE_COMPLETED);
+    assert_string_equal(result_of(&p, text, sizeof(text)), "{\"deep\":1}");
+    play_end(&p);
+}
+
 /* ---- In each mode ------------------------------------------------------- */
 
 PLAY_MODES(a_child_gives_its_result)
@@ -397,6 +413,8 @@ main(int argc, char **argv)
         PLAY_TESTS(the_child_of_a_deleted_parent_ends),
         PLAY_TESTS(children_go_deep_without_threads),
         PLAY_TESTS(the_depth_is_limited),
+        {"a_thousand_levels_need_one_worker", a_thousand_levels_need_one_worker,
+         STORES_ALL},
     };
 
     return stores_run("children", tests, sizeof(tests) / sizeof(tests[0]), argc,
