@@ -8,12 +8,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/uuid.h"
 #include "engine/engine.h"
+#include "engine/peer.h"
 #include "store/store.h"
 #include "support/stores.h"
-
-#define NEVER_MS (INT64_C(60) * 60 * 1000)
 
 static cascade_engine *
 start_engine(test_db *db, cascade_store *store, int64_t poll_interval_ms,
@@ -28,23 +26,6 @@ start_engine(test_db *db, cascade_store *store, int64_t poll_interval_ms,
     assert_ok(cascade_engine_register(engine, "n", stores_nothing, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
     return engine;
-}
-
-/* An incarnation of a process elsewhere, which will not renew. */
-static cascade_uuid
-attach_peer(cascade_store *store, int64_t lease_ms)
-{
-    cascade_incarnation peer = {.host = "elsewhere",
-                                .pid = 1,
-                                .process_start = 1,
-                                .lease_ms = lease_ms,
-                                .lane_count = 1};
-
-    peer.engine_id =
-        csc_uuid_v7(csc_clock_wall_ms(&csc_clock_system), &store->random);
-    assert_ok(store->driver->attach(store->self, &peer));
-    assert_ok(store->driver->wake(store->self));
-    return peer.engine_id;
 }
 
 static cascade_err
@@ -144,8 +125,8 @@ a_peer_is_removed_when_its_lease_ends(test_db *db)
 {
     cascade_store *store = db_store(db);
 
-    (void)attach_peer(store, 400);
-    (void)start_engine(db, store, NEVER_MS, NEVER_MS);
+    (void)peer_attach(store, 400);
+    (void)start_engine(db, store, PEER_NEVER_MS, PEER_NEVER_MS);
     assert_true(stores_until(is_alone, store));
 }
 
@@ -157,9 +138,9 @@ a_peer_that_attaches_is_noticed(test_db *db)
     cascade_store *store = db_store(db);
     cascade_store *other = db_store(db);
 
-    (void)start_engine(db, store, 1, NEVER_MS);
+    (void)start_engine(db, store, 1, PEER_NEVER_MS);
     assert_true(stores_until(is_alone, store));
-    (void)attach_peer(other, 400);
+    (void)peer_attach(other, 400);
     assert_int_equal(count_engines(store), 2);
     assert_true(stores_until(is_alone, store));
 }
@@ -213,51 +194,18 @@ much_is_taken_over_in_one_go(test_db *db)
     static cascade_uuid ids[MUCH];
     cascade_store *store = db_store(db);
     cascade_engine *engine = NULL;
-    cascade_uuid peer = attach_peer(store, NEVER_MS);
+    cascade_uuid peer = peer_attach(store, PEER_NEVER_MS);
     db_ends ends = {store, ids, MUCH, 0};
 
     start_all(store, ids);
     claim_all(store, &peer);
     assert_ok(store->driver->renew(store->self, &peer, 1, NULL));
-    engine = start_engine(db, store, NEVER_MS, NEVER_MS);
+    engine = start_engine(db, store, PEER_NEVER_MS, PEER_NEVER_MS);
     assert_true(stores_until(db_all_ended, &ends));
     assert_int_equal(db_stats(engine).takeovers, MUCH);
 }
 
 /* ---- Suspects ----------------------------------------------------------- */
-
-/* Owned by a new peer; `takeovers` is what the run has by then. */
-static cascade_uuid
-own(cascade_store *store, int32_t takeovers)
-{
-    static const char *const queues[] = {"default"};
-    static const char *const nodes[] = {"n"};
-    cascade_claimed claimed;
-    cascade_claim_result result;
-    cascade_claim claim = {.queues = queues,
-                           .queue_count = 1,
-                           .nodes = nodes,
-                           .node_count = 1,
-                           .limit = 1,
-                           .suspect_from = 3,
-                           .suspects = takeovers >= 3};
-
-    claim.engine_id = attach_peer(store, NEVER_MS);
-    assert_ok(store->driver->claim(store->self, &claim, &claimed, &result));
-    assert_int_equal(result.count, 1);
-    assert_int_equal(claimed.takeovers, takeovers);
-    return claim.engine_id;
-}
-
-static void
-remove_peer(cascade_store *store, const cascade_uuid *engine_id)
-{
-    size_t freed = 0;
-
-    assert_ok(store->driver->remove(store->self, engine_id, 1, 10, &freed));
-    assert_int_equal(freed, 1);
-    assert_ok(store->driver->wake(store->self));
-}
 
 /* It has looked for everything that its start gave reason to. */
 static bool
@@ -282,16 +230,16 @@ a_suspect_that_another_freed_is_found(test_db *db)
     cascade_store *other = db_store(db);
     cascade_uuid id = db_start(other, "n");
     db_ends ends = {store, &id, 1, 0};
-    cascade_uuid peer = own(other, 0);
+    cascade_uuid peer = peer_own(other, "n", 0);
     cascade_engine *engine = NULL;
 
     for (int32_t takeovers = 1; takeovers <= 3; takeovers++) {
-        remove_peer(other, &peer);
-        peer = own(other, takeovers);
+        peer_remove(other, &peer);
+        peer = peer_own(other, "n", takeovers);
     }
-    engine = start_engine(db, store, 20, NEVER_MS);
+    engine = start_engine(db, store, 20, PEER_NEVER_MS);
     assert_true(stores_until(has_settled, engine));
-    remove_peer(other, &peer);
+    peer_remove(other, &peer);
     assert_true(stores_until(db_all_ended, &ends));
 }
 
