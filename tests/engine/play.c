@@ -20,8 +20,10 @@ play_open(play *p, test_db *db, cascade_mode mode)
         .park_after_ms = p->park_after_ms,
         .depth_max = p->depth_max,
         .execution_bytes_max = p->execution_bytes_max};
-    cascade_node_options node = {
-        .size = sizeof(node), .attempts_max = p->attempts_max, .backoff_ms = 3};
+    cascade_node_options node = {.size = sizeof(node),
+                                 .attempts_max = p->attempts_max,
+                                 .backoff_ms =
+                                     p->backoff_ms != 0 ? p->backoff_ms : 3};
 
     p->db = db;
     p->mode = mode;

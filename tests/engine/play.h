@@ -23,6 +23,7 @@ typedef struct play {
     } nodes[PLAY_NODES];
     const char *instead[PLAY_NODES]; /* of each, or NULL */
     int attempts_max;                /* as in cascade_node_options */
+    int64_t backoff_ms;              /* 0: 3 */
     cascade_final_failure final_failure;
     size_t execution_bytes_max;
     int64_t park_after_ms;

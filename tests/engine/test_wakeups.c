@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sleeps that outlive whoever began them (G8, G3): the engine closes, others
+ * own the cascade and die of something else, another engine wakes it; and those
+ * that nobody wakes, because their cascade has ended.
+ */
+#include <string.h>
+
+#include "engine/peer.h"
+#include "engine/play.h"
+
+#define LONG_MS (INT64_C(60) * 60 * 1000)
+#define SHORT_MS 80           /* where time cannot be injected */
+#define DEATHS 6              /* more than poison_limit */
+#define HELD_MS (2 * LONG_MS) /* nothing is parked */
+
+/* What the nodes did in one engine, or in several. */
+typedef struct course {
+    int64_t ms;
+    int entries;
+    int wakes;
+    int fails; /* after the sleep */
+} course;
+
+static course *
+course_of(void *user)
+{
+    return ((play *)user)->user;
+}
+
+static cascade_err
+doze(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = CASCADE_OK;
+
+    c->entries++;
+    err = cascade_node_sleep(node, "nap", c->ms);
+    if (err != CASCADE_OK)
+        return err;
+    c->wakes++;
+    return c->wakes <= c->fails ? cascade_node_error(node, "drowsy")
+                                : CASCADE_OK;
+}
+
+/* ---- The time that passes ----------------------------------------------- */
+
+static int64_t
+nap_ms(const test_db *db)
+{
+    return db->backend->virtual_time ? LONG_MS : SHORT_MS;
+}
+
+typedef struct moment {
+    cascade_store *store;
+    int64_t at_ms;
+} moment;
+
+static bool
+has_come(void *context)
+{
+    moment *m = context;
+    int64_t now_ms = 0;
+
+    assert_ok(cascade_store_now(m->store, &now_ms));
+    return now_ms >= m->at_ms;
+}
+
+/* Until the store's clock shows `at_ms`, without anybody's help. */
+static void
+pass_until(test_db *db, cascade_store *store, int64_t at_ms)
+{
+    moment m = {store, at_ms};
+    int64_t now_ms = 0;
+
+    assert_ok(cascade_store_now(store, &now_ms));
+    if (db->fake_time && at_ms > now_ms)
+        fake_clock_advance(&db->clock, at_ms - now_ms);
+    assert_true(stores_until(has_come, &m));
+}
+
+/* ---- Asleep ------------------------------------------------------------- */
+
+static play
+new_play(course *c, int64_t park_after_ms)
+{
+    return (play){
+        .nodes = {{"doze", doze}}, .park_after_ms = park_after_ms, .user = c};
+}
+
+/* Whether execution 1 is there: the sleep. */
+static bool
+is_asleep(void *context)
+{
+    play *p = context;
+    cascade_snapshot *snapshot = play_snapshot(p);
+    bool asleep = cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY, 1);
+
+    cascade_snapshot_free(snapshot);
+    return asleep &&
+           (p->park_after_ms == HELD_MS || db_stats(p->engine).parked > 0);
+}
+
+/* Puts a cascade to sleep in an engine; when it is due. The handle of the play
+ * stays open. */
+static int64_t
+put_to_sleep(play *p, test_db *db)
+{
+    cascade_snapshot *snapshot = NULL;
+    int64_t due_ms = 0;
+
+    play_open(p, db, CASCADE_MODE_INLINE);
+    p->id = db_start(p->store, "doze");
+    assert_true(db_poll_until(db, &p->engine, 1, is_asleep, p));
+    snapshot = play_snapshot(p);
+    due_ms = play_execution(snapshot, 1)->not_before_ms;
+    cascade_snapshot_free(snapshot);
+    return due_ms;
+}
+
+/* The sleep, over. */
+static void
+check_slept(const play *p, int64_t due_ms)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+    const cascade_execution_info *sleep = play_execution(snapshot, 1);
+
+    assert_int_equal(cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY), 2);
+    assert_int_equal(sleep->status, CASCADE_EXECUTION_COMPLETED);
+    assert_int_equal(sleep->not_before_ms, due_ms);
+    assert_true(sleep->completed_at_ms >= due_ms);
+    cascade_snapshot_free(snapshot);
+}
+
+/* ---- While no engine lives ---------------------------------------------- */
+
+static void
+sleep_over_a_gap(test_db *db, int64_t park_after_ms)
+{
+    course c = {.ms = nap_ms(db)};
+    play first = new_play(&c, park_after_ms);
+    play second = new_play(&c, park_after_ms);
+    int64_t due_ms = put_to_sleep(&first, db);
+    cascade_store *watch = db_store(db);
+
+    play_end(&first);
+    if (db->fake_time)
+        assert_int_equal(c.entries, 1);
+    pass_until(db, watch, due_ms + nap_ms(db));
+    play_open(&second, db, CASCADE_MODE_INLINE);
+    second.id = first.id;
+    play_await(&second, &second.id, CASCADE_COMPLETED);
+    assert_int_equal(c.entries, 2);
+    assert_int_equal(c.wakes, 1);
+    check_slept(&second, due_ms);
+    play_end(&second);
+}
+
+static void
+a_parked_sleep_may_end_while_no_engine_lives(test_db *db)
+{
+    sleep_over_a_gap(db, 1);
+}
+
+/* Who closes gives up what he holds. */
+static void
+a_held_sleep_may_end_while_no_engine_lives(test_db *db)
+{
+    sleep_over_a_gap(db, HELD_MS);
+}
+
+/* ---- In another engine -------------------------------------------------- */
+
+/* Whoever parked it lives on, but does not look. */
+static void
+a_parked_sleeper_wakes_in_another_engine(test_db *db)
+{
+    course parks = {.ms = db->backend->virtual_time ? 5000 : SHORT_MS};
+    course wakes = {.ms = LONG_MS}; /* recorded already: not asked again */
+    play first = new_play(&parks, 1);
+    play second = new_play(&wakes, 1);
+    int64_t due_ms = put_to_sleep(&first, db);
+
+    play_open(&second, db, CASCADE_MODE_INLINE);
+    second.id = first.id;
+    play_await(&second, &second.id, CASCADE_COMPLETED);
+    assert_int_equal(parks.entries + wakes.entries, 2);
+    if (db->fake_time)
+        assert_int_equal(wakes.wakes, 1);
+    check_slept(&second, due_ms);
+    assert_int_equal(db_stats(second.engine).takeovers, 0);
+    play_end(&first);
+    play_end(&second);
+}
+
+/* ---- Among engines that die --------------------------------------------- */
+
+/* One owner after the other dies, until there were `takeovers`. */
+static void
+die_in_turn(cascade_store *store, int32_t takeovers)
+{
+    for (int32_t i = 0; i < takeovers; i++) {
+        cascade_uuid peer = peer_own(store, "doze", i);
+
+        peer_remove(store, &peer);
+    }
+}
+
+/* Nobody was running it when they died: a sleep is not poisoned, nor its
+ * cascade. */
+static void
+engines_that_die_meanwhile_do_not_poison_a_sleep(test_db *db)
+{
+    course c = {.ms = nap_ms(db)};
+    play first = new_play(&c, HELD_MS);
+    play second = new_play(&c, HELD_MS);
+    int64_t due_ms = put_to_sleep(&first, db);
+    cascade_store *watch = db_store(db);
+    cascade_info *info = NULL;
+
+    play_end(&first);
+    pass_until(db, watch, due_ms);
+    die_in_turn(watch, DEATHS);
+    assert_ok(cascade_get(watch, &first.id, &info));
+    assert_int_equal(info->takeovers, DEATHS);
+    cascade_info_free(info);
+    play_open(&second, db, CASCADE_MODE_INLINE);
+    second.id = first.id;
+    play_await(&second, &second.id, CASCADE_COMPLETED);
+    assert_int_equal(c.wakes, 1);
+    check_slept(&second, due_ms);
+    play_end(&second);
+}
+
+static bool
+has_failed_once(void *context)
+{
+    cascade_snapshot *snapshot = play_snapshot(context);
+    bool failed = play_execution(snapshot, 0)->attempts == 1;
+
+    cascade_snapshot_free(snapshot);
+    return failed;
+}
+
+/* A node that has slept is poisoned as any other. */
+static void
+a_node_that_has_slept_can_be_poisoned(test_db *db)
+{
+    course c = {.ms = 1, .fails = 1};
+    play first = new_play(&c, HELD_MS);
+    play second = new_play(&c, HELD_MS);
+    cascade_store *watch = NULL;
+    cascade_snapshot *snapshot = NULL;
+    int64_t due_ms = 0;
+    int entries = 0;
+
+    first.backoff_ms = second.backoff_ms = nap_ms(db);
+    (void)put_to_sleep(&first, db);
+    watch = db_store(db);
+    assert_true(db_poll_until(db, &first.engine, 1, has_failed_once, &first));
+    snapshot = play_snapshot(&first);
+    due_ms = play_execution(snapshot, 0)->not_before_ms;
+    cascade_snapshot_free(snapshot);
+    play_end(&first);
+    pass_until(db, watch, due_ms);
+    die_in_turn(watch, DEATHS);
+    entries = c.entries;
+    play_open(&second, db, CASCADE_MODE_INLINE);
+    second.id = first.id;
+    play_await(&second, &second.id, CASCADE_ERROR);
+    assert_int_equal(c.entries, entries);
+    snapshot = play_snapshot(&second);
+    assert_non_null(strstr(cascade_snapshot_error(snapshot), "poisoned"));
+    assert_int_equal(play_execution(snapshot, 1)->status,
+                     CASCADE_EXECUTION_COMPLETED);
+    cascade_snapshot_free(snapshot);
+    play_end(&second);
+}
+
+/* ---- In a cascade that has ended ---------------------------------------- */
+
+static cascade_err
+give_up(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_fail(node, "no time");
+}
+
+static cascade_err
+spawn_both(cascade_node *node, void *user)
+{
+    cascade_spawn_options later = {.size = sizeof(later), .delay_ms = 20};
+    cascade_err err = cascade_node_spawn(node, "doze", NULL, NULL);
+
+    (void)user;
+    return err == CASCADE_OK ? cascade_node_spawn(node, "give_up", NULL, &later)
+                             : err;
+}
+
+/* The sleep began, and ended with its cascade. */
+static int64_t
+check_ended(const play *p)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+    const cascade_execution_info *sleep = play_execution(snapshot, 3);
+    int64_t due_ms = sleep->not_before_ms;
+
+    assert_int_equal(cascade_snapshot_info(snapshot)->status, CASCADE_ERROR);
+    assert_string_equal(cascade_snapshot_error(snapshot), "no time");
+    assert_int_equal(cascade_snapshot_count(snapshot, CASCADE_PART_ACTIVE), 0);
+    assert_int_equal(cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY), 4);
+    assert_string_equal(sleep->node_name, "cascade.sleep:nap");
+    assert_int_not_equal(sleep->status, CASCADE_EXECUTION_COMPLETED);
+    cascade_snapshot_free(snapshot);
+    return due_ms;
+}
+
+static void
+a_sleep_of_an_ended_cascade_never_wakes(test_db *db)
+{
+    course c = {.ms = nap_ms(db)};
+    play first = new_play(&c, 0);
+    play second = new_play(&c, 0);
+    cascade_store *watch = NULL;
+    cascade_uuid next;
+
+    first.nodes[1].name = "give_up";
+    first.nodes[1].fn = give_up;
+    first.nodes[2].name = "both";
+    first.nodes[2].fn = spawn_both;
+    second.nodes[1].name = "other";
+    second.nodes[1].fn = stores_nothing;
+    play_run(&first, db, CASCADE_MODE_INLINE, "both", NULL, CASCADE_ERROR);
+    watch = db_store(db);
+    play_open(&second, db, CASCADE_MODE_INLINE);
+    pass_until(db, watch, check_ended(&first) + 1);
+    for (int i = 0; i < 5; i++)
+        assert_ok(cascade_engine_poll(first.engine, 0, NULL));
+    next = db_start(second.store, "other");
+    play_await(&second, &next, CASCADE_COMPLETED);
+    assert_int_equal(c.entries, 1);
+    (void)check_ended(&first);
+    play_end(&first);
+    play_end(&second);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"a_parked_sleep_may_end_while_no_engine_lives",
+         a_parked_sleep_may_end_while_no_engine_lives, STORES_ALL},
+        {"a_held_sleep_may_end_while_no_engine_lives",
+         a_held_sleep_may_end_while_no_engine_lives, STORES_ALL},
+        {"a_parked_sleeper_wakes_in_another_engine",
+         a_parked_sleeper_wakes_in_another_engine, STORES_ALL},
+        {"engines_that_die_meanwhile_do_not_poison_a_sleep",
+         engines_that_die_meanwhile_do_not_poison_a_sleep, STORES_ALL},
+        {"a_node_that_has_slept_can_be_poisoned",
+         a_node_that_has_slept_can_be_poisoned, STORES_ALL},
+        {"a_sleep_of_an_ended_cascade_never_wakes",
+         a_sleep_of_an_ended_cascade_never_wakes, STORES_ALL},
+    };
+
+    return stores_run("wakeups", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
