@@ -514,7 +514,8 @@ lingers(const cascade_engine *engine, csc_run *run, int64_t now)
 }
 
 /* Nothing of the run is active or under way: it waits, or is given up. What is
- * due already was made ready, so a timer is never set in the past. */
+ * due already was made ready, so a timer is never set in the past. A suspect
+ * that waits is parked: while it is held, nothing else is claimed. */
 static cascade_err
 rest(cascade_engine *engine, csc_run *run)
 {
@@ -526,8 +527,9 @@ rest(cascade_engine *engine, csc_run *run)
         return post_free(engine, run, now);
     if (wake_at == CASCADE_TIME_NONE)
         wake_at = csc_clock_add(now, IDLE_RUN_MS);
-    if (wake_at - now > engine->options.park_after_ms) {
-        if (lingers(engine, run, now))
+    if (wake_at - now > engine->options.park_after_ms ||
+        engine->suspect == run) {
+        if (engine->suspect != run && lingers(engine, run, now))
             return set_timer(engine, run, run->linger_until_ms);
         engine->stats.parked++;
         return post_free(engine, run, wake_at);

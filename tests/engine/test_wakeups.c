@@ -277,6 +277,33 @@ a_node_that_has_slept_can_be_poisoned(test_db *db)
     play_end(&second);
 }
 
+/* A suspect is run alone, but a sleep is nothing that runs. */
+static void
+a_suspect_that_sleeps_holds_up_nobody(test_db *db)
+{
+    course c = {.ms = LONG_MS};
+    play first = new_play(&c, HELD_MS);
+    play second = new_play(&c, HELD_MS);
+    cascade_store *watch = NULL;
+    cascade_uuid other;
+    db_ends ends;
+
+    second.nodes[1].name = "other";
+    second.nodes[1].fn = stores_nothing;
+    (void)put_to_sleep(&first, db);
+    watch = db_store(db);
+    play_end(&first);
+    die_in_turn(watch, 3);
+    play_open(&second, db, CASCADE_MODE_INLINE);
+    for (int i = 0; i < 5; i++)
+        assert_ok(cascade_engine_poll(second.engine, 0, NULL));
+    other = db_start(watch, "other");
+    ends = (db_ends){watch, &other, 1, 0};
+    assert_true(db_poll_until(db, &second.engine, 1, db_all_ended, &ends));
+    assert_int_equal(c.entries, 1);
+    play_end(&second);
+}
+
 /* ---- In a cascade that has ended ---------------------------------------- */
 
 static cascade_err
@@ -358,6 +385,8 @@ main(int argc, char **argv)
          engines_that_die_meanwhile_do_not_poison_a_sleep, STORES_ALL},
         {"a_node_that_has_slept_can_be_poisoned",
          a_node_that_has_slept_can_be_poisoned, STORES_ALL},
+        {"a_suspect_that_sleeps_holds_up_nobody",
+         a_suspect_that_sleeps_holds_up_nobody, STORES_ALL},
         {"a_sleep_of_an_ended_cascade_never_wakes",
          a_sleep_of_an_ended_cascade_never_wakes, STORES_ALL},
     };
