@@ -8,6 +8,14 @@ if(CASCADE_EXAMPLES)
         $<TARGET_FILE:example_hello>)
     cascade_script_test(own_loop_runs_nodes poll_loop.sh
         $<TARGET_FILE:example_poll_loop>)
+    cascade_script_test(map_reduce_joins map_reduce.sh
+        $<TARGET_FILE:example_map_reduce>)
+    # Fails where the example was left out: never skipped silently.
+    set(libuv_loop "")
+    if(TARGET example_libuv_loop)
+        set(libuv_loop $<TARGET_FILE:example_libuv_loop>)
+    endif()
+    cascade_script_test(libuv_loop_runs_nodes libuv_loop.sh ${libuv_loop})
     cascade_script_test(orders_survive_kills_on_sqlite demo.sh
         $<TARGET_FILE:example_orders> ${orders} sqlite)
     cascade_script_test(orders_survive_kills_on_postgres demo.sh
