@@ -157,10 +157,12 @@ join(cascade_node *node, void *user)
 static cascade_err
 last(cascade_node *node, void *user)
 {
+    const test_flow *flow = user;
     cascade_err err = CASCADE_OK;
 
     flow_note(user, node);
-    err = cascade_node_sleep(node, "rest", SLEEP_MS);
+    err = cascade_node_sleep(node, "rest",
+                             flow->sleep_ms > 0 ? flow->sleep_ms : SLEEP_MS);
     if (err != CASCADE_OK)
         return err;
     work(user);

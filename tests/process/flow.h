@@ -39,6 +39,7 @@ typedef struct test_flow {
     int log_fd;
     int64_t work_us;
     int64_t delay_ms; /* before the last node */
+    int64_t sleep_ms; /* of the last node; 0: a few milliseconds */
     bool ignorant;    /* does not know the last node */
     const char *who;
 } test_flow;

@@ -22,6 +22,7 @@ typedef struct worker_options {
     size_t capacity;  /* cascades it holds; 0: the engine's default */
     int64_t park_ms;  /* longer waits are parked; 0: the engine's default */
     int64_t delay_ms; /* before the last execution of a cascade */
+    int64_t sleep_ms; /* of the last execution; 0: the flow's own */
     char host[16];    /* pretends to be another machine; "": this one */
     char freeze[12];  /* stops in a commit by itself: "commit" or "pipeline",
                          see watch.h; "": it does not */

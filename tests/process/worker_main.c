@@ -255,6 +255,7 @@ worker_main(const char *path)
     flow.work_us = shared->options.work_us;
     flow.ignorant = shared->options.ignorant;
     flow.delay_ms = shared->options.delay_ms;
+    flow.sleep_ms = shared->options.sleep_ms;
     flow.who = shared->name;
     err = work(shared, &flow);
     close(flow.log_fd);
