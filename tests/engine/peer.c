@@ -56,3 +56,21 @@ peer_remove(cascade_store *store, const cascade_uuid *peer)
     assert_int_equal(freed, 1);
     assert_ok(store->driver->wake(store->self));
 }
+
+static cascade_err
+count_row(void *context, const cascade_incarnation *row)
+{
+    (void)row;
+    (*(size_t *)context)++;
+    return CASCADE_OK;
+}
+
+size_t
+peer_count_all(cascade_store *store)
+{
+    size_t count = 0;
+
+    expect(store->driver->engines(store->self, count_row, &count, NULL) ==
+           CASCADE_OK);
+    return count;
+}

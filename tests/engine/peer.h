@@ -19,4 +19,7 @@ cascade_uuid peer_own(cascade_store *store, const char *node,
 /* It dies, and its one run is set free. */
 void peer_remove(cascade_store *store, const cascade_uuid *peer);
 
+/* How many incarnations there are, of engines and of peers. */
+size_t peer_count_all(cascade_store *store);
+
 #endif

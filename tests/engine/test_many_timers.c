@@ -141,7 +141,7 @@ start_portion(timers *t, size_t from, size_t count)
 static int64_t
 real_ahead_ms(size_t count)
 {
-    return 3000 + (int64_t)count / 4;
+    return 3000 + (int64_t)count / 2;
 }
 
 static timers *
@@ -150,6 +150,7 @@ timers_create(test_db *db)
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = CASCADE_MODE_INLINE,
                                       .batch_cascades_max = PORTION,
+                                      .park_after_ms = SECOND_MS,
                                       .lease_ms = 3 * AHEAD_MS};
     timers *t = must(calloc(1, sizeof(*t)));
     int64_t now_ms = 0;
@@ -289,7 +290,8 @@ none_of_many_timers_is_early_or_lost(test_db *db)
     t->wanted = 0;
     assert_true(db_poll_until(db, &t->engine, 1, holds_none, t));
     assert_int_equal(atomic_load(&t->fired), t->count);
-    assert_true(db_stats(t->engine).parked > 0);
+    if (db->fake_time)
+        assert_true(db_stats(t->engine).parked >= t->count / SLEEPERS);
     read_all(t);
     assert_int_equal(t->ended, t->count);
     check_fired(t);

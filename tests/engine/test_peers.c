@@ -28,28 +28,10 @@ start_engine(test_db *db, cascade_store *store, int64_t poll_interval_ms,
     return engine;
 }
 
-static cascade_err
-count_row(void *context, const cascade_incarnation *row)
-{
-    (void)row;
-    (*(size_t *)context)++;
-    return CASCADE_OK;
-}
-
-static size_t
-count_engines(cascade_store *store)
-{
-    size_t count = 0;
-
-    expect(store->driver->engines(store->self, count_row, &count, NULL) ==
-           CASCADE_OK);
-    return count;
-}
-
 static bool
 is_alone(void *context)
 {
-    return count_engines(context) == 1;
+    return peer_count_all(context) == 1;
 }
 
 /* ---- Idle --------------------------------------------------------------- */
@@ -141,7 +123,7 @@ a_peer_that_attaches_is_noticed(test_db *db)
     (void)start_engine(db, store, 1, PEER_NEVER_MS);
     assert_true(stores_until(is_alone, store));
     (void)peer_attach(other, 400);
-    assert_int_equal(count_engines(store), 2);
+    assert_int_equal(peer_count_all(store), 2);
     assert_true(stores_until(is_alone, store));
 }
 
