@@ -27,6 +27,7 @@
  *   sleep       a named wait inside a node, recorded on its own
  *   message     what is asked of a cascade from outside it; a signal is one
  *   await       a named wait inside a node for a signal of that name
+ *   saga        steps with compensations, which undo them when the node fails
  *   context     the keys of a cascade, each with the list of values put to it
  *   store       where the tables live; engine: runs cascades in this process
  *   incarnation one life of an engine in the store, kept alive by a lease
@@ -70,10 +71,10 @@
  *   options say otherwise, nested at most 128 deep, without duplicate keys,
  *   \u0000 or lone surrogates, numbers of at most 400 digits when written out.
  *   They are kept in the canonical form of PostgreSQL's jsonb without blanks.
- *   Names of nodes, steps, sleeps, signals and queues: 1-128 bytes of
- *   [A-Za-z0-9._:-], not beginning with "cascade.". Context keys, user ids,
- *   idempotency keys and request ids: 1-255 bytes of UTF-8 without control
- *   characters.
+ *   Names of nodes, steps, sleeps, signals, children, compensations, changes and
+ *   queues: 1-128 bytes of [A-Za-z0-9._:-], not beginning with "cascade.".
+ *   Context keys, user ids, idempotency keys and request ids: 1-255 bytes of
+ *   UTF-8 without control characters.
  *   Times are milliseconds since 1970-01-01 UTC by the store's clock.
  */
 #ifndef CASCADE_CASCADE_H
@@ -946,6 +947,67 @@ CASCADE_API cascade_err cascade_node_await_child(cascade_node *node,
 
 /* Waits until all children have ended that this node has started so far. */
 CASCADE_API cascade_err cascade_node_await_children(cascade_node *node);
+
+/* Which branch of changed code this execution takes. The number is recorded
+ * when the node gets here, and is the same ever after:
+ *
+ *     int fee = 0;
+ *     cascade_err err = cascade_node_version(node, "fee", 0, 1, &fee);
+ *     if (err == CASCADE_OK && fee == 1)
+ *         err = cascade_node_step(node, "add-fee", ...);
+ *
+ * An execution that gets here for the first time takes `max_supported`; one
+ * that was beyond this place before the change was made takes 0. It was beyond
+ * it when there are steps or waits recorded that this entry of the node has not
+ * passed yet. That is all that is known: an execution that had passed this
+ * place, but had recorded nothing behind it, counts as new; where steps in
+ * front of it were removed or renamed, one counts as old that was not.
+ * `min_supported` says how far back the code can go: 0 while the code from
+ * before is there. An execution with a version out of this range fails for
+ * good, as one does that finds a step recorded as a sleep; nothing is undone.
+ * Not needed where steps and waits are inserted, removed or put in another
+ * order: those are matched by name. Takes a commit of its own, once. The same
+ * change may be asked for again. CASCADE_SUSPENDED: return it from the node.
+ * CASCADE_ERR_INVALID unless 0 <= min_supported <= max_supported,
+ * CASCADE_ERR_MISUSE inside a step; others as of a step. */
+CASCADE_API cascade_err cascade_node_version(cascade_node *node,
+                                             const char *change,
+                                             int min_supported,
+                                             int max_supported, int *version);
+
+/* Undoes something. `user` is what its node was registered with, `input` what
+ * the compensation was; both outlive the call. Whatever lies on the stack of
+ * the node's function is gone by then. */
+typedef cascade_err (*cascade_undo_fn)(cascade_node *node, void *user,
+                                       const cJSON *input);
+
+/* Registers what undoes the work of this execution so far, for the case that it
+ * fails for good; takes `input` (NULL: {}). To be called at every entry, like
+ * everything in a node: right behind a step, or in front of it where `undo` can
+ * bear that the step was not done.
+ *
+ * When the node then fails for good (CASCADE_ERR_FINAL, or its last attempt),
+ * that is recorded first, with its error and the list of compensations. They
+ * run in reverse order, each as a step of its own: recorded once it is done,
+ * with what it puts and spawns, under a request id of its own, with attempts by
+ * `options` (NULL: as the node's). One that fails for good does not keep the
+ * others from running; the node's error names it. Then the node is recorded as
+ * failed, and its options say what becomes of the cascade.
+ *
+ * Between two of them the node may be entered again, in this process or after a
+ * crash: what is recorded returns its results, and the first thing that is not
+ * returns CASCADE_SUSPENDED. Nothing new begins, and what the node returns
+ * counts for nothing. Where it does not register again what it had when it
+ * failed, that counts as a failed attempt of that compensation.
+ *
+ * Nothing is undone where the node does not run: it is poisoned, the store
+ * refused what it had to record, or the cascade has ended otherwise; nor where
+ * the build does not fit what is recorded.
+ * CASCADE_ERR_MISUSE inside a step; CASCADE_ERR_TOO_LARGE for more than 1,000
+ * of one execution, or inputs over its bytes. */
+CASCADE_API cascade_err cascade_node_compensate(
+    cascade_node *node, const char *name, cascade_undo_fn undo, cJSON *input,
+    const cascade_step_options *options);
 
 /* Whether what the node does is wanted no more: its cascade is cancelled; or it
  * has ended, or another engine has taken it over, and what it records is

@@ -26,7 +26,7 @@
 
 #define CSC_JSON_DEPTH_MAX 128
 /* What the library wraps around a payload: full_output, a history. */
-#define CSC_JSON_NESTED_MAX (CSC_JSON_DEPTH_MAX + 2)
+#define CSC_JSON_NESTED_MAX (CSC_JSON_DEPTH_MAX + 4)
 #define CSC_JSON_DIGITS_MAX 400
 
 /* Appends the canonical form of `text` (`len` bytes) to `out`. The error names

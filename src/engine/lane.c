@@ -507,16 +507,16 @@ release_waiters(csc_run *run, csc_post *posts, csc_waiter **woken)
 {
     for (csc_post *p = posts; p != NULL; p = p->next) {
         const csc_exec *node = NULL;
-        csc_part step = {.kind = CSC_PART_STEP,
-                         .occurrence = p->part_occurrence};
+        csc_part part = {.occurrence = p->part_occurrence};
 
         if (p->waiter == NULL)
             continue;
-        step.name = p->part_name + strlen(CSC_STEP_PREFIX);
+        part.kind = csc_state_kind(p->part_name);
+        part.name = p->part_name + strlen(csc_state_prefix(part.kind));
         node = csc_state_find(&run->state, p->function_id);
         if (node != NULL)
             p->waiter->step =
-                csc_state_part(&run->state, node, &step, node->parts.count - 1);
+                csc_state_part(&run->state, node, &part, node->parts.count - 1);
         p->waiter->next = *woken;
         *woken = p->waiter;
         p->waiter = NULL;

@@ -19,6 +19,15 @@ typedef struct csc_asked {
     uint32_t count;
 } csc_asked;
 
+/* A compensation that the node has registered. */
+typedef struct csc_undo {
+    struct csc_undo *next; /* registered before it */
+    csc_part part;
+    cascade_undo_fn fn;
+    csc_attempts attempts;
+    const char *input; /* canonical */
+} csc_undo;
+
 struct cascade_node {
     cascade_engine *engine;
     csc_run *run;
@@ -28,10 +37,16 @@ struct cascade_node {
     csc_post *step;    /* inside a step */
     csc_post *pending; /* to be posted once the node has left */
     bool suspended;    /* it was told to leave */
+    bool unwound;      /* since it is being undone, and nothing new begins */
     int step_attempt;  /* inside a step with options, else 0 */
     csc_arena arena;   /* what belongs to the node until it returns */
     csc_asked *asked;
-    csc_ids passed; /* its parts that are behind it, ascending */
+    csc_ids passed;  /* its parts that are behind it, ascending */
+    csc_undo *undos; /* the newest first */
+    size_t undo_count;
+    size_t undo_bytes;
+    const char *mismatch; /* why this build does not fit what is recorded, or
+                             NULL; then it was told to leave */
     cJSON *input;
     cJSON **trees; /* handed out, freed at the end */
     size_t tree_count;
@@ -56,9 +71,10 @@ cascade_err csc_node_count_part(cascade_node *node, csc_part *part);
 
 /* The part as it is recorded; it stays in memory, unchanged, while its node
  * runs. Where it is NULL, `leave` tells whether it may not begin: a node that
- * is told to leave leaves before its next part. */
-const csc_exec *csc_node_find_part(const cascade_node *node,
-                                   const csc_part *part, bool *leave);
+ * is told to leave leaves before its next part; so does one that is undone, or
+ * that asks for what does not fit what is recorded. */
+const csc_exec *csc_node_find_part(cascade_node *node, const csc_part *part,
+                                   bool *leave);
 
 /* The node goes on behind a part that is recorded as ended; one that FAILED
  * gives CASCADE_ERR_FINAL, with the recorded text as the node's. One that is
@@ -74,6 +90,40 @@ cascade_err csc_node_cancelled(const csc_part *part);
 
 /* Tells the node to leave; then `pending` is posted (NULL: nothing). */
 cascade_err csc_node_suspend(cascade_node *node, csc_post *pending);
+
+/* Tells it to leave since this build does not fit what is recorded, as the text
+ * says; then it fails for good, and nothing is undone. */
+cascade_err csc_node_mismatch(cascade_node *node, const char *format, ...)
+    CASCADE_PRINTF(2, 3);
+
+/* ---- node_step.c -------------------------------------------------------- */
+
+/* Reads the options of a step, of which `name` is told in errors. */
+cascade_err csc_node_read_attempts(const char *name,
+                                   const cascade_step_options *options,
+                                   csc_attempts *attempts);
+
+/* Runs `fn` as a part that is not recorded yet, with attempts of its own, and
+ * records it. Answers as cascade_node_step() does. */
+cascade_err csc_node_run_part(cascade_node *node, const csc_part *part,
+                              const csc_attempts *attempts, cascade_step_fn fn,
+                              void *arg);
+
+/* Hands over a part that has ended; takes `post`. CASCADE_OK once it is
+ * durable: it is in `recorded` then; or CASCADE_SUSPENDED, and the node is
+ * entered again when it is. */
+cascade_err csc_node_record_part(cascade_node *node, const csc_part *part,
+                                 csc_post *post, const csc_exec **recorded);
+
+/* ---- node_saga.c -------------------------------------------------------- */
+
+/* Undoes a node that has failed for good with the text `error`, which is not
+ * read where that is recorded already. CASCADE_OK: all is undone, or failed to
+ * be, and *failure, in the arena of node->post, is what to record.
+ * CASCADE_SUSPENDED: the node leaves, with `pending` to be posted.
+ * CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_saga_undo(cascade_node *node, const char *error,
+                          const char **failure);
 
 /* A text fit for the column `error`: valid UTF-8 of bounded length. */
 const char *csc_node_clean(csc_arena *arena, const char *text);

@@ -5,9 +5,13 @@
  */
 #include "engine/node.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+
+#define MISMATCH_MAX 1000
 
 cascade_err
 csc_node_count_part(cascade_node *node, csc_part *part)
@@ -30,8 +34,78 @@ csc_node_count_part(cascade_node *node, csc_part *part)
     return node->arena.failed ? csc_fail_memory() : CASCADE_OK;
 }
 
+/* ---- What does not fit -------------------------------------------------- */
+
+cascade_err
+csc_node_mismatch(cascade_node *node, const char *format, ...)
+{
+    char text[MISMATCH_MAX];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    node->mismatch = csc_arena_strdup(&node->arena, text);
+    if (node->mismatch == NULL)
+        node->mismatch = "this build does not fit what is recorded";
+    return csc_node_suspend(node, NULL);
+}
+
+static const char *
+kind_word(csc_part_kind kind)
+{
+    switch (kind) {
+    case CSC_PART_STEP:
+        return "step";
+    case CSC_PART_SLEEP:
+        return "sleep";
+    case CSC_PART_AWAIT:
+        return "await";
+    case CSC_PART_CHILD:
+        return "child";
+    case CSC_PART_NONE:
+    case CSC_PART_GATHER:
+    case CSC_PART_CANCEL:
+    case CSC_PART_VERSION:
+    case CSC_PART_SAGA:
+    case CSC_PART_UNDO:
+        break;
+    }
+    return "part";
+}
+
+/* Whether a part that is not recorded may not begin. A part of its name and
+ * occurrence but of another kind that is still ahead was made by other code. */
+static bool
+is_refused(cascade_node *node, const csc_part *part)
+{
+    const csc_exec *rival = NULL;
+
+    if (part->kind == CSC_PART_UNDO)
+        return false;
+    if (node->exec->undone_by != 0) {
+        node->unwound = true;
+        return true;
+    }
+    rival = csc_state_rival(&node->run->state, node->exec, part, &node->passed);
+    if (rival == NULL)
+        return false;
+    (void)csc_node_mismatch(
+        node,
+        "%s \"%s\" (#%u) of node %s (function_id %d): recorded is a %s of that "
+        "name (function_id %d), this build asks for a %s; register the code "
+        "that recorded it under the node's name, give the new %s another name, "
+        "or mark the change with cascade_node_version()",
+        kind_word(part->kind), part->name, (unsigned)part->occurrence,
+        node->exec->name, (int)node->exec->function_id, kind_word(rival->part),
+        (int)rival->function_id, kind_word(part->kind), kind_word(part->kind));
+    return true;
+}
+
+/* ---- Finding and passing ------------------------------------------------ */
+
 const csc_exec *
-csc_node_find_part(const cascade_node *node, const csc_part *part, bool *leave)
+csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
 {
     cascade_engine *engine = node->engine;
     csc_run *run = node->run;
@@ -39,8 +113,10 @@ csc_node_find_part(const cascade_node *node, const csc_part *part, bool *leave)
 
     pthread_mutex_lock(&engine->mutex);
     found = csc_state_part(&run->state, node->exec, part, node->passed.count);
-    *leave = found == NULL && (!csc_run_may_begin(engine) || run->gone);
-    if (found == NULL && !*leave && part->kind == CSC_PART_STEP)
+    *leave = found == NULL && (!csc_run_may_begin(engine) || run->gone ||
+                               is_refused(node, part));
+    if (found == NULL && !*leave &&
+        (part->kind == CSC_PART_STEP || part->kind == CSC_PART_UNDO))
         engine->stats.attempts++;
     pthread_mutex_unlock(&engine->mutex);
     return found;
@@ -51,6 +127,7 @@ csc_node_pass_part(cascade_node *node, const csc_part *part,
                    const csc_exec *recorded)
 {
     const char *error = recorded->error;
+    cascade_err err = CASCADE_OK;
 
     if (recorded->status == CASCADE_EXECUTION_RUNNING)
         return csc_fail(CASCADE_ERR_CORRUPT,
@@ -59,8 +136,9 @@ csc_node_pass_part(cascade_node *node, const csc_part *part,
                         (unsigned)part->occurrence);
     if (recorded->cancelled)
         return csc_node_cancelled(part);
-    if (recorded->status != CASCADE_EXECUTION_FAILED)
-        return csc_state_add_id(&node->passed, recorded->function_id);
+    err = csc_state_add_id(&node->passed, recorded->function_id);
+    if (err != CASCADE_OK || recorded->status != CASCADE_EXECUTION_FAILED)
+        return err;
     node->error_err = CASCADE_ERR_FINAL;
     node->error =
         csc_node_clean(&node->arena, error != NULL ? error : "it failed");
@@ -82,6 +160,6 @@ csc_node_suspend(cascade_node *node, csc_post *pending)
 {
     node->suspended = true;
     node->pending = pending;
-    return csc_fail(CASCADE_SUSPENDED,
-                    "the node waits; return CASCADE_SUSPENDED from it");
+    return csc_fail(CASCADE_SUSPENDED, "%s; return CASCADE_SUSPENDED from it",
+                    node->mismatch != NULL ? node->mismatch : "the node waits");
 }

@@ -33,7 +33,7 @@ typedef struct call {
     cascade_node *node;
     csc_part part;
     const char *full_name; /* with the prefix */
-    const char *key;       /* name#occurrence */
+    const char *key;       /* name#occurrence; but of steps with the prefix */
     bool own;              /* has attempts of its own */
     csc_attempts attempts;
     int32_t failed; /* attempts so far */
@@ -45,16 +45,18 @@ static cascade_err
 name_call(call *c)
 {
     csc_arena *arena = &c->node->arena;
+    const char *prefix = csc_state_prefix(c->part.kind);
 
-    c->full_name =
-        csc_arena_format(arena, "%s%s", CSC_STEP_PREFIX, c->part.name);
-    c->key = csc_arena_format(arena, "%s#%u", c->part.name,
-                              (unsigned)c->part.occurrence);
+    c->full_name = csc_arena_format(arena, "%s%s", prefix, c->part.name);
+    c->key = csc_arena_format(arena, "%s%s#%u",
+                              c->part.kind == CSC_PART_STEP ? "" : prefix,
+                              c->part.name, (unsigned)c->part.occurrence);
     return arena->failed ? csc_fail_memory() : CASCADE_OK;
 }
 
-static cascade_err
-read_options(call *c, const cascade_step_options *options)
+cascade_err
+csc_node_read_attempts(const char *name, const cascade_step_options *options,
+                       csc_attempts *attempts)
 {
     cascade_step_options known = {0};
     cascade_err err =
@@ -65,10 +67,7 @@ read_options(call *c, const cascade_step_options *options)
                           .backoff_percent = known.backoff_percent,
                           .jitter_percent = known.jitter_percent};
 
-    c->own = options != NULL;
-    if (err == CASCADE_OK)
-        err = csc_attempts_init(&c->attempts, c->part.name, &given);
-    return err;
+    return err == CASCADE_OK ? csc_attempts_init(attempts, name, &given) : err;
 }
 
 /* ---- Recorded ----------------------------------------------------------- */
@@ -125,17 +124,13 @@ wait_durable(cascade_node *node, csc_post *post, const csc_exec **step)
     return CASCADE_OK;
 }
 
-/* Hands over a step that has ended, well or not. */
-static cascade_err
-record(const call *c, csc_post *post)
+cascade_err
+csc_node_record_part(cascade_node *node, const csc_part *part, csc_post *post,
+                     const csc_exec **recorded)
 {
-    cascade_node *node = c->node;
-    const csc_exec *step = NULL;
-    cascade_err err = CASCADE_OK;
-
-    post->attempts = c->failed + 1;
-    post->part_name = csc_arena_strdup(&post->arena, c->full_name);
-    post->part_occurrence = c->part.occurrence;
+    post->part_name = csc_arena_format(
+        &post->arena, "%s%s", csc_state_prefix(part->kind), part->name);
+    post->part_occurrence = part->occurrence;
     if (post->arena.failed) {
         csc_post_free(post);
         return csc_fail_memory();
@@ -145,7 +140,18 @@ record(const call *c, csc_post *post)
         post->reenter = true;
         return csc_node_suspend(node, post);
     }
-    err = wait_durable(node, post, &step);
+    return wait_durable(node, post, recorded);
+}
+
+/* Hands over a step that has ended, well or not. */
+static cascade_err
+record(const call *c, csc_post *post)
+{
+    const csc_exec *step = NULL;
+    cascade_err err = CASCADE_OK;
+
+    post->attempts = c->failed + 1;
+    err = csc_node_record_part(c->node, &c->part, post, &step);
     return err == CASCADE_OK ? give_recorded(c, step) : err;
 }
 
@@ -301,6 +307,27 @@ run_step(const call *c, cascade_step_fn fn, void *arg)
     return err;
 }
 
+/* Not recorded yet. */
+static cascade_err
+begin_step(call *c, cascade_step_fn fn, void *arg)
+{
+    cascade_err err = name_call(c);
+
+    if (err != CASCADE_OK)
+        return err;
+    c->failed = read_failed(c, NULL, 0);
+    return run_step(c, fn, arg);
+}
+
+cascade_err
+csc_node_run_part(cascade_node *node, const csc_part *part,
+                  const csc_attempts *attempts, cascade_step_fn fn, void *arg)
+{
+    call c = {.node = node, .part = *part, .own = true, .attempts = *attempts};
+
+    return begin_step(&c, fn, arg);
+}
+
 cascade_err
 cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
                   void *arg, const cascade_step_options *options,
@@ -308,6 +335,7 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
 {
     call c = {.node = node,
               .part = {.kind = CSC_PART_STEP, .name = name},
+              .own = options != NULL,
               .result = result};
     const csc_exec *step = NULL;
     bool leave = false;
@@ -321,7 +349,7 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
                        "step %s is called inside a step; call it from the node",
                        name);
     if (err == CASCADE_OK)
-        err = read_options(&c, options);
+        err = csc_node_read_attempts(name, options, &c.attempts);
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
@@ -334,9 +362,5 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
         return give_recorded(&c, step);
     if (leave)
         return csc_node_suspend(node, NULL);
-    err = name_call(&c);
-    if (err != CASCADE_OK)
-        return err;
-    c.failed = read_failed(&c, NULL, 0);
-    return run_step(&c, fn, arg);
+    return begin_step(&c, fn, arg);
 }

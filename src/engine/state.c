@@ -282,6 +282,8 @@ insert_part(csc_state *state, csc_exec *exec)
     if (err == CASCADE_OK && csc_state_is_wait(exec) &&
         exec->status == CASCADE_EXECUTION_RUNNING)
         err = block_parent(state, parent, exec);
+    if (exec->part == CSC_PART_SAGA)
+        parent->undone_by = exec->function_id;
     return err;
 }
 

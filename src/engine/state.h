@@ -88,11 +88,15 @@
 #define CSC_MESSAGE_PREFIX "cascade.message:"
 #define CSC_CANCEL_NAME "cascade.cancel"
 #define CSC_TERMINATE_NAME "cascade.terminate"
-#define CSC_KINDS                                                   \
-    {                                                               \
-        CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, CSC_AWAIT_PREFIX,        \
-            CSC_SIGNAL_PREFIX, CSC_MESSAGE_PREFIX, CSC_CANCEL_NAME, \
-            CSC_TERMINATE_NAME, CSC_CHILD_PREFIX, CSC_GATHER_PREFIX \
+#define CSC_VERSION_PREFIX "cascade.version:"
+#define CSC_SAGA_PREFIX "cascade.saga:"
+#define CSC_UNDO_PREFIX "cascade.undo:"
+#define CSC_KINDS                                                    \
+    {                                                                \
+        CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, CSC_AWAIT_PREFIX,         \
+            CSC_SIGNAL_PREFIX, CSC_MESSAGE_PREFIX, CSC_CANCEL_NAME,  \
+            CSC_TERMINATE_NAME, CSC_CHILD_PREFIX, CSC_GATHER_PREFIX, \
+            CSC_VERSION_PREFIX, CSC_SAGA_PREFIX, CSC_UNDO_PREFIX     \
     }
 #define CSC_NO_PARENT (-1)
 /* Beyond every function_id; those of others may be negative. */
@@ -110,9 +114,12 @@ typedef enum csc_part_kind {
     CSC_PART_STEP,
     CSC_PART_SLEEP,
     CSC_PART_AWAIT,
-    CSC_PART_CHILD,  /* RUNNING as long as the child is */
-    CSC_PART_GATHER, /* waits for children: those in its `after` */
-    CSC_PART_CANCEL /* of the cascade itself: RUNNING until all else has ended */
+    CSC_PART_CHILD,   /* RUNNING as long as the child is */
+    CSC_PART_GATHER,  /* waits for children: those in its `after` */
+    CSC_PART_VERSION, /* which branch it took */
+    CSC_PART_SAGA,    /* it has failed for good, and is undone */
+    CSC_PART_UNDO,    /* a compensation */
+    CSC_PART_CANCEL   /* of the cascade itself: RUNNING until all else has ended */
 } csc_part_kind;
 
 /* A part as a node asks for it: the nth of that kind and name. */
@@ -149,6 +156,7 @@ typedef struct csc_exec {
     csc_ids seen;        /* ascending; see the head comment */
     csc_ids waiters;     /* executions that it blocks */
     csc_ids parts;       /* recorded parts, while it is RUNNING */
+    int32_t undone_by;   /* its part of kind SAGA; 0: none */
     uint32_t blocked;    /* how many of `after` and of its waits are RUNNING */
     size_t queued_at;    /* place in the heap + 1; 0: not queued */
     bool dispatched;
@@ -274,6 +282,16 @@ int64_t csc_state_wake_at(const csc_state *state);
  */
 csc_exec *csc_state_part(const csc_state *state, const csc_exec *parent,
                          const csc_part *part, size_t passed);
+
+/* A recorded part of another kind that has the name and the occurrence of
+ * `part`, and that the node has not passed: NULL when there is none. */
+const csc_exec *csc_state_rival(const csc_state *state, const csc_exec *parent,
+                                const csc_part *part, const csc_ids *passed);
+
+/* Whether what is recorded of `parent` goes on behind where the node is: there
+ * are steps or waits that it has not passed. */
+bool csc_state_is_behind(const csc_state *state, const csc_exec *parent,
+                         const csc_ids *passed);
 
 /* The reserved prefix of a kind of parts. */
 const char *csc_state_prefix(csc_part_kind kind);

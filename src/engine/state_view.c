@@ -44,7 +44,10 @@ static const char *const prefixes[] = {[CSC_PART_NONE] = "",
                                        [CSC_PART_AWAIT] = CSC_AWAIT_PREFIX,
                                        [CSC_PART_CHILD] = CSC_CHILD_PREFIX,
                                        [CSC_PART_GATHER] = CSC_GATHER_PREFIX,
-                                       [CSC_PART_CANCEL] = CSC_CANCEL_NAME};
+                                       [CSC_PART_CANCEL] = CSC_CANCEL_NAME,
+                                       [CSC_PART_VERSION] = CSC_VERSION_PREFIX,
+                                       [CSC_PART_SAGA] = CSC_SAGA_PREFIX,
+                                       [CSC_PART_UNDO] = CSC_UNDO_PREFIX};
 
 const char *
 csc_state_prefix(csc_part_kind kind)
@@ -70,12 +73,18 @@ csc_state_is_wait(const csc_exec *exec)
            exec->part == CSC_PART_GATHER;
 }
 
+/* Of whatever kind. */
+static bool
+is_called(const csc_exec *exec, const csc_part *part)
+{
+    return exec->occurrence == part->occurrence &&
+           strcmp(exec->name + strlen(prefixes[exec->part]), part->name) == 0;
+}
+
 static bool
 is_part(const csc_exec *exec, const csc_part *part)
 {
-    return exec != NULL && exec->part == part->kind &&
-           exec->occurrence == part->occurrence &&
-           strcmp(exec->name + strlen(prefixes[part->kind]), part->name) == 0;
+    return exec != NULL && exec->part == part->kind && is_called(exec, part);
 }
 
 csc_exec *
@@ -94,6 +103,68 @@ csc_state_part(const csc_state *state, const csc_exec *parent,
             return exec;
     }
     return NULL;
+}
+
+/* What a node asks for in the course of its work, one kind in the place of
+ * another only by mistake. */
+static bool
+is_work(csc_part_kind kind)
+{
+    switch (kind) {
+    case CSC_PART_STEP:
+    case CSC_PART_SLEEP:
+    case CSC_PART_AWAIT:
+    case CSC_PART_CHILD:
+        return true;
+    case CSC_PART_NONE:
+    case CSC_PART_GATHER:
+    case CSC_PART_CANCEL:
+    case CSC_PART_VERSION:
+    case CSC_PART_SAGA:
+    case CSC_PART_UNDO:
+        break;
+    }
+    return false;
+}
+
+/* The work of `parent` that is recorded and not passed, from place *at on. */
+static const csc_exec *
+next_ahead(const csc_state *state, const csc_exec *parent,
+           const csc_ids *passed, size_t *at)
+{
+    while (*at < parent->parts.count) {
+        int32_t id = parent->parts.items[(*at)++];
+        const csc_exec *exec = csc_state_find(state, id);
+
+        if (exec != NULL && is_work(exec->part) && !csc_state_has(passed, id))
+            return exec;
+    }
+    return NULL;
+}
+
+const csc_exec *
+csc_state_rival(const csc_state *state, const csc_exec *parent,
+                const csc_part *part, const csc_ids *passed)
+{
+    const csc_exec *exec = NULL;
+    size_t at = 0;
+
+    if (!is_work(part->kind) || passed->count >= parent->parts.count)
+        return NULL;
+    do
+        exec = next_ahead(state, parent, passed, &at);
+    while (exec != NULL && !is_called(exec, part));
+    return exec;
+}
+
+bool
+csc_state_is_behind(const csc_state *state, const csc_exec *parent,
+                    const csc_ids *passed)
+{
+    size_t at = 0;
+
+    return passed->count < parent->parts.count &&
+           next_ahead(state, parent, passed, &at) != NULL;
 }
 
 /* ---- What is visible ---------------------------------------------------- */

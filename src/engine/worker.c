@@ -5,10 +5,12 @@
  *
  *   OK                    COMPLETE, with what the node put and spawned
  *   CASCADE_SUSPENDED     what the step left to be posted; nothing of the node
- *   FINAL, last attempt   FAIL
+ *   FINAL, last attempt   FAIL; first what it registered to undo it, if any
+ *                         (node_saga.c)
  *   anything else         ATTEMPT: the row remembers the count and the time
  *                         of the next one
  *   the cascade is cancelled, and it has not begun   FAIL, without a call
+ *   a build that does not fit what is recorded: FAIL, whatever it returned
  *   the run is gone       nothing: another engine owns the cascade, or it has
  *                         ended; the result is late
  */
@@ -41,26 +43,6 @@ fini_node(cascade_node *node)
     csc_post_free(node->pending);
 }
 
-/* The node's post becomes a failure: what it produced is not recorded. */
-static cascade_err
-make_failure(cascade_node *node, cascade_err err, bool final)
-{
-    csc_post *post = node->post;
-    const csc_attempts *attempts = &node->def->attempts;
-
-    post->effects = (csc_effects){0};
-    post->attempts = node->exec->attempts + 1;
-    post->error = csc_node_error_text(node, &post->arena, err);
-    if (final || !csc_attempts_left(attempts, post->attempts)) {
-        post->kind = CSC_POST_FAIL;
-        return csc_run_fail(node->engine, node->exec, post);
-    }
-    post->kind = CSC_POST_ATTEMPT;
-    post->delay_ms = csc_attempts_delay_ms(attempts, post->attempts,
-                                           &node->engine->store->random);
-    return CASCADE_OK;
-}
-
 static csc_post *
 take_post(cascade_node *node)
 {
@@ -70,21 +52,97 @@ take_post(cascade_node *node)
     return post;
 }
 
+static csc_post *
+take_pending(cascade_node *node)
+{
+    csc_post *post = node->pending;
+
+    node->pending = NULL;
+    return post;
+}
+
+/* It has failed for good, and all that it wanted undone is. */
+static csc_post *
+fail(cascade_node *node, const char *text, cascade_err *err)
+{
+    csc_post *post = node->post;
+
+    post->kind = CSC_POST_FAIL;
+    post->effects = (csc_effects){0};
+    post->attempts = node->exec->attempts + 1;
+    post->error = text;
+    *err = csc_run_fail(node->engine, node->exec, post);
+    return *err == CASCADE_OK ? take_post(node) : NULL;
+}
+
+/* The first time with the `error` it has failed with; or that is recorded. */
+static csc_post *
+undo(cascade_node *node, const char *error, cascade_err *err)
+{
+    const char *failure = NULL;
+
+    *err = csc_saga_undo(node, error, &failure);
+    if (*err == CASCADE_OK)
+        return fail(node, failure, err);
+    return *err == CASCADE_SUSPENDED ? take_pending(node) : NULL;
+}
+
+/* The node's post becomes a failure: what it produced is not recorded. */
+static csc_post *
+make_failure(cascade_node *node, cascade_err *err, bool final)
+{
+    csc_post *post = node->post;
+    const csc_attempts *attempts = &node->def->attempts;
+    int32_t failed = node->exec->attempts + 1;
+    const char *text = csc_node_error_text(node, &post->arena, *err);
+
+    if (final || !csc_attempts_left(attempts, failed))
+        return node->undos != NULL ? undo(node, text, err)
+                                   : fail(node, text, err);
+    post->kind = CSC_POST_ATTEMPT;
+    post->effects = (csc_effects){0};
+    post->attempts = failed;
+    post->error = text;
+    post->delay_ms =
+        csc_attempts_delay_ms(attempts, failed, &node->engine->store->random);
+    *err = CASCADE_OK;
+    return take_post(node);
+}
+
+/* What a build that does not fit has done is not undone by it. */
+static csc_post *
+mismatch_outcome(cascade_node *node, cascade_err *err)
+{
+    const char *text = csc_node_clean(&node->post->arena, node->mismatch);
+
+    if (text != NULL)
+        return fail(node, text, err);
+    *err = CASCADE_ERR_NO_MEMORY;
+    return NULL;
+}
+
+/* That it has failed is recorded: whatever it returns now, it has registered
+ * what it could, unless something else made it leave. */
+static csc_post *
+undone_outcome(cascade_node *node, cascade_err *err)
+{
+    if (!node->suspended || node->unwound)
+        return undo(node, NULL, err);
+    *err = CASCADE_SUSPENDED;
+    return NULL;
+}
+
 /* The node was told to leave, and did; or it went on, against the contract. */
 static csc_post *
 suspended_outcome(cascade_node *node, cascade_err *err)
 {
-    csc_post *post = node->pending;
-
-    if (*err == CASCADE_SUSPENDED || post == NULL) {
-        node->pending = NULL;
-        return post;
-    }
-    node->error_err = CASCADE_ERR_FINAL;
+    if (*err == CASCADE_SUSPENDED || node->pending == NULL)
+        return take_pending(node);
+    *err = CASCADE_ERR_FINAL;
+    node->error_err = *err;
     node->error = "the node did not return CASCADE_SUSPENDED after a step or a "
                   "wait had returned it";
-    *err = make_failure(node, CASCADE_ERR_FINAL, true);
-    return *err == CASCADE_OK ? take_post(node) : NULL;
+    return make_failure(node, err, true);
 }
 
 /* What to post: NULL for nothing; then `err` tells whether for want of memory.
@@ -92,6 +150,10 @@ suspended_outcome(cascade_node *node, cascade_err *err)
 static csc_post *
 outcome(cascade_node *node, cascade_err *err)
 {
+    if (node->mismatch != NULL)
+        return mismatch_outcome(node, err);
+    if (node->exec->undone_by != 0)
+        return undone_outcome(node, err);
     if (node->suspended)
         return suspended_outcome(node, err);
     if (*err == CASCADE_SUSPENDED) {
@@ -100,11 +162,12 @@ outcome(cascade_node *node, cascade_err *err)
                       "suspended it";
         *err = CASCADE_ERR_FAILED;
     }
-    if (*err == CASCADE_OK)
-        node->post->attempts = node->exec->attempts + 1;
-    else
-        *err = make_failure(node, *err, *err == CASCADE_ERR_FINAL);
-    return *err == CASCADE_OK ? take_post(node) : NULL;
+    if (*err != CASCADE_OK)
+        return make_failure(node, err,
+                            *err == CASCADE_ERR_FINAL ||
+                                csc_node_is_cancelled(node));
+    node->post->attempts = node->exec->attempts + 1;
+    return take_post(node);
 }
 
 static bool

@@ -409,6 +409,43 @@ read_wrongly(cascade_node *node)
     expect(value == untouched);
 }
 
+static cascade_err
+undo_nothing(cascade_node *node, void *user, const cJSON *input)
+{
+    (void)node;
+    (void)user;
+    (void)input;
+    return CASCADE_OK;
+}
+
+static void
+compensate_wrongly(cascade_node *node)
+{
+    const cascade_step_options bad = {.size = 0};
+
+    expect(is_refused(cascade_node_compensate(NULL, "c", undo_nothing,
+                                              cJSON_CreateTrue(), NULL)));
+    expect(is_refused(cascade_node_compensate(node, NULL, undo_nothing,
+                                              cJSON_CreateTrue(), NULL)));
+    expect(is_refused(
+        cascade_node_compensate(node, "c", NULL, cJSON_CreateTrue(), NULL)));
+    expect(is_refused(cascade_node_compensate(node, "c", undo_nothing,
+                                              cJSON_CreateTrue(), &bad)));
+}
+
+static void
+ask_version_wrongly(cascade_node *node)
+{
+    int version = -7;
+
+    expect(is_refused(cascade_node_version(NULL, "v", 0, 1, &version)));
+    expect(is_refused(cascade_node_version(node, NULL, 0, 1, &version)));
+    expect(is_refused(cascade_node_version(node, "v", 0, 1, NULL)));
+    expect(is_refused(cascade_node_version(node, "v", -1, 1, &version)));
+    expect(is_refused(cascade_node_version(node, "v", 1, 0, &version)));
+    expect(version == -7);
+}
+
 static void
 put_wrongly(cascade_node *node)
 {
@@ -512,6 +549,8 @@ misuse(cascade_node *node, void *user)
     (void)user;
     read_wrongly(node);
     put_wrongly(node);
+    compensate_wrongly(node);
+    ask_version_wrongly(node);
     spawn_wrongly(node);
     step_wrongly(node);
     run_wrongly(node);

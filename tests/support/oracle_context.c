@@ -15,6 +15,7 @@
 #include "support/oracle_internal.h"
 
 #define STEP_PREFIX "cascade.step:"
+#define UNDO_PREFIX "cascade.undo:"
 
 static const cascade_execution_row *
 row_at(const dump_rows *rows, int64_t function_id)
@@ -76,7 +77,8 @@ mark_joined(const dump_rows *rows, const cascade_execution_row *row,
 static int64_t
 node_of(const cascade_execution_row *row)
 {
-    if (strncmp(row->node_name, STEP_PREFIX, strlen(STEP_PREFIX)) != 0)
+    if (strncmp(row->node_name, STEP_PREFIX, strlen(STEP_PREFIX)) != 0 &&
+        strncmp(row->node_name, UNDO_PREFIX, strlen(UNDO_PREFIX)) != 0)
         return -1;
     return oracle_parent_of(row->node_instance_id);
 }

@@ -339,13 +339,14 @@ check_recorded(oracle_view *v, const oracle_fact *fact,
     if (is_poisoned(row))
         return; /* its engines may have died before they entered it */
     if (entry == NULL) {
-        oracle_fail(v->o, "G4", &v->c->id, row->function_id,
-                    "recorded as ended, but never entered");
+        if (!fact->undo || row->status != CASCADE_EXECUTION_FAILED)
+            oracle_fail(v->o, "G4", &v->c->id, row->function_id,
+                        "recorded as ended, but never entered");
         return;
     }
     if (fact->step && fact->attempts == 1)
         return;
-    if (!has_attempts(entry, fact->attempts) ||
+    if ((!fact->undo && !has_attempts(entry, fact->attempts)) ||
         entry->attempt_max > fact->attempts)
         oracle_fail(v->o, "G4", &v->c->id, row->function_id,
                     "recorded with %" PRId64
@@ -380,7 +381,7 @@ oracle_check_entries(oracle_view *v)
         const oracle_entry *entry =
             oracle_entry_find(v->o, fact->row->node_instance_id);
 
-        if (fact->sleep)
+        if (fact->sleep || fact->mark)
             continue; /* nothing is entered for it */
         if (oracle_fact_ended(fact))
             check_recorded(v, fact, entry);

@@ -23,8 +23,10 @@
 typedef struct oracle_fact {
     const cascade_execution_row *row;
     int64_t instead_of; /* ORACLE_NO_ID: of none */
-    bool part;          /* of a straight line: a step or a sleep */
+    bool part;          /* of a straight line */
     bool step;          /* which is inserted when it has ended */
+    bool undo;          /* and that its node may fail to register */
+    bool mark;          /* and for which nothing is entered */
     bool sleep;         /* which is inserted RUNNING, and holds its node up */
     int32_t parent;     /* ORACLE_NO_ID: a first node */
     int64_t nth;

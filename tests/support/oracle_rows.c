@@ -22,6 +22,9 @@
 
 #define STEP_PREFIX "cascade.step:"
 #define SLEEP_PREFIX "cascade.sleep:"
+#define UNDO_PREFIX "cascade.undo:"
+#define SAGA_PREFIX "cascade.saga:"
+#define VERSION_PREFIX "cascade.version:"
 
 static bool
 member_of(const cascade_execution_row *row, const char *name,
@@ -93,7 +96,9 @@ decode_record(oracle_fact *fact)
     const cascade_execution_row *row = fact->row;
     csc_json_span span;
 
-    fact->step = is_named(row, STEP_PREFIX);
+    fact->mark = is_named(row, SAGA_PREFIX) || is_named(row, VERSION_PREFIX);
+    fact->undo = is_named(row, UNDO_PREFIX);
+    fact->step = is_named(row, STEP_PREFIX) || fact->undo || fact->mark;
     fact->sleep = is_named(row, SLEEP_PREFIX);
     fact->part = fact->step || fact->sleep;
     fact->at = number_of(row, "at", ORACLE_NO_ID);

@@ -230,6 +230,37 @@ fail_in_step(cascade_node *node, void *user)
     return cascade_node_step(node, "bad", fail_always, user, &twice, NULL);
 }
 
+/* The first of the two to be called fails once. */
+static cascade_err
+undo(cascade_node *node, void *user, const cJSON *input)
+{
+    note_entry(node, user);
+    if (cJSON_IsNumber(input) && cascade_node_attempt(node) == 1)
+        return cascade_node_error(node, "once");
+    return cascade_node_put(node, "undone", cJSON_CreateTrue());
+}
+
+/* Without a text of its own, which might be lost for want of memory. */
+static cascade_err
+undo_all(cascade_node *node, void *user)
+{
+    cJSON *input = NULL;
+    int version = 0;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_version(node, "change", 0, 2, &version);
+    if (err == CASCADE_OK)
+        err = cascade_node_compensate(node, "first", undo, NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_step(node, "seven", give_seven, user, NULL, NULL);
+    if (err == CASCADE_OK)
+        err = give(&input, cJSON_CreateNumber(version));
+    if (err == CASCADE_OK)
+        err = cascade_node_compensate(node, "second", undo, input, NULL);
+    return err == CASCADE_OK ? CASCADE_ERR_FINAL : err;
+}
+
 #define ENDLESS                                                    \
     {                                                              \
         .size = sizeof(cascade_node_options), .attempts_max = -1,  \
@@ -248,11 +279,19 @@ fail_in_step(cascade_node *node, void *user)
     }
 
 const scene_node scene_nodes[] = {
-    {"fork", fork_and_join, ENDLESS}, {"branch", branch, ENDLESS},
-    {"join", join, ENDLESS},          {"spare", spare_one, ENDLESS},
-    {"spared", doomed, SPARED},       {"replaced", doomed, REPLACED},
-    {"doomed", doomed, ENDLESS},      {"leaf", leaf, ENDLESS},
-    {"end", end_all, ENDLESS},        {"flaky", flaky, ENDLESS},
-    {"wait", wait_twice, ENDLESS},    {"steps", take_steps, ENDLESS},
-    {"fails", fail_in_step, ENDLESS}, {NULL, NULL, {0}},
+    {"fork", fork_and_join, ENDLESS},
+    {"branch", branch, ENDLESS},
+    {"join", join, ENDLESS},
+    {"spare", spare_one, ENDLESS},
+    {"spared", doomed, SPARED},
+    {"replaced", doomed, REPLACED},
+    {"doomed", doomed, ENDLESS},
+    {"leaf", leaf, ENDLESS},
+    {"end", end_all, ENDLESS},
+    {"flaky", flaky, ENDLESS},
+    {"wait", wait_twice, ENDLESS},
+    {"steps", take_steps, ENDLESS},
+    {"fails", fail_in_step, ENDLESS},
+    {"undoes", undo_all, ENDLESS},
+    {NULL, NULL, {0}},
 };

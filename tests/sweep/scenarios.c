@@ -51,6 +51,12 @@ play_steps(scene *s)
 }
 
 static cascade_err
+play_saga(scene *s)
+{
+    return play_one(s, "undoes", NULL);
+}
+
+static cascade_err
 play_retries(scene *s)
 {
     return play_one(s, "flaky", NULL);
@@ -370,6 +376,7 @@ play_looks(scene *s)
 const scenario scenarios[] = {
     {.name = "a graph with a join", .play = play_graph},
     {.name = "steps of a straight line", .play = play_steps},
+    {.name = "a node that is undone", .play = play_saga},
     {.name = "attempts with backoff", .play = play_retries},
     {.name = "delays held and parked", .play = play_waits},
     {.name = "a wait beyond the lease", .play = play_long_wait},

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A process that dies and the next one; see crash.h.
+ */
+#include "engine/crash.h"
+
+static cascade_err
+die_before(void *context, const wrap_call *call)
+{
+    crash *c = context;
+
+    if (call->move == WRAP_COMMIT && !c->late && c->lives-- == 0)
+        c->dead = true;
+    return c->dead ? CASCADE_ERR_UNAVAILABLE : CASCADE_OK;
+}
+
+static cascade_err
+die_after(void *context, const wrap_call *call, cascade_err answer)
+{
+    crash *c = context;
+
+    if (call->move == WRAP_COMMIT && c->late && !c->dead && c->lives-- == 0)
+        c->dead = true;
+    return c->dead ? CASCADE_ERR_UNAVAILABLE : answer;
+}
+
+static void
+begin(crash *c, size_t nth, cascade_store *store)
+{
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .mode = CASCADE_MODE_INLINE,
+                                            .lease_ms = 100,
+                                            .poll_interval_ms = 20};
+    const cascade_node_options node = {.size = sizeof(node),
+                                       .attempts_max = 2,
+                                       .backoff_ms = 1,
+                                       .final_failure = c->final_failure};
+
+    c->engines[nth] = db_engine(c->db, store, &options);
+    assert_ok(cascade_engine_register(c->engines[nth], c->node,
+                                      nth == 0 ? c->before : c->after, c->user,
+                                      &node));
+    assert_ok(cascade_engine_start(c->engines[nth]));
+}
+
+static bool
+is_over(void *context)
+{
+    crash *c = context;
+    db_ends ends = {c->store, &c->id, 1, 0};
+
+    return c->dead || db_all_ended(&ends);
+}
+
+bool
+crash_play(crash *c, test_db *db, size_t at)
+{
+    db_ends ends;
+
+    c->db = db;
+    c->dead = false;
+    c->lives = at / 2;
+    c->late = at % 2 == 1;
+    db->fake_time = db->backend->virtual_time;
+    c->wrap = wrap_store_create(db->url);
+    assert_non_null(c->wrap);
+    c->wrap->context = c;
+    c->wrap->before = die_before;
+    c->wrap->after = die_after;
+    c->store = db_store(db);
+    c->wrapped = db_wrapped(db, c->wrap);
+    begin(c, 0, c->wrapped);
+    c->id = db_start(c->store, c->node);
+    assert_true(db_poll_until(db, &c->engines[0], 1, is_over, c));
+    if (c->dead) {
+        if (c->between != NULL)
+            c->between(c);
+        begin(c, 1, c->store);
+        ends = (db_ends){c->store, &c->id, 1, 0};
+        assert_true(db_poll_until(db, &c->engines[1], 1, db_all_ended, &ends));
+    }
+    return c->dead;
+}
+
+cascade_snapshot *
+crash_load(const crash *c)
+{
+    cascade_snapshot *snapshot = NULL;
+
+    assert_ok(cascade_snapshot_load(c->store, &c->id, NULL, &snapshot));
+    return snapshot;
+}
+
+void
+crash_end(crash *c)
+{
+    (void)cascade_engine_stop(c->engines[0], 0);
+    for (size_t i = 0; i < 2; i++)
+        if (c->engines[i] != NULL)
+            db_close_engine(c->db, c->engines[i]);
+    c->engines[1] = NULL;
+    db_close_store(c->db, c->wrapped);
+    db_close_store(c->db, c->store);
+    c->db->engine_count = 0; /* there are many plays in a test */
+    c->db->store_count = 0;
+    wrap_store_free(c->wrap);
+}
