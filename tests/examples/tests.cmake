@@ -16,6 +16,8 @@ if(CASCADE_EXAMPLES)
         set(libuv_loop $<TARGET_FILE:example_libuv_loop>)
     endif()
     cascade_script_test(libuv_loop_runs_nodes libuv_loop.sh ${libuv_loop})
+    cascade_script_test(what_was_booked_is_cancelled saga.sh
+        $<TARGET_FILE:example_saga>)
     cascade_script_test(orders_survive_kills_on_sqlite demo.sh
         $<TARGET_FILE:example_orders> ${orders} sqlite)
     cascade_script_test(orders_survive_kills_on_postgres demo.sh
