@@ -79,6 +79,7 @@
     X(SLEPT, "sleeps that were over")                                   \
     X(CONTINUED, "failures that their cascade survived")                \
     X(INSTEAD, "nodes that ran instead of failed ones")                 \
+    X(UNDONE, "steps that were undone")                                 \
     X(ENDED_ERROR, "cascades ended in error")                           \
     X(JOINED, "executions that came after others")                      \
     X(REENTERED, "executions entered again in the same attempt")        \

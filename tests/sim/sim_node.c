@@ -16,8 +16,8 @@
 #include "store/store.h"
 
 const sim_workload *const sim_workloads[] = {&sim_work_program, &sim_work_graph,
-                                             &sim_work_line, &sim_work_doom,
-                                             &sim_work_instead};
+                                             &sim_work_line,    &sim_work_doom,
+                                             &sim_work_instead, &sim_work_saga};
 const size_t sim_workload_count =
     sizeof(sim_workloads) / sizeof(sim_workloads[0]);
 
@@ -174,6 +174,18 @@ sim_register(sim_engine *engine, bool all, sim_random *random)
                 abort();
             }
         }
+}
+
+sim_engine *
+sim_enter_undo(cascade_node *node, void *user)
+{
+    static const backoff any = {0, 0};
+    const binding *b = user;
+
+    if (b->engine->process->dead)
+        return NULL;
+    note_entry(b->engine, node, true, &any);
+    return b->engine;
 }
 
 /* ---- Steps -------------------------------------------------------------- */

@@ -47,6 +47,7 @@ extern const sim_workload sim_work_graph;
 extern const sim_workload sim_work_line;
 extern const sim_workload sim_work_doom;
 extern const sim_workload sim_work_instead;
+extern const sim_workload sim_work_saga;
 
 /* ---- For nodes ---------------------------------------------------------- */
 
@@ -61,6 +62,10 @@ typedef cascade_err (*sim_step_fn)(cascade_node *node, sim_engine *engine,
 cascade_err sim_step(cascade_node *node, sim_engine *engine, const char *name,
                      sim_step_fn fn, const void *arg,
                      const cascade_step_options *options, cJSON **result);
+
+/* A compensation of a node, with the `user` it was handed, is entered, and the
+ * oracle knows. NULL: the process is dead; return an error. */
+sim_engine *sim_enter_undo(cascade_node *node, void *user);
 
 /* The process dies here. Returns an error, to be returned. */
 cascade_err sim_node_die(cascade_node *node, sim_engine *engine);

@@ -20,6 +20,8 @@
 #define ATTEMPT_BITS 63
 #define STEP_PREFIX "cascade.step:"
 #define SLEEP_PREFIX "cascade.sleep:"
+#define UNDO_PREFIX "cascade.undo:"
+#define SAGA_PREFIX "cascade.saga:"
 
 /* ---- The table ---------------------------------------------------------- */
 
@@ -201,11 +203,25 @@ judge_node(oracle *o, const oracle_cascade *c, const cascade_execution_row *row,
                     "entered while it sleeps");
 }
 
+/* That it has failed, and is undone, is recorded of a node. */
+static bool
+is_undone(const dump_rows *rows, int64_t function_id)
+{
+    for (size_t i = 0; i < rows->execution_count; i++)
+        if (strncmp(rows->executions[i].node_name, SAGA_PREFIX,
+                    strlen(SAGA_PREFIX)) == 0 &&
+            oracle_parent_of(rows->executions[i].node_instance_id) ==
+                function_id)
+            return true;
+    return false;
+}
+
 /* The node of a step: its path names the node's function id. */
 static void
 judge_step(oracle *o, const oracle_cascade *c, const char *path)
 {
     int64_t parent = oracle_parent_of(path);
+    bool undo = strstr(path, UNDO_PREFIX) != NULL;
     const cascade_execution_row *row = find_number(&c->rows, parent);
 
     if (!o->follow)
@@ -213,6 +229,11 @@ judge_step(oracle *o, const oracle_cascade *c, const char *path)
     if (row == NULL || row->status != CASCADE_EXECUTION_RUNNING)
         oracle_fail(o, "G3", &c->id, (int32_t)parent,
                     "a step entered (%s) while its node is not RUNNING", path);
+    if (undo != is_undone(&c->rows, parent))
+        oracle_fail(o, "G3", &c->id, (int32_t)parent,
+                    undo ? "entered (%s) before its node had failed"
+                         : "a step entered (%s) though its node is undone",
+                    path);
 }
 
 static void
@@ -226,7 +247,8 @@ judge_entry(oracle *o, const oracle_cascade *c, const oracle_entry *entry,
                     "entered after it was recorded (attempt %d)", attempt);
     else if (row != NULL)
         judge_node(o, c, row, entry, attempt, now_ms);
-    else if (strstr(entry->path, STEP_PREFIX) != NULL)
+    else if (strstr(entry->path, STEP_PREFIX) != NULL ||
+             strstr(entry->path, UNDO_PREFIX) != NULL)
         judge_step(o, c, entry->path);
     else if (o->follow)
         oracle_fail(o, "G1", &c->id, ORACLE_NO_ID,

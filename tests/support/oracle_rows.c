@@ -281,12 +281,29 @@ check_sleep(const oracle_view *v, const oracle_fact *fact)
         fail_fact(v, fact, "G8", "its node has completed without it");
 }
 
+/* Compensations run in reverse order: the last of a name first. */
+static void
+check_reverse(const oracle_view *v, const oracle_fact *fact)
+{
+    for (int32_t i = 0; i < fact->row->function_id; i++) {
+        const oracle_fact *other = &v->facts[i];
+
+        if (other->parent == fact->parent && other->nth <= fact->nth &&
+            strcmp(other->row->node_name, fact->row->node_name) == 0)
+            fail_fact(v, fact, "G5", "its path exists already, or comes late");
+    }
+}
+
 /* Among executions of the same name and parent. */
 static void
 check_unique(const oracle_view *v, const oracle_fact *fact)
 {
     bool previous = fact->nth == 0;
 
+    if (fact->undo) {
+        check_reverse(v, fact);
+        return;
+    }
     for (int32_t i = 0; i < fact->row->function_id; i++) {
         const oracle_fact *other = &v->facts[i];
 
