@@ -17,6 +17,7 @@ typedef struct course {
     atomic_int entered;
     atomic_int left;
     int tidied;
+    int undone;
     cascade_err errs[3];
 } course;
 
@@ -91,6 +92,29 @@ wait_and_tidy(cascade_node *node, void *user)
     return CASCADE_ERR_CANCELLED;
 }
 
+static cascade_err
+undo_it(cascade_node *node, void *user, const cJSON *input)
+{
+    (void)node;
+    (void)input;
+    course_of(user)->undone++;
+    return CASCADE_OK;
+}
+
+/* Does something, and waits; when it is cancelled that is undone. */
+static cascade_err
+do_and_wait(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = cascade_node_step(node, "do", tidy, c, NULL, NULL);
+
+    if (err == CASCADE_OK)
+        err = cascade_node_compensate(node, "undo", undo_it, NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_await(node, "never", -1, NULL);
+    return err;
+}
+
 /* The others are due in a year, or after that. */
 static cascade_err
 spawn_for_later(cascade_node *node, void *user)
@@ -160,6 +184,23 @@ what_waits_is_cancelled_and_cleans_up(test_db *db, cascade_mode mode)
     assert_int_equal(play_count(&p, "cascade.cancel", CASCADE_EXECUTION_FAILED),
                      1);
     assert_int_equal(play_count(&p, "waits", CASCADE_EXECUTION_FAILED), 1);
+    play_end(&p);
+}
+
+static void
+what_was_done_is_undone_by_a_cancellation(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"does", do_and_wait}}, .user = &c};
+
+    play_begin(&p, db, mode, "does");
+    play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_cancel(p.store, &p.id, &because));
+    check_error(&p, "cancelled: no longer wanted");
+    assert_int_equal(c.tidied, 1);
+    assert_int_equal(c.undone, 1);
+    assert_int_equal(
+        play_count(&p, "cascade.undo:undo", CASCADE_EXECUTION_COMPLETED), 1);
     play_end(&p);
 }
 
@@ -331,6 +372,7 @@ the_caller_carries_it_out_where_no_engine_is_alive(test_db *db)
 /* ---- In each mode ------------------------------------------------------- */
 
 PLAY_MODES(what_waits_is_cancelled_and_cleans_up)
+PLAY_MODES(what_was_done_is_undone_by_a_cancellation)
 PLAY_MODES(what_is_parked_is_cancelled)
 PLAY_MODES(what_has_not_begun_never_does)
 PLAY_MODES(a_second_cancellation_changes_nothing)
@@ -343,6 +385,7 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         PLAY_TESTS(what_waits_is_cancelled_and_cleans_up),
+        PLAY_TESTS(what_was_done_is_undone_by_a_cancellation),
         PLAY_TESTS(what_is_parked_is_cancelled),
         PLAY_TESTS(what_has_not_begun_never_does),
         {"what_runs_is_told_and_spawns_nothing_more",
