@@ -5,6 +5,7 @@
 #ifndef CSC_ENGINE_STATE_INTERNAL_H
 #define CSC_ENGINE_STATE_INTERNAL_H
 
+#include "base/json.h"
 #include "engine/state.h"
 
 /* The slot of an id, also when its execution was freed; NULL without one. */
@@ -28,5 +29,20 @@ cascade_err csc_state_take_signal(csc_state *state, csc_exec *await,
 bool csc_state_is_signal(const cascade_execution_row *row);
 
 void csc_state_free_signals(csc_state *state);
+
+/* ---- state_join.c ------------------------------------------------------- */
+
+/* Reads `after` of a row that is inserted, and ties a RUNNING one to those it
+ * still waits for. Ids that are not in memory have ended long ago. */
+cascade_err csc_state_insert_after(csc_state *state, csc_exec *exec,
+                                   csc_json_span after);
+
+/* `exec` has ended: those that wait for it go on. */
+cascade_err csc_state_release_waiters(csc_state *state, csc_exec *exec);
+
+/* A new execution may run in the place of one that has failed. Those that come
+ * after it have smaller ids, as it was spawned when they were there; on
+ * hydration some of them have ended already, and others came after these. */
+cascade_err csc_state_stand_in(csc_state *state, csc_exec *exec);
 
 #endif
