@@ -745,6 +745,22 @@ CASCADE_API cascade_err cascade_node_put_text(cascade_node *node,
 /* Sets the output of the execution; takes `output`. The last call counts. */
 CASCADE_API cascade_err cascade_node_output(cascade_node *node, cJSON *output);
 
+/* What becomes of a join when one of its predecessors, the executions it comes
+ * `after`, has failed for good and nothing runs instead of it. (Where that
+ * failure ends the cascade nothing is left to be decided: this is for nodes
+ * with CASCADE_FINAL_CONTINUE or _INSTEAD.) */
+typedef enum cascade_join {
+    CASCADE_JOIN_WAIT = 0, /* it runs all the same, once the others have ended;
+                              cascade_node_outcomes() tells how */
+    CASCADE_JOIN_FAIL,     /* it fails at once, and is not run: its error names
+                              the predecessor, and its node's final_failure
+                              holds. A predecessor that was skipped counts as
+                              ended well */
+    CASCADE_JOIN_SKIP      /* it is skipped at once: recorded as COMPLETED, with
+                              "skipped" and no output, and not run. The same
+                              where a predecessor was skipped */
+} cascade_join;
+
 typedef struct cascade_spawn_options {
     size_t size;
     int64_t delay_ms;      /* runs no earlier than that after this node */
@@ -753,6 +769,12 @@ typedef struct cascade_spawn_options {
                               spawns of this node (of this step, inside one),
                               the first spawn call being 1 */
     size_t after_count;
+    uint32_t first; /* 0: all; n: it runs once n of `after` have ended, by the
+                       order of their records; the others go on, and it sees
+                       nothing of them. With JOIN_FAIL and JOIN_SKIP only those
+                       count that ended well, and the join fails or is skipped
+                       once n such are out of reach */
+    cascade_join on_failure;
 } cascade_spawn_options;
 
 /* Spawns an execution of `node_name`, recorded and begun with this one's
@@ -763,6 +785,21 @@ cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
 
 /* The number of the latest spawn, for `after`: how many there were so far. */
 CASCADE_API uint32_t cascade_node_spawned(const cascade_node *node);
+
+/* How the executions that this one came `after` have ended: an array with an
+ * object for each of them, in the order of their spawns, empty when there are
+ * none:
+ *   {"function_id": 3, "node": "charge", "status": "COMPLETED",
+ *    "output": ...}           (no "output" where it gave none)
+ *   {"function_id": 4, "node": "notify", "status": "FAILED", "error": "..."}
+ * Besides there are "SKIPPED" and, for those that had not ended when the first
+ * n had, "RUNNING". Where another node ran instead of one that failed it is
+ * that one's outcome, the last in line. The same on every attempt and after
+ * every crash, whatever has ended since. For that the outputs stay in memory
+ * until the joins that come after them have ended. `*outcomes` belongs to the
+ * node until its function returns. */
+CASCADE_API cascade_err cascade_node_outcomes(cascade_node *node,
+                                              const cJSON **outcomes);
 
 typedef cascade_err (*cascade_step_fn)(cascade_node *node, void *arg,
                                        cJSON **result);

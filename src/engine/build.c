@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/uuid.h"
+#include "engine/late.h"
 
 /* The bound behind it (state as of k, exclusive) is an int32_t too. Foreign
  * rows may come with any fn_id. */
@@ -98,6 +99,40 @@ add_instead_of(csc_record_writer *writer, int32_t function_id)
         csc_record_add_number(writer, "instead_of", function_id);
 }
 
+/* What a join waits for. */
+static void
+add_join_first(csc_record_writer *writer, uint32_t first)
+{
+    if (first > 0)
+        csc_record_add_number(writer, "first", first);
+}
+
+static void
+add_on_failure(csc_record_writer *writer, cascade_join on_failure)
+{
+    if (on_failure != CASCADE_JOIN_WAIT)
+        csc_record_add_json(writer, "on_failure",
+                            on_failure == CASCADE_JOIN_FAIL ? "\"fail\""
+                                                            : "\"skip\"");
+}
+
+/* Member `late`: the joins in which the end of `exec` does not count. */
+static void
+add_late(builder *b, csc_record_writer *writer, const csc_post *post,
+         const csc_exec *exec)
+{
+    csc_late_end end = {.status = post->kind == CSC_POST_FAIL
+                                      ? CASCADE_EXECUTION_FAILED
+                                      : CASCADE_EXECUTION_COMPLETED,
+                        .skipped = post->skipped,
+                        .replaced = post->kind == CSC_POST_FAIL &&
+                                    post->effects.spawn_count > 0};
+    size_t count = 0;
+    const int32_t *ids = csc_late_find(&b->late, exec, &end, &count);
+
+    csc_record_add_ids(writer, "late", ids, count);
+}
+
 /* The PostResult of what has ended; `exec` is NULL for a step. */
 static const char *
 write_finished(builder *b, const csc_post *post, const csc_exec *exec,
@@ -110,13 +145,19 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     csc_record_add_number(&writer, "at", b->state->fn_id);
     if (with_effects)
         add_keys(&writer, &post->effects, &keys);
-    if (exec != NULL)
+    if (exec != NULL) {
+        add_late(b, &writer, post, exec);
         csc_record_add_ids(&writer, "after", exec->after.items,
                            exec->after.count);
+    }
+    if (exec != NULL && exec->join != NULL)
+        add_join_first(&writer, exec->join->first);
     if (with_effects)
         csc_record_add_json(&writer, "output", post->effects.output);
     if (exec != NULL && exec->function_id == 0)
         csc_record_add_json(&writer, "cascade", b->state->meta);
+    if (post->skipped)
+        csc_record_add_json(&writer, "skipped", "true");
     if (with_effects && post->effects.spawn_count > 0)
         add_spawned(&writer, b, post->effects.spawn_count);
     csc_record_add_number(&writer, "attempts", post->attempts);
@@ -129,6 +170,8 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     if (exec != NULL && csc_state_is_wait(exec) &&
         exec->not_before_ms != CASCADE_TIME_NONE)
         csc_record_add_number(&writer, "not_before", exec->not_before_ms);
+    if (exec != NULL && exec->join != NULL)
+        add_on_failure(&writer, exec->join->on_failure);
     csc_record_end(&writer);
     csc_buf_fini(&keys);
     return csc_build_text(b);
@@ -143,6 +186,8 @@ write_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 
     csc_record_begin(&writer, &b->text);
     csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
+    if (exec->join != NULL)
+        add_join_first(&writer, exec->join->first);
     csc_record_add_json(&writer, "steps",
                         post->step_attempts != NULL ? post->step_attempts
                                                     : exec->step_attempts);
@@ -154,6 +199,8 @@ write_attempt(builder *b, const csc_post *post, const csc_exec *exec)
         csc_record_add_number(&writer, "priority", exec->priority);
     add_instead_of(&writer, exec->stands_for);
     csc_record_add_number(&writer, "not_before", at);
+    if (exec->join != NULL)
+        add_on_failure(&writer, exec->join->on_failure);
     csc_record_end(&writer);
     return csc_build_text(b);
 }
@@ -169,6 +216,7 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
         return NULL;
     csc_record_begin(&writer, &b->text);
     csc_record_add_ids(&writer, "after", after, spawn->after_count);
+    add_join_first(&writer, spawn->first);
     if (spawn->priority != 0)
         csc_record_add_number(&writer, "priority", spawn->priority);
     if (spawn->instead)
@@ -177,6 +225,7 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
         csc_record_add_number(
             &writer, "not_before",
             csc_clock_add(b->env->delay_from_ms, spawn->delay_ms));
+    add_on_failure(&writer, spawn->on_failure);
     csc_record_end(&writer);
     return csc_build_text(b);
 }
@@ -508,7 +557,10 @@ cascade_err
 csc_build_change(const csc_build_env *env, const csc_state *state,
                  const csc_post *posts, cascade_change *change)
 {
-    builder b = {.env = env, .state = state, .fn_id = state->fn_id};
+    builder b = {.env = env,
+                 .state = state,
+                 .fn_id = state->fn_id,
+                 .late = {.state = state, .arena = env->arena}};
     cascade_err err = CASCADE_OK;
 
     cascade_uuid_format(&state->id, b.cascade_id);

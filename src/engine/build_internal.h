@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "engine/build.h"
+#include "engine/late.h"
 #include "engine/record.h"
 
 #define CSC_UNDELIVERED "undelivered: the cascade had ended"

@@ -396,6 +396,10 @@ void csc_run_expel(cascade_engine *engine, csc_run *run,
  * instead. CASCADE_ERR_NO_MEMORY. Locked or not. */
 cascade_err csc_run_fail(const cascade_engine *engine, const csc_exec *exec,
                          csc_post *post);
+/* Records an execution whose verdict is not to run it: FAIL, by the policy of
+ * its node, or SKIP. CASCADE_ERR_NO_MEMORY. (run_join.c) */
+cascade_err csc_run_post_join(cascade_engine *engine, csc_run *run,
+                              const csc_exec *exec);
 /* Ownership is lost: drops everything; the housekeeper attaches anew. */
 void csc_run_lose(cascade_engine *engine, cascade_err err);
 /* Whether nothing is in a function, in a lane or about to be. */

@@ -475,6 +475,22 @@ keep_after(cascade_node *node, const cascade_spawn_options *options,
     return CASCADE_OK;
 }
 
+/* When all are waited for, and for nothing, nothing of it is recorded. */
+static cascade_err
+keep_join(const cascade_spawn_options *options, csc_spawn *spawn)
+{
+    if (options->first > spawn->after_count)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "spawn: first is %u, but `after` names %zu spawns; "
+                        "give no more than these, or 0 for all",
+                        (unsigned)options->first, spawn->after_count);
+    if (options->first < spawn->after_count)
+        spawn->first = options->first;
+    if (spawn->after_count > 0)
+        spawn->on_failure = options->on_failure;
+    return CASCADE_OK;
+}
+
 static cascade_err
 check_spawn(const cascade_node *node, const csc_post *post, const char *name,
             const cascade_spawn_options *options)
@@ -496,6 +512,12 @@ check_spawn(const cascade_node *node, const csc_post *post, const char *name,
                         options->priority);
     if (options->delay_ms < 0)
         return csc_fail(CASCADE_ERR_INVALID, "spawn: delay_ms is negative");
+    if (options->on_failure != CASCADE_JOIN_WAIT &&
+        options->on_failure != CASCADE_JOIN_FAIL &&
+        options->on_failure != CASCADE_JOIN_SKIP)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "spawn: on_failure is %d; give a cascade_join",
+                        (int)options->on_failure);
     return CASCADE_OK;
 }
 
@@ -513,6 +535,8 @@ fill_spawn(cascade_node *node, csc_spawn *spawn, const char *name,
     if (spawn->name == NULL)
         return csc_fail_memory();
     err = keep_after(node, options, spawn);
+    if (err == CASCADE_OK)
+        err = keep_join(options, spawn);
     if (err == CASCADE_OK && input != NULL)
         err = keep_tree(node, "input of spawn", input, &spawn->input);
     if (err == CASCADE_OK)

@@ -32,6 +32,8 @@ typedef struct csc_spawn {
     uint32_t nth;     /* among the spawns of that name */
     uint32_t *after;  /* numbers of earlier spawns, from 1, ascending */
     size_t after_count;
+    uint32_t first;          /* 0: all of them */
+    cascade_join on_failure; /* of one of them */
 } csc_spawn;
 
 /* What an execution or a step produced, in the order of the calls. */
@@ -121,6 +123,7 @@ typedef struct csc_post {
     const char *step_attempts; /* _ATTEMPT kinds: member `steps`, or NULL */
     uint32_t part_occurrence;
     bool failed;    /* STEP */
+    bool skipped;   /* COMPLETE: it was not run */
     bool continued; /* FAIL: the cascade goes on */
     bool reenter;   /* STEP, WAIT: the node left, and is entered again (unless
                        it waits then) */

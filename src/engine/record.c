@@ -18,6 +18,25 @@ read_i32(csc_json_span span, int32_t max, int32_t *number)
         *number = (int32_t)wide;
 }
 
+static void
+read_first(csc_json_span span, uint32_t *first)
+{
+    int32_t number = 0;
+
+    read_i32(span, INT32_MAX, &number);
+    *first = (uint32_t)number;
+}
+
+static cascade_join
+read_join(csc_json_span span)
+{
+    if (csc_json_span_is(span, "\"fail\""))
+        return CASCADE_JOIN_FAIL;
+    if (csc_json_span_is(span, "\"skip\""))
+        return CASCADE_JOIN_SKIP;
+    return CASCADE_JOIN_WAIT;
+}
+
 static bool
 key_is(csc_json_span key, const char *name)
 {
@@ -80,6 +99,14 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         (void)csc_json_span_i64(value, &record->not_before_ms);
     else if (key_is(key, "continue"))
         record->continued = csc_json_span_is(value, "true");
+    else if (key_is(key, "skipped"))
+        record->skipped = csc_json_span_is(value, "true");
+    else if (key_is(key, "on_failure"))
+        record->on_failure = read_join(value);
+    else if (key_is(key, "first"))
+        read_first(value, &record->first);
+    else if (key_is(key, "late") && value.data[0] == '[')
+        record->late = value;
     else if (key_is(key, "output"))
         record->output = value;
     else if (key_is(key, "cascade") && value.data[0] == '{')

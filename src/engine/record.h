@@ -3,25 +3,29 @@
  * full_output: what a row of node_executions records beside its columns.
  *
  *   RUNNING   NULL, or what scheduling needs:
- *             {"after":[1,2],"child":"ID","steps":{"NAME#0":1},
- *              "policy":"cancel","cascade":{...},
- *              "attempts":2,"priority":3,"instead_of":1,
- *              "not_before":1700000000000}
+ *             {"after":[1,2],"child":"ID","first":1,"steps":{"NAME#0":1},
+ *              "policy":"cancel","cascade":{...},"attempts":2,"priority":3,
+ *              "instead_of":1,"not_before":1700000000000,"on_failure":"fail"}
  *   finished  the PostResult:
- *             {"at":4,"keys":["k"],"after":[1,2],"output":...,"signal":7,
- *              "cascade":{...},"spawned":[5,6],"attempts":1,"continue":true,
- *              "cancelled":true,"timed_out":true,"instead_of":1,
- *              "not_before":1700000000000}
+ *             {"at":4,"keys":["k"],"late":[3],"after":[1,2],"first":1,
+ *              "output":...,"signal":7,"cascade":{...},"skipped":true,
+ *              "spawned":[5,6],"attempts":1,"continue":true,"cancelled":true,
+ *              "timed_out":true,"instead_of":1,"not_before":1700000000000,
+ *              "on_failure":"fail"}
  *
  * `after` stays when a join has ended: what it saw follows from it; so does
- * `instead_of`, the execution that failed and is made up for. `not_before`
- * stays where it is what was waited for. An await names the `signal` that it
- * has taken, whose input is not stored twice, or has `timed_out`; one that the
- * cascade's cancellation ended is `cancelled`. `at` is the cascade's fn_id before the
- * commit that ended the execution. `cascade` is on execution 0 only. Members
- * are written in canonical order, so that the text equals what jsonb gives
- * back. What another program wrote there has none of these members, or they
- * make no sense: then they count as absent.
+ * `instead_of`, the execution that failed and is made up for. `first` and
+ * `on_failure` ("fail", "skip") say when a join is decided (state.h), and
+ * `late` in which joins the end did not count: they were decided before.
+ * Attempts are 0 where a join was never run: it failed by `on_failure`, or was
+ * `skipped`. `not_before` stays where it is what was waited for. An await names
+ * the `signal` that it has taken, whose input is not stored twice, or has
+ * `timed_out`; what the cascade's cancellation ended is `cancelled`. A child's
+ * part names the `child`, and by `policy` what becomes of it when the parent
+ * ends. `at` is the cascade's fn_id before the commit that ended the execution.
+ * `cascade` is on execution 0 only. Members are written in canonical order, so
+ * that the text equals what jsonb gives back. What another program wrote there
+ * has none of these members, or they make no sense: then they count as absent.
  */
 #ifndef CSC_ENGINE_RECORD_H
 #define CSC_ENGINE_RECORD_H
@@ -48,10 +52,15 @@ typedef struct csc_record {
     bool cancelled;
     cascade_child_end when_parent_ends; /* member `policy` */
     cascade_uuid child;                 /* all zero without one */
+    uint32_t first;                     /* 0 without one */
+    cascade_join on_failure;
+    bool continued;
+    bool skipped;
     csc_json_span output; /* data is NULL without one, also below */
     csc_json_span meta;
     csc_json_span steps;
     csc_json_span after;
+    csc_json_span late;
 } csc_record;
 
 /* The words of member `policy`. */

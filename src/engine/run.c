@@ -7,6 +7,7 @@
  *
  *   something may run now             -> ready list
  *   a wait is over                    -> its end is posted
+ *   a join is not to be run           -> its record is posted (run_join.c)
  *   it waits for a time soon          -> timer heap
  *   it waits for long                 -> FREE with wake_at (parked); for a
  *                                        signal not at once
@@ -490,8 +491,12 @@ make_ready(cascade_engine *engine, csc_run *run)
             break;
         if (csc_state_is_wait(exec)) {
             err = post_waited(engine, run, exec);
+        } else if (csc_state_verdict(exec) == CSC_VERDICT_SKIP) {
+            err = csc_run_post_join(engine, run, exec);
         } else if (csc_engine_node(engine, exec->name) == NULL) {
             note_unknown(engine, run, exec);
+        } else if (csc_state_verdict(exec) == CSC_VERDICT_FAIL) {
+            err = csc_run_post_join(engine, run, exec);
         } else if (is_poisoned(engine, run)) {
             err = post_poisoned(engine, run, exec);
             break;

@@ -28,6 +28,7 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
     *state = (csc_state){.id = *id,
                          .recorded = CASCADE_RUNNING,
                          .fn_id = -1,
+                         .siblings_of = CSC_NO_PARENT,
                          .terminated = CSC_NOT_TERMINATED,
                          .cancel = CSC_NO_PARENT};
 }
@@ -40,8 +41,7 @@ free_exec(csc_exec *exec)
     csc_mem_free(exec->output);
     csc_mem_free(exec->error);
     csc_mem_free(exec->step_attempts);
-    csc_mem_free(exec->after.items);
-    csc_mem_free(exec->seen.items);
+    csc_state_free_join(exec);
     csc_mem_free(exec->waiters.items);
     csc_mem_free(exec->parts.items);
     csc_mem_free(exec);
@@ -208,7 +208,8 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->cancelled = record->cancelled;
     exec->when_parent_ends = record->when_parent_ends;
     exec->child = record->child;
-    exec->not_before_ms = record->not_before_ms;
+    exec->skipped = record->skipped;
+    csc_state_set_due(exec, record->not_before_ms);
     exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
                                record->instead_of < exec->function_id
                            ? record->instead_of
@@ -226,11 +227,13 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
 /* What follows from an execution having ended, by an update or at insertion. */
 static cascade_err
 note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
-           const csc_record *record)
+           const csc_record *record, bool keep_output)
 {
     cascade_err err = csc_state_add_id(&state->ended, exec->function_id);
 
-    if (err == CASCADE_OK && exec->part != CSC_PART_NONE)
+    if (err == CASCADE_OK)
+        err = csc_state_add_late(exec, record->late);
+    if (err == CASCADE_OK && keep_output)
         err = set_span(&exec->output, record->output);
     if (err == CASCADE_OK && exec->part == CSC_PART_AWAIT &&
         record->signal != CSC_RECORD_NO_ID)
@@ -295,9 +298,13 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     csc_mem_free(exec->input); /* of a part that stays nobody reads these */
     exec->input = NULL;
     exec->priority = 0;
-    err = note_ended(state, exec, row, record);
+    exec->blocked = 0;
+    err = note_ended(state, exec, row, record,
+                     exec->part != CSC_PART_NONE || exec->wanted > 0);
     if (err == CASCADE_OK)
         err = csc_state_release_waiters(state, exec);
+    if (err == CASCADE_OK)
+        err = csc_state_release_slots(state, exec);
     return err;
 }
 
@@ -368,16 +375,20 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
     err = set_record(state, exec, record);
+    if (err == CASCADE_OK && row->status != CASCADE_EXECUTION_RUNNING) {
+        csc_state_drop_outputs(state, exec);
+        err = note_ended(state, exec, row, record, true);
+    }
     if (err == CASCADE_OK && record->after.data != NULL &&
         (exec->part == CSC_PART_NONE || exec->part == CSC_PART_GATHER))
-        err = csc_state_insert_after(state, exec, record->after);
+        err = csc_state_insert_after(state, exec, record);
     if (err == CASCADE_OK)
         err = exec->part != CSC_PART_NONE ? insert_part(state, exec)
                                           : csc_state_stand_in(state, exec);
     if (err != CASCADE_OK)
         return err;
     if (row->status != CASCADE_EXECUTION_RUNNING)
-        return note_ended(state, exec, row, record);
+        return CASCADE_OK;
     count_running(state, exec, 1);
     if (exec->part == CSC_PART_CANCEL && state->cancel == CSC_NO_PARENT)
         state->cancel = exec->function_id;
@@ -551,6 +562,8 @@ is_needed(const csc_state *state, const csc_exec *exec)
 {
     const csc_exec *parent = NULL;
 
+    if (exec->holders > 0)
+        return true;
     if (exec->part == CSC_PART_NONE || exec->parent == CSC_NO_PARENT)
         return false;
     parent = csc_state_find(state, exec->parent);
@@ -584,7 +597,9 @@ csc_state_settle(csc_state *state)
         for (size_t p = 0; p < exec->parts.count; p++)
             drop_part(state, exec->parts.items[p]);
         exec->parts.count = 0;
-        if (!is_needed(state, exec))
+        if (is_needed(state, exec))
+            csc_state_hold(exec);
+        else
             drop_exec(state, exec->function_id);
     }
     state->ended.count = 0;

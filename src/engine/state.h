@@ -16,8 +16,8 @@
  *
  * AN EXECUTION
  *
- *   inserted RUNNING --> blocked: waits for its `after` set
- *        |                   | the last of them has ended
+ *   inserted RUNNING --> blocked: a join that is not decided
+ *        |                   | enough of its `after` set have ended
  *        v                   v
  *      queued (heap by not_before, function_id)
  *        |  csc_state_take(): not_before has come
@@ -53,17 +53,40 @@
  *   of them. Children do not keep their parent RUNNING: the commit that ends
  *   the last other execution ends them too.
  *
+ * JOINS (state_join.c)
+ *   A join has a slot for each of its `after` set. In the slot stands the one
+ *   that is named there, and when that has failed and another runs instead,
+ *   that other one (INSTEAD). From what has ended in the slots follows the
+ *   verdict, csc_state_judge():
+ *
+ *     PENDING --> RUN    `first` of them (0: all) have ended, well where
+ *        |               on_failure tells good from bad
+ *        +------> FAIL   more ended badly than it can do without: it is queued
+ *        +------> SKIP   at once, to be recorded, and not run
+ *
+ *   A decided join stays as it is. Which ends came before and which after its
+ *   decision does not follow from `at`, since commits that spawn nothing share
+ *   theirs: so one that ends too late for a join says so in its record (`late`,
+ *   written by late.h), in the very commit that ends it. Whoever was RUNNING
+ *   when a join was decided remains RUNNING to that join.
+ *
+ *   While a join is RUNNING those in its slots stay in memory with their
+ *   outputs, for cascade_node_outcomes(). On hydration nobody knows yet whether
+ *   a join is still to come, which can only be among the same parent's
+ *   children: the outputs of one parent's children at a time are kept for it.
+ *
  * INSTEAD
  *   An execution that fails may spawn one that runs in its place (stands_for),
  *   and that one another: who comes after the first comes after all of them,
- *   and sees what they wrote.
+ *   and sees what they wrote. What comes too late for a join is too late with
+ *   all that runs instead of it.
  *
  * WHAT AN EXECUTION SEES
  *   k sees the event of writer f when f's commit came before k was spawned:
  *   at(f) < k, where `at` is the cascade's fn_id before the commit that ended
  *   f. (Foreign rows without `at`: their own function_id.) A joined execution
  *   sees besides what its predecessors wrote, themselves or in their steps, and
- *   what these joined: its `seen` set, fixed once the last of them has ended.
+ *   what these joined: its `seen` set, fixed once it is decided.
  *   Nothing of this depends on the order of arrival, so k sees the same on
  *   every attempt, in every process.
  *   Events of a key are kept sorted by (function_id, id).
@@ -119,7 +142,7 @@ typedef enum csc_part_kind {
     CSC_PART_VERSION, /* which branch it took */
     CSC_PART_SAGA,    /* it has failed for good, and is undone */
     CSC_PART_UNDO,    /* a compensation */
-    CSC_PART_CANCEL   /* of the cascade itself: RUNNING until all else has ended */
+    CSC_PART_CANCEL /* of the cascade itself: RUNNING until all else has ended */
 } csc_part_kind;
 
 /* A part as a node asks for it: the nth of that kind and name. */
@@ -128,6 +151,30 @@ typedef struct csc_part {
     const char *name; /* without prefix */
     uint32_t occurrence;
 } csc_part;
+
+/* What is to become of a join. */
+typedef enum csc_verdict {
+    CSC_VERDICT_PENDING,
+    CSC_VERDICT_RUN,
+    CSC_VERDICT_FAIL,
+    CSC_VERDICT_SKIP
+} csc_verdict;
+
+typedef struct csc_join_slot {
+    int32_t function_id; /* who stands there */
+    bool ended;          /* in time */
+    bool bad;            /* and badly, as on_failure sees it */
+} csc_join_slot;
+
+typedef struct csc_join {
+    uint32_t first; /* 0: all */
+    cascade_join on_failure;
+    uint32_t good; /* slots that ended well */
+    uint32_t bad;
+    csc_verdict verdict;
+    int64_t not_before_ms; /* as recorded: holds unless it is not to be run */
+    csc_join_slot *slots;  /* one for each of `after` */
+} csc_join;
 
 typedef struct csc_exec {
     int32_t function_id;
@@ -141,23 +188,29 @@ typedef struct csc_exec {
     int32_t attempts; /* failed attempts so far; ended: all attempts */
     int32_t priority; /* 0: the cascade's */
     bool continued;   /* FAILED, but the cascade goes on */
+    bool skipped;     /* COMPLETED, but never run */
     bool timed_out;   /* an await that no signal has ended */
+    bool cancelled;   /* a wait that the cascade's cancellation ended */
     cascade_child_end when_parent_ends; /* of a child */
     cascade_uuid child;                 /* its id */
-    bool cancelled;        /* a wait that the cascade's cancellation ended */
-    int64_t not_before_ms; /* CASCADE_TIME_NONE: at once */
+    int64_t not_before_ms;              /* CASCADE_TIME_NONE: at once */
     char *name;
     char *input;         /* NULL: {} */
-    char *output;        /* of an ended part, NULL: none; of an await, what the
-                            signal brought */
+    char *output;        /* of an ended part, or for joins; NULL: none; of an
+                            await, what the signal brought */
     char *error;         /* the last one, NULL: none */
     char *step_attempts; /* member `steps`: failed attempts of its steps */
-    csc_ids after;       /* what it waits for, as recorded */
+    csc_ids after;       /* what it comes after, as recorded, ascending */
+    csc_join *join;      /* NULL: it comes after nothing */
     csc_ids seen;        /* ascending; see the head comment */
-    csc_ids waiters;     /* executions that it blocks */
+    csc_ids waiters;     /* those that are to be told when it ends */
+    csc_ids late;        /* joins in which its end does not count, ascending */
     csc_ids parts;       /* recorded parts, while it is RUNNING */
     int32_t undone_by;   /* its part of kind SAGA; 0: none */
-    uint32_t blocked;    /* how many of `after` and of its waits are RUNNING */
+    uint32_t blocked;    /* how many of its waits are RUNNING; one more for a
+                            join that is PENDING */
+    uint32_t holders;    /* in how many slots of RUNNING joins it stands */
+    uint32_t wanted;     /* and in how many whose joins may ask its output */
     size_t queued_at;    /* place in the heap + 1; 0: not queued */
     bool dispatched;
     bool early; /* there are events of it though it has not ended: others
@@ -233,10 +286,12 @@ typedef struct csc_state {
     csc_taking *takings;
     size_t taking_count;
     size_t taking_room;
-    csc_ids ended;      /* since csc_state_settle() */
-    int64_t terminated; /* function_id of the terminating one */
-    int32_t cancel;     /* that of the cancellation, or CSC_NO_PARENT */
-    char *error;        /* its text */
+    csc_ids ended;         /* since csc_state_settle() */
+    int32_t siblings_of;   /* the parent whose children's outputs are kept, */
+    int32_t siblings_from; /* and the first of these children */
+    int64_t terminated;    /* function_id of the terminating one */
+    int32_t cancel;        /* that of the cancellation, or CSC_NO_PARENT */
+    char *error;           /* its text */
 } csc_state;
 
 void csc_state_init(csc_state *state, const cascade_uuid *id);
@@ -314,6 +369,17 @@ const csc_key *csc_state_key(const csc_state *state, const char *name);
  * given (NULL: none). */
 bool csc_state_sees(const csc_event *event, int32_t function_id,
                     const csc_ids *seen);
+
+/* The verdict on a join of `count` slots, of which so many have ended. */
+csc_verdict csc_state_judge(const csc_join *join, size_t count, uint32_t good,
+                            uint32_t bad);
+
+/* Whether an end like that is a bad one to the join. */
+bool csc_state_is_bad(const csc_join *join, cascade_execution_status status,
+                      bool skipped);
+
+/* The verdict on an execution that is no join: RUN. */
+csc_verdict csc_state_verdict(const csc_exec *exec);
 
 /* Adds `id` to ascending `ids`, once. */
 cascade_err csc_state_add_id(csc_ids *ids, int32_t id);

@@ -5,7 +5,7 @@
 #ifndef CSC_ENGINE_STATE_INTERNAL_H
 #define CSC_ENGINE_STATE_INTERNAL_H
 
-#include "base/json.h"
+#include "engine/record.h"
 #include "engine/state.h"
 
 /* The slot of an id, also when its execution was freed; NULL without one. */
@@ -32,13 +32,32 @@ void csc_state_free_signals(csc_state *state);
 
 /* ---- state_join.c ------------------------------------------------------- */
 
-/* Reads `after` of a row that is inserted, and ties a RUNNING one to those it
- * still waits for. Ids that are not in memory have ended long ago. */
+/* Makes a join of an execution that is inserted, if its record has `after`.
+ * Ids that are not in memory ended well, long ago. */
 cascade_err csc_state_insert_after(csc_state *state, csc_exec *exec,
-                                   csc_json_span after);
+                                   const csc_record *record);
 
-/* `exec` has ended: those that wait for it go on. */
+/* `exec` has ended: those that wait for it may go on. */
 cascade_err csc_state_release_waiters(csc_state *state, csc_exec *exec);
+
+/* A join has ended: those in its slots may leave memory. */
+cascade_err csc_state_release_slots(csc_state *state, csc_exec *exec);
+
+/* When it may run by its record, which holds unless it is not to be run. */
+void csc_state_set_due(csc_exec *exec, int64_t not_before_ms);
+
+/* Adds what the record says it was too late for. */
+cascade_err csc_state_add_late(csc_exec *exec, csc_json_span late);
+
+/* An ended execution is inserted: the outputs of an earlier parent's children
+ * are dropped, unless joins hold them. */
+void csc_state_drop_outputs(csc_state *state, const csc_exec *exec);
+
+/* An ended execution stays in memory: frees what nobody asks of it. */
+void csc_state_hold(csc_exec *exec);
+
+/* Frees what only a join has. */
+void csc_state_free_join(csc_exec *exec);
 
 /* A new execution may run in the place of one that has failed. Those that come
  * after it have smaller ids, as it was spawned when they were there; on

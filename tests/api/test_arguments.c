@@ -406,6 +406,8 @@ read_wrongly(cascade_node *node)
     expect(is_refused(cascade_node_history(NULL, "k", &value)));
     expect(is_refused(cascade_node_history(node, NULL, &value)));
     expect(is_refused(cascade_node_history(node, "k", NULL)));
+    expect(is_refused(cascade_node_outcomes(NULL, &value)));
+    expect(is_refused(cascade_node_outcomes(node, NULL)));
     expect(value == untouched);
 }
 
@@ -475,7 +477,10 @@ spawn_wrongly(cascade_node *node)
         {.size = sizeof(bad[0]), .priority = 10},
         {.size = sizeof(bad[0]), .priority = -1},
         {.size = sizeof(bad[0]), .after = &later, .after_count = 1},
-        {.size = sizeof(bad[0]), .after = NULL, .after_count = 1}};
+        {.size = sizeof(bad[0]), .after = NULL, .after_count = 1},
+        {.size = sizeof(bad[0]), .first = 1},
+        {.size = sizeof(bad[0]), .on_failure = (cascade_join)3},
+        {.size = sizeof(bad[0]), .on_failure = (cascade_join)-1}};
 
     expect(is_refused(cascade_node_spawn(NULL, "n", cJSON_CreateTrue(), NULL)));
     expect(

@@ -46,6 +46,24 @@ add_id(csc_buf *out, const char *name, const cascade_uuid *id)
 /* ---- States ------------------------------------------------------------- */
 
 static void
+add_join(csc_buf *out, const csc_exec *exec)
+{
+    const csc_join *join = exec->join;
+
+    if (join == NULL)
+        return;
+    csc_buf_add_format(out, "  first=%u on_failure=%d good=%u bad=%u\n",
+                       (unsigned)join->first, (int)join->on_failure,
+                       (unsigned)join->good, (unsigned)join->bad);
+    add_number(out, "verdict", join->verdict);
+    add_number(out, "join_not_before", join->not_before_ms);
+    for (size_t i = 0; i < exec->after.count; i++)
+        csc_buf_add_format(out, "  slot=%d ended=%d bad=%d\n",
+                           (int)join->slots[i].function_id,
+                           (int)join->slots[i].ended, (int)join->slots[i].bad);
+}
+
+static void
 add_exec(csc_buf *out, const csc_exec *exec)
 {
     csc_buf_add_format(out, "execution %d\n", exec->function_id);
@@ -63,6 +81,11 @@ add_exec(csc_buf *out, const csc_exec *exec)
     add_text(out, "error", exec->error);
     add_text(out, "step_attempts", exec->step_attempts);
     add_ids(out, "after", &exec->after);
+    add_join(out, exec);
+    add_ids(out, "late", &exec->late);
+    add_number(out, "skipped", exec->skipped);
+    add_number(out, "holders", exec->holders);
+    add_number(out, "wanted", exec->wanted);
     add_ids(out, "seen", &exec->seen);
     add_ids(out, "waiters", &exec->waiters);
     add_ids(out, "parts", &exec->parts);

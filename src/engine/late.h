@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For which joins an end comes too late. See JOINS in state.h: the answer is
+ * recorded with the end. Pure, a helper of the builder: it reads the state as
+ * it is before the commit, and counts what the posts of the same change end
+ * before this one. So `first` n is n also where more end in one commit; those
+ * in front are the ones whose posts came first.
+ */
+#ifndef CSC_ENGINE_LATE_H
+#define CSC_ENGINE_LATE_H
+
+#include "base/arena.h"
+#include "engine/state.h"
+
+/* Slots of one join that end in this change. */
+typedef struct csc_late_tally {
+    uint32_t good;
+    uint32_t bad;
+} csc_late_tally;
+
+typedef struct csc_late {
+    const csc_state *state;
+    csc_arena *arena;
+    csc_late_tally *tallies; /* beside state->execs; NULL: not needed yet */
+} csc_late;
+
+typedef struct csc_late_end {
+    cascade_execution_status status;
+    bool skipped;
+    bool replaced; /* it failed, and another runs instead */
+} csc_late_end;
+
+/* The ids of the joins, ascending, in the arena; out of memory the arena has
+ * failed. Call it once for each end, in the order of the posts. */
+const int32_t *csc_late_find(csc_late *late, const csc_exec *exec,
+                             const csc_late_end *end, size_t *count);
+
+#endif

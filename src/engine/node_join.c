@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a join is told of those that it comes after. They stand in its slots,
+ * and stay in memory, while it is RUNNING; see JOINS in state.h.
+ */
+#include "engine/node.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+
+static const char *
+status_text(const csc_join_slot *slot, const csc_exec *exec)
+{
+    if (!slot->ended)
+        return "RUNNING";
+    if (exec == NULL)
+        return "COMPLETED"; /* long ago, and by another program */
+    if (exec->status == CASCADE_EXECUTION_FAILED)
+        return "FAILED";
+    return exec->skipped ? "SKIPPED" : "COMPLETED";
+}
+
+static void
+add_outcome(cascade_node *node, csc_buf *out, const csc_join_slot *slot)
+{
+    const csc_exec *exec = csc_state_find(&node->run->state, slot->function_id);
+    const char *error = NULL;
+
+    csc_buf_add_text(out, "{\"function_id\":");
+    csc_buf_add_i64(out, slot->function_id);
+    if (exec != NULL) {
+        csc_buf_add_text(out, ",\"node\":");
+        csc_json_add_string(out, exec->name);
+    }
+    csc_buf_add_text(out, ",\"status\":");
+    csc_json_add_string(out, status_text(slot, exec));
+    if (exec != NULL && slot->ended && exec->output != NULL) {
+        csc_buf_add_text(out, ",\"output\":");
+        csc_buf_add_text(out, exec->output);
+    }
+    if (exec != NULL && slot->ended && exec->error != NULL)
+        error = csc_node_clean(&node->arena, exec->error);
+    if (error != NULL) {
+        csc_buf_add_text(out, ",\"error\":");
+        csc_json_add_string(out, error);
+    }
+    csc_buf_add_char(out, '}');
+}
+
+static void
+add_outcomes(cascade_node *node, csc_buf *out)
+{
+    const csc_exec *exec = node->exec;
+
+    csc_buf_add_char(out, '[');
+    for (size_t i = 0; exec->join != NULL && i < exec->after.count; i++) {
+        if (i > 0)
+            csc_buf_add_char(out, ',');
+        add_outcome(node, out, &exec->join->slots[i]);
+    }
+    csc_buf_add_char(out, ']');
+}
+
+cascade_err
+cascade_node_outcomes(cascade_node *node, const cJSON **outcomes)
+{
+    csc_buf text = {0};
+    const cJSON *tree = NULL;
+
+    if (node == NULL || outcomes == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "outcomes: an argument is NULL");
+    pthread_mutex_lock(&node->engine->mutex);
+    add_outcomes(node, &text);
+    pthread_mutex_unlock(&node->engine->mutex);
+    if (!text.failed && !node->arena.failed)
+        tree = csc_node_keep(node, csc_json_parse(text.data));
+    csc_buf_fini(&text);
+    if (tree == NULL)
+        return csc_fail_memory();
+    *outcomes = tree;
+    return csc_ok();
+}
