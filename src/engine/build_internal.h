@@ -26,6 +26,7 @@ struct csc_builder {
     int64_t *received; /* ids of messages */
     size_t received_count;
     cascade_uuid *ids;   /* one for each insert */
+    csc_late late;       /* ends that come too late for joins */
     csc_buf text;        /* scratch */
     int32_t fn_id;       /* the last one given out */
     int32_t instead_of;  /* what spawns with `instead` stand for */

@@ -120,7 +120,8 @@ typedef struct csc_run {
     bool receiving;     /* a RECEIVE post is under way: no other is made */
     bool more_messages; /* there are some besides: looked for once it is */
     uint64_t receipt;   /* the number of its last commit that received */
-    bool expelled;      /* to be loaded anew, as `reload` says, once inactive */
+    bool expelled; /* to be loaded anew, as `reload` says, once inactive, */
+    cascade_uuid expelled_by; /* by this incarnation */
     bool gone;
     csc_reload reload;
 } csc_run;

@@ -54,7 +54,6 @@ typedef struct csc_record {
     cascade_uuid child;                 /* all zero without one */
     uint32_t first;                     /* 0 without one */
     cascade_join on_failure;
-    bool continued;
     bool skipped;
     csc_json_span output; /* data is NULL without one, also below */
     csc_json_span meta;

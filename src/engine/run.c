@@ -276,13 +276,15 @@ csc_run_may_begin(const cascade_engine *engine)
 
 /* An execution of the run is neither ready nor in a function any more. A run
  * whose rows were refused is loaded anew when that was the last one: nothing
- * runs twice here at a time. */
+ * runs twice here at a time. Not by a later incarnation, which owns only what
+ * it claimed: perhaps this very cascade, and then it has loaded it. */
 static void
 deactivate(cascade_engine *engine, csc_run *run)
 {
     csc_assert(run->active > 0);
     run->active--;
-    if (run->active == 0 && run->expelled && engine->attached) {
+    if (run->active == 0 && run->expelled && engine->attached &&
+        csc_uuid_equal(&run->expelled_by, &engine->id)) {
         run->expelled = false;
         csc_run_reload(engine, &run->reload);
     }
@@ -326,6 +328,7 @@ csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload)
     csc_run_drop(engine, run, CASCADE_ERR_REFUSED);
     run->reload = *reload;
     run->expelled = run->active > 0;
+    run->expelled_by = engine->id;
     if (!run->expelled)
         csc_run_reload(engine, reload);
 }
