@@ -17,7 +17,8 @@
 
 const sim_workload *const sim_workloads[] = {&sim_work_program, &sim_work_graph,
                                              &sim_work_line,    &sim_work_doom,
-                                             &sim_work_instead, &sim_work_saga};
+                                             &sim_work_instead, &sim_work_saga,
+                                             &sim_work_join};
 const size_t sim_workload_count =
     sizeof(sim_workloads) / sizeof(sim_workloads[0]);
 
@@ -84,6 +85,21 @@ tell_context(sim *s, cascade_node *node)
     }
 }
 
+static void
+tell_outcomes(sim *s, cascade_node *node)
+{
+    const cJSON *outcomes = NULL;
+    char *text = NULL;
+
+    if (cascade_node_outcomes(node, &outcomes) != CASCADE_OK) {
+        sim_fail(s, "outcomes: %s", cascade_errmsg());
+        return;
+    }
+    text = cJSON_PrintUnformatted(outcomes);
+    oracle_told(s->o, cascade_node_request_id(node), text);
+    cJSON_free(text);
+}
+
 /* The first entry of the second and later attempts: the entry before it was of
  * the attempt that failed. */
 static void
@@ -146,8 +162,10 @@ enter_node(cascade_node *node, void *user)
     wait =
         backoff_of(b->def->options.backoff_ms, b->def->options.jitter_percent);
     note_entry(b->engine, node, false, &wait);
-    if (!sim_engine_is_removed(b->engine))
+    if (!sim_engine_is_removed(b->engine)) {
         tell_context(p->s, node);
+        tell_outcomes(p->s, node);
+    }
     return b->def->fn(node, b->engine);
 }
 

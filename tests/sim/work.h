@@ -48,6 +48,7 @@ extern const sim_workload sim_work_line;
 extern const sim_workload sim_work_doom;
 extern const sim_workload sim_work_instead;
 extern const sim_workload sim_work_saga;
+extern const sim_workload sim_work_join;
 
 /* ---- For nodes ---------------------------------------------------------- */
 

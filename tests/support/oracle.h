@@ -30,7 +30,8 @@
  *   G5  function ids are dense, paths unique, fn_id and claim_no never go back
  *   G7  hydration of the rows works, and comes to the same status and wake-up
  *       (oracle_saw) what a node sees of the context is what was committed
- *       before its place, and what those it came after wrote
+ *       before its place, and what those it came after wrote; and (oracle_told)
+ *       how those ended
  *   G8  nothing is entered before its time
  *   G10 the id of a keyed cascade follows from its key, and a second start is
  *       told that it existed
@@ -85,6 +86,10 @@ void oracle_entry_times(oracle *o, const char *request_id, int64_t *first_ms,
  * Only with oracle_follow(). */
 void oracle_saw(oracle *o, const char *request_id, const char *key,
                 const char *values);
+
+/* What cascade_node_outcomes() told a node as it was entered. Only with
+ * oracle_follow(). */
+void oracle_told(oracle *o, const char *request_id, const char *outcomes);
 
 /* From now on oracle_look() is called after each commit that took effect, so
  * what is entered must be in the rows looked at last. */

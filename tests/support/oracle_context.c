@@ -37,21 +37,24 @@ row_of(const dump_rows *rows, const char *path)
 static void mark_joined(const dump_rows *rows, const cascade_execution_row *row,
                         bool *joined);
 
-/* Marks one that was come after, and what ran instead of it. */
+/* Marks one that `join` came after, and what ran instead of it; not what was
+ * too late for it. */
 static void
-mark(const dump_rows *rows, int64_t id, bool *joined)
+mark(const dump_rows *rows, int64_t id, int64_t join, bool *joined)
 {
     const cascade_execution_row *row = row_at(rows, id);
 
-    if (row == NULL || joined[id])
+    if (row == NULL || oracle_is_late(row, join))
         return;
-    joined[id] = true;
-    mark_joined(rows, row, joined);
+    if (!joined[id]) {
+        joined[id] = true;
+        mark_joined(rows, row, joined);
+    } /* else what ran instead may be new: it was too late for another join */
     if (row->status != CASCADE_EXECUTION_FAILED)
         return;
     for (size_t i = 0; i < rows->execution_count; i++)
         if (oracle_parent_of(rows->executions[i].node_instance_id) == id)
-            mark(rows, (int64_t)i, joined);
+            mark(rows, (int64_t)i, join, joined);
 }
 
 /* Marks what `row` came after, and what that came after. */
@@ -69,7 +72,7 @@ mark_joined(const dump_rows *rows, const cascade_execution_row *row,
     csc_json_iter_init(&iter, after.data, after.len);
     while (csc_json_next(&iter)) {
         if (csc_json_span_i64(iter.value, &id))
-            mark(rows, id, joined);
+            mark(rows, id, row->function_id, joined);
     }
 }
 
@@ -139,23 +142,96 @@ judge(oracle *o, const oracle_cascade *c, const cascade_execution_row *row,
     free(joined);
 }
 
+/* The row and its cascade as of the last look, if that is followed. Locked. */
+static const cascade_execution_row *
+followed(const oracle *o, const char *request_id, const oracle_cascade **c)
+{
+    char text[CASCADE_UUID_TEXT_SIZE] = {0};
+    cascade_uuid id;
+
+    memcpy(text, request_id, CASCADE_UUID_TEXT_SIZE - 1);
+    if (!o->follow || cascade_uuid_parse(text, &id) != CASCADE_OK)
+        return NULL;
+    *c = csc_map_get(&o->cascades, &id);
+    return *c != NULL ? row_of(&(*c)->rows, request_id) : NULL;
+}
+
 void
 oracle_saw(oracle *o, const char *request_id, const char *key,
            const char *values)
 {
     const cascade_execution_row *row = NULL;
     const oracle_cascade *c = NULL;
-    char text[CASCADE_UUID_TEXT_SIZE] = {0};
-    cascade_uuid id;
 
-    memcpy(text, request_id, CASCADE_UUID_TEXT_SIZE - 1);
-    if (cascade_uuid_parse(text, &id) != CASCADE_OK)
-        return;
     pthread_mutex_lock(&o->mutex);
-    c = csc_map_get(&o->cascades, &id);
-    if (c != NULL)
-        row = row_of(&c->rows, request_id);
-    if (row != NULL && o->follow)
+    row = followed(o, request_id, &c);
+    if (row != NULL)
         judge(o, c, row, key, values);
+    pthread_mutex_unlock(&o->mutex);
+}
+
+/* ---- Outcomes ----------------------------------------------------------- */
+
+static void
+add_outcome(csc_buf *out, const dump_rows *rows, int64_t head, int64_t join)
+{
+    static const char *const words[] = {"RUNNING", "COMPLETED", "FAILED",
+                                        "SKIPPED"};
+    oracle_place place = oracle_place_of(rows, head, join);
+    csc_json_span output;
+
+    if (place.row == NULL)
+        return;
+    csc_buf_add_format(out, "%s{\"function_id\":%d,\"node\":\"%s\",",
+                       out->len > 1 ? "," : "", (int)place.row->function_id,
+                       place.row->node_name);
+    csc_buf_add_format(out, "\"status\":\"%s\"", words[place.end]);
+    if (place.end == ORACLE_WELL &&
+        csc_json_member(place.row->full_output, "output", &output)) {
+        csc_buf_add_text(out, ",\"output\":");
+        csc_buf_add(out, output.data, output.len);
+    }
+    if (place.end == ORACLE_BADLY) {
+        csc_buf_add_text(out, ",\"error\":");
+        csc_json_add_string(out, place.row->error);
+    }
+    csc_buf_add_char(out, '}');
+}
+
+static void
+judge_outcomes(oracle *o, const oracle_cascade *c,
+               const cascade_execution_row *row, const char *outcomes)
+{
+    csc_json_iter iter;
+    csc_json_span after;
+    csc_buf expected = {0};
+    int64_t id = 0;
+
+    csc_buf_add_char(&expected, '[');
+    if (row->full_output != NULL &&
+        csc_json_member(row->full_output, "after", &after)) {
+        csc_json_iter_init(&iter, after.data, after.len);
+        while (csc_json_next(&iter))
+            if (csc_json_span_i64(iter.value, &id))
+                add_outcome(&expected, &c->rows, id, row->function_id);
+    }
+    csc_buf_add_char(&expected, ']');
+    if (strcmp(expected.data, outcomes) != 0)
+        oracle_fail(o, "G7", &c->id, row->function_id,
+                    "was told %s, by the rows it must be %s", outcomes,
+                    expected.data);
+    csc_buf_fini(&expected);
+}
+
+void
+oracle_told(oracle *o, const char *request_id, const char *outcomes)
+{
+    const cascade_execution_row *row = NULL;
+    const oracle_cascade *c = NULL;
+
+    pthread_mutex_lock(&o->mutex);
+    row = followed(o, request_id, &c);
+    if (row != NULL)
+        judge_outcomes(o, c, row, outcomes);
     pthread_mutex_unlock(&o->mutex);
 }

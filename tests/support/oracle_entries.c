@@ -119,46 +119,6 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
     return number;
 }
 
-/* It has ended, and so has whatever ran instead of it. */
-static bool
-has_passed(const dump_rows *rows, const cascade_execution_row *row)
-{
-    if (row->status == CASCADE_EXECUTION_RUNNING)
-        return false;
-    if (row->status == CASCADE_EXECUTION_COMPLETED)
-        return true;
-    for (size_t i = 0; i < rows->execution_count; i++) {
-        const cascade_execution_row *other = &rows->executions[i];
-
-        if (oracle_parent_of(other->node_instance_id) == row->function_id &&
-            !has_passed(rows, other))
-            return false;
-    }
-    return true;
-}
-
-/* Everything it comes after has ended. */
-static bool
-is_free(const dump_rows *rows, const cascade_execution_row *row)
-{
-    csc_json_iter iter;
-    csc_json_span after = {0};
-    int64_t id = 0;
-
-    if (row->full_output == NULL ||
-        !csc_json_member(row->full_output, "after", &after))
-        return true;
-    csc_json_iter_init(&iter, after.data, after.len);
-    while (csc_json_next(&iter)) {
-        const cascade_execution_row *other =
-            csc_json_span_i64(iter.value, &id) ? find_number(rows, id) : NULL;
-
-        if (other != NULL && !has_passed(rows, other))
-            return false;
-    }
-    return true;
-}
-
 /* One of its sleeps goes on: their paths name its function id. */
 static bool
 is_asleep(const dump_rows *rows, const cascade_execution_row *row)
@@ -195,9 +155,10 @@ judge_node(oracle *o, const oracle_cascade *c, const cascade_execution_row *row,
         oracle_fail(o, "G4", &c->id, row->function_id,
                     "attempt %d entered after %" PRId64 " recorded failures",
                     attempt, failed);
-    if (!is_free(&c->rows, row))
+    if (oracle_judge(&c->rows, row) != ORACLE_RUN)
         oracle_fail(o, "G1", &c->id, row->function_id,
-                    "entered before what it comes after has ended");
+                    "entered before what it comes after has ended, or though "
+                    "that has failed");
     if (is_asleep(&c->rows, row))
         oracle_fail(o, "G8", &c->id, row->function_id,
                     "entered while it sleeps");
@@ -360,6 +321,8 @@ check_recorded(oracle_view *v, const oracle_fact *fact,
 
     if (is_poisoned(row))
         return; /* its engines may have died before they entered it */
+    if (oracle_judge(&v->rows, row) != ORACLE_RUN && entry == NULL)
+        return; /* a join that was not to be run */
     if (entry == NULL) {
         if (!fact->undo || row->status != CASCADE_EXECUTION_FAILED)
             oracle_fail(v->o, "G4", &v->c->id, row->function_id,

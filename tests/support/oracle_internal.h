@@ -2,8 +2,9 @@
  *
  * What the files of the oracle share: oracle.c (the object, the loops over
  * cascades), oracle_entries.c (functions entered), oracle_rows.c (the rows of
- * one cascade by themselves), oracle_change.c (against those seen before),
- * oracle_context.c (what an execution sees).
+ * one cascade by themselves), oracle_join.c (what joins must do),
+ * oracle_change.c (against those seen before), oracle_context.c (what an
+ * execution sees).
  */
 #ifndef TESTS_SUPPORT_ORACLE_INTERNAL_H
 #define TESTS_SUPPORT_ORACLE_INTERNAL_H
@@ -119,6 +120,49 @@ bool oracle_decode(oracle_view *v);
 /* The fact with that function_id, NULL without. */
 const oracle_fact *oracle_fact_find(const oracle_view *v, int64_t function_id);
 bool oracle_fact_ended(const oracle_fact *fact);
+
+/* How the line of one that a join comes after has ended, to that join. */
+typedef enum oracle_end {
+    ORACLE_OPEN, /* not, or too late */
+    ORACLE_WELL,
+    ORACLE_BADLY,
+    ORACLE_SKIPPED
+} oracle_end;
+
+typedef struct oracle_place {
+    const cascade_execution_row *row; /* the last in line; NULL: none */
+    oracle_end end;
+} oracle_place;
+
+/* What is to become of a join. */
+typedef enum oracle_verdict {
+    ORACLE_WAIT,
+    ORACLE_RUN,
+    ORACLE_FAIL,
+    ORACLE_SKIP
+} oracle_verdict;
+
+typedef struct oracle_tally {
+    int64_t all;
+    int64_t needed; /* that end well */
+    int64_t good;
+    int64_t bad;
+} oracle_tally;
+
+/* The line that begins with `head`. Function ids are dense in `rows`. */
+oracle_place oracle_place_of(const dump_rows *rows, int64_t head, int64_t join);
+bool oracle_is_late(const cascade_execution_row *row, int64_t join);
+oracle_tally oracle_count(const dump_rows *rows,
+                          const cascade_execution_row *join);
+/* ORACLE_RUN for what is no join. */
+oracle_verdict oracle_judge(const dump_rows *rows,
+                            const cascade_execution_row *join);
+void oracle_check_join(const oracle_view *v, const oracle_fact *fact);
+void oracle_check_late(const oracle_view *v, const oracle_fact *fact);
+
+/* A member of full_output; `*span` without data when there is none. */
+bool oracle_member(const cascade_execution_row *row, const char *name,
+                   csc_json_span *span);
 
 /* The status by the one rule. */
 cascade_status oracle_status(const oracle_view *v);

@@ -26,9 +26,9 @@
 #define SAGA_PREFIX "cascade.saga:"
 #define VERSION_PREFIX "cascade.version:"
 
-static bool
-member_of(const cascade_execution_row *row, const char *name,
-          csc_json_span *span)
+bool
+oracle_member(const cascade_execution_row *row, const char *name,
+              csc_json_span *span)
 {
     *span = (csc_json_span){0};
     return row->full_output != NULL && row->full_output[0] == '{' &&
@@ -41,7 +41,7 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
     csc_json_span span;
     int64_t number = none;
 
-    if (member_of(row, name, &span) && !csc_json_span_i64(span, &number))
+    if (oracle_member(row, name, &span) && !csc_json_span_i64(span, &number))
         number = none;
     return number;
 }
@@ -106,11 +106,11 @@ decode_record(oracle_fact *fact)
     fact->instead_of = number_of(row, "instead_of", ORACLE_NO_ID);
     fact->not_before_ms = number_of(row, "not_before", CASCADE_TIME_NONE);
     fact->continued =
-        member_of(row, "continue", &span) && csc_json_span_is(span, "true");
-    fact->has_steps = member_of(row, "steps", &span);
-    (void)member_of(row, "after", &fact->after);
-    (void)member_of(row, "spawned", &fact->spawned);
-    (void)member_of(row, "keys", &fact->keys);
+        oracle_member(row, "continue", &span) && csc_json_span_is(span, "true");
+    fact->has_steps = oracle_member(row, "steps", &span);
+    (void)oracle_member(row, "after", &fact->after);
+    (void)oracle_member(row, "spawned", &fact->spawned);
+    (void)oracle_member(row, "keys", &fact->keys);
 }
 
 bool
@@ -207,7 +207,8 @@ check_columns(const oracle_view *v, const oracle_fact *fact)
         fail_fact(v, fact, "G5", "belongs to another cascade");
     if (ended != (row->completed_at_ms != CASCADE_TIME_NONE))
         fail_fact(v, fact, "G1", "its status and its end disagree");
-    if (ended && (fact->at == ORACLE_NO_ID || fact->attempts < 1))
+    if (ended && (fact->at == ORACLE_NO_ID ||
+                  (fact->attempts < 1 && fact->after.data == NULL)))
         fail_fact(v, fact, "G1", "ended without a record of its end");
     if (!ended && fact->at != ORACLE_NO_ID)
         fail_fact(v, fact, "G1", "runs with a record of its end");
@@ -318,22 +319,7 @@ check_unique(const oracle_view *v, const oracle_fact *fact)
         fail_fact(v, fact, "G5", "the path before its own does not exist");
 }
 
-/* It has ended by fn_id `at`, and so has whatever ran instead of it. */
-static bool
-has_passed(const oracle_view *v, const oracle_fact *fact, int64_t at)
-{
-    if (!oracle_fact_ended(fact) || fact->at > at)
-        return false;
-    if (fact->row->status != CASCADE_EXECUTION_FAILED)
-        return true;
-    for (size_t i = 0; i < v->count; i++)
-        if (!v->facts[i].part && v->facts[i].parent == fact->row->function_id &&
-            !has_passed(v, &v->facts[i], at))
-            return false;
-    return true;
-}
-
-/* What it came after: earlier siblings, which end first. */
+/* What it came after: earlier siblings. */
 static void
 check_after(const oracle_view *v, const oracle_fact *fact)
 {
@@ -354,8 +340,6 @@ check_after(const oracle_view *v, const oracle_fact *fact)
             return;
         }
         last = id;
-        if (oracle_fact_ended(fact) && !has_passed(v, other, fact->at))
-            fail_fact(v, fact, "G1", "ended before what it comes after");
     }
 }
 
@@ -519,28 +503,6 @@ is_asleep(const oracle_view *v, const oracle_fact *fact)
     return false;
 }
 
-/* Whether all that it comes after has ended, and all its sleeps. */
-static bool
-is_free(const oracle_view *v, const oracle_fact *fact)
-{
-    csc_json_iter iter;
-    int64_t id = 0;
-
-    if (is_asleep(v, fact))
-        return false;
-    if (fact->after.data == NULL)
-        return true;
-    csc_json_iter_init(&iter, fact->after.data, fact->after.len);
-    while (csc_json_next(&iter)) {
-        const oracle_fact *other =
-            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
-
-        if (other != NULL && !has_passed(v, other, INT64_MAX))
-            return false;
-    }
-    return true;
-}
-
 /* When the first execution may run; CASCADE_TIME_NONE for never, 0: at once. */
 static int64_t
 earliest_due(const oracle_view *v)
@@ -549,12 +511,14 @@ earliest_due(const oracle_view *v)
 
     for (size_t i = 0; i < v->count; i++) {
         const oracle_fact *fact = &v->facts[i];
+        oracle_verdict verdict = oracle_judge(&v->rows, fact->row);
         int64_t due = fact->not_before_ms;
 
-        if (oracle_fact_ended(fact) || !is_free(v, fact))
+        if (oracle_fact_ended(fact) || is_asleep(v, fact) ||
+            verdict == ORACLE_WAIT)
             continue;
-        if (due == CASCADE_TIME_NONE)
-            due = 0;
+        if (due == CASCADE_TIME_NONE || verdict != ORACLE_RUN)
+            due = 0; /* not to be run: recorded at once */
         if (earliest == CASCADE_TIME_NONE || due < earliest)
             earliest = due;
     }
@@ -608,7 +572,7 @@ check_meta(const oracle_view *v)
     csc_json_span meta;
     int64_t priority = -1;
 
-    if (member_of(&v->rows.executions[0], "cascade", &meta)) {
+    if (oracle_member(&v->rows.executions[0], "cascade", &meta)) {
         csc_json_iter_init(&iter, meta.data, meta.len);
         while (csc_json_next(&iter)) {
             if (iter.key.len == 3 && memcmp(iter.key.data, "key", 3) == 0)
@@ -659,6 +623,8 @@ oracle_check_rows(oracle_view *v)
         check_sleep(v, &v->facts[i]);
         check_unique(v, &v->facts[i]);
         check_after(v, &v->facts[i]);
+        oracle_check_join(v, &v->facts[i]);
+        oracle_check_late(v, &v->facts[i]);
         check_spawned(v, &v->facts[i]);
     }
     check_commits(v);
