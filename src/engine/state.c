@@ -375,10 +375,9 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
     err = set_record(state, exec, record);
-    if (err == CASCADE_OK && row->status != CASCADE_EXECUTION_RUNNING) {
-        csc_state_drop_outputs(state, exec);
+    csc_state_add_sibling(state, exec);
+    if (err == CASCADE_OK && row->status != CASCADE_EXECUTION_RUNNING)
         err = note_ended(state, exec, row, record, true);
-    }
     if (err == CASCADE_OK && record->after.data != NULL &&
         (exec->part == CSC_PART_NONE || exec->part == CSC_PART_GATHER))
         err = csc_state_insert_after(state, exec, record);
@@ -547,16 +546,6 @@ drop_exec(csc_state *state, int32_t function_id)
     state->exec_freed++;
 }
 
-/* A part goes with its parent, unless it is still RUNNING. */
-static void
-drop_part(csc_state *state, int32_t function_id)
-{
-    const csc_exec *part = csc_state_find(state, function_id);
-
-    if (part != NULL && part->status != CASCADE_EXECUTION_RUNNING)
-        drop_exec(state, function_id);
-}
-
 static bool
 is_needed(const csc_state *state, const csc_exec *exec)
 {
@@ -568,6 +557,17 @@ is_needed(const csc_state *state, const csc_exec *exec)
         return false;
     parent = csc_state_find(state, exec->parent);
     return parent != NULL && parent->status == CASCADE_EXECUTION_RUNNING;
+}
+
+/* A part goes with its parent, unless it is still RUNNING. */
+static void
+drop_part(csc_state *state, int32_t function_id)
+{
+    const csc_exec *part = csc_state_find(state, function_id);
+
+    if (part != NULL && part->status != CASCADE_EXECUTION_RUNNING &&
+        !is_needed(state, part))
+        drop_exec(state, function_id);
 }
 
 /* Half of the slots may be empty before they are closed up: each slot is moved

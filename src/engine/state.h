@@ -164,6 +164,7 @@ typedef struct csc_join_slot {
     int32_t function_id; /* who stands there */
     bool ended;          /* in time */
     bool bad;            /* and badly, as on_failure sees it */
+    bool late;           /* too late */
 } csc_join_slot;
 
 typedef struct csc_join {
@@ -171,6 +172,7 @@ typedef struct csc_join {
     cascade_join on_failure;
     uint32_t good; /* slots that ended well */
     uint32_t bad;
+    uint32_t late;
     csc_verdict verdict;
     int64_t not_before_ms; /* as recorded: holds unless it is not to be run */
     csc_join_slot *slots;  /* one for each of `after` */
@@ -209,6 +211,7 @@ typedef struct csc_exec {
     int32_t undone_by;   /* its part of kind SAGA; 0: none */
     uint32_t blocked;    /* how many of its waits are RUNNING; one more for a
                             join that is PENDING */
+    int32_t siblings;    /* the first of its parent's children in a row */
     uint32_t holders;    /* in how many slots of RUNNING joins it stands */
     uint32_t wanted;     /* and in how many whose joins may ask its output */
     size_t queued_at;    /* place in the heap + 1; 0: not queued */

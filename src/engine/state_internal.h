@@ -49,9 +49,9 @@ void csc_state_set_due(csc_exec *exec, int64_t not_before_ms);
 /* Adds what the record says it was too late for. */
 cascade_err csc_state_add_late(csc_exec *exec, csc_json_span late);
 
-/* An ended execution is inserted: the outputs of an earlier parent's children
- * are dropped, unless joins hold them. */
-void csc_state_drop_outputs(csc_state *state, const csc_exec *exec);
+/* `exec` is inserted: where it is another parent's child than the one before,
+ * the outputs of those before are dropped, unless joins hold them. */
+void csc_state_add_sibling(csc_state *state, csc_exec *exec);
 
 /* An ended execution stays in memory: frees what nobody asks of it. */
 void csc_state_hold(csc_exec *exec);

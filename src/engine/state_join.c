@@ -27,7 +27,9 @@ csc_state_judge(const csc_join *join, size_t count, uint32_t good, uint32_t bad)
     if (good >= needed)
         return CSC_VERDICT_RUN;
     if (bad <= count - needed)
-        return CSC_VERDICT_PENDING;
+        return good + bad + join->late < count
+                   ? CSC_VERDICT_PENDING
+                   : CSC_VERDICT_RUN; /* rows that make no sense */
     return join->on_failure == CASCADE_JOIN_SKIP ? CSC_VERDICT_SKIP
                                                  : CSC_VERDICT_FAIL;
 }
@@ -178,20 +180,26 @@ slot_of(const csc_exec *join, int32_t id)
 static void
 count_slot(csc_join *join, const csc_join_slot *slot, bool up)
 {
-    uint32_t *count = slot->bad ? &join->bad : &join->good;
+    uint32_t *count = &join->good;
 
+    if (slot->late)
+        count = &join->late;
+    else if (slot->bad)
+        count = &join->bad;
     *count = up ? *count + 1 : *count - 1;
 }
 
-/* `exec` has ended in its slot; NULL: it is long gone. */
+/* `exec` has ended in its slot, in time or late; NULL: it is long gone. */
 static void
 end_slot(csc_exec *waiter, csc_join_slot *slot, const csc_exec *exec)
 {
-    if (slot == NULL || slot->ended ||
+    if (slot == NULL || slot->ended || slot->late ||
         (exec != NULL && slot->function_id != exec->function_id))
         return;
-    slot->ended = true;
-    slot->bad = exec != NULL &&
+    slot->late =
+        exec != NULL && csc_state_has(&exec->late, waiter->function_id);
+    slot->ended = !slot->late;
+    slot->bad = exec != NULL && slot->ended &&
                 csc_state_is_bad(waiter->join, exec->status, exec->skipped);
     count_slot(waiter->join, slot, true);
 }
@@ -202,9 +210,10 @@ end_in(csc_state *state, csc_exec *waiter, const csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
-    if (waiter->join == NULL || csc_state_has(&exec->late, waiter->function_id))
+    if (waiter->join == NULL)
         return CASCADE_OK;
-    err = extend_seen(waiter, exec);
+    if (!csc_state_has(&exec->late, waiter->function_id))
+        err = extend_seen(waiter, exec);
     if (err != CASCADE_OK)
         return err;
     end_slot(waiter, slot_of(waiter, exec->function_id), exec);
@@ -218,7 +227,7 @@ end_in(csc_state *state, csc_exec *waiter, const csc_exec *exec)
 static bool
 may_ask(const csc_exec *waiter, const csc_exec *exec)
 {
-    return exec->parent == waiter->parent ||
+    return exec->siblings == waiter->siblings ||
            exec->function_id > waiter->function_id;
 }
 
@@ -245,9 +254,11 @@ enter_slot(csc_state *state, csc_exec *waiter, csc_join_slot *slot,
 {
     cascade_err err = CASCADE_OK;
 
-    if (slot->ended)
+    if (slot->ended || slot->late)
         count_slot(waiter->join, slot, false);
     slot->ended = false;
+    slot->late = false;
+    slot->bad = false;
     if (waiter->status == CASCADE_EXECUTION_RUNNING) {
         exec->holders++;
         if (may_ask(waiter, exec))
@@ -264,13 +275,25 @@ enter_slot(csc_state *state, csc_exec *waiter, csc_join_slot *slot,
     return err == CASCADE_OK ? judge(state, waiter) : err;
 }
 
+/* The one whose failure spawned it; NULL in rows that make no sense. */
+static const csc_exec *
+find_failed(const csc_state *state, const csc_exec *stand_in)
+{
+    const csc_exec *failed = csc_state_find(state, stand_in->parent);
+
+    return failed != NULL && failed->status != CASCADE_EXECUTION_RUNNING &&
+                   failed->at < stand_in->function_id
+               ? failed
+               : NULL;
+}
+
 /* Whether `stand_in` runs in the place of one that ended too late for the
  * join: then it is too late too. */
 static bool
 is_too_late(const csc_state *state, const csc_exec *stand_in,
             const csc_exec *join)
 {
-    const csc_exec *failed = csc_state_find(state, stand_in->parent);
+    const csc_exec *failed = find_failed(state, stand_in);
 
     return failed != NULL && csc_state_has(&failed->late, join->function_id);
 }
@@ -401,7 +424,7 @@ stand_in_for(csc_state *state, csc_exec *exec, csc_exec *waiter,
 cascade_err
 csc_state_stand_in(csc_state *state, csc_exec *exec)
 {
-    const csc_exec *failed = csc_state_find(state, exec->parent);
+    const csc_exec *failed = find_failed(state, exec);
     cascade_err err = CASCADE_OK;
     csc_ids joined = {0};
 
@@ -463,9 +486,12 @@ csc_state_release_slots(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_drop_outputs(csc_state *state, const csc_exec *exec)
+csc_state_add_sibling(csc_state *state, csc_exec *exec)
 {
-    if (exec->part != CSC_PART_NONE || exec->parent == state->siblings_of)
+    if (exec->part != CSC_PART_NONE)
+        return;
+    exec->siblings = state->siblings_from;
+    if (exec->parent == state->siblings_of)
         return;
     for (size_t i = state->exec_count; i > 0; i--) {
         csc_exec *sibling = state->execs[i - 1].exec;
@@ -480,6 +506,7 @@ csc_state_drop_outputs(csc_state *state, const csc_exec *exec)
     }
     state->siblings_of = exec->parent;
     state->siblings_from = exec->function_id;
+    exec->siblings = exec->function_id;
 }
 
 void

@@ -58,22 +58,25 @@ add_put(csc_post *post, const char *key)
     csc_post_add_put(&post->effects, put);
 }
 
-/* The second waits for the first. */
+/* The third waits for the others, or for one of them. */
 static void
-add_spawns(csc_post *post, bool delayed)
+add_spawns(walk *w, csc_post *post, bool delayed)
 {
-    for (int i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         csc_spawn *spawn = csc_arena_alloc(&post->arena, 1, sizeof(*spawn));
 
         fuzz_check(spawn != NULL);
         spawn->name = "next";
         spawn->input = "{}";
         spawn->delay_ms = delayed && i == 0 ? 5 : 0;
-        if (i == 1) {
-            spawn->after = csc_arena_alloc(&post->arena, 1, sizeof(uint32_t));
+        if (i == 2) {
+            spawn->after = csc_arena_alloc(&post->arena, 2, sizeof(uint32_t));
             fuzz_check(spawn->after != NULL);
             spawn->after[0] = 1;
-            spawn->after_count = 1;
+            spawn->after[1] = 2;
+            spawn->after_count = 2;
+            spawn->first = choose(w, 2);
+            spawn->on_failure = (cascade_join)choose(w, 3);
         }
         csc_post_add_spawn(&post->effects, spawn);
     }
@@ -93,7 +96,7 @@ fill_post(walk *w, csc_post *post)
         post->continued = choose(w, 2) == 0;
         post->error = "no";
         if (post->continued && choose(w, 2) == 0)
-            add_spawns(post, false);
+            add_spawns(w, post, false);
         for (csc_spawn *s = post->effects.first_spawn; s != NULL; s = s->next)
             s->instead = true;
         return;
@@ -120,9 +123,10 @@ fill_post(walk *w, csc_post *post)
     }
     if (post->failed)
         return;
+    post->skipped = post->kind == CSC_POST_COMPLETE && choose(w, 4) == 0;
     add_put(post, choose(w, 2) == 0 ? "key" : "k");
     if (choose(w, 2) == 0)
-        add_spawns(post, choose(w, 2) == 0);
+        add_spawns(w, post, choose(w, 2) == 0);
     post->effects.output = choose(w, 2) == 0 ? "{\"a\":1}" : NULL;
 }
 

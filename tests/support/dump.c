@@ -52,9 +52,10 @@ add_join(csc_buf *out, const csc_exec *exec)
 
     if (join == NULL)
         return;
-    csc_buf_add_format(out, "  first=%u on_failure=%d good=%u bad=%u\n",
+    csc_buf_add_format(out, "  first=%u on_failure=%d good=%u bad=%u late=%u\n",
                        (unsigned)join->first, (int)join->on_failure,
-                       (unsigned)join->good, (unsigned)join->bad);
+                       (unsigned)join->good, (unsigned)join->bad,
+                       (unsigned)join->late);
     add_number(out, "verdict", join->verdict);
     add_number(out, "join_not_before", join->not_before_ms);
     for (size_t i = 0; i < exec->after.count; i++)
