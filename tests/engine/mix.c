@@ -6,6 +6,8 @@
  *     |         ---> join after all
  *     |                                            \
  *     +--> doomed (in one cascade of MIX_DOOMED)    +--> half: after some
+ *                                                   +--> picky: the first few,
+ *                                                        those that end well
  */
 #include "engine/mix.h"
 
@@ -97,25 +99,35 @@ static const char *const keys[] = {"a", "bb", "log"};
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
-/* A node begins: not after it was recorded, and with the same context. */
+static uint64_t
+hash_tree(const cJSON *tree, uint64_t seed)
+{
+    char *text = cJSON_PrintUnformatted(tree);
+    uint64_t hash = stores_hash(text, seed);
+
+    cJSON_free(text);
+    return hash;
+}
+
+/* A node begins: not after it was recorded, and with the same context and the
+ * same outcomes. */
 static void
 enter(cascade_node *node)
 {
     const char *path = cascade_node_request_id(node);
+    const cJSON *outcomes = NULL;
     uint64_t seen = 0;
 
     expect(!mix_was_recorded(path));
     for (size_t i = 0; i < KEYS; i++) {
         const cJSON *values = NULL;
-        char *text = NULL;
 
         if (!expect(cascade_node_history(node, keys[i], &values) == CASCADE_OK))
             return;
-        text = cJSON_PrintUnformatted(values);
-        seen = stores_hash(text, seen + i);
-        cJSON_free(text);
+        seen = hash_tree(values, seen + i);
     }
-    see(path, seen);
+    if (expect(cascade_node_outcomes(node, &outcomes) == CASCADE_OK))
+        see(path, hash_tree(outcomes, seen));
 }
 
 /* The `nth` decision of this execution or step: 0 to below - 1. */
@@ -172,6 +184,23 @@ spawn_after(cascade_node *node, const char *name, uint32_t from, uint32_t to)
     return cascade_node_spawn(node, name, with("from", (int)from), &options);
 }
 
+/* After all that were spawned so far, or as few as it likes. */
+static cascade_err
+spawn_picky(cascade_node *node, uint32_t count)
+{
+    static const cascade_join policies[] = {
+        CASCADE_JOIN_WAIT, CASCADE_JOIN_FAIL, CASCADE_JOIN_SKIP};
+    uint32_t after[16];
+    cascade_spawn_options options = {
+        .size = sizeof(options), .after = after, .after_count = count};
+
+    for (uint32_t i = 0; i < count; i++)
+        after[i] = i + 1;
+    options.first = choose(node, 70, count + 1);
+    options.on_failure = policies[choose(node, 71, 3)];
+    return cascade_node_spawn(node, "picky", NULL, &options);
+}
+
 static cascade_err
 spawn_branch(cascade_node *node, unsigned nth, int depth)
 {
@@ -197,6 +226,8 @@ fan_out(cascade_node *node, unsigned count, int depth)
         err = spawn_branch(node, i, depth);
     if (err == CASCADE_OK && count > 2)
         err = spawn_after(node, "half", 2, count - 1);
+    if (err == CASCADE_OK)
+        err = spawn_picky(node, count);
     if (err == CASCADE_OK)
         err = spawn_after(node, "join", 1, cascade_node_spawned(node));
     return err;
@@ -342,6 +373,9 @@ join(cascade_node *node, void *user)
     (void)user;
     enter(node);
     err = cascade_node_history(node, "a", &values);
+    if (err == CASCADE_OK && cascade_node_attempt(node) == 1 &&
+        choose(node, 72, 2) == 0)
+        return cascade_node_error(node, "tell me again");
     if (err == CASCADE_OK)
         err = cascade_node_put(node, "log",
                                with("joined", cJSON_GetArraySize(values)));
@@ -368,6 +402,7 @@ mix_register(cascade_engine *engine)
     options.final_failure = CASCADE_FINAL_CONTINUE;
     assert_ok(
         cascade_engine_register(engine, "careless", careless, NULL, &options));
+    assert_ok(cascade_engine_register(engine, "picky", join, NULL, &options));
     options.final_failure = CASCADE_FINAL_INSTEAD;
     options.instead = "flaky";
     assert_ok(

@@ -297,6 +297,16 @@ alter_records(void)
     ALTER(executions[2].full_output, NULL, IN_STATE);
     ALTER(executions[4].full_output, "{\"after\":[1,2]}", IN_STATE);
     ALTER(executions[4].full_output, "{\"after\":[1,3]}", IN_STATE);
+    ALTER(executions[4].full_output, "{\"after\":[1,2,3],\"first\":2}",
+          IN_STATE);
+    ALTER(executions[4].full_output,
+          "{\"after\":[1,2,3],\"on_failure\":\"fail\"}", IN_STATE);
+    ALTER(executions[4].full_output,
+          "{\"after\":[1,2,3],\"on_failure\":\"skip\"}", IN_STATE);
+    ALTER(executions[3].full_output,
+          "{\"at\":4,\"late\":[4],\"attempts\":3,\"continue\":true}", IN_STATE);
+    ALTER(executions[3].full_output,
+          "{\"at\":4,\"output\":1,\"attempts\":3,\"continue\":true}", IN_STATE);
     ALTER(executions[5].full_output,
           "{\"at\":3,\"output\":{\"x\":1},\"attempts\":1}", IN_STATE);
     ALTER(executions[5].full_output,
