@@ -469,7 +469,8 @@ typedef struct cascade_execution_info {
     int32_t function_id;
     int32_t parent_function_id; /* -1: a first node, or not known */
     cascade_execution_status status;
-    int attempts; /* recorded as failed so far, plus the one that ended it */
+    int attempts; /* recorded as failed so far, plus the one that ended it; 0
+                     also where a join was not run */
     const char *node_name;
     const char *node_instance_id;
     const char *location;

@@ -72,12 +72,15 @@ static cascade_err
 join(cascade_node *node, void *user)
 {
     const cJSON *value = NULL;
+    const cJSON *outcomes = NULL;
     cascade_err err = CASCADE_OK;
 
     note_entry(node, user);
     err = cascade_node_get(node, "one", &value);
     if (err == CASCADE_OK)
         err = cascade_node_get(node, "two", &value);
+    if (err == CASCADE_OK)
+        err = cascade_node_outcomes(node, &outcomes);
     if (err == CASCADE_OK)
         err = cascade_node_history(node, "k", &value);
     if (err == CASCADE_OK)
@@ -86,12 +89,13 @@ join(cascade_node *node, void *user)
 }
 
 /* Two that fail for good, of which one is replaced, and one that goes on all
- * the same. */
+ * the same; one that waits for the first of them, one that fails with them, and
+ * one that is skipped. */
 static cascade_err
 spare_one(cascade_node *node, void *user)
 {
     static const uint32_t both[] = {1, 2};
-    const cascade_spawn_options after = {
+    cascade_spawn_options after = {
         .size = sizeof(after), .after = both, .after_count = 2};
     cascade_err err = CASCADE_OK;
 
@@ -101,7 +105,16 @@ spare_one(cascade_node *node, void *user)
         err = cascade_node_spawn(node, "replaced", NULL, NULL);
     if (err == CASCADE_OK)
         err = cascade_node_spawn(node, "leaf", NULL, &after);
-    return err;
+    after.on_failure = CASCADE_JOIN_FAIL;
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "spared", NULL, &after);
+    after.on_failure = CASCADE_JOIN_SKIP;
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "leaf", NULL, &after);
+    after.on_failure = CASCADE_JOIN_WAIT;
+    after.first = 1;
+    return err == CASCADE_OK ? cascade_node_spawn(node, "leaf", NULL, &after)
+                             : err;
 }
 
 static cascade_err
