@@ -157,6 +157,7 @@ clear(dump_rows *rows)
     rows->found = false;
     rows->execution_count = 0;
     rows->event_count = 0;
+    rows->message_count = 0;
 }
 
 void
@@ -165,6 +166,7 @@ dump_rows_fini(dump_rows *rows)
     csc_arena_fini(&rows->arena);
     free(rows->executions);
     free(rows->events);
+    free(rows->messages);
     memset(rows, 0, sizeof(*rows));
 }
 
@@ -277,6 +279,28 @@ read_event(void *context, const cascade_event_row *row)
     return CASCADE_OK;
 }
 
+static cascade_err
+read_message(void *context, const cascade_message_row *row, bool repeated)
+{
+    dump_rows *rows = context;
+    dump_message *copy = NULL;
+
+    if (rows->message_count == rows->message_room) {
+        rows->message_room =
+            rows->message_room == 0 ? 8 : rows->message_room * 2;
+        rows->messages =
+            must(realloc(rows->messages, rows->message_room * sizeof(*copy)));
+    }
+    copy = &rows->messages[rows->message_count++];
+    copy->row = *row;
+    copy->row.kind = keep(rows, row->kind);
+    copy->row.name = keep(rows, row->name);
+    copy->row.path = keep(rows, row->path);
+    copy->row.payload = keep(rows, row->payload);
+    copy->repeated = repeated;
+    return CASCADE_OK;
+}
+
 cascade_err
 dump_rows_load(dump_rows *rows, const cascade_store_driver *driver, void *self,
                const cascade_uuid *id)
@@ -284,11 +308,14 @@ dump_rows_load(dump_rows *rows, const cascade_store_driver *driver, void *self,
     cascade_load_sink sink = {.context = rows,
                               .on_cascade = read_cascade,
                               .on_execution = read_execution,
-                              .on_event = read_event};
+                              .on_event = read_event,
+                              .on_message = read_message};
 
     clear(rows);
     return driver->load(self, id, 1,
-                        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
+                        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS |
+                            CASCADE_LOAD_MESSAGES,
+                        &sink);
 }
 
 static void

@@ -20,6 +20,11 @@
 
 void dump_state(csc_buf *out, const csc_state *state);
 
+typedef struct dump_message {
+    cascade_message_row row;
+    bool repeated;
+} dump_message;
+
 typedef struct dump_rows {
     csc_arena arena; /* of all texts */
     cascade_row cascade;
@@ -30,6 +35,10 @@ typedef struct dump_rows {
     cascade_event_row *events; /* by function_id, then as they came */
     size_t event_count;
     size_t event_room;
+    dump_message *messages; /* in their order: the first
+                               CASCADE_LOAD_MESSAGES_MAX */
+    size_t message_count;
+    size_t message_room;
 } dump_rows;
 
 void dump_rows_fini(dump_rows *rows);

@@ -40,6 +40,7 @@ oracle_free(oracle *o)
         return;
     for (size_t i = 0; i < o->count; i++) {
         dump_rows_fini(&o->order[i]->rows);
+        oracle_letters_free(o->order[i]);
         free(o->order[i]);
     }
     free(o->order);
@@ -71,8 +72,8 @@ oracle_fail(oracle *o, const char *guarantee, const cascade_uuid *id,
     csc_buf_add_format(&o->text, ": %s\n", words);
 }
 
-static oracle_cascade *
-get_cascade(oracle *o, const cascade_uuid *id)
+oracle_cascade *
+oracle_cascade_get(oracle *o, const cascade_uuid *id)
 {
     oracle_cascade *c = csc_map_get(&o->cascades, id);
 
@@ -96,7 +97,7 @@ oracle_started(oracle *o, const cascade_uuid *id, bool acknowledged)
     oracle_cascade *c = NULL;
 
     pthread_mutex_lock(&o->mutex);
-    c = get_cascade(o, id);
+    c = oracle_cascade_get(o, id);
     c->started = true;
     c->acknowledged = c->acknowledged || acknowledged;
     pthread_mutex_unlock(&o->mutex);
@@ -108,7 +109,7 @@ oracle_existed(oracle *o, const cascade_uuid *id, bool existed)
     oracle_cascade *c = NULL;
 
     pthread_mutex_lock(&o->mutex);
-    c = get_cascade(o, id);
+    c = oracle_cascade_get(o, id);
     if (!existed && c->fresh)
         oracle_fail(o, "G10", id, ORACLE_NO_ID,
                     "a second start was not told that it existed");
@@ -123,7 +124,7 @@ void
 oracle_expect(oracle *o, const cascade_uuid *id, cascade_status status)
 {
     pthread_mutex_lock(&o->mutex);
-    get_cascade(o, id)->expected = status;
+    oracle_cascade_get(o, id)->expected = status;
     pthread_mutex_unlock(&o->mutex);
 }
 
@@ -180,7 +181,7 @@ oracle_seen(oracle *o, const cascade_uuid *id)
 
     pthread_mutex_lock(&o->mutex);
     c = csc_map_get(&o->cascades, id);
-    if (c != NULL && c->looks > 0)
+    if (c != NULL && c->looks > 0 && !c->deleted)
         status = c->rows.cascade.status;
     pthread_mutex_unlock(&o->mutex);
     return status;
@@ -193,7 +194,7 @@ oracle_running(oracle *o)
 
     pthread_mutex_lock(&o->mutex);
     for (size_t i = 0; i < o->count; i++)
-        running += o->order[i]->looks > 0 &&
+        running += o->order[i]->looks > 0 && !o->order[i]->deleted &&
                    o->order[i]->rows.cascade.status == CASCADE_RUNNING;
     pthread_mutex_unlock(&o->mutex);
     return running;
@@ -265,19 +266,24 @@ judge(oracle_view *v)
     oracle_cascade *c = v->c;
 
     if (!v->rows.found) {
-        if (c->acknowledged)
+        c->deleted = c->deleted || (c->looks > 0 && c->deleting);
+        if (c->acknowledged && !oracle_may_be_gone(c))
             oracle_fail(v->o, "G2", &c->id, ORACLE_NO_ID,
                         "was acknowledged, and is not in the store");
         return;
     }
     if (!c->started && v->o->refuse_strangers)
         oracle_fail(v->o, "G12", &c->id, ORACLE_NO_ID, "nobody started it");
+    if (c->deleted)
+        oracle_fail(v->o, "G3", &c->id, ORACLE_NO_ID,
+                    "was deleted, and is there again");
     c->acknowledged = true;
     if (!oracle_decode(v))
         return;
     oracle_check_rows(v);
     if (c->looks > 0)
         oracle_check_change(v);
+    oracle_check_messages(v);
     oracle_check_entries(v);
 }
 
@@ -321,7 +327,7 @@ oracle_look(oracle *o, const cascade_store_driver *driver, void *self,
 
     pthread_mutex_lock(&o->mutex);
     for (size_t i = 0; i < count; i++)
-        look(o, get_cascade(o, &ids[i]), driver, self);
+        look(o, oracle_cascade_get(o, &ids[i]), driver, self);
     ok = o->failures == 0;
     pthread_mutex_unlock(&o->mutex);
     return ok;
@@ -341,7 +347,7 @@ note_listed(void *context, const cascade_row *row, const cascade_run_row *run)
     listing *l = context;
 
     (void)run;
-    (void)get_cascade(l->o, &row->id);
+    (void)oracle_cascade_get(l->o, &row->id);
     l->last = row->id;
     l->count++;
     return CASCADE_OK;
@@ -372,8 +378,8 @@ check_end(oracle *o, const oracle_cascade *c)
 {
     cascade_status status = c->rows.cascade.status;
 
-    if (c->looks == 0)
-        return; /* it never came to be */
+    if (c->looks == 0 || c->deleted)
+        return; /* it never came to be, or is no more */
     if (status == CASCADE_RUNNING)
         oracle_fail(o, "G2", &c->id, ORACLE_NO_ID, "has not ended");
     else if (c->expected != 0 && status != c->expected)

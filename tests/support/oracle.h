@@ -32,11 +32,16 @@
  *       (oracle_saw) what a node sees of the context is what was committed
  *       before its place, and what those it came after wrote; and (oracle_told)
  *       how those ended
- *   G8  nothing is entered before its time
+ *   G8  nothing is entered before its time; no await has timed out before its
+ *   G9  what was sent is in the messages or was received, once for each request
+ *       id, in the order in which it was sent; awaits take signals in order;
+ *       none waits while there is one; what comes too late is undelivered, and
+ *       changes nothing. A cascade may be gone when its deletion was asked for
  *   G10 the id of a keyed cascade follows from its key, and a second start is
  *       told that it existed
  *   G13 every payload is canonical
- * Besides: the status follows its one rule (design, section 3).
+ * Besides: the status follows its one rule (design, section 3). Once a cascade
+ * is cancelled nothing begins that had not begun, and it ends with the last.
  *
  * Any thread may call any function; a text is valid until the next check.
  */
@@ -65,6 +70,20 @@ void oracle_started(oracle *o, const cascade_uuid *id, bool acknowledged);
 /* What a start by key or explicit id that returned OK told in `existed`; call
  * it before oracle_started(). */
 void oracle_existed(oracle *o, const cascade_uuid *id, bool existed);
+/* A message that the test sends: a signal, or a command. */
+typedef struct oracle_message {
+    const cascade_uuid *to;
+    const char *kind;       /* "signal", "cancel", "terminate", "delete" */
+    const char *name;       /* of a signal, else NULL */
+    const char *request_id; /* NULL: one of its own */
+    const char *payload;    /* canonical; NULL: any */
+} oracle_message;
+
+/* Before it is sent, and what the call returned. A request id that is sent
+ * again is the same message. */
+void oracle_sending(oracle *o, const oracle_message *message);
+void oracle_sent(oracle *o, const oracle_message *message, cascade_err err);
+
 /* How it must end; without it, any end will do. */
 void oracle_expect(oracle *o, const cascade_uuid *id, cascade_status status);
 

@@ -93,6 +93,20 @@ check_execution(const oracle_view *v, const cascade_execution_row *old)
                     attempts_of(old), fact->attempts);
 }
 
+/* What comes after the end is recorded as undelivered, and nothing else. */
+static void
+check_late(const oracle_view *v)
+{
+    for (size_t i = v->c->rows.execution_count; i < v->count; i++)
+        if (!v->facts[i].undelivered)
+            oracle_fail(v->o, "G3", &v->c->id, v->facts[i].row->function_id,
+                        "is new though the cascade had ended");
+    for (size_t i = 0; i < v->c->rows.execution_count && i < v->count; i++)
+        if (v->c->rows.executions[i].status != v->facts[i].row->status)
+            oracle_fail(v->o, "G3", &v->c->id, v->facts[i].row->function_id,
+                        "has changed though the cascade had ended");
+}
+
 /* Events in `rows` by that writer; those from `*at` on. */
 static size_t
 count_events(const dump_rows *rows, int32_t writer, size_t *at)
@@ -149,10 +163,8 @@ check_cascade(const oracle_view *v)
         oracle_fail(v->o, "G3", &v->c->id, ORACLE_NO_ID,
                     "ended with status %d, which is now %d", (int)old->status,
                     (int)now->status);
-    if (old->status != CASCADE_RUNNING &&
-        v->rows.execution_count != v->c->rows.execution_count)
-        oracle_fail(v->o, "G3", &v->c->id, ORACLE_NO_ID,
-                    "has new executions though it had ended");
+    if (old->status != CASCADE_RUNNING)
+        check_late(v);
     if (!same_text(now->user_id, old->user_id) ||
         now->created_at_ms != old->created_at_ms)
         oracle_fail(v->o, "G3", &v->c->id, ORACLE_NO_ID,

@@ -22,6 +22,7 @@
 #define SLEEP_PREFIX "cascade.sleep:"
 #define UNDO_PREFIX "cascade.undo:"
 #define SAGA_PREFIX "cascade.saga:"
+#define AWAIT_PREFIX "cascade.await:"
 
 /* ---- The table ---------------------------------------------------------- */
 
@@ -119,16 +120,21 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
     return number;
 }
 
-/* One of its sleeps goes on: their paths name its function id. */
 static bool
-is_asleep(const dump_rows *rows, const cascade_execution_row *row)
+is_wait(const cascade_execution_row *row)
+{
+    return strncmp(row->node_name, SLEEP_PREFIX, strlen(SLEEP_PREFIX)) == 0 ||
+           strncmp(row->node_name, AWAIT_PREFIX, strlen(AWAIT_PREFIX)) == 0;
+}
+
+/* One of its waits goes on: their paths name its function id. */
+static bool
+is_waiting(const dump_rows *rows, const cascade_execution_row *row)
 {
     for (size_t i = 0; i < rows->execution_count; i++) {
         const cascade_execution_row *other = &rows->executions[i];
 
-        if (other->status == CASCADE_EXECUTION_RUNNING &&
-            strncmp(other->node_name, SLEEP_PREFIX, strlen(SLEEP_PREFIX)) ==
-                0 &&
+        if (other->status == CASCADE_EXECUTION_RUNNING && is_wait(other) &&
             oracle_parent_of(other->node_instance_id) == row->function_id)
             return true;
     }
@@ -159,9 +165,9 @@ judge_node(oracle *o, const oracle_cascade *c, const cascade_execution_row *row,
         oracle_fail(o, "G1", &c->id, row->function_id,
                     "entered before what it comes after has ended, or though "
                     "that has failed");
-    if (is_asleep(&c->rows, row))
+    if (is_waiting(&c->rows, row))
         oracle_fail(o, "G8", &c->id, row->function_id,
-                    "entered while it sleeps");
+                    "entered while it waits");
 }
 
 /* That it has failed, and is undone, is recorded of a node. */
@@ -319,10 +325,12 @@ check_recorded(oracle_view *v, const oracle_fact *fact,
 {
     const cascade_execution_row *row = fact->row;
 
-    if (is_poisoned(row))
+    if (is_poisoned(row) || (fact->cancelled && fact->attempts == 0))
         return; /* its engines may have died before they entered it */
     if (oracle_judge(&v->rows, row) != ORACLE_RUN && entry == NULL)
         return; /* a join that was not to be run */
+    if (fact->cancelled && entry != NULL)
+        return; /* an attempt may have begun in an engine that died */
     if (entry == NULL) {
         if (!fact->undo || row->status != CASCADE_EXECUTION_FAILED)
             oracle_fail(v->o, "G4", &v->c->id, row->function_id,
@@ -366,7 +374,7 @@ oracle_check_entries(oracle_view *v)
         const oracle_entry *entry =
             oracle_entry_find(v->o, fact->row->node_instance_id);
 
-        if (fact->sleep || fact->mark)
+        if (fact->wait || fact->receipt || fact->mark)
             continue; /* nothing is entered for it */
         if (oracle_fact_ended(fact))
             check_recorded(v, fact, entry);

@@ -2,9 +2,10 @@
  *
  * What the files of the oracle share: oracle.c (the object, the loops over
  * cascades), oracle_entries.c (functions entered), oracle_rows.c (the rows of
- * one cascade by themselves), oracle_join.c (what joins must do),
- * oracle_change.c (against those seen before), oracle_context.c (what an
- * execution sees).
+ * one cascade by themselves), oracle_waits.c (its waits, signals and commands
+ * among them), oracle_join.c (what joins must do), oracle_change.c (against
+ * those seen before), oracle_messages.c (against what was sent),
+ * oracle_context.c (what an execution sees).
  */
 #ifndef TESTS_SUPPORT_ORACLE_INTERNAL_H
 #define TESTS_SUPPORT_ORACLE_INTERNAL_H
@@ -24,12 +25,20 @@
 typedef struct oracle_fact {
     const cascade_execution_row *row;
     int64_t instead_of; /* ORACLE_NO_ID: of none */
-    bool part;          /* of a straight line */
+    bool part;          /* of a straight line: a step or a wait */
     bool step;          /* which is inserted when it has ended */
     bool undo;          /* and that its node may fail to register */
     bool mark;          /* and for which nothing is entered */
-    bool sleep;         /* which is inserted RUNNING, and holds its node up */
-    int32_t parent;     /* ORACLE_NO_ID: a first node */
+    bool wait;          /* which holds its node up: a sleep or an await */
+    bool await;
+    bool receipt; /* of a message: its path is that of the message */
+    bool signal;  /* received, for an await to take */
+    bool cancel;  /* that is in force, or was carried out */
+    bool undelivered;
+    bool cancelled; /* with the cascade */
+    bool timed_out;
+    int64_t took;   /* an await: the signal; ORACLE_NO_ID: none */
+    int32_t parent; /* ORACLE_NO_ID: a first node */
     int64_t nth;
     int64_t at; /* ORACLE_NO_ID: none */
     int64_t attempts;
@@ -51,8 +60,17 @@ typedef struct oracle_run {
     char queue[ORACLE_TEXT_MAX];
 } oracle_run;
 
+typedef struct oracle_letter oracle_letter;
+
 typedef struct oracle_cascade {
     cascade_uuid id;
+    oracle_letter *letters; /* what was sent to it: oracle_messages.c */
+    size_t letter_count;
+    size_t letter_room;
+    size_t unnamed;          /* sent without a request id */
+    size_t unnamed_told;     /* of them, acknowledged */
+    bool deleting;           /* that was asked for */
+    bool deleted;            /* and seen */
     bool started;            /* the test knows of it */
     bool acknowledged;       /* or it was seen: it must be there from then on */
     bool fresh;              /* some start was told that it did not exist */
@@ -98,6 +116,7 @@ struct oracle {
     int32_t poison_limit; /* 0: not told */
     int64_t slack_ms;
     csc_buf text;
+    uint64_t sendings; /* calls that sent, begun or returned */
     size_t failures;
     size_t looks;
 };
@@ -107,12 +126,18 @@ void oracle_fail(oracle *o, const char *guarantee, const cascade_uuid *id,
                  int32_t function_id, const char *format, ...)
     CASCADE_PRINTF(5, 6);
 
+/* What is known of a cascade, made where there is nothing. */
+oracle_cascade *oracle_cascade_get(oracle *o, const cascade_uuid *id);
+
 /* The entries of one path; NULL when there was none. */
 const oracle_entry *oracle_entry_find(const oracle *o, const char *path);
 void oracle_entries_free(oracle *o);
 
 /* The parent that a path names; ORACLE_NO_ID for none. */
 int64_t oracle_parent_of(const char *path);
+
+/* The request id of `<cascade>/message/<request id>`; NULL for other paths. */
+const char *oracle_request_of(const char *path);
 
 /* Decodes the rows into facts; false, with a failure noted, when a path or a
  * record is not of the form it must have. */
@@ -171,6 +196,15 @@ cascade_status oracle_status(const oracle_view *v);
 void oracle_check_rows(oracle_view *v);
 /* Against those of the last look. */
 void oracle_check_change(oracle_view *v);
+/* Among them, what concerns awaits, signals and a cancellation. */
+void oracle_check_waits(const oracle_view *v);
+/* Against what was sent. */
+void oracle_check_messages(oracle_view *v);
+/* The same for one that is not in the store; whether it may be gone. */
+bool oracle_may_be_gone(const oracle_cascade *c);
+void oracle_letters_free(oracle_cascade *c);
+/* Whether all that it comes after has ended by fn_id `at`. */
+bool oracle_is_free(const oracle_view *v, const oracle_fact *fact, int64_t at);
 /* Against what was entered. */
 void oracle_check_entries(oracle_view *v);
 

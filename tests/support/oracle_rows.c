@@ -25,6 +25,9 @@
 #define UNDO_PREFIX "cascade.undo:"
 #define SAGA_PREFIX "cascade.saga:"
 #define VERSION_PREFIX "cascade.version:"
+#define AWAIT_PREFIX "cascade.await:"
+#define SIGNAL_PREFIX "cascade.signal:"
+#define CANCEL "cascade.cancel"
 
 bool
 oracle_member(const cascade_execution_row *row, const char *name,
@@ -48,7 +51,7 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
 
 /* ---- Decoding ----------------------------------------------------------- */
 
-/* <cascade>/<parent or ->/<name>#<n> */
+/* <cascade>/<parent or ->/<name>#<n>, or <cascade>/message/<request id> */
 static bool
 decode_path(const oracle_view *v, oracle_fact *fact)
 {
@@ -63,6 +66,8 @@ decode_path(const oracle_view *v, oracle_fact *fact)
         return false;
     path += strlen(expected);
     fact->parent = ORACLE_NO_ID;
+    if (fact->receipt)
+        return true;
     if (path[0] == '-')
         end = (char *)path + 1;
     else
@@ -87,7 +92,48 @@ int64_t
 oracle_parent_of(const char *path)
 {
     path += CASCADE_UUID_TEXT_SIZE; /* and the slash */
-    return *path == '-' ? ORACLE_NO_ID : strtol(path, NULL, 10);
+    return *path == '-' || *path == 'm' ? ORACLE_NO_ID : strtol(path, NULL, 10);
+}
+
+const char *
+oracle_request_of(const char *path)
+{
+    const char *rest = path + CASCADE_UUID_TEXT_SIZE;
+
+    if (strlen(path) < CASCADE_UUID_TEXT_SIZE ||
+        strncmp(rest, "message/", 8) != 0)
+        return NULL;
+    return rest + 8;
+}
+
+static bool
+is_true(const cascade_execution_row *row, const char *name)
+{
+    csc_json_span span;
+
+    return oracle_member(row, name, &span) && csc_json_span_is(span, "true");
+}
+
+static void
+decode_kind(oracle_fact *fact)
+{
+    const cascade_execution_row *row = fact->row;
+
+    fact->mark = is_named(row, SAGA_PREFIX) || is_named(row, VERSION_PREFIX);
+    fact->undo = is_named(row, UNDO_PREFIX);
+    fact->step = is_named(row, STEP_PREFIX) || fact->undo || fact->mark;
+    fact->await = is_named(row, AWAIT_PREFIX);
+    fact->wait = fact->await || is_named(row, SLEEP_PREFIX);
+    fact->part = fact->step || fact->wait;
+    fact->receipt = oracle_request_of(row->node_instance_id) != NULL;
+    fact->undelivered = fact->receipt &&
+                        row->status == CASCADE_EXECUTION_FAILED &&
+                        fact->continued;
+    fact->signal = fact->receipt && is_named(row, SIGNAL_PREFIX) &&
+                   row->status == CASCADE_EXECUTION_COMPLETED;
+    fact->cancel = fact->receipt && strcmp(row->node_name, CANCEL) == 0 &&
+                   row->status != CASCADE_EXECUTION_COMPLETED &&
+                   !fact->undelivered;
 }
 
 static void
@@ -96,21 +142,19 @@ decode_record(oracle_fact *fact)
     const cascade_execution_row *row = fact->row;
     csc_json_span span;
 
-    fact->mark = is_named(row, SAGA_PREFIX) || is_named(row, VERSION_PREFIX);
-    fact->undo = is_named(row, UNDO_PREFIX);
-    fact->step = is_named(row, STEP_PREFIX) || fact->undo || fact->mark;
-    fact->sleep = is_named(row, SLEEP_PREFIX);
-    fact->part = fact->step || fact->sleep;
     fact->at = number_of(row, "at", ORACLE_NO_ID);
     fact->attempts = number_of(row, "attempts", 0);
     fact->instead_of = number_of(row, "instead_of", ORACLE_NO_ID);
     fact->not_before_ms = number_of(row, "not_before", CASCADE_TIME_NONE);
-    fact->continued =
-        oracle_member(row, "continue", &span) && csc_json_span_is(span, "true");
+    fact->took = number_of(row, "signal", ORACLE_NO_ID);
+    fact->continued = is_true(row, "continue");
+    fact->cancelled = is_true(row, "cancelled");
+    fact->timed_out = is_true(row, "timed_out");
     fact->has_steps = oracle_member(row, "steps", &span);
     (void)oracle_member(row, "after", &fact->after);
     (void)oracle_member(row, "spawned", &fact->spawned);
     (void)oracle_member(row, "keys", &fact->keys);
+    decode_kind(fact);
 }
 
 bool
@@ -208,7 +252,8 @@ check_columns(const oracle_view *v, const oracle_fact *fact)
     if (ended != (row->completed_at_ms != CASCADE_TIME_NONE))
         fail_fact(v, fact, "G1", "its status and its end disagree");
     if (ended && (fact->at == ORACLE_NO_ID ||
-                  (fact->attempts < 1 && fact->after.data == NULL)))
+                  (fact->attempts < 1 && fact->after.data == NULL &&
+                   !fact->receipt && !fact->cancelled)))
         fail_fact(v, fact, "G1", "ended without a record of its end");
     if (!ended && fact->at != ORACLE_NO_ID)
         fail_fact(v, fact, "G1", "runs with a record of its end");
@@ -231,8 +276,11 @@ check_parent(const oracle_view *v, const oracle_fact *fact)
     const oracle_fact *parent = oracle_fact_find(v, fact->parent);
     int32_t id = fact->row->function_id;
 
+    if (fact->receipt)
+        return;
     if (fact->parent == ORACLE_NO_ID) {
-        if (fact->part || (id > 0 && v->facts[id - 1].parent != ORACLE_NO_ID))
+        if (fact->part || (id > 0 && (v->facts[id - 1].receipt ||
+                                      v->facts[id - 1].parent != ORACLE_NO_ID)))
             fail_fact(v, fact, "G1", "has no parent, but is no first node");
         return;
     }
@@ -254,6 +302,8 @@ check_instead(const oracle_view *v, const oracle_fact *fact)
     const oracle_fact *parent = oracle_fact_find(v, fact->parent);
     int64_t expected = ORACLE_NO_ID;
 
+    if (fact->cancelled && fact->instead_of == ORACLE_NO_ID)
+        return; /* it never began */
     if (parent != NULL && !fact->part &&
         parent->row->status == CASCADE_EXECUTION_FAILED)
         expected = parent->instead_of != ORACLE_NO_ID
@@ -265,16 +315,17 @@ check_instead(const oracle_view *v, const oracle_fact *fact)
 
 /* A time that it keeps, and a node that waits for it. */
 static void
-check_sleep(const oracle_view *v, const oracle_fact *fact)
+check_wait(const oracle_view *v, const oracle_fact *fact)
 {
     const oracle_fact *node = oracle_fact_find(v, fact->parent);
     const cascade_execution_row *row = fact->row;
+    bool by_time = fact->wait && (!fact->await || fact->timed_out);
 
-    if (!fact->sleep)
+    if (!fact->wait)
         return;
-    if (fact->not_before_ms == CASCADE_TIME_NONE)
-        fail_fact(v, fact, "G8", "sleeps without a time");
-    if (row->status == CASCADE_EXECUTION_COMPLETED &&
+    if (by_time && !fact->cancelled && fact->not_before_ms == CASCADE_TIME_NONE)
+        fail_fact(v, fact, "G8", "waits without a time");
+    if (by_time && row->status == CASCADE_EXECUTION_COMPLETED &&
         row->completed_at_ms < fact->not_before_ms)
         fail_fact(v, fact, "G8", "was over before its time");
     if (node != NULL && node->row->status == CASCADE_EXECUTION_COMPLETED &&
@@ -305,10 +356,12 @@ check_unique(const oracle_view *v, const oracle_fact *fact)
         check_reverse(v, fact);
         return;
     }
+    if (fact->receipt)
+        return; /* see oracle_messages.c */
     for (int32_t i = 0; i < fact->row->function_id; i++) {
         const oracle_fact *other = &v->facts[i];
 
-        if (other->parent != fact->parent ||
+        if (other->receipt || other->parent != fact->parent ||
             strcmp(other->row->node_name, fact->row->node_name) != 0)
             continue;
         if (other->nth >= fact->nth)
@@ -317,6 +370,40 @@ check_unique(const oracle_view *v, const oracle_fact *fact)
     }
     if (!previous)
         fail_fact(v, fact, "G5", "the path before its own does not exist");
+}
+
+/* It has ended by fn_id `at`, and so has whatever ran instead of it. */
+static bool
+has_passed(const oracle_view *v, const oracle_fact *fact, int64_t at)
+{
+    if (!oracle_fact_ended(fact) || fact->at > at)
+        return false;
+    if (fact->row->status != CASCADE_EXECUTION_FAILED)
+        return true;
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->facts[i].part && v->facts[i].parent == fact->row->function_id &&
+            !has_passed(v, &v->facts[i], at))
+            return false;
+    return true;
+}
+
+bool
+oracle_is_free(const oracle_view *v, const oracle_fact *fact, int64_t at)
+{
+    csc_json_iter iter;
+    int64_t id = 0;
+
+    if (fact->after.data == NULL)
+        return true;
+    csc_json_iter_init(&iter, fact->after.data, fact->after.len);
+    while (csc_json_next(&iter)) {
+        const oracle_fact *other =
+            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
+
+        if (other != NULL && !has_passed(v, other, at))
+            return false;
+    }
+    return true;
 }
 
 /* What it came after: earlier siblings. */
@@ -414,11 +501,17 @@ check_commits(const oracle_view *v)
         const oracle_fact *parent = oracle_fact_find(v, fact->parent);
         int64_t id = fact->row->function_id;
 
-        if (oracle_fact_ended(fact) && !fact->step &&
-            (fact->at < id || fact->at > v->rows.cascade.fn_id))
+        /* A step, a receipt, an await whose signal was there, and what is
+         * born into a cancelled cascade are inserted when they have ended. */
+        bool made_so =
+            fact->step || fact->receipt || fact->await || fact->cancelled;
+
+        if (oracle_fact_ended(fact) && (!made_so || fact->at >= id) &&
+            !fact->step && (fact->at < id || fact->at > v->rows.cascade.fn_id))
             fail_fact(v, fact, "G1", "its `at` makes no sense");
-        if (fact->step && fact->at != below[id])
-            fail_fact(v, fact, "G1", "a step apart from its commit");
+        if (made_so && oracle_fact_ended(fact) &&
+            (fact->step || fact->at < id) && fact->at != below[id])
+            fail_fact(v, fact, "G1", "a step or receipt apart from its commit");
         if (!fact->part && parent != NULL && parent->at != below[id])
             fail_fact(v, fact, "G1", "a child apart from its parent's end");
     }
@@ -492,15 +585,23 @@ check_events(const oracle_view *v)
 
 /* ---- The cascade -------------------------------------------------------- */
 
-/* Whether one of its sleeps goes on. */
+/* Whether one of its waits goes on. */
 static bool
-is_asleep(const oracle_view *v, const oracle_fact *fact)
+is_waiting(const oracle_view *v, const oracle_fact *fact)
 {
     for (size_t i = 0; i < v->count; i++)
-        if (v->facts[i].sleep && !oracle_fact_ended(&v->facts[i]) &&
+        if (v->facts[i].wait && !oracle_fact_ended(&v->facts[i]) &&
             v->facts[i].parent == fact->row->function_id)
             return true;
     return false;
+}
+
+/* Whether it may go on by itself when its time has come. */
+static bool
+has_turn(const oracle_view *v, const oracle_fact *fact)
+{
+    return !oracle_fact_ended(fact) && !fact->cancel && !is_waiting(v, fact) &&
+           (!fact->await || fact->not_before_ms != CASCADE_TIME_NONE);
 }
 
 /* When the first execution may run; CASCADE_TIME_NONE for never, 0: at once. */
@@ -514,8 +615,7 @@ earliest_due(const oracle_view *v)
         oracle_verdict verdict = oracle_judge(&v->rows, fact->row);
         int64_t due = fact->not_before_ms;
 
-        if (oracle_fact_ended(fact) || is_asleep(v, fact) ||
-            verdict == ORACLE_WAIT)
+        if (!has_turn(v, fact) || verdict == ORACLE_WAIT)
             continue;
         if (due == CASCADE_TIME_NONE || verdict != ORACLE_RUN)
             due = 0; /* not to be run: recorded at once */
@@ -525,20 +625,42 @@ earliest_due(const oracle_view *v)
     return earliest;
 }
 
+/* It waits for nothing but a signal. */
+static bool
+waits_for_signal(const oracle_view *v)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (v->facts[i].await && !oracle_fact_ended(&v->facts[i]))
+            return true;
+    return false;
+}
+
+/* One that has ended has a run row only to receive what still comes. */
+static bool
+may_have_run(const oracle_view *v)
+{
+    return v->rows.cascade.status == CASCADE_RUNNING ||
+           v->c->letter_count + v->c->unnamed > 0;
+}
+
 static void
 check_run(const oracle_view *v)
 {
     int64_t due = earliest_due(v);
+    bool running = v->rows.cascade.status == CASCADE_RUNNING;
 
-    if (v->run.found != (v->rows.cascade.status == CASCADE_RUNNING))
+    if (v->run.found ? !may_have_run(v) : running)
         oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
                     v->run.found ? "ended, but has a run row"
                                  : "RUNNING, but has no run row");
-    if (!v->run.found)
+    if (!v->run.found || !running)
         return;
-    if (due == CASCADE_TIME_NONE)
-        oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
-                    "RUNNING, but nothing of it can ever run");
+    if (due == CASCADE_TIME_NONE) {
+        if (!waits_for_signal(v))
+            oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
+                        "RUNNING, but nothing of it can ever run");
+        return;
+    }
     if (due < v->now_ms)
         due = v->now_ms;
     if (!v->run.owned && v->run.wake_at_ms > due + v->o->slack_ms)
@@ -620,7 +742,7 @@ oracle_check_rows(oracle_view *v)
         check_columns(v, &v->facts[i]);
         check_parent(v, &v->facts[i]);
         check_instead(v, &v->facts[i]);
-        check_sleep(v, &v->facts[i]);
+        check_wait(v, &v->facts[i]);
         check_unique(v, &v->facts[i]);
         check_after(v, &v->facts[i]);
         oracle_check_join(v, &v->facts[i]);
@@ -629,6 +751,7 @@ oracle_check_rows(oracle_view *v)
     }
     check_commits(v);
     check_events(v);
+    oracle_check_waits(v);
     if (row->status != oracle_status(v))
         oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
                     "status is %d, by its rows it must be %d", (int)row->status,
