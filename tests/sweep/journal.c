@@ -66,7 +66,7 @@ add(journal *j, journal_kind kind)
         return &j->entries[JOURNAL_ENTRIES - 1];
     }
     j->count++;
-    entry->kind = kind;
+    entry->kind_of = kind;
     return entry;
 }
 
@@ -104,11 +104,36 @@ journal_ran(journal *j, const char *request_id, int attempt, int64_t now_ms)
     entry->now_ms = now_ms;
 }
 
+void
+journal_message(journal *j, const oracle_message *message, bool sent,
+                cascade_err err)
+{
+    journal_entry *entry = add(j, sent ? JOURNAL_SENT : JOURNAL_SENDING);
+
+    entry->id = *message->to;
+    entry->err = err;
+    snprintf(entry->kind, JOURNAL_NAME, "%s", message->kind);
+    snprintf(entry->name, JOURNAL_NAME, "%s",
+             message->name != NULL ? message->name : "");
+    snprintf(entry->request_id, JOURNAL_TEXT, "%s", message->request_id);
+}
+
+bool
+journal_was_sent(const journal *j, const cascade_uuid *id, const char *kind)
+{
+    for (size_t i = 0; i < j->count; i++)
+        if (j->entries[i].kind_of == JOURNAL_SENDING &&
+            csc_uuid_equal(&j->entries[i].id, id) &&
+            (kind == NULL || strcmp(j->entries[i].kind, kind) == 0))
+            return true;
+    return false;
+}
+
 bool
 journal_is_acknowledged(const journal *j, const cascade_uuid *id)
 {
     for (size_t i = 0; i < j->count; i++)
-        if (j->entries[i].kind == JOURNAL_STARTED &&
+        if (j->entries[i].kind_of == JOURNAL_STARTED &&
             csc_uuid_equal(&j->entries[i].id, id))
             return true;
     return false;
@@ -117,13 +142,25 @@ journal_is_acknowledged(const journal *j, const cascade_uuid *id)
 static void
 tell(const journal_entry *entry, oracle *o)
 {
-    switch (entry->kind) {
+    const oracle_message message = {.to = &entry->id,
+                                    .kind = entry->kind,
+                                    .name = entry->name[0] != '\0' ? entry->name
+                                                                   : NULL,
+                                    .request_id = entry->request_id};
+
+    switch (entry->kind_of) {
     case JOURNAL_STARTING:
         oracle_started(o, &entry->id, false);
         break;
     case JOURNAL_STARTED:
         oracle_existed(o, &entry->id, entry->flag);
         oracle_started(o, &entry->id, true);
+        break;
+    case JOURNAL_SENDING:
+        oracle_sending(o, &message);
+        break;
+    case JOURNAL_SENT:
+        oracle_sent(o, &message, entry->err);
         break;
     case JOURNAL_RAN:
         oracle_ran(o, entry->request_id, entry->attempt, entry->now_ms);

@@ -20,21 +20,27 @@
 #define JOURNAL_IDS 12
 #define JOURNAL_KINDS 32
 #define JOURNAL_TEXT 160
+#define JOURNAL_NAME 24
 #define JOURNAL_FAILURE 1024
 
 typedef enum journal_kind {
     JOURNAL_STARTING, /* a start is about to be sent */
     JOURNAL_STARTED,  /* it returned OK; `flag`: the cascade existed */
+    JOURNAL_SENDING,  /* a message is about to be sent */
+    JOURNAL_SENT,     /* it returned `err` */
     JOURNAL_RAN       /* a function was entered */
 } journal_kind;
 
 typedef struct journal_entry {
-    journal_kind kind;
+    journal_kind kind_of;
     cascade_uuid id;
     bool flag;
     int attempt;
     int64_t now_ms;
     char request_id[JOURNAL_TEXT];
+    char kind[JOURNAL_NAME]; /* of a message; and its name, "": none */
+    char name[JOURNAL_NAME];
+    cascade_err err;
 } journal_entry;
 
 typedef struct journal {
@@ -60,6 +66,13 @@ void journal_started(journal *j, const cascade_uuid *id, bool existed);
 void journal_ran(journal *j, const char *request_id, int attempt,
                  int64_t now_ms);
 
+/* `sent`: the call has returned `err`. */
+void journal_message(journal *j, const oracle_message *message, bool sent,
+                     cascade_err err);
+
+/* Whether a message to it was sent, of that kind (NULL: any). */
+bool journal_was_sent(const journal *j, const cascade_uuid *id,
+                      const char *kind);
 /* Whether a start of it returned OK. */
 bool journal_is_acknowledged(const journal *j, const cascade_uuid *id);
 /* Tells an oracle what happened from entry `*from` on, in that order; moves

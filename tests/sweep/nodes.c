@@ -274,6 +274,62 @@ undo_all(cascade_node *node, void *user)
     return err == CASCADE_OK ? CASCADE_ERR_FINAL : err;
 }
 
+/* ---- Signals ------------------------------------------------------------- */
+
+/* What it heard is its output. */
+static cascade_err
+hear(cascade_node *node, void *user)
+{
+    cJSON *payload = NULL;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_await(node, "news", -1, &payload);
+    return err == CASCADE_OK ? cascade_node_output(node, payload) : err;
+}
+
+/* Two, one after the other. */
+static cascade_err
+hear_two(cascade_node *node, void *user)
+{
+    cJSON *payload = NULL;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_await(node, "news", -1, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_await(node, "news", -1, &payload);
+    return err == CASCADE_OK ? cascade_node_output(node, payload) : err;
+}
+
+static cascade_err
+hear_nothing(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_await(node, "news", DELAY_MS, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_await(node, "news", PARK_MS, NULL);
+    return err == CASCADE_ERR_TIMEOUT
+               ? put_out(node, cJSON_CreateString("late"))
+               : err;
+}
+
+/* When it is cancelled it cleans up. */
+static cascade_err
+tidy(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_await(node, "never", -1, NULL);
+    if (err != CASCADE_ERR_CANCELLED)
+        return err;
+    err = cascade_node_step(node, "seven", give_seven, user, NULL, NULL);
+    return err == CASCADE_OK ? CASCADE_ERR_CANCELLED : err;
+}
+
 #define ENDLESS                                                    \
     {                                                              \
         .size = sizeof(cascade_node_options), .attempts_max = -1,  \
@@ -306,5 +362,9 @@ const scene_node scene_nodes[] = {
     {"steps", take_steps, ENDLESS},
     {"fails", fail_in_step, ENDLESS},
     {"undoes", undo_all, ENDLESS},
+    {"hear", hear, ENDLESS},
+    {"hear.two", hear_two, ENDLESS},
+    {"late", hear_nothing, ENDLESS},
+    {"tidy", tidy, ENDLESS},
     {NULL, NULL, {0}},
 };

@@ -6,12 +6,14 @@
  */
 #include "sweep/scenarios.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 #define LONG_AGO_MS 100 /* the shortest lease */
+#define ALONE_MS 60     /* a call that does the work itself gives up then */
 #define NO_PID 99999999 /* beyond what Linux gives out */
 
 /* ---- Parts --------------------------------------------------------------- */
@@ -294,6 +296,234 @@ play_stop(scene *s)
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
+/* ---- Signals ------------------------------------------------------------- */
+
+static const scene_message first_news = {"signal", "news", "first", 1};
+static const scene_message second_news = {"signal", "news", "second", 2};
+
+/* The cascade that the play began with, if it came so far. */
+static void
+send_again(scene *s, cascade_store *store, const scene_message *message)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (s->journal->id_count > 0)
+        err = scene_send(s, store, &s->journal->ids[0], message);
+    SCENE_EXPECT(s, err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND);
+}
+
+static void
+send_first(scene *s, cascade_store *store)
+{
+    send_again(s, store, &first_news);
+}
+
+static void
+send_both(scene *s, cascade_store *store)
+{
+    send_again(s, store, &first_news);
+    send_again(s, store, &second_news);
+}
+
+/* Its start, and polls while it does what it can. */
+static cascade_err
+begin(scene *s, cascade_store **store, const char *node, int polls)
+{
+    cascade_err err = open_both(s, store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, *store, node, NULL);
+    for (int i = 0; i < polls && err == CASCADE_OK; i++)
+        err = scene_poll(s);
+    return err;
+}
+
+static cascade_err
+play_signal(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_err err = begin(s, &store, "hear", 3);
+
+    if (err == CASCADE_OK)
+        err = scene_send(s, store, &s->journal->ids[0], &first_news);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* The first of them twice, as somebody does who was not told. */
+static cascade_err
+play_early_signals(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_err err = begin(s, &store, "hear.two", 0);
+
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++)
+        err = scene_send(s, store, &s->journal->ids[0], &first_news);
+    if (err == CASCADE_OK)
+        err = scene_send(s, store, &s->journal->ids[0], &second_news);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+static cascade_err
+play_timeout(scene *s)
+{
+    return play_one(s, "late", NULL);
+}
+
+/* By a handle that has no engine. */
+static cascade_err
+play_parked_receiver(scene *s)
+{
+    cascade_store *stores[2] = {NULL, NULL};
+    cascade_err err = begin(s, &stores[0], "hear", 12);
+
+    if (err == CASCADE_OK)
+        err = scene_open(s, &stores[1]);
+    if (err == CASCADE_OK)
+        err = scene_send(s, stores[1], &s->journal->ids[0], &first_news);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* The second one finds it there, or ended. */
+static cascade_err
+play_start_with_signal(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_err err = open_both(s, &store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_start_with(s, store, "k", &first_news);
+    if (err == CASCADE_OK)
+        err = scene_poll(s);
+    if (err == CASCADE_OK)
+        err = scene_start_with(s, store, "k", &second_news);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+static cascade_err
+play_signal_by_key(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_err err = open_both(s, &store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_start_with(s, store, "k", &first_news);
+    if (err == CASCADE_OK)
+        err = scene_send_key(s, store, "k", &second_news);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+static cascade_err
+play_late_signal(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_err err = begin(s, &store, "leaf", 0);
+
+    if (err == CASCADE_OK)
+        err = scene_run(s);
+    if (err == CASCADE_OK)
+        err = scene_send(s, store, &s->journal->ids[0], &first_news);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* What a newer library sends. */
+static cascade_err
+play_unknown_message(scene *s)
+{
+    cascade_store *store = NULL;
+    char id[CASCADE_UUID_TEXT_SIZE];
+    char path[100];
+    cascade_message_row message = {
+        .kind = "future", .name = "", .path = path, .payload = "{}"};
+    cascade_sent sent = CASCADE_SENT_ABSENT;
+    const cascade_submission submission = {
+        .messages = &message, .message_count = 1, .sent = &sent};
+    cascade_err err = begin(s, &store, "leaf", 0);
+
+    if (err != CASCADE_OK)
+        return err;
+    message.cascade_id = s->journal->ids[0];
+    message.sent_at_ms = scene_now_ms(s);
+    snprintf(path, sizeof(path), "%s/message/unknown",
+             cascade_uuid_format(&message.cascade_id, id));
+    err = store->driver->submit(store->self, &submission);
+    for (int i = 0; i < 3 && err == CASCADE_OK; i++)
+        err = scene_poll(s);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* ---- Commands ------------------------------------------------------------ */
+
+static const scene_message cancellation = {"cancel", NULL, "c", 0};
+static const scene_message termination = {"terminate", NULL, "t", 0};
+static const scene_message deletion = {"delete", NULL, "d", 0};
+
+static void
+cancel_again(scene *s, cascade_store *store)
+{
+    send_again(s, store, &cancellation);
+}
+
+static void
+terminate_again(scene *s, cascade_store *store)
+{
+    send_again(s, store, &termination);
+}
+
+static void
+delete_again(scene *s, cascade_store *store)
+{
+    send_again(s, store, &deletion);
+}
+
+static cascade_err
+command(scene *s, int polls, const scene_message *message)
+{
+    cascade_store *store = NULL;
+    cascade_err err = begin(s, &store, "tidy", polls);
+
+    if (err == CASCADE_OK)
+        err = scene_send(s, store, &s->journal->ids[0], message);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+static cascade_err
+play_cancel(scene *s)
+{
+    return command(s, 3, &cancellation);
+}
+
+static cascade_err
+play_cancel_parked(scene *s)
+{
+    return command(s, 12, &cancellation);
+}
+
+static cascade_err
+play_terminate(scene *s)
+{
+    return command(s, 3, &termination);
+}
+
+static cascade_err
+play_delete(scene *s)
+{
+    return command(s, 3, &deletion);
+}
+
+/* Nobody is alive: the call does it. */
+static cascade_err
+play_delete_alone(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_err err = scene_open(s, &store);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "tidy", NULL);
+    if (err == CASCADE_OK)
+        err = scene_send(s, store, &s->journal->ids[0], &deletion);
+    return err;
+}
+
 /* ---- Looking ------------------------------------------------------------- */
 
 static cascade_err
@@ -395,6 +625,54 @@ const scenario scenarios[] = {
      .poison_limit = 1},
     {.name = "a stop in the middle", .play = play_stop},
     {.name = "looking", .play = play_looks},
+    {.name = "a signal that is awaited",
+     .play = play_signal,
+     .mend = send_first,
+     .reorders = true},
+    {.name = "signals before they are awaited",
+     .play = play_early_signals,
+     .mend = send_both,
+     .reorders = true},
+    {.name = "an await that times out", .play = play_timeout},
+    {.name = "a parked receiver",
+     .play = play_parked_receiver,
+     .mend = send_first,
+     .reorders = true},
+    {.name = "a start with its signal",
+     .play = play_start_with_signal,
+     .mend = send_both,
+     .reorders = true},
+    {.name = "a signal by key",
+     .play = play_signal_by_key,
+     .mend = send_both,
+     .reorders = true},
+    {.name = "a signal after the end",
+     .play = play_late_signal,
+     .reorders = true},
+    {.name = "a message of an unknown kind",
+     .play = play_unknown_message,
+     .reorders = true},
+    {.name = "a cancellation with its clean-up",
+     .play = play_cancel,
+     .mend = cancel_again,
+     .varies = true},
+    {.name = "a cancellation of what is parked",
+     .play = play_cancel_parked,
+     .mend = cancel_again,
+     .varies = true},
+    {.name = "a termination",
+     .play = play_terminate,
+     .mend = terminate_again,
+     .varies = true},
+    {.name = "a deletion",
+     .play = play_delete,
+     .mend = delete_again,
+     .varies = true},
+    {.name = "a deletion without an engine",
+     .play = play_delete_alone,
+     .mend = delete_again,
+     .varies = true,
+     .deadline_ms = ALONE_MS},
     {.name = "a database without tables", .play = play_graph, .fresh = true},
 };
 

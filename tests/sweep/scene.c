@@ -235,6 +235,8 @@ store_options(scene *s)
     options.schema = s->schema[0] != '\0' ? s->schema : NULL;
     options.application_name = WITNESS_APPLICATION;
     options.durability = CASCADE_DURABILITY_RELAXED;
+    if (s->scenario->deadline_ms > 0 && s->db->backend->virtual_time)
+        options.deadline_ms = s->scenario->deadline_ms;
     if (s->lasting && !s->finishing)
         options.deadline_ms = s->db->backend->virtual_time ? DEADLINE_LASTING_MS
                                                            : DEADLINE_REAL_MS;
@@ -333,11 +335,12 @@ create_database(scene *s)
 static void
 drop_postgres(scene *s)
 {
-    char sql[200];
+    char sql[300];
 
     snprintf(sql, sizeof(sql), "DROP SCHEMA %s CASCADE", s->schema);
     if (!s->scenario->fresh)
         snprintf(sql, sizeof(sql),
+                 "DELETE FROM cascade_messages; DELETE FROM cascade_keys; "
                  "DELETE FROM context_events; DELETE FROM node_executions; "
                  "DELETE FROM cascade_runs; DELETE FROM cascade_lanes; "
                  "DELETE FROM cascade_engines; DELETE FROM cascades");
@@ -552,6 +555,154 @@ scene_start_one(scene *s, cascade_store *store, const char *node,
     return scene_start(s, store, &spec, 1, &started);
 }
 
+/* ---- Messages ------------------------------------------------------------ */
+
+static void
+note_message(scene *s, const cascade_uuid *id, const scene_message *message,
+             bool sent, cascade_err err)
+{
+    const oracle_message told = {.to = id,
+                                 .kind = message->kind,
+                                 .name = message->name,
+                                 .request_id = message->request_id};
+
+    journal_message(s->journal, &told, sent, err);
+}
+
+/* What the caller did not know is no fault. */
+static cascade_err
+check_sent(scene *s, cascade_err err, const char *call)
+{
+    (void)scene_check(s, err, call);
+    return err == CASCADE_ERR_ENDED ? CASCADE_OK : err;
+}
+
+static cascade_err
+send_command(cascade_store *store, const cascade_uuid *id,
+             const scene_message *message)
+{
+    const cascade_request_options options = {.size = sizeof(options),
+                                             .request_id = message->request_id,
+                                             .reason = "so it is played"};
+
+    if (strcmp(message->kind, "cancel") == 0)
+        return cascade_cancel(store, id, &options);
+    if (strcmp(message->kind, "terminate") == 0)
+        return cascade_terminate(store, id, &options);
+    return cascade_delete(store, id, &options);
+}
+
+/* {"n":n}; without memory the call has failed. */
+static cJSON *
+make_payload(int n)
+{
+    cJSON *payload = cJSON_CreateObject();
+
+    if (payload == NULL || cJSON_AddNumberToObject(payload, "n", n) == NULL) {
+        cJSON_Delete(payload);
+        return NULL;
+    }
+    return payload;
+}
+
+cascade_err
+scene_send(scene *s, cascade_store *store, const cascade_uuid *id,
+           const scene_message *message)
+{
+    const cascade_signal_options options = {.size = sizeof(options),
+                                            .request_id = message->request_id};
+    cJSON *payload = message->name != NULL ? make_payload(message->n) : NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (message->name != NULL && payload == NULL)
+        return CASCADE_ERR_NO_MEMORY;
+    note_message(s, id, message, false, CASCADE_OK);
+    let_flow(s, true); /* a command may be carried out by the call */
+    if (message->name != NULL)
+        err = cascade_signal(store, id, message->name, payload, &options);
+    else
+        err = send_command(store, id, message);
+    let_flow(s, false);
+    note_message(s, id, message, true, err);
+    return check_sent(s, err, message->kind);
+}
+
+cascade_err
+scene_start_with(scene *s, cascade_store *store, const char *key,
+                 const scene_message *message)
+{
+    const cascade_start_options start = {
+        .size = sizeof(start), .user_id = "u", .key = key};
+    const cascade_signal_options options = {.size = sizeof(options),
+                                            .request_id = message->request_id};
+    const cascade_uuid id = id_of(&start);
+    cascade_started started;
+    cJSON *payload = make_payload(message->n);
+    cascade_err err = CASCADE_OK;
+
+    if (payload == NULL)
+        return CASCADE_ERR_NO_MEMORY;
+    journal_starting(s->journal, &id);
+    note_message(s, &id, message, false, CASCADE_OK);
+    err = cascade_start_with_signal(store, "hear", NULL, &start, message->name,
+                                    payload, &options, &started);
+    note_message(s, &id, message, true, err);
+    if (err == CASCADE_OK || err == CASCADE_ERR_ENDED)
+        journal_started(s->journal, &started.id, started.existed);
+    return check_sent(s, err, "start with signal");
+}
+
+cascade_err
+scene_send_key(scene *s, cascade_store *store, const char *key,
+               const scene_message *message)
+{
+    const cascade_start_options start = {.user_id = "u", .key = key};
+    const cascade_signal_options options = {.size = sizeof(options),
+                                            .request_id = message->request_id};
+    const cascade_uuid id = id_of(&start);
+    cJSON *payload = make_payload(message->n);
+    cascade_err err = CASCADE_OK;
+
+    if (payload == NULL)
+        return CASCADE_ERR_NO_MEMORY;
+    note_message(s, &id, message, false, CASCADE_OK);
+    err = cascade_signal_key(store, "u", key, message->name, payload, &options);
+    note_message(s, &id, message, true, err);
+    return check_sent(s, err, "signal by key");
+}
+
+static cascade_err
+note_waiting(void *context, const cascade_message_row *row, bool repeated)
+{
+    (void)row;
+    (void)repeated;
+    *(bool *)context = true;
+    return CASCADE_OK;
+}
+
+static cascade_err
+pass_cascade(void *context, const cascade_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+/* Whether messages to it wait, as far as that can be read. */
+static bool
+has_messages(const scene *s, const cascade_store *store, const cascade_uuid *id)
+{
+    bool waits = false;
+    const cascade_load_sink sink = {.context = &waits,
+                                    .on_cascade = pass_cascade,
+                                    .on_message = note_waiting};
+
+    return journal_was_sent(s->journal, id, NULL) &&
+           (store->driver->load(store->self, id, 1, CASCADE_LOAD_MESSAGES,
+                                &sink) != CASCADE_OK ||
+            waits);
+}
+
 /* ---- Polling ------------------------------------------------------------- */
 
 cascade_err
@@ -584,11 +735,14 @@ static bool
 has_ended(scene *s, const cascade_uuid *id)
 {
     cascade_store *store = NULL;
+    cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < s->store_count && store == NULL; i++)
         store = s->stores[i];
-    return scene_check(s, cascade_wait(store, id, 0, NULL), "wait") ==
-           CASCADE_OK;
+    err = scene_check(s, cascade_wait(store, id, 0, NULL), "wait");
+    if (journal_was_sent(s->journal, id, "delete"))
+        return err == CASCADE_ERR_NOT_FOUND;
+    return err == CASCADE_OK && !has_messages(s, store, id);
 }
 
 static bool
@@ -628,11 +782,14 @@ is_over(scene *s, cascade_store *store, const cascade_uuid *id)
 {
     cascade_err err = cascade_wait(store, id, 0, NULL);
 
+    bool deleting = journal_was_sent(s->journal, id, "delete");
+
     if (err == CASCADE_ERR_NOT_FOUND)
-        SCENE_EXPECT(s, !journal_is_acknowledged(s->journal, id));
+        SCENE_EXPECT(s, deleting || !journal_is_acknowledged(s->journal, id));
     else if (err != CASCADE_OK && err != CASCADE_ERR_TIMEOUT)
         journal_fail(s->journal, "wait: %s", cascade_errmsg());
-    return err != CASCADE_ERR_TIMEOUT;
+    return err == CASCADE_ERR_NOT_FOUND ||
+           (err == CASCADE_OK && !deleting && !has_messages(s, store, id));
 }
 
 static bool
@@ -688,6 +845,8 @@ scene_finish(scene *s)
         return;
     }
     consult(s, store, ORACLE_RUNNING);
+    if (s->scenario->mend != NULL)
+        s->scenario->mend(s, store);
     run_to_the_end(s, store);
     consult(s, store, ORACLE_ENDED);
 }

@@ -46,9 +46,14 @@ typedef struct scenario {
     /* Returns the error of the first call that failed; CASCADE_OK when it came
      * to its end. */
     cascade_err (*play)(scene *s);
-    bool fresh;       /* on a database without tables */
+    bool fresh; /* on a database without tables */
+    /* After a fault: makes the calls that the play may not have come to, on a
+     * store without faults. NULL: none. */
+    void (*mend)(scene *s, cascade_store *store);
     bool varies;      /* how cascades end depends on where the fault struck */
+    bool reorders;    /* the order of their executions does */
     int poison_limit; /* as in cascade_engine_options */
+    int64_t deadline_ms; /* of its stores, where time stands; 0: as ever */
 } scenario;
 
 /* A fault at the nth store move. */
@@ -130,9 +135,25 @@ cascade_err scene_start(scene *s, cascade_store *store,
 /* Starts one cascade of `node`; `options` may be NULL. */
 cascade_err scene_start_one(scene *s, cascade_store *store, const char *node,
                             const cascade_start_options *options);
+/* A message with that request id: a signal `name` with {"n":n}, or (NULL)
+ * without a name a command. An answer that it has ended is none. */
+typedef struct scene_message {
+    const char *kind;
+    const char *name;
+    const char *request_id;
+    int n;
+} scene_message;
+cascade_err scene_send(scene *s, cascade_store *store, const cascade_uuid *id,
+                       const scene_message *message);
+/* A signal with a start, or to a key; those of user "u". */
+cascade_err scene_start_with(scene *s, cascade_store *store, const char *key,
+                             const scene_message *message);
+cascade_err scene_send_key(scene *s, cascade_store *store, const char *key,
+                           const scene_message *message);
 /* Polls all engines once, in turn, and moves the time on when they wait. */
 cascade_err scene_poll(scene *s);
-/* Polls until everything that was started has ended. */
+/* Polls until everything that was started has ended, and every message was
+ * received. */
 cascade_err scene_run(scene *s);
 /* Stops and closes an engine. */
 cascade_err scene_stop(scene *s, cascade_engine *engine);
