@@ -68,18 +68,23 @@ pause_round(void)
     (void)nanosleep(&pause, NULL);
 }
 
+static int64_t
+left_ms(int64_t end_ms)
+{
+    int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+
+    return left > 0 ? left : 0;
+}
+
 /* Polls an engine of our own until the messages are received. */
 static cascade_err
 receive_alone(cascade_store *store, const cascade_uuid *id,
-              cascade_engine *engine)
+              cascade_engine *engine, int64_t end_ms)
 {
-    int64_t end_ms =
-        csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
     bool waits = true;
     cascade_err err = cascade_engine_start(engine);
 
-    while (err == CASCADE_OK && waits &&
-           csc_clock_monotonic_ms(&csc_clock_system) < end_ms) {
+    while (err == CASCADE_OK && waits && left_ms(end_ms) > 0) {
         err = cascade_engine_poll(engine, 0, NULL);
         if (err == CASCADE_OK)
             err = look(store, id, &waits);
@@ -93,6 +98,8 @@ receive_alone(cascade_store *store, const cascade_uuid *id,
 static void
 carry_out_alone(cascade_store *store, const cascade_uuid *id)
 {
+    int64_t end_ms =
+        csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
     const char *queue = NULL;
     cascade_info *info = NULL;
     cascade_engine *engine = NULL;
@@ -105,8 +112,10 @@ carry_out_alone(cascade_store *store, const cascade_uuid *id)
     if (cascade_get(store, id, &info) != CASCADE_OK)
         return;
     queue = info->has_run ? info->queue : "default";
-    if (cascade_engine_open(store, &options, &engine) == CASCADE_OK)
-        (void)receive_alone(store, id, engine);
+    if (cascade_engine_open(store, &options, &engine) == CASCADE_OK) {
+        (void)receive_alone(store, id, engine, end_ms);
+        (void)cascade_engine_stop(engine, left_ms(end_ms));
+    }
     (void)cascade_engine_close(engine);
     cascade_info_free(info);
 }
