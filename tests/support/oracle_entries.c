@@ -23,6 +23,7 @@
 #define UNDO_PREFIX "cascade.undo:"
 #define SAGA_PREFIX "cascade.saga:"
 #define AWAIT_PREFIX "cascade.await:"
+#define GATHER_PREFIX "cascade.gather:"
 
 /* ---- The table ---------------------------------------------------------- */
 
@@ -124,6 +125,7 @@ static bool
 is_wait(const cascade_execution_row *row)
 {
     return strncmp(row->node_name, SLEEP_PREFIX, strlen(SLEEP_PREFIX)) == 0 ||
+           strncmp(row->node_name, GATHER_PREFIX, strlen(GATHER_PREFIX)) == 0 ||
            strncmp(row->node_name, AWAIT_PREFIX, strlen(AWAIT_PREFIX)) == 0;
 }
 
@@ -374,7 +376,7 @@ oracle_check_entries(oracle_view *v)
         const oracle_entry *entry =
             oracle_entry_find(v->o, fact->row->node_instance_id);
 
-        if (fact->wait || fact->receipt || fact->mark)
+        if (fact->wait || fact->receipt || fact->mark || fact->child)
             continue; /* nothing is entered for it */
         if (oracle_fact_ended(fact))
             check_recorded(v, fact, entry);

@@ -31,6 +31,8 @@ typedef struct oracle_fact {
     bool mark;          /* and for which nothing is entered */
     bool wait;          /* which holds its node up: a sleep or an await */
     bool await;
+    bool gather;  /* one for children */
+    bool child;   /* RUNNING as long as that cascade is; holds nobody up */
     bool receipt; /* of a message: its path is that of the message */
     bool signal;  /* received, for an await to take */
     bool cancel;  /* that is in force, or was carried out */

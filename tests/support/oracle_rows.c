@@ -26,6 +26,8 @@
 #define SAGA_PREFIX "cascade.saga:"
 #define VERSION_PREFIX "cascade.version:"
 #define AWAIT_PREFIX "cascade.await:"
+#define GATHER_PREFIX "cascade.gather:"
+#define CHILD_PREFIX "cascade.child:"
 #define SIGNAL_PREFIX "cascade.signal:"
 #define CANCEL "cascade.cancel"
 
@@ -123,8 +125,10 @@ decode_kind(oracle_fact *fact)
     fact->undo = is_named(row, UNDO_PREFIX);
     fact->step = is_named(row, STEP_PREFIX) || fact->undo || fact->mark;
     fact->await = is_named(row, AWAIT_PREFIX);
-    fact->wait = fact->await || is_named(row, SLEEP_PREFIX);
-    fact->part = fact->step || fact->wait;
+    fact->gather = is_named(row, GATHER_PREFIX);
+    fact->child = is_named(row, CHILD_PREFIX);
+    fact->wait = fact->await || fact->gather || is_named(row, SLEEP_PREFIX);
+    fact->part = fact->step || fact->wait || fact->child;
     fact->receipt = oracle_request_of(row->node_instance_id) != NULL;
     fact->undelivered = fact->receipt &&
                         row->status == CASCADE_EXECUTION_FAILED &&
@@ -253,7 +257,7 @@ check_columns(const oracle_view *v, const oracle_fact *fact)
         fail_fact(v, fact, "G1", "its status and its end disagree");
     if (ended && (fact->at == ORACLE_NO_ID ||
                   (fact->attempts < 1 && fact->after.data == NULL &&
-                   !fact->receipt && !fact->cancelled)))
+                   !fact->receipt && !fact->cancelled && !fact->child)))
         fail_fact(v, fact, "G1", "ended without a record of its end");
     if (!ended && fact->at != ORACLE_NO_ID)
         fail_fact(v, fact, "G1", "runs with a record of its end");
@@ -319,7 +323,8 @@ check_wait(const oracle_view *v, const oracle_fact *fact)
 {
     const oracle_fact *node = oracle_fact_find(v, fact->parent);
     const cascade_execution_row *row = fact->row;
-    bool by_time = fact->wait && (!fact->await || fact->timed_out);
+    bool by_time =
+        fact->wait && !fact->gather && (!fact->await || fact->timed_out);
 
     if (!fact->wait)
         return;
@@ -600,7 +605,8 @@ is_waiting(const oracle_view *v, const oracle_fact *fact)
 static bool
 has_turn(const oracle_view *v, const oracle_fact *fact)
 {
-    return !oracle_fact_ended(fact) && !fact->cancel && !is_waiting(v, fact) &&
+    return !oracle_fact_ended(fact) && !fact->cancel && !fact->child &&
+           !is_waiting(v, fact) &&
            (!fact->await || fact->not_before_ms != CASCADE_TIME_NONE);
 }
 

@@ -330,6 +330,24 @@ tidy(cascade_node *node, void *user)
     return err == CASCADE_OK ? CASCADE_ERR_CANCELLED : err;
 }
 
+/* ---- Children ------------------------------------------------------------ */
+
+/* Two of them, both waited for. */
+static cascade_err
+breed(cascade_node *node, void *user)
+{
+    cJSON *inputs[2] = {NULL, NULL};
+    cascade_uuid ids[2];
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err =
+        cascade_node_start_children(node, "two", "leaf", inputs, 2, NULL, ids);
+    if (err == CASCADE_OK)
+        err = cascade_node_await_children(node);
+    return err == CASCADE_OK ? put_out(node, cJSON_CreateString("bred")) : err;
+}
+
 #define ENDLESS                                                    \
     {                                                              \
         .size = sizeof(cascade_node_options), .attempts_max = -1,  \
@@ -348,23 +366,14 @@ tidy(cascade_node *node, void *user)
     }
 
 const scene_node scene_nodes[] = {
-    {"fork", fork_and_join, ENDLESS},
-    {"branch", branch, ENDLESS},
-    {"join", join, ENDLESS},
-    {"spare", spare_one, ENDLESS},
-    {"spared", doomed, SPARED},
-    {"replaced", doomed, REPLACED},
-    {"doomed", doomed, ENDLESS},
-    {"leaf", leaf, ENDLESS},
-    {"end", end_all, ENDLESS},
-    {"flaky", flaky, ENDLESS},
-    {"wait", wait_twice, ENDLESS},
-    {"steps", take_steps, ENDLESS},
-    {"fails", fail_in_step, ENDLESS},
-    {"undoes", undo_all, ENDLESS},
-    {"hear", hear, ENDLESS},
-    {"hear.two", hear_two, ENDLESS},
-    {"late", hear_nothing, ENDLESS},
-    {"tidy", tidy, ENDLESS},
-    {NULL, NULL, {0}},
+    {"fork", fork_and_join, ENDLESS}, {"branch", branch, ENDLESS},
+    {"join", join, ENDLESS},          {"spare", spare_one, ENDLESS},
+    {"spared", doomed, SPARED},       {"replaced", doomed, REPLACED},
+    {"doomed", doomed, ENDLESS},      {"leaf", leaf, ENDLESS},
+    {"end", end_all, ENDLESS},        {"flaky", flaky, ENDLESS},
+    {"wait", wait_twice, ENDLESS},    {"steps", take_steps, ENDLESS},
+    {"fails", fail_in_step, ENDLESS}, {"undoes", undo_all, ENDLESS},
+    {"hear", hear, ENDLESS},          {"hear.two", hear_two, ENDLESS},
+    {"late", hear_nothing, ENDLESS},  {"tidy", tidy, ENDLESS},
+    {"breed", breed, ENDLESS},        {NULL, NULL, {0}},
 };

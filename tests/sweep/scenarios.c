@@ -59,6 +59,12 @@ play_saga(scene *s)
 }
 
 static cascade_err
+play_children(scene *s)
+{
+    return play_one(s, "breed", NULL);
+}
+
+static cascade_err
 play_retries(scene *s)
 {
     return play_one(s, "flaky", NULL);
@@ -607,6 +613,7 @@ const scenario scenarios[] = {
     {.name = "a graph with a join", .play = play_graph},
     {.name = "steps of a straight line", .play = play_steps},
     {.name = "a node that is undone", .play = play_saga},
+    {.name = "children that are awaited", .play = play_children},
     {.name = "attempts with backoff", .play = play_retries},
     {.name = "delays held and parked", .play = play_waits},
     {.name = "a wait beyond the lease", .play = play_long_wait},
