@@ -367,8 +367,10 @@ typedef struct cascade_request_options {
  * as cancelled, and so does what is spawned from then on. Those that run may
  * ask (cascade_node_is_cancelled()); those that wait are entered again, and
  * their wait, and each later one, returns CASCADE_ERR_CANCELLED, so that they
- * can clean up; steps still run. Nothing is tried again. When the last has
- * returned the cascade ends as ERROR, "cancelled".
+ * can clean up; steps still run, with their own attempts, but no node is tried
+ * again. What waits for its next attempt is entered at once where it has
+ * recorded steps to clean up after, else it fails. When the last has returned
+ * the cascade ends as ERROR, "cancelled".
  *
  * cascade_terminate() ends it as ERROR, "terminated", at once. What runs then
  * is told when it asks, and what it records is refused.
@@ -956,8 +958,9 @@ typedef struct cascade_child_options {
  * {}). It belongs to the parent's user. Recorded under `name` in one commit with
  * its start, and matched as steps are: when the node is entered again, the id
  * of the recorded child is given. A cascade that is cancelled cancels its
- * children, but for those to be abandoned; a child that runs does not keep its
- * parent from ending. CASCADE_SUSPENDED: return it from the node.
+ * children, whatever they are to do at its end, but for those to be abandoned,
+ * and waits for them; otherwise a child that runs does not keep its parent from
+ * ending. CASCADE_SUSPENDED: return it from the node.
  * CASCADE_ERR_TOO_LARGE when the child would be more than depth_max levels
  * below the first cascade (see cascade_engine_options). CASCADE_ERR_CANCELLED
  * in a cascade that is cancelled, CASCADE_ERR_MISUSE inside a step. */
@@ -976,7 +979,8 @@ CASCADE_API cascade_err cascade_node_start_children(
  * gives its result (cascade_snapshot_result()). The node leaves meanwhile and
  * holds no thread, as with a sleep. The caller frees `*result` with
  * cJSON_Delete(); it is NULL where the child has none; `result` may be NULL.
- * CASCADE_ERR_FAILED when the child ended in ERROR: cascade_errmsg() tells why.
+ * CASCADE_ERR_FAILED when the child ended in ERROR, or goes on abandoned:
+ * cascade_errmsg() tells why.
  * CASCADE_ERR_NOT_FOUND for any other id. CASCADE_ERR_CANCELLED in a cascade
  * that is cancelled. CASCADE_SUSPENDED: return it from the node. */
 CASCADE_API cascade_err cascade_node_await_child(cascade_node *node,

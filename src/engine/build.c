@@ -178,8 +178,8 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
 }
 
 /* What scheduling needs while it is RUNNING, after a failed attempt. */
-static const char *
-write_attempt(builder *b, const csc_post *post, const csc_exec *exec)
+const char *
+csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
     csc_record_writer writer;
     int64_t at = csc_clock_add(b->env->delay_from_ms, post->delay_ms);
@@ -242,7 +242,7 @@ csc_build_insert(builder *b, const char *name, const char *path)
     b->fn_id++;
     row->cascade_id = b->state->id;
     row->function_id = b->fn_id;
-    row->node_name = name;
+    row->node_name = name != NULL ? name : ""; /* the arena has failed */
     row->node_instance_id = path;
     row->input = "{}";
     row->location = b->env->location;
@@ -316,6 +316,7 @@ csc_build_update(builder *b, const csc_exec *exec,
 {
     cascade_execution_row *row = &b->updates[b->update_count++];
 
+    csc_assert(b->update_count <= b->update_room);
     row->cascade_id = b->state->id;
     row->function_id = exec->function_id;
     row->status = status;
@@ -356,7 +357,7 @@ add_failure(builder *b, const csc_post *post, const csc_exec *exec)
                                                       : exec->function_id;
     add_spawns(b, &post->effects, exec->function_id);
     if (!continued)
-        b->terminated = true;
+        csc_build_note_terminated(b, row);
 }
 
 static void
@@ -369,7 +370,7 @@ add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
         return;
     }
     row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
-    row->full_output = write_attempt(b, post, exec);
+    row->full_output = csc_build_attempt(b, post, exec);
     row->error = post->error;
 }
 
@@ -482,10 +483,8 @@ make_room(builder *b, const csc_post *posts)
         events += p->effects.put_count;
     }
     inserts += messages;
-    updates += messages;               /* each may end an await */
-    updates += b->state->children + 1; /* what may end with the others */
-    if (messages > 0)
-        updates += csc_build_cancel_room(b->state);
+    updates += messages; /* each may end an await */
+    updates += 1;        /* the cancellation, which may end */
     if (inserts > 0 && (int64_t)inserts > FUNCTION_ID_MAX - b->fn_id)
         return csc_fail(CASCADE_ERR_TOO_LARGE,
                         "cascade %s has used up its function ids",
@@ -493,15 +492,39 @@ make_room(builder *b, const csc_post *posts)
     b->inserts = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->inserts));
     b->ids = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->ids));
     b->updates = csc_arena_alloc(b->env->arena, updates, sizeof(*b->updates));
+    b->update_room = updates;
     b->events = csc_arena_alloc(b->env->arena, events, sizeof(*b->events));
-    b->sends = csc_arena_alloc(
-        b->env->arena, csc_build_send_room(b->state, posts), sizeof(*b->sends));
     b->received =
         csc_arena_alloc(b->env->arena, messages, sizeof(*b->received));
     if (b->env->arena->failed)
         return csc_fail_memory();
     csc_uuid_v7_many(b->env->now_ms, b->env->random, b->ids, inserts);
     return CASCADE_OK;
+}
+
+void
+csc_build_more_updates(builder *b, size_t more)
+{
+    size_t room = b->update_room + more;
+    cascade_execution_row *updates =
+        csc_arena_alloc(b->env->arena, room, sizeof(*updates));
+
+    if (updates == NULL)
+        return; /* the arena has failed; nobody writes beyond the room */
+    if (b->update_count > 0)
+        memcpy(updates, b->updates, b->update_count * sizeof(*updates));
+    b->updates = updates;
+    b->update_room = room;
+}
+
+void
+csc_build_note_terminated(builder *b, const cascade_execution_row *row)
+{
+    if (b->terminated && b->terminator < row->function_id)
+        return;
+    b->terminated = true;
+    b->terminator = row->function_id;
+    b->error = row->error;
 }
 
 cascade_status
@@ -563,6 +586,7 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
                  .late = {.state = state, .arena = env->arena}};
     cascade_err err = CASCADE_OK;
 
+    b.posts = posts;
     cascade_uuid_format(&state->id, b.cascade_id);
     err = make_room(&b, posts);
     if (err != CASCADE_OK)

@@ -24,6 +24,8 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 
+#define GOES_ON "cancelled: the child goes on by itself"
+
 /* ---- Starting ----------------------------------------------------------- */
 
 /* {"child":ID,"policy":"cancel"} */
@@ -41,26 +43,74 @@ write_part(struct csc_builder *b, const cascade_uuid *child,
     return csc_build_text(b);
 }
 
+/* The record of a child that has ended; `result` may be NULL. */
+static const char *
+write_ended(struct csc_builder *b, const cascade_uuid *child,
+            cascade_child_end policy, const char *result, bool failed)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", b->state->fn_id);
+    csc_record_add_text(&writer, "child", cascade_uuid_format(child, id));
+    csc_record_add_json(&writer, "output", result);
+    csc_record_add_text(&writer, "policy", csc_record_policy(policy));
+    if (failed)
+        csc_record_add_json(&writer, "continue", "true");
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+static void
+send(struct csc_builder *b, const cascade_message_row *message)
+{
+    if (b->sends == NULL) /* to each when cancelled and when ended, and up */
+        b->sends = csc_arena_alloc(
+            b->env->arena,
+            2 * (b->state->children + csc_build_birth_count(b->posts)) + 1,
+            sizeof(*b->sends));
+    if (b->sends != NULL)
+        b->sends[b->send_count++] = *message;
+}
+
 /* A parent asks once when it is cancelled, and once when it ends. */
 static void
 ask_child(struct csc_builder *b, const cascade_uuid *child,
           cascade_child_end policy, bool ended)
 {
-    const char *what = ended ? "ended" : "cancelled";
     char id[CASCADE_UUID_TEXT_SIZE];
-
-    if (policy == CASCADE_CHILD_ABANDON)
-        return;
-    b->sends[b->send_count++] = (cascade_message_row){
+    bool terminates = ended && policy == CASCADE_CHILD_TERMINATE;
+    cascade_message_row message = {
         .cascade_id = *child,
-        .kind = policy == CASCADE_CHILD_CANCEL ? CSC_MESSAGE_CANCEL
-                                               : CSC_MESSAGE_TERMINATE,
+        .kind = terminates ? CSC_MESSAGE_TERMINATE : CSC_MESSAGE_CANCEL,
         .name = "",
-        .path = csc_arena_format(b->env->arena, "%s/message/parent-%s",
-                                 cascade_uuid_format(child, id), what),
         .payload = ended ? "{\"reason\":\"its parent has ended\"}"
                          : "{\"reason\":\"its parent is cancelled\"}",
         .sent_at_ms = b->env->now_ms};
+
+    if (policy == CASCADE_CHILD_ABANDON)
+        return;
+    message.path = csc_arena_format(b->env->arena, "%s/message/parent/%s",
+                                    cascade_uuid_format(child, id),
+                                    ended ? "ended" : "cancelled");
+    send(b, &message);
+}
+
+/* One that begins though the cascade is cancelled. */
+static void
+cancel_birth(struct csc_builder *b, const csc_family *family,
+             const csc_child *child, cascade_execution_row *row)
+{
+    ask_child(b, &child->id, family->when_parent_ends, false);
+    if (family->when_parent_ends != CASCADE_CHILD_ABANDON)
+        return;
+    csc_build_stillborn(b, row);
+    row->error = GOES_ON;
+    row->full_output =
+        write_ended(b, &child->id, family->when_parent_ends, NULL, true);
+    b->running--;
+    b->children--;
 }
 
 void
@@ -78,7 +128,7 @@ csc_build_children(struct csc_builder *b, const csc_post *post,
         b->running++;
         b->children++;
         if (csc_build_is_cancelled(b))
-            ask_child(b, &c->id, family->when_parent_ends, false);
+            cancel_birth(b, family, c, row);
     }
 }
 
@@ -100,9 +150,13 @@ own_queue(const csc_build_env *env, const csc_state *state)
     csc_json_span span;
     char *text = NULL;
 
-    if (state->meta != NULL && csc_json_member(state->meta, "queue", &span) &&
-        csc_json_span_text(span, &text) && text != NULL)
+    if (state->meta == NULL || !csc_json_member(state->meta, "queue", &span) ||
+        !csc_json_span_text(span, &text))
+        return queue;
+    if (text != NULL)
         queue = csc_arena_strdup(env->arena, text);
+    else
+        env->arena->failed = true;
     csc_mem_free(text);
     return queue;
 }
@@ -157,27 +211,6 @@ find_child(const struct csc_builder *b, const cascade_uuid *id)
     return NULL;
 }
 
-/* The record of a child that has ended; `result` may be NULL. */
-static const char *
-write_ended(struct csc_builder *b, const csc_exec *child, const char *result,
-            bool failed)
-{
-    char id[CASCADE_UUID_TEXT_SIZE];
-    csc_record_writer writer;
-
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
-    csc_record_add_text(&writer, "child",
-                        cascade_uuid_format(&child->child, id));
-    csc_record_add_json(&writer, "output", result);
-    csc_record_add_text(&writer, "policy",
-                        csc_record_policy(child->when_parent_ends));
-    if (failed)
-        csc_record_add_json(&writer, "continue", "true");
-    csc_record_end(&writer);
-    return csc_build_text(b);
-}
-
 static const char *
 keep_span(struct csc_builder *b, csc_json_span span)
 {
@@ -190,8 +223,12 @@ keep_error(struct csc_builder *b, csc_json_span span)
     char *text = NULL;
     const char *copy = "the child failed";
 
-    if (csc_json_span_text(span, &text) && text != NULL)
+    if (!csc_json_span_text(span, &text))
+        return copy;
+    if (text != NULL)
         copy = csc_arena_strdup(b->env->arena, text);
+    else
+        b->env->arena->failed = true;
     csc_mem_free(text);
     return copy;
 }
@@ -210,7 +247,8 @@ end_child(struct csc_builder *b, const csc_exec *child, const char *payload)
     if (csc_json_member(payload, "result", &span))
         result = keep_span(b, span);
     row->error = error;
-    row->full_output = write_ended(b, child, result, failed);
+    row->full_output =
+        write_ended(b, &child->child, child->when_parent_ends, result, failed);
     csc_build_note_ended(b, child);
     b->children_gone++;
 }
@@ -247,17 +285,11 @@ csc_build_cancel_child(struct csc_builder *b, const csc_exec *child)
         return;
     }
     row = csc_build_update(b, child, CASCADE_EXECUTION_FAILED);
-    row->error = "cancelled: the child goes on by itself";
-    row->full_output = write_ended(b, child, NULL, true);
+    row->error = GOES_ON;
+    row->full_output =
+        write_ended(b, &child->child, child->when_parent_ends, NULL, true);
     csc_build_note_ended(b, child);
     b->children_gone++;
-}
-
-size_t
-csc_build_send_room(const csc_state *state, const csc_post *posts)
-{
-    /* Cancelled and ended; and the end of this one to its parent. */
-    return 2 * (state->children + csc_build_birth_count(posts)) + 1;
 }
 
 static bool
@@ -272,7 +304,10 @@ ends(const struct csc_builder *b)
 static void
 leave_children(struct csc_builder *b, bool write)
 {
-    for (size_t i = 0; i < b->state->exec_count; i++) {
+    if (write)
+        csc_build_more_updates(b, b->state->children);
+    for (size_t i = 0; i < b->state->exec_count && !b->env->arena->failed;
+         i++) {
         const csc_exec *child = b->state->execs[i].exec;
         cascade_execution_row *row = NULL;
 
@@ -285,8 +320,18 @@ leave_children(struct csc_builder *b, bool write)
             continue;
         row = csc_build_update(b, child, CASCADE_EXECUTION_FAILED);
         row->error = "the parent ended before the child";
-        row->full_output = write_ended(b, child, NULL, true);
+        row->full_output =
+            write_ended(b, &child->child, child->when_parent_ends, NULL, true);
     }
+}
+
+/* Those that are born in the very change. */
+static void
+leave_births(struct csc_builder *b)
+{
+    for (const csc_post *p = b->posts; p != NULL; p = p->next)
+        for (const csc_child *c = p->children.first; c != NULL; c = c->next)
+            ask_child(b, &c->id, p->children.when_parent_ends, true);
 }
 
 /* {"id":ID,"error":...} or {"id":ID,"result":...}; `error` NULL: none */
@@ -309,38 +354,25 @@ write_end(struct csc_builder *b, const char *error)
     return csc_build_text(b);
 }
 
-/* The text of what ended the cascade in this change. */
-static const char *
-find_error(const struct csc_builder *b)
-{
-    const cascade_execution_row *rows[] = {b->updates, b->inserts};
-    const size_t counts[] = {b->update_count, b->insert_count};
-    const char *error = b->state->error;
-
-    for (size_t r = 0; r < 2; r++)
-        for (size_t i = 0; i < counts[r]; i++)
-            if (rows[r][i].status == CASCADE_EXECUTION_FAILED &&
-                strstr(rows[r][i].full_output, "\"continue\":true") == NULL)
-                error = rows[r][i].error;
-    return error != NULL ? error : "it failed";
-}
-
 static void
 tell_parent(struct csc_builder *b)
 {
     const cascade_uuid *parent = &b->state->parent;
     bool failed = csc_build_status(b) == CASCADE_ERROR;
+    const char *error = b->error != NULL ? b->error : "it failed";
     char id[CASCADE_UUID_TEXT_SIZE];
 
-    b->sends[b->send_count++] = (cascade_message_row){
+    cascade_message_row message = {
         .cascade_id = *parent,
         .kind = CSC_MESSAGE_CHILD,
         .name = "",
         .path =
             csc_arena_format(b->env->arena, "%s/message/child/%s",
                              cascade_uuid_format(parent, id), b->cascade_id),
-        .payload = write_end(b, failed ? find_error(b) : NULL),
+        .payload = write_end(b, failed ? error : NULL),
         .sent_at_ms = b->env->now_ms};
+
+    send(b, &message);
 }
 
 /* When nothing but children is RUNNING, these end with the cascade. */
@@ -354,6 +386,8 @@ csc_build_end_family(struct csc_builder *b)
         return;
     if (csc_build_status(b) == CASCADE_ERROR)
         leave_children(b, false);
+    if (csc_build_status(b) == CASCADE_ERROR)
+        leave_births(b);
     else if (running == children && children > 0 && b->children == 0)
         leave_children(b, true);
     if (ends(b) && !csc_uuid_is_nil(&b->state->parent))

@@ -28,12 +28,6 @@ csc_build_is_cancelled(const struct csc_builder *b)
     return b->cancel != NULL || b->state->cancel != CSC_NO_PARENT;
 }
 
-size_t
-csc_build_cancel_room(const csc_state *state)
-{
-    return state->running;
-}
-
 /* "terminated", or "terminated: REASON" with what the payload says. */
 static const char *
 write_error(struct csc_builder *b, const char *what, const char *payload)
@@ -43,9 +37,11 @@ write_error(struct csc_builder *b, const char *what, const char *payload)
 
     csc_buf_add_text(&b->text, what);
     if (csc_json_member(payload, "reason", &reason) &&
-        csc_json_span_text(reason, &text) && text != NULL) {
+        csc_json_span_text(reason, &text)) {
+        if (text == NULL)
+            b->env->arena->failed = true;
         csc_buf_add_text(&b->text, ": ");
-        csc_buf_add_text(&b->text, text);
+        csc_buf_add_text(&b->text, text != NULL ? text : "");
     }
     csc_mem_free(text);
     return csc_build_text(b);
@@ -65,19 +61,22 @@ terminate(struct csc_builder *b, const csc_message *message)
     }
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = write_error(b, "terminated", message->payload);
-    b->terminated = true;
+    csc_build_note_terminated(b, row);
 }
 
-/* What ends the cascade comes first; the message stays then, and is `repeated`
- * when it is received again. */
+/* What ends the cascade comes first, in a commit of its own, which tells its
+ * parent and its children; the message stays then, and is `repeated` when it is
+ * received again. */
 void
 csc_build_delete(struct csc_builder *b, const csc_message *message)
 {
-    if (csc_build_status(b) != CASCADE_RUNNING)
+    bool running = csc_build_status(b) == CASCADE_RUNNING;
+
+    if (!running && b->state->recorded != CASCADE_RUNNING)
         b->erased = true;
-    else if (!message->repeated)
+    else if (running && !message->repeated)
         terminate(b, message);
-    else
+    else if (running)
         b->received[b->received_count++] = message->id;
 }
 
@@ -131,6 +130,27 @@ is_cancelled_with(const struct csc_builder *b, const csc_exec *exec)
            (!exec->dispatched && exec->parts.count == 0);
 }
 
+/* It has something to clean up, and is to be entered again some time. */
+static bool
+is_put_off(const struct csc_builder *b, const csc_exec *exec)
+{
+    return exec->part == CSC_PART_NONE && !exec->dispatched &&
+           exec->not_before_ms > b->env->now_ms;
+}
+
+/* It is entered again at once. */
+static void
+hurry(struct csc_builder *b, const csc_exec *exec)
+{
+    const csc_post post = {.kind = CSC_POST_ATTEMPT,
+                           .attempts = exec->attempts};
+    cascade_execution_row *row =
+        csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+
+    row->full_output = csc_build_attempt(b, &post, exec);
+    row->error = exec->error;
+}
+
 static void
 cancel_exec(struct csc_builder *b, const csc_exec *exec)
 {
@@ -141,6 +161,8 @@ cancel_exec(struct csc_builder *b, const csc_exec *exec)
         csc_build_cancel_child(b, exec);
     else if (is_cancelled_with(b, exec))
         cancel_one(b, exec);
+    else if (is_put_off(b, exec))
+        hurry(b, exec);
 }
 
 static void
@@ -159,6 +181,9 @@ cancel(struct csc_builder *b, const csc_message *message)
     row->full_output = NULL;
     b->running++;
     b->cancel = row;
+    csc_build_more_updates(b, b->state->running);
+    if (b->env->arena->failed)
+        return;
     for (size_t i = 0; i < b->state->exec_count; i++)
         cancel_exec(b, b->state->execs[i].exec);
 }
@@ -191,7 +216,7 @@ csc_build_end_cancel(struct csc_builder *b)
     }
     row->error = write_error(b, "cancelled", row->input);
     row->full_output = csc_build_at(b, false);
-    b->terminated = true;
+    csc_build_note_terminated(b, row);
 }
 
 /* ---- Which -------------------------------------------------------------- */

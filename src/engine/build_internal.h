@@ -21,6 +21,7 @@ struct csc_builder {
     size_t insert_count;
     cascade_execution_row *updates;
     size_t update_count;
+    size_t update_room;
     cascade_event_row *events;
     size_t event_count;
     int64_t *received; /* ids of messages */
@@ -35,10 +36,13 @@ struct csc_builder {
     size_t ended;
     size_t running; /* inserted as RUNNING */
     bool terminated;
-    bool erased;                   /* the change deletes the cascade */
+    int32_t terminator; /* the lowest function_id of those that do so */
+    const char *error;  /* its text */
+    bool erased;        /* the change deletes the cascade */
     cascade_execution_row *cancel; /* the cancellation's row, if it begins or
                                       ends in this change */
-    cascade_message_row *sends;
+    const csc_post *posts;
+    cascade_message_row *sends; /* NULL: none so far */
     size_t send_count;
     size_t children;      /* parts of children inserted as RUNNING */
     size_t children_gone; /* those that have ended in this change */
@@ -60,6 +64,14 @@ cascade_execution_row *csc_build_part(struct csc_builder *b, const char *name,
 cascade_execution_row *csc_build_update(struct csc_builder *b,
                                         const csc_exec *exec,
                                         cascade_execution_status status);
+/* Room for so many updates more. */
+void csc_build_more_updates(struct csc_builder *b, size_t more);
+/* The record of an execution that is to be entered again. */
+const char *csc_build_attempt(struct csc_builder *b, const csc_post *post,
+                              const csc_exec *exec);
+/* The row ends the cascade as ERROR. */
+void csc_build_note_terminated(struct csc_builder *b,
+                               const cascade_execution_row *row);
 /* The cascade's status as of what is built so far. */
 cascade_status csc_build_status(const struct csc_builder *b);
 
@@ -67,8 +79,6 @@ cascade_status csc_build_status(const struct csc_builder *b);
 
 /* Whether the cascade is cancelled, by this change or before. */
 bool csc_build_is_cancelled(const struct csc_builder *b);
-/* How many rows a cancellation may update. */
-size_t csc_build_cancel_room(const csc_state *state);
 /* The row of a command, with its input; true when it was one. */
 bool csc_build_command(struct csc_builder *b, const csc_message *message);
 /* The cascade is to be deleted. */
@@ -87,8 +97,6 @@ void csc_build_children(struct csc_builder *b, const csc_post *post,
 bool csc_build_child_end(struct csc_builder *b, const csc_message *message);
 /* A cancellation reaches a child that runs. */
 void csc_build_cancel_child(struct csc_builder *b, const csc_exec *child);
-/* How many messages the change may send. */
-size_t csc_build_send_room(const csc_state *state, const csc_post *posts);
 /* What the end of the cascade means to its children and its parent. */
 void csc_build_end_family(struct csc_builder *b);
 /* An execution completed with this output: it may be the cascade's result. */

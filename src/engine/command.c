@@ -106,6 +106,7 @@ carry_out_alone(cascade_store *store, const cascade_uuid *id)
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = CASCADE_MODE_INLINE,
                                       .poll_interval_ms = 10,
+                                      .capacity = 1, /* messages come first */
                                       .queues = &queue,
                                       .queue_count = 1};
 
@@ -178,8 +179,8 @@ make_request(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
     message->cascade_id = *id;
     message->name = "";
     message->sent_at_ms = now_ms;
-    message->path =
-        csc_signal_path(store, arena, id, options->request_id, now_ms);
+    message->path = csc_signal_path(store, arena, id, message->kind,
+                                    options->request_id, now_ms);
     if (message->path == NULL)
         return csc_fail_memory();
     return keep_reason(arena, options->reason, &message->payload);

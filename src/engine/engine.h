@@ -97,6 +97,8 @@ typedef struct csc_reload {
     int64_t at_ns;   /* not before */
     int32_t fail_id; /* the execution whose rows were refused, or -1 */
     bool give_up;    /* its failure was refused too */
+    bool single;     /* messages were refused: one at a time */
+    bool hopeless;   /* the first one was refused by itself: it is dropped */
 } csc_reload;
 
 typedef struct csc_run {
@@ -111,7 +113,7 @@ typedef struct csc_run {
     size_t timer_at; /* place in the timer heap + 1; 0: none */
     int64_t timer_ms;
     int64_t linger_until_ms; /* while it waits for a signal; 0: not set */
-    const char *unknown;     /* a node that is not registered here, or NULL */
+    bool unknown;            /* a node is not registered here */
     bool dirty;              /* in its lane's list */
     bool committing;         /* in its lane's batch */
     bool one_by_one;         /* a change was refused: one post a commit */
@@ -182,6 +184,7 @@ typedef struct csc_lane {
     csc_arena arena;
     unsigned char random[512]; /* of which the first `random_left` are unused */
     size_t random_left;
+    size_t births; /* cascades that its runs start */
     csc_item *items;
     size_t item_count;
     size_t item_room;
@@ -469,6 +472,7 @@ typedef struct csc_inbox {
     csc_post *last;
     csc_map posts; /* cascade id -> post */
     size_t count;  /* of messages */
+    size_t bytes;  /* of those that are kept */
 } csc_inbox;
 
 /* A sink of the store's; the context is a csc_inbox. CASCADE_ERR_NO_MEMORY. */
@@ -477,6 +481,8 @@ cascade_err csc_receive_message(void *context, const cascade_message_row *row,
 /* The post for that cascade, which is the caller's then; NULL without one. */
 csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
 void csc_receive_fini(csc_inbox *inbox);
+/* Leaves only the first message. */
+void csc_receive_single(csc_post *post);
 /* Hands a run its messages; takes `post`. Locked. */
 void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
 /* Asks the store for messages of what is owned. Not locked. */

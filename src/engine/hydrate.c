@@ -187,13 +187,33 @@ reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
     csc_run_reload(engine, &later);
 }
 
+/* The store refuses the receipt of this one, whatever is done: it is deleted,
+ * so that it does not keep all others from being received. */
+static void
+drop_hopeless(cascade_engine *engine, const csc_run *run, csc_post *messages)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    messages->messages->repeated = true;
+    csc_engine_note(engine, CASCADE_LOG_ERROR,
+                    "cascade %s: a message of kind %s cannot be recorded, and "
+                    "is dropped",
+                    cascade_uuid_format(&run->state.id, id),
+                    messages->messages->kind);
+}
+
 /* The messages that were read with a run, if there are any. Locked. */
 static void
-hand_messages(cascade_engine *engine, csc_run *run, csc_post *messages)
+hand_messages(cascade_engine *engine, csc_run *run, const csc_reload *reload,
+              csc_post *messages)
 {
     if (messages == NULL)
         return;
     run->more_messages = messages->message_count >= CASCADE_LOAD_MESSAGES_MAX;
+    if (reload->single)
+        csc_receive_single(messages);
+    if (reload->hopeless)
+        drop_hopeless(engine, run, messages);
     csc_receive_post(engine, run, messages);
 }
 
@@ -238,7 +258,7 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
         reload_later(engine, reload, later_ms(err));
         return;
     }
-    hand_messages(engine, run, messages);
+    hand_messages(engine, run, reload, messages);
     engine->stats.hydrations++;
     if (run->takeovers >= suspect_from(engine))
         engine->suspect = run;

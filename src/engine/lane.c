@@ -53,6 +53,7 @@
 
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS 1000
+#define BIRTHS_MAX 4000         /* in one batch, and those of one run more */
 #define POST_OVERHEAD_BYTES 512 /* of a row beside its payloads, roughly */
 
 /* ---- Filling ------------------------------------------------------------ */
@@ -141,7 +142,8 @@ csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
 static size_t
 post_bytes(const csc_post *post)
 {
-    return post->effects.bytes + POST_OVERHEAD_BYTES;
+    return post->effects.bytes +
+           (1 + 2 * post->children.count) * POST_OVERHEAD_BYTES;
 }
 
 /* Takes posts of a run, within `room` bytes but one at least (just one when it
@@ -238,7 +240,8 @@ has_room(csc_lane *lane, size_t bytes)
     const cascade_engine_options *options = &lane->engine->options;
 
     return lane->item_count < options->batch_cascades_max &&
-           bytes < options->batch_bytes_max && grow_items(lane) == CASCADE_OK;
+           lane->births < BIRTHS_MAX && bytes < options->batch_bytes_max &&
+           grow_items(lane) == CASCADE_OK;
 }
 
 /* The bytes of the batch then. */
@@ -251,6 +254,7 @@ collect_runs(csc_lane *lane, size_t bytes)
         csc_item *item = &lane->items[lane->item_count];
 
         bytes += take_run(lane, item, bytes_max - bytes);
+        lane->births += csc_build_birth_count(item->posts);
         if (item->posts != NULL)
             lane->item_count++;
         else
@@ -292,6 +296,7 @@ collect(csc_lane *lane)
     if (lane->starts_first)
         bytes = collect_starts(lane, bytes, (items_max + 1) / 2);
     lane->starts_first = !lane->starts_first;
+    lane->births = 0;
     bytes = collect_runs(lane, bytes);
     (void)collect_starts(lane, bytes, items_max);
     lane->busy = lane->item_count > 0;
@@ -706,6 +711,15 @@ put_back(csc_lane *lane, csc_item *item)
     csc_run_unref(run);
 }
 
+/* The messages are still there: each is received by itself; one that is refused
+ * even so is dropped. */
+static void
+take_apart(const csc_post *post, csc_reload *reload)
+{
+    reload->single = true;
+    reload->hopeless = post->message_count == 1 && !post->messages->repeated;
+}
+
 static void
 expel(csc_lane *lane, csc_item *item)
 {
@@ -717,10 +731,8 @@ expel(csc_lane *lane, csc_item *item)
         .fail_id = item->posts->function_id,
         .give_up = kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
 
-    if (kind == CSC_POST_RECEIVE) /* the messages are still there */
-        reload.at_ns =
-            csc_engine_monotonic_ns(engine) + CSC_FREE_LATER_MS * CSC_MS_NS;
-
+    if (kind == CSC_POST_RECEIVE)
+        take_apart(item->posts, &reload);
     run->committing = false;
     csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);
     csc_run_expel(engine, run, &reload);

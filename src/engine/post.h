@@ -112,6 +112,7 @@ typedef struct csc_post {
     cascade_uuid cascade_id; /* RECEIVE */
     csc_message *messages;   /* RECEIVE: in the order of their ids */
     csc_message *last_message;
+    bool cut; /* there are more messages */
     size_t message_count;
     int64_t wake_at_ms;     /* FREE */
     const char *needs;      /* FREE: the node nobody here knows, or NULL */

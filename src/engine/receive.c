@@ -20,7 +20,9 @@
 
 #include <string.h>
 
-#define RECEIVE_MAX 1000 /* messages in one look */
+#define RECEIVE_MAX 1000  /* messages in one look */
+#define MESSAGE_BYTES 512 /* of its row beside the payload, roughly */
+#define INBOX_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
 /* ---- The inbox ---------------------------------------------------------- */
 
@@ -58,6 +60,28 @@ add_message(csc_post *post, csc_message *message)
     post->message_count++;
 }
 
+static size_t
+message_bytes(const cascade_message_row *row)
+{
+    return strlen(row->payload) + strlen(row->path) + MESSAGE_BYTES;
+}
+
+/* A change has what fits into a batch, one message at least; what is left comes
+ * with the next look. In the order of their ids: behind one that is left, all
+ * are. */
+static bool
+has_room(const csc_inbox *inbox, const csc_post *post,
+         const cascade_message_row *row)
+{
+    if (post->cut)
+        return false;
+    if (post->message_count == 0)
+        return true;
+    return inbox->bytes < INBOX_BYTES_MAX &&
+           post->effects.bytes + message_bytes(row) <=
+               inbox->engine->options.batch_bytes_max;
+}
+
 cascade_err
 csc_receive_message(void *context, const cascade_message_row *row,
                     bool repeated)
@@ -68,6 +92,11 @@ csc_receive_message(void *context, const cascade_message_row *row,
 
     if (post == NULL)
         return csc_fail_memory();
+    inbox->count++;
+    if (!has_room(inbox, post, row)) {
+        post->cut = true;
+        return CASCADE_OK;
+    }
     message = csc_arena_alloc(&post->arena, 1, sizeof(*message));
     if (message == NULL)
         return csc_fail_memory();
@@ -81,8 +110,8 @@ csc_receive_message(void *context, const cascade_message_row *row,
     if (post->arena.failed)
         return csc_fail_memory();
     add_message(post, message);
-    post->effects.bytes += strlen(row->payload) + strlen(row->path);
-    inbox->count++;
+    post->effects.bytes += message_bytes(row);
+    inbox->bytes += message_bytes(row);
     return CASCADE_OK;
 }
 
@@ -105,6 +134,15 @@ csc_receive_take(csc_inbox *inbox, const cascade_uuid *id)
     wanted->next = NULL;
     (void)csc_map_remove(&inbox->posts, id);
     return wanted;
+}
+
+void
+csc_receive_single(csc_post *post)
+{
+    post->cut = post->cut || post->message_count > 1;
+    post->messages->next = NULL;
+    post->last_message = post->messages;
+    post->message_count = 1;
 }
 
 void
@@ -136,7 +174,7 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
         return;
     }
     run->receiving = true;
-    run->more_messages = run->more_messages || has_deletion(post);
+    run->more_messages = run->more_messages || post->cut || has_deletion(post);
     csc_run_post(engine, run, post);
 }
 

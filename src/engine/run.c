@@ -25,7 +25,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 
-/* A run for which nothing is due is looked at again after that. */
+/* A run for which nothing is due is looked at again after that, unless only a
+ * message can end what it waits for. */
 #define IDLE_RUN_MS (INT64_C(60) * 60 * 1000)
 
 /* ---- Life --------------------------------------------------------------- */
@@ -352,15 +353,18 @@ csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post)
         csc_lane_add_run(&engine->lanes[run->lane], run);
 }
 
+/* `needs` (or NULL) is the name of an execution that is RUNNING: nothing of the
+ * run ends before the post is committed. */
 static cascade_err
-post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
+post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
+          const char *needs)
 {
     csc_post *post = csc_post_create(CSC_POST_FREE, -1);
 
     if (post == NULL)
         return csc_fail_memory();
     post->wake_at_ms = wake_at_ms;
-    post->needs = run->unknown;
+    post->needs = needs;
     run->freeing = true;
     remove_timer(engine, run);
     csc_run_post(engine, run, post);
@@ -463,14 +467,33 @@ note_unknown(cascade_engine *engine, csc_run *run, csc_exec *exec)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
-    if (run->unknown == NULL)
+    if (!run->unknown)
         csc_engine_note(
             engine, CASCADE_LOG_WARNING,
             "cascade %s needs node %s, which is not registered here; "
             "it is left for an engine that knows it",
             cascade_uuid_format(&run->state.id, id), exec->name);
-    run->unknown = exec->name;
+    run->unknown = true;
     exec->dispatched = false; /* it is left aside, and has not begun */
+}
+
+/* The node of the first execution that was left aside and still is; NULL
+ * without one. */
+static const char *
+find_unknown(csc_run *run)
+{
+    const csc_state *state = &run->state;
+
+    for (size_t i = 0; run->unknown && i < state->exec_count; i++) {
+        const csc_exec *exec = state->execs[i].exec;
+
+        if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
+            exec->part == CSC_PART_NONE && exec->queued_at == 0 &&
+            exec->blocked == 0 && !exec->dispatched)
+            return exec->name;
+    }
+    run->unknown = false;
+    return NULL;
 }
 
 /* The executions of a suspect run one at a time, each recorded before the next
@@ -529,18 +552,19 @@ rest(cascade_engine *engine, csc_run *run)
 {
     int64_t now = csc_engine_now(engine);
     int64_t wake_at = csc_state_wake_at(&run->state);
+    const char *unknown = find_unknown(run);
 
-    if (csc_state_status(&run->state) != CASCADE_RUNNING ||
-        run->unknown != NULL)
-        return post_free(engine, run, now);
+    if (csc_state_status(&run->state) != CASCADE_RUNNING || unknown != NULL)
+        return post_free(engine, run, now, unknown);
     if (wake_at == CASCADE_TIME_NONE)
-        wake_at = csc_clock_add(now, IDLE_RUN_MS);
+        wake_at = csc_clock_add(now, run->state.awaiting > 0 ? CSC_DELAY_MAX_MS
+                                                             : IDLE_RUN_MS);
     if (wake_at - now > engine->options.park_after_ms ||
         engine->suspect == run) {
         if (engine->suspect != run && lingers(engine, run, now))
             return set_timer(engine, run, run->linger_until_ms);
         engine->stats.parked++;
-        return post_free(engine, run, wake_at);
+        return post_free(engine, run, wake_at, NULL);
     }
     return set_timer(engine, run, wake_at);
 }

@@ -43,8 +43,8 @@ check_signal(const char *name, const cascade_signal_options *given,
 
 const char *
 csc_signal_path(cascade_store *store, csc_arena *arena,
-                const cascade_uuid *root, const char *request_id,
-                int64_t now_ms)
+                const cascade_uuid *root, const char *kind,
+                const char *request_id, int64_t now_ms)
 {
     char own[CASCADE_UUID_TEXT_SIZE];
     char id[CASCADE_UUID_TEXT_SIZE];
@@ -54,8 +54,8 @@ csc_signal_path(cascade_store *store, csc_arena *arena,
 
         request_id = cascade_uuid_format(&made, own);
     }
-    return csc_arena_format(arena, "%s/message/%s",
-                            cascade_uuid_format(root, id), request_id);
+    return csc_arena_format(arena, "%s/message/%s/%s",
+                            cascade_uuid_format(root, id), kind, request_id);
 }
 
 static cascade_err
@@ -96,7 +96,8 @@ csc_signal_make(cascade_store *store, csc_arena *arena,
         .cascade_id = *root,
         .kind = CSC_MESSAGE_SIGNAL,
         .name = csc_arena_strdup(arena, spec->name),
-        .path = csc_signal_path(store, arena, root, options.request_id, now_ms),
+        .path = csc_signal_path(store, arena, root, CSC_MESSAGE_SIGNAL,
+                                options.request_id, now_ms),
         .sent_at_ms = now_ms};
     if (message->name == NULL || message->path == NULL)
         return csc_fail_memory();

@@ -22,11 +22,11 @@ cascade_err csc_signal_make(cascade_store *store, csc_arena *arena,
                             const cascade_uuid *root,
                             cascade_message_row *message);
 
-/* <root>/message/<request id>, in `arena`, with a new id where it is NULL; NULL
+/* <root>/message/<kind>/<request id>, in `arena`, with a new id where it is NULL; NULL
  * without memory. */
 const char *csc_signal_path(cascade_store *store, csc_arena *arena,
-                            const cascade_uuid *root, const char *request_id,
-                            int64_t now_ms);
+                            const cascade_uuid *root, const char *kind,
+                            const char *request_id, int64_t now_ms);
 
 /* What the sender is told; `what` names the call. */
 cascade_err csc_signal_answer(cascade_sent sent, const char *what);

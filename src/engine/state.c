@@ -206,8 +206,6 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->continued = record->continued;
     exec->timed_out = record->timed_out;
     exec->cancelled = record->cancelled;
-    exec->when_parent_ends = record->when_parent_ends;
-    exec->child = record->child;
     exec->skipped = record->skipped;
     csc_state_set_due(exec, record->not_before_ms);
     exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
@@ -374,6 +372,8 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     }
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
+    exec->when_parent_ends = record->when_parent_ends;
+    exec->child = record->child; /* for good: nodes read it */
     err = set_record(state, exec, record);
     csc_state_add_sibling(state, exec);
     if (err == CASCADE_OK && row->status != CASCADE_EXECUTION_RUNNING)
