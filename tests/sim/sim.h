@@ -9,6 +9,7 @@
  *   sim_fault.c     between engines and store: every call passes here
  *   sim_lease.c     who is removed, and when
  *   sim_client.c    what comes from outside: starts, looks
+ *   sim_mail.c      and messages
  *   sim_node.c      what all nodes have in common
  *   sim_shrink.c    a failing seed made smaller
  *   work_*.c        workloads
@@ -34,6 +35,7 @@
 #define SIM_CASCADES_MAX 24
 #define SIM_NODES_MAX 40
 #define SIM_INPUT_MAX 1200
+#define SIM_LETTERS_MAX 16  /* messages to one cascade */
 #define SIM_NODE_ATTEMPTS 4 /* of nodes that fail on purpose */
 #define SIM_POISON_LIMIT 5
 #define SIM_LEASES_MAX 64
@@ -78,6 +80,24 @@ typedef struct sim_fault {
     bool fired; /* in this run */
 } sim_fault;
 
+/* A message to a cascade. */
+typedef struct sim_letter {
+    char kind[12];
+    char name[8]; /* of a signal; "": a command */
+    char request_id[16];
+    char payload[24];
+    bool unnamed;    /* it is sent without its request id */
+    bool with_start; /* the first one may be sent with the start */
+    bool by_key;
+    unsigned times; /* at least so many calls */
+    int64_t at_ms;  /* after the beginning of the run */
+    /* In a run: */
+    unsigned sent; /* calls made */
+    bool decided;  /* one of them said what became of it */
+    bool under_way;
+    int64_t next_ms; /* of the next call */
+} sim_letter;
+
 /* What kind of work a cascade does: see work.h. */
 struct sim_workload;
 
@@ -96,10 +116,13 @@ struct sim_planned {
     int64_t start_ms;  /* after the beginning of the run */
     unsigned together; /* that many planned ones in one call, from this on */
     unsigned starts;   /* keyed: from so many callers */
+    sim_letter letters[SIM_LETTERS_MAX];
+    unsigned letter_count;
     bool off;
     /* In a run: */
     cascade_uuid id;
     bool has_id;
+    bool answered; /* a start has returned */
     bool acknowledged;
     unsigned started; /* calls made */
     int64_t next_ms;  /* of the next call */
@@ -181,6 +204,7 @@ struct sim_process {
     cascade_uuid open_engine; /* the last commit whose reply was lost */
     uint32_t open_lane;
     int64_t open_number;
+    bool sending;  /* in a call that sends a message */
     bool starting; /* in a start, whose submits are these */
     cascade_uuid submitted[SIM_CASCADES_MAX];
     size_t submitted_count;
@@ -286,6 +310,18 @@ bool sim_client_act(sim *s);
 int64_t sim_client_next(const sim *s);
 /* Whether all starts were made and those with a key acknowledged. */
 bool sim_client_done(const sim *s);
+/* The same of messages, through the handle of `p`. */
+bool sim_mail_act(sim *s, sim_process *p);
+int64_t sim_mail_next(const sim *s);
+bool sim_mail_done(const sim *s);
+/* A start with the first message of `c`, which has a key. */
+cascade_err sim_mail_start(sim *s, sim_process *p, sim_planned *c,
+                           const cascade_start_options *options,
+                           cascade_started *started);
+/* Whether its deletion was asked for. */
+bool sim_mail_deletes(const sim_planned *c);
+/* Before a run. */
+void sim_mail_forget(sim_planned *c);
 /* A start of `p` reaches the store; after it, that it took effect. */
 void sim_client_submit(sim_process *p, const wrap_call *call);
 void sim_client_submitted(sim_process *p, const wrap_call *call);

@@ -45,6 +45,8 @@ sim_client_submit(sim_process *p, const wrap_call *call)
 {
     bool first = p->submitted_count == 0;
 
+    if (p->sending && call->start_count == 0)
+        return;
     if (!p->starting || call->start_count > SIM_CASCADES_MAX) {
         sim_fail(p->s, "a submit without a start");
         return;
@@ -122,6 +124,7 @@ note_result(sim *s, const starting *call, size_t at, cascade_err err)
     bool known = err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN;
 
     foresee(c);
+    c->answered = true;
     if (known && c->has_id && !csc_uuid_equal(&c->id, &started->id))
         sim_fail(s,
                  "G10: cascade %u was started with another id than its key "
@@ -151,7 +154,12 @@ send_start(sim *s, sim_process *p, starting *call)
     p->starting = true;
     p->submitted_count = 0;
     p->submit_done = false;
-    err = cascade_start_many(p->store, call->specs, call->count, call->started);
+    if (call->count == 1 && call->planned[0]->letters[0].with_start)
+        err = sim_mail_start(s, p, call->planned[0], &call->options[0],
+                             &call->started[0]);
+    else
+        err = cascade_start_many(p->store, call->specs, call->count,
+                                 call->started);
     p->starting = false;
     p->busy = false;
     sim_trace(s, "p%u start of %zu from %u on: %s", p->slot, call->count,
@@ -195,11 +203,11 @@ sim_client_act(sim *s)
 
     while (i < plan->cascade_count && !is_due(s, &plan->cascades[i]))
         i++;
-    if (i == plan->cascade_count)
-        return false;
     p = draw_handle(s);
     if (p == NULL)
         return false;
+    if (i == plan->cascade_count)
+        return sim_mail_act(s, p);
     add_start(s, &call, &plan->cascades[i]);
     /* In the plan's order, so that those left out change nothing else. */
     for (size_t k = i + 1;
@@ -221,7 +229,7 @@ sim_client_act(sim *s)
 int64_t
 sim_client_next(const sim *s)
 {
-    int64_t next = INT64_MAX;
+    int64_t next = sim_mail_next(s);
 
     for (size_t i = 0; i < s->plan->cascade_count; i++) {
         const sim_planned *c = &s->plan->cascades[i];
@@ -238,7 +246,7 @@ sim_client_done(const sim *s)
     for (size_t i = 0; i < s->plan->cascade_count; i++)
         if (is_wanted(&s->plan->cascades[i]))
             return false;
-    return true;
+    return sim_mail_done(s);
 }
 
 /* ---- What must be refused ----------------------------------------------- */
@@ -343,8 +351,9 @@ static void
 look_at(sim *s, sim_process *p, const sim_planned *c)
 {
     static const char *const names[] = {"get", "wait", "snapshot"};
-    cascade_status before = oracle_seen(s->o, &c->id);
-    bool was_there = c->acknowledged;
+    cascade_status before =
+        sim_mail_deletes(c) ? CASCADE_RUNNING : oracle_seen(s->o, &c->id);
+    bool was_there = c->acknowledged && !sim_mail_deletes(c);
     cascade_status status = 0;
     cascade_err err = CASCADE_OK;
     unsigned what = sim_below(&s->turns, 3);
@@ -357,6 +366,8 @@ look_at(sim *s, sim_process *p, const sim_planned *c)
         err = snapshot(p, &c->id, &status);
     if (what == 1 && err == CASCADE_OK)
         sim_note(SIM_WAIT_ENDED);
+    if (err == CASCADE_ERR_NOT_FOUND && sim_mail_deletes(c))
+        return; /* it was deleted meanwhile */
     judge(s, c, names[what], err, was_there, before, status);
 }
 
@@ -372,7 +383,8 @@ list_pages(sim *s, sim_process *p)
     cascade_page *page = NULL;
 
     for (size_t i = 0; i < s->plan->cascade_count; i++)
-        acknowledged += s->plan->cascades[i].acknowledged;
+        acknowledged += s->plan->cascades[i].acknowledged &&
+                        !sim_mail_deletes(&s->plan->cascades[i]);
     do {
         cascade_page_free(page);
         page = NULL;

@@ -88,7 +88,23 @@
     X(NESTED, "engines polled while another was in a call or node")     \
     X(CAPACITY, "engines at their capacity")                            \
     X(BAD_NODE_INPUT, "bad input refused inside nodes")                 \
-    X(WAIT_ENDED, "outside waits that saw an end")
+    X(WAIT_ENDED, "outside waits that saw an end")                      \
+    X(RECEIVED, "messages received")                                    \
+    X(RECEIVE_FAILED, "looks for messages that failed")                 \
+    X(KILL_RECEIVE, "killed in a look for messages")                    \
+    X(SENT_AGAIN, "messages sent again")                                \
+    X(SENT_UNKNOWN, "messages of unknown outcome")                      \
+    X(SENT_LATE, "messages to cascades that had ended")                 \
+    X(SENT_WITH_START, "signals sent with a start")                     \
+    X(SENT_BY_KEY, "signals sent by key")                               \
+    X(HEARD_EARLY, "signals there before they were awaited")            \
+    X(HEARD_WAITING, "signals that ended an await")                     \
+    X(UNDELIVERED, "signals undelivered")                               \
+    X(TIMED_OUT, "awaits that timed out")                               \
+    X(CANCELLED, "cascades cancelled")                                  \
+    X(TIDIED, "clean-ups of cancelled nodes")                           \
+    X(TERMINATED, "cascades terminated")                                \
+    X(DELETED, "cascades deleted")
 
 typedef enum sim_count {
 #define SIM_COUNT_ENUM(name, text) SIM_##name,

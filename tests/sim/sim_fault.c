@@ -169,6 +169,8 @@ kill_count(wrap_move move, bool after)
         return SIM_KILL_SUBMIT;
     case WRAP_ATTACH:
         return SIM_KILL_ATTACH;
+    case WRAP_RECEIVE:
+        return SIM_KILL_RECEIVE;
     case WRAP_OPEN:
     case WRAP_MIGRATE:
         return SIM_KILL_OPEN;
@@ -177,7 +179,6 @@ kill_count(wrap_move move, bool after)
     case WRAP_RENEW:
     case WRAP_DETACH:
     case WRAP_ENGINES:
-    case WRAP_RECEIVE:
     case WRAP_KEY:
     case WRAP_LIST:
     case WRAP_WAIT:
@@ -278,6 +279,8 @@ note_lost_before(const wrap_call *call)
         sim_note(SIM_SUBMIT_LOST_BEFORE);
     if (call->move == WRAP_LOAD)
         sim_note(SIM_LOAD_FAILED);
+    if (call->move == WRAP_RECEIVE)
+        sim_note(SIM_RECEIVE_FAILED);
 }
 
 static bool
@@ -358,6 +361,9 @@ see_commit(sim_process *p, const wrap_call *call)
         const cascade_change *change = &batch->changes[i];
 
         look(p->s, &change->cascade.id);
+        sim_note_many(SIM_RECEIVED, change->received_count);
+        if (change->run_action == CASCADE_RUN_DELETE)
+            sim_note(SIM_DELETED);
         if (change->run_action == CASCADE_RUN_FREE)
             sim_note(change->run.needs != NULL ? SIM_NEEDS : SIM_PARKED);
     }
@@ -386,6 +392,8 @@ see_submit(sim_process *p, const wrap_call *call)
     sim_client_submitted(p, call);
     for (size_t i = 0; i < call->start_count; i++)
         look(p->s, &call->starts[i].cascade.id);
+    for (size_t i = 0; i < call->submission->message_count; i++)
+        look(p->s, &call->submission->messages[i].cascade_id);
 }
 
 /* Whatever the engine will be told: this is what the store did. */
@@ -423,6 +431,8 @@ lose_reply(sim_process *p, const wrap_call *call)
         sim_note(SIM_DETACH_LOST);
     if (call->move == WRAP_LOAD)
         sim_note(SIM_LOAD_FAILED);
+    if (call->move == WRAP_RECEIVE)
+        sim_note(SIM_RECEIVE_FAILED);
     return CASCADE_ERR_UNAVAILABLE;
 }
 

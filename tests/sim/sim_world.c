@@ -301,7 +301,8 @@ mend(sim *s)
 static bool
 is_over(const sim *s)
 {
-    return sim_client_done(s) && oracle_running(s->o) == 0;
+    return sim_client_done(s) && oracle_running(s->o) == 0 &&
+           oracle_messages(s->o) == 0;
 }
 
 static void
@@ -464,6 +465,7 @@ forget_starts(sim_plan *plan)
         c->acknowledged = false;
         c->started = 0;
         c->next_ms = c->start_ms;
+        sim_mail_forget(c);
     }
 }
 

@@ -3,6 +3,8 @@
 # The deterministic simulation, and the oracle it judges by.
 
 cascade_test(sim_oracle test_oracle.c TIMEOUT 60)
-cascade_test(sim test_sim.c sim_client.c sim_count.c sim_fault.c sim_lease.c sim_node.c
+cascade_test(sim test_sim.c sim_client.c sim_count.c sim_fault.c sim_lease.c
+    sim_mail.c sim_node.c
     sim_plan.c sim_process.c sim_shrink.c sim_world.c work_doom.c work_graph.c
-    work_instead.c work_join.c work_line.c work_program.c work_saga.c TIMEOUT 300)
+    work_instead.c work_join.c work_line.c work_program.c work_saga.c
+    work_signals.c TIMEOUT 300)

@@ -49,6 +49,7 @@ extern const sim_workload sim_work_doom;
 extern const sim_workload sim_work_instead;
 extern const sim_workload sim_work_saga;
 extern const sim_workload sim_work_join;
+extern const sim_workload sim_work_signals;
 
 /* ---- For nodes ---------------------------------------------------------- */
 

@@ -200,6 +200,19 @@ oracle_running(oracle *o)
     return running;
 }
 
+size_t
+oracle_messages(oracle *o)
+{
+    size_t messages = 0;
+
+    pthread_mutex_lock(&o->mutex);
+    for (size_t i = 0; i < o->count; i++)
+        if (o->order[i]->looks > 0 && !o->order[i]->deleted)
+            messages += o->order[i]->rows.message_count;
+    pthread_mutex_unlock(&o->mutex);
+    return messages;
+}
+
 /* ---- Reading ------------------------------------------------------------ */
 
 static cascade_err
@@ -382,6 +395,9 @@ check_end(oracle *o, const oracle_cascade *c)
         return; /* it never came to be, or is no more */
     if (status == CASCADE_RUNNING)
         oracle_fail(o, "G2", &c->id, ORACLE_NO_ID, "has not ended");
+    else if (c->rows.message_count > 0)
+        oracle_fail(o, "G9", &c->id, ORACLE_NO_ID,
+                    "%zu messages were not received", c->rows.message_count);
     else if (c->expected != 0 && status != c->expected)
         oracle_fail(o, "G2", &c->id, ORACLE_NO_ID,
                     "ended with status %d instead of %d", (int)status,

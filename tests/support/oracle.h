@@ -140,6 +140,9 @@ cascade_status oracle_seen(oracle *o, const cascade_uuid *id);
 /* How many cascades were RUNNING at the last look. */
 size_t oracle_running(oracle *o);
 
+/* How many messages waited at the last look, of cascades that are there. */
+size_t oracle_messages(oracle *o);
+
 /* How many cascades were read, in all checks together: a test whose oracle saw
  * nothing proves nothing. */
 size_t oracle_looks(oracle *o);

@@ -321,11 +321,25 @@ is_poisoned(const cascade_execution_row *row)
     return row->error != NULL && strncmp(row->error, "poisoned", 8) == 0;
 }
 
+/* It failed after the cascade was cancelled: then the last attempt may have been
+ * none, since what was not begun is failed without being entered. */
+static bool
+is_unwanted(const oracle_view *v, const oracle_fact *fact)
+{
+    if (fact->row->status != CASCADE_EXECUTION_FAILED || !fact->continued)
+        return false;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->facts[i].cancel && (int64_t)i <= fact->at)
+            return true;
+    return false;
+}
+
 static void
 check_recorded(oracle_view *v, const oracle_fact *fact,
                const oracle_entry *entry)
 {
     const cascade_execution_row *row = fact->row;
+    int64_t attempts = fact->attempts - is_unwanted(v, fact);
 
     if (is_poisoned(row) || (fact->cancelled && fact->attempts == 0))
         return; /* its engines may have died before they entered it */
@@ -333,6 +347,8 @@ check_recorded(oracle_view *v, const oracle_fact *fact,
         return; /* a join that was not to be run */
     if (fact->cancelled && entry != NULL)
         return; /* an attempt may have begun in an engine that died */
+    if (entry == NULL && attempts == 0)
+        return;
     if (entry == NULL) {
         if (!fact->undo || row->status != CASCADE_EXECUTION_FAILED)
             oracle_fail(v->o, "G4", &v->c->id, row->function_id,
@@ -341,7 +357,7 @@ check_recorded(oracle_view *v, const oracle_fact *fact,
     }
     if (fact->step && fact->attempts == 1)
         return;
-    if ((!fact->undo && !has_attempts(entry, fact->attempts)) ||
+    if ((!fact->undo && !has_attempts(entry, attempts)) ||
         entry->attempt_max > fact->attempts)
         oracle_fail(v->o, "G4", &v->c->id, row->function_id,
                     "recorded with %" PRId64

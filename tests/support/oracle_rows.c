@@ -711,7 +711,8 @@ check_meta(const oracle_view *v)
     }
     if (priority < 0)
         oracle_fail(v->o, "G2", &v->c->id, 0, "has no record of its cascade");
-    else if (v->run.found && v->run.priority != priority)
+    else if (v->run.found && v->run.priority != priority &&
+             v->rows.cascade.status == CASCADE_RUNNING)
         oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
                     "its run has another priority than it was started with");
 }
