@@ -55,8 +55,9 @@ command(sim_process *p, const sim_planned *c, const sim_letter *letter)
         .messages = &message, .message_count = 1, .sent = &sent};
     cascade_err err = CASCADE_OK;
 
-    (void)snprintf(path, sizeof(path), "%s/message/%s",
-                   cascade_uuid_format(&c->id, id), letter->request_id);
+    (void)snprintf(path, sizeof(path), "%s/message/%s/%s",
+                   cascade_uuid_format(&c->id, id), letter->kind,
+                   letter->request_id);
     err = csc_submit(p->store, &submission, letter->kind);
     if (err == CASCADE_OK && sent == CASCADE_SENT_ENDED)
         err = CASCADE_ERR_ENDED;

@@ -2,10 +2,10 @@
  *
  * What the files of the oracle share: oracle.c (the object, the loops over
  * cascades), oracle_entries.c (functions entered), oracle_rows.c (the rows of
- * one cascade by themselves), oracle_waits.c (its waits, signals and commands
- * among them), oracle_join.c (what joins must do), oracle_change.c (against
- * those seen before), oracle_messages.c (against what was sent),
- * oracle_context.c (what an execution sees).
+ * one cascade by themselves), oracle_join.c (what joins must do),
+ * oracle_waits.c (waits, signals and commands), oracle_change.c (against those
+ * seen before), oracle_messages.c (against what was sent), oracle_context.c
+ * (what an execution sees).
  */
 #ifndef TESTS_SUPPORT_ORACLE_INTERNAL_H
 #define TESTS_SUPPORT_ORACLE_INTERNAL_H
@@ -25,7 +25,7 @@
 typedef struct oracle_fact {
     const cascade_execution_row *row;
     int64_t instead_of; /* ORACLE_NO_ID: of none */
-    bool part;          /* of a straight line: a step or a wait */
+    bool part;          /* of a straight line */
     bool step;          /* which is inserted when it has ended */
     bool undo;          /* and that its node may fail to register */
     bool mark;          /* and for which nothing is entered */
@@ -205,8 +205,6 @@ void oracle_check_messages(oracle_view *v);
 /* The same for one that is not in the store; whether it may be gone. */
 bool oracle_may_be_gone(const oracle_cascade *c);
 void oracle_letters_free(oracle_cascade *c);
-/* Whether all that it comes after has ended by fn_id `at`. */
-bool oracle_is_free(const oracle_view *v, const oracle_fact *fact, int64_t at);
 /* Against what was entered. */
 void oracle_check_entries(oracle_view *v);
 

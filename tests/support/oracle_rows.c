@@ -53,7 +53,8 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
 
 /* ---- Decoding ----------------------------------------------------------- */
 
-/* <cascade>/<parent or ->/<name>#<n>, or <cascade>/message/<request id> */
+/* <cascade>/<parent or ->/<name>#<n>, or
+ * <cascade>/message/<kind>/<request id> */
 static bool
 decode_path(const oracle_view *v, oracle_fact *fact)
 {
@@ -105,7 +106,8 @@ oracle_request_of(const char *path)
     if (strlen(path) < CASCADE_UUID_TEXT_SIZE ||
         strncmp(rest, "message/", 8) != 0)
         return NULL;
-    return rest + 8;
+    rest = strchr(rest + 8, '/');
+    return rest != NULL ? rest + 1 : NULL;
 }
 
 static bool
@@ -375,40 +377,6 @@ check_unique(const oracle_view *v, const oracle_fact *fact)
     }
     if (!previous)
         fail_fact(v, fact, "G5", "the path before its own does not exist");
-}
-
-/* It has ended by fn_id `at`, and so has whatever ran instead of it. */
-static bool
-has_passed(const oracle_view *v, const oracle_fact *fact, int64_t at)
-{
-    if (!oracle_fact_ended(fact) || fact->at > at)
-        return false;
-    if (fact->row->status != CASCADE_EXECUTION_FAILED)
-        return true;
-    for (size_t i = 0; i < v->count; i++)
-        if (!v->facts[i].part && v->facts[i].parent == fact->row->function_id &&
-            !has_passed(v, &v->facts[i], at))
-            return false;
-    return true;
-}
-
-bool
-oracle_is_free(const oracle_view *v, const oracle_fact *fact, int64_t at)
-{
-    csc_json_iter iter;
-    int64_t id = 0;
-
-    if (fact->after.data == NULL)
-        return true;
-    csc_json_iter_init(&iter, fact->after.data, fact->after.len);
-    while (csc_json_next(&iter)) {
-        const oracle_fact *other =
-            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
-
-        if (other != NULL && !has_passed(v, other, at))
-            return false;
-    }
-    return true;
 }
 
 /* What it came after: earlier siblings. */

@@ -153,7 +153,7 @@ had_not_begun(const oracle_view *v, const oracle_fact *cancel,
     return (fact->not_before_ms != CASCADE_TIME_NONE &&
             fact->not_before_ms >
                 cancel->row->started_at_ms + v->o->slack_ms) ||
-           !oracle_is_free(v, fact, cancel->row->function_id - 1);
+           oracle_judge(&v->rows, fact->row) == ORACLE_WAIT;
 }
 
 static void

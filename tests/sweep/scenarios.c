@@ -449,7 +449,7 @@ play_unknown_message(scene *s)
         return err;
     message.cascade_id = s->journal->ids[0];
     message.sent_at_ms = scene_now_ms(s);
-    snprintf(path, sizeof(path), "%s/message/unknown",
+    snprintf(path, sizeof(path), "%s/message/future/unknown",
              cascade_uuid_format(&message.cascade_id, id));
     err = store->driver->submit(store->self, &submission);
     for (int i = 0; i < 3 && err == CASCADE_OK; i++)
