@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "engine/effects.h"
 
 #define ERROR_TEXT_MAX 2000
 
@@ -250,135 +251,35 @@ cascade_node_history(cascade_node *node, const char *key, const cJSON **values)
 
 /* ---- Producing ---------------------------------------------------------- */
 
-static csc_post *
-target(cascade_node *node)
+/* Inside a step what is put and spawned is the step's. */
+static csc_gather
+gather_into(const cascade_node *node)
 {
-    return node->step != NULL ? node->step : node->post;
-}
+    csc_post *post = node->step != NULL ? node->step : node->post;
 
-/* Copies the text in `text` to the target's arena and counts its bytes. */
-static cascade_err
-keep_text(cascade_node *node, const char *what, csc_buf *text,
-          const char **copy)
-{
-    csc_post *post = target(node);
-    size_t max = node->engine->options.execution_bytes_max;
-
-    if (text->failed)
-        return csc_fail_memory();
-    if (post->effects.bytes > max || text->len > max - post->effects.bytes)
-        return csc_fail(CASCADE_ERR_TOO_LARGE,
-                        "%s: the execution would exceed %zu bytes of puts, "
-                        "output and spawns; store less, or spread it over "
-                        "several executions",
-                        what, max);
-    *copy = csc_arena_strndup(&post->arena, text->data, text->len);
-    if (*copy == NULL)
-        return csc_fail_memory();
-    post->effects.bytes += text->len;
-    return CASCADE_OK;
-}
-
-/* A tree of the user's becomes canonical text in the target's arena. */
-static cascade_err
-keep_tree(cascade_node *node, const char *what, const cJSON *tree,
-          const char **copy)
-{
-    csc_buf text = {0};
-    cascade_err err = csc_json_canon_tree(
-        what, tree, node->engine->store->config.payload_max, &text);
-
-    if (err == CASCADE_OK)
-        err = keep_text(node, what, &text, copy);
-    csc_buf_fini(&text);
-    return err;
-}
-
-static cascade_err
-keep_json(cascade_node *node, const char *what, const char *json,
-          const char **copy)
-{
-    csc_buf text = {0};
-    cascade_err err =
-        csc_json_canon(what, json, strlen(json),
-                       node->engine->store->config.payload_max, &text);
-
-    if (err == CASCADE_OK)
-        err = keep_text(node, what, &text, copy);
-    csc_buf_fini(&text);
-    return err;
-}
-
-static cascade_err
-begin_put(cascade_node *node, const char *key, csc_put **put)
-{
-    csc_post *post = target(node);
-    cascade_err err = csc_check_text("context key", key);
-
-    if (err != CASCADE_OK)
-        return err;
-    if (post->effects.put_count >= CSC_POST_EFFECTS_MAX)
-        return csc_fail(CASCADE_ERR_TOO_LARGE,
-                        "an execution may put at most %d values; put lists, or "
-                        "spread them over several executions",
-                        CSC_POST_EFFECTS_MAX);
-    *put = csc_arena_alloc(&post->arena, 1, sizeof(**put));
-    if (*put != NULL)
-        (*put)->key = csc_arena_strdup(&post->arena, key);
-    if (*put == NULL || (*put)->key == NULL)
-        return csc_fail_memory();
-    post->effects.bytes += strlen(key);
-    return CASCADE_OK;
-}
-
-/* The put is made, or leaves no trace: `bytes` is what was there before. */
-static cascade_err
-end_put(cascade_node *node, csc_put *put, size_t bytes, cascade_err err)
-{
-    csc_effects *effects = &target(node)->effects;
-
-    if (err != CASCADE_OK) {
-        effects->bytes = bytes;
-        return err;
-    }
-    csc_post_add_put(effects, put);
-    return csc_ok();
-}
-
-/* Either texts or trees. */
-static cascade_err
-put(cascade_node *node, const char *key, const cJSON *trees[2],
-    const char *texts[2])
-{
-    size_t bytes = target(node)->effects.bytes;
-    csc_put *made = NULL;
-    cascade_err err = begin_put(node, key, &made);
-
-    if (err == CASCADE_OK && trees[0] != NULL)
-        err = keep_tree(node, "value of put", trees[0], &made->value);
-    if (err == CASCADE_OK && trees[1] != NULL)
-        err = keep_tree(node, "ui value of put", trees[1], &made->ui_value);
-    if (err == CASCADE_OK && texts[0] != NULL)
-        err = keep_json(node, "value of put", texts[0], &made->value);
-    if (err == CASCADE_OK && texts[1] != NULL)
-        err = keep_json(node, "ui value of put", texts[1], &made->ui_value);
-    return end_put(node, made, bytes, err);
+    return (csc_gather){.arena = &post->arena,
+                        .effects = &post->effects,
+                        .payload_max = node->engine->store->config.payload_max,
+                        .bytes_max = node->engine->options.execution_bytes_max};
 }
 
 cascade_err
 cascade_node_put_ui(cascade_node *node, const char *key, cJSON *value,
                     cJSON *ui_value)
 {
-    const cJSON *trees[2] = {value, ui_value};
-    const char *texts[2] = {NULL, NULL};
+    const cJSON *const trees[2] = {value, ui_value};
+    const char *const texts[2] = {NULL, NULL};
     cascade_err err = check_call(node, "put", value);
 
-    if (err == CASCADE_OK)
-        err = put(node, key, trees, texts);
+    if (err == CASCADE_OK) {
+        csc_gather gather = gather_into(node);
+
+        err = csc_effects_put(&gather, key, trees, texts);
+    }
     if (ui_value != value)
         cJSON_Delete(ui_value);
     cJSON_Delete(value);
-    return err;
+    return err == CASCADE_OK ? csc_ok() : err;
 }
 
 cascade_err
@@ -391,157 +292,34 @@ cascade_err
 cascade_node_put_text(cascade_node *node, const char *key, const char *text,
                       const char *ui_text)
 {
-    const cJSON *trees[2] = {NULL, NULL};
-    const char *texts[2] = {text, ui_text};
+    const cJSON *const trees[2] = {NULL, NULL};
+    const char *const texts[2] = {text, ui_text};
     cascade_err err = check_call(node, "put", text);
 
-    return err == CASCADE_OK ? put(node, key, trees, texts) : err;
-}
+    if (err == CASCADE_OK) {
+        csc_gather gather = gather_into(node);
 
-/* Only the last output counts, also against the bytes of the execution. */
-static cascade_err
-replace_output(cascade_node *node, const cJSON *output, const char **text)
-{
-    csc_effects *effects = &node->post->effects;
-    size_t before = effects->bytes;
-    cascade_err err = CASCADE_OK;
-
-    if (effects->output != NULL)
-        effects->bytes -= strlen(effects->output);
-    err = keep_tree(node, "output", output, text);
-    if (err != CASCADE_OK)
-        effects->bytes = before;
-    return err;
+        err = csc_effects_put(&gather, key, trees, texts);
+    }
+    return err == CASCADE_OK ? csc_ok() : err;
 }
 
 cascade_err
 cascade_node_output(cascade_node *node, cJSON *output)
 {
-    const char *text = NULL;
     cascade_err err = check_call(node, "output", output);
 
     if (err == CASCADE_OK && node->step != NULL)
         err = csc_fail(CASCADE_ERR_MISUSE,
                        "cascade_node_output() inside a step: a step gives its "
                        "result through its last argument");
-    if (err == CASCADE_OK)
-        err = replace_output(node, output, &text);
-    cJSON_Delete(output);
-    if (err != CASCADE_OK)
-        return err;
-    node->post->effects.output = text;
-    return csc_ok();
-}
+    if (err == CASCADE_OK) {
+        csc_gather gather = gather_into(node);
 
-/* ---- Spawning ----------------------------------------------------------- */
-
-/* Copies `after` in ascending order without repetitions. */
-static cascade_err
-keep_after(cascade_node *node, const cascade_spawn_options *options,
-           csc_spawn *spawn)
-{
-    csc_post *post = target(node);
-
-    if (options->after_count == 0)
-        return CASCADE_OK;
-    if (options->after == NULL || options->after_count > CSC_POST_EFFECTS_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "spawn: after_count is %zu; `after` must hold that "
-                        "many numbers, at most %d",
-                        options->after_count, CSC_POST_EFFECTS_MAX);
-    spawn->after = csc_arena_alloc(&post->arena, options->after_count,
-                                   sizeof(*spawn->after));
-    if (spawn->after == NULL)
-        return csc_fail_memory();
-    for (size_t i = 0; i < options->after_count; i++) {
-        uint32_t number = options->after[i];
-        size_t at = spawn->after_count;
-
-        if (number < 1 || number > post->effects.spawn_count)
-            return csc_fail(CASCADE_ERR_INVALID,
-                            "spawn: after[%zu] is %u, but only spawns 1 to %u "
-                            "were made before",
-                            i, (unsigned)number,
-                            (unsigned)post->effects.spawn_count);
-        while (at > 0 && spawn->after[at - 1] > number)
-            at--;
-        if (at > 0 && spawn->after[at - 1] == number)
-            continue;
-        memmove(&spawn->after[at + 1], &spawn->after[at],
-                (spawn->after_count - at) * sizeof(number));
-        spawn->after[at] = number;
-        spawn->after_count++;
+        err = csc_effects_output(&gather, output, NULL);
     }
-    return CASCADE_OK;
-}
-
-/* When all are waited for, and for nothing, nothing of it is recorded. */
-static cascade_err
-keep_join(const cascade_spawn_options *options, csc_spawn *spawn)
-{
-    if (options->first > spawn->after_count)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "spawn: first is %u, but `after` names %zu spawns; "
-                        "give no more than these, or 0 for all",
-                        (unsigned)options->first, spawn->after_count);
-    if (options->first < spawn->after_count)
-        spawn->first = options->first;
-    if (spawn->after_count > 0)
-        spawn->on_failure = options->on_failure;
-    return CASCADE_OK;
-}
-
-static cascade_err
-check_spawn(const cascade_node *node, const csc_post *post, const char *name,
-            const cascade_spawn_options *options)
-{
-    cascade_err err = csc_check_name("node name", name);
-
-    (void)node;
-    if (err != CASCADE_OK)
-        return err;
-    if (post->effects.spawn_count >= CSC_POST_EFFECTS_MAX)
-        return csc_fail(CASCADE_ERR_TOO_LARGE,
-                        "an execution may spawn at most %d others; let some "
-                        "of them spawn the rest",
-                        CSC_POST_EFFECTS_MAX);
-    if (options->priority < 0 || options->priority > 9)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "spawn: the priority is %d; give 1 to 9, or 0 for the "
-                        "cascade's",
-                        options->priority);
-    if (options->delay_ms < 0)
-        return csc_fail(CASCADE_ERR_INVALID, "spawn: delay_ms is negative");
-    if (options->on_failure != CASCADE_JOIN_WAIT &&
-        options->on_failure != CASCADE_JOIN_FAIL &&
-        options->on_failure != CASCADE_JOIN_SKIP)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "spawn: on_failure is %d; give a cascade_join",
-                        (int)options->on_failure);
-    return CASCADE_OK;
-}
-
-static cascade_err
-fill_spawn(cascade_node *node, csc_spawn *spawn, const char *name,
-           const cJSON *input, const cascade_spawn_options *options)
-{
-    csc_post *post = target(node);
-    cascade_err err = CASCADE_OK;
-
-    spawn->delay_ms = options->delay_ms;
-    spawn->priority = options->priority;
-    spawn->input = "{}";
-    spawn->name = csc_arena_strdup(&post->arena, name);
-    if (spawn->name == NULL)
-        return csc_fail_memory();
-    err = keep_after(node, options, spawn);
-    if (err == CASCADE_OK)
-        err = keep_join(options, spawn);
-    if (err == CASCADE_OK && input != NULL)
-        err = keep_tree(node, "input of spawn", input, &spawn->input);
-    if (err == CASCADE_OK)
-        post->effects.bytes += strlen(name);
-    return err;
+    cJSON_Delete(output);
+    return err == CASCADE_OK ? csc_ok() : err;
 }
 
 cascade_err
@@ -549,36 +327,24 @@ cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
                    const cascade_spawn_options *options)
 {
     cascade_spawn_options known = {0};
-    csc_post *post = NULL;
-    csc_spawn *spawn = NULL;
     cascade_err err = check_call(node, "spawn", node_name);
 
     if (err == CASCADE_OK)
         err =
             csc_check_options("spawn options", options, &known, sizeof(known));
     if (err == CASCADE_OK) {
-        post = target(node);
-        err = check_spawn(node, post, node_name, &known);
+        csc_gather gather = gather_into(node);
+
+        err = csc_effects_spawn(&gather, node_name, input, &known);
     }
-    if (err == CASCADE_OK) {
-        spawn = csc_arena_alloc(&post->arena, 1, sizeof(*spawn));
-        if (spawn == NULL)
-            err = csc_fail_memory();
-    }
-    if (err == CASCADE_OK)
-        err = fill_spawn(node, spawn, node_name, input, &known);
     cJSON_Delete(input);
-    if (err != CASCADE_OK)
-        return err;
-    csc_post_add_spawn(&post->effects, spawn);
-    return csc_ok();
+    return err == CASCADE_OK ? csc_ok() : err;
 }
 
 uint32_t
 cascade_node_spawned(const cascade_node *node)
 {
-    return node->step != NULL ? node->step->effects.spawn_count
-                              : node->post->effects.spawn_count;
+    return gather_into(node).effects->spawn_count;
 }
 
 /* ---- Failing ------------------------------------------------------------ */
