@@ -28,6 +28,8 @@
  *   message     what is asked of a cascade from outside it; a signal is one
  *   await       a named wait inside a node for a signal of that name
  *   saga        steps with compensations, which undo them when the node fails
+ *   external    of an execution: not run by an engine, but completed by whoever
+ *               shows it to a person, or gets the callback it stands for
  *   context     the keys of a cascade, each with the list of values put to it
  *   store       where the tables live; engine: runs cascades in this process
  *   incarnation one life of an engine in the store, kept alive by a lease
@@ -386,6 +388,72 @@ CASCADE_API cascade_err cascade_delete(cascade_store *store,
                                        const cascade_uuid *id,
                                        const cascade_request_options *options);
 
+/* ---- External executions ------------------------------------------------ */
+
+/* As with cascade_node_put_ui(), and cascade_node_spawn(). All is copied. */
+typedef struct cascade_completion_put {
+    const char *key;
+    const cJSON *value;
+    const cJSON *ui_value; /* NULL: the same */
+} cascade_completion_put;
+
+typedef struct cascade_completion_spawn {
+    const char *node;
+    const cJSON *input; /* NULL: {} */
+    int64_t delay_ms;
+    int priority; /* 0: that of the cascade; else 1-9 */
+} cascade_completion_spawn;
+
+/* What an execution produced: at most 10,000 puts, 10,000 spawns and 4 MiB
+ * together. All is copied. */
+typedef struct cascade_completion {
+    size_t size;
+    const char *error;       /* it failed, with this text of at most 2,000
+                                bytes; then nothing else is given */
+    const cJSON *output;     /* at most one of both; NULL: none */
+    const char *output_text; /* JSON */
+    const cascade_completion_put *puts;
+    size_t put_count;
+    const cascade_completion_spawn *spawns;
+    size_t spawn_count;
+} cascade_completion;
+
+typedef struct cascade_complete_options {
+    size_t size;
+    int64_t wait_ms; /* until it is received; -1: no limit; 0: do not wait */
+} cascade_complete_options;
+
+/* Completes an external execution that waits (see
+ * cascade_engine_register_external()), or fails it, from any process. A
+ * snapshot of the cascade tells its node_instance_id and its token; cascades
+ * that have one are found by cascade_list() with `node`. NULL for `completion`
+ * is one that produced nothing. When it fails the cascade ends, or goes on, as
+ * the node was registered.
+ *
+ * When it returns OK the completion is durable, and is received as commands
+ * are: by an engine, or, where none is alive, by this call. The execution ends
+ * once, so its deadline, or a cancellation, may still come first; then the
+ * completion is recorded as undelivered. With `wait_ms` the call tells which:
+ * OK, the execution was completed by this call; CASCADE_ERR_AGAIN, not received
+ * so far. Without it, look at the execution later.
+ *
+ * Refused, with nothing written:
+ *   CASCADE_ERR_NOT_FOUND   there is no such cascade, or execution in it
+ *   CASCADE_ERR_EXISTS      it was completed (or failed) before, by such a call
+ *   CASCADE_ERR_TIMEOUT     its deadline has passed
+ *   CASCADE_ERR_CANCELLED   it failed with the cascade's cancellation
+ *   CASCADE_ERR_ENDED       the cascade has ended
+ *   CASCADE_ERR_REFUSED     the token is another one: it is that of an earlier
+ *                           cascade with this id, or of another execution
+ *   CASCADE_ERR_MISUSE      it is no external execution, or does not wait yet
+ * CASCADE_ERR_OUTCOME_UNKNOWN when the store went away: call again; EXISTS may
+ * then mean this one. */
+CASCADE_API cascade_err
+cascade_complete(cascade_store *store, const cascade_uuid *cascade_id,
+                 const char *node_instance_id, const char *token,
+                 const cascade_completion *completion,
+                 const cascade_complete_options *options);
+
 /* ---- Looking ------------------------------------------------------------ */
 
 typedef enum cascade_status {
@@ -483,6 +551,9 @@ typedef struct cascade_execution_info {
     int64_t started_at_ms;
     int64_t completed_at_ms; /* CASCADE_TIME_NONE until it has ended */
     int64_t not_before_ms;   /* CASCADE_TIME_NONE when it need not wait */
+    const char *token;       /* of an external one that waits, for
+                                cascade_complete(); else NULL */
+    int64_t deadline_ms;     /* until when it waits; CASCADE_TIME_NONE: none */
 } cascade_execution_info;
 
 typedef enum cascade_part {
@@ -632,6 +703,30 @@ typedef struct cascade_node_options {
 CASCADE_API cascade_err cascade_engine_register(
     cascade_engine *engine, const char *name, cascade_node_fn fn, void *user,
     const cascade_node_options *options);
+
+typedef struct cascade_external_options {
+    size_t size;
+    int64_t timeout_ms; /* from when it begins to wait until its deadline, at
+                           which it fails; 0: none; at most 100 years */
+    cascade_final_failure final_failure; /* as in cascade_node_options */
+    const char *instead;
+} cascade_external_options;
+
+/* Registers `name` for executions that are completed from outside, by
+ * cascade_complete(): tasks for people, pages of a user interface, callbacks.
+ * There is no function. Such an execution is RUNNING, and from when it begins
+ * to wait, which is recorded, it has a token and perhaps a deadline
+ * (cascade_execution_info). Where an engine that knows the name spawned it to
+ * run at once it waits from then on; started from outside, spawned with a delay
+ * or `after` others, it waits once an engine that knows the name finds that it
+ * could run. Then any engine may record its end: the deadline and what follows
+ * a failure are recorded with it. It holds no thread, and a cascade that only
+ * waits for it is parked. It has one attempt. Its `location` is "client" where
+ * an engine that knew the name spawned it.
+ * Errors as of cascade_engine_register(). */
+CASCADE_API cascade_err
+cascade_engine_register_external(cascade_engine *engine, const char *name,
+                                 const cascade_external_options *options);
 
 /* Attaches to the store and starts the threads of the mode. In the INLINE mode
  * it only attaches. */

@@ -140,9 +140,12 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
 {
     csc_record_writer writer;
     csc_buf keys = {0};
+    char by[CASCADE_UUID_TEXT_SIZE];
 
     csc_record_begin(&writer, &b->text);
     csc_record_add_number(&writer, "at", b->state->fn_id);
+    if (post->by != NULL)
+        csc_record_add_text(&writer, "by", cascade_uuid_format(post->by, by));
     if (with_effects)
         add_keys(&writer, &post->effects, &keys);
     if (exec != NULL) {
@@ -163,7 +166,8 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     csc_record_add_number(&writer, "attempts", post->attempts);
     if (continued)
         csc_record_add_json(&writer, "continue", "true");
-    if (exec != NULL && exec->part == CSC_PART_AWAIT && !continued)
+    if (post->overdue ||
+        (exec != NULL && exec->part == CSC_PART_AWAIT && !continued))
         csc_record_add_json(&writer, "timed_out", "true");
     if (exec != NULL)
         add_instead_of(&writer, exec->stands_for);
@@ -285,13 +289,16 @@ add_spawns(builder *b, const csc_effects *effects, int32_t parent)
     for (const csc_spawn *s = effects->first_spawn; s != NULL; s = s->next) {
         const int32_t *after = resolve_after(b, s, base);
         cascade_execution_row *row = csc_build_part(b, s->name, parent, s->nth);
+        const char *external = csc_build_spawn_external(b, s, row);
 
         row->input = s->input;
         if (csc_build_is_cancelled(b)) {
             csc_build_stillborn(b, row);
             continue;
         }
-        if (after != NULL || s->after_count == 0)
+        if (external != NULL)
+            row->full_output = external;
+        else if (after != NULL || s->after_count == 0)
             row->full_output = write_waiting(b, s, after);
         b->running++;
     }
@@ -332,8 +339,8 @@ csc_build_update(builder *b, const csc_exec *exec,
 }
 
 /* Of an await: its time has passed. */
-static void
-add_completion(builder *b, const csc_post *post, const csc_exec *exec)
+void
+csc_build_complete(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row =
         csc_build_update(b, exec, CASCADE_EXECUTION_COMPLETED);
@@ -344,8 +351,8 @@ add_completion(builder *b, const csc_post *post, const csc_exec *exec)
     add_spawns(b, &post->effects, exec->function_id);
 }
 
-static void
-add_failure(builder *b, const csc_post *post, const csc_exec *exec)
+void
+csc_build_fail(builder *b, const csc_post *post, const csc_exec *exec)
 {
     bool continued = post->continued || csc_build_is_cancelled(b);
     cascade_execution_row *row =
@@ -366,7 +373,7 @@ add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
     cascade_execution_row *row = NULL;
 
     if (post->kind == CSC_POST_ATTEMPT && csc_build_is_cancelled(b)) {
-        add_failure(b, post, exec);
+        csc_build_fail(b, post, exec);
         return;
     }
     row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
@@ -437,10 +444,10 @@ add_post(builder *b, const csc_post *post)
     csc_assert(exec != NULL);
     switch (post->kind) {
     case CSC_POST_COMPLETE:
-        add_completion(b, post, exec);
+        csc_build_complete(b, post, exec);
         break;
     case CSC_POST_FAIL:
-        add_failure(b, post, exec);
+        csc_build_fail(b, post, exec);
         break;
     case CSC_POST_ATTEMPT:
     case CSC_POST_STEP_ATTEMPT:
@@ -454,6 +461,9 @@ add_post(builder *b, const csc_post *post)
         break;
     case CSC_POST_CHILDREN:
         csc_build_children(b, post, exec);
+        break;
+    case CSC_POST_EXTERNAL:
+        csc_build_wait_external(b, post, exec);
         break;
     case CSC_POST_RECEIVE:
     case CSC_POST_FREE:
@@ -479,6 +489,7 @@ make_room(builder *b, const csc_post *posts)
             updates++;
         inserts += p->children.count;
         messages += p->message_count;
+        inserts += csc_build_message_room(p->messages, &events);
         inserts += p->effects.spawn_count;
         events += p->effects.put_count;
     }

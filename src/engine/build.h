@@ -29,6 +29,10 @@ typedef struct csc_build_env {
     int64_t now_ms;        /* by the store's clock, not ahead of it */
     int64_t delay_from_ms; /* the same, not behind it */
     bool reset;            /* the run has takeovers to forget */
+    /* How executions of that node wait for their completion from outside; NULL
+     * where the node does not, or is not known. NULL: none is. */
+    const csc_waiting *(*find_external)(const void *context, const char *name);
+    const void *find_context;
 } csc_build_env;
 
 /* CASCADE_ERR_NO_MEMORY; CASCADE_ERR_TOO_LARGE when the cascade has used up

@@ -108,8 +108,8 @@ write_cancelled(struct csc_builder *b, const csc_exec *exec)
     return csc_build_text(b);
 }
 
-static void
-cancel_one(struct csc_builder *b, const csc_exec *exec)
+void
+csc_build_cancel_one(struct csc_builder *b, const csc_exec *exec)
 {
     cascade_execution_row *row =
         csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
@@ -160,7 +160,7 @@ cancel_exec(struct csc_builder *b, const csc_exec *exec)
         !csc_state_has(&b->ended_early, exec->function_id))
         csc_build_cancel_child(b, exec);
     else if (is_cancelled_with(b, exec))
-        cancel_one(b, exec);
+        csc_build_cancel_one(b, exec);
     else if (is_put_off(b, exec))
         hurry(b, exec);
 }

@@ -72,6 +72,11 @@ const char *csc_build_attempt(struct csc_builder *b, const csc_post *post,
 /* The row ends the cascade as ERROR. */
 void csc_build_note_terminated(struct csc_builder *b,
                                const cascade_execution_row *row);
+/* The execution ends as the post says, with what it produced. */
+void csc_build_complete(struct csc_builder *b, const csc_post *post,
+                        const csc_exec *exec);
+void csc_build_fail(struct csc_builder *b, const csc_post *post,
+                    const csc_exec *exec);
 /* The cascade's status as of what is built so far. */
 cascade_status csc_build_status(const struct csc_builder *b);
 
@@ -83,6 +88,8 @@ bool csc_build_is_cancelled(const struct csc_builder *b);
 bool csc_build_command(struct csc_builder *b, const csc_message *message);
 /* The cascade is to be deleted. */
 void csc_build_delete(struct csc_builder *b, const csc_message *message);
+/* An execution that is there fails as cancelled. */
+void csc_build_cancel_one(struct csc_builder *b, const csc_exec *exec);
 /* A new execution that does not begin any more. */
 void csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row);
 /* Ends the cancellation when nothing else is RUNNING. */
@@ -102,6 +109,21 @@ void csc_build_end_family(struct csc_builder *b);
 /* An execution completed with this output: it may be the cascade's result. */
 void csc_build_note_result(struct csc_builder *b, const csc_exec *exec,
                            const char *output);
+
+/* ---- build_external.c --------------------------------------------------- */
+
+/* The row of a new execution of that node, whose completion comes from outside,
+ * if it does: where it can begin to wait at once, its record; else NULL. */
+const char *csc_build_spawn_external(struct csc_builder *b,
+                                     const csc_spawn *spawn,
+                                     cascade_execution_row *row);
+/* An execution that was to begin waits for its completion from outside. */
+void csc_build_wait_external(struct csc_builder *b, const csc_post *post,
+                             const csc_exec *exec);
+/* An execution is completed from outside; true when the message tells that. */
+bool csc_build_completion(struct csc_builder *b, const csc_message *message);
+/* How many rows besides its own a message may insert. */
+size_t csc_build_message_room(const csc_message *messages, size_t *events);
 
 /* ---- build_message.c ---------------------------------------------------- */
 

@@ -8,6 +8,7 @@
  *   has ended       status as it is
  *   command         build_command.c
  *   end of a child  build_child.c
+ *   completion      build_external.c
  *   repeated        nothing: an execution has its path
  *   unknown kind    an execution, FAILED: a newer library sent it
  *
@@ -136,8 +137,9 @@ bool
 csc_build_is_late(const struct csc_builder *b, const csc_post *post,
                   const csc_exec *exec)
 {
-    if (exec == NULL)
-        return post->kind == CSC_POST_COMPLETE; /* a wait, long over */
+    if (exec == NULL) /* a wait, or an external execution, long over */
+        return post->kind == CSC_POST_COMPLETE ||
+               post->kind == CSC_POST_EXTERNAL || post->overdue;
     if (csc_state_has(&b->ended_early, exec->function_id))
         return true;
     return csc_state_is_wait(exec) && exec->status != CASCADE_EXECUTION_RUNNING;
@@ -213,7 +215,9 @@ add_message(struct csc_builder *b, const csc_message *message)
         return;
     if (strcmp(message->kind, CSC_MESSAGE_SIGNAL) == 0)
         add_signal(b, message);
-    else if (!csc_build_child_end(b, message) && !csc_build_command(b, message))
+    else if (!csc_build_child_end(b, message) &&
+             !csc_build_completion(b, message) &&
+             !csc_build_command(b, message))
         add_unknown(b, message);
 }
 

@@ -121,8 +121,8 @@ carry_out_alone(cascade_store *store, const cascade_uuid *id)
     cascade_info_free(info);
 }
 
-static void
-carry_out(cascade_store *store, const cascade_uuid *id)
+void
+csc_command_carry_out(cascade_store *store, const cascade_uuid *id)
 {
     bool alive = false;
 
@@ -207,7 +207,7 @@ request(cascade_store *store, const cascade_uuid *id, const char *kind,
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, kind);
     if (err == CASCADE_OK && sent != CASCADE_SENT_ABSENT)
-        carry_out(store, id);
+        csc_command_carry_out(store, id);
     csc_arena_fini(&arena);
     if (err != CASCADE_OK)
         return err;

@@ -234,3 +234,55 @@ csc_effects_spawn(const csc_gather *g, const char *node_name,
     csc_post_add_spawn(g->effects, spawn);
     return CASCADE_OK;
 }
+
+/* ---- Failing ------------------------------------------------------------ */
+
+/* What a node that runs instead of another is handed: canonical. */
+static const char *
+write_failure(csc_arena *arena, const csc_exec *exec, const char *error)
+{
+    const char *copy = NULL;
+    csc_buf text;
+
+    csc_buf_init(&text);
+    csc_buf_add_text(&text, "{\"node\":");
+    csc_json_add_string(&text, exec->name);
+    csc_buf_add_text(&text, ",\"error\":");
+    csc_json_add_string(&text, error);
+    csc_buf_add_text(&text, ",\"input\":");
+    csc_buf_add_text(&text, exec->input != NULL ? exec->input : "{}");
+    csc_buf_add_char(&text, '}');
+    if (!text.failed)
+        copy = csc_arena_strndup(arena, text.data, text.len);
+    csc_buf_fini(&text);
+    return copy;
+}
+
+cascade_err
+csc_effects_instead(csc_arena *arena, csc_post *post, const csc_exec *exec,
+                    const char *node)
+{
+    csc_spawn *spawn = csc_arena_alloc(arena, 1, sizeof(*spawn));
+
+    if (spawn == NULL)
+        return csc_fail_memory();
+    *spawn = (csc_spawn){.name = csc_arena_strdup(arena, node),
+                         .input = write_failure(arena, exec, post->error),
+                         .priority = exec->priority,
+                         .instead = true};
+    if (spawn->name == NULL || spawn->input == NULL)
+        return csc_fail_memory();
+    csc_post_add_spawn(&post->effects, spawn);
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_effects_fail(csc_arena *arena, csc_post *post, const csc_exec *exec)
+{
+    const csc_external *external = exec->external;
+
+    post->continued = external->continued;
+    return external->instead == NULL
+               ? CASCADE_OK
+               : csc_effects_instead(arena, post, exec, external->instead);
+}

@@ -8,6 +8,7 @@
 #define CSC_ENGINE_EFFECTS_H
 
 #include "engine/post.h"
+#include "engine/state.h"
 
 /* Where it gathers, and how much of it. */
 typedef struct csc_gather {
@@ -31,5 +32,15 @@ cascade_err csc_effects_output(const csc_gather *gather, const cJSON *tree,
 cascade_err csc_effects_spawn(const csc_gather *gather, const char *node_name,
                               const cJSON *input,
                               const cascade_spawn_options *options);
+
+/* What becomes of the cascade when an external execution has failed, as FAIL
+ * `post` with the error tells: it ends, or goes on, or another node runs
+ * instead. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_effects_fail(csc_arena *arena, csc_post *post,
+                             const csc_exec *exec);
+
+/* The execution fails with post->error, and `node` runs in its place. */
+cascade_err csc_effects_instead(csc_arena *arena, csc_post *post,
+                                const csc_exec *exec, const char *node);
 
 #endif

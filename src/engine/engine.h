@@ -80,8 +80,9 @@
 
 typedef struct csc_node_def {
     char *name;
-    cascade_node_fn fn;
+    cascade_node_fn fn; /* NULL: completed from outside, as `waiting` says */
     void *user;
+    csc_waiting waiting;
     csc_attempts attempts;
     cascade_final_failure final_failure;
     char *instead; /* or NULL */
@@ -342,6 +343,9 @@ int64_t csc_engine_now_max(const cascade_engine *engine);
 int64_t csc_engine_monotonic_ns(const cascade_engine *engine);
 const csc_node_def *csc_engine_node(const cascade_engine *engine,
                                     const char *name);
+/* The same for what builds changes: how it waits, if it is completed from
+ * outside. */
+const csc_waiting *csc_engine_external(const void *engine, const char *name);
 /* Ends a wait of the housekeeper, of the host's loop. Locked. */
 void csc_engine_wake_house(cascade_engine *engine);
 void csc_engine_wake_host(cascade_engine *engine);

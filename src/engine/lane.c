@@ -369,7 +369,9 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
                          .random = &random,
                          .location = engine->location,
                          .now_ms = now_ms,
-                         .delay_from_ms = delay_from_ms};
+                         .delay_from_ms = delay_from_ms,
+                         .find_external = csc_engine_external,
+                         .find_context = engine};
 
     if (item->start != NULL) {
         copy_start(lane, item);

@@ -57,7 +57,8 @@ typedef enum csc_post_kind {
     CSC_POST_WAIT,         /* a wait of the node begins */
     CSC_POST_RECEIVE,      /* messages have come */
     CSC_POST_CHILDREN,     /* the node starts children */
-    CSC_POST_FREE          /* nothing of the cascade can run here for now */
+    CSC_POST_EXTERNAL, /* it begins to wait for its completion from outside */
+    CSC_POST_FREE      /* nothing of the cascade can run here for now */
 } csc_post_kind;
 
 #define CSC_MESSAGE_SIGNAL "signal"
@@ -65,6 +66,22 @@ typedef enum csc_post_kind {
 #define CSC_MESSAGE_TERMINATE "terminate"
 #define CSC_MESSAGE_DELETE "delete"
 #define CSC_MESSAGE_CHILD "child"
+#define CSC_MESSAGE_COMPLETE "complete"
+
+/* What the payload of a message "complete" says; see external.h. */
+typedef struct csc_completion {
+    cascade_uuid token;
+    cascade_uuid by;
+    const char *error; /* NULL: it completed */
+    csc_effects effects;
+} csc_completion;
+
+/* How an external node waits: what is known of it by its name. */
+typedef struct csc_waiting {
+    int64_t timeout_ms; /* 0: none */
+    bool continued;     /* as in csc_external */
+    const char *instead;
+} csc_waiting;
 
 /* A message that is to be received. */
 typedef struct csc_message {
@@ -74,7 +91,8 @@ typedef struct csc_message {
     const char *name;
     const char *path;
     const char *payload;
-    bool repeated; /* it was received before: only to be deleted */
+    csc_completion *completion; /* NULL: it tells of none */
+    bool repeated;              /* it was received before: only to be deleted */
 } csc_message;
 
 /* A child to be started. */
@@ -117,6 +135,8 @@ typedef struct csc_post {
     int64_t wake_at_ms;     /* FREE */
     const char *needs;      /* FREE: the node nobody here knows, or NULL */
     csc_family children;    /* CHILDREN */
+    csc_waiting waiting;    /* EXTERNAL */
+    const cascade_uuid *by; /* of a completion from outside, or NULL */
     const int32_t *gathers; /* WAIT: ascending ids of what it comes after */
     size_t gather_count;
     const char *error;         /* FAIL, _ATTEMPT, failed STEP */
@@ -129,6 +149,7 @@ typedef struct csc_post {
     bool reenter;   /* STEP, WAIT: the node left, and is entered again (unless
                        it waits then) */
     bool forever;   /* WAIT: no time ends it */
+    bool overdue;   /* FAIL: its deadline has come */
     csc_effects effects;
     struct csc_waiter *waiter; /* who waits in this process, or NULL */
 } csc_post;

@@ -16,9 +16,10 @@
  * A run that is not in memory is passed over too: its load is to come, and
  * brings its messages; or it is being born, and they are looked for then.
  */
-#include "engine/engine.h"
-
 #include <string.h>
+
+#include "engine/completion.h"
+#include "engine/engine.h"
 
 #define RECEIVE_MAX 1000  /* messages in one look */
 #define MESSAGE_BYTES 512 /* of its row beside the payload, roughly */
@@ -108,6 +109,10 @@ csc_receive_message(void *context, const cascade_message_row *row,
                       .payload = csc_arena_strdup(&post->arena, row->payload),
                       .repeated = repeated};
     if (post->arena.failed)
+        return csc_fail_memory();
+    if (strcmp(row->kind, CSC_MESSAGE_COMPLETE) == 0 &&
+        csc_completion_read(&post->arena, message->payload,
+                            &message->completion) != CASCADE_OK)
         return csc_fail_memory();
     add_message(post, message);
     post->effects.bytes += message_bytes(row);

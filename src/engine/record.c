@@ -89,6 +89,10 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         read_i32(value, INT32_MAX, &record->signal);
     else if (key_is(key, "child"))
         (void)csc_record_uuid(value, &record->child);
+    else if (key_is(key, "token"))
+        (void)csc_record_uuid(value, &record->token);
+    else if (key_is(key, "by"))
+        (void)csc_record_uuid(value, &record->by);
     else if (key_is(key, "policy"))
         read_policy(value, &record->when_parent_ends);
     else if (key_is(key, "cancelled"))
@@ -97,6 +101,8 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         record->timed_out = csc_json_span_is(value, "true");
     else if (key_is(key, "not_before"))
         (void)csc_json_span_i64(value, &record->not_before_ms);
+    else if (key_is(key, "deadline"))
+        (void)csc_json_span_i64(value, &record->deadline_ms);
     else if (key_is(key, "continue"))
         record->continued = csc_json_span_is(value, "true");
     else if (key_is(key, "skipped"))
@@ -115,6 +121,8 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         record->steps = value;
     else if (key_is(key, "after") && value.data[0] == '[')
         record->after = value;
+    else if (key_is(key, "instead") && value.data[0] == '"')
+        record->instead = value;
 }
 
 void
@@ -125,7 +133,8 @@ csc_record_decode(const char *full_output, csc_record *record)
     *record = (csc_record){.at = CSC_RECORD_NO_AT,
                            .instead_of = CSC_RECORD_NO_ID,
                            .signal = CSC_RECORD_NO_ID,
-                           .not_before_ms = CASCADE_TIME_NONE};
+                           .not_before_ms = CASCADE_TIME_NONE,
+                           .deadline_ms = CASCADE_TIME_NONE};
     if (full_output == NULL || full_output[0] != '{')
         return;
     csc_json_iter_init(&iter, full_output, strlen(full_output));

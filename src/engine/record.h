@@ -4,12 +4,15 @@
  *
  *   RUNNING   NULL, or what scheduling needs:
  *             {"after":[1,2],"child":"ID","first":1,"steps":{"NAME#0":1},
- *              "policy":"cancel","cascade":{...},"attempts":2,"priority":3,
- *              "instead_of":1,"not_before":1700000000000,"on_failure":"fail"}
+ *              "token":"ID","policy":"cancel","cascade":{...},
+ *              "instead":"NODE","attempts":2,"continue":true,
+ *              "deadline":1700000000000,"priority":3,"instead_of":1,
+ *              "not_before":1700000000000,"on_failure":"fail"}
  *   finished  the PostResult:
- *             {"at":4,"keys":["k"],"late":[3],"after":[1,2],"first":1,
- *              "output":...,"signal":7,"cascade":{...},"skipped":true,
- *              "spawned":[5,6],"attempts":1,"continue":true,"cancelled":true,
+ *             {"at":4,"by":"ID","keys":["k"],"late":[3],"after":[1,2],
+ *              "child":"ID","first":1,"output":...,"policy":"cancel",
+ *              "signal":7,"cascade":{...},"skipped":true,"spawned":[5,6],
+ *              "attempts":1,"continue":true,"cancelled":true,
  *              "timed_out":true,"instead_of":1,"not_before":1700000000000,
  *              "on_failure":"fail"}
  *
@@ -22,10 +25,15 @@
  * the `signal` that it has taken, whose input is not stored twice, or has
  * `timed_out`; what the cascade's cancellation ended is `cancelled`. A child's
  * part names the `child`, and by `policy` what becomes of it when the parent
- * ends. `at` is the cascade's fn_id before the commit that ended the execution.
- * `cascade` is on execution 0 only. Members are written in canonical order, so
- * that the text equals what jsonb gives back. What another program wrote there
- * has none of these members, or they make no sense: then they count as absent.
+ * ends. What waits for its completion from outside has a `token`, made as it
+ * begins to wait; its `deadline` is no `not_before`, and `continue` and
+ * `instead` say what becomes of the cascade if it fails, so that engines that
+ * do not know the node can record it. `by` is the completion that ended it;
+ * where the deadline did it has `timed_out`. `at` is the cascade's fn_id before
+ * the commit that ended the execution. `cascade` is on execution 0 only.
+ * Members are written in canonical order, so that the text equals what jsonb
+ * gives back. What another program wrote there has none of these members, or
+ * they make no sense: then they count as absent.
  */
 #ifndef CSC_ENGINE_RECORD_H
 #define CSC_ENGINE_RECORD_H
@@ -46,20 +54,24 @@ typedef struct csc_record {
     int32_t priority;      /* 0 without one */
     int32_t instead_of;    /* CSC_RECORD_NO_ID without one */
     int64_t not_before_ms; /* CASCADE_TIME_NONE without one */
+    int64_t deadline_ms;   /* CASCADE_TIME_NONE without one */
     int32_t signal;        /* CSC_RECORD_NO_ID without one */
     bool continued;
     bool timed_out;
     bool cancelled;
     cascade_child_end when_parent_ends; /* member `policy` */
-    cascade_uuid child;                 /* all zero without one */
+    cascade_uuid child;                 /* all zero without one, also below */
     uint32_t first;                     /* 0 without one */
     cascade_join on_failure;
     bool skipped;
+    cascade_uuid token;
+    cascade_uuid by;
     csc_json_span output; /* data is NULL without one, also below */
     csc_json_span meta;
     csc_json_span steps;
     csc_json_span after;
     csc_json_span late;
+    csc_json_span instead;
 } csc_record;
 
 /* The words of member `policy`. */

@@ -8,6 +8,8 @@
  *   something may run now             -> ready list
  *   a wait is over                    -> its end is posted
  *   a join is not to be run           -> its record is posted (run_join.c)
+ *   it is completed from outside      -> that it waits is posted, or that its
+ *                                        deadline has come
  *   it waits for a time soon          -> timer heap
  *   it waits for long                 -> FREE with wake_at (parked); for a
  *                                        signal not at once
@@ -22,8 +24,7 @@
 
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
+#include "engine/effects.h"
 
 /* A run for which nothing is due is looked at again after that, unless only a
  * message can end what it waits for. */
@@ -371,49 +372,19 @@ post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
     return CASCADE_OK;
 }
 
-/* What a node that runs instead of another is handed: canonical. */
-static const char *
-write_failure(const csc_exec *exec, csc_post *post)
-{
-    const char *copy = NULL;
-    csc_buf text;
-
-    csc_buf_init(&text);
-    csc_buf_add_text(&text, "{\"node\":");
-    csc_json_add_string(&text, exec->name);
-    csc_buf_add_text(&text, ",\"error\":");
-    csc_json_add_string(&text, post->error);
-    csc_buf_add_text(&text, ",\"input\":");
-    csc_buf_add_text(&text, exec->input != NULL ? exec->input : "{}");
-    csc_buf_add_char(&text, '}');
-    if (!text.failed)
-        copy = csc_arena_strndup(&post->arena, text.data, text.len);
-    csc_buf_fini(&text);
-    return copy;
-}
-
 cascade_err
 csc_run_fail(const cascade_engine *engine, const csc_exec *exec, csc_post *post)
 {
     const csc_node_def *node = csc_engine_node(engine, exec->name);
-    csc_spawn *spawn = NULL;
 
+    if (exec->external != NULL)
+        return csc_effects_fail(&post->arena, post, exec);
     post->continued =
         exec->part != CSC_PART_NONE || /* its node is told, and may go on */
         (node != NULL && node->final_failure != CASCADE_FINAL_ERROR);
     if (node == NULL || node->instead == NULL)
         return CASCADE_OK;
-    spawn = csc_arena_alloc(&post->arena, 1, sizeof(*spawn));
-    if (spawn == NULL)
-        return csc_fail_memory();
-    *spawn = (csc_spawn){.name = node->instead,
-                         .input = write_failure(exec, post),
-                         .priority = exec->priority,
-                         .instead = true};
-    if (spawn->input == NULL)
-        return csc_fail_memory();
-    csc_post_add_spawn(&post->effects, spawn);
-    return CASCADE_OK;
+    return csc_effects_instead(&post->arena, post, exec, node->instead);
 }
 
 static cascade_err
@@ -449,6 +420,39 @@ post_waited(cascade_engine *engine, csc_run *run, const csc_exec *wait)
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = 1;
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}
+
+/* It waits for its completion from outside from now on. */
+static cascade_err
+post_external(cascade_engine *engine, csc_run *run, const csc_exec *exec,
+              const csc_node_def *node)
+{
+    csc_post *post = csc_post_create(CSC_POST_EXTERNAL, exec->function_id);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    post->waiting = node->waiting;
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}
+
+/* Nobody has completed it, and its deadline has come. */
+static cascade_err
+post_overdue(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+{
+    csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    post->attempts = exec->attempts + 1;
+    post->overdue = true;
+    post->error = "the deadline passed";
+    if (csc_effects_fail(&post->arena, post, exec) != CASCADE_OK) {
+        csc_post_free(post);
+        return csc_fail_memory();
+    }
     csc_run_post(engine, run, post);
     return CASCADE_OK;
 }
@@ -512,17 +516,23 @@ make_ready(cascade_engine *engine, csc_run *run)
 
     while (err == CASCADE_OK && may_add(engine, run)) {
         csc_exec *exec = csc_state_take(&run->state, engine->now_confirmed_ms);
+        const csc_node_def *node = NULL;
 
         if (exec == NULL)
             break;
+        node = csc_engine_node(engine, exec->name);
         if (csc_state_is_wait(exec)) {
             err = post_waited(engine, run, exec);
         } else if (csc_state_verdict(exec) == CSC_VERDICT_SKIP) {
             err = csc_run_post_join(engine, run, exec);
-        } else if (csc_engine_node(engine, exec->name) == NULL) {
+        } else if (exec->external != NULL) {
+            err = post_overdue(engine, run, exec);
+        } else if (node == NULL) {
             note_unknown(engine, run, exec);
         } else if (csc_state_verdict(exec) == CSC_VERDICT_FAIL) {
             err = csc_run_post_join(engine, run, exec);
+        } else if (node->fn == NULL) {
+            err = post_external(engine, run, exec, node);
         } else if (is_poisoned(engine, run)) {
             err = post_poisoned(engine, run, exec);
             break;

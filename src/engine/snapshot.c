@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "engine/info.h"
 #include "engine/record.h"
 #include "engine/state.h"
@@ -107,6 +108,20 @@ add_outcome(cascade_snapshot *snapshot, const cascade_execution_row *row,
         snapshot->error = info->error != NULL ? info->error : "";
 }
 
+/* It waits for its completion from outside. */
+static void
+add_waiting(cascade_snapshot *snapshot, const csc_record *record,
+            cascade_execution_info *info)
+{
+    char token[CASCADE_UUID_TEXT_SIZE];
+
+    if (csc_uuid_is_nil(&record->token))
+        return;
+    info->token = csc_arena_strdup(&snapshot->arena,
+                                   cascade_uuid_format(&record->token, token));
+    info->deadline_ms = record->deadline_ms;
+}
+
 /* The row as it was when the snapshot's place was spawned. */
 static void
 fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
@@ -126,7 +141,8 @@ fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
         .input = csc_arena_strdup(arena, row->input),
         .started_at_ms = row->started_at_ms,
         .completed_at_ms = CASCADE_TIME_NONE,
-        .not_before_ms = CASCADE_TIME_NONE};
+        .not_before_ms = CASCADE_TIME_NONE,
+        .deadline_ms = CASCADE_TIME_NONE};
     (void)csc_state_path(row->node_instance_id, &row->cascade_id,
                          &info->parent_function_id, &occurrence);
     if (snapshot->ats[snapshot->count] >= snapshot->as_of)
@@ -137,6 +153,8 @@ fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
     info->not_before_ms = record->not_before_ms;
     if (row->status != CASCADE_EXECUTION_RUNNING)
         add_outcome(snapshot, row, record, info);
+    else
+        add_waiting(snapshot, record, info);
 }
 
 static cascade_err

@@ -34,8 +34,18 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
 }
 
 static void
+free_external(csc_exec *exec)
+{
+    if (exec->external != NULL)
+        csc_mem_free(exec->external->instead);
+    csc_mem_free(exec->external);
+    exec->external = NULL;
+}
+
+static void
 free_exec(csc_exec *exec)
 {
+    free_external(exec);
     csc_mem_free(exec->name);
     csc_mem_free(exec->input);
     csc_mem_free(exec->output);
@@ -222,6 +232,30 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     return err == CASCADE_OK ? read_meta(state) : err;
 }
 
+/* As its record says: it waits for its completion from outside, or not. */
+static cascade_err
+set_external(csc_exec *exec, const csc_record *record)
+{
+    csc_external *external = NULL;
+
+    free_external(exec);
+    if (exec->status != CASCADE_EXECUTION_RUNNING ||
+        exec->part != CSC_PART_NONE || csc_uuid_is_nil(&record->token))
+        return CASCADE_OK;
+    external = csc_mem_zalloc(1, sizeof(*external));
+    if (external == NULL)
+        return csc_fail_memory();
+    exec->external = external;
+    external->token = record->token;
+    external->deadline_ms = record->deadline_ms;
+    external->continued = record->continued || record->instead.data != NULL;
+    if (record->instead.data != NULL &&
+        csc_json_span_text(record->instead, &external->instead) &&
+        external->instead == NULL)
+        return csc_fail_memory();
+    return CASCADE_OK;
+}
+
 /* What follows from an execution having ended, by an update or at insertion. */
 static cascade_err
 note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
@@ -288,6 +322,9 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     exec->status = row->status;
     csc_state_dequeue(state, exec);
     exec->dispatched = false;
+    err = set_external(exec, record);
+    if (err != CASCADE_OK)
+        return err;
     if (row->status == CASCADE_EXECUTION_RUNNING)
         return csc_state_enqueue(state, exec);
     count_running(state, exec, -1);
@@ -375,6 +412,8 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     exec->when_parent_ends = record->when_parent_ends;
     exec->child = record->child; /* for good: nodes read it */
     err = set_record(state, exec, record);
+    if (err == CASCADE_OK)
+        err = set_external(exec, record);
     csc_state_add_sibling(state, exec);
     if (err == CASCADE_OK && row->status != CASCADE_EXECUTION_RUNNING)
         err = note_ended(state, exec, row, record, true);

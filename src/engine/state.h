@@ -19,7 +19,7 @@
  *   inserted RUNNING --> blocked: a join that is not decided
  *        |                   | enough of its `after` set have ended
  *        v                   v
- *      queued (heap by not_before, function_id)
+ *      queued (heap by the time it is due, function_id)
  *        |  csc_state_take(): not_before has come
  *        v
  *      dispatched --update RUNNING (failed attempt)--> queued again
@@ -31,6 +31,9 @@
  *   A wait (sleep, await) is a part that is inserted RUNNING. It blocks its
  *   parent, which is no longer dispatched, and is itself queued until its time
  *   comes; an await without a time is not queued.
+ *
+ *   An external execution waits for its completion from outside once that is
+ *   recorded: it is queued until its deadline, and not at all without one.
  *
  *   Only `dispatched` is not in the rows: after a crash a dispatched execution
  *   is queued again (G4).
@@ -177,6 +180,13 @@ typedef struct csc_join {
     int64_t not_before_ms; /* as recorded: holds unless it is not to be run */
     csc_join_slot *slots;  /* one for each of `after` */
 } csc_join;
+/* What an execution that waits for its completion from outside has besides. */
+typedef struct csc_external {
+    cascade_uuid token;
+    int64_t deadline_ms; /* CASCADE_TIME_NONE: none */
+    bool continued;      /* if it fails the cascade goes on */
+    char *instead;       /* the node that runs in its place then, or NULL */
+} csc_external;
 
 typedef struct csc_exec {
     int32_t function_id;
@@ -197,24 +207,25 @@ typedef struct csc_exec {
     cascade_uuid child;                 /* its id */
     int64_t not_before_ms;              /* CASCADE_TIME_NONE: at once */
     char *name;
-    char *input;         /* NULL: {} */
-    char *output;        /* of an ended part, or for joins; NULL: none; of an
+    char *input;            /* NULL: {} */
+    char *output;           /* of an ended part, or for joins; NULL: none; of an
                             await, what the signal brought */
-    char *error;         /* the last one, NULL: none */
-    char *step_attempts; /* member `steps`: failed attempts of its steps */
-    csc_ids after;       /* what it comes after, as recorded, ascending */
-    csc_join *join;      /* NULL: it comes after nothing */
-    csc_ids seen;        /* ascending; see the head comment */
-    csc_ids waiters;     /* those that are to be told when it ends */
-    csc_ids late;        /* joins in which its end does not count, ascending */
-    csc_ids parts;       /* recorded parts, while it is RUNNING */
-    int32_t undone_by;   /* its part of kind SAGA; 0: none */
-    uint32_t blocked;    /* how many of its waits are RUNNING; one more for a
+    char *error;            /* the last one, NULL: none */
+    char *step_attempts;    /* member `steps`: failed attempts of its steps */
+    csc_external *external; /* while it waits from outside, else NULL */
+    csc_ids after;          /* what it comes after, as recorded, ascending */
+    csc_join *join;         /* NULL: it comes after nothing */
+    csc_ids seen;           /* ascending; see the head comment */
+    csc_ids waiters;        /* those that are to be told when it ends */
+    csc_ids late;      /* joins in which its end does not count, ascending */
+    csc_ids parts;     /* recorded parts, while it is RUNNING */
+    int32_t undone_by; /* its part of kind SAGA; 0: none */
+    uint32_t blocked;  /* how many of its waits are RUNNING; one more for a
                             join that is PENDING */
-    int32_t siblings;    /* the first of its parent's children in a row */
-    uint32_t holders;    /* in how many slots of RUNNING joins it stands */
-    uint32_t wanted;     /* and in how many whose joins may ask its output */
-    size_t queued_at;    /* place in the heap + 1; 0: not queued */
+    int32_t siblings;  /* the first of its parent's children in a row */
+    uint32_t holders;  /* in how many slots of RUNNING joins it stands */
+    uint32_t wanted;   /* and in how many whose joins may ask its output */
+    size_t queued_at;  /* place in the heap + 1; 0: not queued */
     bool dispatched;
     bool early; /* there are events of it though it has not ended: others
                    write those */
@@ -329,6 +340,9 @@ void csc_state_dispatch(csc_state *state, csc_exec *exec);
 
 /* Puts a dispatched execution back into the queue. */
 cascade_err csc_state_untake(csc_state *state, csc_exec *exec);
+
+/* When it may run; while it waits from outside, when its deadline comes. */
+int64_t csc_state_due(const csc_exec *exec);
 
 /* When the first of the queue may run: CASCADE_TIME_NONE when the queue is
  * empty, 0 for at once. */

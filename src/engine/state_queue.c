@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
  * What may run next: a binary heap of the executions that are RUNNING, not
- * blocked and not dispatched (nor awaits that only a signal ends), ordered by (not_before, function_id). Each one
- * knows its place, so that it can be taken out.
+ * blocked and not dispatched (nor those that no time ends: awaits without a
+ * limit, external ones without a deadline), ordered by (due, function_id). Each
+ * one knows its place, so that it can be taken out.
  */
 #include "engine/state_internal.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 
+int64_t
+csc_state_due(const csc_exec *exec)
+{
+    return exec->external != NULL ? exec->external->deadline_ms
+                                  : exec->not_before_ms;
+}
+
+/* What ends it is no time. */
+static bool
+waits_for_ever(const csc_exec *exec)
+{
+    if (exec->part == CSC_PART_CANCEL || exec->part == CSC_PART_CHILD)
+        return true;
+    return (exec->part == CSC_PART_AWAIT || exec->external != NULL) &&
+           csc_state_due(exec) == CASCADE_TIME_NONE;
+}
+
 static bool
 goes_before(const csc_exec *a, const csc_exec *b)
 {
-    if (a->not_before_ms != b->not_before_ms)
-        return a->not_before_ms < b->not_before_ms;
+    if (csc_state_due(a) != csc_state_due(b))
+        return csc_state_due(a) < csc_state_due(b);
     return a->function_id < b->function_id;
 }
 
@@ -60,10 +78,8 @@ csc_state_enqueue(csc_state *state, csc_exec *exec)
 
     if (exec->queued_at != 0 || exec->blocked != 0 || exec->dispatched)
         return CASCADE_OK;
-    if (exec->part == CSC_PART_CANCEL || exec->part == CSC_PART_CHILD ||
-        (exec->part == CSC_PART_AWAIT &&
-         exec->not_before_ms == CASCADE_TIME_NONE))
-        return CASCADE_OK; /* what ends it is no time */
+    if (waits_for_ever(exec))
+        return CASCADE_OK;
     if (csc_mem_grow(&queue, &state->queue_room, state->queue_count + 1,
                      sizeof(csc_exec *)) != 0)
         return csc_fail_memory();
@@ -98,7 +114,7 @@ csc_state_take(csc_state *state, int64_t now_ms)
 {
     csc_exec *first = NULL;
 
-    if (state->queue_count == 0 || state->queue[0]->not_before_ms > now_ms)
+    if (state->queue_count == 0 || csc_state_due(state->queue[0]) > now_ms)
         return NULL;
     first = state->queue[0];
     csc_state_dequeue(state, first);
@@ -125,6 +141,6 @@ csc_state_wake_at(const csc_state *state)
 {
     if (state->queue_count == 0)
         return CASCADE_TIME_NONE;
-    return state->queue[0]->not_before_ms > 0 ? state->queue[0]->not_before_ms
+    return csc_state_due(state->queue[0]) > 0 ? csc_state_due(state->queue[0])
                                               : 0;
 }

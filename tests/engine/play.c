@@ -37,6 +37,14 @@ play_open(play *p, test_db *db, cascade_mode mode)
         assert_ok(cascade_engine_register(p->engine, p->nodes[i].name,
                                           p->nodes[i].fn, p, &node));
     }
+    for (size_t i = 0; i < PLAY_EXTERNALS && p->externals[i].name != NULL;
+         i++) {
+        cascade_external_options external = p->externals[i].options;
+
+        external.size = sizeof(external);
+        assert_ok(cascade_engine_register_external(
+            p->engine, p->externals[i].name, &external));
+    }
     assert_ok(cascade_engine_start(p->engine));
 }
 
@@ -105,7 +113,7 @@ is_parked(void *context)
     return db_stats(p->engine).parked > 0 && db_stats(p->engine).held == 0;
 }
 
-static void
+void
 play_on(play *p, bool (*done)(void *context), void *context)
 {
     if (p->mode != CASCADE_MODE_THREADS)

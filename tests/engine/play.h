@@ -15,6 +15,7 @@
 #include "support/stores.h"
 
 #define PLAY_NODES 8
+#define PLAY_EXTERNALS 2
 
 typedef struct play {
     struct {
@@ -22,8 +23,12 @@ typedef struct play {
         cascade_node_fn fn;
     } nodes[PLAY_NODES];
     const char *instead[PLAY_NODES]; /* of each, or NULL */
-    int attempts_max;                /* as in cascade_node_options */
-    int64_t backoff_ms;              /* 0: 3 */
+    struct {
+        const char *name; /* NULL: no more */
+        cascade_external_options options;
+    } externals[PLAY_EXTERNALS];
+    int attempts_max;   /* as in cascade_node_options */
+    int64_t backoff_ms; /* 0: 3 */
     cascade_final_failure final_failure;
     size_t execution_bytes_max;
     int64_t park_after_ms;
@@ -50,6 +55,8 @@ size_t play_count(const play *p, const char *node,
 /* Plays on until there are that many. */
 void play_until(play *p, const char *node, cascade_execution_status status,
                 size_t count);
+/* Plays on until `done`. */
+void play_on(play *p, bool (*done)(void *context), void *context);
 /* Plays on until the cascade is given up to wait. */
 void play_until_parked(play *p);
 /* Waits for the end of cascade `id` with that status. */

@@ -1,0 +1,738 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * External executions: they wait without a thread, are completed or failed from
+ * outside once, and fail at their deadline; whatever else comes is refused.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/play.h"
+
+#define TASK "approve"
+#define MINUTE_MS INT64_C(60000)
+
+/* An execution that waits, as one who shows it to a person sees it. */
+typedef struct task {
+    char path[300];
+    char token[CASCADE_UUID_TEXT_SIZE];
+    char location[20];
+    int64_t deadline_ms;
+    cascade_execution_status status;
+    char error[200];
+} task;
+
+/* What the nodes of a play met. */
+typedef struct course {
+    const cascade_spawn_options *options; /* of the task */
+    char input[300];
+    char seen[100];
+    atomic_int begun;
+} course;
+
+static course *
+course_of(void *user)
+{
+    return ((play *)user)->user;
+}
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+static cascade_err
+ask(cascade_node *node, void *user)
+{
+    return cascade_node_spawn(node, TASK, cJSON_Parse("{\"amount\":7}"),
+                              course_of(user)->options);
+}
+
+/* The task comes after another execution. */
+static cascade_err
+ask_after(cascade_node *node, void *user)
+{
+    static const uint32_t first = 1;
+    const cascade_spawn_options options = {.size = sizeof(options),
+                                           .delay_ms = 20,
+                                           .after = &first,
+                                           .after_count = 1};
+    cascade_err err = cascade_node_spawn(node, "waits", NULL, NULL);
+
+    (void)user;
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_spawn(node, TASK, NULL, &options);
+}
+
+/* And waits itself: so the cascade does not end with the task. */
+static cascade_err
+ask_and_wait(cascade_node *node, void *user)
+{
+    cascade_err err = ask(node, user);
+
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "waits", NULL, NULL);
+    return err;
+}
+
+static cascade_err
+wait_for_a_signal(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_await(node, "go", -1, NULL);
+}
+
+/* What comes after the task. */
+static cascade_err
+look_around(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    const cJSON *value = NULL;
+
+    atomic_fetch_add(&c->begun, 1);
+    (void)snprintf(c->input, sizeof(c->input), "%s",
+                   cascade_node_input_text(node));
+    if (cascade_node_get(node, "decision", &value) == CASCADE_OK)
+        (void)snprintf(c->seen, sizeof(c->seen), "%s",
+                       cJSON_GetStringValue(value));
+    return CASCADE_OK;
+}
+
+/* ---- Helpers ------------------------------------------------------------ */
+
+static bool
+find_task(const play *p, task *found)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+    size_t count = cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY);
+    bool there = false;
+
+    *found = (task){.deadline_ms = 0};
+    for (size_t i = 0; i < count; i++) {
+        const cascade_execution_info *info = play_execution(snapshot, i);
+
+        if (strcmp(info->node_name, TASK) != 0)
+            continue;
+        there = true;
+        (void)snprintf(found->path, sizeof(found->path), "%s",
+                       info->node_instance_id);
+        (void)snprintf(found->token, sizeof(found->token), "%s",
+                       info->token != NULL ? info->token : "");
+        (void)snprintf(found->location, sizeof(found->location), "%s",
+                       info->location);
+        (void)snprintf(found->error, sizeof(found->error), "%s",
+                       info->error != NULL ? info->error : "");
+        found->deadline_ms = info->deadline_ms;
+        found->status = info->status;
+    }
+    cascade_snapshot_free(snapshot);
+    return there;
+}
+
+static bool
+has_token(void *context)
+{
+    task found;
+
+    return find_task(context, &found) && found.token[0] != '\0';
+}
+
+/* Plays on until the task waits. */
+static task
+await_task(play *p)
+{
+    task found;
+
+    play_on(p, has_token, p);
+    assert_true(find_task(p, &found));
+    assert_int_equal(found.status, CASCADE_EXECUTION_RUNNING);
+    return found;
+}
+
+static cascade_err
+complete(const play *p, const task *t, const cascade_completion *completion)
+{
+    return cascade_complete(p->store, &p->id, t->path, t->token, completion,
+                            NULL);
+}
+
+static cascade_err
+reject(const play *p, const task *t, const char *error)
+{
+    const cascade_completion failure = {.size = sizeof(failure),
+                                        .error = error};
+
+    return complete(p, t, &failure);
+}
+
+static void
+assert_result(const play *p, const char *wanted)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+
+    assert_string_equal(cascade_snapshot_result(snapshot), wanted);
+    cascade_snapshot_free(snapshot);
+}
+
+static void
+assert_error(const play *p, const char *wanted)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+
+    assert_string_equal(cascade_snapshot_error(snapshot), wanted);
+    cascade_snapshot_free(snapshot);
+}
+
+/* ---- Completing --------------------------------------------------------- */
+
+static void
+assert_contexts(const play *p)
+{
+    const cascade_snapshot_options ui = {.size = sizeof(ui), .ui = true};
+    cascade_snapshot *snapshot = play_snapshot(p);
+
+    assert_string_equal(cascade_snapshot_context(snapshot),
+                        "{\"decision\":[\"yes\"]}");
+    cascade_snapshot_free(snapshot);
+    assert_ok(cascade_snapshot_load(p->store, &p->id, &ui, &snapshot));
+    assert_string_equal(cascade_snapshot_context(snapshot),
+                        "{\"decision\":[\"agreed\"]}");
+    cascade_snapshot_free(snapshot);
+}
+
+static void
+a_completion_records_all_its_parts(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}, {"looks", look_around}},
+              .externals = {{TASK, {0}}},
+              .user = &c};
+    cJSON *yes = cJSON_CreateString("yes");
+    cJSON *agreed = cJSON_CreateString("agreed");
+    cJSON *input = cJSON_Parse("{\"n\":1}");
+    const cascade_completion_put put = {"decision", yes, agreed};
+    const cascade_completion_spawn spawn = {"looks", input, 5, 3};
+    const cascade_completion completion = {.size = sizeof(completion),
+                                           .output_text = "{ \"ok\" : true }",
+                                           .puts = &put,
+                                           .put_count = 1,
+                                           .spawns = &spawn,
+                                           .spawn_count = 1};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_string_equal(t.location, "client");
+    assert_true(t.deadline_ms == CASCADE_TIME_NONE);
+    assert_ok(complete(&p, &t, &completion));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    assert_result(&p, "{\"ok\":true}");
+    assert_contexts(&p);
+    assert_string_equal(c.input, "{\"n\":1}");
+    assert_string_equal(c.seen, "yes");
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_COMPLETED), 1);
+    assert_true(find_task(&p, &t));
+    assert_string_equal(t.token, "");
+    cJSON_Delete(yes);
+    cJSON_Delete(agreed);
+    cJSON_Delete(input);
+    play_end(&p);
+}
+
+static void
+the_first_node_may_be_external(test_db *db, cascade_mode mode)
+{
+    play p = {.externals = {{TASK, {.timeout_ms = MINUTE_MS * 60}}}};
+    const cascade_completion completion = {.size = sizeof(completion),
+                                           .output_text = "1"};
+    task t;
+
+    play_begin(&p, db, mode, TASK);
+    t = await_task(&p);
+    assert_true(t.deadline_ms != CASCADE_TIME_NONE);
+    assert_ok(complete(&p, &t, &completion));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    assert_result(&p, "1");
+    play_end(&p);
+}
+
+static void
+a_task_waits_for_others_first(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask_after}, {"waits", wait_for_a_signal}},
+              .externals = {{TASK, {.timeout_ms = MINUTE_MS * 60}}},
+              .user = &c};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    play_until(&p, "cascade.await:go", CASCADE_EXECUTION_RUNNING, 1);
+    assert_true(find_task(&p, &t));
+    assert_string_equal(t.token, "");
+    assert_string_equal(t.location, "client");
+    assert_fails(CASCADE_ERR_MISUSE,
+                 cascade_complete(p.store, &p.id, t.path,
+                                  "00000000-0000-7000-8000-000000000001", NULL,
+                                  NULL));
+    assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
+    t = await_task(&p);
+    assert_ok(complete(&p, &t, NULL));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    play_end(&p);
+}
+
+static void
+a_parked_one_is_completed(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}, {"looks", look_around}},
+              .externals = {{TASK, {.timeout_ms = MINUTE_MS * 60}}},
+              .park_after_ms = 1,
+              .user = &c};
+    const cascade_completion_spawn spawn = {"looks", NULL, 0, 0};
+    const cascade_completion completion = {
+        .size = sizeof(completion), .spawns = &spawn, .spawn_count = 1};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    play_until_parked(&p);
+    assert_ok(complete(&p, &t, &completion));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    assert_int_equal(atomic_load(&c.begun), 1);
+    play_end(&p);
+}
+
+/* ---- Failing ------------------------------------------------------------ */
+
+static void
+a_failure_ends_the_cascade(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_ok(reject(&p, &t, "refused by \"the boss\""));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    assert_error(&p, "refused by \"the boss\"");
+    play_end(&p);
+}
+
+static void
+a_cascade_goes_on_without_it(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}},
+              .externals = {{TASK, {.final_failure = CASCADE_FINAL_CONTINUE}}},
+              .user = &c};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_ok(reject(&p, &t, "no"));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_FAILED), 1);
+    play_end(&p);
+}
+
+static void
+another_node_runs_instead(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}, {"looks", look_around}},
+              .externals = {{TASK,
+                             {.final_failure = CASCADE_FINAL_INSTEAD,
+                              .instead = "looks"}}},
+              .user = &c};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_ok(reject(&p, &t, "no"));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    assert_string_equal(c.input,
+                        "{\"node\":\"approve\",\"error\":\"no\",\"input\":{"
+                        "\"amount\":7}}");
+    play_end(&p);
+}
+
+/* ---- The deadline ------------------------------------------------------- */
+
+static void
+the_deadline_fails_it(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}},
+              .externals = {{TASK, {.timeout_ms = 300}}},
+              .user = &c};
+    cascade_info *info = NULL;
+    task t;
+    task after;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    play_await(&p, &p.id, CASCADE_ERROR);
+    assert_error(&p, "the deadline passed");
+    assert_ok(cascade_get(p.store, &p.id, &info));
+    assert_true(info->updated_at_ms >= t.deadline_ms);
+    cascade_info_free(info);
+    assert_fails(CASCADE_ERR_TIMEOUT, complete(&p, &t, NULL));
+    assert_true(find_task(&p, &after));
+    assert_int_equal(after.status, CASCADE_EXECUTION_FAILED);
+    play_end(&p);
+}
+
+static void
+the_deadline_finds_it_parked(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}, {"looks", look_around}},
+              .externals = {{TASK,
+                             {.timeout_ms = 500,
+                              .final_failure = CASCADE_FINAL_INSTEAD,
+                              .instead = "looks"}}},
+              .park_after_ms = 1,
+              .user = &c};
+
+    play_begin(&p, db, mode, "asks");
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    assert_true(db_stats(p.engine).parked > 0);
+    assert_non_null(strstr(c.input, "the deadline passed"));
+    play_end(&p);
+}
+
+/* It has come, but nobody has recorded that so far. */
+static void
+a_completion_after_the_deadline_is_refused(test_db *db)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}},
+              .externals = {{TASK, {.timeout_ms = MINUTE_MS}}},
+              .user = &c};
+    task t;
+
+    play_begin(&p, db, CASCADE_MODE_INLINE, "asks");
+    t = await_task(&p);
+    fake_clock_advance(&db->clock, MINUTE_MS);
+    assert_fails(CASCADE_ERR_TIMEOUT, complete(&p, &t, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    play_end(&p);
+}
+
+/* The engine that is there knows no node: the policy is in the record. */
+static void
+the_deadline_needs_no_engine_that_knows_the_node(test_db *db)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}},
+              .externals = {{TASK,
+                             {.timeout_ms = MINUTE_MS,
+                              .final_failure = CASCADE_FINAL_CONTINUE}}},
+              .user = &c};
+    cascade_store *store = NULL;
+
+    play_begin(&p, db, CASCADE_MODE_INLINE, "asks");
+    (void)await_task(&p);
+    store = p.store;
+    db_close_engine(db, p.engine);
+    p.nodes[0].name = NULL;
+    p.externals[0].name = NULL;
+    play_open(&p, db, CASCADE_MODE_INLINE);
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    db_close_store(db, store);
+    play_end(&p);
+}
+
+/* ---- Once --------------------------------------------------------------- */
+
+static void
+a_second_completion_is_refused(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask_and_wait}, {"waits", wait_for_a_signal}},
+              .externals = {{TASK, {0}}},
+              .user = &c};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_ok(complete(&p, &t, NULL));
+    /* Received or not. */
+    assert_fails(CASCADE_ERR_EXISTS, reject(&p, &t, "too late"));
+    play_until(&p, TASK, CASCADE_EXECUTION_COMPLETED, 1);
+    assert_fails(CASCADE_ERR_EXISTS, complete(&p, &t, NULL));
+    assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    assert_fails(CASCADE_ERR_EXISTS, complete(&p, &t, NULL));
+    assert_int_equal(
+        play_count(&p, "cascade.message:complete", CASCADE_EXECUTION_FAILED),
+        0);
+    play_end(&p);
+}
+
+/* Both are there before the engine looks: the first of them counts. */
+static void
+one_that_comes_too_late_is_undelivered(test_db *db)
+{
+    const cascade_complete_options briefly = {.size = sizeof(briefly),
+                                              .wait_ms = 1};
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    task t;
+
+    play_begin(&p, db, CASCADE_MODE_INLINE, "asks");
+    t = await_task(&p);
+    assert_ok(cascade_terminate(p.store, &p.id, NULL));
+    assert_fails(CASCADE_ERR_AGAIN, cascade_complete(p.store, &p.id, t.path,
+                                                     t.token, NULL, &briefly));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    play_until(&p, "cascade.message:complete", CASCADE_EXECUTION_FAILED, 1);
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_COMPLETED), 0);
+    assert_fails(CASCADE_ERR_ENDED, complete(&p, &t, NULL));
+    play_end(&p);
+}
+
+/* ---- By whom ------------------------------------------------------------ */
+
+static void
+it_is_completed_with_no_engine_alive(test_db *db, cascade_mode mode)
+{
+    const cascade_complete_options wait = {.size = sizeof(wait), .wait_ms = -1};
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    cascade_store *other = NULL;
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    db_close_engine(db, p.engine);
+    other = db_store(db);
+    assert_ok(cascade_complete(other, &p.id, t.path, t.token, NULL, &wait));
+    db_await(other, &p.id, CASCADE_COMPLETED);
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_COMPLETED), 1);
+    db_close_store(db, other);
+    db_close_store(db, p.store);
+}
+
+static void
+who_waits_is_told(test_db *db)
+{
+    const cascade_complete_options wait = {.size = sizeof(wait), .wait_ms = -1};
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    task t;
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "asks");
+    t = await_task(&p);
+    assert_ok(cascade_complete(p.store, &p.id, t.path, t.token, NULL, &wait));
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_COMPLETED), 1);
+    play_end(&p);
+}
+
+/* ---- The cascade is cancelled, or deleted ------------------------------- */
+
+static void
+it_fails_with_the_cancellation(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}},
+              .externals = {{TASK, {.timeout_ms = MINUTE_MS}}},
+              .user = &c};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_ok(cascade_cancel(p.store, &p.id, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    assert_error(&p, "cancelled");
+    assert_fails(CASCADE_ERR_CANCELLED, complete(&p, &t, NULL));
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_FAILED), 1);
+    play_end(&p);
+}
+
+static void
+it_is_gone_with_its_cascade(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    cascade_info *info = NULL;
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    db_close_engine(db, p.engine);
+    assert_ok(cascade_delete(p.store, &p.id, NULL));
+    assert_fails(CASCADE_ERR_NOT_FOUND, cascade_get(p.store, &p.id, &info));
+    assert_fails(CASCADE_ERR_NOT_FOUND, complete(&p, &t, NULL));
+    db_close_store(db, p.store);
+}
+
+/* ---- What is refused ---------------------------------------------------- */
+
+static void
+others_are_refused(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask_and_wait}, {"waits", wait_for_a_signal}},
+              .externals = {{TASK, {0}}},
+              .user = &c};
+    char path[100];
+    char text[CASCADE_UUID_TEXT_SIZE];
+    cascade_uuid nobody = {{1}};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    play_until(&p, "cascade.await:go", CASCADE_EXECUTION_RUNNING, 1);
+    cascade_uuid_format(&p.id, text);
+    (void)snprintf(path, sizeof(path), "%s/-/asks#0", text);
+    assert_fails(CASCADE_ERR_MISUSE, /* it has ended */
+                 cascade_complete(p.store, &p.id, path, t.token, NULL, NULL));
+    (void)snprintf(path, sizeof(path), "%s/0/waits#0", text);
+    assert_fails(CASCADE_ERR_MISUSE, /* it is RUNNING */
+                 cascade_complete(p.store, &p.id, path, t.token, NULL, NULL));
+    (void)snprintf(path, sizeof(path), "%s/0/nobody#0", text);
+    assert_fails(CASCADE_ERR_NOT_FOUND,
+                 cascade_complete(p.store, &p.id, path, t.token, NULL, NULL));
+    assert_fails(
+        CASCADE_ERR_NOT_FOUND,
+        cascade_complete(p.store, &nobody, t.path, t.token, NULL, NULL));
+    assert_fails(CASCADE_ERR_REFUSED,
+                 cascade_complete(p.store, &p.id, t.path, text, NULL, NULL));
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_complete(p.store, &p.id, t.path, "open", NULL, NULL));
+    assert_ok(complete(&p, &t, NULL));
+    assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    play_end(&p);
+}
+
+static void
+refuse(const play *p, const task *t, cascade_err err,
+       cascade_completion completion)
+{
+    completion.size = sizeof(completion);
+    assert_fails(err, complete(p, t, &completion));
+}
+
+static void
+bad_input_is_refused(test_db *db)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    cJSON *one = cJSON_CreateNumber(1);
+    const cascade_completion_put no_key = {"", one, NULL};
+    const cascade_completion_put no_value = {"k", NULL, NULL};
+    const cascade_completion_spawn no_name = {"a b", NULL, 0, 0};
+    const cascade_completion_spawn early = {"a", NULL, -1, 0};
+    const cascade_completion_spawn high = {"a", NULL, 0, 10};
+    const cascade_complete_options wait = {.size = sizeof(wait), .wait_ms = -2};
+    task t;
+
+    play_begin(&p, db, CASCADE_MODE_INLINE, "asks");
+    t = await_task(&p);
+#define REFUSED(err, ...) \
+    refuse(&p, &t, (err), (cascade_completion){__VA_ARGS__})
+    REFUSED(CASCADE_ERR_JSON, .output_text = "{");
+    REFUSED(CASCADE_ERR_INVALID, .output_text = "1", .output = one);
+    REFUSED(CASCADE_ERR_INVALID, .error = "");
+    REFUSED(CASCADE_ERR_INVALID, .error = "no", .output = one);
+    REFUSED(CASCADE_ERR_INVALID, .put_count = 1);
+    REFUSED(CASCADE_ERR_INVALID, .spawn_count = 1);
+    REFUSED(CASCADE_ERR_INVALID, .puts = &no_key, .put_count = 1);
+    REFUSED(CASCADE_ERR_INVALID, .puts = &no_value, .put_count = 1);
+    REFUSED(CASCADE_ERR_INVALID, .spawns = &no_name, .spawn_count = 1);
+    REFUSED(CASCADE_ERR_INVALID, .spawns = &early, .spawn_count = 1);
+    REFUSED(CASCADE_ERR_INVALID, .spawns = &high, .spawn_count = 1);
+#undef REFUSED
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_complete(NULL, &p.id, t.path, t.token, NULL, NULL));
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_complete(p.store, &p.id, t.path, NULL, NULL, NULL));
+    assert_fails(CASCADE_ERR_INVALID, cascade_complete(p.store, &p.id, t.path,
+                                                       t.token, NULL, &wait));
+    cJSON_Delete(one);
+    assert_ok(complete(&p, &t, NULL)); /* nothing had been written */
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    play_end(&p);
+}
+
+static cascade_err
+reg(cascade_engine *engine, const char *name, cascade_external_options options)
+{
+    options.size = sizeof(options);
+    return cascade_engine_register_external(engine, name, &options);
+}
+
+static void
+bad_registrations_are_refused(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = db_engine(db, store, NULL);
+    const cascade_external_options none = {0};
+
+    assert_ok(reg(engine, TASK, none));
+    assert_fails(CASCADE_ERR_EXISTS, reg(engine, TASK, none));
+    assert_fails(CASCADE_ERR_INVALID, reg(NULL, "b", none));
+    assert_fails(CASCADE_ERR_INVALID, reg(engine, "cascade.b", none));
+    assert_fails(
+        CASCADE_ERR_INVALID,
+        reg(engine, "b", (cascade_external_options){.timeout_ms = -1}));
+    assert_fails(CASCADE_ERR_INVALID,
+                 reg(engine, "b", (cascade_external_options){.instead = "c"}));
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_engine_register(engine, "b", NULL, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    assert_fails(CASCADE_ERR_MISUSE, reg(engine, "b", none));
+}
+
+/* ---- In each mode ------------------------------------------------------- */
+
+PLAY_MODES(a_completion_records_all_its_parts)
+PLAY_MODES(the_first_node_may_be_external)
+PLAY_MODES(a_task_waits_for_others_first)
+PLAY_MODES(a_parked_one_is_completed)
+PLAY_MODES(a_failure_ends_the_cascade)
+PLAY_MODES(a_cascade_goes_on_without_it)
+PLAY_MODES(another_node_runs_instead)
+PLAY_MODES(the_deadline_fails_it)
+PLAY_MODES(the_deadline_finds_it_parked)
+PLAY_MODES(a_second_completion_is_refused)
+PLAY_MODES(it_is_completed_with_no_engine_alive)
+PLAY_MODES(it_fails_with_the_cancellation)
+PLAY_MODES(it_is_gone_with_its_cascade)
+PLAY_MODES(others_are_refused)
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        PLAY_TESTS(a_completion_records_all_its_parts),
+        PLAY_TESTS(the_first_node_may_be_external),
+        PLAY_TESTS(a_task_waits_for_others_first),
+        PLAY_TESTS(a_parked_one_is_completed),
+        PLAY_TESTS(a_failure_ends_the_cascade),
+        PLAY_TESTS(a_cascade_goes_on_without_it),
+        PLAY_TESTS(another_node_runs_instead),
+        PLAY_TESTS(the_deadline_fails_it),
+        PLAY_TESTS(the_deadline_finds_it_parked),
+        PLAY_TESTS(a_second_completion_is_refused),
+        PLAY_TESTS(it_is_completed_with_no_engine_alive),
+        PLAY_TESTS(it_fails_with_the_cancellation),
+        PLAY_TESTS(it_is_gone_with_its_cascade),
+        PLAY_TESTS(others_are_refused),
+        {"a_completion_after_the_deadline_is_refused",
+         a_completion_after_the_deadline_is_refused, STORES_VIRTUAL},
+        {"the_deadline_needs_no_engine_that_knows_the_node",
+         the_deadline_needs_no_engine_that_knows_the_node, STORES_VIRTUAL},
+        {"one_that_comes_too_late_is_undelivered",
+         one_that_comes_too_late_is_undelivered, STORES_ALL},
+        {"who_waits_is_told", who_waits_is_told, STORES_ALL},
+        {"bad_input_is_refused", bad_input_is_refused, STORES_ALL},
+        {"bad_registrations_are_refused", bad_registrations_are_refused,
+         STORES_ALL},
+    };
+
+    return stores_run("externals", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
