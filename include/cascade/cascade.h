@@ -437,7 +437,8 @@ typedef struct cascade_complete_options {
  * OK, the execution was completed by this call; CASCADE_ERR_AGAIN, not received
  * so far. Without it, look at the execution later.
  *
- * Refused, with nothing written:
+ * Refused, with nothing written; but where the execution ends during the call,
+ * the completion may be recorded as undelivered:
  *   CASCADE_ERR_NOT_FOUND   there is no such cascade, or execution in it
  *   CASCADE_ERR_EXISTS      it was completed (or failed) before, by such a call
  *   CASCADE_ERR_TIMEOUT     its deadline has passed

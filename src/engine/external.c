@@ -8,10 +8,13 @@
  *                       an engine receives it (build_external.c); where none is
  *                       alive, an engine of our own (command.c)
  *
- * The look comes before the message, not with it: an execution may end in
- * between, by its deadline or another completion. Whoever receives the message
- * decides, once; so a caller who must know waits, and looks again. The path of
- * the message is made of the token, so of two that are under way one is taken.
+ * The path of the message is made of the token, so of two that are under way
+ * one is taken. The look comes before the message, not with it, and the
+ * execution may end in between; therefore a second look follows, which sees
+ * every end that was recorded before the message was there: another completion
+ * is told from this one. What remains is that the deadline, or the cascade's
+ * end, is recorded after that look and before the message is received. Whoever
+ * receives it decides, once; a caller who must know waits.
  *
  * If the process dies in the call, the message is there or not; the caller may
  * call again, and is told when it was.
@@ -262,7 +265,7 @@ send(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
     return csc_signal_answer(sent, "complete");
 }
 
-/* Until it is decided. */
+/* What came of it: looks once, and as long as the caller waits. */
 static cascade_err
 await_decision(cascade_store *store, const cascade_uuid *id, const char *path,
                const cascade_uuid *by, int64_t wait_ms)
@@ -277,6 +280,11 @@ await_decision(cascade_store *store, const cascade_uuid *id, const char *path,
         int64_t left = 0;
         cascade_err err = look(store, id, path, &seen);
 
+        if (err == CASCADE_ERR_UNAVAILABLE)
+            return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                            "complete: sent, but what came of it cannot be "
+                            "read: %s",
+                            cascade_errmsg());
         if (err != CASCADE_OK)
             return err;
         if (seen.status != CASCADE_EXECUTION_RUNNING)
@@ -284,6 +292,8 @@ await_decision(cascade_store *store, const cascade_uuid *id, const char *path,
         if (seen.cascade_status != CASCADE_RUNNING)
             return csc_fail(CASCADE_ERR_ENDED,
                             "complete: the cascade ended first");
+        if (wait_ms == 0)
+            return CASCADE_OK;
         left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
         if (left <= 0)
             return csc_fail(CASCADE_ERR_AGAIN,
@@ -350,7 +360,7 @@ complete(call *c)
         err = judge_waiting(c->store, &seen, &c->completion);
     if (err == CASCADE_OK)
         err = send(c->store, &c->arena, c->id, &c->completion);
-    if (err == CASCADE_OK && c->options.wait_ms != 0)
+    if (err == CASCADE_OK)
         err = await_decision(c->store, c->id, c->path, &c->completion.by,
                              c->options.wait_ms);
     return err;

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Registering nodes: those with a function, and external ones, which are
+ * completed from outside. Only before the engine is started; from then on the
+ * list does not change and is read without the lock. Nothing of it is durable:
+ * each process registers its own.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "engine/engine.h"
+
+/* Inserts by name, so that csc_engine_node() can search. */
+static cascade_err
+insert_node(cascade_engine *engine, const csc_node_def *node)
+{
+    void *nodes = engine->nodes;
+    size_t at = engine->node_count;
+
+    if (csc_mem_grow(&nodes, &engine->node_room, at + 1, sizeof(*node)) != 0)
+        return csc_fail_memory();
+    engine->nodes = nodes;
+    while (at > 0 && strcmp(engine->nodes[at - 1].name, node->name) > 0)
+        at--;
+    memmove(&engine->nodes[at + 1], &engine->nodes[at],
+            (engine->node_count - at) * sizeof(*node));
+    engine->nodes[at] = *node;
+    engine->node_count++;
+    return CASCADE_OK;
+}
+
+/* What is to happen when the node has failed for good. */
+static cascade_err
+check_instead(const char *name, cascade_final_failure final_failure,
+              const char *other)
+{
+    bool instead = final_failure == CASCADE_FINAL_INSTEAD;
+
+    if (final_failure != CASCADE_FINAL_ERROR &&
+        final_failure != CASCADE_FINAL_CONTINUE && !instead)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: final_failure has no such value", name);
+    if (instead != (other != NULL))
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: `instead` and CASCADE_FINAL_INSTEAD go "
+                        "together",
+                        name);
+    if (!instead)
+        return CASCADE_OK;
+    if (strcmp(other, name) == 0)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: `instead` must name another node", name);
+    return csc_check_name("instead", other);
+}
+
+/* Whether a node of that name may be registered now. */
+static cascade_err
+check_new(const cascade_engine *engine, const char *name)
+{
+    if (engine->life != CSC_LIFE_NEW)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "node %s: register nodes before the engine is started",
+                        name);
+    if (csc_engine_node(engine, name) != NULL)
+        return csc_fail(CASCADE_ERR_EXISTS,
+                        "node %s is registered already with this engine", name);
+    return CASCADE_OK;
+}
+
+/* Copies the texts and inserts it, if it may be. */
+static cascade_err
+add_node(cascade_engine *engine, csc_node_def *node, const char *name,
+         const char *instead)
+{
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&engine->mutex);
+    err = check_new(engine, name);
+    if (err == CASCADE_OK) {
+        node->name = csc_mem_strdup(name);
+        node->instead = csc_mem_strdup(instead);
+        node->waiting.instead = node->instead;
+        err = node->name != NULL && (instead == NULL || node->instead != NULL)
+                  ? insert_node(engine, node)
+                  : csc_fail_memory();
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    if (err != CASCADE_OK) {
+        csc_mem_free(node->name);
+        csc_mem_free(node->instead);
+        return err;
+    }
+    return csc_ok();
+}
+
+static cascade_err
+check_node(const char *name, cascade_node_fn fn,
+           const cascade_node_options *options, csc_node_def *node)
+{
+    csc_attempts given = {.max = options->attempts_max,
+                          .backoff_ms = options->backoff_ms,
+                          .backoff_max_ms = options->backoff_max_ms,
+                          .backoff_percent = options->backoff_percent,
+                          .jitter_percent = options->jitter_percent};
+    cascade_err err = csc_check_name("node name", name);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (fn == NULL)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: fn is NULL; for one that is completed from "
+                        "outside call cascade_engine_register_external()",
+                        name);
+    err = check_instead(name, options->final_failure, options->instead);
+    if (err != CASCADE_OK)
+        return err;
+    return csc_attempts_init(&node->attempts, name, &given);
+}
+
+cascade_err
+cascade_engine_register(cascade_engine *engine, const char *name,
+                        cascade_node_fn fn, void *user,
+                        const cascade_node_options *options)
+{
+    cascade_node_options known = {0};
+    csc_node_def node = {.fn = fn, .user = user};
+    cascade_err err = CASCADE_OK;
+
+    if (engine == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "register: engine is NULL");
+    err = csc_check_options("node options", options, &known, sizeof(known));
+    if (err == CASCADE_OK)
+        err = check_node(name, fn, &known, &node);
+    if (err != CASCADE_OK)
+        return err;
+    node.final_failure = known.final_failure;
+    node.destroy = known.destroy;
+    return add_node(engine, &node, name, known.instead);
+}
+
+cascade_err
+cascade_engine_register_external(cascade_engine *engine, const char *name,
+                                 const cascade_external_options *options)
+{
+    cascade_external_options known = {0};
+    csc_node_def node = {0};
+    cascade_err err = CASCADE_OK;
+
+    if (engine == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "register: engine is NULL");
+    err = csc_check_options("external options", options, &known, sizeof(known));
+    if (err == CASCADE_OK)
+        err = csc_check_name("node name", name);
+    if (err == CASCADE_OK)
+        err = check_instead(name, known.final_failure, known.instead);
+    if (err != CASCADE_OK)
+        return err;
+    if (known.timeout_ms < 0 || known.timeout_ms > CSC_DELAY_MAX_MS)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: timeout_ms must lie between 0 and 100 years",
+                        name);
+    node.final_failure = known.final_failure;
+    node.waiting.timeout_ms = known.timeout_ms;
+    node.waiting.continued = known.final_failure != CASCADE_FINAL_ERROR;
+    return add_node(engine, &node, name, known.instead);
+}
