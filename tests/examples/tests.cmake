@@ -10,6 +10,8 @@ if(CASCADE_EXAMPLES)
         $<TARGET_FILE:example_poll_loop>)
     cascade_script_test(map_reduce_joins map_reduce.sh
         $<TARGET_FILE:example_map_reduce>)
+    cascade_script_test(approval_is_given_or_late approval.sh
+        $<TARGET_FILE:example_approval>)
     # Fails where the example was left out: never skipped silently.
     set(libuv_loop "")
     if(TARGET example_libuv_loop)
