@@ -16,6 +16,10 @@
  *   only nodes nobody here knows      -> FREE with needs
  *   all has ended (found so on load)  -> FREE, which the builder makes an END
  *
+ * Nothing begins while a commit of the run is in flight: that may be about to
+ * end it, as a cancellation does with what has not begun. The run advances once
+ * the commit is done.
+ *
  * A run taken over three times without a commit is a suspect: it is the only
  * one the engine claims, and its executions run one at a time, so that when
  * it takes the process down once more, it is known which one did it.
@@ -587,7 +591,7 @@ csc_run_advance(cascade_engine *engine, csc_run *run)
 
     if (run->gone || run->freeing || engine->life != CSC_LIFE_RUNNING)
         return;
-    if (csc_state_status(&run->state) == CASCADE_RUNNING)
+    if (csc_state_status(&run->state) == CASCADE_RUNNING && !run->committing)
         err = make_ready(engine, run);
     wake_at = csc_state_wake_at(&run->state);
     if (err == CASCADE_OK && run->active == 0 && run->first_post == NULL &&

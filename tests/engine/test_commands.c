@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/play.h"
 
@@ -369,6 +370,98 @@ the_caller_carries_it_out_where_no_engine_is_alive(test_db *db)
     db_close_store(db, p.store);
 }
 
+/* ---- While the cancellation is committed -------------------------------- */
+
+#define LATE_MS 500 /* how long the commit lasts behind the node's time */
+
+/* A cancellation whose commit lasts until the node's time has come. */
+typedef struct overlap {
+    wrap_store *wrap;
+    cascade_uuid id;
+    _Atomic int64_t due_ms; /* monotonic */
+    atomic_bool caught;     /* the commit began before that */
+    atomic_int begun;
+} overlap;
+
+static int64_t
+monotonic_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static cascade_err
+hold_receipt(void *context, const wrap_call *call)
+{
+    overlap *o = context;
+    const struct timespec pause = {0, 5000000};
+    size_t received = 0;
+
+    for (size_t i = 0; call->batch != NULL && i < call->batch->change_count;
+         i++)
+        received += call->batch->changes[i].received_count;
+    if (received == 0 || monotonic_ms() >= atomic_load(&o->due_ms))
+        return CASCADE_OK;
+    atomic_store(&o->caught, true);
+    while (monotonic_ms() < atomic_load(&o->due_ms) + LATE_MS)
+        (void)nanosleep(&pause, NULL);
+    return CASCADE_OK;
+}
+
+static cascade_err
+count_begun(cascade_node *node, void *user)
+{
+    (void)node;
+    atomic_fetch_add(&((overlap *)user)->begun, 1);
+    return CASCADE_OK;
+}
+
+/* Starts a cascade that is to run in `delay_ms`, and cancels it at once. */
+static void
+cancel_early(overlap *o, cascade_store *store, int64_t delay_ms)
+{
+    const cascade_start_options options = {.size = sizeof(options),
+                                           .delay_ms = delay_ms};
+    cascade_started started;
+
+    atomic_store(&o->due_ms, monotonic_ms() + delay_ms);
+    assert_ok(cascade_start(store, "late", NULL, &options, &started));
+    assert_ok(cascade_cancel(store, &started.id, NULL));
+    db_await(store, &started.id, CASCADE_ERROR);
+}
+
+/* Else its row would end, and be freed, under the function that runs. */
+static void
+what_is_being_cancelled_does_not_begin(test_db *db)
+{
+    const cascade_engine_options options = {
+        .size = sizeof(options), .worker_count = 2, .poll_interval_ms = 20};
+    static overlap o; /* the engine that a failed test leaves has it */
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+
+    o.wrap = wrap_store_create(db->url);
+    assert_non_null(o.wrap);
+    atomic_store(&o.caught, false);
+    o.wrap->context = &o;
+    o.wrap->before = hold_receipt;
+    store = db_wrapped(db, o.wrap);
+    engine = db_engine(db, store, &options);
+    assert_ok(cascade_engine_register(engine, "late", count_begun, &o, NULL));
+    assert_ok(cascade_engine_start(engine));
+    for (int64_t delay_ms = 300; !atomic_load(&o.caught); delay_ms *= 2) {
+        assert_true(delay_ms < 5000); /* a longer one is parked */
+        atomic_store(&o.begun, 0);
+        cancel_early(&o, store, delay_ms);
+    }
+    assert_int_equal(atomic_load(&o.begun), 0);
+    db_close_engine(db, engine);
+    db_close_store(db, store);
+    wrap_store_free(o.wrap);
+}
+
 /* ---- In each mode ------------------------------------------------------- */
 
 PLAY_MODES(what_waits_is_cancelled_and_cleans_up)
@@ -398,6 +491,8 @@ main(int argc, char **argv)
         PLAY_TESTS(what_waits_is_ended_and_deleted),
         {"the_caller_carries_it_out_where_no_engine_is_alive",
          the_caller_carries_it_out_where_no_engine_is_alive, STORES_ALL},
+        {"what_is_being_cancelled_does_not_begin",
+         what_is_being_cancelled_does_not_begin, STORES_ALL},
     };
 
     return stores_run("commands", tests, sizeof(tests) / sizeof(tests[0]), argc,
