@@ -237,6 +237,67 @@ a_completion_records_all_its_parts(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* As deep as a payload may be, from the outside to a store and back, twice: in
+ * the message, and in the rows. */
+static void
+payloads_may_be_deep(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}, {"looks", look_around}},
+              .externals = {{TASK, {0}}},
+              .user = &c};
+    char deep[2 * 128 + 1];
+    cJSON *tree = NULL;
+    cascade_completion_put put = {.key = "deep"};
+    cascade_completion_spawn spawn = {.node = "looks"};
+    cascade_completion completion = {.size = sizeof(completion),
+                                     .output_text = deep,
+                                     .puts = &put,
+                                     .put_count = 1,
+                                     .spawns = &spawn,
+                                     .spawn_count = 1};
+    task t;
+
+    memset(deep, '[', 128);
+    memset(deep + 128, ']', 128);
+    deep[256] = '\0';
+    tree = cJSON_Parse(deep);
+    put.value = tree;
+    put.ui_value = tree;
+    spawn.input = tree;
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_ok(complete(&p, &t, &completion));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    assert_result(&p, deep);
+    assert_string_equal(c.input, deep);
+    cJSON_Delete(tree);
+    play_end(&p);
+}
+
+/* Nobody knows the node that is spawned: it stays as it was recorded. */
+static void
+a_spawn_keeps_its_priority(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    const cascade_completion_spawn spawn = {"nobody", NULL, 0, 3};
+    const cascade_completion completion = {
+        .size = sizeof(completion), .spawns = &spawn, .spawn_count = 1};
+    cascade_snapshot *snapshot = NULL;
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_ok(complete(&p, &t, &completion));
+    play_until(&p, "nobody", CASCADE_EXECUTION_RUNNING, 1);
+    snapshot = play_snapshot(&p);
+    assert_string_equal(play_execution(snapshot, 2)->full_output,
+                        "{\"priority\":3}");
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+}
+
 static void
 the_first_node_may_be_external(test_db *db, cascade_mode mode)
 {
@@ -686,6 +747,8 @@ bad_registrations_are_refused(test_db *db)
 /* ---- In each mode ------------------------------------------------------- */
 
 PLAY_MODES(a_completion_records_all_its_parts)
+PLAY_MODES(payloads_may_be_deep)
+PLAY_MODES(a_spawn_keeps_its_priority)
 PLAY_MODES(the_first_node_may_be_external)
 PLAY_MODES(a_task_waits_for_others_first)
 PLAY_MODES(a_parked_one_is_completed)
@@ -705,6 +768,8 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         PLAY_TESTS(a_completion_records_all_its_parts),
+        PLAY_TESTS(payloads_may_be_deep),
+        PLAY_TESTS(a_spawn_keeps_its_priority),
         PLAY_TESTS(the_first_node_may_be_external),
         PLAY_TESTS(a_task_waits_for_others_first),
         PLAY_TESTS(a_parked_one_is_completed),
