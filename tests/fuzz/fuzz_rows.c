@@ -118,6 +118,7 @@ fill_post(walk *w, csc_post *post)
     case CSC_POST_COMPLETE:
     case CSC_POST_RECEIVE:
     case CSC_POST_CHILDREN:
+    case CSC_POST_EXTERNAL:
     case CSC_POST_FREE:
         break;
     }
