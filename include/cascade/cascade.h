@@ -283,8 +283,8 @@ typedef struct cascade_start_options {
 } cascade_start_options;
 
 typedef struct cascade_started {
-    cascade_uuid id;
-    bool existed; /* the key or id was started before: nothing was changed */
+    cascade_uuid id; /* by a key: of its current run */
+    bool existed;    /* the key or id was started before: nothing was changed */
 } cascade_started;
 
 /* Starts a cascade with one node; takes `input` (NULL: {}). When it returns OK
@@ -327,15 +327,18 @@ typedef struct cascade_signal_options {
  * sent, also before the cascade awaits them (cascade_node_await()), or recorded
  * as undelivered when the cascade ends first. CASCADE_ERR_NOT_FOUND: there is
  * no such cascade. CASCADE_ERR_ENDED: it has ended; the signal is recorded as
- * undelivered. CASCADE_ERR_OUTCOME_UNKNOWN when the store went away: send it
- * again with the same request id. */
+ * undelivered. A cascade that has continued as new sends on to its next run and
+ * counts as its last run does; to find that is to read the runs between.
+ * CASCADE_ERR_OUTCOME_UNKNOWN when the store went away: send it again with the
+ * same request id. */
 CASCADE_API cascade_err cascade_signal(cascade_store *store,
                                        const cascade_uuid *id, const char *name,
                                        cJSON *payload,
                                        const cascade_signal_options *options);
 
 /* The same to the cascade that `user_id` (NULL: "anonymous") started with the
- * idempotency `key`: to its current run. */
+ * idempotency `key`: to its current run. While a run continues as new, a signal
+ * may be overtaken by one that is sent after it. */
 CASCADE_API cascade_err cascade_signal_key(
     cascade_store *store, const char *user_id, const char *key,
     const char *name, cJSON *payload, const cascade_signal_options *options);
@@ -490,7 +493,8 @@ typedef struct cascade_info {
 } cascade_info;
 
 /* Waits until the cascade has ended, at most `timeout_ms` (-1: no limit), and
- * gives its status. CASCADE_ERR_NOT_FOUND, CASCADE_ERR_TIMEOUT. `status` may be
+ * gives its status. One that continues as new has ended: its next run is
+ * another cascade. CASCADE_ERR_NOT_FOUND, CASCADE_ERR_TIMEOUT. `status` may be
  * NULL. */
 CASCADE_API cascade_err cascade_wait(cascade_store *store,
                                      const cascade_uuid *id, int64_t timeout_ms,
@@ -600,6 +604,11 @@ CASCADE_API const char *cascade_snapshot_result(
 /* The error that ended the cascade, NULL when none did. Belongs to the
  * snapshot. */
 CASCADE_API const char *cascade_snapshot_error(
+    const cascade_snapshot *snapshot);
+
+/* The run as which the cascade has continued (cascade_node_continue_as_new()),
+ * NULL when it has not. Belongs to the snapshot. */
+CASCADE_API const cascade_uuid *cascade_snapshot_continued_as(
     const cascade_snapshot *snapshot);
 
 /* ---- Engine ------------------------------------------------------------- */
@@ -1157,6 +1166,28 @@ CASCADE_API bool cascade_node_is_cancelled(const cascade_node *node);
 CASCADE_API cascade_err cascade_node_fail(cascade_node *node,
                                           const char *format, ...)
     CASCADE_PRINTF(2, 3);
+
+/* Continues as new: ends this run of the cascade, as COMPLETED, and starts the
+ * next one, with the node `first_node` (NULL: the first node of this run), in
+ * the commit that records the node; takes `input` (NULL: {}). A last word:
+ * return what it returns. The last call counts, none if the node fails.
+ *
+ * The next run is another cascade, with an empty history: of the same user,
+ * queue, priority, depth and key, whose run number goes up by one. Signals that
+ * no await has taken are there; whatever is sent to this run from now on is
+ * sent on to it, so a request id holds for both; signals of one name sent to
+ * one id keep their order. A child stays its parent's child: the parent is told of the
+ * end of its last run. Children of this run become what they do at any end.
+ * cascade_wait() for this run is over; cascade_snapshot_continued_as() tells
+ * which one follows.
+ *
+ * In a cascade that is cancelled or terminated meanwhile nothing is started.
+ * CASCADE_ERR_FINAL when other executions of the cascade run, or are to: wait
+ * for them first; the node must not spawn in this attempt either.
+ * CASCADE_ERR_MISUSE inside a step. CASCADE_SUSPENDED: return it. */
+CASCADE_API cascade_err cascade_node_continue_as_new(cascade_node *node,
+                                                     const char *first_node,
+                                                     cJSON *input);
 
 /* Sets the error text of this attempt and returns CASCADE_ERR_FAILED: the next
  * attempt follows as the options say. */

@@ -139,6 +139,7 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
                bool with_effects, bool continued)
 {
     csc_record_writer writer;
+    char next[CASCADE_UUID_TEXT_SIZE];
     csc_buf keys = {0};
     char by[CASCADE_UUID_TEXT_SIZE];
 
@@ -176,6 +177,9 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
         csc_record_add_number(&writer, "not_before", exec->not_before_ms);
     if (exec != NULL && exec->join != NULL)
         add_on_failure(&writer, exec->join->on_failure);
+    if (b->next == post)
+        csc_record_add_text(&writer, "continued_as",
+                            cascade_uuid_format(&post->next_run.id, next));
     csc_record_end(&writer);
     csc_buf_fini(&keys);
     return csc_build_text(b);
@@ -602,6 +606,7 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
     err = make_room(&b, posts);
     if (err != CASCADE_OK)
         return err;
+    b.next = csc_build_next(state, posts);
     for (const csc_post *p = posts; p != NULL; p = p->next)
         csc_build_receive(&b, p);
     for (const csc_post *p = posts; p != NULL; p = p->next)
@@ -633,13 +638,25 @@ csc_build_apply(csc_state *state, const cascade_change *change)
 
 /* ---- Starts ------------------------------------------------------------- */
 
-/* {"key":...,"depth":n,"queue":...,"parent":ID,"priority":n}: what cascade_runs
- * can be rebuilt of, and whose child it is. */
+static void
+add_meta_id(builder *b, const char *name, const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    csc_buf_add_char(&b->text, '"');
+    csc_buf_add_text(&b->text, name);
+    csc_buf_add_text(&b->text, "\":\"");
+    csc_buf_add_text(&b->text, cascade_uuid_format(id, text));
+    csc_buf_add_text(&b->text, "\",");
+}
+
+/* {"key":...,"child":ID,"depth":n,"queue":...,"parent":ID,"priority":n,
+ * "run_number":n}: what cascade_runs can be rebuilt of, whose child it is, and
+ * the how manieth run. */
 static const char *
 write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
     csc_record_writer record;
-    char parent[CASCADE_UUID_TEXT_SIZE];
 
     csc_record_begin(&record, &b->text);
     csc_buf_add_text(&b->text, "\"cascade\":{");
@@ -649,6 +666,8 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
         csc_json_add_string(&b->text, start->key);
         csc_buf_add_char(&b->text, ',');
     }
+    if (start->parent != NULL && start->child_id != NULL)
+        add_meta_id(b, "child", start->child_id);
     if (start->depth > 0) {
         csc_buf_add_text(&b->text, "\"depth\":");
         csc_buf_add_i64(&b->text, start->depth);
@@ -656,13 +675,15 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
     }
     csc_buf_add_text(&b->text, "\"queue\":");
     csc_json_add_string(&b->text, start->queue);
-    if (start->parent != NULL) {
-        csc_buf_add_text(&b->text, ",\"parent\":\"");
-        csc_buf_add_text(&b->text, cascade_uuid_format(start->parent, parent));
-        csc_buf_add_char(&b->text, '"');
-    }
-    csc_buf_add_text(&b->text, ",\"priority\":");
+    csc_buf_add_char(&b->text, ',');
+    if (start->parent != NULL)
+        add_meta_id(b, "parent", start->parent);
+    csc_buf_add_text(&b->text, "\"priority\":");
     csc_buf_add_i64(&b->text, start->priority);
+    if (start->run_number > 1) {
+        csc_buf_add_text(&b->text, ",\"run_number\":");
+        csc_buf_add_i64(&b->text, start->run_number);
+    }
     csc_buf_add_char(&b->text, '}');
     if (start->delay_ms > 0)
         csc_record_add_number(&record, "not_before", not_before_ms);
@@ -701,27 +722,51 @@ add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
     }
 }
 
+/* Their paths count them, whatever their names: the run before had others. */
+static void
+add_signals(builder *b, const csc_build_start *start)
+{
+    for (size_t i = 0; i < start->signal_count; i++) {
+        const csc_build_signal *signal = &start->signals[i];
+        cascade_execution_row *row = NULL;
+        const char *name = csc_arena_format(b->env->arena, "%s%s",
+                                            CSC_SIGNAL_PREFIX, signal->name);
+
+        if (name == NULL)
+            return; /* the arena has failed */
+        row = csc_build_part(b, name, CSC_NO_PARENT, (uint32_t)i);
+        row->input = signal->payload;
+        row->status = CASCADE_EXECUTION_COMPLETED;
+        row->completed_at_ms = b->env->now_ms;
+        row->full_output = "{}";
+    }
+}
+
 cascade_err
 csc_build_new(const csc_build_env *env, const csc_build_start *start,
               cascade_change *change)
 {
+    size_t count = start->first_count + start->signal_count;
     csc_state state = {.id = start->id, .fn_id = -1};
     builder b = {.env = env, .state = &state, .fn_id = -1};
     bool owned = !csc_uuid_is_nil(&start->engine_id);
     int64_t wake_at_ms = csc_clock_add(env->delay_from_ms, start->delay_ms);
 
     cascade_uuid_format(&start->id, b.cascade_id);
-    b.inserts =
-        csc_arena_alloc(env->arena, start->first_count, sizeof(*b.inserts));
-    b.ids = csc_arena_alloc(env->arena, start->first_count, sizeof(*b.ids));
+    b.inserts = csc_arena_alloc(env->arena, count, sizeof(*b.inserts));
+    b.ids = csc_arena_alloc(env->arena, count, sizeof(*b.ids));
     if (env->arena->failed)
         return csc_fail_memory();
-    csc_uuid_v7_many(env->now_ms, env->random, b.ids, start->first_count);
+    csc_uuid_v7_many(env->now_ms, env->random, b.ids, count);
     add_first(&b, start, wake_at_ms);
+    add_signals(&b, start);
     csc_buf_fini(&b.text);
-    *change = (cascade_change){.run_action = CASCADE_RUN_START,
-                               .inserts = b.inserts,
-                               .insert_count = b.insert_count};
+    *change = (cascade_change){
+        .run_action = CASCADE_RUN_START,
+        .inserts = b.inserts,
+        .insert_count = b.insert_count,
+        .key = start->key,
+        .run_number = start->run_number > 0 ? start->run_number : 1};
     change->cascade = (cascade_row){.id = start->id,
                                     .status = CASCADE_RUNNING,
                                     .fn_id = b.fn_id,

@@ -41,10 +41,12 @@ cascade_err csc_build_change(const csc_build_env *env, const csc_state *state,
                              const csc_post *posts, cascade_change *change);
 
 /* How many cascades these posts start besides. */
-size_t csc_build_birth_count(const csc_post *posts);
-/* The changes that start them, as many. */
+size_t csc_build_birth_count(const csc_state *state, const csc_post *posts);
+/* The changes that start them, as many; `own` is what csc_build_change() made
+ * of the same posts. */
 cascade_err csc_build_births(const csc_build_env *env, const csc_state *state,
-                             const csc_post *posts, cascade_change *changes);
+                             const csc_post *posts, const cascade_change *own,
+                             cascade_change *changes);
 
 /* Applies all rows of a change that is durable, and settles. */
 cascade_err csc_build_apply(csc_state *state, const cascade_change *change);
@@ -55,18 +57,28 @@ typedef struct csc_build_first {
     const char *input; /* canonical */
 } csc_build_first;
 
+/* A signal that it begins with: received by the run before. */
+typedef struct csc_build_signal {
+    const char *name;
+    const char *payload; /* canonical */
+} csc_build_signal;
+
 typedef struct csc_build_start {
     cascade_uuid id;
     const char *user_id;
     const char *queue;
-    const char *key; /* or NULL */
+    const char *key;    /* or NULL */
+    int32_t run_number; /* 0 stands for 1 */
     int32_t priority;
     int32_t depth;
-    const cascade_uuid *parent; /* or NULL */
+    const cascade_uuid *parent;   /* or NULL */
+    const cascade_uuid *child_id; /* as which the parent knows it; NULL: `id` */
     int64_t delay_ms;
     cascade_uuid engine_id; /* owner from birth; all zero: free */
     const csc_build_first *first;
     size_t first_count;
+    const csc_build_signal *signals;
+    size_t signal_count;
 } csc_build_start;
 
 cascade_err csc_build_new(const csc_build_env *env,

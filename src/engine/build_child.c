@@ -62,14 +62,27 @@ write_ended(struct csc_builder *b, const cascade_uuid *child,
     return csc_build_text(b);
 }
 
-static void
-send(struct csc_builder *b, const cascade_message_row *message)
+static size_t
+count_children(const csc_post *posts)
 {
-    if (b->sends == NULL) /* to each when cancelled and when ended, and up */
-        b->sends = csc_arena_alloc(
-            b->env->arena,
-            2 * (b->state->children + csc_build_birth_count(b->posts)) + 1,
-            sizeof(*b->sends));
+    size_t count = 0;
+
+    for (; posts != NULL; posts = posts->next)
+        count += posts->children.count;
+    return count;
+}
+
+void
+csc_build_send(struct csc_builder *b, const cascade_message_row *message)
+{
+    size_t room = 1; /* up, when it ends */
+
+    if (b->sends == NULL) { /* down when cancelled and when ended; and on */
+        room += 2 * (b->state->children + count_children(b->posts));
+        for (const csc_post *p = b->posts; p != NULL; p = p->next)
+            room += p->message_count;
+        b->sends = csc_arena_alloc(b->env->arena, room, sizeof(*b->sends));
+    }
     if (b->sends != NULL)
         b->sends[b->send_count++] = *message;
 }
@@ -94,7 +107,7 @@ ask_child(struct csc_builder *b, const cascade_uuid *child,
     message.path = csc_arena_format(b->env->arena, "%s/message/parent/%s",
                                     cascade_uuid_format(child, id),
                                     ended ? "ended" : "cancelled");
-    send(b, &message);
+    csc_build_send(b, &message);
 }
 
 /* One that begins though the cascade is cancelled. */
@@ -133,18 +146,13 @@ csc_build_children(struct csc_builder *b, const csc_post *post,
 }
 
 size_t
-csc_build_birth_count(const csc_post *posts)
+csc_build_birth_count(const csc_state *state, const csc_post *posts)
 {
-    size_t count = 0;
-
-    for (; posts != NULL; posts = posts->next)
-        count += posts->children.count;
-    return count;
+    return count_children(posts) + (csc_build_next(state, posts) != NULL);
 }
 
-/* The cascade's own queue. */
-static const char *
-own_queue(const csc_build_env *env, const csc_state *state)
+const char *
+csc_build_queue(const csc_build_env *env, const csc_state *state)
 {
     const char *queue = "default";
     csc_json_span span;
@@ -163,8 +171,10 @@ own_queue(const csc_build_env *env, const csc_state *state)
 
 cascade_err
 csc_build_births(const csc_build_env *env, const csc_state *state,
-                 const csc_post *posts, cascade_change *changes)
+                 const csc_post *posts, const cascade_change *own,
+                 cascade_change *changes)
 {
+    const csc_post *next = csc_build_next(state, posts);
     cascade_err err = CASCADE_OK;
 
     for (const csc_post *p = posts; p != NULL; p = p->next) {
@@ -172,7 +182,7 @@ csc_build_births(const csc_build_env *env, const csc_state *state,
         const char *queue = family->queue;
 
         if (queue == NULL && family->count > 0)
-            queue = own_queue(env, state);
+            queue = csc_build_queue(env, state);
         for (const csc_child *c = family->first; c != NULL && err == CASCADE_OK;
              c = c->next) {
             const csc_build_first first = {c->node, c->input};
@@ -191,6 +201,8 @@ csc_build_births(const csc_build_env *env, const csc_state *state,
             err = csc_build_new(env, &start, changes++);
         }
     }
+    if (next != NULL && err == CASCADE_OK)
+        err = csc_build_next_run(env, state, &next->next_run, own, changes);
     return err;
 }
 
@@ -339,9 +351,10 @@ static const char *
 write_end(struct csc_builder *b, const char *error)
 {
     const char *result = b->result != NULL ? b->result : b->state->result;
+    char id[CASCADE_UUID_TEXT_SIZE];
 
     csc_buf_add_text(&b->text, "{\"id\":\"");
-    csc_buf_add_text(&b->text, b->cascade_id);
+    csc_buf_add_text(&b->text, cascade_uuid_format(&b->state->child_id, id));
     csc_buf_add_char(&b->text, '"');
     if (error != NULL) {
         csc_buf_add_text(&b->text, ",\"error\":");
@@ -372,7 +385,7 @@ tell_parent(struct csc_builder *b)
         .payload = write_end(b, failed ? error : NULL),
         .sent_at_ms = b->env->now_ms};
 
-    send(b, &message);
+    csc_build_send(b, &message);
 }
 
 /* When nothing but children is RUNNING, these end with the cascade. */
@@ -390,7 +403,7 @@ csc_build_end_family(struct csc_builder *b)
         leave_births(b);
     else if (running == children && children > 0 && b->children == 0)
         leave_children(b, true);
-    if (ends(b) && !csc_uuid_is_nil(&b->state->parent))
+    if (ends(b) && b->next == NULL && !csc_uuid_is_nil(&b->state->parent))
         tell_parent(b);
 }
 

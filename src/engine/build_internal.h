@@ -49,6 +49,7 @@ struct csc_builder {
     int32_t result_id;    /* whose output `result` is */
     const char *result;   /* NULL: none in this change */
     const csc_post *free; /* the FREE post among them, or NULL */
+    const csc_post *next; /* the one that continues as new, or NULL */
 };
 
 /* ---- build.c ------------------------------------------------------------ */
@@ -104,6 +105,8 @@ void csc_build_children(struct csc_builder *b, const csc_post *post,
 bool csc_build_child_end(struct csc_builder *b, const csc_message *message);
 /* A cancellation reaches a child that runs. */
 void csc_build_cancel_child(struct csc_builder *b, const csc_exec *child);
+/* A message to another cascade. */
+void csc_build_send(struct csc_builder *b, const cascade_message_row *message);
 /* What the end of the cascade means to its children and its parent. */
 void csc_build_end_family(struct csc_builder *b);
 /* An execution completed with this output: it may be the cascade's result. */
@@ -124,6 +127,20 @@ void csc_build_wait_external(struct csc_builder *b, const csc_post *post,
 bool csc_build_completion(struct csc_builder *b, const csc_message *message);
 /* How many rows besides its own a message may insert. */
 size_t csc_build_message_room(const csc_message *messages, size_t *events);
+/* ---- build_next.c ------------------------------------------------------- */
+
+/* The post by which the cascade continues as new, NULL without one. */
+const csc_post *csc_build_next(const csc_state *state, const csc_post *posts);
+/* The change that starts the next run. */
+cascade_err csc_build_next_run(const csc_build_env *env, const csc_state *state,
+                               const csc_next_run *next,
+                               const cascade_change *own,
+                               cascade_change *change);
+/* Sends a message on to the next run of a cascade that has ended so; false when
+ * it is for this one. */
+bool csc_build_forward(struct csc_builder *b, const csc_message *message);
+/* The cascade's own queue. */
+const char *csc_build_queue(const csc_build_env *env, const csc_state *state);
 
 /* ---- build_message.c ---------------------------------------------------- */
 

@@ -6,6 +6,9 @@
  *                   RUNNING is COMPLETED with it, else it is unread
  *   its cascade     an execution, FAILED as undelivered, which leaves the
  *   has ended       status as it is
+ *   the same, but   the message is sent on to the next run, with its path:
+ *   continued as    there is one receipt, in whichever run it is received
+ *   new
  *   command         build_command.c
  *   end of a child  build_child.c
  *   completion      build_external.c
@@ -211,7 +214,7 @@ add_message(struct csc_builder *b, const csc_message *message)
         return;
     }
     b->received[b->received_count++] = message->id;
-    if (message->repeated)
+    if (message->repeated || csc_build_forward(b, message))
         return;
     if (strcmp(message->kind, CSC_MESSAGE_SIGNAL) == 0)
         add_signal(b, message);

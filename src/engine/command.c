@@ -121,15 +121,20 @@ carry_out_alone(cascade_store *store, const cascade_uuid *id)
     cascade_info_free(info);
 }
 
+/* In the runs that it continued as too, where `follow`. */
 void
-csc_command_carry_out(cascade_store *store, const cascade_uuid *id)
+csc_command_carry_out(cascade_store *store, const cascade_uuid *id, bool follow)
 {
+    cascade_uuid run = *id;
     bool alive = false;
 
-    if (store->driver->engines(store->self, note_alive, &alive, NULL) ==
-            CASCADE_OK &&
-        !alive)
-        carry_out_alone(store, id);
+    if (store->driver->engines(store->self, note_alive, &alive, NULL) !=
+            CASCADE_OK ||
+        alive)
+        return;
+    carry_out_alone(store, &run);
+    while (follow && csc_follow_next(store, &run, &run) == CASCADE_OK)
+        carry_out_alone(store, &run);
 }
 
 /* ---- Asking ------------------------------------------------------------- */
@@ -207,13 +212,15 @@ request(cascade_store *store, const cascade_uuid *id, const char *kind,
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, kind);
     if (err == CASCADE_OK && sent != CASCADE_SENT_ABSENT)
-        csc_command_carry_out(store, id);
+        csc_command_carry_out(store, id,
+                              sent == CASCADE_SENT_ENDED &&
+                                  strcmp(kind, CSC_MESSAGE_DELETE) != 0);
     csc_arena_fini(&arena);
     if (err != CASCADE_OK)
         return err;
     if (sent == CASCADE_SENT_ENDED && strcmp(kind, CSC_MESSAGE_DELETE) == 0)
         return csc_ok();
-    return csc_signal_answer(sent, kind);
+    return csc_signal_answer(store, id, sent, kind);
 }
 
 cascade_err

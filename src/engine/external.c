@@ -258,7 +258,7 @@ send(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
     if (err != CASCADE_OK)
         return err;
     if (sent != CASCADE_SENT_ABSENT)
-        csc_command_carry_out(store, id);
+        csc_command_carry_out(store, id, false);
     if (sent == CASCADE_SENT_REPEATED)
         return csc_fail(CASCADE_ERR_EXISTS,
                         "complete: the execution was completed before");

@@ -254,7 +254,7 @@ collect_runs(csc_lane *lane, size_t bytes)
         csc_item *item = &lane->items[lane->item_count];
 
         bytes += take_run(lane, item, bytes_max - bytes);
-        lane->births += csc_build_birth_count(item->posts);
+        lane->births += csc_build_birth_count(&item->run->state, item->posts);
         if (item->posts != NULL)
             lane->item_count++;
         else
@@ -382,6 +382,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
                                  &lane->changes[item->first]);
     if (item->err == CASCADE_OK && item->count > 1)
         item->err = csc_build_births(&env, &item->run->state, item->posts,
+                                     &lane->changes[item->first],
                                      &lane->changes[item->first + 1]);
     return item->err == CASCADE_ERR_NO_MEMORY ? item->err : CASCADE_OK;
 }
@@ -432,7 +433,8 @@ build(csc_lane *lane)
     for (size_t i = 0; i < lane->item_count; i++) {
         if (lane->items[i].run != NULL)
             lane->items[i].count =
-                1 + csc_build_birth_count(lane->items[i].posts);
+                1 + csc_build_birth_count(&lane->items[i].run->state,
+                                          lane->items[i].posts);
         lane->items[i].first = count;
         count += lane->items[i].count;
     }

@@ -115,6 +115,13 @@ typedef struct csc_family {
     cascade_child_end when_parent_ends;
 } csc_family;
 
+/* The run that the cascade continues as. */
+typedef struct csc_next_run {
+    cascade_uuid id;
+    const char *node; /* NULL: it does not */
+    const char *input;
+} csc_next_run;
+
 struct csc_waiter;
 
 typedef struct csc_post {
@@ -137,6 +144,7 @@ typedef struct csc_post {
     csc_family children;    /* CHILDREN */
     csc_waiting waiting;    /* EXTERNAL */
     const cascade_uuid *by; /* of a completion from outside, or NULL */
+    csc_next_run next_run;  /* COMPLETE */
     const int32_t *gathers; /* WAIT: ascending ids of what it comes after */
     size_t gather_count;
     const char *error;         /* FAIL, _ATTEMPT, failed STEP */

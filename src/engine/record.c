@@ -93,6 +93,8 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         (void)csc_record_uuid(value, &record->token);
     else if (key_is(key, "by"))
         (void)csc_record_uuid(value, &record->by);
+    else if (key_is(key, "continued_as"))
+        (void)csc_record_uuid(value, &record->continued_as);
     else if (key_is(key, "policy"))
         read_policy(value, &record->when_parent_ends);
     else if (key_is(key, "cancelled"))

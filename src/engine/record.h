@@ -14,7 +14,7 @@
  *              "signal":7,"cascade":{...},"skipped":true,"spawned":[5,6],
  *              "attempts":1,"continue":true,"cancelled":true,
  *              "timed_out":true,"instead_of":1,"not_before":1700000000000,
- *              "on_failure":"fail"}
+ *              "on_failure":"fail","continued_as":"ID"}
  *
  * `after` stays when a join has ended: what it saw follows from it; so does
  * `instead_of`, the execution that failed and is made up for. `first` and
@@ -31,6 +31,7 @@
  * do not know the node can record it. `by` is the completion that ended it;
  * where the deadline did it has `timed_out`. `at` is the cascade's fn_id before
  * the commit that ended the execution. `cascade` is on execution 0 only.
+ * The last one of a run that continued as new names the next (`continued_as`).
  * Members are written in canonical order, so that the text equals what jsonb
  * gives back. What another program wrote there has none of these members, or
  * they make no sense: then they count as absent.
@@ -66,6 +67,7 @@ typedef struct csc_record {
     bool skipped;
     cascade_uuid token;
     cascade_uuid by;
+    cascade_uuid continued_as;
     csc_json_span output; /* data is NULL without one, also below */
     csc_json_span meta;
     csc_json_span steps;

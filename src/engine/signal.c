@@ -9,7 +9,7 @@
  * cannot lose it. Its path is made of the request id: a repeated one is told
  * from a new one as long as the message or its receipt is there. Sent by key,
  * the path is that of the key's first run, so that a request id holds for all
- * runs of the key.
+ * runs of the key. A run that has continued as new sends it on.
  *
  * If the process dies in the call, the signal is there or not; with a request
  * id of its own the caller may send it again.
@@ -105,8 +105,18 @@ csc_signal_make(cascade_store *store, csc_arena *arena,
 }
 
 cascade_err
-csc_signal_answer(cascade_sent sent, const char *what)
+csc_signal_answer(cascade_store *store, const cascade_uuid *id,
+                  cascade_sent sent, const char *what)
 {
+    bool runs = false;
+    cascade_err err = CASCADE_OK;
+
+    if (sent == CASCADE_SENT_ENDED)
+        err = csc_follow_runs(store, id, &runs);
+    if (err != CASCADE_OK)
+        return err;
+    if (runs)
+        return csc_ok();
     switch (sent) {
     case CASCADE_SENT:
     case CASCADE_SENT_REPEATED:
@@ -138,7 +148,7 @@ send_signal(cascade_store *store, const address *to,
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, "signal");
     if (err == CASCADE_OK)
-        err = csc_signal_answer(sent, "signal");
+        err = csc_signal_answer(store, &to->id, sent, "signal");
     csc_arena_fini(&arena);
     return err;
 }

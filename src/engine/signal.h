@@ -30,9 +30,22 @@ const char *csc_signal_path(cascade_store *store, csc_arena *arena,
 
 /* Where no engine is alive, receives the cascade's messages by itself. What
  * fails stays with engines to come. (command.c) */
-void csc_command_carry_out(cascade_store *store, const cascade_uuid *id);
+void csc_command_carry_out(cascade_store *store, const cascade_uuid *id,
+                           bool follow);
 
-/* What the sender is told; `what` names the call. */
-cascade_err csc_signal_answer(cascade_sent sent, const char *what);
+/* What the sender to cascade `id` is told; `what` names the call. One that has
+ * ended but continued as new counts as its last run does. */
+cascade_err csc_signal_answer(cascade_store *store, const cascade_uuid *id,
+                              cascade_sent sent, const char *what);
+
+/* ---- follow.c ----------------------------------------------------------- */
+
+/* The run that a cascade continued as; CASCADE_ERR_NOT_FOUND when it did not,
+ * or is not there. Reads all its executions. */
+cascade_err csc_follow_next(cascade_store *store, const cascade_uuid *id,
+                            cascade_uuid *next);
+/* Whether the last run of a cascade that has ended runs. */
+cascade_err csc_follow_runs(cascade_store *store, const cascade_uuid *id,
+                            bool *runs);
 
 #endif

@@ -61,6 +61,7 @@ struct cascade_snapshot {
     char *cascaide_context;
     const char *result;
     const char *error;
+    cascade_uuid continued_as; /* all zero: none */
 };
 
 /* ---- Executions --------------------------------------------------------- */
@@ -103,6 +104,9 @@ add_outcome(cascade_snapshot *snapshot, const cascade_execution_row *row,
     info->output = keep_span(snapshot, record->output);
     if (user && info->output != NULL)
         snapshot->result = info->output;
+    if (row->status == CASCADE_EXECUTION_COMPLETED &&
+        !csc_uuid_is_nil(&record->continued_as))
+        snapshot->continued_as = record->continued_as;
     if (row->status == CASCADE_EXECUTION_FAILED && !record->continued &&
         snapshot->error == NULL)
         snapshot->error = info->error != NULL ? info->error : "";
@@ -527,4 +531,11 @@ const char *
 cascade_snapshot_error(const cascade_snapshot *snapshot)
 {
     return snapshot->error;
+}
+
+const cascade_uuid *
+cascade_snapshot_continued_as(const cascade_snapshot *snapshot)
+{
+    return csc_uuid_is_nil(&snapshot->continued_as) ? NULL
+                                                    : &snapshot->continued_as;
 }

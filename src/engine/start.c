@@ -432,8 +432,9 @@ sort_changes(csc_start *start)
     return CASCADE_OK;
 }
 
-static bool
-existed(const csc_start *start, const cascade_uuid *id)
+/* The place of the change that starts `id`. */
+static size_t
+find_change(const csc_start *start, const cascade_uuid *id)
 {
     size_t from = 0;
     size_t to = start->count;
@@ -446,7 +447,7 @@ existed(const csc_start *start, const cascade_uuid *id)
         else
             to = middle;
     }
-    return start->existed[from];
+    return from;
 }
 
 /* `ids` in the order of the call; a repeated one existed, as far as the second
@@ -456,12 +457,44 @@ write_started(const csc_start *start, const cascade_uuid *ids, size_t count,
               cascade_started *started)
 {
     for (size_t i = 0; i < count; i++)
-        started[i] = (cascade_started){ids[i], existed(start, &ids[i])};
+        started[i] = (cascade_started){
+            ids[i], start->existed[find_change(start, &ids[i])]};
     if (count == start->count)
         return;
     for (size_t i = 1; i < count; i++)
         for (size_t e = 0; e < i && !started[i].existed; e++)
             started[i].existed = csc_uuid_equal(&ids[e], &ids[i]);
+}
+
+/* A key that existed may have later runs: the current one is given. */
+static cascade_err
+find_current(cascade_store *store, const cascade_change *change,
+             cascade_started *started)
+{
+    int32_t run_number = 1;
+    cascade_err err = CASCADE_OK;
+
+    if (!started->existed || change->key == NULL)
+        return CASCADE_OK;
+    err = store->driver->key(store->self, change->cascade.user_id, change->key,
+                             &run_number);
+    if (err == CASCADE_OK && run_number > 1)
+        started->id =
+            csc_uuid_v8(change->cascade.user_id, change->key, run_number);
+    return err;
+}
+
+static cascade_err
+find_all_current(cascade_store *store, const csc_start *start, size_t count,
+                 cascade_started *started)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
+        err = find_current(store,
+                           &start->changes[find_change(start, &started[i].id)],
+                           &started[i]);
+    return err;
 }
 
 static cascade_err
@@ -537,7 +570,8 @@ send_all(cascade_store *store, csc_start *start, int64_t now_ms,
     if (err != CASCADE_OK)
         return err;
     write_started(start, ids, count, started);
-    return csc_ok();
+    err = find_all_current(store, start, count, started);
+    return err == CASCADE_OK ? csc_ok() : err;
 }
 
 static cascade_err
@@ -581,8 +615,11 @@ start_and_signal(cascade_store *store, csc_start *start,
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
         *started =
             (cascade_started){*id, err == CASCADE_OK && start->existed[0]};
-    return err == CASCADE_OK ? csc_signal_answer(sent, "start with signal")
-                             : err;
+    if (err == CASCADE_OK)
+        err = csc_signal_answer(store, id, sent, "start with signal");
+    if (err == CASCADE_OK)
+        err = find_current(store, &start->changes[0], started);
+    return err == CASCADE_OK ? csc_ok() : err;
 }
 
 static cascade_err

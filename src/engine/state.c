@@ -29,6 +29,8 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
                          .recorded = CASCADE_RUNNING,
                          .fn_id = -1,
                          .siblings_of = CSC_NO_PARENT,
+                         .child_id = *id,
+                         .run_number = 1,
                          .terminated = CSC_NOT_TERMINATED,
                          .cancel = CSC_NO_PARENT};
 }
@@ -85,6 +87,7 @@ csc_state_fini(csc_state *state)
     csc_mem_free(state->meta);
     csc_mem_free(state->result);
     csc_mem_free(state->error);
+    csc_mem_free(state->first_node);
     *state = (csc_state){0};
 }
 
@@ -189,6 +192,12 @@ read_meta(csc_state *state)
     if (csc_json_member(state->meta, "parent", &span) &&
         !csc_record_uuid(span, &state->parent))
         state->parent = (cascade_uuid){{0}};
+    if (csc_json_member(state->meta, "child", &span) &&
+        !csc_record_uuid(span, &state->child_id))
+        state->child_id = state->id;
+    state->run_number = meta_number(state->meta, "run_number", INT32_MAX - 1);
+    if (state->run_number == 0)
+        state->run_number = 1;
     return CASCADE_OK;
 }
 
@@ -272,6 +281,9 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
         err = csc_state_take_signal(state, exec, record->signal);
     if (err == CASCADE_OK && csc_state_is_signal(row))
         err = csc_state_add_signal(state, row);
+    if (exec->status == CASCADE_EXECUTION_COMPLETED &&
+        !csc_uuid_is_nil(&record->continued_as))
+        state->continued_as = record->continued_as;
     if (err == CASCADE_OK)
         err = note_result(state, exec, record);
     if (err != CASCADE_OK || exec->status != CASCADE_EXECUTION_FAILED ||
@@ -580,6 +592,10 @@ drop_exec(csc_state *state, int32_t function_id)
 
     if (slot == NULL || slot->exec == NULL)
         return;
+    if (function_id == 0 && state->first_node == NULL) {
+        state->first_node = slot->exec->name;
+        slot->exec->name = NULL;
+    }
     free_exec(slot->exec);
     slot->exec = NULL;
     state->exec_freed++;

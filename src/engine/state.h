@@ -78,6 +78,10 @@
  *   a join is still to come, which can only be among the same parent's
  *   children: the outputs of one parent's children at a time are kept for it.
  *
+ * CONTINUE AS NEW
+ *   The record of the execution that ended a run names the next run, begun in
+ *   that commit: whatever comes for this one later is sent on to that one.
+ *
  * INSTEAD
  *   An execution that fails may spawn one that runs in its place (stands_for),
  *   and that one another: who comes after the first comes after all of them,
@@ -275,12 +279,16 @@ typedef struct csc_state {
     int64_t created_at_ms;
     int64_t updated_at_ms;
     char *meta; /* member `cascade` of execution 0's full_output, or NULL */
-    int32_t priority;    /* as the meta says */
-    int32_t depth;       /* how far below the first cascade; as it says */
-    cascade_uuid parent; /* all zero: none; as it says */
-    int32_t result_id;   /* with a parent: whose output is the result */
-    char *result;        /* NULL: none so far */
-    csc_slot *execs;     /* by function_id */
+    int32_t priority;          /* as the meta says */
+    int32_t depth;             /* how far below the first cascade; as it says */
+    cascade_uuid parent;       /* all zero: none; as it says */
+    cascade_uuid child_id;     /* as which the parent knows it; as it says */
+    int32_t run_number;        /* 1 where it says nothing */
+    cascade_uuid continued_as; /* all zero: not, or not yet */
+    char *first_node;          /* name of execution 0, once that is freed */
+    int32_t result_id;         /* with a parent: whose output is the result */
+    char *result;              /* NULL: none so far */
+    csc_slot *execs;           /* by function_id */
     size_t exec_count;
     size_t exec_room;
     size_t exec_freed; /* slots without an execution */

@@ -69,6 +69,7 @@ fail(cascade_node *node, const char *text, cascade_err *err)
 
     post->kind = CSC_POST_FAIL;
     post->effects = (csc_effects){0};
+    post->next_run = (csc_next_run){.node = NULL};
     post->attempts = node->exec->attempts + 1;
     post->error = text;
     *err = csc_run_fail(node->engine, node->exec, post);
@@ -101,6 +102,7 @@ make_failure(cascade_node *node, cascade_err *err, bool final)
                                    : fail(node, text, err);
     post->kind = CSC_POST_ATTEMPT;
     post->effects = (csc_effects){0};
+    post->next_run = (csc_next_run){.node = NULL};
     post->attempts = failed;
     post->error = text;
     post->delay_ms =
@@ -162,6 +164,10 @@ outcome(cascade_node *node, cascade_err *err)
                       "suspended it";
         *err = CASCADE_ERR_FAILED;
     }
+    if (*err == CASCADE_OK && node->post->next_run.node != NULL &&
+        node->post->effects.spawn_count > 0)
+        *err = cascade_node_fail(node, "the node spawned others and continues "
+                                       "as new; it can do but one of both");
     if (*err != CASCADE_OK)
         return make_failure(node, err,
                             *err == CASCADE_ERR_FINAL ||

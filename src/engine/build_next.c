@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Continue as new becomes rows.
+ *
+ *   this run                                   the next one
+ *     node COMPLETED, {"continued_as":ID} ---> born in the same commit, with
+ *     status COMPLETED                         the signals nobody has taken
+ *     |
+ *     +-- message, after that commit --------> the same message, the same path
+ *
+ * Whether a cascade continues is decided by the state and the posts before
+ * anything is built, so that the change of this run and that of the next agree.
+ * If the process dies before the commit, neither is there, and the node runs
+ * again; after it, both are.
+ */
+#include "engine/build_internal.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+
+/* ---- Whether ------------------------------------------------------------ */
+
+/* A command that ends the cascade otherwise. */
+static bool
+has_command(const csc_post *post)
+{
+    for (const csc_message *m = post->messages; m != NULL; m = m->next)
+        if (strcmp(m->kind, CSC_MESSAGE_CANCEL) == 0 ||
+            strcmp(m->kind, CSC_MESSAGE_TERMINATE) == 0 ||
+            strcmp(m->kind, CSC_MESSAGE_DELETE) == 0)
+            return true;
+    return false;
+}
+
+/* Nothing else runs, no cancellation either, but for children. */
+static bool
+is_alone(const csc_state *state, const csc_post *post)
+{
+    const csc_exec *exec = csc_state_find(state, post->function_id);
+
+    return exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
+           state->running == state->children + 1;
+}
+
+const csc_post *
+csc_build_next(const csc_state *state, const csc_post *posts)
+{
+    const csc_post *next = NULL;
+
+    if (state->recorded != CASCADE_RUNNING)
+        return NULL;
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (has_command(p))
+            return NULL;
+        if (p->next_run.node != NULL && is_alone(state, p))
+            next = p;
+    }
+    return next;
+}
+
+/* ---- The next run ------------------------------------------------------- */
+
+static const char *
+own_key(const csc_build_env *env, const csc_state *state)
+{
+    const char *key = NULL;
+    csc_json_span span;
+    char *text = NULL;
+
+    if (state->meta != NULL && csc_json_member(state->meta, "key", &span) &&
+        csc_json_span_text(span, &text)) {
+        key = csc_arena_strdup(env->arena, text);
+        if (key == NULL)
+            env->arena->failed = true;
+    }
+    csc_mem_free(text);
+    return key;
+}
+
+static bool
+is_unread(const cascade_execution_row *row)
+{
+    return row->status == CASCADE_EXECUTION_COMPLETED &&
+           strncmp(row->node_name, CSC_SIGNAL_PREFIX,
+                   strlen(CSC_SIGNAL_PREFIX)) == 0;
+}
+
+/* Those of before, then those that have come with this change: in it nothing
+ * waits that could have taken them. */
+static void
+collect_signals(const csc_build_env *env, const csc_state *state,
+                const cascade_change *own, csc_build_start *start)
+{
+    size_t room = state->signal_count + own->insert_count;
+    csc_build_signal *signals =
+        csc_arena_alloc(env->arena, room, sizeof(*signals));
+    size_t count = 0;
+
+    if (signals == NULL)
+        return; /* the arena has failed */
+    for (size_t i = 0; i < state->signal_count; i++) {
+        const csc_signal *signal = &state->signals[i];
+
+        signals[count++] = (csc_build_signal){
+            signal->name, signal->payload != NULL ? signal->payload : "{}"};
+    }
+    for (size_t i = 0; i < own->insert_count; i++)
+        if (is_unread(&own->inserts[i]))
+            signals[count++] = (csc_build_signal){own->inserts[i].node_name +
+                                                      strlen(CSC_SIGNAL_PREFIX),
+                                                  own->inserts[i].input};
+    start->signals = signals;
+    start->signal_count = count;
+}
+
+cascade_err
+csc_build_next_run(const csc_build_env *env, const csc_state *state,
+                   const csc_next_run *next, const cascade_change *own,
+                   cascade_change *change)
+{
+    const csc_build_first first = {next->node, next->input};
+    bool child = !csc_uuid_is_nil(&state->parent);
+    csc_build_start start = {.id = next->id,
+                             .user_id = state->user_id,
+                             .queue = csc_build_queue(env, state),
+                             .key = own_key(env, state),
+                             .run_number = state->run_number + 1,
+                             .priority = state->priority,
+                             .depth = state->depth,
+                             .parent = child ? &state->parent : NULL,
+                             .child_id = &state->child_id,
+                             .first = &first,
+                             .first_count = 1};
+
+    collect_signals(env, state, own, &start);
+    return csc_build_new(env, &start, change);
+}
+
+/* ---- What comes later --------------------------------------------------- */
+
+/* Deletion is of this run alone; its children's ends are of no use to the next
+ * one. */
+bool
+csc_build_forward(struct csc_builder *b, const csc_message *message)
+{
+    if (csc_uuid_is_nil(&b->state->continued_as) ||
+        strcmp(message->kind, CSC_MESSAGE_DELETE) == 0 ||
+        strcmp(message->kind, CSC_MESSAGE_CHILD) == 0)
+        return false;
+    csc_build_send(b,
+                   &(cascade_message_row){.cascade_id = b->state->continued_as,
+                                          .kind = message->kind,
+                                          .name = message->name,
+                                          .path = message->path,
+                                          .payload = message->payload,
+                                          .sent_at_ms = b->env->now_ms});
+    return true;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a run that has continued as new to the next one, from outside: by the
+ * record that the run ended with. Only reads.
+ */
+#include "engine/info.h"
+#include "engine/record.h"
+#include "engine/signal.h"
+
+static cascade_err
+note_nothing(void *context, const cascade_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+static cascade_err
+note_record(void *context, const cascade_execution_row *row)
+{
+    cascade_uuid *next = context;
+    csc_record record;
+
+    if (row->status != CASCADE_EXECUTION_COMPLETED)
+        return CASCADE_OK;
+    csc_record_decode(row->full_output, &record);
+    if (!csc_uuid_is_nil(&record.continued_as))
+        *next = record.continued_as;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_follow_next(cascade_store *store, const cascade_uuid *id,
+                cascade_uuid *next)
+{
+    cascade_uuid found = {{0}};
+    cascade_load_sink sink = {.context = &found,
+                              .on_cascade = note_nothing,
+                              .on_execution = note_record};
+    cascade_err err =
+        store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS, &sink);
+
+    if (err == CASCADE_OK && csc_uuid_is_nil(&found))
+        err = csc_fail(CASCADE_ERR_NOT_FOUND,
+                       "the cascade has not continued as new");
+    if (err == CASCADE_OK)
+        *next = found;
+    return err;
+}
+
+cascade_err
+csc_follow_runs(cascade_store *store, const cascade_uuid *id, bool *runs)
+{
+    cascade_uuid run = *id;
+    cascade_info *info = NULL;
+    cascade_err err = CASCADE_OK;
+
+    *runs = false;
+    while (err == CASCADE_OK && !*runs) {
+        err = csc_follow_next(store, &run, &run);
+        if (err == CASCADE_OK)
+            err = csc_info_read(store, &run, &info);
+        if (err == CASCADE_OK)
+            *runs = info->status == CASCADE_RUNNING;
+        cascade_info_free(info);
+        info = NULL;
+    }
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}

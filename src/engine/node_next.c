@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The node's last word: continue as new. What it says is kept in the node's
+ * post, and counts when the node returns CASCADE_OK; build_next.c makes rows of
+ * it. If the process dies before that commit, the node runs again.
+ */
+#include "engine/node.h"
+
+#include "base/check.h"
+#include "base/json.h"
+
+/* The name of the cascade's execution 0. Locked. */
+static const char *
+first_name(const csc_state *state)
+{
+    const csc_exec *first = csc_state_find(state, 0);
+
+    return first != NULL ? first->name : state->first_node;
+}
+
+/* That of the key's next run, or a new one without a key. Locked. */
+static cascade_err
+choose_id(const cascade_node *node, cascade_uuid *id)
+{
+    const csc_state *state = &node->run->state;
+    csc_json_span span;
+    char *key = NULL;
+
+    *id =
+        csc_uuid_v7(csc_engine_now(node->engine), &node->engine->store->random);
+    if (state->meta == NULL || !csc_json_member(state->meta, "key", &span) ||
+        !csc_json_span_text(span, &key))
+        return CASCADE_OK;
+    if (key == NULL)
+        return csc_fail_memory();
+    *id = csc_uuid_v8(state->user_id, key, (int64_t)state->run_number + 1);
+    csc_mem_free(key);
+    return CASCADE_OK;
+}
+
+/* What the next run is called and begins with; `alone` tells whether it may
+ * begin. */
+static cascade_err
+look(const cascade_node *node, const char *first_node, csc_next_run *next,
+     bool *alone)
+{
+    const csc_state *state = &node->run->state;
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&node->engine->mutex);
+    *alone =
+        state->running == state->children + 1 || state->cancel != CSC_NO_PARENT;
+    err = choose_id(node, &next->id);
+    if (first_node == NULL)
+        first_node = first_name(state);
+    next->node = csc_arena_strdup(&node->post->arena, first_node);
+    pthread_mutex_unlock(&node->engine->mutex);
+    if (err == CASCADE_OK && next->node == NULL)
+        err = csc_fail_memory();
+    return err;
+}
+
+static cascade_err
+keep_input(const cascade_node *node, const cJSON *input, const char **copy)
+{
+    csc_buf text = {0};
+    cascade_err err = CASCADE_OK;
+
+    *copy = "{}";
+    if (input == NULL)
+        return CASCADE_OK;
+    err = csc_json_canon_tree("input", input,
+                              node->engine->store->config.payload_max, &text);
+    if (err == CASCADE_OK) {
+        *copy = csc_arena_strndup(&node->post->arena, text.data, text.len);
+        if (*copy == NULL)
+            err = csc_fail_memory();
+    }
+    csc_buf_fini(&text);
+    return err;
+}
+
+static cascade_err
+check_call(const cascade_node *node, const char *first_node)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (node == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "continue as new: node is NULL");
+    if (first_node != NULL)
+        err = csc_check_name("node name", first_node);
+    if (err == CASCADE_OK && node->step != NULL)
+        err = csc_fail(CASCADE_ERR_MISUSE,
+                       "continue as new is called inside a step; call it from "
+                       "the node");
+    return err;
+}
+
+static cascade_err
+continue_as_new(cascade_node *node, const char *first_node, const cJSON *input)
+{
+    csc_next_run next = {.node = NULL};
+    bool alone = false;
+    cascade_err err = check_call(node, first_node);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (node->suspended)
+        return csc_node_suspend(node, node->pending);
+    err = keep_input(node, input, &next.input);
+    if (err == CASCADE_OK)
+        err = look(node, first_node, &next, &alone);
+    if (err != CASCADE_OK)
+        return err;
+    if (!alone)
+        return cascade_node_fail(
+            node, "continue as new: other executions of the cascade run; let "
+                  "them end first, and the last one continue");
+    node->post->next_run = next;
+    return csc_ok();
+}
+
+cascade_err
+cascade_node_continue_as_new(cascade_node *node, const char *first_node,
+                             cJSON *input)
+{
+    cascade_err err = continue_as_new(node, first_node, input);
+
+    cJSON_Delete(input);
+    return err;
+}

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Continue as new: a run ends and the next one starts in one commit. What goes
+ * with it (unread signals, the key, the parent), what is sent on to it, and
+ * when nothing is continued.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/play.h"
+
+#define NEWS 5
+#define RUNS 4
+
+/* What the nodes of a play met. */
+typedef struct course {
+    cascade_uuid child;
+    int heard[2 * NEWS];
+    int count; /* of `heard`, in the last entry */
+    int wanted;
+    cascade_err err;
+    char text[200];
+} course;
+
+static course *
+course_of(void *user)
+{
+    return ((play *)user)->user;
+}
+
+static cJSON *
+number(int n)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    assert_non_null(object);
+    assert_non_null(cJSON_AddNumberToObject(object, "n", n));
+    return object;
+}
+
+static int
+read_number(const cJSON *object)
+{
+    return (int)cJSON_GetNumberValue(
+        cJSON_GetObjectItemCaseSensitive(object, "n"));
+}
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+/* As many runs as its input says, each with something of its own. */
+static cascade_err
+count_down(cascade_node *node, void *user)
+{
+    int n = read_number(cascade_node_input(node));
+    cascade_err err = cascade_node_put(node, "mark", number(n));
+
+    (void)user;
+    if (err == CASCADE_OK && n > 0)
+        return cascade_node_continue_as_new(node, NULL, number(n - 1));
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_output(node, number(7));
+}
+
+/* Not the first execution: that has ended by then. */
+static cascade_err
+count_second(cascade_node *node, void *user)
+{
+    const cJSON *input = cascade_node_input(node);
+
+    if (read_number(input) == 0)
+        return count_down(node, user);
+    return cascade_node_spawn(node, "continues", number(0), NULL);
+}
+
+static cascade_err
+continue_first(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_continue_as_new(node, NULL, number(0));
+}
+
+/* The next run hears what this one was sent. */
+static cascade_err
+go_on(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_await(node, "go", -1, NULL);
+
+    (void)user;
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_continue_as_new(node, "hears", NULL);
+}
+
+static cascade_err
+hear(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = CASCADE_OK;
+
+    c->count = 0;
+    for (int i = 0; i < c->wanted && err == CASCADE_OK; i++) {
+        cJSON *payload = NULL;
+
+        err = cascade_node_await(node, "news", -1, &payload);
+        if (err == CASCADE_OK)
+            c->heard[c->count++] = read_number(payload);
+        cJSON_Delete(payload);
+    }
+    return err;
+}
+
+/* ---- Helpers ------------------------------------------------------------ */
+
+static cascade_uuid
+next_of(const play *p)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+    const cascade_uuid *next = cascade_snapshot_continued_as(snapshot);
+    cascade_uuid id;
+
+    assert_non_null(next);
+    assert_int_equal(cascade_snapshot_info(snapshot)->status,
+                     CASCADE_COMPLETED);
+    id = *next;
+    cascade_snapshot_free(snapshot);
+    return id;
+}
+
+/* The play looks at the next run. */
+static void
+turn_to_next(play *p, cascade_status status)
+{
+    play_await(p, &p->id, CASCADE_COMPLETED);
+    p->id = next_of(p);
+    if (status != CASCADE_RUNNING)
+        play_await(p, &p->id, status);
+}
+
+static void
+send(const play *p, const cascade_uuid *id, int n, const char *request_id)
+{
+    cascade_signal_options options = {.size = sizeof(options),
+                                      .request_id = request_id};
+
+    assert_ok(cascade_signal(p->store, id, "news", number(n), &options));
+}
+
+static void
+expect_heard(const course *c, int count)
+{
+    assert_int_equal(c->count, count);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(c->heard[i], i);
+}
+
+/* ---- Runs --------------------------------------------------------------- */
+
+static void
+each_run_starts_the_next(test_db *db, cascade_mode mode)
+{
+    play p = {.nodes = {{"counts", count_down}}};
+    char text[100];
+
+    play_run(&p, db, mode, "counts", "{\"n\":4}", CASCADE_COMPLETED);
+    for (int i = RUNS; i >= 0; i--) {
+        cascade_snapshot *snapshot = NULL;
+
+        play_await(&p, &p.id, CASCADE_COMPLETED);
+        snapshot = play_snapshot(&p);
+        assert_int_equal(cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY),
+                         1);
+        (void)snprintf(text, sizeof(text), "{\"mark\":[{\"n\":%d}]}", i);
+        assert_string_equal(cascade_snapshot_context(snapshot), text);
+        if (i > 0)
+            p.id = next_of(&p);
+        else
+            assert_null(cascade_snapshot_continued_as(snapshot));
+        cascade_snapshot_free(snapshot);
+    }
+    play_end(&p);
+}
+
+static void
+the_first_node_is_known_when_it_has_ended(test_db *db, cascade_mode mode)
+{
+    play p = {
+        .nodes = {{"spawns", count_second}, {"continues", continue_first}}};
+    cascade_snapshot *snapshot = NULL;
+
+    play_run(&p, db, mode, "spawns", "{\"n\":1}", CASCADE_COMPLETED);
+    turn_to_next(&p, CASCADE_COMPLETED);
+    snapshot = play_snapshot(&p);
+    assert_string_equal(play_execution(snapshot, 0)->node_name, "spawns");
+    assert_string_equal(cascade_snapshot_result(snapshot), "{\"n\":7}");
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+}
+
+/* ---- Signals ------------------------------------------------------------ */
+
+static void
+unread_signals_are_carried_over(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = NEWS};
+    play p = {.nodes = {{"goes-on", go_on}, {"hears", hear}}, .user = &c};
+
+    play_begin(&p, db, mode, "goes-on");
+    for (int i = 0; i < NEWS; i++)
+        send(&p, &p.id, i, NULL);
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, NEWS);
+    assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_COMPLETED);
+    expect_heard(&c, NEWS);
+    play_end(&p);
+}
+
+/* To the run that has ended: it has no row of them. */
+static void
+late_signals_are_sent_on_in_order(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 2 * NEWS};
+    play p = {.nodes = {{"goes-on", go_on}, {"hears", hear}},
+              .park_after_ms = 1,
+              .user = &c};
+    cascade_uuid old;
+
+    play_begin(&p, db, mode, "goes-on");
+    old = p.id;
+    for (int i = 0; i < NEWS; i++)
+        send(&p, &old, i, NULL);
+    assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
+    play_await(&p, &old, CASCADE_COMPLETED);
+    for (int i = NEWS; i < 2 * NEWS; i++)
+        send(&p, &old, i, NULL);
+    turn_to_next(&p, CASCADE_COMPLETED);
+    expect_heard(&c, 2 * NEWS);
+    assert_int_equal(
+        play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED),
+        2 * NEWS);
+    p.id = old;
+    assert_int_equal(
+        play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED), 0);
+    play_end(&p);
+}
+
+/* Each twice: before and after, by the old id, by the key. */
+static void
+a_request_id_holds_for_all_runs(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 3};
+    play p = {.nodes = {{"goes-on", go_on}, {"hears", hear}}, .user = &c};
+    cascade_start_options keyed = {
+        .size = sizeof(keyed), .user_id = "u", .key = "k"};
+    cascade_signal_options second = {.size = sizeof(second),
+                                     .request_id = "second"};
+    cascade_started started = {0};
+    cascade_uuid old;
+
+    play_open(&p, db, mode);
+    assert_ok(cascade_start(p.store, "goes-on", NULL, &keyed, &started));
+    p.id = old = started.id;
+    send(&p, &old, 0, "first");
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 1);
+    assert_ok(cascade_signal(p.store, &old, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    send(&p, &old, 9, "first");
+    assert_ok(
+        cascade_signal_key(p.store, "u", "k", "news", number(1), &second));
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
+    assert_ok(
+        cascade_signal_key(p.store, "u", "k", "news", number(9), &second));
+    send(&p, &old, 9, "second");
+    send(&p, &old, 2, "third");
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    expect_heard(&c, 3);
+    play_end(&p);
+}
+
+static void
+a_signal_after_the_last_run_is_undelivered_there(test_db *db, cascade_mode mode)
+{
+    play p = {.nodes = {{"counts", count_down}}};
+    cascade_uuid first;
+
+    play_run(&p, db, mode, "counts", "{\"n\":2}", CASCADE_COMPLETED);
+    first = p.id;
+    turn_to_next(&p, CASCADE_COMPLETED);
+    turn_to_next(&p, CASCADE_COMPLETED);
+    assert_fails(CASCADE_ERR_ENDED,
+                 cascade_signal(p.store, &first, "news", NULL, NULL));
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED, 1);
+    p.id = first;
+    assert_int_equal(
+        play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED), 0);
+    play_end(&p);
+}
+
+/* ---- The key ------------------------------------------------------------ */
+
+static void
+a_key_gives_its_current_run(test_db *db, cascade_mode mode)
+{
+    play p = {.nodes = {{"counts", count_down}}};
+    cascade_start_options keyed = {
+        .size = sizeof(keyed), .user_id = "u", .key = "k\"y"};
+    cascade_started started = {0};
+    cascade_started again = {0};
+    cascade_snapshot *snapshot = NULL;
+
+    play_open(&p, db, mode);
+    assert_ok(cascade_start(p.store, "counts", number(2), &keyed, &started));
+    p.id = started.id;
+    turn_to_next(&p, CASCADE_COMPLETED);
+    turn_to_next(&p, CASCADE_COMPLETED);
+    assert_ok(cascade_start(p.store, "counts", number(2), &keyed, &again));
+    assert_true(again.existed);
+    assert_memory_equal(&again.id, &p.id, sizeof(p.id));
+    snapshot = play_snapshot(&p);
+    assert_non_null(strstr(play_execution(snapshot, 0)->full_output,
+                           "\"cascade\":{\"key\":\"k\\\"y\",\"queue\":"
+                           "\"default\",\"priority\":0,\"run_number\":3}"));
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+}
+
+/* ---- Families ----------------------------------------------------------- */
+
+static cascade_err
+have_it_counted(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cJSON *result = NULL;
+    cascade_err err = cascade_node_start_child(node, "one", "counts", number(3),
+                                               NULL, &c->child);
+
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &c->child, &result);
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_output(node, result);
+}
+
+static void
+a_child_that_continues_stays_a_child(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", have_it_counted}, {"counts", count_down}},
+              .user = &c};
+    cascade_snapshot *snapshot = NULL;
+
+    play_run(&p, db, mode, "asks", NULL, CASCADE_COMPLETED);
+    snapshot = play_snapshot(&p);
+    assert_string_equal(cascade_snapshot_result(snapshot), "{\"n\":7}");
+    cascade_snapshot_free(snapshot);
+    assert_int_equal(
+        play_count(&p, "cascade.child:one", CASCADE_EXECUTION_COMPLETED), 1);
+    play_end(&p);
+}
+
+static cascade_err
+stay_with(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err =
+        cascade_node_start_child(node, "one", "goes-on", NULL, NULL, &c->child);
+
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &c->child, NULL);
+    return err;
+}
+
+/* The parent knows the child's first run only. */
+static void
+a_cancellation_reaches_the_last_run_of_a_child(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {
+        .nodes = {{"stays", stay_with}, {"goes-on", go_on}, {"hears", hear}},
+        .user = &c};
+    cascade_uuid parent;
+
+    play_begin(&p, db, mode, "stays");
+    play_until(&p, "cascade.gather:one", CASCADE_EXECUTION_RUNNING, 1);
+    parent = p.id;
+    p.id = c.child;
+    assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    play_until(&p, "cascade.await:news", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_cancel(p.store, &parent, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    play_await(&p, &parent, CASCADE_ERROR);
+    play_end(&p);
+}
+
+static cascade_err
+leave_child(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err =
+        cascade_node_start_child(node, "one", "hears", NULL, NULL, &c->child);
+
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_continue_as_new(node, "nothing", NULL);
+}
+
+static void
+the_children_of_a_run_end_with_it(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"leaves", leave_child},
+                        {"hears", hear},
+                        {"nothing", stores_nothing}},
+              .user = &c};
+
+    play_run(&p, db, mode, "leaves", NULL, CASCADE_COMPLETED);
+    play_await(&p, &c.child, CASCADE_ERROR);
+    turn_to_next(&p, CASCADE_COMPLETED);
+    play_end(&p);
+}
+
+/* ---- When nothing is continued ------------------------------------------ */
+
+static cascade_err
+clean_up(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = cascade_node_await(node, "go", -1, NULL);
+
+    if (err != CASCADE_ERR_CANCELLED)
+        return err;
+    c->err = cascade_node_continue_as_new(node, NULL, NULL);
+    return c->err;
+}
+
+static void
+a_cancelled_cascade_does_not_continue(test_db *db, cascade_mode mode)
+{
+    course c = {.err = CASCADE_ERR_FAILED};
+    play p = {.nodes = {{"cleans", clean_up}}, .user = &c};
+    cascade_snapshot *snapshot = NULL;
+
+    play_begin(&p, db, mode, "cleans");
+    play_until(&p, "cascade.await:go", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_cancel(p.store, &p.id, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    assert_int_equal(c.err, CASCADE_OK);
+    snapshot = play_snapshot(&p);
+    assert_null(cascade_snapshot_continued_as(snapshot));
+    assert_string_equal(cascade_snapshot_error(snapshot), "cancelled");
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+}
+
+/* Beside "hears", which waits. */
+static cascade_err
+continue_beside(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+
+    c->err = cascade_node_continue_as_new(node, NULL, NULL);
+    return c->err;
+}
+
+static cascade_err
+spawn_two(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_spawn(node, "hears", NULL, NULL);
+
+    (void)user;
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_spawn(node, "continues", NULL, NULL);
+}
+
+static cascade_err
+spawn_and_continue(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_continue_as_new(node, NULL, NULL);
+
+    (void)user;
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_spawn(node, "hears", NULL, NULL);
+}
+
+static void
+expect_error(const play *p, const char *words)
+{
+    cascade_snapshot *snapshot = play_snapshot(p);
+
+    assert_non_null(strstr(cascade_snapshot_error(snapshot), words));
+    assert_null(cascade_snapshot_continued_as(snapshot));
+    cascade_snapshot_free(snapshot);
+}
+
+static void
+only_the_last_execution_can_continue(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"spawns", spawn_two},
+                        {"hears", hear},
+                        {"continues", continue_beside}},
+              .user = &c};
+
+    play_run(&p, db, mode, "spawns", NULL, CASCADE_ERROR);
+    assert_int_equal(c.err, CASCADE_ERR_FINAL);
+    expect_error(&p, "other executions");
+    play_end(&p);
+}
+
+static void
+a_node_that_spawns_cannot_continue(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"both", spawn_and_continue}, {"hears", hear}},
+              .user = &c};
+
+    play_run(&p, db, mode, "both", NULL, CASCADE_ERROR);
+    expect_error(&p, "spawned others");
+    play_end(&p);
+}
+
+/* ---- In each mode ------------------------------------------------------- */
+
+PLAY_MODES(each_run_starts_the_next)
+PLAY_MODES(the_first_node_is_known_when_it_has_ended)
+PLAY_MODES(unread_signals_are_carried_over)
+PLAY_MODES(late_signals_are_sent_on_in_order)
+PLAY_MODES(a_request_id_holds_for_all_runs)
+PLAY_MODES(a_signal_after_the_last_run_is_undelivered_there)
+PLAY_MODES(a_key_gives_its_current_run)
+PLAY_MODES(a_child_that_continues_stays_a_child)
+PLAY_MODES(a_cancellation_reaches_the_last_run_of_a_child)
+PLAY_MODES(the_children_of_a_run_end_with_it)
+PLAY_MODES(a_cancelled_cascade_does_not_continue)
+PLAY_MODES(only_the_last_execution_can_continue)
+PLAY_MODES(a_node_that_spawns_cannot_continue)
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        PLAY_TESTS(each_run_starts_the_next),
+        PLAY_TESTS(the_first_node_is_known_when_it_has_ended),
+        PLAY_TESTS(unread_signals_are_carried_over),
+        PLAY_TESTS(late_signals_are_sent_on_in_order),
+        PLAY_TESTS(a_request_id_holds_for_all_runs),
+        PLAY_TESTS(a_signal_after_the_last_run_is_undelivered_there),
+        PLAY_TESTS(a_key_gives_its_current_run),
+        PLAY_TESTS(a_child_that_continues_stays_a_child),
+        PLAY_TESTS(a_cancellation_reaches_the_last_run_of_a_child),
+        PLAY_TESTS(the_children_of_a_run_end_with_it),
+        PLAY_TESTS(a_cancelled_cascade_does_not_continue),
+        PLAY_TESTS(only_the_last_execution_can_continue),
+        PLAY_TESTS(a_node_that_spawns_cannot_continue),
+    };
+
+    return stores_run("runs", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
