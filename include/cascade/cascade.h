@@ -352,6 +352,41 @@ CASCADE_API cascade_err cascade_start_with_signal(
     cJSON *payload, const cascade_signal_options *signal_options,
     cascade_started *started);
 
+/* ---- Updates and queries ------------------------------------------------ */
+
+typedef struct cascade_update_options {
+    size_t size;
+    const char *request_id; /* two updates of a cascade with one request id are
+                               one, and get the same answer. NULL: each is one
+                               of its own */
+    int64_t timeout_ms;     /* the longest to wait for the answer; 0: 10,000;
+                               -1: no limit */
+} cascade_update_options;
+
+/* Hands a running cascade the request `name` and waits for the answer of its
+ * node (cascade_node_await_update(), cascade_node_answer()); takes `request`
+ * (NULL: {}). The caller frees `*answer` with cJSON_Delete(); `answer` may be
+ * NULL. The request is durable, and received exactly once, as a signal is, also
+ * by the run that the cascade continues as. CASCADE_ERR_TIMEOUT: there is no
+ * answer yet; call again with the same request id to go on waiting.
+ * CASCADE_ERR_ENDED: the cascade has ended without an answer.
+ * CASCADE_ERR_NOT_FOUND, CASCADE_ERR_OUTCOME_UNKNOWN: as with cascade_signal().
+ * Each look for the answer, ever more rarely up to five times a second, reads
+ * the executions of the cascade. */
+CASCADE_API cascade_err cascade_update(cascade_store *store,
+                                       const cascade_uuid *id, const char *name,
+                                       cJSON *request,
+                                       const cascade_update_options *options,
+                                       cJSON **answer);
+
+/* Reads the value that a node of the cascade published last under `name`
+ * (cascade_node_publish()), without waking it, also when it has ended. The
+ * caller frees `*value` with cJSON_Delete(). CASCADE_ERR_NOT_FOUND when there
+ * is none. Reads all writes to the context of that cascade, in one look. */
+CASCADE_API cascade_err cascade_get_published(cascade_store *store,
+                                              const cascade_uuid *id,
+                                              const char *name, cJSON **value);
+
 /* ---- Commands ----------------------------------------------------------- */
 
 typedef struct cascade_request_options {
@@ -1043,6 +1078,31 @@ CASCADE_API cascade_err cascade_node_sleep_until(cascade_node *node,
  * is cancelled. CASCADE_SUSPENDED: return it from the node. CASCADE_ERR_INVALID, _MISUSE, _FINAL: as with a sleep. */
 CASCADE_API cascade_err cascade_node_await(cascade_node *node, const char *name,
                                            int64_t timeout_ms, cJSON **payload);
+
+/* Waits for an update `name` (cascade_update()), as cascade_node_await() waits
+ * for a signal; they do not take one another's. Gives the request, which the
+ * caller frees with cJSON_Delete() (`request` may be NULL), and the ticket to
+ * answer it by, which belongs to the node until its function returns. */
+CASCADE_API cascade_err cascade_node_await_update(cascade_node *node,
+                                                  const char *name,
+                                                  int64_t timeout_ms,
+                                                  cJSON **request,
+                                                  const char **ticket);
+
+/* Answers the update of that ticket; takes `answer` (NULL: {}). Recorded as a
+ * step of the node is, and returns as cascade_node_step(): the caller is told
+ * what is durable. Of several answers to one request the first counts. Whatever
+ * the answer tells of should be recorded before: what the node does outside of
+ * steps is so only when it completes. */
+CASCADE_API cascade_err cascade_node_answer(cascade_node *node,
+                                            const char *ticket, cJSON *answer);
+
+/* Publishes `value` under `name` for cascade_get_published(); takes `value`. It is put
+ * to the context's key "published:NAME", and as with any put it is recorded
+ * with the node's completion, inside a step with the step: a node that runs for
+ * long publishes in steps. Each one stays in the context's history. */
+CASCADE_API cascade_err cascade_node_publish(cascade_node *node,
+                                             const char *name, cJSON *value);
 
 /* What becomes of a child that runs when its parent ends. */
 typedef enum cascade_child_end {

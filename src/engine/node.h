@@ -124,6 +124,13 @@ cascade_err csc_node_record_part(cascade_node *node, const csc_part *part,
  * CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_saga_undo(cascade_node *node, const char *error,
                           const char **failure);
+/* cascade_node_await() and cascade_node_step() for names that no user can give:
+ * these are not checked. */
+cascade_err csc_node_await(cascade_node *node, const char *name,
+                           int64_t timeout_ms, cJSON **payload);
+cascade_err csc_node_step(cascade_node *node, const char *name,
+                          cascade_step_fn fn, void *arg,
+                          const cascade_step_options *options, cJSON **result);
 
 /* A text fit for the column `error`: valid UTF-8 of bounded length. */
 const char *csc_node_clean(csc_arena *arena, const char *text);

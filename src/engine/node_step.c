@@ -329,9 +329,8 @@ csc_node_run_part(cascade_node *node, const csc_part *part,
 }
 
 cascade_err
-cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
-                  void *arg, const cascade_step_options *options,
-                  cJSON **result)
+csc_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
+              void *arg, const cascade_step_options *options, cJSON **result)
 {
     call c = {.node = node,
               .part = {.kind = CSC_PART_STEP, .name = name},
@@ -339,9 +338,9 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
               .result = result};
     const csc_exec *step = NULL;
     bool leave = false;
-    cascade_err err = csc_check_name("step name", name);
+    cascade_err err = CASCADE_OK;
 
-    if (err == CASCADE_OK && (node == NULL || fn == NULL))
+    if (node == NULL || fn == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "step %s: %s is NULL", name,
                        node == NULL ? "node" : "fn");
     if (err == CASCADE_OK && node->step != NULL)
@@ -363,4 +362,16 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
     if (leave)
         return csc_node_suspend(node, NULL);
     return begin_step(&c, fn, arg);
+}
+
+cascade_err
+cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
+                  void *arg, const cascade_step_options *options,
+                  cJSON **result)
+{
+    cascade_err err = csc_check_name("step name", name);
+
+    return err == CASCADE_OK
+               ? csc_node_step(node, name, fn, arg, options, result)
+               : err;
 }

@@ -80,23 +80,20 @@ begin_wait(cascade_node *node, const csc_part *part, wait_end end)
     return csc_node_suspend(node, post);
 }
 
-/* Where and under which name a node may wait. */
+/* Where a node may wait. */
 static cascade_err
 check_wait(const cascade_node *node, const csc_part *part)
 {
     const char *kind = kind_name(part);
-    cascade_err err = csc_check_name(
-        part->kind == CSC_PART_AWAIT ? "signal name" : "sleep name",
-        part->name);
 
-    if (err == CASCADE_OK && node == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "%s %s: node is NULL", kind,
-                       part->name);
-    if (err == CASCADE_OK && node->step != NULL)
-        err = csc_fail(CASCADE_ERR_MISUSE,
-                       "%s %s is called inside a step; call it from the node",
-                       kind, part->name);
-    return err;
+    if (node == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "%s %s: node is NULL", kind,
+                        part->name);
+    if (node->step != NULL)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "%s %s is called inside a step; call it from the node",
+                        kind, part->name);
+    return CASCADE_OK;
 }
 
 /* Counts the part as asked for; `*recorded` is it once it is over. */
@@ -129,8 +126,10 @@ sleep_until(cascade_node *node, const char *name, wait_end end)
 {
     csc_part part = {.kind = CSC_PART_SLEEP, .name = name};
     const csc_exec *recorded = NULL;
-    cascade_err err = wait_until(node, &part, end, &recorded);
+    cascade_err err = csc_check_name("sleep name", name);
 
+    if (err == CASCADE_OK)
+        err = wait_until(node, &part, end, &recorded);
     return err == CASCADE_OK ? csc_ok() : err;
 }
 
@@ -149,8 +148,8 @@ cascade_node_sleep_until(cascade_node *node, const char *name, int64_t at_ms)
 }
 
 cascade_err
-cascade_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
-                   cJSON **payload)
+csc_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
+               cJSON **payload)
 {
     csc_part part = {.kind = CSC_PART_AWAIT, .name = name};
     wait_end end = {
@@ -172,4 +171,14 @@ cascade_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
         return csc_fail_memory();
     *payload = tree;
     return csc_ok();
+}
+
+cascade_err
+cascade_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
+                   cJSON **payload)
+{
+    cascade_err err = csc_check_name("signal name", name);
+
+    return err == CASCADE_OK ? csc_node_await(node, name, timeout_ms, payload)
+                             : err;
 }

@@ -128,6 +128,12 @@
             CSC_TERMINATE_NAME, CSC_CHILD_PREFIX, CSC_GATHER_PREFIX, \
             CSC_VERSION_PREFIX, CSC_SAGA_PREFIX, CSC_UNDO_PREFIX     \
     }
+/* What an update is made of: a signal and the step that answers it. No user's
+ * name has a slash. */
+#define CSC_UPDATE_NAME "update/"
+#define CSC_ANSWER_NAME "answer/"
+/* The context key of a published value: a user's own may begin so too. */
+#define CSC_PUBLISHED_KEY "published:"
 #define CSC_NO_PARENT (-1)
 /* Beyond every function_id; those of others may be negative. */
 #define CSC_NOT_TERMINATED INT64_MAX

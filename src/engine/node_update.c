@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The node's side of updates and queries; the other one is in update.c.
+ *
+ *   request   a signal update/NAME, {"path":P,"request":...}; P is its own path
+ *             in the run that it was sent to, and goes with it into later runs
+ *   answer    a step answer/NAME, its output {"path":P,"answer":...}
+ *   publish   an event of the context key published:NAME
+ *
+ * If the process dies before the answer is recorded, the node is entered again,
+ * finds the request recorded, and answers; after it, the answer is found.
+ */
+#include "engine/node.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/json.h"
+
+/* What the ticket points at: the path is behind the name. */
+static const char *
+make_ticket(cascade_node *node, const char *name, const cJSON *payload)
+{
+    const char *path =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(payload, "path"));
+
+    /* <name>/<path>: names have no slash */
+    return csc_arena_format(&node->arena, "%s/%s", name,
+                            path != NULL ? path : "");
+}
+
+cascade_err
+cascade_node_await_update(cascade_node *node, const char *name,
+                          int64_t timeout_ms, cJSON **request,
+                          const char **ticket)
+{
+    const char *full = NULL;
+    const char *made = NULL;
+    cJSON *payload = NULL;
+    cascade_err err = csc_check_name("update name", name);
+
+    if (err == CASCADE_OK && (node == NULL || ticket == NULL))
+        err = csc_fail(CASCADE_ERR_INVALID, "await update %s: %s is NULL", name,
+                       node == NULL ? "node" : "ticket");
+    if (err != CASCADE_OK)
+        return err;
+    full = csc_arena_format(&node->arena, "%s%s", CSC_UPDATE_NAME, name);
+    if (full == NULL)
+        return csc_fail_memory();
+    err = csc_node_await(node, full, timeout_ms, &payload);
+    if (err != CASCADE_OK)
+        return err;
+    made = make_ticket(node, name, payload);
+    if (made == NULL) {
+        cJSON_Delete(payload);
+        return csc_fail_memory();
+    }
+    *ticket = made;
+    if (request != NULL)
+        *request = cJSON_DetachItemFromObjectCaseSensitive(payload, "request");
+    cJSON_Delete(payload);
+    return csc_ok();
+}
+
+/* The result of the step: it owns nothing but what is handed over. */
+static cascade_err
+give_answer(cascade_node *node, void *arg, cJSON **result)
+{
+    (void)node;
+    *result = cJSON_Duplicate(arg, true);
+    return *result != NULL ? CASCADE_OK : csc_fail_memory();
+}
+
+/* {"path":P,"answer":...}; takes `answer`. NULL without memory. */
+static cJSON *
+wrap_answer(const char *path, cJSON *answer)
+{
+    cJSON *whole = cJSON_CreateObject();
+
+    if (answer == NULL)
+        answer = cJSON_CreateObject();
+    if (whole == NULL || answer == NULL ||
+        cJSON_AddStringToObject(whole, "path", path) == NULL ||
+        !cJSON_AddItemToObject(whole, "answer", answer)) {
+        cJSON_Delete(whole);
+        cJSON_Delete(answer);
+        return NULL;
+    }
+    return whole;
+}
+
+cascade_err
+cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
+{
+    const char *slash = ticket != NULL ? strchr(ticket, '/') : NULL;
+    const char *name = NULL;
+    cJSON *whole = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (node == NULL || slash == NULL) {
+        cJSON_Delete(answer);
+        return csc_fail(CASCADE_ERR_INVALID, "answer: %s",
+                        node == NULL ? "node is NULL"
+                                     : "give the ticket of an update");
+    }
+    whole = wrap_answer(slash + 1, answer);
+    name = csc_arena_format(&node->arena, "%s%.*s", CSC_ANSWER_NAME,
+                            (int)(slash - ticket), ticket);
+    if (whole == NULL || name == NULL)
+        err = csc_fail_memory();
+    else
+        err = csc_node_step(node, name, give_answer, whole, NULL, NULL);
+    cJSON_Delete(whole);
+    return err;
+}
+
+cascade_err
+cascade_node_publish(cascade_node *node, const char *name, cJSON *value)
+{
+    const char *key = NULL;
+    cascade_err err = csc_check_name("published name", name);
+
+    if (err == CASCADE_OK && node == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "publish %s: node is NULL", name);
+    if (err == CASCADE_OK) {
+        key = csc_arena_format(&node->arena, "%s%s", CSC_PUBLISHED_KEY, name);
+        err = key != NULL ? CASCADE_OK : csc_fail_memory();
+    }
+    if (err != CASCADE_OK) {
+        cJSON_Delete(value);
+        return err;
+    }
+    return cascade_node_put(node, key, value);
+}

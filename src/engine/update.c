@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Updates and queries from outside; the node's side, and the rows, are in
+ * node_update.c.
+ *
+ *   update   submit: one message --> a node takes it and answers by a step
+ *            look: the executions of the cascade --> its answer, or later
+ *   query    look: the events of the cascade
+ *
+ * The answer is found by the path of the request, in the run it was sent to or
+ * in one that this continued as. If the process dies in the call, the request
+ * is there or not; repeated with the same request id it gives the same answer.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "engine/record.h"
+#include "engine/signal.h"
+
+#define TIMEOUT_MS 10000
+#define LOOK_FIRST_MS 2
+#define LOOK_MAX_MS 200
+
+/* A call that waits for an answer. */
+typedef struct call {
+    cascade_store *store;
+    const char *name;
+    const char *path;   /* of the request */
+    cascade_uuid run;   /* where to look */
+    bool there;         /* the cascade of the last look; and what it was: */
+    bool over;          /* it had ended */
+    cascade_uuid next;  /* as what it continued, or all zero */
+    csc_arena arena;    /* what was found */
+    const char *answer; /* NULL: none */
+} call;
+
+/* ---- Sending ------------------------------------------------------------ */
+
+static cascade_err
+check_update(const char *name, const cascade_update_options *given,
+             cascade_update_options *known)
+{
+    cascade_err err =
+        csc_check_options("update options", given, known, sizeof(*known));
+
+    if (err == CASCADE_OK)
+        err = csc_check_name("update name", name);
+    if (err == CASCADE_OK && known->request_id != NULL)
+        err = csc_check_text("request id", known->request_id);
+    if (err == CASCADE_OK && known->timeout_ms == 0)
+        known->timeout_ms = TIMEOUT_MS;
+    return err;
+}
+
+/* {"path":P,"request":...} */
+static cascade_err
+wrap_request(const call *c, const cJSON *request, csc_buf *payload)
+{
+    cascade_err err = CASCADE_OK;
+
+    csc_buf_add_text(payload, "{\"path\":");
+    csc_json_add_string(payload, c->path);
+    csc_buf_add_text(payload, ",\"request\":");
+    if (request != NULL)
+        err = csc_json_canon_tree("request", request,
+                                  c->store->config.payload_max, payload);
+    else
+        csc_buf_add_text(payload, "{}");
+    csc_buf_add_char(payload, '}');
+    if (err == CASCADE_OK && payload->failed)
+        err = csc_fail_memory();
+    return err;
+}
+
+static cascade_err
+send_request(call *c, const cJSON *request, const char *request_id)
+{
+    cascade_message_row message = {.cascade_id = c->run,
+                                   .kind = CSC_MESSAGE_SIGNAL};
+    cascade_sent sent = CASCADE_SENT_ABSENT;
+    cascade_submission submission = {
+        .messages = &message, .message_count = 1, .sent = &sent};
+    csc_buf payload = {0};
+    cascade_err err = csc_store_get_now(c->store, &message.sent_at_ms);
+
+    if (err != CASCADE_OK)
+        return err;
+    c->path = csc_signal_path(c->store, &c->arena, &c->run, request_id,
+                              message.sent_at_ms);
+    message.path = c->path;
+    message.name =
+        csc_arena_format(&c->arena, "%s%s", CSC_UPDATE_NAME, c->name);
+    if (message.path == NULL || message.name == NULL)
+        return csc_fail_memory();
+    err = wrap_request(c, request, &payload);
+    message.payload = payload.data;
+    if (err == CASCADE_OK)
+        err = csc_submit(c->store, &submission, "update");
+    csc_buf_fini(&payload);
+    if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
+        err = csc_signal_answer(c->store, &c->run, sent, "update");
+    return err;
+}
+
+/* ---- Looking for the answer --------------------------------------------- */
+
+static cascade_err
+on_cascade(void *context, const cascade_row *row)
+{
+    call *c = context;
+
+    c->there = true;
+    c->over = row->status != CASCADE_RUNNING;
+    return CASCADE_OK;
+}
+
+/* Whether the recorded output of a step is the answer to the request. */
+static bool
+is_answer(const call *c, const char *output, csc_json_span *answer)
+{
+    csc_json_span span;
+    char *path = NULL;
+    bool same = false;
+
+    if (!csc_json_member(output, "path", &span) ||
+        !csc_json_span_text(span, &path) || path == NULL)
+        return false;
+    same =
+        strcmp(path, c->path) == 0 && csc_json_member(output, "answer", answer);
+    csc_mem_free(path);
+    return same;
+}
+
+/* The first one counts. */
+static cascade_err
+note_answer(call *c, csc_json_span output)
+{
+    csc_arena scratch = {0};
+    const char *text = csc_arena_strndup(&scratch, output.data, output.len);
+    csc_json_span answer;
+    cascade_err err = text != NULL ? CASCADE_OK : csc_fail_memory();
+
+    if (err == CASCADE_OK && is_answer(c, text, &answer)) {
+        c->answer = csc_arena_strndup(&c->arena, answer.data, answer.len);
+        if (c->answer == NULL)
+            err = csc_fail_memory();
+    }
+    csc_arena_fini(&scratch);
+    return err;
+}
+
+static cascade_err
+on_execution(void *context, const cascade_execution_row *row)
+{
+    static const char step[] = CSC_STEP_PREFIX CSC_ANSWER_NAME;
+    call *c = context;
+    csc_record record;
+
+    if (row->status != CASCADE_EXECUTION_COMPLETED)
+        return CASCADE_OK;
+    csc_record_decode(row->full_output, &record);
+    if (!csc_uuid_is_nil(&record.continued_as))
+        c->next = record.continued_as;
+    if (c->answer != NULL || record.output.data == NULL ||
+        strncmp(row->node_name, step, sizeof(step) - 1) != 0 ||
+        strcmp(row->node_name + sizeof(step) - 1, c->name) != 0)
+        return CASCADE_OK;
+    return note_answer(c, record.output);
+}
+
+/* One look at the run, and at those that it continued as. */
+static cascade_err
+look(call *c)
+{
+    cascade_load_sink sink = {
+        .context = c, .on_cascade = on_cascade, .on_execution = on_execution};
+    cascade_err err = CASCADE_OK;
+    bool again = true;
+
+    while (again && err == CASCADE_OK) {
+        c->there = false;
+        c->next = (cascade_uuid){{0}};
+        err = c->store->driver->load(c->store->self, &c->run, 1,
+                                     CASCADE_LOAD_EXECUTIONS, &sink);
+        again = c->answer == NULL && !csc_uuid_is_nil(&c->next);
+        if (again)
+            c->run = c->next;
+    }
+    return err;
+}
+
+/* What one look has to say; CASCADE_ERR_AGAIN: nothing yet. */
+static cascade_err
+judge(const call *c, cJSON **answer)
+{
+    cJSON *tree = NULL;
+
+    if (c->answer == NULL && !c->there)
+        return csc_fail(CASCADE_ERR_NOT_FOUND,
+                        "update %s: there is no such cascade", c->name);
+    if (c->answer == NULL && c->over)
+        return csc_fail(CASCADE_ERR_ENDED,
+                        "update %s: the cascade has ended without an answer",
+                        c->name);
+    if (c->answer == NULL)
+        return CASCADE_ERR_AGAIN;
+    if (answer == NULL)
+        return csc_ok();
+    tree = csc_json_parse(c->answer);
+    if (tree == NULL)
+        return csc_fail_memory();
+    *answer = tree;
+    return csc_ok();
+}
+
+static cascade_err
+await_answer(call *c, int64_t timeout_ms, cJSON **answer)
+{
+    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
+                                   timeout_ms < 0 ? INT64_MAX : timeout_ms);
+    int64_t look_ms = LOOK_FIRST_MS;
+    uint64_t seen = 0;
+
+    csc_store_wait_ended(c->store, &seen, 0);
+    for (;;) {
+        int64_t left = 0;
+        cascade_err err = look(c);
+
+        if (err == CASCADE_OK)
+            err = judge(c, answer);
+        if (err != CASCADE_ERR_AGAIN)
+            return err;
+        left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+        if (left <= 0)
+            return csc_fail(CASCADE_ERR_TIMEOUT,
+                            "update %s: no answer within %lld ms; call again "
+                            "with the same request id",
+                            c->name, (long long)timeout_ms);
+        csc_store_wait_ended(c->store, &seen, left < look_ms ? left : look_ms);
+        look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
+    }
+}
+
+static cascade_err
+update(call *c, const cJSON *request, const cascade_update_options *given,
+       cJSON **answer)
+{
+    cascade_update_options options = {0};
+    cascade_err err = check_update(c->name, given, &options);
+
+    if (err == CASCADE_OK)
+        err = send_request(c, request, options.request_id);
+    if (err == CASCADE_OK)
+        err = await_answer(c, options.timeout_ms, answer);
+    csc_arena_fini(&c->arena);
+    return err;
+}
+
+cascade_err
+cascade_update(cascade_store *store, const cascade_uuid *id, const char *name,
+               cJSON *request, const cascade_update_options *options,
+               cJSON **answer)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || id == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "update: %s is NULL",
+                       store == NULL ? "store" : "id");
+    else
+        err = update(&(call){.store = store, .name = name, .run = *id}, request,
+                     options, answer);
+    cJSON_Delete(request);
+    return err;
+}
+
+/* ---- Queries ------------------------------------------------------------ */
+
+typedef struct search {
+    const char *key;
+    int64_t id; /* of the event */
+    cJSON *value;
+} search;
+
+static cascade_err
+pass_cascade(void *context, const cascade_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+/* The one that was committed last: a node comes before its steps, and may end
+ * after them. */
+static cascade_err
+on_event(void *context, const cascade_event_row *row)
+{
+    search *s = context;
+
+    if (strcmp(row->key, s->key) != 0 || (s->value != NULL && row->id < s->id))
+        return CASCADE_OK;
+    cJSON_Delete(s->value);
+    s->id = row->id;
+    s->value = csc_json_parse(row->value);
+    return s->value != NULL ? CASCADE_OK : csc_fail_memory();
+}
+
+static cascade_err
+query(cascade_store *store, const cascade_uuid *id, search *s)
+{
+    cascade_load_sink sink = {
+        .context = s, .on_cascade = pass_cascade, .on_event = on_event};
+
+    return store->driver->load(store->self, id, 1, CASCADE_LOAD_EVENTS, &sink);
+}
+
+cascade_err
+cascade_get_published(cascade_store *store, const cascade_uuid *id,
+                      const char *name, cJSON **value)
+{
+    csc_arena arena = {0};
+    search s = {.key = NULL};
+    cascade_err err = csc_check_name("published name", name);
+
+    if (err == CASCADE_OK && (store == NULL || id == NULL || value == NULL))
+        err = csc_fail(CASCADE_ERR_INVALID, "query %s: an argument is NULL",
+                       name);
+    if (err != CASCADE_OK)
+        return err;
+    s.key = csc_arena_format(&arena, "%s%s", CSC_PUBLISHED_KEY, name);
+    err = s.key != NULL ? query(store, id, &s) : csc_fail_memory();
+    csc_arena_fini(&arena);
+    if (err == CASCADE_OK && s.value == NULL)
+        err = csc_fail(CASCADE_ERR_NOT_FOUND,
+                       "query %s: nothing was published under that name", name);
+    if (err != CASCADE_OK) {
+        cJSON_Delete(s.value);
+        return err;
+    }
+    *value = s.value;
+    return csc_ok();
+}
