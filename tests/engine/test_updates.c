@@ -71,6 +71,19 @@ answer_all(cascade_node *node, void *user)
     return cascade_node_await(node, "end", -1, NULL);
 }
 
+static cascade_err
+answer_twice(cascade_node *node, void *user)
+{
+    const char *ticket = NULL;
+    cascade_err err =
+        cascade_node_await_update(node, "double", -1, NULL, &ticket);
+
+    (void)user;
+    for (int i = 1; i <= 2 && err == CASCADE_OK; i++)
+        err = cascade_node_answer(node, ticket, number(i));
+    return err;
+}
+
 /* A signal first; the next run answers. */
 static cascade_err
 continue_then(cascade_node *node, void *user)
@@ -210,6 +223,19 @@ a_request_id_gets_the_same_answer(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* Also when both are there. */
+static void
+the_first_answer_counts(test_db *db, cascade_mode mode)
+{
+    play p = {.nodes = {{"answers", answer_twice}}};
+
+    play_begin(&p, db, mode, "answers");
+    expect_answer(&p, &p.id, 0, "a", 1);
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    expect_answer(&p, &p.id, 0, "a", 1);
+    play_end(&p);
+}
+
 static void
 a_request_is_answered_by_the_next_run(test_db *db, cascade_mode mode)
 {
@@ -308,6 +334,7 @@ a_published_value_is_read_without_waking(test_db *db, cascade_mode mode)
 
 PLAY_MODES(a_request_is_answered)
 PLAY_MODES(a_request_id_gets_the_same_answer)
+PLAY_MODES(the_first_answer_counts)
 PLAY_MODES(a_request_is_answered_by_the_next_run)
 PLAY_MODES(an_update_of_an_ended_cascade_is_refused)
 PLAY_MODES(updates_and_signals_are_apart)
@@ -319,6 +346,7 @@ main(int argc, char **argv)
     static const stores_test tests[] = {
         PLAY_TESTS(a_request_is_answered),
         PLAY_TESTS(a_request_id_gets_the_same_answer),
+        PLAY_TESTS(the_first_answer_counts),
         PLAY_TESTS(a_request_is_answered_by_the_next_run),
         PLAY_TESTS(an_update_of_an_ended_cascade_is_refused),
         PLAY_TESTS(updates_and_signals_are_apart),
