@@ -1097,10 +1097,10 @@ CASCADE_API cascade_err cascade_node_await_update(cascade_node *node,
 CASCADE_API cascade_err cascade_node_answer(cascade_node *node,
                                             const char *ticket, cJSON *answer);
 
-/* Publishes `value` under `name` for cascade_get_published(); takes `value`. It is put
- * to the context's key "published:NAME", and as with any put it is recorded
- * with the node's completion, inside a step with the step: a node that runs for
- * long publishes in steps. Each one stays in the context's history. */
+/* Publishes `value` under `name` for cascade_get_published(); takes `value`. It
+ * is put to the context's key "published:NAME", and as with any put it is
+ * recorded with the node's completion, inside a step with the step: a node that
+ * runs for long publishes in steps. Each one stays in the context's history. */
 CASCADE_API cascade_err cascade_node_publish(cascade_node *node,
                                              const char *name, cJSON *value);
 
