@@ -555,7 +555,7 @@ static void
 set_run(const builder *b, cascade_change *change)
 {
     change->run_action = b->env->reset ? CASCADE_RUN_RESET : CASCADE_RUN_KEEP;
-    if (b->erased) {
+    if (b->erased && b->send_count == 0) {
         *change = (cascade_change){.cascade = change->cascade,
                                    .run = change->run,
                                    .run_action = CASCADE_RUN_DELETE};

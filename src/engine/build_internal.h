@@ -38,7 +38,8 @@ struct csc_builder {
     bool terminated;
     int32_t terminator; /* the lowest function_id of those that do so */
     const char *error;  /* its text */
-    bool erased;        /* the change deletes the cascade */
+    bool erased; /* the change deletes the cascade, unless it sends: then the
+                    next one does, which receives the same message */
     cascade_execution_row *cancel; /* the cancellation's row, if it begins or
                                       ends in this change */
     const csc_post *posts;

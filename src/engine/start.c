@@ -593,6 +593,20 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
     return err;
 }
 
+/* The key's first run was deleted: the signal goes to the current one. */
+static cascade_err
+signal_current(cascade_store *store, csc_start *start,
+               cascade_message_row *message, cascade_sent *sent)
+{
+    cascade_started current = {message->cascade_id, true};
+    cascade_submission submission = {
+        .messages = message, .message_count = 1, .sent = sent};
+    cascade_err err = find_current(store, &start->changes[0], &current);
+
+    message->cascade_id = current.id;
+    return err == CASCADE_OK ? csc_submit(store, &submission, "start") : err;
+}
+
 /* Both are submitted together; the signal's path is that of the cascade. */
 static cascade_err
 start_and_signal(cascade_store *store, csc_start *start,
@@ -615,8 +629,11 @@ start_and_signal(cascade_store *store, csc_start *start,
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
         *started =
             (cascade_started){*id, err == CASCADE_OK && start->existed[0]};
+    if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
+        err = signal_current(store, start, &message, &sent);
     if (err == CASCADE_OK)
-        err = csc_signal_answer(store, id, sent, "start with signal");
+        err = csc_signal_answer(store, &message.cascade_id, sent,
+                                "start with signal");
     if (err == CASCADE_OK)
         err = find_current(store, &start->changes[0], started);
     return err == CASCADE_OK ? csc_ok() : err;

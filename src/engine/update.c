@@ -86,8 +86,8 @@ send_request(call *c, const cJSON *request, const char *request_id)
 
     if (err != CASCADE_OK)
         return err;
-    c->path = csc_signal_path(c->store, &c->arena, &c->run, request_id,
-                              message.sent_at_ms);
+    c->path = csc_signal_path(c->store, &c->arena, &c->run, "update",
+                              request_id, message.sent_at_ms);
     message.path = c->path;
     message.name =
         csc_arena_format(&c->arena, "%s%s", CSC_UPDATE_NAME, c->name);

@@ -325,6 +325,62 @@ a_key_gives_its_current_run(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* ---- Deletion ----------------------------------------------------------- */
+
+static bool
+is_deleted(void *context)
+{
+    const play *p = context;
+    cascade_info *info = NULL;
+    cascade_err err = cascade_get(p->store, &p->id, &info);
+
+    cascade_info_free(info);
+    return err == CASCADE_ERR_NOT_FOUND;
+}
+
+static void
+start_with_news(const play *p, int n, const cascade_uuid *wanted)
+{
+    cascade_start_options keyed = {.size = sizeof(keyed), .key = "k"};
+    cascade_started started = {0};
+
+    assert_ok(cascade_start_with_signal(p->store, "goes-on", NULL, &keyed,
+                                        "news", number(n), NULL, &started));
+    assert_int_equal(started.existed, wanted != NULL);
+    if (wanted != NULL)
+        assert_memory_equal(&started.id, wanted, sizeof(*wanted));
+}
+
+/* What was sent to the run before its deletion is sent on all the same. */
+static void
+the_first_run_can_be_deleted(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 4};
+    play p = {.nodes = {{"goes-on", go_on}, {"hears", hear}}, .user = &c};
+    cascade_uuid first;
+    cascade_uuid second;
+
+    play_open(&p, db, mode);
+    start_with_news(&p, 0, NULL);
+    assert_ok(cascade_uuid_from_key("anonymous", "k", &p.id));
+    first = p.id;
+    assert_ok(cascade_signal(p.store, &first, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    second = p.id;
+    start_with_news(&p, 1, &second);
+    send(&p, &first, 2, NULL);
+    assert_ok(cascade_delete(p.store, &first, NULL));
+    p.id = first;
+    if (mode == CASCADE_MODE_THREADS)
+        assert_true(stores_until(is_deleted, &p));
+    else
+        assert_true(db_poll_until(db, &p.engine, 1, is_deleted, &p));
+    start_with_news(&p, 3, &second);
+    play_await(&p, &second, CASCADE_COMPLETED);
+    expect_heard(&c, 4);
+    play_end(&p);
+}
+
 /* ---- Families ----------------------------------------------------------- */
 
 static cascade_err
@@ -532,6 +588,7 @@ PLAY_MODES(late_signals_are_sent_on_in_order)
 PLAY_MODES(a_request_id_holds_for_all_runs)
 PLAY_MODES(a_signal_after_the_last_run_is_undelivered_there)
 PLAY_MODES(a_key_gives_its_current_run)
+PLAY_MODES(the_first_run_can_be_deleted)
 PLAY_MODES(a_child_that_continues_stays_a_child)
 PLAY_MODES(a_cancellation_reaches_the_last_run_of_a_child)
 PLAY_MODES(the_children_of_a_run_end_with_it)
@@ -550,6 +607,7 @@ main(int argc, char **argv)
         PLAY_TESTS(a_request_id_holds_for_all_runs),
         PLAY_TESTS(a_signal_after_the_last_run_is_undelivered_there),
         PLAY_TESTS(a_key_gives_its_current_run),
+        PLAY_TESTS(the_first_run_can_be_deleted),
         PLAY_TESTS(a_child_that_continues_stays_a_child),
         PLAY_TESTS(a_cancellation_reaches_the_last_run_of_a_child),
         PLAY_TESTS(the_children_of_a_run_end_with_it),
