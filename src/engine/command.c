@@ -199,6 +199,7 @@ request(cascade_store *store, const cascade_uuid *id, const char *kind,
     cascade_request_options options = {0};
     cascade_message_row message = {.kind = kind};
     cascade_sent sent = CASCADE_SENT_ABSENT;
+    bool deletes = strcmp(kind, CSC_MESSAGE_DELETE) == 0;
     cascade_submission submission = {
         .messages = &message, .message_count = 1, .sent = &sent};
     cascade_err err = CASCADE_OK;
@@ -211,16 +212,16 @@ request(cascade_store *store, const cascade_uuid *id, const char *kind,
         err = make_request(store, &arena, id, &options, &message);
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, kind);
+    if (err == CASCADE_OK && !deletes)
+        err = csc_follow_sent(store, id, &sent);
     if (err == CASCADE_OK && sent != CASCADE_SENT_ABSENT)
-        csc_command_carry_out(store, id,
-                              sent == CASCADE_SENT_ENDED &&
-                                  strcmp(kind, CSC_MESSAGE_DELETE) != 0);
+        csc_command_carry_out(store, id, !deletes);
     csc_arena_fini(&arena);
     if (err != CASCADE_OK)
         return err;
-    if (sent == CASCADE_SENT_ENDED && strcmp(kind, CSC_MESSAGE_DELETE) == 0)
+    if (sent == CASCADE_SENT_ENDED && deletes)
         return csc_ok();
-    return csc_signal_answer(store, id, sent, kind);
+    return csc_signal_answer(sent, kind);
 }
 
 cascade_err

@@ -49,19 +49,19 @@ csc_follow_next(cascade_store *store, const cascade_uuid *id,
 }
 
 cascade_err
-csc_follow_runs(cascade_store *store, const cascade_uuid *id, bool *runs)
+csc_follow_sent(cascade_store *store, const cascade_uuid *id,
+                cascade_sent *sent)
 {
     cascade_uuid run = *id;
     cascade_info *info = NULL;
     cascade_err err = CASCADE_OK;
 
-    *runs = false;
-    while (err == CASCADE_OK && !*runs) {
+    while (err == CASCADE_OK && *sent == CASCADE_SENT_ENDED) {
         err = csc_follow_next(store, &run, &run);
         if (err == CASCADE_OK)
             err = csc_info_read(store, &run, &info);
-        if (err == CASCADE_OK)
-            *runs = info->status == CASCADE_RUNNING;
+        if (err == CASCADE_OK && info->status == CASCADE_RUNNING)
+            *sent = CASCADE_SENT;
         cascade_info_free(info);
         info = NULL;
     }

@@ -105,18 +105,8 @@ csc_signal_make(cascade_store *store, csc_arena *arena,
 }
 
 cascade_err
-csc_signal_answer(cascade_store *store, const cascade_uuid *id,
-                  cascade_sent sent, const char *what)
+csc_signal_answer(cascade_sent sent, const char *what)
 {
-    bool runs = false;
-    cascade_err err = CASCADE_OK;
-
-    if (sent == CASCADE_SENT_ENDED)
-        err = csc_follow_runs(store, id, &runs);
-    if (err != CASCADE_OK)
-        return err;
-    if (runs)
-        return csc_ok();
     switch (sent) {
     case CASCADE_SENT:
     case CASCADE_SENT_REPEATED:
@@ -148,7 +138,9 @@ send_signal(cascade_store *store, const address *to,
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, "signal");
     if (err == CASCADE_OK)
-        err = csc_signal_answer(store, &to->id, sent, "signal");
+        err = csc_follow_sent(store, &to->id, &sent);
+    if (err == CASCADE_OK)
+        err = csc_signal_answer(sent, "signal");
     csc_arena_fini(&arena);
     return err;
 }

@@ -33,10 +33,8 @@ const char *csc_signal_path(cascade_store *store, csc_arena *arena,
 void csc_command_carry_out(cascade_store *store, const cascade_uuid *id,
                            bool follow);
 
-/* What the sender to cascade `id` is told; `what` names the call. One that has
- * ended but continued as new counts as its last run does. */
-cascade_err csc_signal_answer(cascade_store *store, const cascade_uuid *id,
-                              cascade_sent sent, const char *what);
+/* What the sender is told; `what` names the call. */
+cascade_err csc_signal_answer(cascade_sent sent, const char *what);
 
 /* ---- follow.c ----------------------------------------------------------- */
 
@@ -44,8 +42,9 @@ cascade_err csc_signal_answer(cascade_store *store, const cascade_uuid *id,
  * or is not there. Reads all its executions. */
 cascade_err csc_follow_next(cascade_store *store, const cascade_uuid *id,
                             cascade_uuid *next);
-/* Whether the last run of a cascade that has ended runs. */
-cascade_err csc_follow_runs(cascade_store *store, const cascade_uuid *id,
-                            bool *runs);
+/* A message to a cascade that has ended, but whose last run runs, counts as one
+ * to that. */
+cascade_err csc_follow_sent(cascade_store *store, const cascade_uuid *id,
+                            cascade_sent *sent);
 
 #endif

@@ -632,8 +632,9 @@ start_and_signal(cascade_store *store, csc_start *start,
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
         err = signal_current(store, start, &message, &sent);
     if (err == CASCADE_OK)
-        err = csc_signal_answer(store, &message.cascade_id, sent,
-                                "start with signal");
+        err = csc_follow_sent(store, &message.cascade_id, &sent);
+    if (err == CASCADE_OK)
+        err = csc_signal_answer(sent, "start with signal");
     if (err == CASCADE_OK)
         err = find_current(store, &start->changes[0], started);
     return err == CASCADE_OK ? csc_ok() : err;

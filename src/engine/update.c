@@ -99,7 +99,7 @@ send_request(call *c, const cJSON *request, const char *request_id)
         err = csc_submit(c->store, &submission, "update");
     csc_buf_fini(&payload);
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
-        err = csc_signal_answer(c->store, &c->run, sent, "update");
+        err = csc_signal_answer(sent, "update");
     return err;
 }
 

@@ -381,6 +381,55 @@ the_first_run_can_be_deleted(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* ---- Commands ----------------------------------------------------------- */
+
+static cascade_status
+status_of(const play *p, const cascade_uuid *id)
+{
+    cascade_info *info = NULL;
+    cascade_status status = CASCADE_RUNNING;
+
+    assert_ok(cascade_get(p->store, id, &info));
+    status = info->status;
+    cascade_info_free(info);
+    return status;
+}
+
+static void
+a_command_reaches_the_last_run(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"goes-on", go_on}, {"hears", hear}}, .user = &c};
+    cascade_uuid first;
+
+    play_begin(&p, db, mode, "goes-on");
+    first = p.id;
+    assert_ok(cascade_signal(p.store, &first, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    assert_ok(cascade_cancel(p.store, &first, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    assert_int_equal(status_of(&p, &first), CASCADE_COMPLETED);
+    play_end(&p);
+}
+
+/* The caller carries it out, in one run after the other. */
+static void
+a_command_reaches_it_without_an_engine(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"goes-on", go_on}, {"hears", hear}}, .user = &c};
+    cascade_uuid first;
+
+    play_begin(&p, db, mode, "goes-on");
+    first = p.id;
+    assert_ok(cascade_signal(p.store, &first, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    db_close_engine(db, p.engine);
+    assert_ok(cascade_terminate(p.store, &first, NULL));
+    assert_int_equal(status_of(&p, &p.id), CASCADE_ERROR);
+    db_close_store(db, p.store);
+}
+
 /* ---- Families ----------------------------------------------------------- */
 
 static cascade_err
@@ -588,6 +637,8 @@ PLAY_MODES(late_signals_are_sent_on_in_order)
 PLAY_MODES(a_request_id_holds_for_all_runs)
 PLAY_MODES(a_signal_after_the_last_run_is_undelivered_there)
 PLAY_MODES(a_key_gives_its_current_run)
+PLAY_MODES(a_command_reaches_the_last_run)
+PLAY_MODES(a_command_reaches_it_without_an_engine)
 PLAY_MODES(the_first_run_can_be_deleted)
 PLAY_MODES(a_child_that_continues_stays_a_child)
 PLAY_MODES(a_cancellation_reaches_the_last_run_of_a_child)
@@ -607,6 +658,8 @@ main(int argc, char **argv)
         PLAY_TESTS(a_request_id_holds_for_all_runs),
         PLAY_TESTS(a_signal_after_the_last_run_is_undelivered_there),
         PLAY_TESTS(a_key_gives_its_current_run),
+        PLAY_TESTS(a_command_reaches_the_last_run),
+        PLAY_TESTS(a_command_reaches_it_without_an_engine),
         PLAY_TESTS(the_first_run_can_be_deleted),
         PLAY_TESTS(a_child_that_continues_stays_a_child),
         PLAY_TESTS(a_cancellation_reaches_the_last_run_of_a_child),
