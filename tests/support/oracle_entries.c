@@ -343,6 +343,12 @@ check_recorded(oracle_view *v, const oracle_fact *fact,
 
     if (is_poisoned(row) || (fact->cancelled && fact->attempts == 0))
         return; /* its engines may have died before they entered it */
+    if (fact->external) {
+        if (entry != NULL)
+            oracle_fail(v->o, "G4", &v->c->id, row->function_id,
+                        "completed from outside, but entered");
+        return;
+    }
     if (oracle_judge(&v->rows, row) != ORACLE_RUN && entry == NULL)
         return; /* a join that was not to be run */
     if (fact->cancelled && entry != NULL)

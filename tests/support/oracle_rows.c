@@ -160,6 +160,8 @@ decode_record(oracle_fact *fact)
     (void)oracle_member(row, "after", &fact->after);
     (void)oracle_member(row, "spawned", &fact->spawned);
     (void)oracle_member(row, "keys", &fact->keys);
+    fact->external = !is_named(row, "cascade.") &&
+                     (oracle_member(row, "by", &span) || fact->timed_out);
     decode_kind(fact);
 }
 
@@ -587,7 +589,7 @@ earliest_due(const oracle_view *v)
     for (size_t i = 0; i < v->count; i++) {
         const oracle_fact *fact = &v->facts[i];
         oracle_verdict verdict = oracle_judge(&v->rows, fact->row);
-        int64_t due = fact->not_before_ms;
+        int64_t due = number_of(fact->row, "deadline", fact->not_before_ms);
 
         if (!has_turn(v, fact) || verdict == ORACLE_WAIT)
             continue;

@@ -365,15 +365,32 @@ breed(cascade_node *node, void *user)
         .final_failure = CASCADE_FINAL_INSTEAD, .instead = "leaf" \
     }
 
+#define TASK                                                        \
+    {                                                               \
+        .size = sizeof(cascade_external_options), .timeout_ms = 20, \
+        .final_failure = CASCADE_FINAL_INSTEAD, .instead = "leaf"   \
+    }
+
 const scene_node scene_nodes[] = {
-    {"fork", fork_and_join, ENDLESS}, {"branch", branch, ENDLESS},
-    {"join", join, ENDLESS},          {"spare", spare_one, ENDLESS},
-    {"spared", doomed, SPARED},       {"replaced", doomed, REPLACED},
-    {"doomed", doomed, ENDLESS},      {"leaf", leaf, ENDLESS},
-    {"end", end_all, ENDLESS},        {"flaky", flaky, ENDLESS},
-    {"wait", wait_twice, ENDLESS},    {"steps", take_steps, ENDLESS},
-    {"fails", fail_in_step, ENDLESS}, {"undoes", undo_all, ENDLESS},
-    {"hear", hear, ENDLESS},          {"hear.two", hear_two, ENDLESS},
-    {"late", hear_nothing, ENDLESS},  {"tidy", tidy, ENDLESS},
-    {"breed", breed, ENDLESS},        {NULL, NULL, {0}},
+    {"fork", fork_and_join, ENDLESS, {0}},
+    {"branch", branch, ENDLESS, {0}},
+    {"join", join, ENDLESS, {0}},
+    {"spare", spare_one, ENDLESS, {0}},
+    {"spared", doomed, SPARED, {0}},
+    {"replaced", doomed, REPLACED, {0}},
+    {"doomed", doomed, ENDLESS, {0}},
+    {"leaf", leaf, ENDLESS, {0}},
+    {"end", end_all, ENDLESS, {0}},
+    {"flaky", flaky, ENDLESS, {0}},
+    {"wait", wait_twice, ENDLESS, {0}},
+    {"steps", take_steps, ENDLESS, {0}},
+    {"fails", fail_in_step, ENDLESS, {0}},
+    {"task", NULL, {0}, TASK},
+    {"undoes", undo_all, ENDLESS, {0}},
+    {"hear", hear, ENDLESS, {0}},
+    {"hear.two", hear_two, ENDLESS, {0}},
+    {"late", hear_nothing, ENDLESS, {0}},
+    {"tidy", tidy, ENDLESS, {0}},
+    {"breed", breed, ENDLESS, {0}},
+    {NULL, NULL, {0}, {0}},
 };

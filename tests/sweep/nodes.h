@@ -14,6 +14,7 @@ typedef struct scene_node {
     const char *name; /* NULL: behind the last */
     cascade_node_fn fn;
     cascade_node_options options;
+    cascade_external_options external; /* where `fn` is NULL */
 } scene_node;
 
 extern const scene_node scene_nodes[];

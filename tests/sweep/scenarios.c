@@ -530,6 +530,59 @@ play_delete_alone(scene *s)
     return err;
 }
 
+/* ---- External executions ------------------------------------------------- */
+
+static cascade_err
+play_deadline(scene *s)
+{
+    return play_one(s, "task", NULL);
+}
+
+/* Completes the task if it waits. Its deadline may come first. */
+static cascade_err
+complete_task(scene *s, cascade_store *store, bool *over)
+{
+    const cascade_uuid *id = &s->journal->ids[0];
+    const cascade_completion_spawn spawn = {.node = "leaf"};
+    const cascade_completion completion = {.size = sizeof(completion),
+                                           .output_text = "[1]",
+                                           .spawns = &spawn,
+                                           .spawn_count = 1};
+    const cascade_execution_info *task = NULL;
+    cascade_snapshot *snapshot = NULL;
+    cascade_err err = scene_check(
+        s, cascade_snapshot_load(store, id, NULL, &snapshot), "snapshot");
+
+    if (err != CASCADE_OK)
+        return err;
+    task = cascade_snapshot_get(snapshot, CASCADE_PART_ACTIVE, 0);
+    *over = task == NULL || task->token != NULL;
+    if (task != NULL && task->token != NULL)
+        err = scene_check(s,
+                          cascade_complete(store, id, task->node_instance_id,
+                                           task->token, &completion, NULL),
+                          "complete");
+    cascade_snapshot_free(snapshot);
+    return err == CASCADE_ERR_TIMEOUT ? CASCADE_OK : err;
+}
+
+static cascade_err
+play_completion(scene *s)
+{
+    cascade_store *store = NULL;
+    bool over = false;
+    cascade_err err = open_both(s, &store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "task", NULL);
+    while (err == CASCADE_OK && !over) {
+        err = scene_poll(s);
+        if (err == CASCADE_OK)
+            err = complete_task(s, store, &over);
+    }
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
 /* ---- Looking ------------------------------------------------------------- */
 
 static cascade_err
@@ -630,6 +683,10 @@ const scenario scenarios[] = {
      .play = play_poisoned,
      .varies = true,
      .poison_limit = 1},
+    {.name = "a deadline of an external node", .play = play_deadline},
+    {.name = "a completion from outside",
+     .play = play_completion,
+     .varies = true},
     {.name = "a stop in the middle", .play = play_stop},
     {.name = "looking", .play = play_looks},
     {.name = "a signal that is awaited",

@@ -428,7 +428,10 @@ start_engine(scene *s, cascade_engine *engine, const char *without)
     for (size_t i = 0; scene_nodes[i].name != NULL && err == CASCADE_OK; i++) {
         const scene_node *node = &scene_nodes[i];
 
-        if (without == NULL || strcmp(node->name, without) != 0)
+        if (node->fn == NULL)
+            err = cascade_engine_register_external(engine, node->name,
+                                                   &node->external);
+        else if (without == NULL || strcmp(node->name, without) != 0)
             err = cascade_engine_register(engine, node->name, node->fn, s,
                                           &node->options);
     }
