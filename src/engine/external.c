@@ -262,7 +262,7 @@ send(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
     if (sent == CASCADE_SENT_REPEATED)
         return csc_fail(CASCADE_ERR_EXISTS,
                         "complete: the execution was completed before");
-    return csc_signal_answer(store, id, sent, "complete");
+    return csc_signal_answer(sent, "complete");
 }
 
 /* What came of it: looks once, and as long as the caller waits. */

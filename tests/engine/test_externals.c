@@ -45,6 +45,14 @@ ask(cascade_node *node, void *user)
                               course_of(user)->options);
 }
 
+static cascade_err
+ask_twice(cascade_node *node, void *user)
+{
+    cascade_err err = ask(node, user);
+
+    return err == CASCADE_OK ? ask(node, user) : err;
+}
+
 /* The task comes after another execution. */
 static cascade_err
 ask_after(cascade_node *node, void *user)
@@ -234,6 +242,35 @@ a_completion_records_all_its_parts(test_db *db, cascade_mode mode)
     cJSON_Delete(yes);
     cJSON_Delete(agreed);
     cJSON_Delete(input);
+    play_end(&p);
+}
+
+/* Of two that wait the second is completed first. */
+static void
+each_token_is_of_one_task(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {
+        .nodes = {{"asks", ask_twice}}, .externals = {{TASK, {0}}}, .user = &c};
+    cascade_snapshot *snapshot = NULL;
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    assert_ok(complete(&p, &t, NULL));
+    play_until(&p, TASK, CASCADE_EXECUTION_COMPLETED, 1);
+    snapshot = play_snapshot(&p);
+    assert_int_equal(play_execution(snapshot, 1)->status,
+                     CASCADE_EXECUTION_RUNNING);
+    assert_int_equal(play_execution(snapshot, 2)->status,
+                     CASCADE_EXECUTION_COMPLETED);
+    (void)snprintf(t.path, sizeof(t.path), "%s",
+                   play_execution(snapshot, 1)->node_instance_id);
+    (void)snprintf(t.token, sizeof(t.token), "%s",
+                   play_execution(snapshot, 1)->token);
+    cascade_snapshot_free(snapshot);
+    assert_ok(complete(&p, &t, NULL));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
     play_end(&p);
 }
 
@@ -747,6 +784,7 @@ bad_registrations_are_refused(test_db *db)
 /* ---- In each mode ------------------------------------------------------- */
 
 PLAY_MODES(a_completion_records_all_its_parts)
+PLAY_MODES(each_token_is_of_one_task)
 PLAY_MODES(payloads_may_be_deep)
 PLAY_MODES(a_spawn_keeps_its_priority)
 PLAY_MODES(the_first_node_may_be_external)
@@ -768,6 +806,7 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         PLAY_TESTS(a_completion_records_all_its_parts),
+        PLAY_TESTS(each_token_is_of_one_task),
         PLAY_TESTS(payloads_may_be_deep),
         PLAY_TESTS(a_spawn_keeps_its_priority),
         PLAY_TESTS(the_first_node_may_be_external),
