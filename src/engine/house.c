@@ -324,6 +324,8 @@ next_at_ns(const cascade_engine *engine)
     if (csc_hydrate_room(engine) > 0 &&
         (engine->claim_more || engine->suspect_more))
         at_ns = 0;
+    if (engine->told || engine->receive_due)
+        at_ns = 0; /* nobody else wakes the host of an INLINE engine */
     return at_ns;
 }
 

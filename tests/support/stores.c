@@ -394,6 +394,8 @@ db_close_store(test_db *db, cascade_store *store)
     for (size_t i = 0; i < db->store_count; i++)
         if (db->stores[i] == store)
             db->stores[i] = NULL;
+    while (db->store_count > 0 && db->stores[db->store_count - 1] == NULL)
+        db->store_count--;
     assert_ok(cascade_store_close(store));
 }
 
@@ -424,6 +426,8 @@ db_close_engine(test_db *db, cascade_engine *engine)
     for (size_t i = 0; i < db->engine_count; i++)
         if (db->engines[i] == engine)
             db->engines[i] = NULL;
+    while (db->engine_count > 0 && db->engines[db->engine_count - 1] == NULL)
+        db->engine_count--;
     (void)cascade_engine_stop(engine, DB_WAIT_MS);
     assert_true(stores_until(has_closed, engine));
 }
