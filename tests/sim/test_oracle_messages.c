@@ -209,7 +209,7 @@ add_message(const liar *l)
                                      .path = path,
                                      .payload = "{}"};
 
-    snprintf(path, sizeof(path), "%s/message/%s",
+    snprintf(path, sizeof(path), "%s/message/signal/%s",
              cascade_uuid_format(&l->s->id, id), l->lie->message);
     return l->sink->on_message(l->sink->context, &row, false);
 }
