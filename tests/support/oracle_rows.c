@@ -397,7 +397,8 @@ check_after(const oracle_view *v, const oracle_fact *fact)
             csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
 
         if (other == NULL || id <= last || id >= fact->row->function_id ||
-            other->parent != fact->parent || other->part) {
+            other->parent != fact->parent || other->part != fact->gather ||
+            other->child != fact->gather) {
             fail_fact(v, fact, "G1", "`after` names no earlier siblings");
             return;
         }
