@@ -5,7 +5,7 @@
  *   parent                                      child
  *     part, RUNNING, {"child":ID} -- START --->   born in the same commit
  *        |                                        |
- *        |  <--- message "child", its result -----  END: sent in its last commit
+ *        |  <--- message "child", its result ---  END: sent in its last commit
  *        v
  *     part COMPLETED with the result, or FAILED with the error
  *

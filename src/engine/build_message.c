@@ -15,9 +15,10 @@
  *   repeated        nothing: an execution has its path
  *   unknown kind    an execution, FAILED: a newer library sent it
  *
- * In each case the message is deleted with the same commit. If the process dies
- * before that, the message is there and is received by whoever owns the cascade
- * next; after it, the execution is there, and its path tells a repeated request.
+ * In each case but that of a deletion, which takes two commits, the message is
+ * deleted with this one. If the process dies before it, the message is there
+ * and is received by whoever owns the cascade next; after it, the execution is
+ * there, and its path tells a repeated request.
  */
 #include "engine/build_internal.h"
 

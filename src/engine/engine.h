@@ -434,6 +434,14 @@ void csc_lane_wake(csc_lane *lane);
 void csc_lane_forget(csc_lane *lane);
 void csc_lane_fini(csc_lane *lane);
 
+/* ---- lane_build.c ------------------------------------------------------- */
+
+/* Makes the changes of the lane's batch. An item whose rows cannot be built
+ * has its error; CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_lane_build(csc_lane *lane);
+/* The cascade of an item, the first one where there are several. */
+const cascade_uuid *csc_lane_item_id(const csc_item *item);
+
 /* ---- house.c ------------------------------------------------------------ */
 
 /* One round of housekeeping; tells how long the next may wait. */

@@ -312,139 +312,6 @@ collect(csc_lane *lane)
                             BACKOFF_FIRST_MS * CSC_MS_NS;
 }
 
-/* ---- Building ----------------------------------------------------------- */
-
-/* Random bytes come from the system a few hundred at a time: asking for each id
- * would cost a call into the kernel. */
-static void
-fill_random(void *context, void *bytes, size_t len)
-{
-    csc_lane *lane = context;
-    const cascade_random *source = &lane->engine->store->random;
-
-    if (len > sizeof(lane->random)) {
-        source->fill(source->context, bytes, len);
-        return;
-    }
-    if (lane->random_left < len) {
-        source->fill(source->context, lane->random, sizeof(lane->random));
-        lane->random_left = sizeof(lane->random);
-    }
-    lane->random_left -= len;
-    memcpy(bytes, lane->random + lane->random_left, len);
-}
-
-/* They are born the property of the incarnation that commits them, which may be
- * another one than they were handed to. What the start has itself stays free,
- * for `rescue`. */
-static void
-copy_start(csc_lane *lane, const csc_item *item)
-{
-    for (size_t i = 0; i < item->count; i++) {
-        cascade_change *change = &lane->changes[item->first + i];
-
-        *change = item->start->changes[i];
-        change->run.engine_id = lane->engine->id;
-        change->run.claim_no = 1;
-    }
-}
-
-/* Whether it does more than to receive messages: a node that takes the process
- * down is not forgiven for those that come meanwhile. */
-static bool
-has_progress(const csc_post *posts)
-{
-    while (posts != NULL && posts->kind == CSC_POST_RECEIVE)
-        posts = posts->next;
-    return posts != NULL;
-}
-
-static cascade_err
-build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
-           int64_t delay_from_ms)
-{
-    cascade_engine *engine = lane->engine;
-    const cascade_random random = {.context = lane, .fill = fill_random};
-    csc_build_env env = {.arena = &lane->arena,
-                         .random = &random,
-                         .location = engine->location,
-                         .now_ms = now_ms,
-                         .delay_from_ms = delay_from_ms,
-                         .find_external = csc_engine_external,
-                         .find_context = engine};
-
-    if (item->start != NULL) {
-        copy_start(lane, item);
-        return CASCADE_OK;
-    }
-    env.reset = item->run->takeovers > 0 && has_progress(item->posts);
-    item->err = csc_build_change(&env, &item->run->state, item->posts,
-                                 &lane->changes[item->first]);
-    if (item->err == CASCADE_OK && item->count > 1)
-        item->err = csc_build_births(&env, &item->run->state, item->posts,
-                                     &lane->changes[item->first],
-                                     &lane->changes[item->first + 1]);
-    return item->err == CASCADE_ERR_NO_MEMORY ? item->err : CASCADE_OK;
-}
-
-static cascade_err
-grow_changes(csc_lane *lane, size_t count)
-{
-    void *changes = lane->changes;
-    void *existed = NULL;
-    size_t room = lane->change_room;
-
-    if (csc_mem_grow(&changes, &room, count, sizeof(cascade_change)) != 0)
-        return csc_fail_memory();
-    lane->changes = changes;
-    existed = csc_mem_realloc(lane->existed, room, sizeof(bool));
-    if (existed == NULL)
-        return csc_fail_memory();
-    lane->existed = existed;
-    lane->change_room = room;
-    return CASCADE_OK;
-}
-
-static const cascade_uuid *
-item_id(const csc_item *item)
-{
-    return item->run != NULL ? &item->run->state.id
-                             : &item->start->changes[0].cascade.id;
-}
-
-static int
-compare_items(const void *a, const void *b)
-{
-    return csc_uuid_compare(item_id(a), item_id(b));
-}
-
-/* Items in the order of their cascades' ids: the order in which a batch locks
- * rows. (A start of several cascades is the only item, and sorted itself.) */
-static cascade_err
-build(csc_lane *lane)
-{
-    int64_t now_ms = csc_engine_now(lane->engine);
-    int64_t now_max_ms = csc_engine_now_max(lane->engine);
-    size_t count = 0;
-    cascade_err err = CASCADE_OK;
-
-    csc_arena_clear(&lane->arena);
-    qsort(lane->items, lane->item_count, sizeof(csc_item), compare_items);
-    for (size_t i = 0; i < lane->item_count; i++) {
-        if (lane->items[i].run != NULL)
-            lane->items[i].count =
-                1 + csc_build_birth_count(&lane->items[i].run->state,
-                                          lane->items[i].posts);
-        lane->items[i].first = count;
-        count += lane->items[i].count;
-    }
-    err = grow_changes(lane, count);
-    for (size_t i = 0; i < lane->item_count && err == CASCADE_OK; i++)
-        err = build_item(lane, &lane->items[i], now_ms, now_max_ms);
-    lane->built = err == CASCADE_OK;
-    return err;
-}
-
 /* ---- Deciding ----------------------------------------------------------- */
 
 static void
@@ -751,7 +618,8 @@ refuse_item(csc_lane *lane, csc_item *item, cascade_err err)
 
     csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
                 "the store refuses what cascade %s has to record: %s",
-                cascade_uuid_format(item_id(item), id), cascade_errmsg());
+                cascade_uuid_format(csc_lane_item_id(item), id),
+                cascade_errmsg());
     pthread_mutex_lock(&engine->mutex);
     engine->stats.refusals++;
     if (item->start != NULL)
@@ -889,7 +757,7 @@ find_unbuilt(csc_lane *lane)
 static void
 attempt(csc_lane *lane)
 {
-    cascade_err err = lane->built ? CASCADE_OK : build(lane);
+    cascade_err err = lane->built ? CASCADE_OK : csc_lane_build(lane);
 
     if (err != CASCADE_OK) {
         try_again_later(lane, err);

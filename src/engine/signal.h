@@ -22,8 +22,8 @@ cascade_err csc_signal_make(cascade_store *store, csc_arena *arena,
                             const cascade_uuid *root,
                             cascade_message_row *message);
 
-/* <root>/message/<kind>/<request id>, in `arena`, with a new id where it is NULL; NULL
- * without memory. */
+/* <root>/message/<kind>/<request id>, in `arena`, with a new id where it is
+ * NULL; NULL without memory. */
 const char *csc_signal_path(cascade_store *store, csc_arena *arena,
                             const cascade_uuid *root, const char *kind,
                             const char *request_id, int64_t now_ms);

@@ -155,7 +155,7 @@ typedef enum csc_part_kind {
     CSC_PART_VERSION, /* which branch it took */
     CSC_PART_SAGA,    /* it has failed for good, and is undone */
     CSC_PART_UNDO,    /* a compensation */
-    CSC_PART_CANCEL /* of the cascade itself: RUNNING until all else has ended */
+    CSC_PART_CANCEL   /* of the cascade: RUNNING until all else has ended */
 } csc_part_kind;
 
 /* A part as a node asks for it: the nth of that kind and name. */

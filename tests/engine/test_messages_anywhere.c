@@ -314,6 +314,6 @@ main(int argc, char **argv)
          STORES_VIRTUAL},
     };
 
-    return stores_run("messages_anywhere", tests, sizeof(tests) / sizeof(tests[0]), argc,
-                      argv);
+    return stores_run("messages_anywhere", tests,
+                      sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

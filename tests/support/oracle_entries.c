@@ -321,7 +321,7 @@ is_poisoned(const cascade_execution_row *row)
     return row->error != NULL && strncmp(row->error, "poisoned", 8) == 0;
 }
 
-/* It failed after the cascade was cancelled: then the last attempt may have been
+/* It failed after the cascade was cancelled: the last attempt may have been
  * none, since what was not begun is failed without being entered. */
 static bool
 is_unwanted(const oracle_view *v, const oracle_fact *fact)
