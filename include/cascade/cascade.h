@@ -77,8 +77,8 @@
  *   options say otherwise, nested at most 128 deep, without duplicate keys,
  *   \u0000 or lone surrogates, numbers of at most 400 digits when written out.
  *   They are kept in the canonical form of PostgreSQL's jsonb without blanks.
- *   Names of nodes, steps, sleeps, signals, children, compensations, changes and
- *   queues: 1-128 bytes of [A-Za-z0-9._:-], not beginning with "cascade.".
+ *   Names of nodes, steps, sleeps, signals, children, compensations, changes
+ *   and queues: 1-128 bytes of [A-Za-z0-9._:-], not beginning with "cascade.".
  *   Context keys, user ids, idempotency keys and request ids: 1-255 bytes of
  *   UTF-8 without control characters.
  *   Times are milliseconds since 1970-01-01 UTC by the store's clock.

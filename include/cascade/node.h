@@ -296,8 +296,8 @@ typedef struct cascade_child_options {
 
 /* Starts a child cascade with one node, and gives its id; takes `input` (NULL:
  * {}). It belongs to the parent's user. Recorded under `name` in one commit
- * with its start, and matched as steps are: when the node is entered again, the id
- * of the recorded child is given. A cascade that is cancelled cancels its
+ * with its start, and matched as steps are: when the node is entered again, the
+ * id of the recorded child is given. A cascade that is cancelled cancels its
  * children, whatever they are to do at its end, but for those to be abandoned,
  * and waits for them; otherwise a child that runs does not keep its parent from
  * ending. CASCADE_SUSPENDED: return it from the node.
