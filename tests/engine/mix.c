@@ -206,7 +206,10 @@ spawn_branch(cascade_node *node, unsigned nth, int depth)
 {
     static const char *const names[] = {"graph", "line",     "flaky",
                                         "late",  "careless", "replaced"};
-    const char *name = names[choose(node, nth + 10, 6)];
+    /* Paths alone are too much alike: some kinds would never come. */
+    unsigned turn =
+        (unsigned)member(node, "number") + choose(node, nth + 10, 6);
+    const char *name = names[turn % 6];
     cascade_spawn_options options = {.size = sizeof(options)};
 
     if (strcmp(name, "late") == 0)
@@ -295,6 +298,24 @@ shaky_step(cascade_node *node, void *arg, cJSON **result)
     return put_own(node, 5);
 }
 
+/* A signal, or none in time; the same on every entry. */
+static cascade_err
+hear(cascade_node *node, unsigned nth)
+{
+    char path[400];
+    cJSON *payload = NULL;
+    cascade_err err =
+        cascade_node_await(node, "go", choose(node, nth, 6), &payload);
+
+    if (err != CASCADE_OK && err != CASCADE_ERR_TIMEOUT)
+        return err;
+    snprintf(path, sizeof(path), "%s heard %u", cascade_node_request_id(node),
+             nth);
+    see(path, payload != NULL ? hash_tree(payload, 1) : 2);
+    cJSON_Delete(payload);
+    return CASCADE_OK;
+}
+
 static cascade_err
 line(cascade_node *node, void *user)
 {
@@ -313,6 +334,8 @@ line(cascade_node *node, void *user)
         cJSON_Delete(result);
         if (err == CASCADE_OK && choose(node, i + 50, 3) == 0)
             err = cascade_node_sleep(node, "nap", choose(node, i + 60, 6));
+        if (err == CASCADE_OK && choose(node, i + 80, 2) == 0)
+            err = hear(node, i + 90);
     }
     if (err != CASCADE_OK)
         return err;
@@ -409,6 +432,19 @@ mix_register(cascade_engine *engine)
         cascade_engine_register(engine, "replaced", careless, NULL, &options));
 }
 
+/* What lines may hear, and what nobody awaits. One that has ended by then has
+ * no use for them. */
+static void
+send_some(cascade_store *store, const cascade_uuid *id, size_t number)
+{
+    for (size_t i = 0; i < number % 4; i++) {
+        cascade_err err = cascade_signal(store, id, i == 2 ? "stay" : "go",
+                                         with("signal", (int)i), NULL);
+
+        assert_true(err == CASCADE_OK || err == CASCADE_ERR_ENDED);
+    }
+}
+
 void
 mix_start(cascade_store *store, cascade_uuid *ids, size_t count)
 {
@@ -417,5 +453,6 @@ mix_start(cascade_store *store, cascade_uuid *ids, size_t count)
 
         snprintf(input, sizeof(input), "{\"number\":%zu}", i);
         ids[i] = db_start_text(store, "root", input);
+        send_some(store, &ids[i], i);
     }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * A mixed run: cascades of nodes that fan out and join, go through steps, fail
- * and are tried again, wait, end out of order, fail for good with and without
- * ending their cascade. What a node does depends on its request id alone, so
- * it does the same on every attempt and in every process.
+ * and are tried again, wait, hear signals, end out of order, fail for good with
+ * and without ending their cascade. What a node does depends on its request id
+ * alone, so it does the same on every attempt and in every process; but which
+ * signals it hears in time is another matter.
  *
  * Each node checks what is promised to nodes: it was not recorded before (G3),
  * and it sees the same context on every attempt (G7).
