@@ -65,5 +65,10 @@ csc_follow_sent(cascade_store *store, const cascade_uuid *id,
         cascade_info_free(info);
         info = NULL;
     }
-    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+    if (err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "it was sent, and the cascade had ended; whether a later "
+                    "run of it goes on cannot be read: %s",
+                    cascade_errmsg());
 }
