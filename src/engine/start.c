@@ -481,7 +481,12 @@ find_current(cascade_store *store, const cascade_change *change,
     if (err == CASCADE_OK && run_number > 1)
         started->id =
             csc_uuid_v8(change->cascade.user_id, change->key, run_number);
-    return err;
+    if (err == CASCADE_OK)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "start: it was made, and which run of its key is the "
+                    "current one cannot be read: %s",
+                    cascade_errmsg());
 }
 
 static cascade_err
