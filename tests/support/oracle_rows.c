@@ -602,12 +602,13 @@ earliest_due(const oracle_view *v)
     return earliest;
 }
 
-/* It waits for nothing but a signal. */
+/* It waits for nothing but a signal, or the end of a child. */
 static bool
-waits_for_signal(const oracle_view *v)
+waits_for_message(const oracle_view *v)
 {
     for (size_t i = 0; i < v->count; i++)
-        if (v->facts[i].await && !oracle_fact_ended(&v->facts[i]))
+        if ((v->facts[i].await || v->facts[i].child) &&
+            !oracle_fact_ended(&v->facts[i]))
             return true;
     return false;
 }
@@ -633,7 +634,7 @@ check_run(const oracle_view *v)
     if (!v->run.found || !running)
         return;
     if (due == CASCADE_TIME_NONE) {
-        if (!waits_for_signal(v))
+        if (!waits_for_message(v))
             oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
                         "RUNNING, but nothing of it can ever run");
         return;
