@@ -481,8 +481,8 @@ find_current(cascade_store *store, const cascade_change *change,
     if (err == CASCADE_OK && run_number > 1)
         started->id =
             csc_uuid_v8(change->cascade.user_id, change->key, run_number);
-    if (err == CASCADE_OK)
-        return CASCADE_OK;
+    if (err == CASCADE_OK || err == CASCADE_ERR_NO_MEMORY)
+        return err;
     return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
                     "start: it was made, and which run of its key is the "
                     "current one cannot be read: %s",

@@ -12,7 +12,8 @@ set -eu
 root=$1
 library=$2
 allowed='AddItemToArray AddItemToObject CreateArray CreateFalse CreateNull
-    CreateNumber CreateObject CreateString CreateTrue Delete IsArray IsObject'
+    CreateNumber CreateObject CreateString CreateTrue Delete
+    GetObjectItemCaseSensitive GetStringValue IsArray IsNumber IsObject'
 bad=no
 
 named=$(nm -D --undefined-only "$library" |

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
@@ -124,14 +125,17 @@ a_submit_ends_the_waits_of_all_handles(void **state)
 typedef struct letter_box {
     mail_scene scene;
     cascade_uuid id;
+    int sent;
 } letter_box;
 
 static void
 send_one(void *context)
 {
     letter_box *box = context;
+    char path[20];
 
-    assert_int_equal(mail_send_path(&box->scene, box->id, "p"), CASCADE_SENT);
+    (void)snprintf(path, sizeof(path), "p%d", box->sent++);
+    assert_int_equal(mail_send_path(&box->scene, box->id, path), CASCADE_SENT);
 }
 
 /* S17: and one that brings a message alone. */
