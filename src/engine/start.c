@@ -640,9 +640,13 @@ start_and_signal(cascade_store *store, csc_start *start,
         err = csc_follow_sent(store, &message.cascade_id, &sent);
     if (err == CASCADE_OK)
         err = csc_signal_answer(sent, "start with signal");
+    if (err != CASCADE_OK)
+        return err;
+    err = find_current(store, &start->changes[0], started);
     if (err == CASCADE_OK)
-        err = find_current(store, &start->changes[0], started);
-    return err == CASCADE_OK ? csc_ok() : err;
+        return csc_ok();
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "start: the signal was sent: %s", cascade_err_text(err));
 }
 
 static cascade_err
