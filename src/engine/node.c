@@ -72,14 +72,20 @@ csc_node_is_cancelled(const cascade_node *node)
 }
 
 bool
-cascade_node_is_cancelled(const cascade_node *node)
+csc_node_is_gone(const cascade_node *node)
 {
     bool gone = false;
 
     pthread_mutex_lock(&node->engine->mutex);
     gone = node->run->gone;
     pthread_mutex_unlock(&node->engine->mutex);
-    return gone || csc_node_is_cancelled(node);
+    return gone;
+}
+
+bool
+cascade_node_is_cancelled(const cascade_node *node)
+{
+    return csc_node_is_gone(node) || csc_node_is_cancelled(node);
 }
 
 const char *

@@ -82,6 +82,9 @@ const csc_exec *csc_node_find_part(cascade_node *node, const csc_part *part,
 cascade_err csc_node_pass_part(cascade_node *node, const csc_part *part,
                                const csc_exec *recorded);
 
+/* Whether another engine owns the cascade now, or it has ended. */
+bool csc_node_is_gone(const cascade_node *node);
+
 /* Whether a cancellation is recorded: the same on every later entry. */
 bool csc_node_is_cancelled(const cascade_node *node);
 

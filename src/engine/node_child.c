@@ -139,6 +139,7 @@ keep_input(call *c, const cJSON *input, const char **copy)
     csc_buf text = {0};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(post != NULL);
     *copy = "{}";
     if (input == NULL)
         return CASCADE_OK;
@@ -167,6 +168,7 @@ add_child(call *c, csc_child **last, const cJSON *input, uint32_t occurrence)
 
     if (err != CASCADE_OK)
         return err;
+    csc_assert(c->post != NULL);
     child = csc_arena_alloc(&c->post->arena, 1, sizeof(*child));
     if (child == NULL)
         return csc_fail_memory();

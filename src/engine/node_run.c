@@ -168,7 +168,7 @@ judge(const command_call *call, const csc_process_end *end)
     if (end->cancelled)
         return csc_fail(CASCADE_ERR_FENCED,
                         "run %s: the program was ended, because the cascade "
-                        "has ended or is owned by another engine",
+                        "is cancelled, has ended or is owned by another engine",
                         call->name);
     if (end->timed_out && !command->keep_timeout)
         return csc_fail(CASCADE_ERR_TIMEOUT,
@@ -185,10 +185,20 @@ judge(const command_call *call, const csc_process_end *end)
 
 /* ---- The step ----------------------------------------------------------- */
 
+/* Asked while it runs. One that begins in a cascade that is cancelled already
+ * is there to clean up. */
+typedef struct asking {
+    const cascade_node *node;
+    bool cleans_up;
+} asking;
+
 static bool
 ask_cancelled(void *context)
 {
-    return cascade_node_is_cancelled(context);
+    const asking *a = context;
+
+    return csc_node_is_gone(a->node) ||
+           (!a->cleans_up && csc_node_is_cancelled(a->node));
 }
 
 static cascade_err
@@ -196,6 +206,7 @@ run_command(cascade_node *node, void *arg, cJSON **result)
 {
     const command_call *call = arg;
     const cascade_command *command = call->command;
+    asking asks = {node, csc_node_is_cancelled(node)};
     csc_process_spec spec = {
         .argv = command->argv,
         .env = command->env,
@@ -211,7 +222,7 @@ run_command(cascade_node *node, void *arg, cJSON **result)
                    .file_bytes = command->file_max_bytes,
                    .open_files = command->open_files_max},
         .cancelled = ask_cancelled,
-        .context = node};
+        .context = &asks};
     csc_process_end end;
     cascade_err err = CASCADE_OK;
 

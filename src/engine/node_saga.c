@@ -310,7 +310,7 @@ undo_one(saga *s, const cJSON *item)
     if (err == CASCADE_OK || err == CASCADE_SUSPENDED ||
         err == CASCADE_ERR_NO_MEMORY)
         return err;
-    if (cascade_node_is_cancelled(node))
+    if (csc_node_is_gone(node))
         return csc_node_suspend(node, NULL);
     note_failed(s, &part);
     return CASCADE_OK;
@@ -321,8 +321,8 @@ static cascade_err
 write_failure(const saga *s, const char **failure)
 {
     csc_arena *arena = &s->node->post->arena;
-    size_t len = strlen(s->error);
-    const char *text = s->error;
+    const char *text = s->error != NULL ? s->error : "it failed";
+    size_t len = strlen(text);
 
     if (s->failed > 0 && len > ERROR_KEPT_MAX)
         len = csc_check_cut(text, ERROR_KEPT_MAX);

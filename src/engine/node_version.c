@@ -37,7 +37,7 @@ look(cascade_node *node, const csc_part *part)
     cascade_engine *engine = node->engine;
     const csc_run *run = node->run;
     size_t passed = node->passed.count;
-    place p = {NULL, false, false};
+    place p;
 
     pthread_mutex_lock(&engine->mutex);
     if (passed == node->exec->parts.count)
@@ -127,7 +127,7 @@ cascade_node_version(cascade_node *node, const char *change, int min_supported,
     int64_t number = max_supported;
     cascade_err err =
         check_version(node, change, min_supported, max_supported, version);
-    place p = {NULL, false, false};
+    place p;
 
     if (err != CASCADE_OK)
         return err;

@@ -152,15 +152,18 @@ csc_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
                cJSON **payload)
 {
     csc_part part = {.kind = CSC_PART_AWAIT, .name = name};
-    wait_end end = {
-        .never = timeout_ms<0, .delay_ms = timeout_ms> 0 ? timeout_ms : 0,
-        .at_ms = CASCADE_TIME_NONE};
+    wait_end end = {.delay_ms = timeout_ms, .at_ms = CASCADE_TIME_NONE};
     const csc_exec *await = NULL;
     cJSON *tree = NULL;
-    cascade_err err = wait_until(node, &part, end, &await);
+    cascade_err err = CASCADE_OK;
 
+    end.never = timeout_ms < 0;
+    if (end.never)
+        end.delay_ms = 0;
+    err = wait_until(node, &part, end, &await);
     if (err != CASCADE_OK)
         return err;
+    csc_assert(await != NULL);
     if (await->timed_out)
         return csc_fail(CASCADE_ERR_TIMEOUT,
                         "await %s: no such signal came in time", name);

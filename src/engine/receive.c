@@ -173,6 +173,7 @@ has_deletion(const csc_post *post)
 void
 csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
 {
+    csc_assert(post != NULL);
     if (run->receiving || run->freeing) {
         run->more_messages = true;
         csc_post_free(post);

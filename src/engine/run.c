@@ -527,14 +527,14 @@ make_ready(cascade_engine *engine, csc_run *run)
         node = csc_engine_node(engine, exec->name);
         if (csc_state_is_wait(exec)) {
             err = post_waited(engine, run, exec);
-        } else if (csc_state_verdict(exec) == CSC_VERDICT_SKIP) {
+        } else if (csc_state_verdict(exec) == CSC_VERDICT_SKIP ||
+                   (csc_state_verdict(exec) == CSC_VERDICT_FAIL &&
+                    node != NULL)) {
             err = csc_run_post_join(engine, run, exec);
         } else if (exec->external != NULL) {
             err = post_overdue(engine, run, exec);
         } else if (node == NULL) {
             note_unknown(engine, run, exec);
-        } else if (csc_state_verdict(exec) == CSC_VERDICT_FAIL) {
-            err = csc_run_post_join(engine, run, exec);
         } else if (node->fn == NULL) {
             err = post_external(engine, run, exec, node);
         } else if (is_poisoned(engine, run)) {

@@ -600,16 +600,15 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
 
 /* The key's first run was deleted: the signal goes to the current one. */
 static cascade_err
-signal_current(cascade_store *store, csc_start *start,
-               cascade_message_row *message, cascade_sent *sent)
+signal_current(cascade_store *store, const csc_start *start,
+               cascade_message_row *message, cascade_submission *submission)
 {
     cascade_started current = {message->cascade_id, true};
-    cascade_submission submission = {
-        .messages = message, .message_count = 1, .sent = sent};
     cascade_err err = find_current(store, &start->changes[0], &current);
 
     message->cascade_id = current.id;
-    return err == CASCADE_OK ? csc_submit(store, &submission, "start") : err;
+    submission->start_count = 0;
+    return err == CASCADE_OK ? csc_submit(store, submission, "start") : err;
 }
 
 /* Both are submitted together; the signal's path is that of the cascade. */
@@ -635,7 +634,7 @@ start_and_signal(cascade_store *store, csc_start *start,
         *started =
             (cascade_started){*id, err == CASCADE_OK && start->existed[0]};
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
-        err = signal_current(store, start, &message, &sent);
+        err = signal_current(store, start, &message, &submission);
     if (err == CASCADE_OK)
         err = csc_follow_sent(store, &message.cascade_id, &sent);
     if (err == CASCADE_OK)

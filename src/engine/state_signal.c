@@ -68,7 +68,8 @@ give(csc_exec *await, char *payload)
 }
 
 static cascade_err
-keep_unread(csc_state *state, const cascade_execution_row *row, char *payload)
+keep_unread(csc_state *state, const cascade_execution_row *row,
+            csc_signal signal)
 {
     void *signals = state->signals;
     size_t at = state->signal_count;
@@ -85,7 +86,9 @@ keep_unread(csc_state *state, const cascade_execution_row *row, char *payload)
         at--;
     memmove(&state->signals[at + 1], &state->signals[at],
             (state->signal_count - at) * sizeof(csc_signal));
-    state->signals[at] = (csc_signal){row->function_id, name, payload};
+    signal.function_id = row->function_id;
+    signal.name = name;
+    state->signals[at] = signal;
     state->signal_count++;
     return CASCADE_OK;
 }
@@ -108,7 +111,7 @@ csc_state_add_signal(csc_state *state, const cascade_execution_row *row)
             csc_mem_free(payload);
         return CASCADE_OK;
     }
-    err = keep_unread(state, row, payload);
+    err = keep_unread(state, row, (csc_signal){.payload = payload});
     if (err != CASCADE_OK)
         csc_mem_free(payload);
     return err;

@@ -79,8 +79,7 @@ send_request(call *c, const cJSON *request, const char *request_id)
     cascade_message_row message = {.cascade_id = c->run,
                                    .kind = CSC_MESSAGE_SIGNAL};
     cascade_sent sent = CASCADE_SENT_ABSENT;
-    cascade_submission submission = {
-        .messages = &message, .message_count = 1, .sent = &sent};
+    cascade_submission submission = {.message_count = 1, .sent = &sent};
     csc_buf payload = {0};
     cascade_err err = csc_store_get_now(c->store, &message.sent_at_ms);
 
@@ -95,6 +94,7 @@ send_request(call *c, const cJSON *request, const char *request_id)
         return csc_fail_memory();
     err = wrap_request(c, request, &payload);
     message.payload = payload.data;
+    submission.messages = &message;
     if (err == CASCADE_OK)
         err = csc_submit(c->store, &submission, "update");
     csc_buf_fini(&payload);

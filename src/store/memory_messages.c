@@ -275,7 +275,7 @@ csc_memory_messages_make_key(const char *user_id, const char *key,
     if (made == NULL)
         return NULL;
     made->run_number = run_number;
-    snprintf(made->name, size, "%zu:%s%s", user_len, user_id, key);
+    (void)snprintf(made->name, size, "%zu:%s%s", user_len, user_id, key);
     return made;
 }
 

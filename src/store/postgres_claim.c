@@ -466,20 +466,20 @@ static cascade_err
 take_ids(csc_postgres_conn *conn, claim_state *state, csc_postgres_rows *ids,
          csc_postgres_rows *ended)
 {
-    take_calls take = {.count = 0};
+    take_calls taking = {.count = 0};
     csc_postgres_trouble trouble;
     cascade_err err;
 
-    fill_take(state, &take, ids, ended);
-    err = csc_postgres_conn_write(conn, "claim", take.calls, take.count,
+    fill_take(state, &taking, ids, ended);
+    err = csc_postgres_conn_write(conn, "claim", taking.calls, taking.count,
                                   &trouble);
-    for (size_t i = 0; i < take.count && err == CASCADE_OK; i++)
-        note_taken_call(state, &take.calls[i]);
+    for (size_t i = 0; i < taking.count && err == CASCADE_OK; i++)
+        note_taken_call(state, &taking.calls[i]);
     if (err == CASCADE_OK)
         write_taken(state);
     else if (!conn->broken)
         err = judge(state, err, &trouble);
-    csc_postgres_conn_clear(take.calls, take.count);
+    csc_postgres_conn_clear(taking.calls, taking.count);
     return err;
 }
 

@@ -194,6 +194,9 @@ compare_pictures(sweep *w, scene *s)
 static bool
 may_give_up(const sweep_fault *fault, cascade_err err)
 {
+    if (fault != NULL && fault->ends == CASCADE_ERR_NO_MEMORY &&
+        err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        return true; /* something was sent before */
     return fault != NULL && fault->lasting &&
            (err == CASCADE_ERR_TIMEOUT || err == CASCADE_ERR_UNAVAILABLE ||
             err == CASCADE_ERR_OUTCOME_UNKNOWN);
