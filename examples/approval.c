@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Human approval: somebody decides, is reminded, or is late.
- *
  *   approval [STORE-URL]        default: memory:
  *
  *   order --> boss   (no limit) -- approved, by main() --> ship
  *         |   clerk  (100 ms)   -- nobody decides -------> refund
  *         +-> remind, a little later
- *
  * `boss` and `clerk` are external: the program may end while they wait.
  */
 #include <cascade/cascade.h>
@@ -27,7 +25,6 @@ order(cascade_node *node, void *user)
     return cascade_node_spawn(node, "remind", NULL, &later);
 }
 
-/* A real one would send a mail. */
 static cascade_err
 note(cascade_node *node, void *user)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Map and reduce: the words of a text, counted in chunks at the same time.
- *
  *   map_reduce [STORE-URL]        default: memory:
  *
  *   split --> count, count, count --> sum
@@ -28,8 +27,7 @@ static cascade_err
 split(cascade_node *node, void *user)
 {
     uint32_t counts[CHUNKS];
-    const cascade_spawn_options join = {
-        .size = sizeof(join), .after = counts, .after_count = CHUNKS};
+    cascade_spawn_options join = {.size = sizeof(join)};
 
     (void)user;
     for (int i = 0; i < CHUNKS; i++) {
@@ -39,6 +37,8 @@ split(cascade_node *node, void *user)
             return err;
         counts[i] = cascade_node_spawned(node);
     }
+    join.after = counts;
+    join.after_count = CHUNKS;
     return cascade_node_spawn(node, "sum", NULL, &join);
 }
 
