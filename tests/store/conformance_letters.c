@@ -42,7 +42,9 @@ twin_node(twin_world *world)
 cascade_message_row *
 twin_message(twin_world *world, const cascade_uuid *to)
 {
-    known_cascade *it = &world->cascades[rows_below(world->rows, world->count)];
+    bool none = world->count == 0;
+    known_cascade *it =
+        &world->cascades[none ? 0 : rows_below(world->rows, world->count)];
     letter *made = &world->letters[world->letter_count];
     const letter *old =
         &world->letters[rows_below(world->rows, world->letter_count + 1)];
@@ -51,7 +53,7 @@ twin_message(twin_world *world, const cascade_uuid *to)
     assert_true(world->letter_count < LETTERS);
     if (to != NULL)
         row->cascade_id = *to;
-    else if (it->owner == OWNER_DELETED || twin_chance(world, 4))
+    else if (none || it->owner == OWNER_DELETED || twin_chance(world, 4))
         row->cascade_id = rows_id(world->rows);
     made->to = row->cascade_id;
     made->lost = to == NULL && !csc_uuid_equal(&made->to, &it->id);
