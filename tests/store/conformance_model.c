@@ -368,7 +368,7 @@ learn_write(known_cascade *it, const cascade_change *write)
         if (!ended)
             it->open[kept++] = it->open[i];
     }
-    for (size_t i = 0; i < write->insert_count; i++)
+    for (size_t i = 0; i < write->insert_count && kept < OPEN_MAX; i++)
         it->open[kept++] = write->inserts[i].function_id;
     it->open_count = kept;
     it->next += (int32_t)write->insert_count;
