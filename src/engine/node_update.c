@@ -62,13 +62,16 @@ cascade_node_await_update(cascade_node *node, const char *name,
     return csc_ok();
 }
 
-/* The result of the step: it owns nothing but what is handed over. */
+/* The result of the step, which is handed over. */
 static cascade_err
 give_answer(cascade_node *node, void *arg, cJSON **result)
 {
+    cJSON **whole = arg;
+
     (void)node;
-    *result = cJSON_Duplicate(arg, true);
-    return *result != NULL ? CASCADE_OK : csc_fail_memory();
+    *result = *whole;
+    *whole = NULL;
+    return CASCADE_OK;
 }
 
 /* {"path":P,"answer":...}; takes `answer`. NULL without memory. */
@@ -109,7 +112,7 @@ cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
     if (whole == NULL || name == NULL)
         err = csc_fail_memory();
     else
-        err = csc_node_step(node, name, give_answer, whole, NULL, NULL);
+        err = csc_node_step(node, name, give_answer, &whole, NULL, NULL);
     cJSON_Delete(whole);
     return err;
 }

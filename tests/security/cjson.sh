@@ -11,9 +11,11 @@ set -eu
 
 root=$1
 library=$2
-allowed='AddItemToArray AddItemToObject CreateArray CreateFalse CreateNull
-    CreateNumber CreateObject CreateString CreateTrue Delete
-    GetObjectItemCaseSensitive GetStringValue IsArray IsNumber IsObject'
+allowed='AddItemToArray AddItemToObject AddNumberToObject AddStringToObject
+    AddTrueToObject CreateArray CreateFalse CreateNull CreateNumber CreateObject
+    CreateString CreateTrue Delete DetachItemFromObjectCaseSensitive
+    GetArraySize GetObjectItemCaseSensitive GetStringValue IsArray IsNumber
+    IsObject'
 bad=no
 
 named=$(nm -D --undefined-only "$library" |
