@@ -64,8 +64,21 @@ add_join(csc_buf *out, const csc_exec *exec)
                            (int)join->slots[i].ended, (int)join->slots[i].bad);
 }
 
+/* Those that it still holds up: others may be told for nothing. */
 static void
-add_exec(csc_buf *out, const csc_exec *exec)
+add_waiters(csc_buf *out, const csc_state *state, const csc_exec *exec)
+{
+    for (size_t i = 0; i < exec->waiters.count; i++) {
+        const csc_exec *waiter = csc_state_find(state, exec->waiters.items[i]);
+
+        if (waiter != NULL && waiter->status == CASCADE_EXECUTION_RUNNING &&
+            waiter->blocked > 0)
+            add_number(out, "waiter", waiter->function_id);
+    }
+}
+
+static void
+add_exec(csc_buf *out, const csc_state *state, const csc_exec *exec)
 {
     csc_buf_add_format(out, "execution %d\n", exec->function_id);
     add_number(out, "parent", exec->parent);
@@ -88,7 +101,7 @@ add_exec(csc_buf *out, const csc_exec *exec)
     add_number(out, "holders", exec->holders);
     add_number(out, "wanted", exec->wanted);
     add_ids(out, "seen", &exec->seen);
-    add_ids(out, "waiters", &exec->waiters);
+    add_waiters(out, state, exec);
     add_ids(out, "parts", &exec->parts);
     add_number(out, "blocked", exec->blocked);
     add_number(out, "stands_for", exec->stands_for);
@@ -137,7 +150,7 @@ dump_state(csc_buf *out, const csc_state *state)
     add_text(out, "error", state->error);
     for (size_t i = 0; i < state->exec_count; i++)
         if (state->execs[i].exec != NULL)
-            add_exec(out, state->execs[i].exec);
+            add_exec(out, state, state->execs[i].exec);
     for (size_t i = 0; i < state->key_count; i++)
         add_key(out, &state->keys[i]);
 }
