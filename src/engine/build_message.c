@@ -110,9 +110,7 @@ find_signal(const struct csc_builder *b, const char *name)
     for (size_t i = 0; i < b->insert_count; i++) {
         const cascade_execution_row *row = &b->inserts[i];
 
-        if (row->status == CASCADE_EXECUTION_COMPLETED &&
-            strncmp(row->node_name, CSC_SIGNAL_PREFIX,
-                    strlen(CSC_SIGNAL_PREFIX)) == 0 &&
+        if (csc_state_is_signal(row) &&
             strcmp(row->node_name + strlen(CSC_SIGNAL_PREFIX), name) == 0 &&
             !csc_state_has(&b->taken, row->function_id))
             return row->function_id;

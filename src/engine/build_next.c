@@ -80,14 +80,6 @@ own_key(const csc_build_env *env, const csc_state *state)
     return key;
 }
 
-static bool
-is_unread(const cascade_execution_row *row)
-{
-    return row->status == CASCADE_EXECUTION_COMPLETED &&
-           strncmp(row->node_name, CSC_SIGNAL_PREFIX,
-                   strlen(CSC_SIGNAL_PREFIX)) == 0;
-}
-
 /* Those of before, then those that have come with this change: in it nothing
  * waits that could have taken them. */
 static void
@@ -108,7 +100,7 @@ collect_signals(const csc_build_env *env, const csc_state *state,
             signal->name, signal->payload != NULL ? signal->payload : "{}"};
     }
     for (size_t i = 0; i < own->insert_count; i++)
-        if (is_unread(&own->inserts[i]))
+        if (csc_state_is_signal(&own->inserts[i]))
             signals[count++] = (csc_build_signal){own->inserts[i].node_name +
                                                       strlen(CSC_SIGNAL_PREFIX),
                                                   own->inserts[i].input};

@@ -388,6 +388,9 @@ csc_part_kind csc_state_kind(const char *full_name);
 /* Whether it is a part that blocks its parent while it is RUNNING. */
 bool csc_state_is_wait(const csc_exec *exec);
 
+/* Whether the row is that of a received signal. */
+bool csc_state_is_signal(const cascade_execution_row *row);
+
 /* The first unread signal of `name` behind place *at of state->signals, NULL
  * without one; *at is its place + 1 then. Begin with *at = 0. */
 const csc_signal *csc_state_signal(const csc_state *state, const char *name,

@@ -25,9 +25,6 @@ cascade_err csc_state_add_signal(csc_state *state,
 cascade_err csc_state_take_signal(csc_state *state, csc_exec *await,
                                   int32_t signal);
 
-/* Whether the row is that of a received signal. */
-bool csc_state_is_signal(const cascade_execution_row *row);
-
 void csc_state_free_signals(csc_state *state);
 
 /* ---- state_join.c ------------------------------------------------------- */
