@@ -12,7 +12,8 @@
  *     recorded, never after). Hand cascade_node_request_id() to the outside, so
  *     that it can tell a repetition from a new request.
  *   - C functions cannot be interrupted. A node that never returns keeps its
- *     worker and delays cascade_engine_stop().
+ *     worker and delays cascade_engine_stop(). A time limit ends the attempt,
+ *     not the function: see TIME LIMITS.
  *   - After fork() only the parent may use a store or an engine. The child must
  *     not call the library with handles of the parent, not even to close them.
  *   - Linux with glibc is the platform.
@@ -82,6 +83,40 @@
  *   Context keys, user ids, idempotency keys and request ids: 1-255 bytes of
  *   UTF-8 without control characters.
  *   Times are milliseconds since 1970-01-01 UTC by the store's clock.
+ *
+ * TIME LIMITS
+ *   attempt_timeout_ms    of a node: how long its function may take, from the
+ *                         call to the return; a node that left to wait begins
+ *                         anew when it is entered again
+ *   heartbeat_timeout_ms  of a node: how long its function may go without a
+ *                         heartbeat, or without returning
+ *   start_timeout_ms      of a node: how long an execution may wait, from when
+ *                         it could run, until it is entered for the first time
+ *   deadline_ms           of a node: how long an execution may take, from being
+ *                         recorded, with all attempts, pauses and waits
+ *   deadline_ms           of a start: how long the cascade may take
+ *   The first two end an attempt; the next follows as the options say. Those
+ *   behind them end the execution for good, as its `final_failure` says, and
+ *   the last ends the cascade as ERROR. The texts tell which limit it was.
+ *   The first two are measured by the monotonic clock of the process, the
+ *   others by the store's; none is ever early. The limits of a node are those
+ *   of the engine that has the cascade (as it was registered there), that of a
+ *   start is recorded with it. They hold while nobody runs the cascade too: the
+ *   next engine that takes it finds them passed. One that waits for a node
+ *   nobody knows ends when an engine that knows the node takes it. One that
+ *   comes after others may be ended by its deadline before they end; one that
+ *   is not to be run, as they failed, is recorded as that.
+ *   WHEN THE FUNCTION DOES NOT RETURN its attempt is recorded as failed all the
+ *   same, and the next attempt begins when it is due, in another worker, while
+ *   the old one still runs. What the late function answers is dropped; its
+ *   calls are refused with CASCADE_ERR_FENCED, steps, waits, puts and spawns
+ *   alike, and cascade_node_is_cancelled() says so. A step that it had handed
+ *   over before stays recorded. Its worker is taken until it returns, counts as
+ *   `running` and as `overdue` in the stats, and stop and close wait for it. So
+ *   a node that shares something between attempts must expect two at a time.
+ *   Where the host's thread runs the nodes (LOOP, INLINE) the next attempt
+ *   begins only after the return; with INLINE nobody looks at the clock before,
+ *   but a heartbeat, and the late return is refused then.
  */
 #ifndef CASCADE_CASCADE_H
 #define CASCADE_CASCADE_H
@@ -284,6 +319,8 @@ typedef struct cascade_start_options {
     const char *queue;      /* NULL: "default" */
     int priority;           /* 0-9, 9 runs first */
     int64_t delay_ms;       /* the first nodes run no earlier than that */
+    int64_t deadline_ms;    /* the cascade ends as ERROR when it takes longer
+                               than that, delay included; 0: no limit */
 } cascade_start_options;
 
 typedef struct cascade_started {
@@ -744,6 +781,11 @@ typedef struct cascade_node_options {
                             failed, "error": its text, "input": its input};
                             whatever comes after the one that failed comes
                             after it too */
+    /* See TIME LIMITS at the head; each 0: none; at most 100 years. */
+    int64_t attempt_timeout_ms;
+    int64_t heartbeat_timeout_ms;
+    int64_t start_timeout_ms;
+    int64_t deadline_ms;
 } cascade_node_options;
 
 /* Registers `fn` under `name`, before cascade_engine_start() or the first poll.
@@ -837,6 +879,7 @@ typedef struct cascade_engine_stats {
     uint64_t unknown_nodes; /* cascades left for an engine that knows a node */
     int64_t hydrate_ms;     /* time spent in claiming and hydrating */
     uint64_t messages;      /* received since the start */
+    uint64_t overdue;       /* of `running`: functions beyond their time now */
 } cascade_engine_stats;
 
 /* Copies the figures as of now. */

@@ -384,7 +384,8 @@ typedef cascade_err (*cascade_undo_fn)(cascade_node *node, void *user,
  *
  * Nothing is undone where the node does not run: it is poisoned, the store
  * refused what it had to record, or the cascade has ended otherwise; nor where
- * the build does not fit what is recorded.
+ * the build does not fit what is recorded. A time limit that ends the execution
+ * for good, in its last attempt or by a deadline, undoes nothing (any more).
  * CASCADE_ERR_MISUSE inside a step; CASCADE_ERR_TOO_LARGE for more than 1,000
  * of one execution, or inputs over its bytes. */
 CASCADE_API cascade_err cascade_node_compensate(
@@ -392,9 +393,29 @@ CASCADE_API cascade_err cascade_node_compensate(
     const cascade_step_options *options);
 
 /* Whether what the node does is wanted no more: its cascade is cancelled; or it
- * has ended, or another engine has taken it over, and what it records is
- * refused. For nodes that take long, to ask now and then. */
+ * has ended, or another engine has taken it over, or its time is over (see TIME
+ * LIMITS), and what it records is refused. For nodes that take long, to ask now
+ * and then. */
 CASCADE_API bool cascade_node_is_cancelled(const cascade_node *node);
+
+/* Tells that the node goes on, which is what heartbeat_timeout_ms waits for,
+ * and saves how far it is, for the next attempt; takes `progress` (NULL: what
+ * was saved stays). Call it as often as you like: progress is recorded at most
+ * once a second for an execution, the first at once and what came meanwhile
+ * once the second is over, or with the failure of the attempt. It is not waited
+ * for, except with INLINE, where the call commits, and where what came
+ * meanwhile waits for a later call or the return. A crash of the process loses
+ * what was not recorded yet; completion needs none. Inside a step it counts for
+ * the node. CASCADE_ERR_FENCED: the node is wanted no more, see
+ * cascade_node_is_cancelled(); give up what you do, and return. */
+CASCADE_API cascade_err cascade_node_heartbeat(cascade_node *node,
+                                               cJSON *progress);
+
+/* What the last heartbeat with progress saved, of this attempt or of an earlier
+ * one, also in another process. CASCADE_ERR_NOT_FOUND when there was none.
+ * `*progress` belongs to the node until its function returns. */
+CASCADE_API cascade_err cascade_node_progress(cascade_node *node,
+                                              const cJSON **progress);
 
 /* Sets the error text of this attempt and returns CASCADE_ERR_FINAL: no
  * further attempt. */

@@ -133,6 +133,16 @@ add_late(builder *b, csc_record_writer *writer, const csc_post *post,
     csc_record_add_ids(writer, "late", ids, count);
 }
 
+/* How far the node is: what is new, or what was recorded. */
+static void
+add_progress(csc_record_writer *writer, const csc_post *post,
+             const csc_exec *exec)
+{
+    csc_record_add_json(writer, "progress",
+                        post->progress != NULL ? post->progress
+                                               : exec->progress);
+}
+
 /* The PostResult of what has ended; `exec` is NULL for a step. */
 static const char *
 write_finished(builder *b, const csc_post *post, const csc_exec *exec,
@@ -170,6 +180,8 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     if (post->overdue ||
         (exec != NULL && exec->part == CSC_PART_AWAIT && !continued))
         csc_record_add_json(&writer, "timed_out", "true");
+    if (exec != NULL && post->kind == CSC_POST_FAIL)
+        add_progress(&writer, post, exec);
     if (exec != NULL)
         add_instead_of(&writer, exec->stands_for);
     if (exec != NULL && csc_state_is_wait(exec) &&
@@ -185,13 +197,20 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     return csc_build_text(b);
 }
 
-/* What scheduling needs while it is RUNNING, after a failed attempt. */
+/* What scheduling needs while it is RUNNING, after a failed attempt, or, with
+ * all as it was, a heartbeat. */
 const char *
 csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
     csc_record_writer writer;
     int64_t at = csc_clock_add(b->env->delay_from_ms, post->delay_ms);
+    int32_t attempts = post->attempts;
 
+    if (post->kind == CSC_POST_BEAT) {
+        at = exec->join != NULL ? exec->join->not_before_ms
+                                : exec->not_before_ms;
+        attempts = exec->attempts;
+    }
     csc_record_begin(&writer, &b->text);
     csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
     if (exec->join != NULL)
@@ -201,12 +220,14 @@ csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
                                                     : exec->step_attempts);
     if (exec->function_id == 0)
         csc_record_add_json(&writer, "cascade", b->state->meta);
-    if (post->attempts > 0)
-        csc_record_add_number(&writer, "attempts", post->attempts);
+    if (attempts > 0)
+        csc_record_add_number(&writer, "attempts", attempts);
     if (exec->priority != 0)
         csc_record_add_number(&writer, "priority", exec->priority);
+    add_progress(&writer, post, exec);
     add_instead_of(&writer, exec->stands_for);
-    csc_record_add_number(&writer, "not_before", at);
+    if (at != CASCADE_TIME_NONE)
+        csc_record_add_number(&writer, "not_before", at);
     if (exec->join != NULL)
         add_on_failure(&writer, exec->join->on_failure);
     csc_record_end(&writer);
@@ -432,6 +453,42 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
     row->full_output = csc_build_text(b);
 }
 
+/* A row is written once in a commit: whatever follows tells the same. */
+static void
+add_beat(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    cascade_execution_row *row = NULL;
+
+    for (const csc_post *p = post->next; p != NULL; p = p->next)
+        if (p->function_id == post->function_id &&
+            (p->kind == CSC_POST_COMPLETE || p->kind == CSC_POST_FAIL ||
+             p->kind == CSC_POST_ATTEMPT || p->kind == CSC_POST_STEP_ATTEMPT ||
+             p->kind == CSC_POST_BEAT))
+            return;
+    row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    row->full_output = csc_build_attempt(b, post, exec);
+    row->error = exec->error;
+}
+
+/* An execution of its own, which ends the cascade. */
+static void
+add_deadline(builder *b, const csc_post *post)
+{
+    csc_record_writer writer;
+    cascade_execution_row *row =
+        csc_build_part(b, CSC_DEADLINE_NAME, CSC_NO_PARENT, 0);
+
+    row->completed_at_ms = b->env->now_ms;
+    row->status = CASCADE_EXECUTION_FAILED;
+    row->error = post->error;
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", b->state->fn_id);
+    csc_record_add_number(&writer, "attempts", 1);
+    csc_record_end(&writer);
+    row->full_output = csc_build_text(b);
+    csc_build_note_terminated(b, row);
+}
+
 static void
 add_post(builder *b, const csc_post *post)
 {
@@ -439,6 +496,10 @@ add_post(builder *b, const csc_post *post)
 
     if (post->kind == CSC_POST_FREE) {
         b->free = post;
+        return;
+    }
+    if (post->kind == CSC_POST_DEADLINE) {
+        add_deadline(b, post);
         return;
     }
     if (post->kind == CSC_POST_RECEIVE)
@@ -469,7 +530,11 @@ add_post(builder *b, const csc_post *post)
     case CSC_POST_EXTERNAL:
         csc_build_wait_external(b, post, exec);
         break;
+    case CSC_POST_BEAT:
+        add_beat(b, post, exec);
+        break;
     case CSC_POST_RECEIVE:
+    case CSC_POST_DEADLINE:
     case CSC_POST_FREE:
         break;
     }
@@ -486,7 +551,8 @@ make_room(builder *b, const csc_post *posts)
     size_t messages = 0;
 
     for (const csc_post *p = posts; p != NULL; p = p->next) {
-        if (p->kind == CSC_POST_STEP || p->kind == CSC_POST_WAIT)
+        if (p->kind == CSC_POST_STEP || p->kind == CSC_POST_WAIT ||
+            p->kind == CSC_POST_DEADLINE)
             inserts++;
         else if (p->kind != CSC_POST_FREE && p->kind != CSC_POST_RECEIVE &&
                  p->kind != CSC_POST_CHILDREN)
@@ -650,9 +716,20 @@ add_meta_id(builder *b, const char *name, const cascade_uuid *id)
     csc_buf_add_text(&b->text, "\",");
 }
 
-/* {"key":...,"child":ID,"depth":n,"queue":...,"parent":ID,"priority":n,
- * "run_number":n}: what cascade_runs can be rebuilt of, whose child it is, and
- * the how manieth run. */
+static void
+add_meta_deadline(builder *b, const csc_build_start *start)
+{
+    if (start->deadline_ms <= 0)
+        return;
+    csc_buf_add_text(&b->text, "\"deadline\":");
+    csc_buf_add_i64(&b->text,
+                    csc_clock_add(b->env->delay_from_ms, start->deadline_ms));
+    csc_buf_add_char(&b->text, ',');
+}
+
+/* {"key":...,"child":ID,"depth":n,"queue":...,"parent":ID,"deadline":ms,
+ * "priority":n,"run_number":n}: what cascade_runs can be rebuilt of, whose
+ * child it is, when it must have ended, and the how manieth run. */
 static const char *
 write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
@@ -678,6 +755,7 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
     csc_buf_add_char(&b->text, ',');
     if (start->parent != NULL)
         add_meta_id(b, "parent", start->parent);
+    add_meta_deadline(b, start);
     csc_buf_add_text(&b->text, "\"priority\":");
     csc_buf_add_i64(&b->text, start->priority);
     if (start->run_number > 1) {

@@ -74,6 +74,7 @@ typedef struct csc_build_start {
     const cascade_uuid *parent;   /* or NULL */
     const cascade_uuid *child_id; /* as which the parent knows it; NULL: `id` */
     int64_t delay_ms;
+    int64_t deadline_ms;    /* 0: none */
     cascade_uuid engine_id; /* owner from birth; all zero: free */
     const csc_build_first *first;
     size_t first_count;

@@ -108,6 +108,18 @@ collect_signals(const csc_build_env *env, const csc_state *state,
     start->signal_count = count;
 }
 
+/* It holds for all the runs: what is left of it, 0 without one. */
+static int64_t
+deadline_left(const csc_build_env *env, const csc_state *state)
+{
+    int64_t left_ms = 0;
+
+    if (state->deadline_ms == CASCADE_TIME_NONE)
+        return 0;
+    left_ms = state->deadline_ms - env->delay_from_ms;
+    return left_ms > 0 ? left_ms : 1;
+}
+
 cascade_err
 csc_build_next_run(const csc_build_env *env, const csc_state *state,
                    const csc_next_run *next, const cascade_change *own,
@@ -124,6 +136,7 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
                              .depth = state->depth,
                              .parent = child ? &state->parent : NULL,
                              .child_id = &state->child_id,
+                             .deadline_ms = deadline_left(env, state),
                              .first = &first,
                              .first_count = 1};
 

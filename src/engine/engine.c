@@ -390,6 +390,7 @@ init_engine(cascade_engine *engine)
     engine->now_offset_max_ns = 0;
     engine->now_confirmed_ms = 0;
     engine->next_wake_ms = CASCADE_TIME_NONE;
+    engine->call_at_ns = INT64_MAX;
     csc_map_init(&engine->runs);
     csc_clock_host(engine->host);
     if (err == CASCADE_OK)
@@ -844,6 +845,7 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
     now.held = engine->runs.count;
     now.ready = engine->ready_count;
     now.running = engine->running;
+    now.overdue = engine->overdue;
     now.waiting = engine->timer_count;
     now.hydrate_ms = (engine->hydrate_ns + CSC_MS_NS / 2) / CSC_MS_NS;
     pthread_mutex_unlock(&engine->mutex);

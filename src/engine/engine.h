@@ -60,6 +60,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "engine/attempts.h"
+#include "engine/limits.h"
 #include "engine/post.h"
 #include "engine/state.h"
 #include "store/store.h"
@@ -84,6 +85,7 @@ typedef struct csc_node_def {
     void *user;
     csc_waiting waiting;
     csc_attempts attempts;
+    csc_limits limits;
     cascade_final_failure final_failure;
     char *instead; /* or NULL */
     void (*destroy)(void *user);
@@ -114,6 +116,9 @@ typedef struct csc_run {
     size_t timer_at; /* place in the timer heap + 1; 0: none */
     int64_t timer_ms;
     int64_t linger_until_ms; /* while it waits for a signal; 0: not set */
+    int64_t limit_ms;        /* no execution's time is over before (limits.c);
+                                CASCADE_TIME_NONE: none's */
+    int32_t limits_to;       /* executions up to that one count in it */
     bool unknown;            /* a node is not registered here */
     bool dirty;              /* in its lane's list */
     bool committing;         /* in its lane's batch */
@@ -218,6 +223,7 @@ typedef struct csc_worker {
     bool started;
     bool ended;
     const char *node; /* the node it is in, or NULL */
+    csc_call call;
 } csc_worker;
 
 /* Another engine on the store. */
@@ -279,6 +285,9 @@ struct cascade_engine {
     csc_reload *reloads;
     int64_t reload_at_ns; /* when the first of them is due */
     size_t running;       /* executions in a function */
+    size_t overdue;       /* of these: taken from it, see limits.c */
+    int64_t call_at_ns;   /* no function is over its time before */
+    bool has_limits;      /* nodes have limits by the store's clock */
 
     csc_lane lanes[CSC_LANES_MAX];
     uint32_t lane_count;
@@ -388,8 +397,13 @@ void csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post);
 /* The next ready execution, which counts as running; NULL when there is none
  * or none may begin. */
 csc_exec *csc_run_next(cascade_engine *engine);
-/* The execution has left its function. */
-void csc_run_left(cascade_engine *engine, csc_run *run);
+/* The function was left; `late` when the run had let go of it before. */
+void csc_run_left(cascade_engine *engine, csc_run *run, bool late);
+/* An execution of the run is neither ready nor in a function any more. A run
+ * whose rows were refused is loaded anew when that was the last one. */
+void csc_run_let_go(cascade_engine *engine, csc_run *run);
+/* Takes a ready execution out of the list. */
+void csc_run_unready(cascade_engine *engine, csc_exec *exec);
 /* Advances the runs whose timers are due. */
 void csc_run_fire(cascade_engine *engine, int64_t now_ms);
 /* When the first timer is due: CASCADE_TIME_NONE without one. */
@@ -453,6 +467,8 @@ int64_t csc_house_wait_ms(const cascade_engine *engine);
 void csc_house_hold(cascade_engine *engine);
 /* Asks the store for its time. Not locked. */
 cascade_err csc_house_sync(cascade_engine *engine);
+/* Fires the timers that are due. Not locked. */
+void csc_house_fire(cascade_engine *engine);
 /* Attaches as a new incarnation. */
 cascade_err csc_house_attach(cascade_engine *engine);
 

@@ -8,6 +8,7 @@
  *   renew          one UPDATE every half of the lease, however much is held; it
  *                  tells the store's time too.
  *                  FENCED: somebody removed us; drop everything, attach anew
+ *   limits         functions that are over their time: see limits.c
  *   timers         never by a guess of the clock: before one fires, the store
  *                  is asked for its time
  *   reloads        cascades owned but not in memory: loaded again
@@ -88,8 +89,8 @@ csc_house_sync(cascade_engine *engine)
     return CASCADE_OK;
 }
 
-static void
-fire_timers(cascade_engine *engine)
+void
+csc_house_fire(cascade_engine *engine)
 {
     int64_t first = 0;
 
@@ -348,10 +349,13 @@ int64_t
 csc_house_wait_ms(const cascade_engine *engine)
 {
     int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t call_at_ns = csc_limits_next_ns(engine);
     int64_t at_ns = next_at_ns(engine);
     int64_t at_ms = next_at_ms(engine);
     int64_t wait_ms = IDLE_WAIT_MS;
 
+    if (call_at_ns < at_ns)
+        at_ns = call_at_ns;
     if (at_ns != INT64_MAX)
         wait_ms = (at_ns - now_ns + CSC_MS_NS - 1) / CSC_MS_NS;
     if (at_ms != CASCADE_TIME_NONE && at_ms - csc_engine_now(engine) < wait_ms)
@@ -368,6 +372,7 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
     bool claims = false;
 
     pthread_mutex_lock(&engine->mutex);
+    csc_limits_watch(engine);
     claims = engine->life == CSC_LIFE_RUNNING &&
              csc_engine_monotonic_ns(engine) >= engine->hold_until_ns;
     works =
@@ -376,7 +381,7 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
     if (works && ensure_attached(engine)) {
         renew(engine);
         if (claims) {
-            fire_timers(engine);
+            csc_house_fire(engine);
             csc_hydrate_reloads(engine);
             look_for_work(engine);
         }

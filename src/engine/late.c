@@ -41,11 +41,13 @@ is_decided(csc_late *late, const csc_exec *waiter, const csc_late_end *end)
 
     if (waiter->status != CASCADE_EXECUTION_RUNNING)
         return true;
-    if (join == NULL || !may_be_early(join))
+    if (join == NULL || (!may_be_early(join) && late->tallies == NULL))
         return false;
     tally = tally_of(late, waiter->function_id);
     if (tally == NULL)
         return false;
+    if (tally->ended)
+        return true;
     if (csc_state_judge(join, waiter->after.count, join->good + tally->good,
                         join->bad + tally->bad) != CSC_VERDICT_PENDING)
         return true;
@@ -58,6 +60,18 @@ is_decided(csc_late *late, const csc_exec *waiter, const csc_late_end *end)
     return false;
 }
 
+/* `exec` ends before it is decided. */
+static void
+note_ended(csc_late *late, const csc_exec *exec)
+{
+    csc_late_tally *tally = NULL;
+
+    if (csc_state_verdict(exec) == CSC_VERDICT_PENDING)
+        tally = tally_of(late, exec->function_id);
+    if (tally != NULL)
+        tally->ended = true;
+}
+
 const int32_t *
 csc_late_find(csc_late *late, const csc_exec *exec, const csc_late_end *end,
               size_t *count)
@@ -65,6 +79,7 @@ csc_late_find(csc_late *late, const csc_exec *exec, const csc_late_end *end,
     int32_t *ids = NULL;
 
     *count = 0;
+    note_ended(late, exec);
     if (exec->waiters.count == 0 || exec->part != CSC_PART_NONE)
         return NULL;
     ids = csc_arena_alloc(late->arena, exec->waiters.count, sizeof(*ids));

@@ -4,7 +4,8 @@
  * recorded with the end. Pure, a helper of the builder: it reads the state as
  * it is before the commit, and counts what the posts of the same change end
  * before this one. So `first` n is n also where more end in one commit; those
- * in front are the ones whose posts came first.
+ * in front are the ones whose posts came first. A join that such a post ends
+ * before it is decided (limits.c) has ended for those behind it.
  */
 #ifndef CSC_ENGINE_LATE_H
 #define CSC_ENGINE_LATE_H
@@ -12,10 +13,11 @@
 #include "base/arena.h"
 #include "engine/state.h"
 
-/* Slots of one join that end in this change. */
+/* What ends of one join in this change: slots, or the join itself. */
 typedef struct csc_late_tally {
     uint32_t good;
     uint32_t bad;
+    bool ended;
 } csc_late_tally;
 
 typedef struct csc_late {

@@ -77,7 +77,7 @@ csc_node_is_gone(const cascade_node *node)
     bool gone = false;
 
     pthread_mutex_lock(&node->engine->mutex);
-    gone = node->run->gone;
+    gone = node->run->gone || atomic_load(&node->call->late);
     pthread_mutex_unlock(&node->engine->mutex);
     return gone;
 }
@@ -201,7 +201,7 @@ static cascade_err
 check_call(const cascade_node *node, const char *verb, const void *what)
 {
     if (node != NULL && what != NULL)
-        return CASCADE_OK;
+        return csc_limits_check_call(node->call);
     return csc_fail(CASCADE_ERR_INVALID, "%s: an argument is NULL", verb);
 }
 
@@ -351,6 +351,72 @@ uint32_t
 cascade_node_spawned(const cascade_node *node)
 {
     return gather_into(node).effects->spawn_count;
+}
+
+/* ---- Heartbeats --------------------------------------------------------- */
+
+/* With INLINE nobody else looks at the time, or commits. */
+static cascade_err
+tell_progress(cascade_node *node, const char *progress)
+{
+    cascade_engine *engine = node->engine;
+    bool saving = false;
+    bool alone = engine->options.mode == CASCADE_MODE_INLINE;
+    cascade_err err = CASCADE_OK;
+
+    if (alone)
+        csc_house_fire(engine);
+    pthread_mutex_lock(&engine->mutex);
+    err = csc_limits_beat(engine, node->call, progress);
+    saving = node->call->saving != NULL;
+    pthread_mutex_unlock(&engine->mutex);
+    if (saving && alone)
+        (void)csc_lane_round(&engine->lanes[node->run->lane]);
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+cascade_err
+cascade_node_heartbeat(cascade_node *node, cJSON *progress)
+{
+    csc_buf text = {0};
+    cascade_err err = check_call(node, "heartbeat", node);
+
+    if (err == CASCADE_OK && progress != NULL)
+        err =
+            csc_json_canon_tree("progress", progress,
+                                node->engine->store->config.payload_max, &text);
+    if (err == CASCADE_OK)
+        err = tell_progress(node, progress != NULL ? text.data : NULL);
+    csc_buf_fini(&text);
+    cJSON_Delete(progress);
+    return err;
+}
+
+cascade_err
+cascade_node_progress(cascade_node *node, const cJSON **progress)
+{
+    const cJSON *tree = NULL;
+    const char *text = NULL;
+    bool any = false;
+    cascade_err err = check_call(node, "progress", progress);
+
+    if (err != CASCADE_OK)
+        return err;
+    pthread_mutex_lock(&node->engine->mutex);
+    text = node->call->progress != NULL ? node->call->progress
+                                        : node->exec->progress;
+    any = text != NULL;
+    text = csc_arena_strdup(&node->arena, text);
+    pthread_mutex_unlock(&node->engine->mutex);
+    if (!any)
+        return csc_fail(CASCADE_ERR_NOT_FOUND,
+                        "no heartbeat of execution %d has saved progress",
+                        (int)node->exec->function_id);
+    tree = text != NULL ? csc_node_keep(node, csc_json_parse(text)) : NULL;
+    if (tree == NULL)
+        return csc_fail_memory();
+    *progress = tree;
+    return csc_ok();
 }
 
 /* ---- Failing ------------------------------------------------------------ */

@@ -32,6 +32,7 @@ struct cascade_node {
     cascade_engine *engine;
     csc_run *run;
     csc_exec *exec;
+    csc_call *call; /* of the worker that runs it */
     const csc_node_def *def;
     csc_post *post;    /* the outcome to be; never NULL */
     csc_post *step;    /* inside a step */

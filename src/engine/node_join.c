@@ -66,12 +66,17 @@ cascade_node_outcomes(cascade_node *node, const cJSON **outcomes)
 {
     csc_buf text = {0};
     const cJSON *tree = NULL;
+    cascade_err err = CASCADE_OK;
 
     if (node == NULL || outcomes == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "outcomes: an argument is NULL");
     pthread_mutex_lock(&node->engine->mutex);
-    add_outcomes(node, &text);
+    err = csc_limits_check_call(node->call);
+    if (err == CASCADE_OK)
+        add_outcomes(node, &text);
     pthread_mutex_unlock(&node->engine->mutex);
+    if (err != CASCADE_OK)
+        return err;
     if (!text.failed && !node->arena.failed)
         tree = csc_node_keep(node, csc_json_parse(text.data));
     csc_buf_fini(&text);

@@ -93,7 +93,7 @@ check_call(const cascade_node *node, const char *first_node)
         err = csc_fail(CASCADE_ERR_MISUSE,
                        "continue as new is called inside a step; call it from "
                        "the node");
-    return err;
+    return err == CASCADE_OK ? csc_limits_check_call(node->call) : err;
 }
 
 static cascade_err

@@ -17,7 +17,10 @@ cascade_err
 csc_node_count_part(cascade_node *node, csc_part *part)
 {
     csc_asked *asked = node->asked;
+    cascade_err err = csc_limits_check_call(node->call);
 
+    if (err != CASCADE_OK)
+        return err;
     while (asked != NULL &&
            (asked->kind != part->kind || strcmp(asked->name, part->name) != 0))
         asked = asked->next;

@@ -94,7 +94,8 @@ give_recorded(const call *c, const csc_exec *step)
 
 /* ---- Recording ---------------------------------------------------------- */
 
-/* Posts the step and waits until it is durable. */
+/* Posts the step and waits until it is durable. One that comes late is refused.
+ */
 static cascade_err
 wait_durable(cascade_node *node, csc_post *post, const csc_exec **step)
 {
@@ -102,13 +103,22 @@ wait_durable(cascade_node *node, csc_post *post, const csc_exec **step)
     csc_lane *lane = &engine->lanes[node->run->lane];
     csc_waiter waiter = {.err = CASCADE_OK};
     bool entered = false;
+    cascade_err err = CASCADE_OK;
 
     (void)sem_init(&waiter.woken, 0, 0);
     post->waiter = &waiter;
     pthread_mutex_lock(&engine->mutex);
-    entered = csc_lane_enter(lane);
-    csc_run_post(engine, node->run, post);
+    err = csc_limits_check_call(node->call);
+    if (err == CASCADE_OK) {
+        entered = csc_lane_enter(lane);
+        csc_run_post(engine, node->run, post);
+    }
     pthread_mutex_unlock(&engine->mutex);
+    if (err != CASCADE_OK) {
+        (void)sem_destroy(&waiter.woken);
+        csc_post_free(post);
+        return err;
+    }
     if (entered)
         csc_lane_serve(lane);
     while (sem_wait(&waiter.woken) != 0)

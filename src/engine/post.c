@@ -26,6 +26,8 @@ csc_post_free(csc_post *post)
 {
     if (post == NULL)
         return;
+    if (post->under_way != NULL && *post->under_way == post)
+        *post->under_way = NULL;
     csc_arena_fini(&post->arena);
     csc_mem_free(post);
 }

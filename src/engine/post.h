@@ -58,6 +58,9 @@ typedef enum csc_post_kind {
     CSC_POST_RECEIVE,      /* messages have come */
     CSC_POST_CHILDREN,     /* the node starts children */
     CSC_POST_EXTERNAL, /* it begins to wait for its completion from outside */
+    CSC_POST_BEAT,     /* how far the node is; what of it follows in the same
+                          commit makes this superfluous */
+    CSC_POST_DEADLINE, /* the cascade has run out of its time */
     CSC_POST_FREE      /* nothing of the cascade can run here for now */
 } csc_post_kind;
 
@@ -147,9 +150,10 @@ typedef struct csc_post {
     csc_next_run next_run;  /* COMPLETE */
     const int32_t *gathers; /* WAIT: ascending ids of what it comes after */
     size_t gather_count;
-    const char *error;         /* FAIL, _ATTEMPT, failed STEP */
+    const char *error;         /* FAIL, _ATTEMPT, failed STEP, DEADLINE */
     const char *part_name;     /* STEP, WAIT: with the prefix */
     const char *step_attempts; /* _ATTEMPT kinds: member `steps`, or NULL */
+    const char *progress;      /* BEAT, FAIL, _ATTEMPT kinds: new, or NULL */
     uint32_t part_occurrence;
     bool failed;    /* STEP */
     bool skipped;   /* COMPLETE: it was not run */
@@ -160,6 +164,8 @@ typedef struct csc_post {
     bool overdue;   /* FAIL: its deadline has come */
     csc_effects effects;
     struct csc_waiter *waiter; /* who waits in this process, or NULL */
+    /* BEAT: where this post is noted until it is freed, or NULL. */
+    struct csc_post **under_way;
 } csc_post;
 
 /* Most posts, and most of what a node keeps while it runs, are a few hundred

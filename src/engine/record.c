@@ -121,6 +121,8 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         record->meta = value;
     else if (key_is(key, "steps") && value.data[0] == '{')
         record->steps = value;
+    else if (key_is(key, "progress"))
+        record->progress = value;
     else if (key_is(key, "after") && value.data[0] == '[')
         record->after = value;
     else if (key_is(key, "instead") && value.data[0] == '"')

@@ -6,13 +6,13 @@
  *             {"after":[1,2],"child":"ID","first":1,"steps":{"NAME#0":1},
  *              "token":"ID","policy":"cancel","cascade":{...},
  *              "instead":"NODE","attempts":2,"continue":true,
- *              "deadline":1700000000000,"priority":3,"instead_of":1,
- *              "not_before":1700000000000,"on_failure":"fail"}
+ *              "deadline":1700000000000,"priority":3,"progress":...,
+ *              "instead_of":1,"not_before":1700000000000,"on_failure":"fail"}
  *   finished  the PostResult:
  *             {"at":4,"by":"ID","keys":["k"],"late":[3],"after":[1,2],
  *              "child":"ID","first":1,"output":...,"policy":"cancel",
  *              "signal":7,"cascade":{...},"skipped":true,"spawned":[5,6],
- *              "attempts":1,"continue":true,"cancelled":true,
+ *              "attempts":1,"continue":true,"progress":...,"cancelled":true,
  *              "timed_out":true,"instead_of":1,"not_before":1700000000000,
  *              "on_failure":"fail","continued_as":"ID"}
  *
@@ -20,21 +20,23 @@
  * `instead_of`, the execution that failed and is made up for. `first` and
  * `on_failure` ("fail", "skip") say when a join is decided (state.h), and
  * `late` in which joins the end did not count: they were decided before.
- * Attempts are 0 where a join was never run: it failed by `on_failure`, or was
- * `skipped`. `not_before` stays where it is what was waited for. An await names
- * the `signal` that it has taken, whose input is not stored twice, or has
- * `timed_out`; what the cascade's cancellation ended is `cancelled`. A child's
- * part names the `child`, and by `policy` what becomes of it when the parent
- * ends. What waits for its completion from outside has a `token`, made as it
- * begins to wait; its `deadline` is no `not_before`, and `continue` and
- * `instead` say what becomes of the cascade if it fails, so that engines that
- * do not know the node can record it. `by` is the completion that ended it;
- * where the deadline did it has `timed_out`. `at` is the cascade's fn_id before
- * the commit that ended the execution. `cascade` is on execution 0 only.
- * The last one of a run that continued as new names the next (`continued_as`).
- * Members are written in canonical order, so that the text equals what jsonb
- * gives back. What another program wrote there has none of these members, or
- * they make no sense: then they count as absent.
+ * Attempts are 0 where none was begun: a join that failed by `on_failure` or
+ * was `skipped`, or what a time limit ended before. `progress` is what
+ * heartbeats saved; it stays with a failure. `not_before` stays where it is
+ * what was waited for. An await names the `signal` that it has taken, whose
+ * input is not stored twice, or has `timed_out`; what the cascade's
+ * cancellation ended is `cancelled`. A child's part names the `child`, and by
+ * `policy` what becomes of it when the parent ends. What waits for its
+ * completion from outside has a `token`, made as it begins to wait; its
+ * `deadline` is no `not_before`, and `continue` and `instead` say what becomes
+ * of the cascade if it fails, so that engines that do not know the node can
+ * record it. `by` is the completion that ended it; where the deadline did it
+ * has `timed_out`. `at` is the cascade's fn_id before the commit that ended the
+ * execution. `cascade` is on execution 0 only. The last one of a run that
+ * continued as new names the next (`continued_as`). Members are written in
+ * canonical order, so that the text equals what jsonb gives back. What another
+ * program wrote there has none of these members, or they make no sense: then
+ * they count as absent.
  */
 #ifndef CSC_ENGINE_RECORD_H
 #define CSC_ENGINE_RECORD_H
@@ -71,6 +73,7 @@ typedef struct csc_record {
     csc_json_span output; /* data is NULL without one, also below */
     csc_json_span meta;
     csc_json_span steps;
+    csc_json_span progress;
     csc_json_span after;
     csc_json_span late;
     csc_json_span instead;

@@ -77,6 +77,8 @@ add_node(cascade_engine *engine, csc_node_def *node, const char *name,
     pthread_mutex_lock(&engine->mutex);
     err = check_new(engine, name);
     if (err == CASCADE_OK) {
+        engine->has_limits = engine->has_limits || node->limits.start_ms > 0 ||
+                             node->limits.deadline_ms > 0;
         node->name = csc_mem_strdup(name);
         node->instead = csc_mem_strdup(instead);
         node->waiting.instead = node->instead;
@@ -112,6 +114,8 @@ check_node(const char *name, cascade_node_fn fn,
                         "outside call cascade_engine_register_external()",
                         name);
     err = check_instead(name, options->final_failure, options->instead);
+    if (err == CASCADE_OK)
+        err = csc_limits_init(&node->limits, name, options);
     if (err != CASCADE_OK)
         return err;
     return csc_attempts_init(&node->attempts, name, &given);

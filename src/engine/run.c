@@ -10,6 +10,7 @@
  *   a join is not to be run           -> its record is posted (run_join.c)
  *   it is completed from outside      -> that it waits is posted, or that its
  *                                        deadline has come
+ *   its time is over                  -> its failure is posted (limits.c)
  *   it waits for a time soon          -> timer heap
  *   it waits for long                 -> FREE with wake_at (parked); for a
  *                                        signal not at once
@@ -45,6 +46,8 @@ csc_run_create(cascade_engine *engine, const cascade_uuid *id)
         return NULL;
     csc_state_init(&run->state, id);
     run->lane = csc_run_lane(engine, id);
+    run->limit_ms = CASCADE_TIME_NONE;
+    run->limits_to = -1;
     run->refs = 1;
     return run;
 }
@@ -150,6 +153,8 @@ set_timer(cascade_engine *engine, csc_run *run, int64_t at_ms)
 {
     void *timers = engine->timers;
 
+    if (run->timer_at != 0 && run->timer_ms == at_ms)
+        return CASCADE_OK;
     remove_timer(engine, run);
     if (csc_mem_grow(&timers, &engine->timer_room, engine->timer_count + 1,
                      sizeof(csc_run *)) != 0)
@@ -217,21 +222,44 @@ put_first(cascade_engine *engine, csc_exec *exec)
 {
     int top = CSC_PRIORITIES - 1;
 
+    exec->ready_list = &engine->ready_first[top];
+    exec->ready_before = NULL;
     exec->ready_next = engine->ready_first[top];
-    engine->ready_first[top] = exec;
-    if (engine->ready_last[top] == NULL)
+    if (exec->ready_next != NULL)
+        exec->ready_next->ready_before = exec;
+    else
         engine->ready_last[top] = exec;
+    engine->ready_first[top] = exec;
 }
 
 static void
 put_last(cascade_engine *engine, csc_exec *exec, int32_t priority)
 {
+    exec->ready_list = &engine->ready_first[priority];
+    exec->ready_before = engine->ready_last[priority];
     exec->ready_next = NULL;
-    if (engine->ready_last[priority] != NULL)
-        engine->ready_last[priority]->ready_next = exec;
+    if (exec->ready_before != NULL)
+        exec->ready_before->ready_next = exec;
     else
         engine->ready_first[priority] = exec;
     engine->ready_last[priority] = exec;
+}
+
+static void
+take_out(cascade_engine *engine, csc_exec *exec)
+{
+    ptrdiff_t p = exec->ready_list - engine->ready_first;
+
+    if (exec->ready_before != NULL)
+        exec->ready_before->ready_next = exec->ready_next;
+    else
+        engine->ready_first[p] = exec->ready_next;
+    if (exec->ready_next != NULL)
+        exec->ready_next->ready_before = exec->ready_before;
+    else
+        engine->ready_last[p] = exec->ready_before;
+    exec->ready_list = NULL;
+    engine->ready_count--;
 }
 
 static void
@@ -246,6 +274,7 @@ add_ready(cascade_engine *engine, csc_run *run, csc_exec *exec)
     engine->ready_count++;
     run->active++;
     csc_run_ref(run);
+    csc_limits_note(engine, run, exec);
     if (engine->work_waiting > 0)
         pthread_cond_signal(&engine->work_cond);
     csc_engine_wake_host(engine);
@@ -259,10 +288,7 @@ pop_ready(cascade_engine *engine)
 
         if (exec == NULL)
             continue;
-        engine->ready_first[p] = exec->ready_next;
-        if (engine->ready_first[p] == NULL)
-            engine->ready_last[p] = NULL;
-        engine->ready_count--;
+        take_out(engine, exec);
         return exec;
     }
     return NULL;
@@ -280,12 +306,12 @@ csc_run_may_begin(const cascade_engine *engine)
            csc_engine_monotonic_ns(engine) < engine->lease_until_ns;
 }
 
-/* An execution of the run is neither ready nor in a function any more. A run
- * whose rows were refused is loaded anew when that was the last one: nothing
- * runs twice here at a time. Not by a later incarnation, which owns only what
- * it claimed: perhaps this very cascade, and then it has loaded it. */
-static void
-deactivate(cascade_engine *engine, csc_run *run)
+/* A run whose rows were refused is loaded anew when that was the last one:
+ * nothing runs twice here at a time, but for what was taken from a function
+ * that does not return. Not by a later incarnation, which owns only what it
+ * claimed: perhaps this very cascade, and then it has loaded it. */
+void
+csc_run_let_go(cascade_engine *engine, csc_run *run)
 {
     csc_assert(run->active > 0);
     run->active--;
@@ -294,6 +320,16 @@ deactivate(cascade_engine *engine, csc_run *run)
         run->expelled = false;
         csc_run_reload(engine, &run->reload);
     }
+}
+
+void
+csc_run_unready(cascade_engine *engine, csc_exec *exec)
+{
+    csc_run *run = exec->run;
+
+    take_out(engine, exec);
+    csc_run_let_go(engine, run);
+    csc_run_unref(run);
 }
 
 csc_exec *
@@ -307,21 +343,22 @@ csc_run_next(cascade_engine *engine)
             engine->stats.attempts++;
             return exec;
         }
-        deactivate(engine, exec->run);
+        csc_run_let_go(engine, exec->run);
         csc_run_unref(exec->run);
     }
     return NULL;
 }
 
 void
-csc_run_left(cascade_engine *engine, csc_run *run)
+csc_run_left(cascade_engine *engine, csc_run *run, bool late)
 {
     csc_assert(engine->running > 0);
     engine->running--;
     if (engine->running == 0)
         pthread_cond_broadcast(&engine->quiet_cond);
-    deactivate(engine, run);
-    if (!run->gone)
+    if (!late)
+        csc_run_let_go(engine, run);
+    if (!late && !run->gone)
         csc_run_advance(engine, run);
     csc_run_unref(run);
 }
@@ -558,6 +595,18 @@ lingers(const cascade_engine *engine, csc_run *run, int64_t now)
     return run->state.awaiting > 0 && now < run->linger_until_ms;
 }
 
+/* When the next of the run may be due; 0: at once, CASCADE_TIME_NONE: never. */
+static int64_t
+next_due(const csc_run *run)
+{
+    int64_t wake_at = csc_state_wake_at(&run->state);
+
+    if (run->limit_ms != CASCADE_TIME_NONE &&
+        (wake_at == CASCADE_TIME_NONE || run->limit_ms < wake_at))
+        wake_at = run->limit_ms;
+    return wake_at;
+}
+
 /* Nothing of the run is active or under way: it waits, or is given up. What is
  * due already was made ready, so a timer is never set in the past. A suspect
  * that waits is parked: while it is held, nothing else is claimed. */
@@ -565,7 +614,7 @@ static cascade_err
 rest(cascade_engine *engine, csc_run *run)
 {
     int64_t now = csc_engine_now(engine);
-    int64_t wake_at = csc_state_wake_at(&run->state);
+    int64_t wake_at = next_due(run);
     const char *unknown = find_unknown(run);
 
     if (csc_state_status(&run->state) != CASCADE_RUNNING || unknown != NULL)
@@ -583,6 +632,20 @@ rest(cascade_engine *engine, csc_run *run)
     return set_timer(engine, run, wake_at);
 }
 
+/* Makes ready what may run, unless its time is over. */
+static cascade_err
+go_on(cascade_engine *engine, csc_run *run)
+{
+    cascade_err err = csc_limits_look(engine, run);
+
+    if (err != CASCADE_OK || run->freeing)
+        return err;
+    if (!csc_limits_are_known(engine, run))
+        return set_timer(engine, run, engine->now_confirmed_ms);
+    err = csc_limits_fail_due(engine, run);
+    return err == CASCADE_OK ? make_ready(engine, run) : err;
+}
+
 void
 csc_run_advance(cascade_engine *engine, csc_run *run)
 {
@@ -592,8 +655,10 @@ csc_run_advance(cascade_engine *engine, csc_run *run)
     if (run->gone || run->freeing || engine->life != CSC_LIFE_RUNNING)
         return;
     if (csc_state_status(&run->state) == CASCADE_RUNNING && !run->committing)
-        err = make_ready(engine, run);
-    wake_at = csc_state_wake_at(&run->state);
+        err = go_on(engine, run);
+    if (run->freeing)
+        return;
+    wake_at = next_due(run);
     if (err == CASCADE_OK && run->active == 0 && run->first_post == NULL &&
         !run->committing)
         err = rest(engine, run);

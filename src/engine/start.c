@@ -66,6 +66,11 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
     if (known->delay_ms < 0 || known->delay_ms > CSC_DELAY_MAX_MS)
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: delay_ms must lie between 0 and 100 years");
+    if (known->deadline_ms < 0 || known->deadline_ms > CSC_DELAY_MAX_MS ||
+        (known->deadline_ms > 0 && known->deadline_ms <= known->delay_ms))
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "start: deadline_ms must lie between delay_ms and 100 "
+                        "years; 0 for no limit");
     return CASCADE_OK;
 }
 
@@ -176,7 +181,7 @@ keep_first(const cascade_store *store, const cascade_start_spec *spec,
     return err;
 }
 
-/* A delay counts from now by the store's clock itself. */
+/* A delay and a deadline count from now by the store's clock itself. */
 static cascade_err
 ask_now(const cascade_store *store, place *here)
 {
@@ -207,7 +212,7 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: a cascade needs 1 to %d first nodes, not %zu",
                         FIRST_MAX, spec->first_count);
-    if (options.delay_ms > 0)
+    if (options.delay_ms > 0 || options.deadline_ms > 0)
         err = ask_now(store, here);
     if (err != CASCADE_OK)
         return err;
@@ -219,6 +224,7 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
     build.key = csc_arena_strdup(&start->arena, options.key);
     build.priority = options.priority;
     build.delay_ms = options.delay_ms;
+    build.deadline_ms = options.deadline_ms;
     err = keep_first(store, spec, start, &build);
     if (err == CASCADE_OK && start->arena.failed)
         err = csc_fail_memory();

@@ -31,6 +31,7 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
                          .siblings_of = CSC_NO_PARENT,
                          .child_id = *id,
                          .run_number = 1,
+                         .deadline_ms = CASCADE_TIME_NONE,
                          .terminated = CSC_NOT_TERMINATED,
                          .cancel = CSC_NO_PARENT};
 }
@@ -53,10 +54,59 @@ free_exec(csc_exec *exec)
     csc_mem_free(exec->output);
     csc_mem_free(exec->error);
     csc_mem_free(exec->step_attempts);
+    csc_mem_free(exec->progress);
     csc_state_free_join(exec);
     csc_mem_free(exec->waiters.items);
     csc_mem_free(exec->parts.items);
     csc_mem_free(exec);
+}
+
+/* Its name may have become the state's. */
+static void
+free_dropped(const csc_state *state, csc_exec *exec)
+{
+    if (exec->name == state->first_node)
+        exec->name = NULL;
+    free_exec(exec);
+}
+
+/* Those who may still be read stay. */
+static void
+free_or_keep(csc_state *state, csc_exec *exec)
+{
+    if (state->held == 0) {
+        free_dropped(state, exec);
+        return;
+    }
+    exec->kept_next = state->kept;
+    state->kept = exec;
+}
+
+static void
+free_kept(csc_state *state)
+{
+    while (state->kept != NULL) {
+        csc_exec *next = state->kept->kept_next;
+
+        free_dropped(state, state->kept);
+        state->kept = next;
+    }
+}
+
+void
+csc_state_hold(csc_state *state, csc_exec *exec)
+{
+    exec->held = true;
+    state->held++;
+}
+
+void
+csc_state_release(csc_state *state, csc_exec *exec)
+{
+    exec->held = false;
+    state->held--;
+    if (state->held == 0)
+        free_kept(state);
 }
 
 static void
@@ -78,6 +128,7 @@ csc_state_fini(csc_state *state)
             free_exec(state->execs[i].exec);
     for (size_t i = 0; i < state->key_count; i++)
         free_key(&state->keys[i]);
+    free_kept(state);
     csc_mem_free(state->execs);
     csc_mem_free(state->queue);
     csc_mem_free(state->keys);
@@ -198,6 +249,9 @@ read_meta(csc_state *state)
     state->run_number = meta_number(state->meta, "run_number", INT32_MAX - 1);
     if (state->run_number == 0)
         state->run_number = 1;
+    state->deadline_ms = CASCADE_TIME_NONE;
+    if (csc_json_member(state->meta, "deadline", &span))
+        (void)csc_json_span_i64(span, &state->deadline_ms);
     return CASCADE_OK;
 }
 
@@ -215,17 +269,24 @@ note_result(csc_state *state, const csc_exec *exec, const csc_record *record)
     return set_span(&state->result, record->output);
 }
 
+/* What no function reads of its execution. */
+static void
+set_marks(csc_exec *exec, const csc_record *record)
+{
+    exec->at = record->at != CSC_RECORD_NO_AT ? record->at : exec->function_id;
+    exec->continued = record->continued;
+    exec->timed_out = record->timed_out;
+    exec->cancelled = record->cancelled;
+    exec->skipped = record->skipped;
+}
+
 static cascade_err
 set_record(csc_state *state, csc_exec *exec, const csc_record *record)
 {
     cascade_err err = CASCADE_OK;
 
-    exec->at = record->at != CSC_RECORD_NO_AT ? record->at : exec->function_id;
+    set_marks(exec, record);
     exec->attempts = record->attempts;
-    exec->continued = record->continued;
-    exec->timed_out = record->timed_out;
-    exec->cancelled = record->cancelled;
-    exec->skipped = record->skipped;
     csc_state_set_due(exec, record->not_before_ms);
     exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
                                record->instead_of < exec->function_id
@@ -234,6 +295,8 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     if (record->priority != 0)
         exec->priority = record->priority;
     err = set_span(&exec->step_attempts, record->steps);
+    if (err == CASCADE_OK)
+        err = set_span(&exec->progress, record->progress);
     if (err != CASCADE_OK || record->meta.data == NULL ||
         exec->function_id != 0)
         return err;
@@ -320,18 +383,93 @@ count_running(csc_state *state, const csc_exec *exec, int more)
         state->children += (size_t)more;
 }
 
+static bool
+same_text(const char *text, csc_json_span span)
+{
+    if (text == NULL || span.data == NULL)
+        return text == NULL && span.data == NULL;
+    return strlen(text) == span.len && memcmp(text, span.data, span.len) == 0;
+}
+
+static bool
+same_error(const csc_exec *exec, const cascade_execution_row *row)
+{
+    if (exec->error == NULL || row->error == NULL)
+        return exec->error == NULL && row->error == NULL;
+    return strcmp(exec->error, row->error) == 0;
+}
+
+/* A RUNNING row by which nothing has failed, nor is hurried, nor begins to wait
+ * from outside: a heartbeat. */
+static bool
+is_beat(const csc_exec *exec, const cascade_execution_row *row,
+        const csc_record *record)
+{
+    return row->status == CASCADE_EXECUTION_RUNNING && exec->dispatched &&
+           csc_uuid_is_nil(&record->token) &&
+           record->attempts == exec->attempts && same_error(exec, row) &&
+           same_text(exec->step_attempts, record->steps);
+}
+
+static cascade_err
+copy_text(char **copy, const char *text)
+{
+    *copy = csc_mem_strdup(text);
+    return text == NULL || *copy != NULL ? CASCADE_OK : csc_fail_memory();
+}
+
+/* Puts a copy of a held execution into its place; the function keeps what it
+ * reads without a lock. */
+static cascade_err
+replace_held(csc_state *state, csc_exec **place)
+{
+    csc_exec *old = *place;
+    csc_exec *copy = csc_mem_zalloc(1, sizeof(*copy));
+    cascade_err err = CASCADE_OK;
+
+    if (copy == NULL)
+        return csc_fail_memory();
+    csc_state_dequeue(state, old);
+    *copy = *old;
+    copy->held = false;
+    copy->name = copy->input = copy->step_attempts = copy->error = NULL;
+    err = copy_text(&copy->name, old->name);
+    if (err == CASCADE_OK)
+        err = copy_text(&copy->input, old->input);
+    if (err == CASCADE_OK)
+        err = copy_text(&copy->step_attempts, old->step_attempts);
+    old->after = old->seen = old->late = (csc_ids){0};
+    old->waiters = old->parts = (csc_ids){0};
+    old->join = NULL;
+    old->external = NULL;
+    old->output = old->progress = NULL;
+    csc_state_slot(state, old->function_id)->exec = copy;
+    free_or_keep(state, old);
+    *place = copy;
+    return err;
+}
+
 static cascade_err
 update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
             const csc_record *record)
 {
-    cascade_err err = set_record(state, exec, record);
+    cascade_err err = CASCADE_OK;
 
+    if (is_beat(exec, row, record)) {
+        set_marks(exec, record);
+        return set_span(&exec->progress, record->progress);
+    }
+    if (exec->held)
+        err = replace_held(state, &exec);
+    if (err == CASCADE_OK)
+        err = set_record(state, exec, record);
     if (err == CASCADE_OK)
         err = set_text(&exec->error, row->error,
                        row->error != NULL ? strlen(row->error) : 0);
     if (err != CASCADE_OK)
         return err;
     exec->status = row->status;
+    exec->ended_ms = row->completed_at_ms;
     csc_state_dequeue(state, exec);
     exec->dispatched = false;
     err = set_external(exec, record);
@@ -343,7 +481,9 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     if (exec->early)
         date_events(state, exec);
     csc_mem_free(exec->input); /* of a part that stays nobody reads these */
+    csc_mem_free(exec->progress);
     exec->input = NULL;
+    exec->progress = NULL;
     exec->priority = 0;
     exec->blocked = 0;
     err = note_ended(state, exec, row, record,
@@ -366,6 +506,9 @@ new_exec(const cascade_execution_row *row, const cascade_uuid *cascade,
         return csc_fail_memory();
     exec->function_id = row->function_id;
     exec->status = row->status;
+    exec->recorded_ms = row->started_at_ms;
+    exec->since_ms = row->started_at_ms;
+    exec->ended_ms = row->completed_at_ms;
     exec->parent = CSC_NO_PARENT;
     (void)csc_state_path(row->node_instance_id, cascade, &exec->parent,
                          &exec->occurrence);
@@ -592,11 +735,9 @@ drop_exec(csc_state *state, int32_t function_id)
 
     if (slot == NULL || slot->exec == NULL)
         return;
-    if (function_id == 0 && state->first_node == NULL) {
+    if (function_id == 0 && state->first_node == NULL)
         state->first_node = slot->exec->name;
-        slot->exec->name = NULL;
-    }
-    free_exec(slot->exec);
+    free_or_keep(state, slot->exec);
     slot->exec = NULL;
     state->exec_freed++;
 }
@@ -653,7 +794,7 @@ csc_state_settle(csc_state *state)
             drop_part(state, exec->parts.items[p]);
         exec->parts.count = 0;
         if (is_needed(state, exec))
-            csc_state_hold(exec);
+            csc_state_trim(exec);
         else
             drop_exec(state, exec->function_id);
     }

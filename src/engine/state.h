@@ -23,6 +23,7 @@
  *        |  csc_state_take(): not_before has come
  *        v
  *      dispatched --update RUNNING (failed attempt)--> queued again
+ *        |        --update RUNNING (heartbeat: nothing failed)--> as it is
  *        |
  *        +-- update COMPLETED / FAILED --> ended: freed by
  *            csc_state_settle(), but for a part (step, sleep), which is kept
@@ -71,7 +72,8 @@
  *   decision does not follow from `at`, since commits that spawn nothing share
  *   theirs: so one that ends too late for a join says so in its record (`late`,
  *   written by late.h), in the very commit that ends it. Whoever was RUNNING
- *   when a join was decided remains RUNNING to that join.
+ *   when a join was decided remains RUNNING to that join. A limit may end a
+ *   join that is PENDING (limits.c): then that was its decision.
  *
  *   While a join is RUNNING those in its slots stay in memory with their
  *   outputs, for cascade_node_outcomes(). On hydration nobody knows yet whether
@@ -81,6 +83,12 @@
  * CONTINUE AS NEW
  *   The record of the execution that ended a run names the next run, begun in
  *   that commit: whatever comes for this one later is sent on to that one.
+ *
+ * HELD
+ *   A function may run on after its execution was taken from it (limits.c),
+ *   and reads it without a lock. While one does (csc_state_hold), nothing it
+ *   can see is changed or freed: what is updated is replaced by a copy in the
+ *   state, and what leaves the state is kept in `kept` until it returns.
  *
  * INSTEAD
  *   An execution that fails may spawn one that runs in its place (stands_for),
@@ -121,12 +129,14 @@
 #define CSC_VERSION_PREFIX "cascade.version:"
 #define CSC_SAGA_PREFIX "cascade.saga:"
 #define CSC_UNDO_PREFIX "cascade.undo:"
+#define CSC_DEADLINE_NAME "cascade.deadline" /* that of the cascade passed */
 #define CSC_KINDS                                                    \
     {                                                                \
         CSC_STEP_PREFIX, CSC_SLEEP_PREFIX, CSC_AWAIT_PREFIX,         \
             CSC_SIGNAL_PREFIX, CSC_MESSAGE_PREFIX, CSC_CANCEL_NAME,  \
             CSC_TERMINATE_NAME, CSC_CHILD_PREFIX, CSC_GATHER_PREFIX, \
-            CSC_VERSION_PREFIX, CSC_SAGA_PREFIX, CSC_UNDO_PREFIX     \
+            CSC_VERSION_PREFIX, CSC_SAGA_PREFIX, CSC_UNDO_PREFIX,    \
+            CSC_DEADLINE_NAME                                        \
     }
 /* What an update is made of: a signal and the step that answers it. No user's
  * name has a slash. */
@@ -216,12 +226,17 @@ typedef struct csc_exec {
     cascade_child_end when_parent_ends; /* of a child */
     cascade_uuid child;                 /* its id */
     int64_t not_before_ms;              /* CASCADE_TIME_NONE: at once */
+    int64_t recorded_ms;                /* when it was inserted */
+    int64_t since_ms; /* when the last that counted of what it comes after had
+                         ended, at least recorded_ms */
+    int64_t ended_ms; /* CASCADE_TIME_NONE while it is RUNNING */
     char *name;
     char *input;            /* NULL: {} */
     char *output;           /* of an ended part, or for joins; NULL: none; of an
                             await, what the signal brought */
     char *error;            /* the last one, NULL: none */
     char *step_attempts;    /* member `steps`: failed attempts of its steps */
+    char *progress;         /* saved by its heartbeats, NULL: none */
     csc_external *external; /* while it waits from outside, else NULL */
     csc_ids after;          /* what it comes after, as recorded, ascending */
     csc_join *join;         /* NULL: it comes after nothing */
@@ -239,9 +254,15 @@ typedef struct csc_exec {
     bool dispatched;
     bool early; /* there are events of it though it has not ended: others
                    write those */
-    /* The engine's own: the ready list. */
+    bool held;  /* by a function that runs on */
+    struct csc_exec *kept_next;
+    /* The engine's own: the ready list, and the function it is in. */
     struct csc_run *run;
     struct csc_exec *ready_next;
+    struct csc_exec *ready_before;
+    struct csc_exec **ready_list; /* the first of its list; NULL: in none */
+    struct csc_call *call;        /* NULL: in none */
+    bool was_begun; /* it may have been, though no row tells of it */
 } csc_exec;
 
 typedef struct csc_slot {
@@ -290,6 +311,7 @@ typedef struct csc_state {
     cascade_uuid parent;       /* all zero: none; as it says */
     cascade_uuid child_id;     /* as which the parent knows it; as it says */
     int32_t run_number;        /* 1 where it says nothing */
+    int64_t deadline_ms;       /* as it says; CASCADE_TIME_NONE without one */
     cascade_uuid continued_as; /* all zero: not, or not yet */
     char *first_node;          /* name of execution 0, once that is freed */
     int32_t result_id;         /* with a parent: whose output is the result */
@@ -315,6 +337,8 @@ typedef struct csc_state {
     size_t taking_count;
     size_t taking_room;
     csc_ids ended;         /* since csc_state_settle() */
+    size_t held;           /* functions that run on */
+    csc_exec *kept;        /* for them */
     int32_t siblings_of;   /* the parent whose children's outputs are kept, */
     int32_t siblings_from; /* and the first of these children */
     int64_t terminated;    /* function_id of the terminating one */
@@ -358,9 +382,14 @@ cascade_err csc_state_untake(csc_state *state, csc_exec *exec);
 /* When it may run; while it waits from outside, when its deadline comes. */
 int64_t csc_state_due(const csc_exec *exec);
 
-/* When the first of the queue may run: CASCADE_TIME_NONE when the queue is
- * empty, 0 for at once. */
+/* When the first of the queue may run, or the cascade's deadline passes:
+ * CASCADE_TIME_NONE when there is neither, 0 for at once. */
 int64_t csc_state_wake_at(const csc_state *state);
+
+/* A dispatched execution is taken from its function, which runs on: what that
+ * can see stays as it is until it is released. `exec` is what was held. */
+void csc_state_hold(csc_state *state, csc_exec *exec);
+void csc_state_release(csc_state *state, csc_exec *exec);
 
 /* The recorded part of execution `parent`; NULL when it was not recorded.
  * `passed` is how many of the recorded parts the node has passed already: an
@@ -414,6 +443,9 @@ bool csc_state_is_bad(const csc_join *join, cascade_execution_status status,
 
 /* The verdict on an execution that is no join: RUN. */
 csc_verdict csc_state_verdict(const csc_exec *exec);
+
+/* Whether it is a join that is not to be run: FAIL or SKIP. */
+bool csc_state_is_dead(const csc_exec *exec);
 
 /* Adds `id` to ascending `ids`, once. */
 cascade_err csc_state_add_id(csc_ids *ids, int32_t id);

@@ -51,7 +51,7 @@ cascade_err csc_state_add_late(csc_exec *exec, csc_json_span late);
 void csc_state_add_sibling(csc_state *state, csc_exec *exec);
 
 /* An ended execution stays in memory: frees what nobody asks of it. */
-void csc_state_hold(csc_exec *exec);
+void csc_state_trim(csc_exec *exec);
 
 /* Frees what only a join has. */
 void csc_state_free_join(csc_exec *exec);

@@ -55,8 +55,8 @@ csc_state_verdict(const csc_exec *exec)
     return exec->join != NULL ? exec->join->verdict : CSC_VERDICT_RUN;
 }
 
-static bool
-is_dead(const csc_exec *exec)
+bool
+csc_state_is_dead(const csc_exec *exec)
 {
     csc_verdict verdict = csc_state_verdict(exec);
 
@@ -66,7 +66,8 @@ is_dead(const csc_exec *exec)
 void
 csc_state_set_due(csc_exec *exec, int64_t not_before_ms)
 {
-    exec->not_before_ms = is_dead(exec) ? CASCADE_TIME_NONE : not_before_ms;
+    exec->not_before_ms =
+        csc_state_is_dead(exec) ? CASCADE_TIME_NONE : not_before_ms;
     if (exec->join != NULL)
         exec->join->not_before_ms = not_before_ms;
 }
@@ -212,8 +213,11 @@ end_in(csc_state *state, csc_exec *waiter, const csc_exec *exec)
 
     if (waiter->join == NULL)
         return CASCADE_OK;
-    if (!csc_state_has(&exec->late, waiter->function_id))
+    if (!csc_state_has(&exec->late, waiter->function_id)) {
+        if (exec->ended_ms > waiter->since_ms)
+            waiter->since_ms = exec->ended_ms;
         err = extend_seen(waiter, exec);
+    }
     if (err != CASCADE_OK)
         return err;
     end_slot(waiter, slot_of(waiter, exec->function_id), exec);
@@ -510,7 +514,7 @@ csc_state_add_sibling(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_hold(csc_exec *exec)
+csc_state_trim(csc_exec *exec)
 {
     csc_state_free_join(exec);
     if (exec->wanted > 0 || exec->part != CSC_PART_NONE)

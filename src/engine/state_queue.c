@@ -139,8 +139,12 @@ csc_state_untake(csc_state *state, csc_exec *exec)
 int64_t
 csc_state_wake_at(const csc_state *state)
 {
-    if (state->queue_count == 0)
-        return CASCADE_TIME_NONE;
-    return csc_state_due(state->queue[0]) > 0 ? csc_state_due(state->queue[0])
-                                              : 0;
+    int64_t at_ms = state->deadline_ms;
+
+    if (state->queue_count > 0 &&
+        (at_ms == CASCADE_TIME_NONE || csc_state_due(state->queue[0]) < at_ms))
+        at_ms = csc_state_due(state->queue[0]);
+    else if (at_ms == CASCADE_TIME_NONE)
+        return at_ms;
+    return at_ms > 0 ? at_ms : 0;
 }

@@ -13,15 +13,19 @@
  *   a build that does not fit what is recorded: FAIL, whatever it returned
  *   the run is gone       nothing: another engine owns the cascade, or it has
  *                         ended; the result is late
+ *   its time is over      nothing: that is recorded already (limits.c)
  */
 #include <string.h>
 
 #include "engine/node.h"
 
 static bool
-init_node(cascade_node *node, cascade_engine *engine, csc_exec *exec)
+init_node(cascade_node *node, cascade_engine *engine, csc_call *call)
 {
-    *node = (cascade_node){.engine = engine, .run = exec->run, .exec = exec};
+    csc_exec *exec = call->exec;
+
+    *node = (cascade_node){
+        .engine = engine, .run = call->run, .exec = exec, .call = call};
     node->arena.block_size = CSC_POST_BLOCK_SIZE;
     node->def = csc_engine_node(engine, exec->name);
     node->post = csc_post_create(CSC_POST_COMPLETE, exec->function_id);
@@ -201,29 +205,66 @@ is_unwanted(const csc_exec *exec)
     return exec->run->state.cancel != CSC_NO_PARENT && exec->parts.count == 0;
 }
 
-bool
-csc_worker_round(cascade_engine *engine, csc_worker *worker)
+/* The next execution, which is in its function from now on. */
+static csc_run *
+begin(cascade_engine *engine, csc_worker *worker, bool *unwanted)
 {
-    cascade_node node;
     csc_exec *exec = NULL;
     csc_run *run = NULL;
-    csc_post *post = NULL;
-    csc_lane *lane = NULL;
-    bool entered = false;
-    bool unwanted = false;
-    cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&engine->mutex);
     exec = csc_run_next(engine);
     if (exec != NULL) {
+        run = exec->run;
+        *unwanted = is_unwanted(exec);
         worker->node = csc_engine_node(engine, exec->name)->name;
-        unwanted = is_unwanted(exec);
+        csc_limits_begin(engine, &worker->call, exec);
     }
     pthread_mutex_unlock(&engine->mutex);
-    if (exec == NULL)
+    return run;
+}
+
+/* The function has returned: takes what is to be posted. True when the thread
+ * has entered the lane. Locked. */
+static bool
+leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
+      csc_post *post, cascade_err err)
+{
+    csc_run *run = node->run;
+    bool entered = false;
+    bool late = csc_limits_end(engine, &worker->call, post);
+
+    worker->node = NULL;
+    if (late)
+        csc_post_free(post);
+    else if (post != NULL) {
+        entered = engine->ready_count == 0 &&
+                  csc_lane_enter(&engine->lanes[run->lane]);
+        csc_run_post(engine, run, post);
+    } else if (node->suspended && !run->gone) {
+        err = csc_state_untake(&run->state, node->exec);
+    }
+    if (post == NULL && err == CASCADE_ERR_NO_MEMORY && !late && !run->gone)
+        csc_run_lose(engine, err);
+    csc_run_left(engine, run, late);
+    return entered;
+}
+
+bool
+csc_worker_round(cascade_engine *engine, csc_worker *worker)
+{
+    cascade_node node;
+    csc_post *post = NULL;
+    csc_lane *lane = NULL;
+    bool entered = false;
+    bool unwanted = false;
+    csc_run *run = begin(engine, worker, &unwanted);
+    cascade_err err = CASCADE_OK;
+
+    if (run == NULL)
         return false;
-    run = exec->run;
-    if (init_node(&node, engine, exec)) {
+    lane = &engine->lanes[run->lane];
+    if (init_node(&node, engine, &worker->call)) {
         (void)csc_ok();
         err = unwanted ? CASCADE_ERR_CANCELLED
                        : node.def->fn(&node, node.def->user);
@@ -231,17 +272,10 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     } else {
         err = CASCADE_ERR_NO_MEMORY;
     }
+    if (engine->options.mode == CASCADE_MODE_INLINE)
+        csc_house_fire(engine); /* nobody did meanwhile */
     pthread_mutex_lock(&engine->mutex);
-    worker->node = NULL;
-    lane = &engine->lanes[run->lane];
-    entered = post != NULL && engine->ready_count == 0 && csc_lane_enter(lane);
-    if (post != NULL)
-        csc_run_post(engine, run, post);
-    else if (node.suspended && !run->gone)
-        err = csc_state_untake(&run->state, exec);
-    if (post == NULL && err == CASCADE_ERR_NO_MEMORY && !run->gone)
-        csc_run_lose(engine, err);
-    csc_run_left(engine, run);
+    entered = leave(engine, worker, &node, post, err);
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
     if (entered)

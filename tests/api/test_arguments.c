@@ -219,7 +219,15 @@ registrations(test_db *db)
         {.size = sizeof(bad[0]), .backoff_percent = 99},
         {.size = sizeof(bad[0]), .jitter_percent = -2},
         {.size = sizeof(bad[0]), .jitter_percent = 101},
-        {.size = sizeof(bad[0]), .final_failure = 2}};
+        {.size = sizeof(bad[0]), .final_failure = 2},
+        {.size = sizeof(bad[0]), .attempt_timeout_ms = -1},
+        {.size = sizeof(bad[0]), .heartbeat_timeout_ms = INT64_MAX},
+        {.size = sizeof(bad[0]), .start_timeout_ms = INT64_MIN},
+        {.size = sizeof(bad[0]), .deadline_ms = INT64_C(4000000000000)}};
+    static const char *const limits[] = {"attempt_timeout_ms",
+                                         "heartbeat_timeout_ms",
+                                         "start_timeout_ms", "deadline_ms"};
+    const size_t count = sizeof(bad) / sizeof(bad[0]);
     cascade_engine *engine = db_engine(db, db_store(db), NULL);
 
     taint_outputs();
@@ -228,9 +236,14 @@ registrations(test_db *db)
     refuses(INVALID,
             cascade_engine_register(engine, NULL, do_nothing, NULL, NULL));
     refuses(INVALID, cascade_engine_register(engine, "n", NULL, NULL, NULL));
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        refuses(INVALID, cascade_engine_register(engine, "n", do_nothing, NULL,
-                                                 &bad[i]));
+    for (size_t i = 0; i < count; i++) {
+        cascade_err err =
+            cascade_engine_register(engine, "n", do_nothing, NULL, &bad[i]);
+
+        if (i + 4 >= count)
+            assert_non_null(strstr(cascade_errmsg(), limits[i + 4 - count]));
+        refuses(INVALID, err);
+    }
     assert_ok(cascade_engine_start(engine));
     refuses(CASCADE_ERR_MISUSE,
             cascade_engine_register(engine, "n", do_nothing, NULL, NULL));
@@ -403,6 +416,12 @@ read_wrongly(cascade_node *node)
     expect(is_refused(cascade_node_get(node, "", &value)));
     expect(is_refused(cascade_node_get(node, "k", NULL)));
     expect(cascade_node_get(node, "k", &value) == CASCADE_ERR_NOT_FOUND);
+    expect(is_refused(cascade_node_progress(NULL, &value)));
+    expect(is_refused(cascade_node_progress(node, NULL)));
+    expect(is_refused(cascade_node_heartbeat(NULL, cJSON_CreateTrue())));
+    expect(cascade_node_heartbeat(node, cJSON_CreateRaw("{}")) ==
+           CASCADE_ERR_JSON);
+    expect(cascade_node_progress(node, &value) == CASCADE_ERR_NOT_FOUND);
     expect(is_refused(cascade_node_history(NULL, "k", &value)));
     expect(is_refused(cascade_node_history(node, NULL, &value)));
     expect(is_refused(cascade_node_history(node, "k", NULL)));

@@ -339,6 +339,9 @@ options_of_a_start_out_of_range(test_db *db)
         {.size = sizeof(bad[0]), .delay_ms = -1},
         {.size = sizeof(bad[0]), .delay_ms = INT64_MAX},
         {.size = sizeof(bad[0]), .key = "k", .id = &id},
+        {.size = sizeof(bad[0]), .deadline_ms = -1},
+        {.size = sizeof(bad[0]), .deadline_ms = INT64_MAX},
+        {.size = sizeof(bad[0]), .deadline_ms = 5, .delay_ms = 5},
     };
     cascade_store *store = db_store(db);
 

@@ -347,6 +347,21 @@ line(cascade_node *node, void *user)
     return err == CASCADE_OK ? put_own(node, 6) : err;
 }
 
+/* Each attempt finds how far the one before came, or itself before a crash. */
+static void
+tell_progress(cascade_node *node)
+{
+    const cJSON *progress = NULL;
+    int attempt = cascade_node_attempt(node);
+    cascade_err err = cascade_node_progress(node, &progress);
+
+    expect(err == CASCADE_OK ? progress->valueint == attempt ||
+                                   progress->valueint == attempt - 1
+                             : attempt == 1);
+    err = cascade_node_heartbeat(node, cJSON_CreateNumber(attempt));
+    expect(err == CASCADE_OK || err == CASCADE_ERR_FENCED);
+}
+
 static cascade_err
 flaky(cascade_node *node, void *user)
 {
@@ -354,6 +369,7 @@ flaky(cascade_node *node, void *user)
 
     (void)user;
     enter(node);
+    tell_progress(node);
     if (cascade_node_attempt(node) <= fails)
         return cascade_node_error(node, "attempt %d of more",
                                   cascade_node_attempt(node));

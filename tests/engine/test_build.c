@@ -305,6 +305,43 @@ an_attempt_remembers_what_scheduling_needs(void **unused)
     site_close(s);
 }
 
+/* A heartbeat keeps all but the progress, and gives way to what follows it in
+ * the same commit: a row is written once. */
+static void
+a_heartbeat_saves_progress(void **unused)
+{
+    site *s = site_open();
+    csc_post *post = make_post(CSC_POST_ATTEMPT, 1);
+    csc_post *beat = make_post(CSC_POST_BEAT, 1);
+
+    (void)unused;
+    site_apply(s);
+    post->attempts = 2;
+    post->error = "again";
+    post->progress = "[1]";
+    site_build(s, post);
+    site_apply(s);
+    beat->progress = "[2]";
+    site_build(s, beat);
+    assert_string_equal(s->change.updates[0].full_output,
+                        "{\"attempts\":2,\"progress\":[2],\"not_before\":"
+                        "1700000000000}");
+    assert_string_equal(s->change.updates[0].error, "again");
+    site_apply(s);
+    assert_string_equal(csc_state_find(&s->state, 1)->progress, "[2]");
+    post->kind = CSC_POST_FAIL;
+    post->attempts = 3;
+    post->progress = NULL;
+    beat->next = post;
+    site_build(s, beat);
+    assert_int_equal(s->change.update_count, 1);
+    assert_string_equal(s->change.updates[0].full_output,
+                        "{\"at\":1,\"attempts\":3,\"progress\":[2]}");
+    csc_post_free(beat);
+    csc_post_free(post);
+    site_close(s);
+}
+
 /* ---- What becomes of cascade and run ------------------------------------ */
 
 static void
@@ -348,6 +385,30 @@ a_terminating_failure_ends_the_run(void **unused)
     site_build(s, post);
     assert_int_equal(s->change.cascade.status, CASCADE_RUNNING);
     assert_int_equal(s->change.run_action, CASCADE_RUN_KEEP);
+    csc_post_free(post);
+    site_close(s);
+}
+
+static void
+a_deadline_ends_the_run(void **unused)
+{
+    site *s = site_open();
+    csc_post *post = make_post(CSC_POST_DEADLINE, -1);
+    const cascade_change *c = &s->change;
+
+    (void)unused;
+    site_apply(s);
+    post->error = "deadline passed";
+    site_build(s, post);
+    assert_int_equal(c->insert_count, 1);
+    assert_string_equal(c->inserts[0].node_instance_id,
+                        ID "/-/cascade.deadline#0");
+    assert_string_equal(c->inserts[0].full_output, "{\"at\":1,\"attempts\":1}");
+    assert_int_equal(c->inserts[0].completed_at_ms, NOW);
+    assert_int_equal(c->cascade.status, CASCADE_ERROR);
+    assert_int_equal(c->run_action, CASCADE_RUN_END);
+    site_apply(s);
+    assert_int_equal(csc_state_status(&s->state), CASCADE_ERROR);
     csc_post_free(post);
     site_close(s);
 }
@@ -405,6 +466,8 @@ main(void)
         cmocka_unit_test(ids_are_given_in_the_order_of_the_posts),
         cmocka_unit_test(a_step_gets_a_place_and_keeps_its_node_running),
         cmocka_unit_test(an_attempt_remembers_what_scheduling_needs),
+        cmocka_unit_test(a_heartbeat_saves_progress),
+        cmocka_unit_test(a_deadline_ends_the_run),
         cmocka_unit_test(the_last_completion_ends_the_run),
         cmocka_unit_test(a_terminating_failure_ends_the_run),
         cmocka_unit_test(a_run_is_freed_or_reset_when_told),

@@ -257,7 +257,7 @@ alter_executions(void)
     ALTER(executions[2].location, "client", ONLY_ROWS);
     ALTER(executions[2].error, "failed", IN_STATE);
     ALTER(executions[2].error, NULL, IN_STATE);
-    ALTER(executions[2].started_at_ms, 1001, ONLY_ROWS);
+    ALTER(executions[2].started_at_ms, 1001, IN_STATE);
     ALTER(executions[2].completed_at_ms, 2000, ONLY_ROWS);
     ALTER(executions[5].node_instance_id, ID "/2/cascade.step:s#0", IN_STATE);
     ALTER(executions[5].node_name, "cascade.step:t", IN_STATE);

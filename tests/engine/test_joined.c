@@ -2,9 +2,10 @@
  *
  * Joins in the state, against a model that knows nothing of rows: predecessors
  * end well, badly, skipped or replaced, in every order, alone and several in a
- * commit, before and after the join is decided, has run, has ended. After each
- * commit the verdict, the slots and what the join sees are those of the model,
- * and hydration of the rows gives the very state (G7).
+ * commit, before and after the join is decided, has run, has ended, or has
+ * ended undecided by a limit. After each commit the verdict, the slots and what
+ * the join sees are those of the model, and hydration of the rows gives the
+ * very state (G7).
  *
  * Small cases are played in every way there is, larger ones at random.
  */
@@ -130,7 +131,8 @@ static model_slot *
 model_slot_of(model *m, int32_t id)
 {
     for (size_t i = 0; i < m->width; i++)
-        if (m->slots[i].id == id && m->verdict == CSC_VERDICT_PENDING)
+        if (m->slots[i].id == id && !m->over &&
+            m->verdict == CSC_VERDICT_PENDING)
             return &m->slots[i];
     return NULL;
 }
@@ -409,6 +411,35 @@ end_join(site *s)
     commit(s);
 }
 
+/* A limit ends it before it is decided, or so it seemed when that was posted.
+ */
+static void
+end_early(site *s)
+{
+    post_fate(s, s->join, BADLY);
+    s->m.over = true;
+}
+
+static bool
+is_pending(const site *s)
+{
+    return !s->m.over &&
+           csc_state_verdict(csc_state_find(&s->state, s->join)) ==
+               CSC_VERDICT_PENDING;
+}
+
+/* One commit; in it the join may end early. */
+static void
+end_some(site *s, unsigned fates, bool grouped, bool limited)
+{
+    do {
+        if (limited && is_pending(s) && choose(2) == 0)
+            end_early(s);
+        end_one(s, fates);
+    } while (grouped && s->open_count > 0 && choose(2) == 0);
+    commit(s);
+}
+
 /* It is tried, and to be tried again. */
 static void
 try_join(site *s)
@@ -427,7 +458,7 @@ join_may_end(const site *s)
 }
 
 static void
-play(size_t width, unsigned fates, bool grouped)
+play(size_t width, unsigned fates, bool grouped, bool limited)
 {
     site *s = site_open(width);
     bool tried = false;
@@ -440,10 +471,7 @@ play(size_t width, unsigned fates, bool grouped)
             end_join(s);
             continue;
         }
-        end_one(s, fates);
-        while (grouped && s->open_count > 0 && choose(2) == 0)
-            end_one(s, fates);
-        commit(s);
+        end_some(s, fates, grouped, limited);
     }
     assert_true(s->m.over);
     post_fate(s, s->join + 1, WELL);
@@ -454,14 +482,14 @@ play(size_t width, unsigned fates, bool grouped)
 }
 
 static void
-play_all(size_t width, unsigned fates, bool grouped)
+play_all(size_t width, unsigned fates, bool grouped, bool limited)
 {
     size_t live = csc_mem_live();
     size_t played = 0;
 
     memset(&ways, 0, sizeof(ways));
     do {
-        play(width, fates, grouped);
+        play(width, fates, grouped, limited);
         played++;
     } while (next_way());
     assert_int_equal(csc_mem_live(), live);
@@ -474,14 +502,21 @@ static void
 two_predecessors_end_in_every_way(void **unused)
 {
     (void)unused;
-    play_all(2, FATES, true);
+    play_all(2, FATES, true, false);
 }
 
 static void
 three_predecessors_end_in_every_order(void **unused)
 {
     (void)unused;
-    play_all(3, SKIPPED, false);
+    play_all(3, SKIPPED, false, false);
+}
+
+static void
+a_limit_ends_a_join_at_any_time(void **unused)
+{
+    (void)unused;
+    play_all(2, FATES, true, true);
 }
 
 static void
@@ -494,7 +529,7 @@ many_predecessors_end_at_random(void **unused)
     ways.random = true;
     rows_init(&ways.source, rows_seed(), NOW);
     for (size_t i = 0; i < 3000; i++)
-        play(1 + choose(WIDTH_MAX), FATES, true);
+        play(1 + choose(WIDTH_MAX), FATES, true, i % 2 == 0);
     rows_fini(&ways.source);
     assert_int_equal(csc_mem_live(), live);
 }
@@ -505,6 +540,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_predecessors_end_in_every_way),
         cmocka_unit_test(three_predecessors_end_in_every_order),
+        cmocka_unit_test(a_limit_ends_a_join_at_any_time),
         cmocka_unit_test(many_predecessors_end_at_random),
     };
 

@@ -355,6 +355,111 @@ a_failed_attempt_is_queued_again(void **unused)
     done(s);
 }
 
+/* A heartbeat leaves it where it is: in its function, or in the queue. */
+static void
+a_heartbeat_changes_nothing_but_progress(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING, "{\"steps\":{\"x#0\":1},\"attempts\":2}");
+    assert_takes(s, 0, "0");
+    apply(s, 0, RUNNING,
+          "{\"steps\":{\"x#0\":1},\"attempts\":2,\"progress\":[7]}");
+    assert_string_equal(csc_state_find(s, 0)->progress, "[7]");
+    assert_true(csc_state_find(s, 0)->dispatched);
+    assert_takes(s, 0, "");
+    apply(s, 0, RUNNING,
+          "{\"steps\":{\"x#0\":2},\"attempts\":2,\"progress\":[7]}");
+    assert_string_equal(csc_state_find(s, 0)->progress, "[7]");
+    assert_takes(s, 0, "0");
+    done(s);
+}
+
+/* What a function that runs on can see stays as it is, whatever becomes of its
+ * execution and its parts. */
+static void
+what_is_held_stays_as_it_was(void **unused)
+{
+    csc_state *s = fresh();
+    csc_exec *held = NULL;
+    const csc_exec *step = NULL;
+
+    (void)unused;
+    apply(s, 0, RUNNING, "{\"attempts\":2}");
+    apply_path(s, 1, ID "/0/cascade.step:x#0", "cascade.step:x", COMPLETED,
+               "{\"at\":0,\"output\":\"o\"}");
+    assert_takes(s, 0, "0");
+    held = csc_state_find(s, 0);
+    step = csc_state_find(s, 1);
+    csc_state_hold(s, held);
+    apply(s, 0, RUNNING, "{\"attempts\":3}");
+    assert_true(csc_state_find(s, 0) != held);
+    assert_int_equal(csc_state_find(s, 0)->attempts, 3);
+    assert_int_equal(csc_state_find(s, 0)->parts.count, 1);
+    assert_takes(s, 0, "0");
+    apply(s, 0, COMPLETED, "{\"at\":1,\"attempts\":4}");
+    csc_state_settle(s);
+    assert_null(csc_state_find(s, 0));
+    assert_null(csc_state_find(s, 1));
+    assert_int_equal(held->attempts, 2);
+    assert_string_equal(held->name, "n");
+    assert_string_equal(step->output, "\"o\"");
+    csc_state_release(s, held);
+    assert_null(s->kept);
+    done(s);
+}
+
+/* Its slots are those of the copy then, and are let go of when that ends. */
+static void
+a_held_join_hands_on_its_slots(void **unused)
+{
+    csc_state *s = fresh();
+    csc_exec *held = NULL;
+    const csc_exec *copy = NULL;
+
+    (void)unused;
+    apply(s, 0, RUNNING, NULL);
+    apply(s, 1, RUNNING, "{\"after\":[0]}");
+    apply(s, 0, COMPLETED, "{\"at\":1,\"attempts\":1}");
+    csc_state_settle(s);
+    assert_takes(s, 0, "1");
+    held = csc_state_find(s, 1);
+    csc_state_hold(s, held);
+    apply(s, 1, RUNNING, "{\"after\":[0],\"attempts\":1}");
+    copy = csc_state_find(s, 1);
+    assert_true(copy != held);
+    assert_null(held->join);
+    assert_int_equal(csc_state_verdict(copy), CSC_VERDICT_RUN);
+    assert_true(csc_state_has(&copy->seen, 0));
+    assert_int_equal(csc_state_find(s, 0)->holders, 1);
+    apply(s, 1, COMPLETED, "{\"at\":1,\"after\":[0],\"attempts\":2}");
+    csc_state_settle(s);
+    assert_null(csc_state_find(s, 0));
+    csc_state_release(s, held);
+    assert_null(s->kept);
+    done(s);
+}
+
+/* The deadline of the cascade counts beside the queue. */
+static void
+a_deadline_is_a_time_to_wake(void **unused)
+{
+    csc_state *s = fresh();
+
+    (void)unused;
+    apply(s, 0, RUNNING,
+          "{\"cascade\":{\"queue\":\"q\",\"deadline\":70,\"priority\":0},"
+          "\"not_before\":90}");
+    assert_int_equal(csc_state_wake_at(s), 70);
+    apply(s, 1, RUNNING, "{\"not_before\":60}");
+    assert_int_equal(csc_state_wake_at(s), 60);
+    apply_path(s, 2, ID "/-/cascade.deadline#0", "cascade.deadline",
+               CASCADE_EXECUTION_FAILED, "{\"at\":1,\"attempts\":1}");
+    assert_int_equal(csc_state_status(s), CASCADE_ERROR);
+    done(s);
+}
+
 /* Takes one out of the middle of a large queue again and again. */
 static void
 a_large_queue_stays_in_order(void **unused)
@@ -688,6 +793,10 @@ main(void)
         cmocka_unit_test(events_are_kept_by_writer_then_arrival),
         cmocka_unit_test(the_queue_is_by_time_then_place),
         cmocka_unit_test(a_failed_attempt_is_queued_again),
+        cmocka_unit_test(a_heartbeat_changes_nothing_but_progress),
+        cmocka_unit_test(what_is_held_stays_as_it_was),
+        cmocka_unit_test(a_held_join_hands_on_its_slots),
+        cmocka_unit_test(a_deadline_is_a_time_to_wake),
         cmocka_unit_test(a_large_queue_stays_in_order),
         cmocka_unit_test(foreign_rows_without_at_count_by_their_place),
         cmocka_unit_test(negative_places_and_gaps_are_borne),

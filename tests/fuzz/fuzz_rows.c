@@ -115,10 +115,14 @@ fill_post(walk *w, csc_post *post)
         post->delay_ms = choose(w, 100);
         post->until_ms = choose(w, 2) == 0 ? CASCADE_TIME_NONE : 5;
         return;
+    case CSC_POST_BEAT:
+        post->progress = choose(w, 2) == 0 ? "[1]" : "{\"done\":2}";
+        return;
     case CSC_POST_COMPLETE:
     case CSC_POST_RECEIVE:
     case CSC_POST_CHILDREN:
     case CSC_POST_EXTERNAL:
+    case CSC_POST_DEADLINE:
     case CSC_POST_FREE:
         break;
     }
@@ -137,7 +141,7 @@ make_post(walk *w, const csc_exec *exec)
     static const csc_post_kind kinds[] = {
         CSC_POST_COMPLETE, CSC_POST_COMPLETE, CSC_POST_FAIL,
         CSC_POST_ATTEMPT,  CSC_POST_STEP,     CSC_POST_STEP_ATTEMPT,
-        CSC_POST_WAIT};
+        CSC_POST_WAIT,     CSC_POST_BEAT};
     bool over = csc_state_is_wait(exec);
     csc_post_kind kind =
         over ? CSC_POST_COMPLETE

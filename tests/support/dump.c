@@ -89,11 +89,14 @@ add_exec(csc_buf *out, const csc_state *state, const csc_exec *exec)
     add_number(out, "priority", exec->priority);
     add_number(out, "continued", exec->continued);
     add_number(out, "not_before", exec->not_before_ms);
+    add_number(out, "recorded", exec->recorded_ms);
+    add_number(out, "since", exec->since_ms);
     add_text(out, "name", exec->name);
     add_text(out, "input", exec->input);
     add_text(out, "output", exec->output);
     add_text(out, "error", exec->error);
     add_text(out, "step_attempts", exec->step_attempts);
+    add_text(out, "progress", exec->progress);
     add_ids(out, "after", &exec->after);
     add_join(out, exec);
     add_ids(out, "late", &exec->late);
@@ -134,6 +137,7 @@ dump_state(csc_buf *out, const csc_state *state)
     add_number(out, "updated_at", state->updated_at_ms);
     add_text(out, "meta", state->meta);
     add_number(out, "priority", state->priority);
+    add_number(out, "deadline", state->deadline_ms);
     add_number(out, "running", (int64_t)state->running);
     add_number(out, "awaiting", (int64_t)state->awaiting);
     add_number(out, "children", (int64_t)state->children);

@@ -341,8 +341,9 @@ check_recorded(oracle_view *v, const oracle_fact *fact,
     const cascade_execution_row *row = fact->row;
     int64_t attempts = fact->attempts - is_unwanted(v, fact);
 
-    if (is_poisoned(row) || (fact->cancelled && fact->attempts == 0))
-        return; /* its engines may have died before they entered it */
+    if (is_poisoned(row) || fact->over || fact->deadline ||
+        (fact->cancelled && fact->attempts == 0))
+        return; /* its engines may not have come to enter it */
     if (fact->external) {
         if (entry != NULL)
             oracle_fail(v->o, "G4", &v->c->id, row->function_id,

@@ -38,6 +38,8 @@ typedef struct oracle_fact {
     bool cancel;  /* that is in force, or was carried out */
     bool undelivered;
     bool cancelled; /* with the cascade */
+    bool deadline;  /* of the cascade: inserted FAILED, and ends it */
+    bool over;      /* failed as its time was over, maybe never entered */
     bool timed_out;
     int64_t took;   /* an await: the signal; ORACLE_NO_ID: none */
     int32_t parent; /* ORACLE_NO_ID: a first node */

@@ -169,7 +169,7 @@ check_end(const oracle_view *v, const oracle_fact *fact)
     bool skipped = oracle_member(fact->row, "skipped", &span);
     oracle_verdict was = ORACLE_RUN;
 
-    if (!oracle_fact_ended(fact) || fact->cancelled)
+    if (!oracle_fact_ended(fact) || fact->cancelled || fact->over)
         return;
     if (verdict == ORACLE_WAIT)
         fail_join(v, fact, "ended before what it comes after");
@@ -218,7 +218,8 @@ check_order(const oracle_view *v, const oracle_fact *fact)
     if (late < last)
         fail_join(v, fact,
                   "one that it joined ended after one too late for it");
-    if (late != INT64_MAX && oracle_judge(&v->rows, fact->row) == ORACLE_WAIT)
+    if (late != INT64_MAX && !fact->over &&
+        oracle_judge(&v->rows, fact->row) == ORACLE_WAIT)
         fail_join(v, fact, "one was too late for it, though it is not decided");
     if (oracle_fact_ended(fact) && !fact->cancelled && last > fact->at)
         fail_join(v, fact, "ended before what it comes after");

@@ -30,6 +30,7 @@
 #define CHILD_PREFIX "cascade.child:"
 #define SIGNAL_PREFIX "cascade.signal:"
 #define CANCEL "cascade.cancel"
+#define DEADLINE_NAME "cascade.deadline"
 
 bool
 oracle_member(const cascade_execution_row *row, const char *name,
@@ -118,6 +119,14 @@ is_true(const cascade_execution_row *row, const char *name)
     return oracle_member(row, name, &span) && csc_json_span_is(span, "true");
 }
 
+static bool
+is_over(const cascade_execution_row *row)
+{
+    return row->status == CASCADE_EXECUTION_FAILED && row->error != NULL &&
+           (strncmp(row->error, "deadline passed", 15) == 0 ||
+            strncmp(row->error, "start timeout", 13) == 0);
+}
+
 static void
 decode_kind(oracle_fact *fact)
 {
@@ -131,6 +140,8 @@ decode_kind(oracle_fact *fact)
     fact->child = is_named(row, CHILD_PREFIX);
     fact->wait = fact->await || fact->gather || is_named(row, SLEEP_PREFIX);
     fact->part = fact->step || fact->wait || fact->child;
+    fact->deadline = strcmp(row->node_name, DEADLINE_NAME) == 0;
+    fact->over = is_over(row);
     fact->receipt = oracle_request_of(row->node_instance_id) != NULL;
     fact->undelivered = fact->receipt &&
                         row->status == CASCADE_EXECUTION_FAILED &&
@@ -259,9 +270,10 @@ check_columns(const oracle_view *v, const oracle_fact *fact)
         fail_fact(v, fact, "G5", "belongs to another cascade");
     if (ended != (row->completed_at_ms != CASCADE_TIME_NONE))
         fail_fact(v, fact, "G1", "its status and its end disagree");
-    if (ended && (fact->at == ORACLE_NO_ID ||
-                  (fact->attempts < 1 && fact->after.data == NULL &&
-                   !fact->receipt && !fact->cancelled && !fact->child)))
+    if (ended &&
+        (fact->at == ORACLE_NO_ID ||
+         (fact->attempts < 1 && fact->after.data == NULL && !fact->receipt &&
+          !fact->cancelled && !fact->child && !fact->over)))
         fail_fact(v, fact, "G1", "ended without a record of its end");
     if (!ended && fact->at != ORACLE_NO_ID)
         fail_fact(v, fact, "G1", "runs with a record of its end");
@@ -287,8 +299,9 @@ check_parent(const oracle_view *v, const oracle_fact *fact)
     if (fact->receipt)
         return;
     if (fact->parent == ORACLE_NO_ID) {
-        if (fact->part || (id > 0 && (v->facts[id - 1].receipt ||
-                                      v->facts[id - 1].parent != ORACLE_NO_ID)))
+        if (fact->part || (!fact->deadline && id > 0 &&
+                           (v->facts[id - 1].receipt ||
+                            v->facts[id - 1].parent != ORACLE_NO_ID)))
             fail_fact(v, fact, "G1", "has no parent, but is no first node");
         return;
     }
@@ -479,8 +492,8 @@ check_commits(const oracle_view *v)
 
         /* A step, a receipt, an await whose signal was there, and what is
          * born into a cancelled cascade are inserted when they have ended. */
-        bool made_so =
-            fact->step || fact->receipt || fact->await || fact->cancelled;
+        bool made_so = fact->step || fact->receipt || fact->await ||
+                       fact->cancelled || fact->deadline;
 
         if (oracle_fact_ended(fact) && (!made_so || fact->at >= id) &&
             !fact->step && (fact->at < id || fact->at > v->rows.cascade.fn_id))
@@ -621,10 +634,52 @@ may_have_run(const oracle_view *v)
            v->c->letter_count + v->c->unnamed > 0;
 }
 
+/* The deadline of the cascade; CASCADE_TIME_NONE without one. */
+static int64_t
+deadline_of(const oracle_view *v)
+{
+    csc_json_iter iter;
+    csc_json_span meta;
+    int64_t deadline = CASCADE_TIME_NONE;
+
+    if (v->count == 0 || !oracle_member(v->facts[0].row, "cascade", &meta))
+        return deadline;
+    csc_json_iter_init(&iter, meta.data, meta.len);
+    while (csc_json_next(&iter))
+        if (iter.key.len == 8 && memcmp(iter.key.data, "deadline", 8) == 0)
+            (void)csc_json_span_i64(iter.value, &deadline);
+    return deadline;
+}
+
+/* When the cascade must be looked at again. */
+static int64_t
+wake_by(const oracle_view *v)
+{
+    int64_t due = earliest_due(v);
+    int64_t deadline = deadline_of(v);
+
+    if (deadline != CASCADE_TIME_NONE &&
+        (due == CASCADE_TIME_NONE || deadline < due))
+        return deadline;
+    return due;
+}
+
+static void
+check_deadline(const oracle_view *v)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        const oracle_fact *fact = &v->facts[i];
+
+        if (fact->deadline && (deadline_of(v) == CASCADE_TIME_NONE ||
+                               fact->row->completed_at_ms < deadline_of(v)))
+            fail_fact(v, fact, "G8", "a deadline that had not passed");
+    }
+}
+
 static void
 check_run(const oracle_view *v)
 {
-    int64_t due = earliest_due(v);
+    int64_t due = wake_by(v);
     bool running = v->rows.cascade.status == CASCADE_RUNNING;
 
     if (v->run.found ? !may_have_run(v) : running)
@@ -633,12 +688,11 @@ check_run(const oracle_view *v)
                                  : "RUNNING, but has no run row");
     if (!v->run.found || !running)
         return;
-    if (due == CASCADE_TIME_NONE) {
-        if (!waits_for_message(v))
-            oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
-                        "RUNNING, but nothing of it can ever run");
+    if (earliest_due(v) == CASCADE_TIME_NONE && !waits_for_message(v))
+        oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
+                    "RUNNING, but nothing of it can ever run");
+    if (due == CASCADE_TIME_NONE)
         return;
-    }
     if (due < v->now_ms)
         due = v->now_ms;
     if (!v->run.owned && v->run.wake_at_ms > due + v->o->slack_ms)
@@ -700,7 +754,7 @@ check_hydration(const oracle_view *v)
     else if (csc_state_status(&state) != v->rows.cascade.status ||
              state.fn_id != v->rows.cascade.fn_id ||
              (v->rows.cascade.status == CASCADE_RUNNING &&
-              csc_state_wake_at(&state) != earliest_due(v)))
+              csc_state_wake_at(&state) != wake_by(v)))
         oracle_fail(v->o, "G7", &v->c->id, ORACLE_NO_ID,
                     "hydrates to another state than its rows tell");
     csc_state_fini(&state);
@@ -729,6 +783,7 @@ oracle_check_rows(oracle_view *v)
         check_spawned(v, &v->facts[i]);
     }
     check_commits(v);
+    check_deadline(v);
     check_events(v);
     oracle_check_waits(v);
     if (row->status != oracle_status(v))

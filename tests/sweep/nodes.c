@@ -179,6 +179,21 @@ wait_twice(cascade_node *node, void *user)
     return err;
 }
 
+/* Would sleep for an hour, but for the deadline; in between it tells how far it
+ * is. */
+static cascade_err
+oversleep(cascade_node *node, void *user)
+{
+    const cJSON *progress = NULL;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_heartbeat(node, cJSON_CreateNumber(1));
+    if (err == CASCADE_OK)
+        err = cascade_node_progress(node, &progress);
+    return err == CASCADE_OK ? cascade_node_sleep(node, "hour", 3600000) : err;
+}
+
 /* ---- Straight lines ------------------------------------------------------ */
 
 static cascade_err
@@ -359,6 +374,12 @@ breed(cascade_node *node, void *user)
         .final_failure = CASCADE_FINAL_CONTINUE                  \
     }
 
+#define LIMITED                                                     \
+    {                                                               \
+        .size = sizeof(cascade_node_options), .attempts_max = -1,   \
+        .backoff_ms = 1, .backoff_max_ms = 8, .jitter_percent = -1, \
+        .final_failure = CASCADE_FINAL_CONTINUE, .deadline_ms = 40  \
+    }
 #define REPLACED                                                  \
     {                                                             \
         .size = sizeof(cascade_node_options), .attempts_max = 1,  \
@@ -392,5 +413,7 @@ const scene_node scene_nodes[] = {
     {"late", hear_nothing, ENDLESS, {0}},
     {"tidy", tidy, ENDLESS, {0}},
     {"breed", breed, ENDLESS, {0}},
+    {"sleeps", oversleep, ENDLESS, {0}},
+    {"limited", oversleep, LIMITED, {0}},
     {NULL, NULL, {0}, {0}},
 };

@@ -93,6 +93,23 @@ play_long_wait(scene *s)
     return play_one(s, "leaf", &options);
 }
 
+/* That of the cascade, then that of an execution. */
+static cascade_err
+play_deadlines(scene *s)
+{
+    const cascade_uuid id = scene_id(s);
+    const cascade_start_options options = {
+        .size = sizeof(options), .id = &id, .deadline_ms = 8};
+    cascade_store *store = NULL;
+    cascade_err err = open_both(s, &store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "sleeps", &options);
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "limited", NULL);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
 static cascade_err
 play_failure(scene *s)
 {
@@ -672,6 +689,7 @@ const scenario scenarios[] = {
     {.name = "attempts with backoff", .play = play_retries},
     {.name = "delays held and parked", .play = play_waits},
     {.name = "a wait beyond the lease", .play = play_long_wait},
+    {.name = "deadlines", .play = play_deadlines, .varies = true},
     {.name = "a final failure", .play = play_failure},
     {.name = "a step that fails for good", .play = play_failed_step},
     {.name = "a failure that is passed over", .play = play_spared},
