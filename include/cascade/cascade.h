@@ -94,7 +94,8 @@
  *                         it could run, until it is entered for the first time
  *   deadline_ms           of a node: how long an execution may take, from being
  *                         recorded, with all attempts, pauses and waits
- *   deadline_ms           of a start: how long the cascade may take
+ *   deadline_ms           of a start, or a child's: how long the cascade may
+ *                         take, with all the runs that it continues as
  *   The first two end an attempt; the next follows as the options say. Those
  *   behind them end the execution for good, as its `final_failure` says, and
  *   the last ends the cascade as ERROR. The texts tell which limit it was.

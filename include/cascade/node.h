@@ -292,6 +292,8 @@ typedef struct cascade_child_options {
     int priority;      /* 0: the parent's; else 1-9 */
     int64_t delay_ms;  /* its first node runs no earlier than that */
     cascade_child_end when_parent_ends;
+    int64_t deadline_ms; /* it ends as ERROR when it takes longer than that,
+                            delay included; 0: no limit */
 } cascade_child_options;
 
 /* Starts a child cascade with one node, and gives its id; takes `input` (NULL:
@@ -384,8 +386,12 @@ typedef cascade_err (*cascade_undo_fn)(cascade_node *node, void *user,
  *
  * Nothing is undone where the node does not run: it is poisoned, the store
  * refused what it had to record, or the cascade has ended otherwise; nor where
- * the build does not fit what is recorded. A time limit that ends the execution
- * for good, in its last attempt or by a deadline, undoes nothing (any more).
+ * the build does not fit what is recorded, nor at the deadline of the cascade.
+ * Where the last attempt runs out of its time, or the execution reaches its
+ * deadline, the node is entered once more to register them, in another worker
+ * while the late function still runs: nothing new begins in it. Each then has
+ * the time of an attempt. Of an engine that died behind a step it is not known
+ * whether there were any: then the node is entered to find out.
  * CASCADE_ERR_MISUSE inside a step; CASCADE_ERR_TOO_LARGE for more than 1,000
  * of one execution, or inputs over its bytes. */
 CASCADE_API cascade_err cascade_node_compensate(

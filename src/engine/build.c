@@ -212,6 +212,10 @@ csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
         attempts = exec->attempts;
     }
     csc_record_begin(&writer, &b->text);
+    if (post->over || exec->over)
+        csc_record_add_json(&writer, "over", "true");
+    if (post->undoes || exec->undoes)
+        csc_record_add_json(&writer, "undo", "true");
     csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
     if (exec->join != NULL)
         add_join_first(&writer, exec->join->first);
@@ -439,9 +443,11 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
         return;
     }
     b->running++;
-    if (post->forever && post->gather_count == 0)
+    if (post->forever && post->gather_count == 0 && !post->undoes)
         return;
     csc_record_begin(&writer, &b->text);
+    if (post->undoes)
+        csc_record_add_json(&writer, "undo", "true");
     csc_record_add_ids(&writer, "after", post->gathers, post->gather_count);
     if (!post->forever)
         csc_record_add_number(

@@ -195,6 +195,7 @@ csc_build_births(const csc_build_env *env, const csc_state *state,
                                            .depth = family->depth,
                                            .parent = &state->id,
                                            .delay_ms = family->delay_ms,
+                                           .deadline_ms = family->deadline_ms,
                                            .first = &first,
                                            .first_count = 1};
 

@@ -6,7 +6,8 @@
  *
  *   called --limit--> late: the execution is taken from it
  *     |                 |  ATTEMPT or FAIL is posted; the run lets go of it;
- *     |                 |  the next begins when due, in another worker
+ *     |                 |  the next begins when due, in another worker; if it
+ *     |                 |  is to be undone (node_saga.c), only for that
  *     |                 v
  *     |               returns: the answer is dropped, the worker is free again
  *     v
@@ -22,7 +23,8 @@
  *
  * OF AN EXECUTION, wherever it is (start_timeout_ms, deadline_ms)
  *   in a function: taken from it; ready: out of the list; queued or blocked:
- *   held back; then FAIL is posted, with FAIL for the wait that blocks it.
+ *   held back; then FAIL is posted, with FAIL for the wait that blocks it. One
+ *   that may have registered compensations is entered once more, to be undone.
  *   Where a post of it is under way the next look decides. A run knows when the
  *   first limit of its executions may pass (limit_ms, which may be too early):
  *   its timer, and its wake_at when it is parked, come no later.
@@ -43,7 +45,7 @@
 
 #include <string.h>
 
-#include "engine/engine.h"
+#include "engine/node.h"
 
 #define SAVE_EVERY_MS 1000 /* progress of a call is recorded no more often */
 #define SAVE_AGAIN_MS 100  /* when the last one is still on its way */
@@ -75,6 +77,21 @@ csc_limits_init(csc_limits *limits, const char *node,
     return CASCADE_OK;
 }
 
+cascade_err
+csc_limits_check_start(const char *what, int64_t delay_ms, int64_t deadline_ms)
+{
+    if (delay_ms < 0 || delay_ms > CSC_DELAY_MAX_MS)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "%s: delay_ms must lie between 0 and 100 years", what);
+    if (deadline_ms < 0 || deadline_ms > CSC_DELAY_MAX_MS ||
+        (deadline_ms > 0 && deadline_ms <= delay_ms))
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "%s: deadline_ms must lie between delay_ms and 100 "
+                        "years; 0 for no limit",
+                        what);
+    return CASCADE_OK;
+}
+
 /* ---- Taking an execution from its function ------------------------------ */
 
 /* What it told last may not be in the rows: what is on its way is superfluous
@@ -85,13 +102,54 @@ is_telling(const csc_call *call)
     return call->progress != NULL && (call->unsaved || call->saving != NULL);
 }
 
+/* Whether that was the last of its attempts. One that is only undone has as
+ * many of them again. */
+static bool
+is_last(const csc_run *run, const csc_exec *exec, const csc_attempts *attempts,
+        int32_t failed)
+{
+    if (exec->over || exec->undone_by != 0)
+        return !csc_attempts_left(attempts, failed / 2);
+    return run->state.cancel != CSC_NO_PARENT ||
+           !csc_attempts_left(attempts, failed);
+}
+
+/* What has run out of its time for good ends, but for what it has to undo. */
+static cascade_err
+make_final(const cascade_engine *engine, const csc_exec *exec, csc_post *post)
+{
+    post->over = exec->undoes && !exec->over && exec->undone_by == 0;
+    if (post->over)
+        return CASCADE_OK;
+    post->kind = CSC_POST_FAIL;
+    return csc_run_fail(engine, exec, post);
+}
+
+static cascade_err
+fill_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
+          csc_post *post)
+{
+    const csc_attempts *attempts =
+        &csc_engine_node(engine, exec->name)->attempts;
+
+    if (exec->call != NULL && is_telling(exec->call))
+        post->progress = csc_arena_strdup(&post->arena, exec->call->progress);
+    if (post->arena.failed)
+        return csc_fail_memory();
+    if (final || is_last(run, exec, attempts, post->attempts))
+        return make_final(engine, exec, post);
+    post->delay_ms =
+        csc_attempts_delay_ms(attempts, post->attempts, &engine->store->random);
+    return CASCADE_OK;
+}
+
 /* An execution is over its time: `format` has the attempts and the limit. It
- * counts as an attempt when it was in a function; its progress goes with it. */
+ * counts as an attempt when it was in a function; its progress goes with it. A
+ * compensation has attempts of its own. */
 static cascade_err
 post_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
           const char *format, int64_t ms)
 {
-    const csc_node_def *def = csc_engine_node(engine, exec->name);
     const csc_call *call = exec->call;
     csc_post *post = csc_post_create(CSC_POST_ATTEMPT, exec->function_id);
     cascade_err err = CASCADE_OK;
@@ -101,17 +159,10 @@ post_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
     post->attempts = exec->attempts + (call != NULL ? 1 : 0);
     post->error = csc_arena_format(&post->arena, format, (int)post->attempts,
                                    (long long)ms);
-    if (call != NULL && is_telling(call))
-        post->progress = csc_arena_strdup(&post->arena, call->progress);
-    if (final || !csc_attempts_left(&def->attempts, post->attempts))
-        post->kind = CSC_POST_FAIL;
+    if (call != NULL && call->undoing != NULL)
+        err = csc_node_time_out_part(call->undoing, post);
     else
-        post->delay_ms = csc_attempts_delay_ms(&def->attempts, post->attempts,
-                                               &engine->store->random);
-    if (post->arena.failed)
-        err = csc_fail_memory();
-    else if (post->kind == CSC_POST_FAIL)
-        err = csc_run_fail(engine, exec, post);
+        err = fill_over(engine, run, exec, final, post);
     if (err == CASCADE_OK)
         csc_run_post(engine, run, post);
     else
@@ -244,6 +295,7 @@ csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
     call->save_ns = 0;
     call->unsaved = false;
     call->saving = NULL;
+    call->undoing = NULL;
     atomic_store(&call->late, false);
     exec->call = call;
     exec->was_begun = true;
@@ -317,6 +369,29 @@ csc_limits_beat(cascade_engine *engine, csc_call *call, const char *progress)
     return CASCADE_OK;
 }
 
+void
+csc_limits_note_undo(cascade_engine *engine, csc_call *call)
+{
+    pthread_mutex_lock(&engine->mutex);
+    if (!atomic_load(&call->late))
+        call->exec->undoes = true;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void
+csc_limits_note_undoing(cascade_engine *engine, csc_call *call,
+                        const struct csc_step_call *undoing)
+{
+    pthread_mutex_lock(&engine->mutex);
+    call->undoing = undoing;
+    if (undoing != NULL && over_ns(call) != INT64_MAX) {
+        call->begun_ns = csc_engine_monotonic_ns(engine);
+        call->beat_ns = call->begun_ns;
+        note_call(engine, call, call->begun_ns);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 static void
 watch_call(cascade_engine *engine, csc_call *call, int64_t now_ns)
 {
@@ -371,8 +446,9 @@ over_ms(const cascade_engine *engine, const csc_exec *exec, bool *start)
     int64_t at_ms = INT64_MAX;
 
     *start = false;
-    if (exec->status != CASCADE_EXECUTION_RUNNING ||
-        exec->part != CSC_PART_NONE || csc_state_is_dead(exec))
+    if (exec->status != CASCADE_EXECUTION_RUNNING || exec->over ||
+        exec->undone_by != 0 || exec->part != CSC_PART_NONE ||
+        csc_state_is_dead(exec))
         return CASCADE_TIME_NONE;
     def = csc_engine_node(engine, exec->name);
     if (def == NULL)

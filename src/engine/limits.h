@@ -36,12 +36,17 @@ typedef struct csc_call {
     char *progress;          /* as last told, NULL: not in this call */
     bool unsaved;            /* it is not on its way to the store */
     struct csc_post *saving; /* the BEAT post under way, or NULL */
-    atomic_bool late;        /* its execution was taken from it */
+    const struct csc_step_call *undoing; /* the compensation that runs */
+    atomic_bool late;                    /* its execution was taken from it */
 } csc_call;
 
 /* Applies nothing and checks all: names the limit that makes no sense. */
 cascade_err csc_limits_init(csc_limits *limits, const char *node,
                             const cascade_node_options *options);
+
+/* Of a start or a child, as `what` says. */
+cascade_err csc_limits_check_start(const char *what, int64_t delay_ms,
+                                   int64_t deadline_ms);
 
 /* ---- The function that runs --------------------------------------------- */
 
@@ -57,6 +62,12 @@ bool csc_limits_end(cascade_engine *engine, csc_call *call,
  * wanted no more. Locked. */
 cascade_err csc_limits_beat(cascade_engine *engine, csc_call *call,
                             const char *progress);
+/* It has registered a compensation. Not locked. */
+void csc_limits_note_undo(cascade_engine *engine, csc_call *call);
+/* A compensation begins, which has the time of an attempt, or (NULL) has
+ * returned. Not locked. */
+void csc_limits_note_undoing(cascade_engine *engine, csc_call *call,
+                             const struct csc_step_call *undoing);
 /* CASCADE_OK, or CASCADE_ERR_FENCED for one that is late. Locked or not. */
 cascade_err csc_limits_check_call(const csc_call *call);
 /* Takes the executions from those that are over their time, and records

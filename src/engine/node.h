@@ -95,6 +95,9 @@ cascade_err csc_node_cancelled(const csc_part *part);
 /* Tells the node to leave; then `pending` is posted (NULL: nothing). */
 cascade_err csc_node_suspend(cascade_node *node, csc_post *pending);
 
+/* Whether nothing new begins in it, as what it has done is undone. */
+bool csc_node_is_undone(const cascade_node *node);
+
 /* Tells it to leave since this build does not fit what is recorded, as the text
  * says; then it fails for good, and nothing is undone. */
 cascade_err csc_node_mismatch(cascade_node *node, const char *format, ...)
@@ -112,6 +115,12 @@ cascade_err csc_node_read_attempts(const char *name,
 cascade_err csc_node_run_part(cascade_node *node, const csc_part *part,
                               const csc_attempts *attempts, cascade_step_fn fn,
                               void *arg);
+
+/* The time of a compensation that is in its function is over, as post->error
+ * says: makes the post that of its failed attempt, or of its end. Locked, maybe
+ * by another thread than the one that runs it. */
+cascade_err csc_node_time_out_part(const struct csc_step_call *undo,
+                                   csc_post *post);
 
 /* Hands over a part that has ended; takes `post`. CASCADE_OK once it is
  * durable: it is in `recorded` then; or CASCADE_SUSPENDED, and the node is

@@ -52,10 +52,9 @@ check_options(call *c, const cascade_child_options *given)
                         "child %s: the priority is %d; give 1 to 9, or 0 for "
                         "the parent's",
                         c->name, known->priority);
-    if (known->delay_ms < 0 || known->delay_ms > CSC_DELAY_MAX_MS)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "child %s: delay_ms must lie between 0 and 100 years",
-                        c->name);
+    err = csc_limits_check_start("child", known->delay_ms, known->deadline_ms);
+    if (err != CASCADE_OK)
+        return err;
     if ((unsigned)known->when_parent_ends > CASCADE_CHILD_ABANDON)
         return csc_fail(CASCADE_ERR_INVALID,
                         "child %s: when_parent_ends is %d; give one of "
@@ -126,6 +125,7 @@ begin_post(call *c)
                      .priority = c->options.priority,
                      .depth = node->run->state.depth + 1,
                      .delay_ms = c->options.delay_ms,
+                     .deadline_ms = c->options.deadline_ms,
                      .when_parent_ends = c->options.when_parent_ends};
     return post->arena.failed ? csc_fail_memory() : CASCADE_OK;
 }

@@ -77,6 +77,12 @@ kind_word(csc_part_kind kind)
     return "part";
 }
 
+bool
+csc_node_is_undone(const cascade_node *node)
+{
+    return node->exec->undone_by != 0 || node->exec->over;
+}
+
 /* Whether a part that is not recorded may not begin. A part of its name and
  * occurrence but of another kind that is still ahead was made by other code. */
 static bool
@@ -86,7 +92,7 @@ is_refused(cascade_node *node, const csc_part *part)
 
     if (part->kind == CSC_PART_UNDO)
         return false;
-    if (node->exec->undone_by != 0) {
+    if (csc_node_is_undone(node)) {
         node->unwound = true;
         return true;
     }

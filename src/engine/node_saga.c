@@ -3,7 +3,8 @@
  * Sagas: what a node has done is undone when it fails for good.
  *
  *   the node runs, and registers compensations as it goes
- *        |  it fails for good
+ *        |  it fails for good (or its time is over: then it is entered once
+ *        |  more first, where nothing new begins, to register them)
  *        v
  *   one INSERT, cascade.saga:fail, COMPLETED: {"undo":[...],"error":"..."}; the
  *        |  decision, with what is to be undone, in that order, each with its
@@ -121,6 +122,7 @@ add_undo(cascade_node *node, const csc_undo *given, const cJSON *input)
     undo->next = node->undos;
     node->undos = undo;
     node->undo_count++;
+    csc_limits_note_undo(node->engine, node->call);
     return csc_ok();
 }
 
@@ -338,6 +340,14 @@ write_failure(const saga *s, const char **failure)
     return CASCADE_OK;
 }
 
+/* It had registered none before its time was over. */
+static cascade_err
+keep_error(const cascade_node *node, const char *error, const char **failure)
+{
+    *failure = csc_node_clean(&node->post->arena, error);
+    return *failure != NULL ? CASCADE_OK : csc_fail_memory();
+}
+
 /* What was told to the node is over: it has left. */
 static void
 begin_undoing(cascade_node *node)
@@ -356,6 +366,14 @@ csc_saga_undo(cascade_node *node, const char *error, const char **failure)
     cascade_err err = CASCADE_OK;
 
     begin_undoing(node);
+    if (csc_limits_check_call(node->call) != CASCADE_OK)
+        return csc_node_suspend(node, NULL);
+    if (node->exec->undone_by == 0 && node->exec->over) {
+        error =
+            node->exec->error != NULL ? node->exec->error : "its time is over";
+        if (node->undos == NULL)
+            return keep_error(node, error, failure);
+    }
     if (node->exec->undone_by == 0)
         err = record_decision(node, error);
     if (err == CASCADE_OK)

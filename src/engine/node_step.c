@@ -29,7 +29,7 @@
 #include "engine/record.h"
 
 /* A call of cascade_node_step(). */
-typedef struct call {
+typedef struct csc_step_call {
     cascade_node *node;
     csc_part part;
     const char *full_name; /* with the prefix */
@@ -37,6 +37,7 @@ typedef struct call {
     bool own;              /* has attempts of its own */
     csc_attempts attempts;
     int32_t failed; /* attempts so far */
+    int64_t started_at_ms;
     cJSON **result;
 } call;
 
@@ -205,9 +206,9 @@ read_failed(const call *c, csc_buf *with, int32_t count)
 
 /* The node's row remembers the failed attempt of its step. */
 static cascade_err
-record_attempt(const call *c, csc_post *post, const char *error)
+make_attempt(const call *c, csc_post *post)
 {
-    cascade_node *node = c->node;
+    const cascade_node *node = c->node;
     csc_buf with = {0};
     csc_buf canonical = {0};
     cascade_err err = CASCADE_OK;
@@ -226,17 +227,38 @@ record_attempt(const call *c, csc_post *post, const char *error)
     csc_buf_fini(&canonical);
     if (err == CASCADE_OK && post->step_attempts == NULL)
         err = csc_fail_memory();
-    if (err != CASCADE_OK) {
-        csc_post_free(post);
-        return err;
-    }
     post->kind = CSC_POST_STEP_ATTEMPT;
     post->effects = (csc_effects){0};
     post->attempts = node->exec->attempts;
-    post->error = error;
     post->delay_ms = csc_attempts_delay_ms(&c->attempts, c->failed + 1,
                                            &node->engine->store->random);
-    return csc_node_suspend(node, post);
+    return err;
+}
+
+static cascade_err
+record_attempt(const call *c, csc_post *post)
+{
+    cascade_err err = make_attempt(c, post);
+
+    if (err == CASCADE_OK)
+        return csc_node_suspend(c->node, post);
+    csc_post_free(post);
+    return err;
+}
+
+cascade_err
+csc_node_time_out_part(const struct csc_step_call *undo, csc_post *post)
+{
+    if (csc_attempts_left(&undo->attempts, undo->failed + 1))
+        return make_attempt(undo, post);
+    post->kind = CSC_POST_STEP;
+    post->started_at_ms = undo->started_at_ms;
+    post->attempts = undo->failed + 1;
+    post->failed = true;
+    post->reenter = true;
+    post->part_name = csc_arena_strdup(&post->arena, undo->full_name);
+    post->part_occurrence = undo->part.occurrence;
+    return post->part_name != NULL ? CASCADE_OK : csc_fail_memory();
 }
 
 /* ---- Calling ------------------------------------------------------------ */
@@ -244,17 +266,15 @@ record_attempt(const call *c, csc_post *post, const char *error)
 static cascade_err
 after_failure(const call *c, csc_post *post, cascade_err err)
 {
-    const char *error = csc_node_error_text(c->node, &post->arena, err);
-
+    post->error = csc_node_error_text(c->node, &post->arena, err);
     if (err == CASCADE_SUSPENDED || err == CASCADE_ERR_FENCED || !c->own) {
         csc_post_free(post);
         return err;
     }
     if (err != CASCADE_ERR_FINAL &&
         csc_attempts_left(&c->attempts, c->failed + 1))
-        return record_attempt(c, post, error);
+        return record_attempt(c, post);
     post->failed = true;
-    post->error = error;
     post->effects = (csc_effects){0};
     return record(c, post);
 }
@@ -288,7 +308,7 @@ after_success(const call *c, csc_post *post, cJSON *result)
 }
 
 static cascade_err
-run_step(const call *c, cascade_step_fn fn, void *arg)
+run_step(call *c, cascade_step_fn fn, void *arg)
 {
     cascade_node *node = c->node;
     csc_post *post = csc_post_create(CSC_POST_STEP, node->exec->function_id);
@@ -303,12 +323,17 @@ run_step(const call *c, cascade_step_fn fn, void *arg)
         csc_post_free(post);
         return csc_fail_memory();
     }
-    post->started_at_ms = csc_engine_now(node->engine);
+    c->started_at_ms = csc_engine_now(node->engine);
+    post->started_at_ms = c->started_at_ms;
     node->step = post;
     node->step_attempt = c->own ? c->failed + 1 : 0;
     node->error = NULL;
+    if (c->part.kind == CSC_PART_UNDO)
+        csc_limits_note_undoing(node->engine, node->call, c);
     (void)csc_ok();
     err = fn(node, arg, &result);
+    if (c->part.kind == CSC_PART_UNDO)
+        csc_limits_note_undoing(node->engine, node->call, NULL);
     node->step = NULL;
     node->step_attempt = 0;
     err = err == CASCADE_OK ? after_success(c, post, result)

@@ -88,7 +88,7 @@ static cascade_err
 stop(cascade_node *node, const csc_part *part, int64_t recorded, int min,
      int max)
 {
-    if (node->exec->undone_by != 0) {
+    if (csc_node_is_undone(node)) {
         node->unwound = true;
         return csc_node_suspend(node, NULL);
     }
@@ -142,7 +142,7 @@ cascade_node_version(cascade_node *node, const char *change, int min_supported,
         return stop(node, &part, number, min_supported, max_supported);
     if (p.recorded != NULL) {
         err = csc_node_pass_part(node, &part, p.recorded);
-    } else if (node->exec->undone_by == 0) {
+    } else if (!csc_node_is_undone(node)) {
         if (p.leave)
             return csc_node_suspend(node, NULL);
         err = record_version(node, &part, (int)number);

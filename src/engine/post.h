@@ -115,6 +115,7 @@ typedef struct csc_family {
     int32_t priority;
     int32_t depth;
     int64_t delay_ms;
+    int64_t deadline_ms; /* 0: none */
     cascade_child_end when_parent_ends;
 } csc_family;
 
@@ -162,6 +163,8 @@ typedef struct csc_post {
                        it waits then) */
     bool forever;   /* WAIT: no time ends it */
     bool overdue;   /* FAIL: its deadline has come */
+    bool over;      /* ATTEMPT: from now on it is only undone */
+    bool undoes;    /* _ATTEMPT kinds, WAIT: it has registered compensations */
     csc_effects effects;
     struct csc_waiter *waiter; /* who waits in this process, or NULL */
     /* BEAT: where this post is noted until it is freed, or NULL. */

@@ -99,6 +99,10 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         read_policy(value, &record->when_parent_ends);
     else if (key_is(key, "cancelled"))
         record->cancelled = csc_json_span_is(value, "true");
+    else if (key_is(key, "over"))
+        record->over = csc_json_span_is(value, "true");
+    else if (key_is(key, "undo"))
+        record->undo = csc_json_span_is(value, "true");
     else if (key_is(key, "timed_out"))
         record->timed_out = csc_json_span_is(value, "true");
     else if (key_is(key, "not_before"))

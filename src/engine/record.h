@@ -3,7 +3,8 @@
  * full_output: what a row of node_executions records beside its columns.
  *
  *   RUNNING   NULL, or what scheduling needs:
- *             {"after":[1,2],"child":"ID","first":1,"steps":{"NAME#0":1},
+ *             {"over":true,"undo":true,"after":[1,2],"child":"ID",
+ *              "first":1,"steps":{"NAME#0":1},
  *              "token":"ID","policy":"cancel","cascade":{...},
  *              "instead":"NODE","attempts":2,"continue":true,
  *              "deadline":1700000000000,"priority":3,"progress":...,
@@ -21,9 +22,11 @@
  * `on_failure` ("fail", "skip") say when a join is decided (state.h), and
  * `late` in which joins the end did not count: they were decided before.
  * Attempts are 0 where none was begun: a join that failed by `on_failure` or
- * was `skipped`, or what a time limit ended before. `progress` is what
- * heartbeats saved; it stays with a failure. `not_before` stays where it is
- * what was waited for. An await names the `signal` that it has taken, whose
+ * was `skipped`, or what a time limit ended before. `undo` marks what had
+ * registered compensations as it was written, also a wait of its node; what is
+ * `over` has run out of its time, and is entered only to undo. `progress` is
+ * what heartbeats saved; it stays with a failure. `not_before` stays where it
+ * is what was waited for. An await names the `signal` that it has taken, whose
  * input is not stored twice, or has `timed_out`; what the cascade's
  * cancellation ended is `cancelled`. A child's part names the `child`, and by
  * `policy` what becomes of it when the parent ends. What waits for its
@@ -62,6 +65,8 @@ typedef struct csc_record {
     bool continued;
     bool timed_out;
     bool cancelled;
+    bool over;
+    bool undo;
     cascade_child_end when_parent_ends; /* member `policy` */
     cascade_uuid child;                 /* all zero without one, also below */
     uint32_t first;                     /* 0 without one */

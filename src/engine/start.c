@@ -63,15 +63,7 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: the priority is %d; give 0 to 9",
                         known->priority);
-    if (known->delay_ms < 0 || known->delay_ms > CSC_DELAY_MAX_MS)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "start: delay_ms must lie between 0 and 100 years");
-    if (known->deadline_ms < 0 || known->deadline_ms > CSC_DELAY_MAX_MS ||
-        (known->deadline_ms > 0 && known->deadline_ms <= known->delay_ms))
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "start: deadline_ms must lie between delay_ms and 100 "
-                        "years; 0 for no limit");
-    return CASCADE_OK;
+    return csc_limits_check_start("start", known->delay_ms, known->deadline_ms);
 }
 
 /* Canonical text of a first node's input, in `arena`. */

@@ -199,6 +199,16 @@ block_parent(csc_state *state, csc_exec *parent, csc_exec *wait)
     return csc_state_add_id(&wait->waiters, parent->function_id);
 }
 
+/* Of what is in its function that tells. As it is hydrated a wait does; behind
+ * any other part it may have registered some before its engine died. */
+static void
+note_undoing(csc_exec *parent, const csc_exec *part)
+{
+    if (!parent->dispatched)
+        parent->undoes =
+            part->undoes || part->status != CASCADE_EXECUTION_RUNNING;
+}
+
 /* A part is tied to its parent while that is RUNNING. */
 static cascade_err
 insert_part(csc_state *state, csc_exec *exec)
@@ -209,6 +219,7 @@ insert_part(csc_state *state, csc_exec *exec)
     if (exec->parent == CSC_NO_PARENT || parent == NULL ||
         parent->status != CASCADE_EXECUTION_RUNNING)
         return CASCADE_OK;
+    note_undoing(parent, exec);
     err = csc_state_add_id(&parent->parts, exec->function_id);
     if (err == CASCADE_OK && csc_state_is_wait(exec) &&
         exec->status == CASCADE_EXECUTION_RUNNING)
@@ -278,6 +289,8 @@ set_marks(csc_exec *exec, const csc_record *record)
     exec->timed_out = record->timed_out;
     exec->cancelled = record->cancelled;
     exec->skipped = record->skipped;
+    exec->over = record->over;
+    exec->undoes = exec->undoes || record->undo;
 }
 
 static cascade_err
@@ -418,10 +431,8 @@ copy_text(char **copy, const char *text)
     return text == NULL || *copy != NULL ? CASCADE_OK : csc_fail_memory();
 }
 
-/* Puts a copy of a held execution into its place; the function keeps what it
- * reads without a lock. */
-static cascade_err
-replace_held(csc_state *state, csc_exec **place)
+cascade_err
+csc_state_replace_held(csc_state *state, csc_exec **place)
 {
     csc_exec *old = *place;
     csc_exec *copy = csc_mem_zalloc(1, sizeof(*copy));
@@ -438,6 +449,8 @@ replace_held(csc_state *state, csc_exec **place)
         err = copy_text(&copy->input, old->input);
     if (err == CASCADE_OK)
         err = copy_text(&copy->step_attempts, old->step_attempts);
+    if (err == CASCADE_OK)
+        err = copy_text(&copy->error, old->error);
     old->after = old->seen = old->late = (csc_ids){0};
     old->waiters = old->parts = (csc_ids){0};
     old->join = NULL;
@@ -460,7 +473,7 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
         return set_span(&exec->progress, record->progress);
     }
     if (exec->held)
-        err = replace_held(state, &exec);
+        err = csc_state_replace_held(state, &exec);
     if (err == CASCADE_OK)
         err = set_record(state, exec, record);
     if (err == CASCADE_OK)

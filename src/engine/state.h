@@ -255,6 +255,9 @@ typedef struct csc_exec {
     bool early; /* there are events of it though it has not ended: others
                    write those */
     bool held;  /* by a function that runs on */
+    bool over;  /* out of its time: entered only to be undone (limits.c) */
+    bool
+        undoes; /* it may have registered compensations; for a wait, its node */
     struct csc_exec *kept_next;
     /* The engine's own: the ready list, and the function it is in. */
     struct csc_run *run;

@@ -53,6 +53,10 @@ void csc_state_add_sibling(csc_state *state, csc_exec *exec);
 /* An ended execution stays in memory: frees what nobody asks of it. */
 void csc_state_trim(csc_exec *exec);
 
+/* Puts a copy of a held execution into its place; the function keeps what it
+ * reads without a lock. */
+cascade_err csc_state_replace_held(csc_state *state, csc_exec **place);
+
 /* Frees what only a join has. */
 void csc_state_free_join(csc_exec *exec);
 

@@ -132,8 +132,12 @@ csc_state_dispatch(csc_state *state, csc_exec *exec)
 cascade_err
 csc_state_untake(csc_state *state, csc_exec *exec)
 {
+    cascade_err err = CASCADE_OK;
+
+    if (exec->held)
+        err = csc_state_replace_held(state, &exec);
     exec->dispatched = false;
-    return csc_state_enqueue(state, exec);
+    return err == CASCADE_OK ? csc_state_enqueue(state, exec) : err;
 }
 
 int64_t

@@ -62,6 +62,8 @@ take_pending(cascade_node *node)
     csc_post *post = node->pending;
 
     node->pending = NULL;
+    if (post != NULL)
+        post->undoes = node->undos != NULL;
     return post;
 }
 
@@ -74,7 +76,7 @@ fail(cascade_node *node, const char *text, cascade_err *err)
     post->kind = CSC_POST_FAIL;
     post->effects = (csc_effects){0};
     post->next_run = (csc_next_run){.node = NULL};
-    post->attempts = node->exec->attempts + 1;
+    post->attempts = node->exec->attempts + (node->exec->over ? 0 : 1);
     post->error = text;
     *err = csc_run_fail(node->engine, node->exec, post);
     return *err == CASCADE_OK ? take_post(node) : NULL;
@@ -108,6 +110,7 @@ make_failure(cascade_node *node, cascade_err *err, bool final)
     post->effects = (csc_effects){0};
     post->next_run = (csc_next_run){.node = NULL};
     post->attempts = failed;
+    post->undoes = node->undos != NULL;
     post->error = text;
     post->delay_ms =
         csc_attempts_delay_ms(attempts, failed, &node->engine->store->random);
@@ -158,7 +161,7 @@ outcome(cascade_node *node, cascade_err *err)
 {
     if (node->mismatch != NULL)
         return mismatch_outcome(node, err);
-    if (node->exec->undone_by != 0)
+    if (csc_node_is_undone(node))
         return undone_outcome(node, err);
     if (node->suspended)
         return suspended_outcome(node, err);

@@ -641,6 +641,87 @@ a_cascade_ends_at_its_deadline(test_db *db)
     stage_end(&s);
 }
 
+/* Runs, one after another, of a second each. */
+static cascade_err
+sleep_and_continue(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_sleep(node, "second", 1000);
+
+    atomic_fetch_add(&((stage *)user)->entered, 1);
+    return err == CASCADE_OK ? cascade_node_continue_as_new(node, NULL, NULL)
+                             : err;
+}
+
+/* It is that of all the runs. */
+static void
+a_deadline_goes_with_the_cascade(test_db *db)
+{
+    stage s = {.nodes = {{"continues", sleep_and_continue, {0}}}};
+    cascade_start_options options = {
+        .size = sizeof(options), .key = "key", .deadline_ms = 2500};
+    cascade_started started;
+    int64_t begun_ms = 0;
+    int64_t now_ms = 0;
+
+    stage_open(&s, db, CASCADE_MODE_INLINE);
+    assert_ok(cascade_store_now(s.store, &begun_ms));
+    assert_ok(cascade_start(s.store, "continues", NULL, &options, &started));
+    for (int run = 1; run <= 2; run++) {
+        s.id = started.id;
+        stage_await(&s, CASCADE_COMPLETED);
+        assert_ok(
+            cascade_start(s.store, "continues", NULL, &options, &started));
+        assert_true(started.existed);
+    }
+    s.id = started.id;
+    stage_await(&s, CASCADE_ERROR);
+    assert_ok(cascade_store_now(s.store, &now_ms));
+    assert_in_range(now_ms, begun_ms + 2500, begun_ms + 2600);
+    check_cascade_deadline(&s, 3);
+    assert_int_equal(atomic_load(&s.entered), 5);
+    stage_end(&s);
+}
+
+/* A child has its own. */
+static cascade_err
+bear_limited(cascade_node *node, void *user)
+{
+    const cascade_child_options options = {.size = sizeof(options),
+                                           .deadline_ms = 2000};
+    cascade_child_options bad = options;
+    cascade_uuid id;
+    cascade_err err = CASCADE_OK;
+
+    (void)user;
+    bad.delay_ms = 2000;
+    expect(cascade_node_start_child(node, "bad", "sleeps", NULL, &bad, &id) ==
+           CASCADE_ERR_INVALID);
+    err = cascade_node_start_child(node, "one", "sleeps", NULL, &options, &id);
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &id, NULL);
+    if (err == CASCADE_SUSPENDED)
+        return err;
+    expect(err == CASCADE_ERR_FAILED &&
+           strstr(cascade_errmsg(), "deadline passed") != NULL);
+    return CASCADE_OK;
+}
+
+static void
+a_child_ends_at_its_deadline(test_db *db)
+{
+    stage s = {
+        .nodes = {{"bears", bear_limited, {0}}, {"sleeps", oversleep, {0}}}};
+    int64_t begun_ms = 0;
+    int64_t now_ms = 0;
+
+    stage_open(&s, db, CASCADE_MODE_INLINE);
+    assert_ok(cascade_store_now(s.store, &begun_ms));
+    stage_run(&s, "bears", CASCADE_COMPLETED);
+    assert_ok(cascade_store_now(s.store, &now_ms));
+    assert_in_range(now_ms, begun_ms + 2000, begun_ms + 2100);
+    stage_end(&s);
+}
+
 static void
 a_deadline_passes_while_no_engine_lives(test_db *db)
 {
@@ -725,6 +806,10 @@ main(int argc, char **argv)
         {"limits_hold_while_no_engine_lives", limits_hold_while_no_engine_lives,
          STORES_VIRTUAL},
         {"a_cascade_ends_at_its_deadline", a_cascade_ends_at_its_deadline,
+         STORES_VIRTUAL},
+        {"a_deadline_goes_with_the_cascade", a_deadline_goes_with_the_cascade,
+         STORES_VIRTUAL},
+        {"a_child_ends_at_its_deadline", a_child_ends_at_its_deadline,
          STORES_VIRTUAL},
         {"a_deadline_passes_while_no_engine_lives",
          a_deadline_passes_while_no_engine_lives, STORES_VIRTUAL},

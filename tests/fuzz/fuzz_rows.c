@@ -103,6 +103,8 @@ fill_post(walk *w, csc_post *post)
     case CSC_POST_ATTEMPT:
     case CSC_POST_STEP_ATTEMPT:
         post->delay_ms = choose(w, 100);
+        post->over = choose(w, 4) == 0;
+        post->undoes = choose(w, 2) == 0;
         post->error = "again";
         post->step_attempts = choose(w, 2) == 0 ? "{\"pay#0\":1}" : NULL;
         return;

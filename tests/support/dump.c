@@ -88,6 +88,7 @@ add_exec(csc_buf *out, const csc_state *state, const csc_exec *exec)
     add_number(out, "attempts", exec->attempts);
     add_number(out, "priority", exec->priority);
     add_number(out, "continued", exec->continued);
+    add_number(out, "over", exec->over);
     add_number(out, "not_before", exec->not_before_ms);
     add_number(out, "recorded", exec->recorded_ms);
     add_number(out, "since", exec->since_ms);

@@ -363,6 +363,19 @@ breed(cascade_node *node, void *user)
     return err == CASCADE_OK ? put_out(node, cJSON_CreateString("bred")) : err;
 }
 
+/* What the deadline of a node that sleeps has it undo. */
+static cascade_err
+oversleep_undone(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_step(node, "seven", give_seven, user, NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_compensate(node, "first", undo, NULL, NULL);
+    return err == CASCADE_OK ? cascade_node_sleep(node, "hour", 3600000) : err;
+}
+
 #define ENDLESS                                                    \
     {                                                              \
         .size = sizeof(cascade_node_options), .attempts_max = -1,  \
@@ -415,5 +428,6 @@ const scene_node scene_nodes[] = {
     {"breed", breed, ENDLESS, {0}},
     {"sleeps", oversleep, ENDLESS, {0}},
     {"limited", oversleep, LIMITED, {0}},
+    {"undone", oversleep_undone, LIMITED, {0}},
     {NULL, NULL, {0}, {0}},
 };

@@ -107,6 +107,8 @@ play_deadlines(scene *s)
         err = scene_start_one(s, store, "sleeps", &options);
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, "limited", NULL);
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "undone", NULL);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sagas and time limits: what has run out of its time for good is undone like
+ * what has failed, in a further entry, wherever it was: in a function that does
+ * not return, asleep, parked, or in an engine that has died. A compensation has
+ * the time of an attempt, and attempts of its own.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "engine/stage.h"
+
+/* One letter for each call of a compensation, in their order. */
+static char undone[16];
+static atomic_int undone_count;
+/* How many calls of the compensation of the hotel block. */
+static atomic_int hotel_blocks;
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+static cascade_err
+book(cascade_node *node, void *arg, cJSON **result)
+{
+    (void)node;
+    (void)arg;
+    (void)result;
+    return CASCADE_OK;
+}
+
+static cascade_err
+note_undone(char letter)
+{
+    int at = atomic_fetch_add(&undone_count, 1);
+
+    if ((size_t)at < sizeof(undone) - 1)
+        undone[at] = letter;
+    return CASCADE_OK;
+}
+
+static cascade_err
+undo_flight(cascade_node *node, void *user, const cJSON *input)
+{
+    (void)node;
+    (void)user;
+    (void)input;
+    return note_undone('f');
+}
+
+static cascade_err
+undo_hotel(cascade_node *node, void *user, const cJSON *input)
+{
+    stage *s = user;
+
+    (void)input;
+    if (atomic_fetch_sub(&hotel_blocks, 1) > 0) {
+        stage_block(&s->go);
+        expect(cascade_node_put_text(node, "late", "1", NULL) ==
+               CASCADE_ERR_FENCED);
+        atomic_fetch_add(&s->refused, 1);
+        return CASCADE_OK;
+    }
+    return note_undone('h');
+}
+
+static cascade_err
+book_all(cascade_node *node)
+{
+    static const cascade_step_options quick = {
+        .size = sizeof(quick), .attempts_max = 2, .backoff_ms = 1};
+    cascade_err err = cascade_node_step(node, "flight", book, NULL, NULL, NULL);
+
+    if (err == CASCADE_OK)
+        err = cascade_node_compensate(node, "flight", undo_flight, NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_step(node, "hotel", book, NULL, NULL, NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_compensate(node, "hotel", undo_hotel, NULL, &quick);
+    return err;
+}
+
+/* The first entry comes no further than to where it blocks; what is asked for
+ * behind that is not recorded, so that the one that undoes leaves there. */
+static cascade_err
+travel_and_block(cascade_node *node, void *user)
+{
+    stage *s = user;
+    bool first = atomic_fetch_add(&s->entered, 1) == 0;
+    cascade_err err = book_all(node);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (first) {
+        stage_block(&s->go);
+        atomic_fetch_add(&s->left, 1);
+    }
+    return cascade_node_step(node, "car", book, NULL, NULL, NULL);
+}
+
+static cascade_err
+travel_and_sleep(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    atomic_fetch_add(&((stage *)user)->entered, 1);
+    err = book_all(node);
+    return err == CASCADE_OK ? cascade_node_sleep(node, "hour", HOUR_MS) : err;
+}
+
+static cascade_err
+travel_and_fail(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    atomic_fetch_add(&((stage *)user)->entered, 1);
+    err = book_all(node);
+    return err == CASCADE_OK ? cascade_node_error(node, "full") : err;
+}
+
+/* Takes time by the fake clock; nothing of it is to be undone. */
+static cascade_err
+book_only(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    atomic_fetch_add(&((stage *)user)->entered, 1);
+    err = cascade_node_step(node, "flight", book, NULL, NULL, NULL);
+    return err == CASCADE_OK ? cascade_node_sleep(node, "hour", HOUR_MS) : err;
+}
+
+/* ---- What is recorded --------------------------------------------------- */
+
+static void
+open_stage(stage *s, test_db *db, cascade_mode mode)
+{
+    memset(undone, 0, sizeof(undone));
+    atomic_store(&undone_count, 0);
+    atomic_store(&hotel_blocks, 0);
+    stage_open(s, db, mode);
+}
+
+/* The parts of the node: their names without the prefix, with ! for FAILED. */
+static void
+check_parts(const stage *s, const char *expected)
+{
+    cascade_snapshot *snapshot = stage_snapshot(s);
+    size_t count = cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY);
+    char rows[400] = "";
+
+    for (size_t i = 1; i < count; i++) {
+        const cascade_execution_info *info = stage_execution(snapshot, i);
+        size_t len = strlen(rows);
+
+        snprintf(rows + len, sizeof(rows) - len, "%s%s%s", i > 1 ? " " : "",
+                 info->node_name + strlen("cascade."),
+                 info->status == CASCADE_EXECUTION_FAILED ? "!" : "");
+    }
+    cascade_snapshot_free(snapshot);
+    assert_string_equal(rows, expected);
+}
+
+#define BOOKED "step:flight step:hotel "
+#define UNDONE "saga:fail undo:hotel undo:flight"
+
+static bool
+nothing_is_overdue(void *engine)
+{
+    return db_stats(engine).overdue == 0 && db_stats(engine).running == 0;
+}
+
+static void
+finish(stage *s)
+{
+    atomic_store(&s->go, true);
+    assert_true(stores_until(nothing_is_overdue, s->engine));
+    assert_string_equal(undone, "hf");
+    stage_end(s);
+}
+
+/* ---- Out of time -------------------------------------------------------- */
+
+/* While the function still runs, another worker undoes. */
+static void
+undone_after_last_attempt(test_db *db)
+{
+    stage s = {
+        .nodes = {{"travels",
+                   travel_and_block,
+                   {.attempts_max = 1, .attempt_timeout_ms = SHORT_MS}}}};
+
+    open_stage(&s, db, CASCADE_MODE_THREADS);
+    stage_run(&s, "travels", CASCADE_ERROR);
+    assert_int_equal(atomic_load(&s.left), 0);
+    assert_int_equal(atomic_load(&s.entered), 2);
+    stage_check(&s, 0, 1, "attempt 1 timed out after 100 ms");
+    check_parts(&s, BOOKED UNDONE);
+    finish(&s);
+}
+
+static void
+undone_after_deadline(test_db *db)
+{
+    stage s = {.nodes = {{"travels",
+                          travel_and_block,
+                          {.attempts_max = -1, .deadline_ms = SHORT_MS}}}};
+
+    open_stage(&s, db, CASCADE_MODE_THREADS);
+    stage_run(&s, "travels", CASCADE_ERROR);
+    stage_check(&s, 0, 1, "deadline passed");
+    check_parts(&s, BOOKED UNDONE);
+    finish(&s);
+}
+
+/* As the row of the sleep tells, by whoever hydrates it. */
+static void
+undone_after_parked(test_db *db)
+{
+    stage s = {.nodes = {{"travels", travel_and_sleep, {.deadline_ms = 9000}}},
+               .park_after_ms = 1000};
+
+    open_stage(&s, db, CASCADE_MODE_INLINE);
+    s.id = db_start(s.store, "travels");
+    stage_poll(&s);
+    db_close_engine(db, s.engine);
+    stage_start_engine(&s);
+    stage_await(&s, CASCADE_ERROR);
+    stage_check(&s, 0, 0, "deadline passed");
+    check_parts(&s, BOOKED "sleep:hour! " UNDONE);
+    finish(&s);
+}
+
+static void
+undone_between_attempts(test_db *db)
+{
+    stage s = {.nodes = {{"travels",
+                          travel_and_fail,
+                          {.attempts_max = -1,
+                           .backoff_ms = 4000,
+                           .backoff_percent = 100,
+                           .jitter_percent = -1,
+                           .deadline_ms = 9000}}}};
+
+    open_stage(&s, db, CASCADE_MODE_INLINE);
+    s.id = db_start(s.store, "travels");
+    stage_poll(&s);
+    db_close_engine(db, s.engine);
+    stage_start_engine(&s);
+    stage_await(&s, CASCADE_ERROR);
+    stage_check(&s, 0, 3, "deadline passed: after 3 attempts");
+    check_parts(&s, BOOKED UNDONE);
+    finish(&s);
+}
+
+/* What registers none is not entered again for it. */
+static void
+nothing_to_undo(test_db *db)
+{
+    stage s = {.nodes = {{"books", book_only, {.deadline_ms = 9000}}},
+               .park_after_ms = 1000};
+
+    open_stage(&s, db, CASCADE_MODE_INLINE);
+    s.id = db_start(s.store, "books");
+    stage_poll(&s);
+    stage_await(&s, CASCADE_ERROR);
+    check_parts(&s, "step:flight sleep:hour!");
+    assert_int_equal(atomic_load(&s.entered), 2); /* INLINE: for the step */
+    stage_end(&s);
+}
+
+/* ---- Compensations that do not return ----------------------------------- */
+
+static void
+a_compensation_times_out(test_db *db, int blocks, const char *order,
+                         const char *parts, const char *error)
+{
+    stage s = {
+        .nodes = {{"travels",
+                   travel_and_fail,
+                   {.attempts_max = 1, .attempt_timeout_ms = SHORT_MS}}}};
+
+    open_stage(&s, db, CASCADE_MODE_THREADS);
+    atomic_store(&hotel_blocks, blocks);
+    stage_run(&s, "travels", CASCADE_ERROR);
+    stage_check(&s, 0, 1, error);
+    check_parts(&s, parts);
+    atomic_store(&s.go, true);
+    assert_true(stores_until(nothing_is_overdue, s.engine));
+    assert_int_equal(atomic_load(&s.refused), blocks);
+    assert_string_equal(undone, order);
+    stage_end(&s);
+}
+
+static void
+a_compensation_is_called_again(test_db *db)
+{
+    a_compensation_times_out(db, 1, "hf", BOOKED UNDONE, "full");
+}
+
+static void
+a_compensation_fails_for_good(test_db *db)
+{
+    a_compensation_times_out(db, 2, "f",
+                             BOOKED "saga:fail undo:hotel! undo:flight",
+                             "full; of 2 compensations 1 failed: hotel");
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"the_last_attempt_that_times_out_is_undone", undone_after_last_attempt,
+         STORES_ALL},
+        {"a_deadline_in_a_function_is_undone", undone_after_deadline,
+         STORES_ALL},
+        {"a_deadline_of_what_is_parked_is_undone", undone_after_parked,
+         STORES_VIRTUAL},
+        {"a_deadline_between_attempts_is_undone", undone_between_attempts,
+         STORES_VIRTUAL},
+        {"where_nothing_is_to_be_undone_nothing_is_entered", nothing_to_undo,
+         STORES_VIRTUAL},
+        {"a_compensation_that_times_out_is_called_again",
+         a_compensation_is_called_again, STORES_ALL},
+        {"a_compensation_that_times_out_for_good_is_passed_over",
+         a_compensation_fails_for_good, STORES_ALL},
+    };
+
+    return stores_run("limits_saga", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
