@@ -8,7 +8,10 @@
  *                           takes to receive it
  *
  * If the process dies in between, the message is there, and the next engine
- * receives it.
+ * receives it. If the process lives on, but is cut off from the store and
+ * cannot detach, its engine counts as alive until the lease has passed: what it
+ * owned is held, and no other call carries out a command. So its lease is no
+ * longer than the deadline that ends the call.
  */
 #include <string.h>
 #include <time.h>
@@ -94,6 +97,16 @@ receive_alone(cascade_store *store, const cascade_uuid *id,
     return err;
 }
 
+static int64_t
+lease_ms(const cascade_store *store)
+{
+    int64_t deadline_ms = store->config.deadline_ms;
+
+    if (deadline_ms < CSC_LEASE_MIN_MS)
+        return CSC_LEASE_MIN_MS;
+    return deadline_ms < CSC_LEASE_MS ? deadline_ms : CSC_LEASE_MS;
+}
+
 /* It stays with engines to come when that fails: the command stands. */
 static void
 carry_out_alone(cascade_store *store, const cascade_uuid *id)
@@ -105,6 +118,7 @@ carry_out_alone(cascade_store *store, const cascade_uuid *id)
     cascade_engine *engine = NULL;
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = CASCADE_MODE_INLINE,
+                                      .lease_ms = lease_ms(store),
                                       .poll_interval_ms = 10,
                                       .capacity = 1, /* messages come first */
                                       .queues = &queue,

@@ -203,7 +203,7 @@ apply_defaults(cascade_engine_options *o)
     default_size(&o->batch_bytes_max, (size_t)4 * 1024 * 1024);
     default_size(&o->batch_cascades_max, 500);
     default_size(&o->execution_bytes_max, (size_t)4 * 1024 * 1024);
-    default_ms(&o->lease_ms, 10000);
+    default_ms(&o->lease_ms, CSC_LEASE_MS);
     default_ms(&o->poll_interval_ms, 2000);
     default_ms(&o->park_after_ms, 5000);
     if (o->depth_max == 0)
@@ -255,7 +255,7 @@ check_options(const cascade_engine_options *o)
         {"batch_bytes_max", (int64_t)o->batch_bytes_max, 1024, 1 << 26},
         {"batch_cascades_max", (int64_t)o->batch_cascades_max, 1, 10000},
         {"execution_bytes_max", (int64_t)o->execution_bytes_max, 1024, 1 << 26},
-        {"lease_ms", o->lease_ms, 100, day_ms},
+        {"lease_ms", o->lease_ms, CSC_LEASE_MIN_MS, day_ms},
         {"poll_interval_ms", o->poll_interval_ms, 1, day_ms},
         {"park_after_ms", o->park_after_ms, 1, 365 * day_ms},
         {"depth_max", o->depth_max, 1, 1000000},

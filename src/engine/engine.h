@@ -72,7 +72,9 @@
 #define CSC_CLAIM_MAX 256  /* runs claimed and loaded in one go */
 #define CSC_SUSPECT_FROM 3 /* takeovers from which a run is claimed alone */
 #define CSC_WORKERS_MAX 4096
-#define CSC_PEERS_MAX 64 /* others are looked at every time */
+#define CSC_PEERS_MAX 64   /* others are looked at every time */
+#define CSC_LEASE_MS 10000 /* by default */
+#define CSC_LEASE_MIN_MS 100
 #define CSC_NOTE_SIZE 400
 #define CSC_NOTES_MAX 64
 #define CSC_FREE_LATER_MS 60000 /* until a run that failed to load is retried */

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "engine/play.h"
+#include "store/store.h"
 
 static const cascade_request_options because = {
     .size = sizeof(because), .request_id = "why", .reason = "no longer wanted"};
@@ -370,6 +371,40 @@ the_caller_carries_it_out_where_no_engine_is_alive(test_db *db)
     db_close_store(db, p.store);
 }
 
+#define CUT_OFF_MS 3000 /* less than the lease of an engine by default */
+
+static cascade_err
+note_lease(void *context, const cascade_incarnation *row)
+{
+    *(int64_t *)context = row->lease_ms;
+    return CASCADE_OK;
+}
+
+/* Its process lives, so that only the lease can tell others. */
+static void
+a_caller_that_cannot_detach_is_in_the_way_for_its_deadline(test_db *db)
+{
+    wrap_store *wrap = wrap_store_create(db->url);
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+    cascade_uuid id;
+    int64_t left_ms = INT64_MAX; /* unless a row is left */
+
+    assert_non_null(wrap);
+    options.deadline_ms = CUT_OFF_MS;
+    assert_ok(
+        cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
+    id = db_start(store, "unknown");
+    wrap_store_fail(wrap, WRAP_DETACH, 0, 1, WRAP_BEFORE,
+                    CASCADE_ERR_UNAVAILABLE);
+    assert_ok(cascade_cancel(store, &id, NULL));
+    db_await(store, &id, CASCADE_ERROR);
+    assert_ok(store->driver->engines(store->self, note_lease, &left_ms, NULL));
+    assert_true(left_ms <= CUT_OFF_MS);
+    assert_ok(cascade_store_close(store));
+    wrap_store_free(wrap);
+}
+
 /* ---- While the cancellation is committed -------------------------------- */
 
 #define LATE_MS 500 /* how long the commit lasts behind the node's time */
@@ -491,6 +526,9 @@ main(int argc, char **argv)
         PLAY_TESTS(what_waits_is_ended_and_deleted),
         {"the_caller_carries_it_out_where_no_engine_is_alive",
          the_caller_carries_it_out_where_no_engine_is_alive, STORES_ALL},
+        {"a_caller_that_cannot_detach_is_in_the_way_for_its_deadline",
+         a_caller_that_cannot_detach_is_in_the_way_for_its_deadline,
+         STORES_ALL},
         {"what_is_being_cancelled_does_not_begin",
          what_is_being_cancelled_does_not_begin, STORES_ALL},
     };
