@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,9 @@
 
 #define START_MS INT64_C(1700000000000)
 #define LEASE_MS 150      /* where time is real */
-#define POLLS_MAX 4000    /* until a play is given up */
-#define POLLS_LASTING 25  /* the same while faults last */
-#define REAL_MAX_MS 20000 /* the same where time is real */
+#define POLLS_MAX 4000    /* until a play is given up, where time is not real */
+#define POLLS_LASTING 25  /* the same while faults last, on any store */
+#define REAL_MAX_MS 20000 /* until it is given up in any case */
 #define DEADLINE_LASTING_MS 9
 #define DEADLINE_REAL_MS 300 /* the same where time is real */
 #define STOP_MS 8000
@@ -757,13 +758,27 @@ all_ended(scene *s)
     return true;
 }
 
+/* Where time is real, a lease may have to pass, and how many polls go into that
+ * says only how fast the machine is. */
+static int
+polls_max(const scene *s)
+{
+    return s->db->backend->virtual_time ? POLLS_MAX : INT_MAX;
+}
+
+static int64_t
+patience_end_ns(void)
+{
+    return real_ns(CLOCK_MONOTONIC) + REAL_MAX_MS * INT64_C(1000000);
+}
+
 cascade_err
 scene_run(scene *s)
 {
-    int polls_max = s->lasting ? POLLS_LASTING : POLLS_MAX;
-    int64_t end_ns = real_ns(CLOCK_MONOTONIC) + REAL_MAX_MS * INT64_C(1000000);
+    int polls = s->lasting ? POLLS_LASTING : polls_max(s);
+    int64_t end_ns = patience_end_ns();
 
-    for (int i = 0; i < polls_max; i++) {
+    for (int i = 0; i < polls; i++) {
         cascade_err err = scene_poll(s);
 
         if (err != CASCADE_OK || all_ended(s))
@@ -809,14 +824,15 @@ static void
 run_to_the_end(scene *s, cascade_store *store)
 {
     cascade_engine *engine = NULL;
-    int64_t end_ns = real_ns(CLOCK_MONOTONIC) + REAL_MAX_MS * INT64_C(1000000);
+    int64_t end_ns = patience_end_ns();
     bool over = all_over(s, store);
 
     if (over)
         return;
     SCENE_EXPECT(s, scene_engine(s, store, NULL, &engine) == CASCADE_OK);
-    for (int i = 0; i < POLLS_MAX && !over && s->journal->failure[0] == '\0' &&
-                    real_ns(CLOCK_MONOTONIC) < end_ns;
+    for (int i = 0;
+         i < polls_max(s) && !over && s->journal->failure[0] == '\0' &&
+         real_ns(CLOCK_MONOTONIC) < end_ns;
          i++) {
         SCENE_EXPECT(s, scene_poll(s) == CASCADE_OK);
         over = all_over(s, store);
