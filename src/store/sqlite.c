@@ -177,7 +177,9 @@ init(csc_sqlite *store, const cascade_store_config *config)
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     error = pthread_mutex_init(&store->mutex, NULL);
     if (error == 0)
-        error = pthread_cond_init(&store->freed, &attributes);
+        error = pthread_cond_init(&store->writer_freed, &attributes);
+    if (error == 0)
+        error = pthread_cond_init(&store->reader_freed, &attributes);
     (void)pthread_condattr_destroy(&attributes);
     if (error != 0)
         return cascade_store_fail(CASCADE_ERR_SYSTEM,
@@ -234,7 +236,8 @@ close_store(void *self)
     close_writer(store);
     csc_sqlite_wait_fini(store);
     csc_sqlite_lock_close(&store->lock);
-    (void)pthread_cond_destroy(&store->freed);
+    (void)pthread_cond_destroy(&store->writer_freed);
+    (void)pthread_cond_destroy(&store->reader_freed);
     (void)pthread_mutex_destroy(&store->mutex);
     csc_mem_free(store->path);
     csc_mem_free(store);

@@ -151,7 +151,8 @@ struct csc_sqlite {
     int checkpoint_at_pages; /* the next one; used by who has the writer */
     pthread_mutex_t mutex;   /* guards `busy` of connections, readers, and
                                 all below */
-    pthread_cond_t freed;    /* a connection is not busy any more */
+    pthread_cond_t writer_freed; /* the writer is not busy any more */
+    pthread_cond_t reader_freed; /* one of the readers is not */
     csc_sqlite_conn readers[CSC_SQLITE_READERS];
     int watches[CSC_SQLITE_WATCHES]; /* idle inotify descriptors, or -1 */
     uint64_t seen_wake; /* the sidecar's token, last seen by a wait without a

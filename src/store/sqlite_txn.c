@@ -77,6 +77,14 @@ find_idle(csc_sqlite *store, bool writer)
     return found;
 }
 
+/* Each kind has a condition of its own, and who gives one back wakes one of
+ * those who wait: woken all together, but one would go back to sleep. */
+static pthread_cond_t *
+get_freed(csc_sqlite *store, bool writer)
+{
+    return writer ? &store->writer_freed : &store->reader_freed;
+}
+
 /* NULL when the deadline passes. */
 static csc_sqlite_conn *
 take(csc_sqlite *store, bool writer, int64_t deadline_ns)
@@ -89,7 +97,8 @@ take(csc_sqlite *store, bool writer, int64_t deadline_ns)
     (void)pthread_mutex_lock(&store->mutex);
     conn = find_idle(store, writer);
     while (conn == NULL && error != ETIMEDOUT) {
-        error = pthread_cond_timedwait(&store->freed, &store->mutex, &until);
+        error = pthread_cond_timedwait(get_freed(store, writer), &store->mutex,
+                                       &until);
         conn = find_idle(store, writer);
     }
     if (conn != NULL) {
@@ -107,7 +116,7 @@ give_back(csc_sqlite_conn *conn)
 
     (void)pthread_mutex_lock(&store->mutex);
     conn->busy = false;
-    (void)pthread_cond_broadcast(&store->freed);
+    (void)pthread_cond_signal(get_freed(store, conn->writer));
     (void)pthread_mutex_unlock(&store->mutex);
 }
 
