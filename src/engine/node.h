@@ -43,6 +43,7 @@ struct cascade_node {
     csc_arena arena;   /* what belongs to the node until it returns */
     csc_asked *asked;
     csc_ids passed;  /* its parts that are behind it, ascending */
+    size_t child_at; /* the place in `passed` behind the child awaited last */
     csc_undo *undos; /* the newest first */
     size_t undo_count;
     size_t undo_bytes;

@@ -268,28 +268,54 @@ cascade_node_start_child(cascade_node *node, const char *name,
 
 /* ---- Awaiting ----------------------------------------------------------- */
 
-/* Those of the node's children that are behind it in this entry: RUNNING or
- * not, all of them or the one with that id. Their parts stay in memory, but
- * their status may change. */
-static cascade_err
-collect(cascade_node *node, const cascade_uuid *id, csc_ids *all,
-        const csc_exec **one, bool *running)
+/* The children of this node that are behind it in this entry. Their parts stay
+ * in memory, but their status may change: locked. */
+static const csc_exec *
+passed_child(const cascade_node *node, size_t at)
 {
-    const csc_ids *passed = &node->passed;
+    const csc_exec *exec =
+        csc_state_find(&node->run->state, node->passed.items[at]);
+
+    return exec != NULL && exec->part == CSC_PART_CHILD ? exec : NULL;
+}
+
+/* Children are mostly awaited in the order of their starts: the search begins
+ * behind the one before, so that a thousand need no million looks. */
+static const csc_exec *
+find_child(cascade_node *node, const cascade_uuid *id, bool *running)
+{
+    size_t count = node->passed.count;
+    const csc_exec *found = NULL;
+
+    pthread_mutex_lock(&node->engine->mutex);
+    for (size_t i = 0; i < count && found == NULL; i++) {
+        size_t at = (node->child_at + i) % count;
+        const csc_exec *child = passed_child(node, at);
+
+        if (child == NULL || !csc_uuid_equal(&child->child, id))
+            continue;
+        found = child;
+        *running = child->status == CASCADE_EXECUTION_RUNNING;
+        node->child_at = at + 1;
+    }
+    pthread_mutex_unlock(&node->engine->mutex);
+    return found;
+}
+
+static cascade_err
+collect(cascade_node *node, csc_ids *all, bool *running)
+{
     cascade_err err = CASCADE_OK;
 
     *running = false;
     pthread_mutex_lock(&node->engine->mutex);
-    for (size_t i = 0; i < passed->count && err == CASCADE_OK; i++) {
-        const csc_exec *exec =
-            csc_state_find(&node->run->state, passed->items[i]);
+    for (size_t i = 0; i < node->passed.count && err == CASCADE_OK; i++) {
+        const csc_exec *child = passed_child(node, i);
 
-        if (exec == NULL || exec->part != CSC_PART_CHILD ||
-            (id != NULL && !csc_uuid_equal(&exec->child, id)))
+        if (child == NULL)
             continue;
-        *one = exec;
-        *running = *running || exec->status == CASCADE_EXECUTION_RUNNING;
-        err = csc_state_add_id(all, exec->function_id);
+        *running = *running || child->status == CASCADE_EXECUTION_RUNNING;
+        err = csc_state_add_id(all, child->function_id);
     }
     pthread_mutex_unlock(&node->engine->mutex);
     return err;
@@ -386,8 +412,10 @@ cascade_node_await_child(cascade_node *node, const cascade_uuid *id,
         return err;
     if (node->suspended)
         return csc_node_suspend(node, node->pending);
-    err = collect(node, id, &after, &child, &running);
-    if (err == CASCADE_OK && child == NULL)
+    child = find_child(node, id, &running);
+    if (child != NULL)
+        err = csc_state_add_id(&after, child->function_id);
+    else
         err = csc_fail(CASCADE_ERR_NOT_FOUND,
                        "await child: this node has started no child with that "
                        "id in this entry");
@@ -404,7 +432,6 @@ cascade_err
 cascade_node_await_children(cascade_node *node)
 {
     csc_part part = {.kind = CSC_PART_GATHER, .name = ALL_CHILDREN};
-    const csc_exec *any = NULL;
     csc_ids after = {0};
     bool running = false;
     cascade_err err = check_await(node, &part);
@@ -415,7 +442,7 @@ cascade_node_await_children(cascade_node *node)
         return csc_node_suspend(node, node->pending);
     err = csc_node_count_part(node, &part);
     if (err == CASCADE_OK)
-        err = collect(node, NULL, &after, &any, &running);
+        err = collect(node, &after, &running);
     if (err == CASCADE_OK)
         err = gather(node, &part, &after, running);
     csc_mem_free(after.items);
