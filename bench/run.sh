@@ -5,7 +5,7 @@
 # throwaway PostgreSQL server, runs every program, cleans up.
 #
 #   sh bench/run.sh                 everything, about half an hour
-#   sh bench/run.sh --quick         in three to four minutes
+#   sh bench/run.sh --quick         in four to five minutes
 #   sh bench/run.sh --full          with ten million finished cascades
 #   sh bench/run.sh [...] NAME...   these programs only
 #
@@ -23,7 +23,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/postgres.sh"
 . "$root/tests/lib/build.sh"
 
-programs="ceiling throughput latency hydration scale idle footprint"
+programs="ceiling throughput latency waits hydration scale idle footprint"
 size=
 chosen=
 for argument in "$@"; do
