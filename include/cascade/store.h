@@ -86,6 +86,8 @@
  *       cascade_keys.
  *   S22 a start with a key takes effect only while it is the next run of that
  *       key; see `key` of cascade_change.
+ *   S23 a claim tells of each run that it gives for its messages the kind of
+ *       the first.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -121,7 +123,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 2
+#define CASCADE_STORE_ABI 3
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -295,6 +297,9 @@ typedef struct cascade_claimed {
     cascade_uuid cascade_id;
     int64_t claim_no;
     int32_t takeovers;
+    /* Of the first message that names it, as the claim saw; "" where it saw
+     * none. S23 */
+    char message_kind[CASCADE_MESSAGE_KIND_MAX + 1];
 } cascade_claimed;
 
 typedef struct cascade_claim_result {

@@ -25,6 +25,7 @@
  * more) are made before it becomes owned, and shelves, queues and the texts of
  * needs stay for the life of the model; there are few.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,6 +223,7 @@ csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
 /* A cascade that a message names. */
 typedef struct claim_named {
     csc_memory_cascade *cascade;
+    const char *kind;     /* of the first message */
     csc_memory_run *made; /* for one without a run row */
     int32_t priority;
     int64_t wake_at_ms;
@@ -320,7 +322,8 @@ pick(const claim_state *claiming, int priority)
 }
 
 static void
-own(claim_state *claiming, csc_memory_run *run, cascade_claimed *claimed)
+own(claim_state *claiming, csc_memory_run *run, const char *message_kind,
+    cascade_claimed *claimed)
 {
     csc_memory_runs_take(claiming->model, run);
     run->row.engine_id = claiming->claim->engine_id;
@@ -330,6 +333,8 @@ own(claim_state *claiming, csc_memory_run *run, cascade_claimed *claimed)
     claimed->cascade_id = run->row.cascade_id;
     claimed->claim_no = run->row.claim_no;
     claimed->takeovers = run->row.takeovers;
+    (void)snprintf(claimed->message_kind, sizeof(claimed->message_kind), "%s",
+                   message_kind);
 }
 
 /* ---- Claiming by messages ----------------------------------------------- */
@@ -345,10 +350,14 @@ is_asked(const cascade_claim *claim, const cascade_run_row *row)
 }
 
 static bool
-add_named(claim_state *claiming, csc_memory_cascade *cascade)
+add_named(claim_state *claiming, csc_memory_cascade *cascade,
+          const csc_memory_box *box)
 {
     const csc_memory_run *run = cascade->run;
-    claim_named named = {.cascade = cascade, .wake_at_ms = claiming->now_ms};
+    const csc_memory_message *first = csc_memory_messages_next(box, NULL);
+    claim_named named = {.cascade = cascade,
+                         .kind = first != NULL ? first->row.kind : "",
+                         .wake_at_ms = claiming->now_ms};
 
     if (run != NULL) {
         named.priority = run->row.priority;
@@ -377,13 +386,14 @@ look_into(claim_state *claiming, csc_memory_box *box)
     }
     if (cascade->run == NULL)
         return claim->suspects || claim->queue_count == 0 ||
-               add_named(claiming, cascade);
+               add_named(claiming, cascade, box);
     if (csc_uuid_equal(&cascade->run->row.engine_id, &claim->engine_id)) {
         claiming->messages = true;
         return true;
     }
     return !csc_uuid_is_nil(&cascade->run->row.engine_id) ||
-           !is_asked(claim, &cascade->run->row) || add_named(claiming, cascade);
+           !is_asked(claim, &cascade->run->row) ||
+           add_named(claiming, cascade, box);
 }
 
 static int
@@ -456,7 +466,7 @@ take_named(claim_state *claiming, cascade_claimed *claimed)
             named->made = NULL;
             csc_memory_runs_place(claiming->model, named->cascade->run);
         }
-        own(claiming, named->cascade->run, &claimed[i]);
+        own(claiming, named->cascade->run, named->kind, &claimed[i]);
     }
     return claiming->named_count;
 }
@@ -490,7 +500,7 @@ take_due(claim_state *claiming, cascade_claimed *claimed, size_t count)
 
             if (run == NULL)
                 break;
-            own(claiming, run, &claimed[count++]);
+            own(claiming, run, "", &claimed[count++]);
         }
     }
     return count;

@@ -38,6 +38,7 @@
  * owned that nobody here knows of; the engine attaches anew then, which frees
  * them.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -357,6 +358,9 @@ note_taken(claim_state *state, const PGresult *result)
         row->claimed.cascade_id = key.cascade_id;
         row->claimed.claim_no = csc_postgres_result_i64(result, i, 1);
         row->claimed.takeovers = (int32_t)csc_postgres_result_i64(result, i, 2);
+        (void)snprintf(row->claimed.message_kind,
+                       sizeof(row->claimed.message_kind), "%s",
+                       PQgetvalue(result, i, 3));
     }
 }
 
@@ -405,10 +409,10 @@ add_call(take_calls *take, csc_postgres_statement statement)
     return params;
 }
 
-/* Whether some are taken before their wake_at: what comes next is another run
- * then than the look has told. */
+/* Whether messages name some that have a run. These are taken before their
+ * wake_at: what comes next is another run then than the look has told. */
 static bool
-takes_early(const claim_state *state)
+takes_named(const claim_state *state)
 {
     for (size_t i = 0; i < state->candidate_count; i++) {
         if (state->candidates[i].named && !state->candidates[i].ended)
@@ -444,7 +448,8 @@ fill_take(claim_state *state, take_calls *take, csc_postgres_rows *ids,
     csc_postgres_params_rows(params, &state->nodes);
     csc_postgres_params_i32(params, claim->suspect_from);
     csc_postgres_params_bool(params, claim->suspects);
-    if (takes_early(state))
+    csc_postgres_params_bool(params, takes_named(state));
+    if (takes_named(state))
         csc_postgres_params_rows(add_call(take, CSC_POSTGRES_CLAIM_NEXT),
                                  &state->queues);
 }

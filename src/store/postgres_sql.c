@@ -97,13 +97,16 @@
     "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE)" rest         \
     "\nSELECT id FROM fresh"
 
-/* Whether a message names the cascade of a row: one look-up. An EXISTS might be
- * planned as a set of all messages, read for each statement. */
-#define NAMED(row)                                    \
-    "(SELECT true FROM @cascade_messages AS m\n"      \
+/* Of the first message that names the cascade of a row: one look-up. An EXISTS
+ * might be planned as a set of all messages, read for each statement. */
+#define FIRST_NAMING(what, row)                       \
+    "(SELECT " what " FROM @cascade_messages AS m\n"  \
     "      WHERE m.cascade_id = " row ".cascade_id\n" \
     "      ORDER BY m.id\n"                           \
     "      LIMIT 1)"
+
+/* Whether there is one. */
+#define NAMED(row) FIRST_NAMING("true", row)
 
 /* $1 cascades */
 #define DELETE_ALL(table, column)          \
@@ -759,7 +762,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* $1 engine, $2 ended cascades, $3 queue */
     [CSC_POSTGRES_CLAIM_ENDED] =
-        "INSERT INTO @cascade_runs\n"
+        "INSERT INTO @cascade_runs AS r\n"
         "  (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
         "   takeovers, needs)\n"
         "SELECT g.cascade_id, $3::text, 0, " NOW_MS ", $1::uuid, 1, 0, NULL\n"
@@ -767,10 +770,12 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "WHERE (SELECT true FROM @cascades AS c WHERE c.id = g.cascade_id)\n"
         "  AND " NAMED("g") "\n"
                             "ON CONFLICT (cascade_id) DO NOTHING\n"
-                            "RETURNING cascade_id, claim_no, takeovers",
+                            "RETURNING cascade_id, claim_no, takeovers,\n"
+                            "  " FIRST_NAMING("m.kind", "r"),
 
-    /* $1 engine, $2 cascades, $3 nodes, $4 suspects from, $5 suspects. What was
-     * due a moment ago may have been taken and parked anew meanwhile. */
+    /* $1 engine, $2 cascades, $3 nodes, $4 suspects from, $5 suspects, $6
+     * whether the look has found messages for some. What was due a moment ago
+     * may have been taken and parked anew meanwhile. */
     [CSC_POSTGRES_CLAIM_TAKE] =
         "UPDATE @cascade_runs AS r\n"
         "SET engine_id = $1::uuid,\n"
@@ -783,7 +788,10 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "      AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
         "    OR " NAMED("r") ")\n"
                              "  AND (r.takeovers >= $4::int4) = $5::bool\n"
-                             "RETURNING r.cascade_id, r.claim_no, r.takeovers",
+                             "RETURNING r.cascade_id, r.claim_no,\n"
+                             "  r.takeovers,\n"
+                             "  CASE WHEN $6::bool THEN " FIRST_NAMING(
+                                 "m.kind", "r") " END",
 
     /* $1 queues */
     [CSC_POSTGRES_CLAIM_NEXT] = LOOK_NEXT("$1"),

@@ -32,6 +32,7 @@
  * before the commit, nothing is claimed; after it, the runs are ours and are
  * freed with our incarnation.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,7 @@ typedef struct candidate {
     int64_t wake_at_ms;
     int64_t claim_no;
     int32_t takeovers;
+    char message_kind[CASCADE_MESSAGE_KIND_MAX + 1]; /* "": none */
 } candidate;
 
 /* A cascade that messages name. */
@@ -124,14 +126,21 @@ cut_named(claim_state *state)
 }
 
 static cascade_err
-add_named(claim_state *state, const named *one)
+add_named(claim_state *state, sqlite3_stmt *statement, const named *one)
 {
+    const char *kind = (const char *)sqlite3_column_text(statement, 8);
+    candidate *run = NULL;
+
+    if (kind == NULL)
+        return csc_fail_memory();
     if (state->named_count == 2 * state->claim->limit)
         cut_named(state);
     if (csc_mem_grow((void **)&state->named, &state->named_room,
                      state->named_count + 1, sizeof(named)) != 0)
         return csc_fail_memory();
-    state->named[state->named_count++] = *one;
+    state->named[state->named_count] = *one;
+    run = &state->named[state->named_count++].run;
+    (void)snprintf(run->message_kind, sizeof(run->message_kind), "%s", kind);
     return CASCADE_OK;
 }
 
@@ -171,7 +180,8 @@ weigh_owned(claim_state *state, sqlite3_stmt *statement)
 }
 
 static cascade_err
-weigh_ended(claim_state *state, const cascade_uuid *cascade_id)
+weigh_ended(claim_state *state, sqlite3_stmt *statement,
+            const cascade_uuid *cascade_id)
 {
     const cascade_claim *claim = state->claim;
     named one = {
@@ -181,7 +191,7 @@ weigh_ended(claim_state *state, const cascade_uuid *cascade_id)
     if (claim->suspects || claim->queue_count == 0)
         return CASCADE_OK;
     one.queue = claim->queues[0];
-    return add_named(state, &one);
+    return add_named(state, statement, &one);
 }
 
 static cascade_err
@@ -200,7 +210,7 @@ weigh_free(claim_state *state, sqlite3_stmt *statement,
     if (one.queue == NULL ||
         (one.run.takeovers >= claim->suspect_from) != claim->suspects)
         return CASCADE_OK;
-    return add_named(state, &one);
+    return add_named(state, statement, &one);
 }
 
 /* One cascade: a row of CSC_SQLITE_NEXT_NAMED. */
@@ -211,7 +221,7 @@ weigh_named(claim_state *state, sqlite3_stmt *statement,
     if (sqlite3_column_int(statement, 7) == 0)
         return add_stray(state, cascade_id);
     if (sqlite3_column_type(statement, 5) == SQLITE_NULL)
-        return weigh_ended(state, cascade_id);
+        return weigh_ended(state, statement, cascade_id);
     if (sqlite3_column_type(statement, 6) != SQLITE_NULL)
         return weigh_owned(state, statement);
     return weigh_free(state, statement, cascade_id);
@@ -422,6 +432,7 @@ add_candidate(claim_state *state, sqlite3_stmt *statement, int32_t takeovers)
     added->wake_at_ms = sqlite3_column_int64(statement, 1);
     added->claim_no = sqlite3_column_int64(statement, 2);
     added->takeovers = takeovers;
+    added->message_kind[0] = '\0';
     return csc_sqlite_row_uuid(statement, 0, "cascade_runs", "cascade_id",
                                &added->cascade_id);
 }
@@ -604,12 +615,14 @@ take_with_lock(csc_sqlite *store, claim_state *state)
     return csc_sqlite_txn_end(state->conn, err);
 }
 
-static cascade_claimed
-give_one(const candidate *from)
+static void
+give_one(const candidate *from, cascade_claimed *claimed)
 {
-    return (cascade_claimed){.cascade_id = from->cascade_id,
-                             .claim_no = from->claim_no + 1,
-                             .takeovers = from->takeovers};
+    claimed->cascade_id = from->cascade_id;
+    claimed->claim_no = from->claim_no + 1;
+    claimed->takeovers = from->takeovers;
+    memcpy(claimed->message_kind, from->message_kind,
+           sizeof(claimed->message_kind));
 }
 
 static void
@@ -617,9 +630,9 @@ give(const claim_state *state, cascade_claimed *claimed,
      cascade_claim_result *result)
 {
     for (size_t i = 0; i < state->named_count; i++)
-        claimed[i] = give_one(&state->named[i].run);
+        give_one(&state->named[i].run, &claimed[i]);
     for (size_t i = 0; i < state->count; i++)
-        claimed[state->named_count + i] = give_one(&state->candidates[i]);
+        give_one(&state->candidates[i], &claimed[state->named_count + i]);
     result->count = state->named_count + state->count;
     result->next_wake_at_ms = state->next_wake_at_ms;
     result->messages = state->messages;

@@ -129,17 +129,18 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                               "    needs = ''"
                               " WHERE cascade_id = ?1 AND engine_id IS NULL"},
     /* The next cascade above ?1 that messages name: one seek, however many they
-     * are. Its run, if it has one; last, whether it exists. */
+     * are. Its run, if it has one; whether it exists; the kind of the first. */
     [CSC_SQLITE_NEXT_NAMED] =
         {"look for messages",
          "SELECT m.cascade_id, r.wake_at, r.claim_no, r.takeovers,"
          "    r.priority, r.queue, r.engine_id,"
          "    r.cascade_id IS NOT NULL OR EXISTS ("
-         "        SELECT 1 FROM cascades AS c WHERE c.id = m.cascade_id)"
+         "        SELECT 1 FROM cascades AS c WHERE c.id = m.cascade_id),"
+         "    m.kind"
          " FROM cascade_messages AS m"
          " LEFT JOIN cascade_runs AS r ON r.cascade_id = m.cascade_id"
          " WHERE m.cascade_id > ?1"
-         " ORDER BY m.cascade_id"
+         " ORDER BY m.cascade_id, m.id"
          " LIMIT 1"},
     /* If it is still as it was seen: ?3 claim_no, ?4 takeovers, ?5 queue. */
     [CSC_SQLITE_CLAIM_NAMED] =

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/conformance.h"
+#include "store/conformance_mail.h"
 
 /* ---- S7 ----------------------------------------------------------------- */
 
@@ -472,6 +472,66 @@ a_claim_clears_what_the_last_owner_needed(void **state)
     assert_true(try_claim(db, second, &knows_nothing));
 }
 
+/* ---- S23 ---------------------------------------------------------------- */
+
+#define FAR_MS INT64_C(3600000)
+
+static void
+send_kind(mail_scene *it, cascade_uuid to, const char *kind)
+{
+    cascade_message_row *row = rows_message(it->rows, to, kind);
+
+    row->kind = kind;
+    assert_true(mail_send(it, row) != CASCADE_SENT_REPEATED);
+}
+
+/* S23: of a run that waits, of one that is due, of a suspect and of a cascade
+ * that has ended; no kind where no message is. */
+static void
+a_claim_tells_the_kind_of_the_first_message(void **state)
+{
+    static const char longest[] = "a kind that is 32 bytes long, no";
+    mail_scene it = mail_begin(*state);
+    cascade_uuid ids[4];
+    cascade_uuid ended = mail_own(&it);
+    cascade_change *starts[4];
+    const char *queue = "default";
+    cascade_claim claim = {.engine_id = it.engine,
+                           .queues = &queue,
+                           .queue_count = 1,
+                           .limit = 10,
+                           .suspect_from = 3};
+    cascade_claimed claimed[10];
+    cascade_claim_result result;
+
+    for (int i = 0; i < 4; i++) {
+        ids[i] = rows_id(it.rows);
+        starts[i] = rows_start(it.rows, ids[i]);
+        starts[i]->run.priority = 9 - i;
+    }
+    starts[0]->run.wake_at_ms += FAR_MS;
+    starts[3]->run.takeovers = 3;
+    assert_ok(db_submit(it.db, starts, 4, NULL));
+    assert_ok(mail_end(&it, ended, CASCADE_COMPLETED));
+    memset(claimed, 'x', sizeof(claimed));
+    send_kind(&it, ids[0], "z first");
+    send_kind(&it, ids[0], "a second");
+    send_kind(&it, ids[1], longest);
+    send_kind(&it, ids[3], "suspected");
+    send_kind(&it, ended, "ended");
+    assert_ok(it.db->driver->claim(it.db->self, &claim, claimed, &result));
+    assert_int_equal(result.count, 4);
+    assert_string_equal(claimed[0].message_kind, "z first");
+    assert_string_equal(claimed[1].message_kind, longest);
+    assert_string_equal(claimed[2].message_kind, "ended");
+    assert_string_equal(claimed[3].message_kind, "");
+    assert_memory_equal(&claimed[3].cascade_id, &ids[2], sizeof(ids[2]));
+    claim.suspects = true;
+    assert_ok(it.db->driver->claim(it.db->self, &claim, claimed, &result));
+    assert_int_equal(result.count, 1);
+    assert_string_equal(claimed[0].message_kind, "suspected");
+}
+
 conformance_group
 conformance_claim(void)
 {
@@ -488,6 +548,7 @@ conformance_claim(void)
         cmocka_unit_test(a_claim_clears_what_the_last_owner_needed),
         cmocka_unit_test(a_removed_incarnation_claims_nothing),
         cmocka_unit_test(a_claim_by_who_lost_commits_takes_nothing),
+        cmocka_unit_test(a_claim_tells_the_kind_of_the_first_message),
     };
 
     return (conformance_group){"claim", tests,
