@@ -88,6 +88,9 @@
  *       key; see `key` of cascade_change.
  *   S23 a claim tells of each run that it gives for its messages the kind of
  *       the first.
+ *   S24 CASCADE_LOAD_FAMILY gives the first execution, and of the others those
+ *       of children that are RUNNING; what it costs does not grow with the
+ *       executions that are no children.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -315,7 +318,13 @@ typedef struct cascade_claim_result {
 #define CASCADE_LOAD_EXECUTIONS 1u
 #define CASCADE_LOAD_EVENTS 2u
 #define CASCADE_LOAD_MESSAGES 4u
+#define CASCADE_LOAD_FAMILY \
+    8u /* some executions, where not all are asked for:
+                                  S24 */
 #define CASCADE_LOAD_MESSAGES_MAX 100 /* of each cascade, the first */
+
+/* So begins the node_name of an execution that stands for a child. */
+#define CASCADE_CHILD_PREFIX "cascade.child:"
 
 /* `repeated`: an execution has its path; it was received before. */
 typedef cascade_err (*cascade_message_sink)(void *context,

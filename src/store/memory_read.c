@@ -61,8 +61,19 @@ give_cascades(const load_state *loading, const cascade_load_sink *sink)
     return err;
 }
 
+static bool
+is_family(const cascade_execution_row *row)
+{
+    return row->function_id == 0 ||
+           (row->status == CASCADE_EXECUTION_RUNNING &&
+            strncmp(row->node_name, CASCADE_CHILD_PREFIX,
+                    strlen(CASCADE_CHILD_PREFIX)) == 0);
+}
+
+/* Here all are looked at, but the family alone is given. */
 static cascade_err
-give_executions(const load_state *loading, const cascade_load_sink *sink)
+give_executions(const load_state *loading, bool all,
+                const cascade_load_sink *sink)
 {
     cascade_err err = CASCADE_OK;
 
@@ -70,9 +81,12 @@ give_executions(const load_state *loading, const cascade_load_sink *sink)
         const csc_memory_cascade *cascade = loading->found[i];
 
         for (size_t k = 0; k < cascade->execution_count && err == CASCADE_OK;
-             k++)
-            err =
-                sink->on_execution(sink->context, &cascade->executions[k]->row);
+             k++) {
+            const cascade_execution_row *row = &cascade->executions[k]->row;
+
+            if (all || is_family(row))
+                err = sink->on_execution(sink->context, row);
+        }
     }
     return err;
 }
@@ -140,8 +154,10 @@ csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
     pthread_mutex_lock(&memory->model->mutex);
     find_cascades(memory->model, ids, count, &loading);
     err = give_cascades(&loading, sink);
-    if (err == CASCADE_OK && (parts & CASCADE_LOAD_EXECUTIONS) != 0)
-        err = give_executions(&loading, sink);
+    if (err == CASCADE_OK &&
+        (parts & (CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_FAMILY)) != 0)
+        err = give_executions(&loading, (parts & CASCADE_LOAD_EXECUTIONS) != 0,
+                              sink);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
         err = give_events(&loading, sink);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_MESSAGES) != 0)

@@ -316,7 +316,7 @@ static const bool is_unnamed[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_READ_FIRST] = true,      [CSC_POSTGRES_CONFIRM] = true,
     [CSC_POSTGRES_UNBLOCK] = true,         [CSC_POSTGRES_LOAD_CASCADES] = true,
     [CSC_POSTGRES_LOAD_EXECUTIONS] = true, [CSC_POSTGRES_LOAD_EVENTS] = true,
-    [CSC_POSTGRES_LISTEN] = true,
+    [CSC_POSTGRES_LOAD_FAMILY] = true,     [CSC_POSTGRES_LISTEN] = true,
 };
 
 /* Leaves in the set what is still to be prepared; sends that. */

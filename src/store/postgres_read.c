@@ -161,13 +161,16 @@ csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
 /* What a load may be asked for, in this order; 0: always. */
 static const struct {
     unsigned part;
+    unsigned unless; /* that is asked for too */
     csc_postgres_statement statement;
     csc_postgres_row_sink sink;
 } load_parts[] = {
-    {0, CSC_POSTGRES_LOAD_CASCADES, sink_cascade},
-    {CASCADE_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_EXECUTIONS, sink_execution},
-    {CASCADE_LOAD_EVENTS, CSC_POSTGRES_LOAD_EVENTS, sink_event},
-    {CASCADE_LOAD_MESSAGES, CSC_POSTGRES_LOAD_MESSAGES, sink_message},
+    {0, 0, CSC_POSTGRES_LOAD_CASCADES, sink_cascade},
+    {CASCADE_LOAD_EXECUTIONS, 0, CSC_POSTGRES_LOAD_EXECUTIONS, sink_execution},
+    {CASCADE_LOAD_FAMILY, CASCADE_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_FAMILY,
+     sink_execution},
+    {CASCADE_LOAD_EVENTS, 0, CSC_POSTGRES_LOAD_EVENTS, sink_event},
+    {CASCADE_LOAD_MESSAGES, 0, CSC_POSTGRES_LOAD_MESSAGES, sink_message},
 };
 
 #define PARTS (sizeof(load_parts) / sizeof(load_parts[0]))
@@ -175,7 +178,9 @@ static const struct {
 static bool
 asked_for(const load_state *state, size_t i)
 {
-    return load_parts[i].part == 0 || (state->parts & load_parts[i].part) != 0;
+    return load_parts[i].part == 0 ||
+           ((state->parts & load_parts[i].part) != 0 &&
+            (state->parts & load_parts[i].unless) == 0);
 }
 
 static cascade_err
@@ -216,10 +221,12 @@ load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
 {
     static const csc_postgres_statement statements[] = {
         CSC_POSTGRES_BEGIN_READ,      CSC_POSTGRES_LOAD_CASCADES,
-        CSC_POSTGRES_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_EVENTS,
-        CSC_POSTGRES_LOAD_MESSAGES,   CSC_POSTGRES_COMMIT};
+        CSC_POSTGRES_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_FAMILY,
+        CSC_POSTGRES_LOAD_EVENTS,     CSC_POSTGRES_LOAD_MESSAGES,
+        CSC_POSTGRES_COMMIT};
     csc_postgres_params params;
-    cascade_err err = csc_postgres_conn_prepare(conn, "load", statements, 6);
+    cascade_err err = csc_postgres_conn_prepare(
+        conn, "load", statements, sizeof(statements) / sizeof(statements[0]));
 
     csc_postgres_params_init(&params);
     csc_postgres_params_rows(&params, ids);

@@ -136,6 +136,13 @@
     "ORDER BY g.path COLLATE \"C\", g.id\n"                                  \
     "ON CONFLICT (path) DO NOTHING"
 
+/* The casts keep the types that we decode, whatever an older table has. */
+#define EXECUTION_COLUMNS                                               \
+    "SELECT id, cascade_id, function_id, status::text,\n"               \
+    "  node_instance_id::text, node_name::text, input_context::text,\n" \
+    "  full_output::text, location::text, error::text, started_at,\n"   \
+    "  completed_at\n"
+
 /* A message as it is read, and whether it was received before. */
 #define MESSAGE_COLUMNS                                                     \
     "SELECT m.id, m.cascade_id, m.kind, m.name, m.path, m.payload::text,\n" \
@@ -808,13 +815,21 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "ORDER BY id",
 
     [CSC_POSTGRES_LOAD_EXECUTIONS] =
-        "SELECT id, cascade_id, function_id, status::text,\n"
-        "  node_instance_id::text, node_name::text, input_context::text,\n"
-        "  full_output::text, location::text, error::text, started_at,\n"
-        "  completed_at\n"
-        "FROM @node_executions\n"
-        "WHERE cascade_id = ANY ($1::uuid[])\n"
-        "ORDER BY cascade_id, function_id",
+        EXECUTION_COLUMNS "FROM @node_executions\n"
+                          "WHERE cascade_id = ANY ($1::uuid[])\n"
+                          "ORDER BY cascade_id, function_id",
+
+    /* What is said of the name is what the index of children says. */
+    [CSC_POSTGRES_LOAD_FAMILY] = EXECUTION_COLUMNS
+    "FROM @node_executions\n"
+    "WHERE cascade_id = ANY ($1::uuid[])\n"
+    "  AND function_id = 0\n"
+    "UNION ALL\n" EXECUTION_COLUMNS "FROM @node_executions\n"
+    "WHERE cascade_id = ANY ($1::uuid[])\n"
+    "  AND function_id > 0\n"
+    "  AND node_name LIKE 'cascade.child:%'\n"
+    "  AND status = 'RUNNING'\n"
+    "ORDER BY cascade_id, function_id",
 
     [CSC_POSTGRES_LOAD_EVENTS] =
         "SELECT id::int8, cascade_id, function_id, key::text, value::text,\n"

@@ -14,7 +14,8 @@
  *   walks     -------->   ----->
  *
  * So what is read in vain is one row for each gap, and a statement for each
- * cascade (with its cursors and buffers made and freed) is the worst case.
+ * cascade (with its cursors and buffers made and freed) is the worst case. The
+ * family, a few rows of many, is read by such statements alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,28 @@ give_all(load_state *state, const part *from)
     return err;
 }
 
+static cascade_err
+give_family(load_state *state)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < state->count && err == CASCADE_OK; i++) {
+        csc_sqlite_call call;
+        bool row = false;
+
+        csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_LOAD_FAMILY);
+        csc_sqlite_call_add_uuid(&call, &state->ids[i]);
+        err = csc_sqlite_call_next(&call, &row);
+        while (err == CASCADE_OK && row) {
+            err = give_execution(state, call.statement);
+            if (err == CASCADE_OK)
+                err = csc_sqlite_call_next(&call, &row);
+        }
+        csc_sqlite_call_end(&call);
+    }
+    return err;
+}
+
 static int
 compare_ids(const void *a, const void *b)
 {
@@ -216,6 +239,8 @@ csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
     err = give_all(&state, &part_cascades);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EXECUTIONS) != 0)
         err = give_all(&state, &part_executions);
+    else if (err == CASCADE_OK && (parts & CASCADE_LOAD_FAMILY) != 0)
+        err = give_family(&state);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
         err = give_all(&state, &part_events);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_MESSAGES) != 0)

@@ -292,6 +292,25 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " FROM node_executions"
          " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
          " ORDER BY cascade_id, function_id"},
+    /* Of one cascade. What is said of the name is what the index of children
+     * says, word by word. */
+    [CSC_SQLITE_LOAD_FAMILY] =
+        {"read executions",
+         "SELECT id, cascade_id, function_id, status, node_instance_id,"
+         "    node_name, input_context, full_output, location, error,"
+         "    started_at, completed_at"
+         " FROM node_executions"
+         " WHERE cascade_id = ?1 AND function_id = 0"
+         " UNION ALL "
+         "SELECT id, cascade_id, function_id, status, node_instance_id,"
+         "    node_name, input_context, full_output, location, error,"
+         "    started_at, completed_at"
+         " FROM node_executions"
+         " WHERE cascade_id = ?1 AND status = 'RUNNING'"
+         "    AND function_id > 0"
+         "    AND node_name >= 'cascade.child:'"
+         "    AND node_name < 'cascade.child;'"
+         " ORDER BY 3"},
     [CSC_SQLITE_LOAD_EVENTS] =
         {"read events",
          "SELECT id, cascade_id, function_id, key, value, ui_value, created_at"

@@ -226,6 +226,61 @@ a_load_takes_a_thousand_ids(void **state)
     free(ids);
 }
 
+/* A cascade with children and others, of which some have ended. */
+static void
+write_family(conformance_db *db, cascade_uuid engine, cascade_uuid id)
+{
+    static const char *const nodes[] = {
+        CASCADE_CHILD_PREFIX "a", "node",
+        CASCADE_CHILD_PREFIX "b", CASCADE_CHILD_PREFIX "c",
+        "cascade.chile:a",        "cascade.childless",
+        CASCADE_CHILD_PREFIX};
+    cascade_change *write = rows_write(&db->rows, id, 7);
+
+    for (int32_t i = 0; i < 7; i++)
+        rows_insert(&db->rows, write, i + 1, nodes[i]);
+    rows_event(&db->rows, write, 1, "key", "1");
+    assert_ok(db_commit_one(db, engine, 2, write));
+    write = rows_write(&db->rows, id, 7);
+    rows_update(&db->rows, write, 0, "{}");
+    rows_update(&db->rows, write, 3, "{}");
+    assert_ok(db_commit_one(db, engine, 3, write));
+}
+
+/* S24: the first, ended or not, and children that run; beside events; once
+ * where all are asked for. */
+static void
+a_load_gives_the_family_alone(void **state)
+{
+    static const int32_t given[] = {0, 1, 4, 7};
+    conformance_db *db = *state;
+    cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
+    cascade_uuid ids[3];
+    loaded_rows loaded = {.rows = NULL};
+
+    ids[0] = rows_id(&db->rows);
+    ids[1] = rows_id(&db->rows);
+    ids[2] = rows_id(&db->rows);
+    assert_ok(db_commit_one(db, engine, 1,
+                            rows_start_owned(&db->rows, ids[0], engine)));
+    assert_ok(db_submit_one(db, rows_start(&db->rows, ids[1])));
+    write_family(db, engine, ids[0]);
+    assert_ok(load(db->handles[0], ids, 1, CASCADE_LOAD_FAMILY, &loaded));
+    assert_int_equal(loaded.count, 5);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(loaded.rows[i + 1].function_id, given[i]);
+    assert_int_equal(loaded.rows[1].status, CASCADE_EXECUTION_COMPLETED);
+    assert_ok(load(db->handles[0], ids, 3,
+                   CASCADE_LOAD_FAMILY | CASCADE_LOAD_EVENTS, &loaded));
+    assert_int_equal(loaded.count, 2 + 5 + 1);
+    assert_ordered(&loaded);
+    assert_ok(load(db->handles[0], ids, 3,
+                   CASCADE_LOAD_FAMILY | CASCADE_LOAD_EXECUTIONS, &loaded));
+    assert_int_equal(loaded.count, 2 + 9);
+    assert_ordered(&loaded);
+    csc_mem_free(loaded.rows);
+}
+
 #define MOMENTS 60
 
 typedef struct writer_state {
@@ -613,6 +668,7 @@ conformance_read(void)
         cmocka_unit_test(a_load_gives_rows_in_order),
         cmocka_unit_test(a_load_gives_the_parts_asked_for),
         cmocka_unit_test(a_load_takes_a_thousand_ids),
+        cmocka_unit_test(a_load_gives_the_family_alone),
         cmocka_unit_test(a_load_shows_one_moment),
         cmocka_unit_test(pages_have_no_gaps_and_no_repetitions),
         cmocka_unit_test(pages_go_on_while_cascades_are_started),

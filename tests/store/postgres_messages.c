@@ -398,6 +398,54 @@ who_has_no_messages_pays_for_none(void **state)
                                         "  'cascade_keys'::regclass)"));
 }
 
+static cascade_err
+pass_cascade(void *context, const cascade_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+static cascade_err
+count_execution(void *context, const cascade_execution_row *row)
+{
+    (void)row;
+    ++*(size_t *)context;
+    return CASCADE_OK;
+}
+
+/* S24: other executions are not looked at, however many they are. */
+static void
+a_family_is_read_past_all_others(void **state)
+{
+    pg_test *test = *state;
+    cascade_store *store = NULL;
+    cascade_uuid id = rows_id(&test->rows);
+    size_t count = 0;
+    cascade_load_sink sink = {.context = &count,
+                              .on_cascade = pass_cascade,
+                              .on_execution = count_execution};
+    int64_t before;
+
+    before = pg_index_sum(test, &store, "idx_tup_read", "node_executions");
+    assert_int_equal(before, 0);
+    pg_submit_one(test, store, rows_start(&test->rows, id), NULL);
+    pg_sql(test, "INSERT INTO node_executions (node_instance_id, cascade_id,"
+                 " node_name, function_id, input_context, location)"
+                 " SELECT 'p'||i, cascade_id,"
+                 "  CASE WHEN i < 4 THEN 'cascade.child:n' ELSE 'n' END,"
+                 "  i, '{}', 'server'"
+                 " FROM node_executions, generate_series(1, 20000) AS i");
+    before = pg_index_sum(test, &store, "idx_tup_read", "node_executions");
+    for (int i = 0; i < 10; i++)
+        assert_ok(store->driver->load(store->self, &id, 1, CASCADE_LOAD_FAMILY,
+                                      &sink));
+    assert_int_equal(count, 10 * 4);
+    assert_in_range(
+        pg_index_sum(test, &store, "idx_tup_read", "node_executions") - before,
+        count, count + 10);
+}
+
 /* Cascades 1 to `count`, with a run of somebody else's and a message each; and
  * as many messages for the last of them. */
 static void
@@ -498,6 +546,7 @@ postgres_messages(void)
         PG_TEST(a_run_that_came_and_went_is_not_started_again),
         PG_TEST(a_deleted_cascade_leaves_no_row),
         PG_TEST(who_has_no_messages_pays_for_none),
+        PG_TEST(a_family_is_read_past_all_others),
         PG_TEST(messages_for_others_do_not_slow_down),
     };
 

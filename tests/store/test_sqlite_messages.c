@@ -595,6 +595,81 @@ a_claim_does_not_walk_the_messages_of_a_cascade(void **state)
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
+/* ---- The family --------------------------------------------------------- */
+
+static cascade_err
+pass_cascade(void *context, const cascade_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+static cascade_err
+count_execution(void *context, const cascade_execution_row *row)
+{
+    (void)row;
+    ++*(size_t *)context;
+    return CASCADE_OK;
+}
+
+/* Instructions of SQLite's machine. */
+static int64_t
+count_family_steps(const csc_sqlite *sqlite)
+{
+    int64_t steps = 0;
+
+    for (size_t i = 0; i < CSC_SQLITE_READERS; i++) {
+        sqlite3_stmt *it =
+            sqlite->readers[i].statements[CSC_SQLITE_LOAD_FAMILY];
+
+        if (it != NULL)
+            steps += sqlite3_stmt_status(it, SQLITE_STMTSTATUS_VM_STEP, 1);
+    }
+    return steps;
+}
+
+/* S24: neither other executions nor children that have ended are walked over.
+ */
+static void
+a_family_costs_the_same_among_many(void **state)
+{
+    sqlite_fixture *it = *state;
+    cascade_store *store = fixture_store(it);
+    cascade_uuid id = rows_id(&it->rows);
+    size_t count = 0;
+    cascade_load_sink sink = {.context = &count,
+                              .on_cascade = pass_cascade,
+                              .on_execution = count_execution};
+    int64_t one;
+
+    assert_int_equal(fixture_submit(store, rows_start(&it->rows, id)),
+                     CASCADE_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(store->driver->load(store->self, &id, 1,
+                                             i == 0 ? 0 : CASCADE_LOAD_FAMILY,
+                                             &sink),
+                         CASCADE_OK);
+    assert_int_equal(count, 1);
+    one = count_family_steps(store->self);
+    assert_in_range(one, 10, 200);
+    fixture_sql(it, "WITH RECURSIVE n(i) AS ("
+                    " SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+                    "INSERT INTO node_executions (node_instance_id, cascade_id,"
+                    " node_name, function_id, input_context, location, status)"
+                    " SELECT 'p' || i, cascade_id,"
+                    "  CASE i % 2 WHEN 0 THEN 'n' ELSE 'cascade.child:n' END,"
+                    "  i, '{}', 'server',"
+                    "  CASE i % 2 WHEN 0 THEN 'RUNNING' ELSE 'FAILED' END"
+                    " FROM node_executions, n");
+    assert_int_equal(
+        store->driver->load(store->self, &id, 1, CASCADE_LOAD_FAMILY, &sink),
+        CASCADE_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(count_family_steps(store->self), one);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+}
+
 /* ---- Between the look and the claim -------------------------------------- */
 
 typedef struct interloper {
@@ -688,6 +763,7 @@ main(int argc, char **argv)
         ONE(an_idle_engine_does_not_write),
         ONE(who_uses_no_messages_does_not_pay_for_them),
         ONE(a_claim_does_not_walk_the_messages_of_a_cascade),
+        ONE(a_family_costs_the_same_among_many),
         ONE(what_changes_after_the_look_is_not_given),
     };
 
