@@ -21,7 +21,6 @@
 #include "store/sqlite_internal.h"
 #endif
 #include "sweep/events.h"
-#include "sweep/nodes.h"
 
 #define START_MS INT64_C(1700000000000)
 #define LEASE_MS 150      /* where time is real */
@@ -362,10 +361,20 @@ open_keeper(scene *s)
         journal_fail(s->journal, "%s: %s", s->url, cascade_errmsg());
 }
 
+static void
+note_entry(void *context, const cascade_node *node)
+{
+    scene *s = context;
+
+    journal_ran(s->journal, cascade_node_request_id(node),
+                cascade_node_attempt(node), scene_now_ms(s));
+}
+
 void
 scene_begin(scene *s, uint64_t seed)
 {
     journal_clear(s->journal);
+    s->watcher = (nodes_watcher){note_entry, s};
     s->clock = (cascade_clock){s, wall_ms, monotonic_ns};
     s->id_state = seed;
     atomic_store(&s->db->random, seed);
@@ -424,18 +433,8 @@ scene_open(scene *s, cascade_store **store)
 static cascade_err
 start_engine(scene *s, cascade_engine *engine, const char *without)
 {
-    cascade_err err = CASCADE_OK;
+    cascade_err err = nodes_register(engine, without, &s->watcher);
 
-    for (size_t i = 0; scene_nodes[i].name != NULL && err == CASCADE_OK; i++) {
-        const scene_node *node = &scene_nodes[i];
-
-        if (node->fn == NULL)
-            err = cascade_engine_register_external(engine, node->name,
-                                                   &node->external);
-        else if (without == NULL || strcmp(node->name, without) != 0)
-            err = cascade_engine_register(engine, node->name, node->fn, s,
-                                          &node->options);
-    }
     return err == CASCADE_OK ? cascade_engine_start(engine) : err;
 }
 

@@ -31,6 +31,7 @@
 #define TESTS_SWEEP_SCENE_H
 
 #include "store/store.h"
+#include "support/nodes.h"
 #include "support/stores.h"
 #include "sweep/journal.h"
 #include "sweep/witness.h"
@@ -83,6 +84,7 @@ struct scene {
     bool struck;  /* the fault strikes at the move under way */
     bool lasting; /* faults go on until the play has ended: none recovers */
     bool finishing;
+    nodes_watcher watcher; /* the journal is told */
     cascade_clock clock;
     int64_t flows_since_ns; /* 0: time stands */
     char url[1024];

@@ -6,7 +6,6 @@
 set(sweep_support
     events.c
     journal.c
-    nodes.c
     scenarios.c
     scene.c
     sweep.c

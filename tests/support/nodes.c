@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the nodes of the scenarios do; see nodes.h. Each tells the journal that
- * it was entered, as every step does.
+ * What the nodes do; see nodes.h. The user pointer of each is the watcher.
  */
-#include "sweep/nodes.h"
+#include "support/nodes.h"
 
-#include "sweep/scene.h"
+#include <string.h>
 
 #define DELAY_MS 2
 #define PARK_MS 6
 
 static void
-note_entry(cascade_node *node, scene *s)
+note_entry(const cascade_node *node, const nodes_watcher *watcher)
 {
-    journal_ran(s->journal, cascade_node_request_id(node),
-                cascade_node_attempt(node), scene_now_ms(s));
+    watcher->entered(watcher->context, node);
 }
 
 /* A tree of cJSON, NULL without memory, as an answer of the node. */
@@ -405,7 +403,12 @@ oversleep_undone(cascade_node *node, void *user)
         .final_failure = CASCADE_FINAL_INSTEAD, .instead = "leaf"   \
     }
 
-const scene_node scene_nodes[] = {
+static const struct {
+    const char *name;
+    cascade_node_fn fn;
+    cascade_node_options options;
+    cascade_external_options external; /* where `fn` is NULL */
+} nodes[] = {
     {"fork", fork_and_join, ENDLESS, {0}},
     {"branch", branch, ENDLESS, {0}},
     {"join", join, ENDLESS, {0}},
@@ -429,5 +432,23 @@ const scene_node scene_nodes[] = {
     {"sleeps", oversleep, ENDLESS, {0}},
     {"limited", oversleep, LIMITED, {0}},
     {"undone", oversleep_undone, LIMITED, {0}},
-    {NULL, NULL, {0}, {0}},
 };
+
+cascade_err
+nodes_register(cascade_engine *engine, const char *without,
+               nodes_watcher *watcher)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+        if (nodes[i].fn == NULL)
+            err = cascade_engine_register_external(engine, nodes[i].name,
+                                                   &nodes[i].external);
+        else if (without == NULL || strcmp(nodes[i].name, without) != 0)
+            err = cascade_engine_register(engine, nodes[i].name, nodes[i].fn,
+                                          watcher, &nodes[i].options);
+        if (err != CASCADE_OK)
+            return err;
+    }
+    return CASCADE_OK;
+}
