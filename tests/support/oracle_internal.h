@@ -49,6 +49,7 @@ typedef struct oracle_fact {
     int64_t not_before_ms; /* CASCADE_TIME_NONE: none */
     bool continued;
     bool external;       /* completed from outside, or its deadline passed */
+    bool patient;        /* waits to be so completed, without a deadline */
     bool has_steps;      /* failed attempts of its steps */
     csc_json_span after; /* data is NULL without one, also below */
     csc_json_span spawned;

@@ -173,6 +173,8 @@ decode_record(oracle_fact *fact)
     (void)oracle_member(row, "keys", &fact->keys);
     fact->external = !is_named(row, "cascade.") &&
                      (oracle_member(row, "by", &span) || fact->timed_out);
+    fact->patient = oracle_member(row, "token", &span) &&
+                    !oracle_member(row, "deadline", &span);
     decode_kind(fact);
 }
 
@@ -590,7 +592,7 @@ static bool
 has_turn(const oracle_view *v, const oracle_fact *fact)
 {
     return !oracle_fact_ended(fact) && !fact->cancel && !fact->child &&
-           !is_waiting(v, fact) &&
+           !fact->patient && !is_waiting(v, fact) &&
            (!fact->await || fact->not_before_ms != CASCADE_TIME_NONE);
 }
 
@@ -615,12 +617,12 @@ earliest_due(const oracle_view *v)
     return earliest;
 }
 
-/* It waits for nothing but a signal, or the end of a child. */
+/* It waits for nothing but a signal, a completion or the end of a child. */
 static bool
 waits_for_message(const oracle_view *v)
 {
     for (size_t i = 0; i < v->count; i++)
-        if ((v->facts[i].await || v->facts[i].child) &&
+        if ((v->facts[i].await || v->facts[i].child || v->facts[i].patient) &&
             !oracle_fact_ended(&v->facts[i]))
             return true;
     return false;
