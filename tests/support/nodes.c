@@ -301,18 +301,24 @@ hear(cascade_node *node, void *user)
     return err == CASCADE_OK ? cascade_node_output(node, payload) : err;
 }
 
-/* Two, one after the other. */
+/* Two, one after the other, which are its output in that order. */
 static cascade_err
 hear_two(cascade_node *node, void *user)
 {
-    cJSON *payload = NULL;
-    cascade_err err = CASCADE_OK;
+    cJSON *heard = cJSON_CreateArray();
+    cascade_err err = heard != NULL ? CASCADE_OK : CASCADE_ERR_NO_MEMORY;
 
     note_entry(node, user);
-    err = cascade_node_await(node, "news", -1, NULL);
-    if (err == CASCADE_OK)
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++) {
+        cJSON *payload = NULL;
+
         err = cascade_node_await(node, "news", -1, &payload);
-    return err == CASCADE_OK ? cascade_node_output(node, payload) : err;
+        cJSON_AddItemToArray(heard, payload);
+    }
+    if (err == CASCADE_OK)
+        return cascade_node_output(node, heard);
+    cJSON_Delete(heard);
+    return err;
 }
 
 static cascade_err
@@ -361,6 +367,18 @@ breed(cascade_node *node, void *user)
     return err == CASCADE_OK ? put_out(node, cJSON_CreateString("bred")) : err;
 }
 
+/* One, which is awaited and waits itself. */
+static cascade_err
+rear(cascade_node *node, void *user)
+{
+    cascade_uuid id;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_start_child(node, "one", "tidy", NULL, NULL, &id);
+    return err == CASCADE_OK ? cascade_node_await_child(node, &id, NULL) : err;
+}
+
 /* What the deadline of a node that sleeps has it undo. */
 static cascade_err
 oversleep_undone(cascade_node *node, void *user)
@@ -372,6 +390,75 @@ oversleep_undone(cascade_node *node, void *user)
     if (err == CASCADE_OK)
         err = cascade_node_compensate(node, "first", undo, NULL, NULL);
     return err == CASCADE_OK ? cascade_node_sleep(node, "hour", 3600000) : err;
+}
+
+/* ---- Runs and requests --------------------------------------------------- */
+
+static int
+number_in(const cJSON *object)
+{
+    const cJSON *n = cJSON_GetObjectItemCaseSensitive(object, "n");
+
+    return cJSON_IsNumber(n) ? n->valueint : 0;
+}
+
+static cascade_err
+give_number(cJSON **object, int n)
+{
+    *object = cJSON_CreateObject();
+    if (cJSON_AddNumberToObject(*object, "n", n) != NULL)
+        return CASCADE_OK;
+    cJSON_Delete(*object);
+    *object = NULL;
+    return CASCADE_ERR_NO_MEMORY;
+}
+
+/* Three runs, each of which hears one signal. */
+static cascade_err
+relay(cascade_node *node, void *user)
+{
+    int run = number_in(cascade_node_input(node));
+    cJSON *heard = NULL;
+    cJSON *next = NULL;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_await(node, "news", -1, &heard);
+    if (err != CASCADE_OK || run == 2)
+        return err == CASCADE_OK ? cascade_node_output(node, heard) : err;
+    err = cascade_node_put(node, "heard", heard);
+    if (err == CASCADE_OK)
+        err = give_number(&next, run + 1);
+    return err == CASCADE_OK ? cascade_node_continue_as_new(node, NULL, next)
+                             : err;
+}
+
+static cascade_err
+double_one(cascade_node *node)
+{
+    const char *ticket = NULL;
+    cJSON *request = NULL;
+    cJSON *answer = NULL;
+    cascade_err err =
+        cascade_node_await_update(node, "double", -1, &request, &ticket);
+
+    if (err == CASCADE_OK)
+        err = give_number(&answer, 2 * number_in(request));
+    cJSON_Delete(request);
+    return err == CASCADE_OK ? cascade_node_answer(node, ticket, answer) : err;
+}
+
+/* Answers two requests. */
+static cascade_err
+answer_two(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = double_one(node);
+    if (err == CASCADE_OK)
+        err = double_one(node);
+    return err == CASCADE_OK ? put_out(node, cJSON_CreateString("two")) : err;
 }
 
 #define ENDLESS                                                    \
@@ -403,6 +490,11 @@ oversleep_undone(cascade_node *node, void *user)
         .final_failure = CASCADE_FINAL_INSTEAD, .instead = "leaf"   \
     }
 
+#define FORM                                     \
+    {                                            \
+        .size = sizeof(cascade_external_options) \
+    }
+
 static const struct {
     const char *name;
     cascade_node_fn fn;
@@ -429,6 +521,10 @@ static const struct {
     {"late", hear_nothing, ENDLESS, {0}},
     {"tidy", tidy, ENDLESS, {0}},
     {"breed", breed, ENDLESS, {0}},
+    {"rear", rear, ENDLESS, {0}},
+    {"relay", relay, ENDLESS, {0}},
+    {"answer", answer_two, ENDLESS, {0}},
+    {"form", NULL, {0}, FORM},
     {"sleeps", oversleep, ENDLESS, {0}},
     {"limited", oversleep, LIMITED, {0}},
     {"undone", oversleep_undone, LIMITED, {0}},
