@@ -27,6 +27,7 @@
 
 #include "cascade/cascade.h"
 #include "process/place.h"
+#include "support/oracle.h"
 
 #define FLOW_PARTS 3
 #define FLOW_EXECUTIONS (3 + 2 * FLOW_PARTS)
@@ -53,6 +54,9 @@ void flow_note(const test_flow *flow, const cascade_node *node);
 
 /* One line of any such log: cut or padded to FLOW_LINE bytes. */
 void flow_append(int fd, const char *text);
+
+/* Tells the oracle what the log says from place `*from` on, and moves that. */
+void flow_tell(const test_place *place, size_t *from, oracle *o);
 
 /* Whether a request id is that of an execution that waits: only a node that is
  * entered again. */

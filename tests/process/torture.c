@@ -291,28 +291,6 @@ feed_start(void *context, const cascade_uuid *id, const char *key)
     oracle_started(t->oracle, id, true);
 }
 
-static void
-feed_effects(torture *t)
-{
-    char path[PLACE_PATH];
-    FILE *log = fopen(place_path(&t->place, FLOW_LOG, path), "re");
-    char line[FLOW_LINE + 1];
-    char id[FLOW_LINE];
-    int attempt = 0;
-    long long at_ms = 0;
-
-    if (log == NULL)
-        return; /* nothing yet */
-    assert_int_equal(0, fseek(log, (long)t->effects_fed, SEEK_SET));
-    while (fgets(line, sizeof(line), log) != NULL) {
-        assert_int_equal(3,
-                         sscanf(line, "%s %d %*s %lld", id, &attempt, &at_ms));
-        oracle_ran(t->oracle, id, attempt, at_ms);
-        t->effects_fed += FLOW_LINE;
-    }
-    fclose(log);
-}
-
 static bool
 nobody_is_left(void *context)
 {
@@ -332,7 +310,7 @@ judge(torture *t, oracle_phase phase)
         fail_msg("%lld backends of the dead are left",
                  (long long)remains_backends(&t->place));
     starter_read(&t->place, &t->starts_fed, feed_start, t);
-    feed_effects(t);
+    flow_tell(&t->place, &t->effects_fed, t->oracle);
     if (oracle_check(t->oracle, store->driver, store->self, phase))
         return;
     fputs(oracle_text(t->oracle), stderr);

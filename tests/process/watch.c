@@ -89,52 +89,80 @@ PQpipelineSync(PGconn *conn)
 
 /* ---- Stopping ------------------------------------------------------------ */
 
+/* What was asked for, when it is the turn of this commit, or start or message,
+ * to stop there. */
+static watch_freeze_at
+take_asked(bool is_commit)
+{
+    watch_freeze_at where = atomic_load(&told->freeze);
+    bool for_all = where == WATCH_WRITE || where == WATCH_WRITTEN;
+
+    if (where == WATCH_NOWHERE || where == WATCH_STOPPING ||
+        (!is_commit && !for_all) || atomic_fetch_sub(&told->behind, 1) > 0 ||
+        !atomic_compare_exchange_strong(&told->freeze, &where, WATCH_STOPPING))
+        return WATCH_NOWHERE;
+    return where;
+}
+
 /* Where this commit is to stop: WATCH_NOWHERE, mostly. */
 static watch_freeze_at
-asked(void)
+take_commit(void)
 {
-    watch_freeze_at none = WATCH_NOWHERE;
-    watch_freeze_at where = atomic_load(&told->freeze);
+    watch_freeze_at where = take_asked(true);
     const char *how = told->options.freeze;
 
-    if (where != WATCH_NOWHERE && where != WATCH_STOPPING &&
-        atomic_compare_exchange_strong(&told->freeze, &where, WATCH_STOPPING))
+    if (where != WATCH_NOWHERE || how[0] == '\0' ||
+        atomic_fetch_add(&commits, 1) != WATCH_FREEZE_AFTER)
         return where;
-    if (how[0] == '\0' || atomic_fetch_add(&commits, 1) != WATCH_FREEZE_AFTER)
-        return none;
     told->statements = PIPELINE_STATEMENTS;
     return strcmp(how, "pipeline") == 0 ? WATCH_PIPELINE : WATCH_COMMIT;
+}
+
+static void
+begin_write(watch_freeze_at where)
+{
+    atomic_fetch_add(&told->figures.in_flight, 1);
+    if (where == WATCH_COMMIT || where == WATCH_WRITE)
+        raise(SIGSTOP);
+    begun = false;
+    armed = where == WATCH_PIPELINE ? told->statements : 0;
+}
+
+static void
+end_write(watch_freeze_at where)
+{
+    armed = 0;
+    if (where == WATCH_WRITTEN)
+        raise(SIGSTOP);
+    atomic_fetch_sub(&told->figures.in_flight, 1);
+    atomic_fetch_add(&told->figures.writes, 1);
+    if (where != WATCH_NOWHERE)
+        atomic_store(&told->freeze, WATCH_NOWHERE);
 }
 
 static cascade_err
 commit(void *self, const cascade_batch *batch, bool *existed)
 {
-    watch_freeze_at where = asked();
+    watch_freeze_at where = take_commit();
     cascade_err err = CASCADE_OK;
 
-    atomic_fetch_add(&told->figures.in_flight, 1);
-    if (where == WATCH_COMMIT)
-        raise(SIGSTOP);
-    begun = false;
-    armed = where == WATCH_PIPELINE ? told->statements : 0;
+    begin_write(where);
     err = real->commit(self, batch, existed);
-    armed = 0;
     if (err == CASCADE_ERR_FENCED)
         atomic_fetch_add(&told->figures.fenced, 1);
-    atomic_fetch_sub(&told->figures.in_flight, 1);
-    if (where != WATCH_NOWHERE)
-        atomic_store(&told->freeze, WATCH_NOWHERE);
+    end_write(where);
     return err;
 }
 
 static cascade_err
 submit(void *self, const cascade_submission *submission)
 {
+    watch_freeze_at where = take_asked(false);
     cascade_err err = CASCADE_OK;
 
-    atomic_fetch_add(&told->figures.in_flight, 1);
+    begin_write(where);
     err = real->submit(self, submission);
-    atomic_fetch_sub(&told->figures.in_flight, 1);
+    end_write(where);
     return err;
 }
 
@@ -164,13 +192,14 @@ watch_driver(worker_shared *shared)
 
 /* ---- The other side ------------------------------------------------------ */
 
-static bool
-has_stopped(test_worker *worker)
+/* One that has ended is left to be reaped. */
+bool
+watch_has_stopped(const test_worker *worker)
 {
-    int status = 0;
+    siginfo_t info = {.si_pid = 0};
 
-    return waitpid(worker->pid, &status, WUNTRACED | WNOHANG) == worker->pid &&
-           WIFSTOPPED(status);
+    return waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WNOHANG) == 0 &&
+           info.si_pid == worker->pid;
 }
 
 typedef struct freezing {
@@ -184,9 +213,27 @@ is_decided(void *context)
 {
     freezing *it = context;
 
-    it->stopped = has_stopped(it->worker);
+    it->stopped = watch_has_stopped(it->worker);
     return it->stopped ||
            atomic_load(&it->worker->shared->freeze) == WATCH_NOWHERE;
+}
+
+void
+watch_arm(test_worker *worker, watch_freeze_at where, int behind)
+{
+    worker->shared->statements = PIPELINE_STATEMENTS;
+    atomic_store(&worker->shared->behind, behind);
+    atomic_store(&worker->shared->freeze, where);
+}
+
+bool
+watch_disarm(test_worker *worker)
+{
+    watch_freeze_at where = atomic_load(&worker->shared->freeze);
+
+    return where != WATCH_STOPPING &&
+           atomic_compare_exchange_strong(&worker->shared->freeze, &where,
+                                          WATCH_NOWHERE);
 }
 
 bool
@@ -194,14 +241,11 @@ watch_freeze(test_worker *worker, watch_freeze_at where, int statements,
              int64_t limit_ms)
 {
     freezing it = {.worker = worker};
-    worker_shared *shared = worker->shared;
-    watch_freeze_at expected = where;
 
-    shared->statements = statements;
-    atomic_store(&shared->freeze, where);
-    if (!place_wait(is_decided, &it, limit_ms) &&
-        !atomic_compare_exchange_strong(&shared->freeze, &expected,
-                                        WATCH_NOWHERE))
+    watch_arm(worker, WATCH_NOWHERE, 0);
+    worker->shared->statements = statements;
+    atomic_store(&worker->shared->freeze, where);
+    if (!place_wait(is_decided, &it, limit_ms) && !watch_disarm(worker))
         place_wait(is_decided, &it, limit_ms);
-    return it.stopped || has_stopped(worker);
+    return it.stopped || watch_has_stopped(worker);
 }

@@ -7,12 +7,14 @@
  * store and not been answered. It lies in the mapping that both sides share, so
  * it still tells when the process is dead: above zero, it died in the middle.
  *
- * Where a commit can be made to stop:
+ * Where a commit can be made to stop, the next one or one behind it:
  *
  *   WATCH_COMMIT    with everything ready, before anything is sent
  *   WATCH_PIPELINE  on PostgreSQL: after some of its statements have been sent
  *                   and executed, with the lane row locked and without the
  *                   Sync, so that no timeout of the server ever ends it
+ *   WATCH_WRITE     as WATCH_COMMIT, and so can a start or a message
+ *   WATCH_WRITTEN   such a one has taken effect, and nobody was told
  *
  * Continued, it goes on with what it had, as if nothing had happened.
  */
@@ -33,5 +35,12 @@ const cascade_store_driver *watch_driver(worker_shared *shared);
  * the transaction executed, BEGIN among them. */
 bool watch_freeze(test_worker *worker, watch_freeze_at where, int statements,
                   int64_t limit_ms);
+
+/* Asks for the stop without waiting: in the commit behind the next `behind`. On
+ * PostgreSQL WATCH_PIPELINE stops with some statements executed. */
+void watch_arm(test_worker *worker, watch_freeze_at where, int behind);
+/* Takes that back: false when it stops, or has stopped. */
+bool watch_disarm(test_worker *worker);
+bool watch_has_stopped(const test_worker *worker);
 
 #endif

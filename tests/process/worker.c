@@ -63,6 +63,8 @@ worker_spawn(test_worker *worker, const test_place *place,
     if (options != NULL)
         worker->shared->options = *options;
     apply_defaults(&worker->shared->options);
+    worker->shared->behind = worker->shared->options.stop_behind;
+    worker->shared->freeze = worker->shared->options.stop;
     memcpy(worker->shared->name, name, sizeof(name));
     fflush(NULL);
     worker->pid = fork();

@@ -13,6 +13,15 @@
 
 #include "process/place.h"
 
+typedef enum watch_freeze_at {
+    WATCH_NOWHERE,
+    WATCH_COMMIT,
+    WATCH_PIPELINE,
+    WATCH_WRITE,
+    WATCH_WRITTEN,
+    WATCH_STOPPING /* about to, or stopped */
+} watch_freeze_at;
+
 typedef struct worker_options {
     int64_t lease_ms; /* 0: 600 */
     int64_t poll_ms;  /* 0: 100 */
@@ -39,6 +48,8 @@ typedef struct worker_options {
     int64_t start_us; /* starts some that often, see starter.h; 0: never */
     char key[16];     /* of the starts: KEY-NUMBER, numbers from key_from */
     uint64_t key_from;
+    watch_freeze_at stop; /* stops there, see watch.h, */
+    int stop_behind;      /* behind so many commits */
 } worker_options;
 
 /* What a worker tells, as of a few milliseconds ago. */
@@ -53,17 +64,11 @@ typedef struct worker_figures {
     _Atomic uint64_t refusals;
     /* At once: */
     _Atomic uint64_t in_flight; /* commits and starts not answered yet */
+    _Atomic uint64_t writes;    /* those answered */
     _Atomic uint64_t fenced;    /* answers that said so */
     _Atomic uint64_t key_next;  /* of the first key not acknowledged */
     _Atomic uint64_t doubtful;  /* starts without key, not acknowledged */
 } worker_figures;
-
-typedef enum watch_freeze_at {
-    WATCH_NOWHERE,
-    WATCH_COMMIT,
-    WATCH_PIPELINE,
-    WATCH_STOPPING /* about to, or stopped */
-} watch_freeze_at;
 
 typedef struct worker_shared {
     test_place place;
@@ -72,6 +77,7 @@ typedef struct worker_shared {
     worker_figures figures;
     _Atomic bool pause;             /* asked: start no cascades for now */
     _Atomic watch_freeze_at freeze; /* asked: see watch.h */
+    _Atomic int behind;             /* so many that pass first */
     int statements;
 } worker_shared;
 
