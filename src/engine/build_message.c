@@ -144,7 +144,8 @@ csc_build_is_late(const struct csc_builder *b, const csc_post *post,
                post->kind == CSC_POST_EXTERNAL || post->overdue;
     if (csc_state_has(&b->ended_early, exec->function_id))
         return true;
-    return csc_state_is_wait(exec) && exec->status != CASCADE_EXECUTION_RUNNING;
+    return (csc_state_is_wait(exec) || post->overdue) &&
+           exec->status != CASCADE_EXECUTION_RUNNING;
 }
 
 /* ---- Messages ----------------------------------------------------------- */

@@ -278,6 +278,39 @@ a_step_gets_a_place_and_keeps_its_node_running(void **unused)
     site_close(s);
 }
 
+/* Its completion was recorded while that it is overdue was on its way; a join
+ * keeps it in memory. */
+static void
+a_deadline_that_comes_too_late_changes_nothing(void **unused)
+{
+    site *s = site_open();
+    csc_post *spawns = make_post(CSC_POST_COMPLETE, 1);
+    csc_post *ends = make_post(CSC_POST_COMPLETE, 2);
+    csc_post *late = make_post(CSC_POST_FAIL, 2);
+    uint32_t after[] = {1};
+    csc_spawn *join = NULL;
+
+    (void)unused;
+    site_apply(s);
+    add_spawn(spawns, "b");
+    join = add_spawn(spawns, "c");
+    join->after = after;
+    join->after_count = 1;
+    site_build(s, spawns);
+    site_apply(s);
+    site_build(s, ends);
+    site_apply(s);
+    assert_non_null(csc_state_find(&s->state, 2));
+    late->overdue = true;
+    late->error = "the deadline passed";
+    site_build(s, late);
+    assert_int_equal(s->change.update_count, 0);
+    csc_post_free(spawns);
+    csc_post_free(ends);
+    csc_post_free(late);
+    site_close(s);
+}
+
 static void
 an_attempt_remembers_what_scheduling_needs(void **unused)
 {
@@ -465,6 +498,7 @@ main(void)
         cmocka_unit_test(a_delayed_start_delays_all_first_nodes),
         cmocka_unit_test(ids_are_given_in_the_order_of_the_posts),
         cmocka_unit_test(a_step_gets_a_place_and_keeps_its_node_running),
+        cmocka_unit_test(a_deadline_that_comes_too_late_changes_nothing),
         cmocka_unit_test(an_attempt_remembers_what_scheduling_needs),
         cmocka_unit_test(a_heartbeat_saves_progress),
         cmocka_unit_test(a_deadline_ends_the_run),
