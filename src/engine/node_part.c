@@ -143,9 +143,9 @@ csc_node_pass_part(cascade_node *node, const csc_part *part,
                         "%s%s#%u is RUNNING, and its node runs too",
                         csc_state_prefix(part->kind), part->name,
                         (unsigned)part->occurrence);
-    if (recorded->cancelled)
-        return csc_node_cancelled(part);
     err = csc_state_add_id(&node->passed, recorded->function_id);
+    if (err == CASCADE_OK && recorded->cancelled)
+        return csc_node_cancelled(part);
     if (err != CASCADE_OK || recorded->status != CASCADE_EXECUTION_FAILED)
         return err;
     node->error_err = CASCADE_ERR_FINAL;
