@@ -100,15 +100,15 @@ add_instead_of(csc_record_writer *writer, int32_t function_id)
 }
 
 /* What a join waits for. */
-static void
-add_join_first(csc_record_writer *writer, uint32_t first)
+void
+csc_build_add_first(csc_record_writer *writer, uint32_t first)
 {
     if (first > 0)
         csc_record_add_number(writer, "first", first);
 }
 
-static void
-add_on_failure(csc_record_writer *writer, cascade_join on_failure)
+void
+csc_build_add_on_failure(csc_record_writer *writer, cascade_join on_failure)
 {
     if (on_failure != CASCADE_JOIN_WAIT)
         csc_record_add_json(writer, "on_failure",
@@ -116,21 +116,25 @@ add_on_failure(csc_record_writer *writer, cascade_join on_failure)
                                                             : "\"skip\"");
 }
 
-/* Member `late`: the joins in which the end of `exec` does not count. */
-static void
-add_late(builder *b, csc_record_writer *writer, const csc_post *post,
-         const csc_exec *exec)
+void
+csc_build_add_late(builder *b, csc_record_writer *writer, const csc_exec *exec,
+                   const csc_late_end *end)
 {
-    csc_late_end end = {.status = post->kind == CSC_POST_FAIL
-                                      ? CASCADE_EXECUTION_FAILED
-                                      : CASCADE_EXECUTION_COMPLETED,
-                        .skipped = post->skipped,
-                        .replaced = post->kind == CSC_POST_FAIL &&
-                                    post->effects.spawn_count > 0};
     size_t count = 0;
-    const int32_t *ids = csc_late_find(&b->late, exec, &end, &count);
+    const int32_t *ids = csc_late_find(&b->late, exec, end, &count);
 
     csc_record_add_ids(writer, "late", ids, count);
+}
+
+static csc_late_end
+end_of(const csc_post *post)
+{
+    bool failed = post->kind == CSC_POST_FAIL;
+
+    return (csc_late_end){.status = failed ? CASCADE_EXECUTION_FAILED
+                                           : CASCADE_EXECUTION_COMPLETED,
+                          .skipped = post->skipped,
+                          .replaced = failed && post->effects.spawn_count > 0};
 }
 
 /* How far the node is: what is new, or what was recorded. */
@@ -148,6 +152,7 @@ static const char *
 write_finished(builder *b, const csc_post *post, const csc_exec *exec,
                bool with_effects, bool continued)
 {
+    const csc_late_end end = end_of(post);
     csc_record_writer writer;
     char next[CASCADE_UUID_TEXT_SIZE];
     csc_buf keys = {0};
@@ -160,12 +165,12 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     if (with_effects)
         add_keys(&writer, &post->effects, &keys);
     if (exec != NULL) {
-        add_late(b, &writer, post, exec);
+        csc_build_add_late(b, &writer, exec, &end);
         csc_record_add_ids(&writer, "after", exec->after.items,
                            exec->after.count);
     }
     if (exec != NULL && exec->join != NULL)
-        add_join_first(&writer, exec->join->first);
+        csc_build_add_first(&writer, exec->join->first);
     if (with_effects)
         csc_record_add_json(&writer, "output", post->effects.output);
     if (exec != NULL && exec->function_id == 0)
@@ -188,7 +193,7 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
         exec->not_before_ms != CASCADE_TIME_NONE)
         csc_record_add_number(&writer, "not_before", exec->not_before_ms);
     if (exec != NULL && exec->join != NULL)
-        add_on_failure(&writer, exec->join->on_failure);
+        csc_build_add_on_failure(&writer, exec->join->on_failure);
     if (b->next == post)
         csc_record_add_text(&writer, "continued_as",
                             cascade_uuid_format(&post->next_run.id, next));
@@ -218,7 +223,7 @@ csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
         csc_record_add_json(&writer, "undo", "true");
     csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
     if (exec->join != NULL)
-        add_join_first(&writer, exec->join->first);
+        csc_build_add_first(&writer, exec->join->first);
     csc_record_add_json(&writer, "steps",
                         post->step_attempts != NULL ? post->step_attempts
                                                     : exec->step_attempts);
@@ -233,7 +238,7 @@ csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
     if (at != CASCADE_TIME_NONE)
         csc_record_add_number(&writer, "not_before", at);
     if (exec->join != NULL)
-        add_on_failure(&writer, exec->join->on_failure);
+        csc_build_add_on_failure(&writer, exec->join->on_failure);
     csc_record_end(&writer);
     return csc_build_text(b);
 }
@@ -249,7 +254,7 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
         return NULL;
     csc_record_begin(&writer, &b->text);
     csc_record_add_ids(&writer, "after", after, spawn->after_count);
-    add_join_first(&writer, spawn->first);
+    csc_build_add_first(&writer, spawn->first);
     if (spawn->priority != 0)
         csc_record_add_number(&writer, "priority", spawn->priority);
     if (spawn->instead)
@@ -258,7 +263,7 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
         csc_record_add_number(
             &writer, "not_before",
             csc_clock_add(b->env->delay_from_ms, spawn->delay_ms));
-    add_on_failure(&writer, spawn->on_failure);
+    csc_build_add_on_failure(&writer, spawn->on_failure);
     csc_record_end(&writer);
     return csc_build_text(b);
 }

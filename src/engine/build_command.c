@@ -82,28 +82,43 @@ csc_build_delete(struct csc_builder *b, const csc_message *message)
 
 /* ---- Cancelling --------------------------------------------------------- */
 
-/* {"at":n,"attempts":a,"continue":true,"cancelled":true,...} */
+/* The record of one that never begins. */
 static const char *
-write_cancelled(struct csc_builder *b, const csc_exec *exec)
+write_stillborn(struct csc_builder *b)
 {
     csc_record_writer writer;
 
     csc_record_begin(&writer, &b->text);
     csc_record_add_number(&writer, "at", b->state->fn_id);
-    if (exec != NULL)
-        csc_record_add_ids(&writer, "after", exec->after.items,
-                           exec->after.count);
-    if (exec != NULL && exec->function_id == 0)
-        csc_record_add_json(&writer, "cascade", b->state->meta);
-    if (exec != NULL)
-        csc_record_add_number(&writer, "attempts", exec->attempts);
     csc_record_add_json(&writer, "continue", "true");
     csc_record_add_json(&writer, "cancelled", "true");
-    if (exec != NULL && exec->stands_for != CSC_NO_PARENT)
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+static const char *
+write_cancelled(struct csc_builder *b, const csc_exec *exec)
+{
+    const csc_late_end end = {.status = CASCADE_EXECUTION_FAILED};
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", b->state->fn_id);
+    csc_build_add_late(b, &writer, exec, &end);
+    csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
+    if (exec->join != NULL)
+        csc_build_add_first(&writer, exec->join->first);
+    if (exec->function_id == 0)
+        csc_record_add_json(&writer, "cascade", b->state->meta);
+    csc_record_add_number(&writer, "attempts", exec->attempts);
+    csc_record_add_json(&writer, "continue", "true");
+    csc_record_add_json(&writer, "cancelled", "true");
+    if (exec->stands_for != CSC_NO_PARENT)
         csc_record_add_number(&writer, "instead_of", exec->stands_for);
-    if (exec != NULL && csc_state_is_wait(exec) &&
-        exec->not_before_ms != CASCADE_TIME_NONE)
+    if (csc_state_is_wait(exec) && exec->not_before_ms != CASCADE_TIME_NONE)
         csc_record_add_number(&writer, "not_before", exec->not_before_ms);
+    if (exec->join != NULL)
+        csc_build_add_on_failure(&writer, exec->join->on_failure);
     csc_record_end(&writer);
     return csc_build_text(b);
 }
@@ -194,7 +209,7 @@ csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row)
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = "cancelled";
     row->completed_at_ms = b->env->now_ms;
-    row->full_output = write_cancelled(b, NULL);
+    row->full_output = write_stillborn(b);
 }
 
 void

@@ -40,6 +40,8 @@ write_external(struct csc_builder *b, const csc_waiting *waiting,
     if (exec != NULL)
         csc_record_add_ids(&writer, "after", exec->after.items,
                            exec->after.count);
+    if (exec != NULL && exec->join != NULL)
+        csc_build_add_first(&writer, exec->join->first);
     csc_record_add_text(&writer, "token", cascade_uuid_format(&token, text));
     if (exec != NULL && exec->function_id == 0)
         csc_record_add_json(&writer, "cascade", b->state->meta);
@@ -57,6 +59,8 @@ write_external(struct csc_builder *b, const csc_waiting *waiting,
         csc_record_add_number(&writer, "priority", priority);
     if (instead_of != CSC_NO_PARENT)
         csc_record_add_number(&writer, "instead_of", instead_of);
+    if (exec != NULL && exec->join != NULL)
+        csc_build_add_on_failure(&writer, exec->join->on_failure);
     csc_record_end(&writer);
     return csc_build_text(b);
 }

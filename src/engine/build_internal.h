@@ -71,6 +71,14 @@ void csc_build_more_updates(struct csc_builder *b, size_t more);
 /* The record of an execution that is to be entered again. */
 const char *csc_build_attempt(struct csc_builder *b, const csc_post *post,
                               const csc_exec *exec);
+/* When a join is decided: members of its record. */
+void csc_build_add_first(csc_record_writer *writer, uint32_t first);
+void csc_build_add_on_failure(csc_record_writer *writer,
+                              cascade_join on_failure);
+/* Member `late`: the joins in which the end of `exec` does not count. Once for
+ * each end, in the order of the ends. */
+void csc_build_add_late(struct csc_builder *b, csc_record_writer *writer,
+                        const csc_exec *exec, const csc_late_end *end);
 /* The row ends the cascade as ERROR. */
 void csc_build_note_terminated(struct csc_builder *b,
                                const cascade_execution_row *row);
