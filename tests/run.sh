@@ -42,8 +42,8 @@ core="base_error base_mem base_map base_uuid base_clock base_json_gate
 # the same many times over: the plain build runs these, others reach what they
 # reach.
 slow='process_torture|process_poison|process_stopped|process_takeover'
-slow="$slow|faults_standby|store_pooler"
-many='engine_scale|engine_many_timers|engine_clocks'
+slow="$slow|process_each_commit|faults_standby|store_pooler"
+many='engine_scale|engine_many_timers|engine_clocks|engine_crowd'
 
 # run_suite BUILD [CTEST OPTIONS...]
 run_suite() {

@@ -87,6 +87,13 @@ remains_engines(const test_place *place)
 }
 
 int64_t
+remains_open(const test_place *place)
+{
+    return count(place, "cascade_messages") +
+           count(place, "cascades WHERE status = 'RUNNING'");
+}
+
+int64_t
 remains_backends(const test_place *place)
 {
     char value[VALUE_SIZE] = "0";

@@ -15,6 +15,9 @@ void remains_check(const test_place *place);
 /* How many connections of workers the server has; 0 without a server. */
 int64_t remains_backends(const test_place *place);
 
+/* How many messages wait to be received, and cascades have not ended. */
+int64_t remains_open(const test_place *place);
+
 /* How many incarnations there are. */
 int64_t remains_engines(const test_place *place);
 

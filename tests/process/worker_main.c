@@ -16,9 +16,11 @@
 
 #include "engine/engine.h"
 #include "process/flow.h"
+#include "process/script.h"
 #include "process/starter.h"
 #include "process/watch.h"
 #include "process/worker.h"
+#include "support/nodes.h"
 
 #define LOOK_EVERY_MS 5
 #define STOP_LIMIT_MS 30000
@@ -50,11 +52,21 @@ crash(cascade_node *node, void *user)
     _exit(3);
 }
 
+static void
+note_entry(void *context, const cascade_node *node)
+{
+    flow_note(context, node);
+}
+
 static cascade_err
 register_nodes(cascade_engine *engine, test_flow *flow, worker_options *options)
 {
-    cascade_err err = flow_register(engine, flow);
+    static nodes_watcher watcher = {.entered = note_entry};
+    cascade_err err = CASCADE_OK;
 
+    watcher.context = flow;
+    err = options->cast ? nodes_register(engine, NULL, &watcher)
+                        : flow_register(engine, flow);
     if (err == CASCADE_OK && options->crash[0] != '\0')
         err = cascade_engine_register(engine, "crash", crash, options->crash,
                                       NULL);
@@ -158,12 +170,29 @@ open_store(worker_shared *shared, cascade_store **store)
                                      &store_options, store);
 }
 
-/* Who only starts. */
 static void
+complain(const worker_shared *shared, cascade_err err)
+{
+    if (err != CASCADE_OK)
+        fprintf(stderr, "%s: %s: %s\n", shared->name, cascade_err_name(err),
+                cascade_errmsg());
+}
+
+/* Who only starts, or has a script. */
+static cascade_err
 stay_outside(cascade_store *store, worker_shared *shared)
 {
+    script_caller caller = {.store = store, .user = shared->options.user};
+    cascade_err err = CASCADE_OK;
+
     begin(NULL, shared);
-    starter_run(store, shared, &ended);
+    if (shared->options.script == 0) {
+        starter_run(store, shared, &ended);
+        return CASCADE_OK;
+    }
+    err = scripts[shared->options.script - 1].call(&caller);
+    complain(shared, err);
+    return err;
 }
 
 /* Who runs an engine and starts beside it, in a thread of its own. */
@@ -180,14 +209,6 @@ run_and_start(cascade_store *store, cascade_engine *engine,
     err = run(engine, shared);
     starter_end(&starter);
     return err;
-}
-
-static void
-complain(const worker_shared *shared, cascade_err err)
-{
-    if (err != CASCADE_OK)
-        fprintf(stderr, "%s: %s: %s\n", shared->name, cascade_err_name(err),
-                cascade_errmsg());
 }
 
 static cascade_err
@@ -230,7 +251,7 @@ work(worker_shared *shared, test_flow *flow)
 
     complain(shared, err);
     if (err == CASCADE_OK && shared->options.outsider)
-        stay_outside(store, shared);
+        err = stay_outside(store, shared);
     else if (err == CASCADE_OK)
         err = serve(store, shared, flow);
     (void)cascade_store_close(store);
