@@ -18,8 +18,10 @@ typedef struct journey {
     int undo_fails;    /* so many attempts */
     int last_attempt; /* which attempt of the node fails for good; 0: the first,
                           by cascade_node_fail() */
-    bool forgets;     /* registers at its first entry only */
-    bool slept;       /* when the process died */
+    bool patient;     /* with its compensations */
+    size_t cancels_after; /* so many are undone when the cascade is cancelled */
+    bool forgets;         /* registers at its first entry only */
+    bool slept;           /* when the process died */
     int entries;
     int steps[STEPS];
     int undone[STEPS];
@@ -30,6 +32,11 @@ typedef struct journey {
 static const char *const names[STEPS] = {"flight", "hotel", "car"};
 static const cascade_step_options quick = {
     .size = sizeof(quick), .attempts_max = 3, .backoff_ms = 2};
+/* Until it is told of something. */
+static const cascade_step_options patient = {.size = sizeof(patient),
+                                             .attempts_max = -1,
+                                             .backoff_ms = 2,
+                                             .backoff_max_ms = 2};
 
 static cascade_err
 book(cascade_node *node, void *arg, cJSON **result)
@@ -79,7 +86,8 @@ book_one(cascade_node *node, journey *j, int i, cascade_undo_fn undo)
     cJSON_AddNumberToObject(input, "i", i);
     cJSON_AddItemToObject(input, "result", result);
     if (err == CASCADE_OK && (!j->forgets || j->entries <= j->fails_at + 1))
-        return cascade_node_compensate(node, names[i], undo, input, &quick);
+        return cascade_node_compensate(node, names[i], undo, input,
+                                       j->patient ? &patient : &quick);
     cJSON_Delete(input);
     return err;
 }
@@ -294,6 +302,72 @@ a_cascade_may_go_on_once_all_is_undone(test_db *db, cascade_mode mode)
     play_run(&p, db, mode, "travel", NULL, CASCADE_COMPLETED);
     assert_string_equal(j.order, "hf");
     play_end(&p);
+}
+
+/* ---- Cancelled meanwhile ------------------------------------------------- */
+
+/* Has the cascade cancelled, and waits until it is. */
+static cascade_err
+cancel_the_cascade(cascade_node *node, void *user, const cJSON *input)
+{
+    const cascade_request_options once = {
+        .size = sizeof(once), .request_id = "once", .reason = "enough"};
+    play *p = user;
+    journey *j = p->user;
+
+    if (strlen(j->order) < j->cancels_after || cascade_node_is_cancelled(node))
+        return cancel(node, j, input);
+    expect(cascade_cancel(p->store, cascade_node_cascade_id(node), &once) ==
+           CASCADE_OK);
+    return cascade_node_error(node, "not cancelled yet");
+}
+
+static cascade_err
+travel_cancelled(cascade_node *node, void *user)
+{
+    return travel_by(node, journey_of(user), cancel_the_cascade);
+}
+
+/* Each of them completed, in that order, whatever came in between. */
+static void
+check_undo_rows(const cascade_snapshot *snapshot)
+{
+    size_t count = cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY);
+    size_t undone = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const cascade_execution_info *info = play_execution(snapshot, i);
+
+        if (strncmp(info->node_name, "cascade.undo:", 13) != 0)
+            continue;
+        assert_true(undone < STEPS);
+        assert_string_equal(info->node_name + 13, names[STEPS - 1 - undone]);
+        assert_int_equal(info->status, CASCADE_EXECUTION_COMPLETED);
+        undone++;
+    }
+    assert_int_equal(undone, STEPS);
+}
+
+static void
+what_is_undone_is_so_though_the_cascade_is_cancelled(test_db *db,
+                                                     cascade_mode mode)
+{
+    for (size_t after = 0; after < STEPS; after++) {
+        journey j = {
+            .fails_at = STEPS, .patient = true, .cancels_after = after};
+        play p = {.nodes = {{"travel", travel_cancelled}}, .user = &j};
+        cascade_snapshot *snapshot = NULL;
+
+        play_run(&p, db, mode, "travel", NULL, CASCADE_ERROR);
+        assert_string_equal(j.order, orders_after[STEPS]);
+        snapshot = play_snapshot(&p);
+        check_undo_rows(snapshot);
+        assert_string_equal(cascade_snapshot_error(snapshot),
+                            "cancelled: enough");
+        assert_string_equal(play_execution(snapshot, 0)->error, "full");
+        cascade_snapshot_free(snapshot);
+        play_end(&p);
+    }
 }
 
 /* ---- Against the contract ----------------------------------------------- */
@@ -574,6 +648,7 @@ PLAY_MODES(a_compensation_has_attempts)
 PLAY_MODES(one_that_fails_for_good_is_named_and_the_others_run)
 PLAY_MODES(another_node_runs_instead_once_all_is_undone)
 PLAY_MODES(a_cascade_may_go_on_once_all_is_undone)
+PLAY_MODES(what_is_undone_is_so_though_the_cascade_is_cancelled)
 PLAY_MODES(bad_compensations_are_refused)
 PLAY_MODES(a_node_that_does_not_leave_is_undone)
 PLAY_MODES(nothing_new_begins_once_it_has_failed)
@@ -589,6 +664,7 @@ main(int argc, char **argv)
         PLAY_TESTS(one_that_fails_for_good_is_named_and_the_others_run),
         PLAY_TESTS(another_node_runs_instead_once_all_is_undone),
         PLAY_TESTS(a_cascade_may_go_on_once_all_is_undone),
+        PLAY_TESTS(what_is_undone_is_so_though_the_cascade_is_cancelled),
         PLAY_TESTS(bad_compensations_are_refused),
         PLAY_TESTS(a_node_that_does_not_leave_is_undone),
         PLAY_TESTS(nothing_new_begins_once_it_has_failed),
