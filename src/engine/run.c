@@ -534,8 +534,7 @@ find_unknown(csc_run *run)
 
         if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
             exec->part == CSC_PART_NONE && exec->queued_at == 0 &&
-            exec->blocked == 0 && !exec->dispatched &&
-            exec->external == NULL)
+            exec->blocked == 0 && !exec->dispatched && exec->external == NULL)
             return exec->name;
     }
     run->unknown = false;
