@@ -113,9 +113,10 @@ struct sim_planned {
     const char *queue;
     int priority;
     int64_t delay_ms;
-    int64_t start_ms;  /* after the beginning of the run */
-    unsigned together; /* that many planned ones in one call, from this on */
-    unsigned starts;   /* keyed: from so many callers */
+    int64_t deadline_ms; /* 0: none */
+    int64_t start_ms;    /* after the beginning of the run */
+    unsigned together;   /* that many planned ones in one call, from this on */
+    unsigned starts;     /* keyed: from so many callers */
     sim_letter letters[SIM_LETTERS_MAX];
     unsigned letter_count;
     bool off;

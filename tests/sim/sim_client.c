@@ -93,7 +93,8 @@ add_start(sim *s, starting *call, sim_planned *c)
                                  .user_id = "somebody",
                                  .queue = c->queue,
                                  .priority = c->priority,
-                                 .delay_ms = c->delay_ms};
+                                 .delay_ms = c->delay_ms,
+                                 .deadline_ms = c->deadline_ms};
     if (c->key[0] != '\0')
         o->key = c->key;
     if (c->explicit_id) {

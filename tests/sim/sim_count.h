@@ -80,6 +80,8 @@
     X(CONTINUED, "failures that their cascade survived")                \
     X(INSTEAD, "nodes that ran instead of failed ones")                 \
     X(UNDONE, "steps that were undone")                                 \
+    X(OVER, "nodes that reached their deadline")                        \
+    X(OVER_WHOLE, "cascades that reached their deadline")               \
     X(ENDED_ERROR, "cascades ended in error")                           \
     X(JOINED, "executions that came after others")                      \
     X(REENTERED, "executions entered again in the same attempt")        \

@@ -50,6 +50,7 @@ extern const sim_workload sim_work_instead;
 extern const sim_workload sim_work_saga;
 extern const sim_workload sim_work_join;
 extern const sim_workload sim_work_signals;
+extern const sim_workload sim_work_limits;
 
 /* ---- For nodes ---------------------------------------------------------- */
 
