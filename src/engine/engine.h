@@ -172,6 +172,7 @@ typedef struct csc_item {
     size_t first;     /* its changes: [first, first + count) */
     size_t count;
     cascade_err err; /* building it failed */
+    bool tells;      /* somebody outside may wait for what is recorded */
 } csc_item;
 
 #define CSC_TROUBLE_SIZE 160

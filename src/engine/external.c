@@ -267,18 +267,17 @@ send(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
 
 /* What came of it: looks once, and as long as the caller waits. */
 static cascade_err
-await_decision(cascade_store *store, const cascade_uuid *id, const char *path,
+await_decision(cascade_store *store, csc_store_watch *watch, const char *path,
                const cascade_uuid *by, int64_t wait_ms)
 {
     int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
                                    wait_ms < 0 ? INT64_MAX : wait_ms);
     int64_t look_ms = LOOK_FIRST_MS;
-    uint64_t ends = 0;
 
     for (;;) {
         sight seen;
         int64_t left = 0;
-        cascade_err err = look(store, id, path, &seen);
+        cascade_err err = look(store, &watch->id, path, &seen);
 
         if (err == CASCADE_ERR_UNAVAILABLE)
             return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
@@ -300,7 +299,8 @@ await_decision(cascade_store *store, const cascade_uuid *id, const char *path,
                             "complete: sent, but not received within %lld ms; "
                             "look at the execution later",
                             (long long)wait_ms);
-        csc_store_wait_ended(store, &ends, left < look_ms ? left : look_ms);
+        (void)csc_store_watch_wait(store, watch,
+                                   left < look_ms ? left : look_ms);
         look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
     }
 }
@@ -346,7 +346,7 @@ check_call(call *c, const char *token, const cascade_completion *given,
 }
 
 static cascade_err
-complete(call *c)
+complete(call *c, csc_store_watch *watch)
 {
     sight seen;
     int64_t now_ms = 0;
@@ -361,8 +361,21 @@ complete(call *c)
     if (err == CASCADE_OK)
         err = send(c->store, &c->arena, c->id, &c->completion);
     if (err == CASCADE_OK)
-        err = await_decision(c->store, c->id, c->path, &c->completion.by,
+        err = await_decision(c->store, watch, c->path, &c->completion.by,
                              c->options.wait_ms);
+    return err;
+}
+
+static cascade_err
+watch_and_complete(call *c)
+{
+    csc_store_watch watch;
+    cascade_err err = csc_store_watch_begin(c->store, &watch, c->id);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = complete(c, &watch);
+    csc_store_watch_end(c->store, &watch);
     return err;
 }
 
@@ -376,7 +389,7 @@ cascade_complete(cascade_store *store, const cascade_uuid *cascade_id,
     cascade_err err = check_call(&c, token, completion, options);
 
     if (err == CASCADE_OK)
-        err = complete(&c);
+        err = watch_and_complete(&c);
     csc_arena_fini(&c.arena);
     return err == CASCADE_OK ? csc_ok() : err;
 }

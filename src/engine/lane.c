@@ -519,25 +519,60 @@ tell_house(cascade_engine *engine)
     csc_engine_wake_house(engine);
 }
 
+/* The answer to an update, or what came of a completion. */
+static bool
+has_answer(const csc_post *posts)
+{
+    static const char answer[] = CSC_STEP_PREFIX CSC_ANSWER_NAME;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_STEP &&
+            strncmp(p->part_name, answer, sizeof(answer) - 1) == 0)
+            return true;
+        for (const csc_message *m = p->messages; m != NULL; m = m->next)
+            if (strcmp(m->kind, CSC_MESSAGE_COMPLETE) == 0)
+                return true;
+    }
+    return false;
+}
+
+static bool
+ends(const cascade_change *change)
+{
+    return change->run_action == CASCADE_RUN_END ||
+           change->run_action == CASCADE_RUN_DELETE;
+}
+
+/* Their posts are gone by now. */
+static void
+tell_watchers(const csc_lane *lane, size_t from, size_t count)
+{
+    for (size_t i = from; i < from + count; i++)
+        if (lane->items[i].tells)
+            csc_store_watch_tell(
+                lane->engine->store,
+                &lane->changes[lane->items[i].first].cascade.id);
+}
+
 static void
 apply_slice(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
+    size_t from = lane->from;
+    size_t count = lane->slice;
     csc_waiter *woken = NULL;
-    bool ended = false;
     bool left = false;
 
     pthread_mutex_lock(&engine->mutex);
     lane->number++;
     lane->trouble[0] = '\0';
     engine->stats.commits++;
-    engine->stats.changes += lane->slice;
-    for (size_t i = lane->from; i < lane->from + lane->slice; i++) {
+    engine->stats.changes += count;
+    for (size_t i = from; i < from + count; i++) {
         csc_item *item = &lane->items[i];
         const cascade_change *change = &lane->changes[item->first];
 
-        ended = ended || change->run_action == CASCADE_RUN_END ||
-                change->run_action == CASCADE_RUN_DELETE;
+        item->tells = ends(change) || has_answer(item->posts);
         left = left || change->run.needs != NULL || change->send_count > 0 ||
                (item->run != NULL && item->count > 1);
         if (item->run != NULL)
@@ -555,8 +590,7 @@ apply_slice(csc_lane *lane)
         tell_house(engine);
     pthread_mutex_unlock(&engine->mutex);
     wake_waiters(woken);
-    if (ended)
-        csc_store_note_ended(engine->store);
+    tell_watchers(lane, from, count);
     if (left)
         (void)engine->driver->wake(engine->driver_self);
 }

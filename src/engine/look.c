@@ -2,7 +2,8 @@
  *
  * Looking from outside: get, list, wait. They read what is committed, by the
  * store's list move, and know nothing of engines; only cascade_wait() is told
- * of ends by engines of this process, and otherwise looks ever more rarely.
+ * of its cascade's end by engines of this process, and otherwise looks ever
+ * more rarely.
  */
 #include <string.h>
 
@@ -126,22 +127,18 @@ read_status(cascade_store *store, const cascade_uuid *id,
     return CASCADE_OK;
 }
 
-cascade_err
-cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
-             cascade_status *status)
+static cascade_err
+await_end(cascade_store *store, csc_store_watch *watch, int64_t timeout_ms,
+          cascade_status *status)
 {
     int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
                                    timeout_ms < 0 ? INT64_MAX : timeout_ms);
     int64_t look_ms = LOOK_FIRST_MS;
-    uint64_t seen = 0;
 
-    if (store == NULL || id == NULL)
-        return csc_fail(CASCADE_ERR_INVALID, "wait: an argument is NULL");
-    csc_store_wait_ended(store, &seen, 0);
     for (;;) {
         cascade_status now = CASCADE_RUNNING;
         int64_t left = 0;
-        cascade_err err = read_status(store, id, &now);
+        cascade_err err = read_status(store, &watch->id, &now);
 
         if (err != CASCADE_OK)
             return err;
@@ -155,9 +152,27 @@ cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
             return csc_fail(CASCADE_ERR_TIMEOUT,
                             "the cascade has not ended within %lld ms",
                             (long long)timeout_ms);
-        csc_store_wait_ended(store, &seen, left < look_ms ? left : look_ms);
+        (void)csc_store_watch_wait(store, watch,
+                                   left < look_ms ? left : look_ms);
         look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
     }
+}
+
+cascade_err
+cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
+             cascade_status *status)
+{
+    csc_store_watch watch;
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || id == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "wait: an argument is NULL");
+    err = csc_store_watch_begin(store, &watch, id);
+    if (err != CASCADE_OK)
+        return err;
+    err = await_end(store, &watch, timeout_ms, status);
+    csc_store_watch_end(store, &watch);
+    return err;
 }
 
 /* ---- Listing ------------------------------------------------------------ */

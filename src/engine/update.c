@@ -33,6 +33,7 @@ typedef struct call {
     cascade_uuid next;  /* as what it continued, or all zero */
     csc_arena arena;    /* what was found */
     const char *answer; /* NULL: none */
+    csc_store_watch watch;
 } call;
 
 /* ---- Sending ------------------------------------------------------------ */
@@ -184,8 +185,10 @@ look(call *c)
         err = c->store->driver->load(c->store->self, &c->run, 1,
                                      CASCADE_LOAD_EXECUTIONS, &sink);
         again = c->answer == NULL && !csc_uuid_is_nil(&c->next);
-        if (again)
+        if (again) {
             c->run = c->next;
+            csc_store_watch_move(c->store, &c->watch, &c->run);
+        }
     }
     return err;
 }
@@ -220,9 +223,7 @@ await_answer(call *c, int64_t timeout_ms, cJSON **answer)
     int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
                                    timeout_ms < 0 ? INT64_MAX : timeout_ms);
     int64_t look_ms = LOOK_FIRST_MS;
-    uint64_t seen = 0;
 
-    csc_store_wait_ended(c->store, &seen, 0);
     for (;;) {
         int64_t left = 0;
         cascade_err err = look(c);
@@ -237,9 +238,25 @@ await_answer(call *c, int64_t timeout_ms, cJSON **answer)
                             "update %s: no answer within %lld ms; call again "
                             "with the same request id",
                             c->name, (long long)timeout_ms);
-        csc_store_wait_ended(c->store, &seen, left < look_ms ? left : look_ms);
+        (void)csc_store_watch_wait(c->store, &c->watch,
+                                   left < look_ms ? left : look_ms);
         look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
     }
+}
+
+static cascade_err
+ask(call *c, const cJSON *request, const cascade_update_options *options,
+    cJSON **answer)
+{
+    cascade_err err = csc_store_watch_begin(c->store, &c->watch, &c->run);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = send_request(c, request, options->request_id);
+    if (err == CASCADE_OK)
+        err = await_answer(c, options->timeout_ms, answer);
+    csc_store_watch_end(c->store, &c->watch);
+    return err;
 }
 
 static cascade_err
@@ -250,9 +267,7 @@ update(call *c, const cJSON *request, const cascade_update_options *given,
     cascade_err err = check_update(c->name, given, &options);
 
     if (err == CASCADE_OK)
-        err = send_request(c, request, options.request_id);
-    if (err == CASCADE_OK)
-        err = await_answer(c, options.timeout_ms, answer);
+        err = ask(c, request, &options, answer);
     csc_arena_fini(&c->arena);
     return err;
 }

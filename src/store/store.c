@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 
 #define DEADLINE_DEFAULT_MS 30000
 #define DEADLINE_MAX_MS 86400000
@@ -266,27 +267,6 @@ configure(cascade_store *store, const cascade_store_options *options)
 
 /* ---- Open and close ----------------------------------------------------- */
 
-/* ended_cond counts monotonic time: setting the clock must not end a wait. */
-static cascade_err
-init_locks(cascade_store *store)
-{
-    pthread_condattr_t attributes;
-    int failed;
-
-    if (pthread_mutex_init(&store->mutex, NULL) != 0)
-        return csc_fail_memory();
-    if (pthread_condattr_init(&attributes) != 0)
-        goto fail;
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    failed = pthread_cond_init(&store->ended_cond, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (failed == 0)
-        return CASCADE_OK;
-fail:
-    pthread_mutex_destroy(&store->mutex);
-    return csc_fail_memory();
-}
-
 static void
 free_config(cascade_store *store)
 {
@@ -299,7 +279,6 @@ static void
 free_store(cascade_store *store)
 {
     store->driver->close(store->self);
-    pthread_cond_destroy(&store->ended_cond);
     pthread_mutex_destroy(&store->mutex);
     free_config(store);
 }
@@ -325,15 +304,14 @@ create_store(const cascade_store_driver *driver, const char *url,
         return csc_fail_memory();
     store->driver = driver;
     err = configure(store, options);
-    if (err == CASCADE_OK)
-        err = init_locks(store);
+    if (err == CASCADE_OK && pthread_mutex_init(&store->mutex, NULL) != 0)
+        err = csc_fail_memory();
     if (err != CASCADE_OK) {
         free_config(store);
         return err;
     }
     err = ensure_text(driver, driver->open(url, &store->config, &store->self));
     if (err != CASCADE_OK) {
-        pthread_cond_destroy(&store->ended_cond);
         pthread_mutex_destroy(&store->mutex);
         free_config(store);
         return err;
@@ -494,12 +472,96 @@ csc_store_remove_engine(cascade_store *store, cascade_engine *engine)
     pthread_mutex_unlock(&store->mutex);
 }
 
+/* ---- Watching ------------------------------------------------------------ */
+
+/* The last bytes of an id are random. */
+static csc_store_watch **
+watches_of(cascade_store *store, const cascade_uuid *id)
+{
+    return &store->watches[id->bytes[15] % CSC_STORE_WATCH_LISTS];
+}
+
+/* It counts monotonic time: setting the clock must not end a wait. */
+static cascade_err
+init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attributes;
+    int failed;
+
+    if (pthread_condattr_init(&attributes) != 0)
+        return csc_fail_memory();
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    failed = pthread_cond_init(cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return failed == 0 ? CASCADE_OK : csc_fail_memory();
+}
+
+static void
+enlist(cascade_store *store, csc_store_watch *watch, const cascade_uuid *id)
+{
+    csc_store_watch **list = watches_of(store, id);
+
+    watch->id = *id;
+    watch->next = *list;
+    *list = watch;
+}
+
+static void
+delist(cascade_store *store, const csc_store_watch *watch)
+{
+    csc_store_watch **at = watches_of(store, &watch->id);
+
+    while (*at != watch)
+        at = &(*at)->next;
+    *at = watch->next;
+}
+
+cascade_err
+csc_store_watch_begin(cascade_store *store, csc_store_watch *watch,
+                      const cascade_uuid *id)
+{
+    cascade_err err = init_cond(&watch->cond);
+
+    if (err != CASCADE_OK)
+        return err;
+    watch->told = false;
+    pthread_mutex_lock(&store->mutex);
+    enlist(store, watch, id);
+    pthread_mutex_unlock(&store->mutex);
+    return CASCADE_OK;
+}
+
 void
-csc_store_note_ended(cascade_store *store)
+csc_store_watch_end(cascade_store *store, csc_store_watch *watch)
 {
     pthread_mutex_lock(&store->mutex);
-    store->ended++;
-    pthread_cond_broadcast(&store->ended_cond);
+    delist(store, watch);
+    pthread_mutex_unlock(&store->mutex);
+    pthread_cond_destroy(&watch->cond);
+}
+
+void
+csc_store_watch_move(cascade_store *store, csc_store_watch *watch,
+                     const cascade_uuid *id)
+{
+    pthread_mutex_lock(&store->mutex);
+    delist(store, watch);
+    enlist(store, watch, id);
+    pthread_mutex_unlock(&store->mutex);
+}
+
+void
+csc_store_watch_tell(cascade_store *store, const cascade_uuid *id)
+{
+    csc_store_watch *watch;
+
+    pthread_mutex_lock(&store->mutex);
+    for (watch = *watches_of(store, id); watch != NULL; watch = watch->next) {
+        if (!csc_uuid_equal(&watch->id, id))
+            continue;
+        watch->told = true;
+        pthread_cond_signal(&watch->cond);
+    }
     pthread_mutex_unlock(&store->mutex);
 }
 
@@ -513,16 +575,19 @@ deadline_after(int64_t timeout_ms)
                              .tv_nsec = (long)(until_ms % 1000 * CSC_MS_NS)};
 }
 
-void
-csc_store_wait_ended(cascade_store *store, uint64_t *seen, int64_t timeout_ms)
+bool
+csc_store_watch_wait(cascade_store *store, csc_store_watch *watch,
+                     int64_t timeout_ms)
 {
     struct timespec until = deadline_after(timeout_ms < 0 ? 0 : timeout_ms);
     int failed = 0;
+    bool told;
 
     pthread_mutex_lock(&store->mutex);
-    while (store->ended == *seen && failed == 0)
-        failed =
-            pthread_cond_timedwait(&store->ended_cond, &store->mutex, &until);
-    *seen = store->ended;
+    while (!watch->told && failed == 0)
+        failed = pthread_cond_timedwait(&watch->cond, &store->mutex, &until);
+    told = watch->told;
+    watch->told = false;
     pthread_mutex_unlock(&store->mutex);
+    return told;
 }

@@ -15,6 +15,16 @@
 #include "cascade/store.h"
 
 #define CSC_STORE_ENGINES_MAX 64
+#define CSC_STORE_WATCH_LISTS 64
+
+/* A call that waits until something has come of a cascade; it lies on the
+ * caller's stack. */
+typedef struct csc_store_watch {
+    cascade_uuid id;
+    bool told;
+    pthread_cond_t cond;
+    struct csc_store_watch *next;
+} csc_store_watch;
 
 struct cascade_store {
     const cascade_store_driver *driver;
@@ -23,9 +33,8 @@ struct cascade_store {
     cascade_clock clock;
     cascade_random random;
     csc_log log;
-    pthread_mutex_t mutex; /* guards engines, engine_count, ended, now_* */
-    pthread_cond_t ended_cond;
-    uint64_t ended; /* counts the ends of cascades seen by local engines */
+    pthread_mutex_t mutex; /* guards engines, engine_count, watches, now_* */
+    csc_store_watch *watches[CSC_STORE_WATCH_LISTS]; /* by their ids */
     cascade_engine *engines[CSC_STORE_ENGINES_MAX];
     size_t engine_count;
     int64_t now_offset_ns; /* see csc_store_get_now() */
@@ -54,12 +63,22 @@ void csc_store_remove_engine(cascade_store *store, cascade_engine *engine);
  * second. */
 cascade_err csc_store_get_now(cascade_store *store, int64_t *now_ms);
 
-/* Tells cascade_wait() in this process that some cascade has ended. */
-void csc_store_note_ended(cascade_store *store);
+/* From now on `watch` is told what comes of that cascade, until _end. Begin it
+ * before the first look. */
+cascade_err csc_store_watch_begin(cascade_store *store, csc_store_watch *watch,
+                                  const cascade_uuid *id);
+void csc_store_watch_end(cascade_store *store, csc_store_watch *watch);
+/* From now on it is told of that one instead. */
+void csc_store_watch_move(cascade_store *store, csc_store_watch *watch,
+                          const cascade_uuid *id);
 
-/* Sleeps until csc_store_note_ended() was called after `*seen` was read, or
- * `timeout_ms` passes; updates `*seen`. */
-void csc_store_wait_ended(cascade_store *store, uint64_t *seen,
+/* Sleeps until it is told, or was since the last time: true; or `timeout_ms`
+ * passes: false. */
+bool csc_store_watch_wait(cascade_store *store, csc_store_watch *watch,
                           int64_t timeout_ms);
+
+/* Tells those in this process that watch the cascade, and nobody else, to look:
+ * an engine has recorded its end, or what else they may wait for. */
+void csc_store_watch_tell(cascade_store *store, const cascade_uuid *id);
 
 #endif

@@ -549,35 +549,60 @@ a_servers_time_is_asked_for_once_a_second(void **state)
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
+typedef struct telling {
+    cascade_store *store;
+    cascade_uuid id;
+} telling;
+
 static void *
-note_ended(void *context)
+tell(void *context)
 {
-    csc_store_note_ended(context);
+    telling *t = context;
+
+    csc_store_watch_tell(t->store, &t->id);
     return NULL;
 }
 
+/* By another thread, while it waits. */
 static void
-waiting_for_an_end_sees_each_end(void **state)
+expect_told(cascade_store *store, csc_store_watch *watch)
 {
+    telling t = {.store = store, .id = watch->id};
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, tell, &t), 0);
+    assert_true(csc_store_watch_wait(store, watch, 60000));
+    pthread_join(thread, NULL);
+}
+
+static void
+who_watches_a_cascade_is_told_of_that_one(void **state)
+{
+    const cascade_uuid one = {{1}};
+    const cascade_uuid other = {{2}};
     cascade_store_driver driver = fake_driver();
     cascade_store *store = NULL;
-    uint64_t seen = 0;
-    pthread_t thread;
+    csc_store_watch watches[3];
 
     (void)state;
     assert_int_equal(cascade_store_open_driver(&driver, "fake:", NULL, &store),
                      CASCADE_OK);
-    csc_store_wait_ended(store, &seen, 0);
-    assert_int_equal(seen, 0);
-    csc_store_wait_ended(store, &seen, 5);
-    assert_int_equal(seen, 0);
-    csc_store_note_ended(store);
-    csc_store_wait_ended(store, &seen, 60000);
-    assert_int_equal(seen, 1);
-    assert_int_equal(pthread_create(&thread, NULL, note_ended, store), 0);
-    csc_store_wait_ended(store, &seen, 60000);
-    assert_int_equal(seen, 2);
-    pthread_join(thread, NULL);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(
+            csc_store_watch_begin(store, &watches[i], i == 1 ? &other : &one),
+            CASCADE_OK);
+    csc_store_watch_tell(store, &one);
+    assert_true(csc_store_watch_wait(store, &watches[0], 0));
+    assert_false(csc_store_watch_wait(store, &watches[0], 5));
+    assert_false(csc_store_watch_wait(store, &watches[1], 0));
+    assert_true(csc_store_watch_wait(store, &watches[2], 0));
+    csc_store_watch_move(store, &watches[2], &other);
+    csc_store_watch_tell(store, &one);
+    assert_false(csc_store_watch_wait(store, &watches[2], 0));
+    expect_told(store, &watches[2]);
+    for (int i = 0; i < 3; i++)
+        csc_store_watch_end(store, &watches[i]);
+    csc_store_watch_tell(store, &one);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
@@ -643,7 +668,8 @@ main(void)
         cmocka_unit_test_setup(the_time_is_the_drivers, setup),
         cmocka_unit_test_setup(a_servers_time_is_asked_for_once_a_second,
                                setup),
-        cmocka_unit_test_setup(waiting_for_an_end_sees_each_end, setup),
+        cmocka_unit_test_setup(who_watches_a_cascade_is_told_of_that_one,
+                               setup),
         cmocka_unit_test_setup(memory_stores_are_shared_by_name, setup),
     };
 
