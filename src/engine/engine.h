@@ -133,6 +133,7 @@ typedef struct csc_run {
     bool expelled; /* to be loaded anew, as `reload` says, once inactive, */
     cascade_uuid expelled_by; /* by this incarnation */
     bool gone;
+    bool partial; /* its state has only what its end is made of: dismiss.c */
     csc_reload reload;
 } csc_run;
 
@@ -493,6 +494,15 @@ void csc_hydrate_reloads(cascade_engine *engine);
 /* How many more cascades may be held now: none while a suspect is, or when the
  * engine is not running. Locked. */
 size_t csc_hydrate_room(const cascade_engine *engine);
+/* Holds a run that was read. CASCADE_ERR_NO_MEMORY. Locked. */
+cascade_err csc_hydrate_hold(cascade_engine *engine, csc_run *run);
+
+/* ---- dismiss.c ---------------------------------------------------------- */
+
+/* Ends those of the claimed cascades that messages want ended, without loading
+ * them; how many are left, in front: these are to be loaded. Not locked. */
+size_t csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted,
+                           size_t count);
 
 /* ---- receive.c ---------------------------------------------------------- */
 

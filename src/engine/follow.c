@@ -37,9 +37,13 @@ csc_follow_next(cascade_store *store, const cascade_uuid *id,
     cascade_load_sink sink = {.context = &found,
                               .on_cascade = note_nothing,
                               .on_execution = note_record};
-    cascade_err err =
-        store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS, &sink);
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(store, id, &info);
 
+    if (err == CASCADE_OK && info->status == CASCADE_COMPLETED)
+        err = store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS,
+                                  &sink);
+    cascade_info_free(info);
     if (err == CASCADE_OK && csc_uuid_is_nil(&found))
         err = csc_fail(CASCADE_ERR_NOT_FOUND,
                        "the cascade has not continued as new");

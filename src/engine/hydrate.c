@@ -228,6 +228,13 @@ drop_former(cascade_engine *engine, const cascade_uuid *id)
         csc_run_drop(engine, former, CASCADE_ERR_FENCED);
 }
 
+cascade_err
+csc_hydrate_hold(cascade_engine *engine, csc_run *run)
+{
+    drop_former(engine, &run->state.id);
+    return csc_run_add(engine, run);
+}
+
 /* What becomes of one run once it was read; takes `messages`. Locked. */
 static void
 take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
@@ -244,8 +251,7 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     }
     if (err == CASCADE_OK) {
         csc_state_settle(&run->state);
-        drop_former(engine, &run->state.id);
-        err = csc_run_add(engine, run);
+        err = csc_hydrate_hold(engine, run);
     }
     if (err == CASCADE_OK && reload->fail_id >= 0)
         err = fail_refused(engine, run, reload);
@@ -501,11 +507,20 @@ claim_batch(cascade_engine *engine, batch *b)
         b->count = claim_some(engine, b->places, false, b->wanted);
 }
 
+/* What is claimed to be ended is not loaded. */
 static void
-load_batch(cascade_engine *engine, const batch *b)
+load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
 {
-    if (b->count > 0)
-        hydrate(engine, b->wanted, b->count);
+    size_t left = csc_dismiss_claimed(engine, wanted, count);
+
+    if (left > 0)
+        hydrate(engine, wanted, left);
+}
+
+static void
+load_batch(cascade_engine *engine, batch *b)
+{
+    load_claimed(engine, b->wanted, b->count);
     give_places(engine, b->places);
 }
 
@@ -618,8 +633,7 @@ claim_suspect(cascade_engine *engine)
 
     if (places > 0)
         found = claim_some(engine, 1, true, &wanted);
-    if (found > 0)
-        hydrate(engine, &wanted, 1);
+    load_claimed(engine, &wanted, found);
     give_places(engine, places);
     return found > 0;
 }

@@ -416,6 +416,7 @@ go_on(csc_lane *lane, csc_run *run, bool reset)
 {
     cascade_engine *engine = lane->engine;
 
+    csc_assert(!run->partial);
     if (reset) {
         run->takeovers = 0;
         if (engine->suspect == run) {
@@ -617,12 +618,13 @@ put_back(csc_lane *lane, csc_item *item)
 }
 
 /* The messages are still there: each is received by itself; one that is refused
- * even so is dropped. */
+ * even so, by a run that was loaded whole, is dropped. */
 static void
-take_apart(const csc_post *post, csc_reload *reload)
+take_apart(const csc_run *run, const csc_post *post, csc_reload *reload)
 {
     reload->single = true;
-    reload->hopeless = post->message_count == 1 && !post->messages->repeated;
+    reload->hopeless =
+        post->message_count == 1 && !post->messages->repeated && !run->partial;
 }
 
 static void
@@ -637,7 +639,7 @@ expel(csc_lane *lane, csc_item *item)
         .give_up = kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
 
     if (kind == CSC_POST_RECEIVE)
-        take_apart(item->posts, &reload);
+        take_apart(run, item->posts, &reload);
     run->committing = false;
     csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);
     csc_run_expel(engine, run, &reload);

@@ -251,19 +251,65 @@ wrap_claim(void *self, const cascade_claim *claim, cascade_claimed *claimed,
     return leave(h, &call, &found, err);
 }
 
+/* A load whose rows are counted. */
+typedef struct loading {
+    wrap_store *wrap;
+    const cascade_load_sink *sink;
+} loading;
+
+static cascade_err
+give_cascade(void *context, const cascade_row *row)
+{
+    const loading *l = context;
+
+    return l->sink->on_cascade(l->sink->context, row);
+}
+
+static cascade_err
+give_execution(void *context, const cascade_execution_row *row)
+{
+    const loading *l = context;
+
+    atomic_fetch_add(&l->wrap->rows, 1);
+    return l->sink->on_execution(l->sink->context, row);
+}
+
+static cascade_err
+give_event(void *context, const cascade_event_row *row)
+{
+    const loading *l = context;
+
+    atomic_fetch_add(&l->wrap->rows, 1);
+    return l->sink->on_event(l->sink->context, row);
+}
+
+static cascade_err
+give_message(void *context, const cascade_message_row *row, bool repeated)
+{
+    const loading *l = context;
+
+    return l->sink->on_message(l->sink->context, row, repeated);
+}
+
 static cascade_err
 wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
           const cascade_load_sink *sink)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_LOAD};
+    loading l = {h->wrap, sink};
+    const cascade_load_sink counted = {.context = &l,
+                                       .on_cascade = give_cascade,
+                                       .on_execution = give_execution,
+                                       .on_event = give_event,
+                                       .on_message = give_message};
     fault found;
     cascade_err err = enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->load(h->self, ids, count, parts, sink));
+                 h->inner->load(h->self, ids, count, parts, &counted));
 }
 
 static cascade_err

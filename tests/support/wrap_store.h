@@ -85,6 +85,7 @@ typedef struct wrap_store {
     /* What the engine is told in the end, rules included. */
     void (*answered)(void *context, const wrap_call *call, cascade_err answer);
     atomic_size_t counts[WRAP_MOVES];
+    atomic_size_t rows;    /* executions and events that loads have given */
     atomic_size_t faults;  /* answers that a rule replaced */
     pthread_mutex_t mutex; /* guards rules */
     wrap_rule rules[WRAP_MOVES];
