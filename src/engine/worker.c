@@ -238,6 +238,8 @@ leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
     bool late = csc_limits_end(engine, &worker->call, post);
 
     worker->node = NULL;
+    if (!late && node->suspended) /* it has come as far as what is recorded */
+        node->exec->undoes = node->undos != NULL;
     if (late)
         csc_post_free(post);
     else if (post != NULL) {

@@ -129,6 +129,18 @@ book_only(cascade_node *node, void *user)
     return err == CASCADE_OK ? cascade_node_sleep(node, "hour", HOUR_MS) : err;
 }
 
+static cascade_err
+fail_then_book(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    atomic_fetch_add(&((stage *)user)->entered, 1);
+    err = cascade_node_step(node, "flight", book, NULL, NULL, NULL);
+    if (err == CASCADE_OK && cascade_node_attempt(node) == 1)
+        return cascade_node_error(node, "no");
+    return err == CASCADE_OK ? cascade_node_sleep(node, "hour", HOUR_MS) : err;
+}
+
 /* ---- What is recorded --------------------------------------------------- */
 
 static void
@@ -268,6 +280,29 @@ nothing_to_undo(test_db *db)
     stage_end(&s);
 }
 
+/* Hydrated behind a step it might have; entered since, it has not. */
+static void
+nothing_to_undo_after_all(test_db *db)
+{
+    stage s = {.nodes = {{"books",
+                          fail_then_book,
+                          {.attempts_max = 2,
+                           .backoff_ms = 4000,
+                           .jitter_percent = -1,
+                           .deadline_ms = 9000}}}};
+
+    open_stage(&s, db, CASCADE_MODE_INLINE);
+    s.id = db_start(s.store, "books");
+    stage_poll(&s);
+    db_close_engine(db, s.engine);
+    atomic_store(&s.entered, 0);
+    stage_start_engine(&s);
+    stage_await(&s, CASCADE_ERROR);
+    check_parts(&s, "step:flight sleep:hour!");
+    assert_int_equal(atomic_load(&s.entered), 1);
+    stage_end(&s);
+}
+
 /* ---- Compensations that do not return ----------------------------------- */
 
 static void
@@ -319,6 +354,8 @@ main(int argc, char **argv)
          STORES_VIRTUAL},
         {"where_nothing_is_to_be_undone_nothing_is_entered", nothing_to_undo,
          STORES_VIRTUAL},
+        {"where_nothing_was_to_be_undone_nothing_is_entered",
+         nothing_to_undo_after_all, STORES_VIRTUAL},
         {"a_compensation_that_times_out_is_called_again",
          a_compensation_is_called_again, STORES_ALL},
         {"a_compensation_that_times_out_for_good_is_passed_over",
