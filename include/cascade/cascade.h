@@ -360,7 +360,10 @@ CASCADE_API cascade_err cascade_start_many(cascade_store *store,
 typedef struct cascade_signal_options {
     size_t size;
     const char *request_id; /* two signals of a cascade with one request id are
-                               one. NULL: each is one of its own */
+                               one. NULL: each is one of its own. It is kept
+                               with the id of the run that it was sent to: send
+                               it again to that id, or by the key, not to the id
+                               of a later run */
 } cascade_signal_options;
 
 /* Sends the signal `name` to a cascade, from any process; takes `payload`

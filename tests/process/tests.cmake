@@ -15,7 +15,7 @@ set(process_support
 cascade_test(process_takeover test_takeover.c ${process_support} TIMEOUT 180)
 cascade_test(process_kills test_kills.c ${process_support} TIMEOUT 300)
 cascade_test(process_each_commit test_each_commit.c picture.c remains.c
-    ${process_support} TIMEOUT 180)
+    ${process_support} TIMEOUT 300)
 cascade_test(process_stopped test_stopped.c ${process_support} TIMEOUT 180)
 cascade_test(process_poison test_poison.c ${process_support} TIMEOUT 240)
 cascade_test(process_torture test_torture.c torture.c remains.c

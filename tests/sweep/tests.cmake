@@ -69,7 +69,7 @@ endif()
 
 if(CASCADE_SQLITE AND CASCADE_POSTGRES)
     cascade_test(sweep_crash test_crash.c calls_sqlite.c calls_libpq.c
-        ${sweep_support} TIMEOUT 200)
+        ${sweep_support} TIMEOUT 300)
     cascade_wrap_calls(sweep_crash ${sqlite_calls} ${libpq_calls})
 endif()
 
