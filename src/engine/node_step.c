@@ -163,7 +163,10 @@ record(const call *c, csc_post *post)
 
     post->attempts = c->failed + 1;
     err = csc_node_record_part(c->node, &c->part, post, &step);
-    return err == CASCADE_OK ? give_recorded(c, step) : err;
+    if (err != CASCADE_OK)
+        return err;
+    csc_assert(step != NULL);
+    return give_recorded(c, step);
 }
 
 /* The count of this step's failed attempts in member `steps`, and the member
@@ -376,14 +379,14 @@ csc_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
     cascade_err err = CASCADE_OK;
 
     if (node == NULL || fn == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "step %s: %s is NULL", name,
-                       node == NULL ? "node" : "fn");
-    if (err == CASCADE_OK && node->step != NULL)
-        err = csc_fail(CASCADE_ERR_MISUSE,
-                       "step %s is called inside a step; call it from the node",
-                       name);
-    if (err == CASCADE_OK)
-        err = csc_node_read_attempts(name, options, &c.attempts);
+        return csc_fail(CASCADE_ERR_INVALID, "step %s: %s is NULL", name,
+                        node == NULL ? "node" : "fn");
+    if (node->step != NULL)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "step %s is called inside a step; call it from the "
+                        "node",
+                        name);
+    err = csc_node_read_attempts(name, options, &c.attempts);
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
