@@ -129,6 +129,12 @@ cascade_err csc_node_time_out_part(const struct csc_step_call *undo,
 cascade_err csc_node_record_part(cascade_node *node, const csc_part *part,
                                  csc_post *post, const csc_exec **recorded);
 
+/* ---- node_next.c -------------------------------------------------------- */
+
+/* The node has returned CASCADE_OK: fails it where it continues as new, and
+ * others are to run. */
+cascade_err csc_node_check_next(cascade_node *node);
+
 /* ---- node_saga.c -------------------------------------------------------- */
 
 /* Undoes a node that has failed for good with the text `error`, which is not

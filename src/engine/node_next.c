@@ -38,18 +38,14 @@ choose_id(const cascade_node *node, cascade_uuid *id)
     return CASCADE_OK;
 }
 
-/* What the next run is called and begins with; `alone` tells whether it may
- * begin. */
+/* What the next run is called and begins with. */
 static cascade_err
-look(const cascade_node *node, const char *first_node, csc_next_run *next,
-     bool *alone)
+look(const cascade_node *node, const char *first_node, csc_next_run *next)
 {
     const csc_state *state = &node->run->state;
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&node->engine->mutex);
-    *alone =
-        state->running == state->children + 1 || state->cancel != CSC_NO_PARENT;
     err = choose_id(node, &next->id);
     if (first_node == NULL)
         first_node = first_name(state);
@@ -58,6 +54,43 @@ look(const cascade_node *node, const char *first_node, csc_next_run *next,
     if (err == CASCADE_OK && next->node == NULL)
         err = csc_fail_memory();
     return err;
+}
+
+/* Whether nothing else of the cascade runs, so that the next run may begin; one
+ * that is cancelled ends otherwise. */
+static bool
+is_alone(const cascade_node *node)
+{
+    const csc_state *state = &node->run->state;
+    bool alone = false;
+
+    pthread_mutex_lock(&node->engine->mutex);
+    alone =
+        state->running == state->children + 1 || state->cancel != CSC_NO_PARENT;
+    pthread_mutex_unlock(&node->engine->mutex);
+    return alone;
+}
+
+static cascade_err
+check_alone(cascade_node *node)
+{
+    if (is_alone(node))
+        return CASCADE_OK;
+    return cascade_node_fail(
+        node, "continue as new: other executions of the cascade run; let them "
+              "end first, and the last one continue");
+}
+
+/* A step behind the call may have spawned. */
+cascade_err
+csc_node_check_next(cascade_node *node)
+{
+    if (node->post->next_run.node == NULL)
+        return CASCADE_OK;
+    if (node->post->effects.spawn_count > 0)
+        return cascade_node_fail(node, "the node spawned others and continues "
+                                       "as new; it can do but one of both");
+    return check_alone(node);
 }
 
 static cascade_err
@@ -100,7 +133,6 @@ static cascade_err
 continue_as_new(cascade_node *node, const char *first_node, const cJSON *input)
 {
     csc_next_run next = {.node = NULL};
-    bool alone = false;
     cascade_err err = check_call(node, first_node);
 
     if (err != CASCADE_OK)
@@ -109,13 +141,11 @@ continue_as_new(cascade_node *node, const char *first_node, const cJSON *input)
         return csc_node_suspend(node, node->pending);
     err = keep_input(node, input, &next.input);
     if (err == CASCADE_OK)
-        err = look(node, first_node, &next, &alone);
+        err = look(node, first_node, &next);
+    if (err == CASCADE_OK)
+        err = check_alone(node);
     if (err != CASCADE_OK)
         return err;
-    if (!alone)
-        return cascade_node_fail(
-            node, "continue as new: other executions of the cascade run; let "
-                  "them end first, and the last one continue");
     node->post->next_run = next;
     return csc_ok();
 }

@@ -171,10 +171,8 @@ outcome(cascade_node *node, cascade_err *err)
                       "suspended it";
         *err = CASCADE_ERR_FAILED;
     }
-    if (*err == CASCADE_OK && node->post->next_run.node != NULL &&
-        node->post->effects.spawn_count > 0)
-        *err = cascade_node_fail(node, "the node spawned others and continues "
-                                       "as new; it can do but one of both");
+    if (*err == CASCADE_OK)
+        *err = csc_node_check_next(node);
     if (*err != CASCADE_OK)
         return make_failure(node, err,
                             *err == CASCADE_ERR_FINAL ||

@@ -628,6 +628,38 @@ a_node_that_spawns_cannot_continue(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+static cascade_err
+spawn_it(cascade_node *node, void *arg, cJSON **result)
+{
+    (void)arg;
+    (void)result;
+    return cascade_node_spawn(node, "hears", NULL, NULL);
+}
+
+static cascade_err
+continue_and_step(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_continue_as_new(node, NULL, NULL);
+
+    (void)user;
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_step(node, "spawns", spawn_it, NULL, NULL, NULL);
+}
+
+/* It is recorded, and runs, when the node returns. */
+static void
+a_node_whose_step_spawns_cannot_continue(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"both", continue_and_step}, {"hears", hear}},
+              .user = &c};
+
+    play_run(&p, db, mode, "both", NULL, CASCADE_ERROR);
+    expect_error(&p, "other executions");
+    play_end(&p);
+}
+
 /* ---- In each mode ------------------------------------------------------- */
 
 PLAY_MODES(each_run_starts_the_next)
@@ -646,6 +678,7 @@ PLAY_MODES(the_children_of_a_run_end_with_it)
 PLAY_MODES(a_cancelled_cascade_does_not_continue)
 PLAY_MODES(only_the_last_execution_can_continue)
 PLAY_MODES(a_node_that_spawns_cannot_continue)
+PLAY_MODES(a_node_whose_step_spawns_cannot_continue)
 
 int
 main(int argc, char **argv)
@@ -667,6 +700,7 @@ main(int argc, char **argv)
         PLAY_TESTS(a_cancelled_cascade_does_not_continue),
         PLAY_TESTS(only_the_last_execution_can_continue),
         PLAY_TESTS(a_node_that_spawns_cannot_continue),
+        PLAY_TESTS(a_node_whose_step_spawns_cannot_continue),
     };
 
     return stores_run("runs", tests, sizeof(tests) / sizeof(tests[0]), argc,
