@@ -733,8 +733,8 @@ typedef struct cascade_engine_options {
                                  -1: never */
     size_t batch_bytes_max;    /* of one commit; 0: 4 MiB */
     size_t batch_cascades_max; /* of one commit; 0: 500 */
-    size_t execution_bytes_max; /* puts, output and spawns of one execution;
-                                   0: 4 MiB */
+    size_t execution_bytes_max; /* puts, output and spawns (with what they come
+                                   after) of one execution; 0: 4 MiB */
     const char *location;       /* node_executions.location; NULL: "server" */
     /* Called in each worker thread as it begins and ends. A failing init ends
      * cascade_engine_start() with its error. NULL: none. */

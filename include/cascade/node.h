@@ -84,7 +84,8 @@ typedef struct cascade_spawn_options {
     int priority;          /* 0: that of the cascade; else 1-9 */
     const uint32_t *after; /* runs once all of these have ended: numbers of
                               spawns of this node (of this step, inside one),
-                              the first spawn call being 1 */
+                              the first spawn call being 1. 11 bytes each
+                              of execution_bytes_max */
     size_t after_count;
     uint32_t first; /* 0: all; n: it runs once n of `after` have ended, by the
                        order of their records; the others go on, and it sees
@@ -95,7 +96,9 @@ typedef struct cascade_spawn_options {
 } cascade_spawn_options;
 
 /* Spawns an execution of `node_name`, recorded and begun with this one's
- * completion (inside a step: with the step); takes `input` (NULL: {}). */
+ * completion (inside a step: with the step); takes `input` (NULL: {}).
+ * CASCADE_ERR_TOO_LARGE when the execution would exceed its bytes, or 10,000
+ * spawns. */
 CASCADE_API cascade_err
 cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
                    const cascade_spawn_options *options);

@@ -12,26 +12,43 @@
 #include "base/error.h"
 #include "base/json.h"
 
-/* Copies the text to the arena and counts its bytes. */
+/* Of one number in `after`, with what stands between two, as it is recorded. */
+#define AFTER_BYTES 11
+
 static cascade_err
-keep_text(const csc_gather *g, const char *what, const csc_buf *text,
-          const char **copy)
+count_bytes(const csc_gather *g, const char *what, size_t bytes)
 {
     csc_effects *effects = g->effects;
 
-    if (text->failed)
-        return csc_fail_memory();
-    if (effects->bytes > g->bytes_max ||
-        text->len > g->bytes_max - effects->bytes)
+    if (effects->bytes > g->bytes_max || bytes > g->bytes_max - effects->bytes)
         return csc_fail(CASCADE_ERR_TOO_LARGE,
                         "%s: the execution would exceed %zu bytes of puts, "
                         "output and spawns; store less, or spread it over "
                         "several executions",
                         what, g->bytes_max);
-    *copy = csc_arena_strndup(g->arena, text->data, text->len);
-    if (*copy == NULL)
+    effects->bytes += bytes;
+    return CASCADE_OK;
+}
+
+/* Copies the text to the arena and counts its bytes. */
+static cascade_err
+keep_text(const csc_gather *g, const char *what, const csc_buf *text,
+          const char **copy)
+{
+    const char *kept = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (text->failed)
         return csc_fail_memory();
-    effects->bytes += text->len;
+    err = count_bytes(g, what, text->len);
+    if (err != CASCADE_OK)
+        return err;
+    kept = csc_arena_strndup(g->arena, text->data, text->len);
+    if (kept == NULL) {
+        g->effects->bytes -= text->len;
+        return csc_fail_memory();
+    }
+    *copy = kept;
     return CASCADE_OK;
 }
 
@@ -123,18 +140,11 @@ csc_effects_output(const csc_gather *g, const cJSON *tree, const char *text)
 
 /* Copies `after` in ascending order without repetitions. */
 static cascade_err
-keep_after(const csc_gather *g, const cascade_spawn_options *options,
+sort_after(const csc_gather *g, const cascade_spawn_options *options,
            csc_spawn *spawn)
 {
     uint32_t before = g->effects->spawn_count;
 
-    if (options->after_count == 0)
-        return CASCADE_OK;
-    if (options->after == NULL || options->after_count > CSC_POST_EFFECTS_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "spawn: after_count is %zu; `after` must hold that "
-                        "many numbers, at most %d",
-                        options->after_count, CSC_POST_EFFECTS_MAX);
     spawn->after =
         csc_arena_alloc(g->arena, options->after_count, sizeof(*spawn->after));
     if (spawn->after == NULL)
@@ -158,6 +168,26 @@ keep_after(const csc_gather *g, const cascade_spawn_options *options,
         spawn->after_count++;
     }
     return CASCADE_OK;
+}
+
+/* Each number is recorded with the join, and counts: many joins after many
+ * would be more than a store takes in one commit. */
+static cascade_err
+keep_after(const csc_gather *g, const cascade_spawn_options *options,
+           csc_spawn *spawn)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (options->after_count == 0)
+        return CASCADE_OK;
+    if (options->after == NULL || options->after_count > CSC_POST_EFFECTS_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "spawn: after_count is %zu; `after` must hold that "
+                        "many numbers, at most %d",
+                        options->after_count, CSC_POST_EFFECTS_MAX);
+    err =
+        count_bytes(g, "`after` of spawn", options->after_count * AFTER_BYTES);
+    return err == CASCADE_OK ? sort_after(g, options, spawn) : err;
 }
 
 static cascade_err
@@ -209,6 +239,7 @@ cascade_err
 csc_effects_spawn(const csc_gather *g, const char *node_name,
                   const cJSON *input, const cascade_spawn_options *options)
 {
+    size_t bytes = g->effects->bytes;
     csc_spawn *spawn = NULL;
     cascade_err err = check_spawn(g, node_name, options);
 
@@ -228,8 +259,10 @@ csc_effects_spawn(const csc_gather *g, const char *node_name,
         err = keep_join(options, spawn);
     if (err == CASCADE_OK)
         err = keep(g, "input of spawn", input, NULL, &spawn->input);
-    if (err != CASCADE_OK)
+    if (err != CASCADE_OK) {
+        g->effects->bytes = bytes;
         return err;
+    }
     g->effects->bytes += strlen(node_name);
     csc_post_add_spawn(g->effects, spawn);
     return CASCADE_OK;

@@ -238,6 +238,48 @@ only_what_is_recorded_counts_against_the_execution(test_db *db)
     play_end(&p);
 }
 
+/* After 50: 550 bytes a join. What is refused takes nothing. */
+static cascade_err
+join_until_full(cascade_node *node, void *user)
+{
+    uint32_t after[50];
+    cascade_spawn_options options = {
+        .size = sizeof(options), .after = after, .after_count = 50};
+    play *p = user;
+    cascade_err err = CASCADE_OK;
+    int joins = 0;
+
+    for (uint32_t i = 0; i < 50; i++) {
+        after[i] = i + 1;
+        expect(cascade_node_spawn(node, "leaf", NULL, NULL) == CASCADE_OK);
+    }
+    for (; joins < 100 && err == CASCADE_OK; joins++)
+        err = cascade_node_spawn(node, "leaf", NULL, &options);
+    expect(err == CASCADE_ERR_TOO_LARGE);
+    expect(strstr(cascade_errmsg(), "`after`") != NULL);
+    expect(cascade_node_spawn(node, "leaf", text_of(11000), NULL) ==
+           CASCADE_ERR_TOO_LARGE);
+    options.after_count = 10;
+    expect(cascade_node_spawn(node, "leaf", NULL, &options) == CASCADE_OK);
+    *(int *)p->user = joins;
+    return CASCADE_OK;
+}
+
+/* G13: 5,000 joins after 5,000 others would be 25 million numbers. */
+static void
+what_a_join_comes_after_counts_against_the_execution(test_db *db)
+{
+    int joins = 0;
+    play p = {.nodes = {{"n", join_until_full}, {"leaf", stores_nothing}},
+              .attempts_max = 1,
+              .execution_bytes_max = EXECUTION_MAX,
+              .user = &joins};
+
+    play_run(&p, db, CASCADE_MODE_INLINE, "n", NULL, CASCADE_COMPLETED);
+    assert_int_equal(joins, 18);
+    play_end(&p);
+}
+
 /* ---- The text of an error ----------------------------------------------- */
 
 /* Handled, and then another call fails. */
@@ -378,6 +420,8 @@ main(int argc, char **argv)
          STORES_ALL},
         {"only_what_is_recorded_counts_against_the_execution",
          only_what_is_recorded_counts_against_the_execution, STORES_ALL},
+        {"what_a_join_comes_after_counts_against_the_execution",
+         what_a_join_comes_after_counts_against_the_execution, STORES_ALL},
         {"the_recorded_error_is_that_of_what_was_returned",
          the_recorded_error_is_that_of_what_was_returned, STORES_ALL},
         {"a_payload_as_deep_as_may_be_is_read_back",
