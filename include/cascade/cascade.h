@@ -782,9 +782,11 @@ typedef struct cascade_node_options {
     void (*destroy)(void *user); /* called for `user` when the engine closes */
     const char *instead; /* FINAL_INSTEAD: a node, another one. It is spawned by
                             the failure; its input is {"node": the one that
-                            failed, "error": its text, "input": its input};
-                            whatever comes after the one that failed comes
-                            after it too */
+                            failed, "error": its text, "input": its input; where
+                            that ran instead of another itself, the input of the
+                            first}; whatever comes after the one that failed
+                            comes after it too. Nodes that stand for each other
+                            in a circle go on until one of them succeeds */
     /* See TIME LIMITS at the head; each 0: none; at most 100 years. */
     int64_t attempt_timeout_ms;
     int64_t heartbeat_timeout_ms;

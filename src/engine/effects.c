@@ -270,10 +270,26 @@ csc_effects_spawn(const csc_gather *g, const char *node_name,
 
 /* ---- Failing ------------------------------------------------------------ */
 
+/* What the first in line was given: the input of one that runs instead of
+ * another holds it, and that of the next in line is no larger. */
+static csc_json_span
+first_input(const csc_exec *exec)
+{
+    const char *input = exec->input != NULL ? exec->input : "{}";
+    csc_json_span span = {input, strlen(input)};
+    csc_json_span inner;
+
+    if (exec->stands_for != CSC_NO_PARENT &&
+        csc_json_member(input, "input", &inner))
+        span = inner;
+    return span;
+}
+
 /* What a node that runs instead of another is handed: canonical. */
 static const char *
 write_failure(csc_arena *arena, const csc_exec *exec, const char *error)
 {
+    csc_json_span input = first_input(exec);
     const char *copy = NULL;
     csc_buf text;
 
@@ -283,7 +299,7 @@ write_failure(csc_arena *arena, const csc_exec *exec, const char *error)
     csc_buf_add_text(&text, ",\"error\":");
     csc_json_add_string(&text, error);
     csc_buf_add_text(&text, ",\"input\":");
-    csc_buf_add_text(&text, exec->input != NULL ? exec->input : "{}");
+    csc_buf_add(&text, input.data, input.len);
     csc_buf_add_char(&text, '}');
     if (!text.failed)
         copy = csc_arena_strndup(arena, text.data, text.len);

@@ -43,9 +43,10 @@ expect_input(cascade_node *node, const char *text)
     cJSON_free(input);
 }
 
-#define FIRST_FAILED                                                      \
-    "{\"node\":\"first\",\"error\":\"no \\\"first\\\" today\",\"input\":" \
-    "{\"who\":\"a \\\"guest\\\"\"}}"
+#define FIRST_INPUT "{\"who\":\"a \\\"guest\\\"\"}"
+#define FIRST_FAILED                                    \
+    "{\"node\":\"first\",\"error\":\"no \\\"first\\\" " \
+    "today\",\"input\":" FIRST_INPUT "}"
 
 static cascade_err
 second(cascade_node *node, void *user)
@@ -69,7 +70,7 @@ third(cascade_node *node, void *user)
     (void)user;
     expect_input(
         node,
-        "{\"node\":\"second\",\"error\":\"nor this\",\"input\":" FIRST_FAILED
+        "{\"node\":\"second\",\"error\":\"nor this\",\"input\":" FIRST_INPUT
         "}");
     return cascade_node_put(node, "k", cJSON_CreateNumber(3));
 }
@@ -150,6 +151,50 @@ the_last_failure_ends_the_cascade(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+#define ROUNDS 200 /* far more than a payload may be deep */
+
+/* The one that stands for the other, in turn. */
+static cascade_err
+fail_in_a_circle(cascade_node *node, void *user)
+{
+    int *rounds = ((play *)user)->user;
+    const cJSON *input = cascade_node_input(node);
+
+    if (!expect(input != NULL))
+        return CASCADE_OK;
+    if (++*rounds < ROUNDS)
+        return cascade_node_fail(node, "not yet");
+    expect(strcmp(cJSON_GetStringValue(
+                      cJSON_GetObjectItemCaseSensitive(input, "error")),
+                  "not yet") == 0);
+    return cascade_node_output(
+        node, cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(input, "input"),
+                              true));
+}
+
+/* G7, G13: the input does not grow, so any process can read the cascade. */
+static void
+nodes_may_stand_for_each_other(test_db *db, cascade_mode mode)
+{
+    int rounds = 0;
+    play p = {.nodes = {{"a", fail_in_a_circle}, {"b", fail_in_a_circle}},
+              .instead = {"b", "a"},
+              .attempts_max = 1,
+              .user = &rounds};
+    cascade_snapshot *snapshot = NULL;
+
+    play_run(&p, db, mode, "a", "{\"n\":[1]}", CASCADE_COMPLETED);
+    snapshot = play_snapshot(&p);
+    assert_int_equal(cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY),
+                     ROUNDS);
+    assert_string_equal(cascade_snapshot_result(snapshot), "{\"n\":[1]}");
+    assert_string_equal(
+        play_execution(snapshot, ROUNDS - 1)->input,
+        "{\"node\":\"a\",\"error\":\"not yet\",\"input\":{\"n\":[1]}}");
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+}
+
 /* ---- Options ------------------------------------------------------------ */
 
 static void
@@ -187,6 +232,7 @@ options_that_make_no_sense_are_refused(test_db *db)
 PLAY_MODES(another_node_runs_instead)
 PLAY_MODES(what_runs_instead_may_fail_too)
 PLAY_MODES(the_last_failure_ends_the_cascade)
+PLAY_MODES(nodes_may_stand_for_each_other)
 
 int
 main(int argc, char **argv)
@@ -195,6 +241,7 @@ main(int argc, char **argv)
         PLAY_TESTS(another_node_runs_instead),
         PLAY_TESTS(what_runs_instead_may_fail_too),
         PLAY_TESTS(the_last_failure_ends_the_cascade),
+        PLAY_TESTS(nodes_may_stand_for_each_other),
         {"options_that_make_no_sense_are_refused",
          options_that_make_no_sense_are_refused, STORES_ALL},
     };
