@@ -80,7 +80,8 @@ typedef enum cascade_join {
 
 typedef struct cascade_spawn_options {
     size_t size;
-    int64_t delay_ms;      /* runs no earlier than that after this node */
+    int64_t delay_ms;      /* runs no earlier than that after this node; at
+                              most 100 years, as each delay */
     int priority;          /* 0: that of the cascade; else 1-9 */
     const uint32_t *after; /* runs once all of these have ended: numbers of
                               spawns of this node (of this step, inside one),

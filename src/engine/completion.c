@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "engine/limits.h"
 #include "engine/record.h"
 
 #define PRIORITY_MAX 9
@@ -168,7 +169,7 @@ read_spawn(csc_arena *arena, csc_json_iter *iter, csc_spawn *spawn)
         !csc_json_next(iter))
         return false;
     spawn->input = read_json(arena, iter->value);
-    if (!next_number(iter, INT64_MAX, &spawn->delay_ms) ||
+    if (!next_number(iter, CSC_DELAY_MAX_MS, &spawn->delay_ms) ||
         !next_number(iter, PRIORITY_MAX, &priority))
         return false;
     spawn->priority = (int32_t)priority;

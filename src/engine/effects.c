@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/limits.h"
 
 /* Of one number in `after`, with what stands between two, as it is recorded. */
 #define AFTER_BYTES 11
@@ -208,15 +209,13 @@ check_spawn(const csc_gather *g, const char *name,
                         "spawn: the priority is %d; give 1 to 9, or 0 for the "
                         "cascade's",
                         options->priority);
-    if (options->delay_ms < 0)
-        return csc_fail(CASCADE_ERR_INVALID, "spawn: delay_ms is negative");
     if (options->on_failure != CASCADE_JOIN_WAIT &&
         options->on_failure != CASCADE_JOIN_FAIL &&
         options->on_failure != CASCADE_JOIN_SKIP)
         return csc_fail(CASCADE_ERR_INVALID,
                         "spawn: on_failure is %d; give a cascade_join",
                         (int)options->on_failure);
-    return CASCADE_OK;
+    return csc_limits_check_start("spawn", options->delay_ms, 0);
 }
 
 /* When all are waited for, and for nothing, nothing of it is recorded. */

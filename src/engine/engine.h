@@ -65,8 +65,6 @@
 #include "engine/state.h"
 #include "store/store.h"
 
-/* The longest delay of a start, and the longest sleep: 100 years. */
-#define CSC_DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
 #define CSC_PRIORITIES 10
 #define CSC_LANES_MAX 16
 #define CSC_CLAIM_MAX 256  /* runs claimed and loaded in one go */

@@ -12,6 +12,9 @@
 
 #include "cascade/cascade.h"
 
+/* The longest delay of a start or a spawn, and the longest sleep: 100 years. */
+#define CSC_DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
+
 struct csc_exec;
 struct csc_post;
 struct csc_run;
@@ -44,7 +47,7 @@ typedef struct csc_call {
 cascade_err csc_limits_init(csc_limits *limits, const char *node,
                             const cascade_node_options *options);
 
-/* Of a start or a child, as `what` says. */
+/* Of a start, a child or a spawn (without a deadline), as `what` says. */
 cascade_err csc_limits_check_start(const char *what, int64_t delay_ms,
                                    int64_t deadline_ms);
 

@@ -486,6 +486,8 @@ put_wrongly(cascade_node *node)
     expect(is_refused(cascade_node_output(node, NULL)));
 }
 
+#define CENTURY_MS (INT64_C(100) * 365 * 86400 * 1000)
+
 static void
 spawn_wrongly(cascade_node *node)
 {
@@ -493,6 +495,8 @@ spawn_wrongly(cascade_node *node)
     const cascade_spawn_options bad[] = {
         {.size = 0},
         {.size = sizeof(bad[0]), .delay_ms = -1},
+        {.size = sizeof(bad[0]), .delay_ms = CENTURY_MS + 1},
+        {.size = sizeof(bad[0]), .delay_ms = INT64_MAX},
         {.size = sizeof(bad[0]), .priority = 10},
         {.size = sizeof(bad[0]), .priority = -1},
         {.size = sizeof(bad[0]), .after = &later, .after_count = 1},

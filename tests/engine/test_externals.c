@@ -720,6 +720,7 @@ bad_input_is_refused(test_db *db)
     const cascade_completion_put no_value = {"k", NULL, NULL};
     const cascade_completion_spawn no_name = {"a b", NULL, 0, 0};
     const cascade_completion_spawn early = {"a", NULL, -1, 0};
+    const cascade_completion_spawn never = {"a", NULL, INT64_MAX, 0};
     const cascade_completion_spawn high = {"a", NULL, 0, 10};
     const cascade_complete_options wait = {.size = sizeof(wait), .wait_ms = -2};
     task t;
@@ -738,6 +739,7 @@ bad_input_is_refused(test_db *db)
     REFUSED(CASCADE_ERR_INVALID, .puts = &no_value, .put_count = 1);
     REFUSED(CASCADE_ERR_INVALID, .spawns = &no_name, .spawn_count = 1);
     REFUSED(CASCADE_ERR_INVALID, .spawns = &early, .spawn_count = 1);
+    REFUSED(CASCADE_ERR_INVALID, .spawns = &never, .spawn_count = 1);
     REFUSED(CASCADE_ERR_INVALID, .spawns = &high, .spawn_count = 1);
 #undef REFUSED
     assert_fails(CASCADE_ERR_INVALID,
