@@ -272,7 +272,8 @@ CASCADE_API cascade_err cascade_node_await_update(cascade_node *node,
  * step of the node is, and returns as cascade_node_step(): the caller is told
  * what is durable. Of several answers to one request the first counts. Whatever
  * the answer tells of should be recorded before: what the node does outside of
- * steps is so only when it completes. */
+ * steps is so only when it completes. CASCADE_ERR_INVALID for what is no
+ * ticket. */
 CASCADE_API cascade_err cascade_node_answer(cascade_node *node,
                                             const char *ticket, cJSON *answer);
 

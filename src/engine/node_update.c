@@ -17,6 +17,9 @@
 #include "base/check.h"
 #include "base/json.h"
 
+/* That of a request id has 307 at most; another program's may have more. */
+#define PATH_MAX_BYTES 1024
+
 /* What the ticket points at: the path is behind the name. */
 static const char *
 make_ticket(cascade_node *node, const char *name, const cJSON *payload)
@@ -92,23 +95,50 @@ wrap_answer(const char *path, cJSON *answer)
     return whole;
 }
 
-cascade_err
-cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
+/* The two parts of a ticket, as those of await_update() are; whoever made it,
+ * both are to be recorded. */
+static cascade_err
+read_ticket(cascade_node *node, const char *ticket, const char **name,
+            const char **path)
 {
     const char *slash = ticket != NULL ? strchr(ticket, '/') : NULL;
-    const char *name = NULL;
-    cJSON *whole = NULL;
+    size_t len = 0;
     cascade_err err = CASCADE_OK;
 
-    if (node == NULL || slash == NULL) {
-        cJSON_Delete(answer);
+    if (node == NULL || slash == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "answer: %s",
                         node == NULL ? "node is NULL"
                                      : "give the ticket of an update");
+    *name = csc_arena_strndup(&node->arena, ticket, (size_t)(slash - ticket));
+    if (*name == NULL)
+        return csc_fail_memory();
+    *path = slash + 1;
+    len = strnlen(*path, PATH_MAX_BYTES + 1);
+    err = csc_check_name("the ticket's update name", *name);
+    if (err == CASCADE_OK &&
+        (len > PATH_MAX_BYTES || !csc_json_is_utf8(*path, len)))
+        err = csc_fail(CASCADE_ERR_INVALID,
+                       "answer: what follows the name in the ticket is no "
+                       "UTF-8 of at most %d bytes; give the ticket of an "
+                       "update",
+                       PATH_MAX_BYTES);
+    return err;
+}
+
+cascade_err
+cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
+{
+    const char *name = NULL;
+    const char *path = NULL;
+    cJSON *whole = NULL;
+    cascade_err err = read_ticket(node, ticket, &name, &path);
+
+    if (err != CASCADE_OK) {
+        cJSON_Delete(answer);
+        return err;
     }
-    whole = wrap_answer(slash + 1, answer);
-    name = csc_arena_format(&node->arena, "%s%.*s", CSC_ANSWER_NAME,
-                            (int)(slash - ticket), ticket);
+    whole = wrap_answer(path, answer);
+    name = csc_arena_format(&node->arena, "%s%s", CSC_ANSWER_NAME, name);
     if (whole == NULL || name == NULL)
         err = csc_fail_memory();
     else

@@ -571,10 +571,26 @@ run_wrongly(cascade_node *node)
     expect(result == untouched);
 }
 
+static void
+answer_wrongly(cascade_node *node)
+{
+    char long_path[1100] = "n/";
+    const char *const bad[] = {NULL,         "",       "n",
+                               "/p",         "a b/p",  "cascade.n/p",
+                               "\xff\xfe/x", "n/\xff", long_path};
+
+    memset(long_path + 2, 'p', sizeof(long_path) - 3);
+    expect(is_refused(cascade_node_answer(NULL, "n/p", cJSON_CreateTrue())));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        expect(
+            is_refused(cascade_node_answer(node, bad[i], cJSON_CreateTrue())));
+}
+
 static cascade_err
 misuse(cascade_node *node, void *user)
 {
     (void)user;
+    answer_wrongly(node);
     read_wrongly(node);
     put_wrongly(node);
     compensate_wrongly(node);
