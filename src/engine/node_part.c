@@ -83,6 +83,12 @@ csc_node_is_undone(const cascade_node *node)
     return node->exec->undone_by != 0 || node->exec->over;
 }
 
+static const char *
+article(csc_part_kind kind)
+{
+    return kind == CSC_PART_AWAIT ? "an" : "a";
+}
+
 /* Whether a part that is not recorded may not begin. A part of its name and
  * occurrence but of another kind that is still ahead was made by other code. */
 static bool
@@ -101,13 +107,15 @@ is_refused(cascade_node *node, const csc_part *part)
         return false;
     (void)csc_node_mismatch(
         node,
-        "%s \"%s\" (#%u) of node %s (function_id %d): recorded is a %s of that "
-        "name (function_id %d), this build asks for a %s; register the code "
+        "%s \"%s\" (#%u) of node %s (function_id %d): recorded is %s %s of "
+        "that "
+        "name (function_id %d), this build asks for %s %s; register the code "
         "that recorded it under the node's name, give the new %s another name, "
         "or mark the change with cascade_node_version()",
         kind_word(part->kind), part->name, (unsigned)part->occurrence,
-        node->exec->name, (int)node->exec->function_id, kind_word(rival->part),
-        (int)rival->function_id, kind_word(part->kind), kind_word(part->kind));
+        node->exec->name, (int)node->exec->function_id, article(rival->part),
+        kind_word(rival->part), (int)rival->function_id, article(part->kind),
+        kind_word(part->kind), kind_word(part->kind));
     return true;
 }
 

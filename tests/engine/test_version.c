@@ -282,6 +282,42 @@ a_sleep_where_a_step_is_recorded_stops_the_cascade(test_db *db)
     die_everywhere(db, &first, &second, check_sleep_for_step);
 }
 
+static cascade_err
+do_nothing(cascade_node *node, void *arg, cJSON **result)
+{
+    (void)node;
+    (void)arg;
+    (void)result;
+    return CASCADE_OK;
+}
+
+static cascade_err
+await_first(cascade_node *node, void *user)
+{
+    int *entered = ((play *)user)->user;
+
+    if ((*entered)++ == 0)
+        return cascade_node_await(node, "b", -1, NULL);
+    return cascade_node_step(node, "b", do_nothing, NULL, NULL, NULL);
+}
+
+static void
+a_step_where_an_await_is_recorded_stops_the_cascade(test_db *db)
+{
+    int entered = 0;
+    play p = {.nodes = {{"n", await_first}}, .user = &entered};
+    cascade_snapshot *snapshot = NULL;
+
+    play_begin(&p, db, CASCADE_MODE_INLINE, "n");
+    assert_ok(cascade_signal(p.store, &p.id, "b", NULL, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    snapshot = play_snapshot(&p);
+    assert_non_null(strstr(cascade_snapshot_error(snapshot),
+                           "recorded is an await of that name (function_id "));
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+}
+
 /* It is asked for further on: inserted, not put in its place. */
 static void
 a_step_and_a_sleep_may_share_a_name(test_db *db)
@@ -509,6 +545,8 @@ main(int argc, char **argv)
          another_order_of_steps_and_sleeps_goes_on, STORES_ALL},
         {"a_step_where_a_sleep_is_recorded_stops_the_cascade",
          a_step_where_a_sleep_is_recorded_stops_the_cascade, STORES_ALL},
+        {"a_step_where_an_await_is_recorded_stops_the_cascade",
+         a_step_where_an_await_is_recorded_stops_the_cascade, STORES_ALL},
         {"a_sleep_where_a_step_is_recorded_stops_the_cascade",
          a_sleep_where_a_step_is_recorded_stops_the_cascade, STORES_ALL},
         {"a_step_and_a_sleep_may_share_a_name",
