@@ -40,6 +40,7 @@ struct cascade_node {
     bool suspended;    /* it was told to leave */
     bool unwound;      /* since it is being undone, and nothing new begins */
     int step_attempt;  /* inside a step with options, else 0 */
+    bool step_barred;  /* it could not even begin: that is no attempt of it */
     csc_arena arena;   /* what belongs to the node until it returns */
     csc_asked *asked;
     csc_ids passed;  /* its parts that are behind it, ascending */

@@ -10,6 +10,8 @@
  *   the cascade has ended or belongs  CASCADE_ERR_FENCED: nothing is recorded
  *   to another engine
  *   never started                     CASCADE_ERR_SYSTEM
+ *   nothing can be waited for here    CASCADE_ERR_MISUSE: no attempt of the
+ *                                     step, whatever its options
  *
  * If this process dies while the program runs, the kernel kills the program,
  * and it runs again (node_step.c). What of it had taken effect only the program
@@ -229,6 +231,7 @@ run_command(cascade_node *node, void *arg, cJSON **result)
     if (spec.extra == NULL)
         return csc_fail_memory();
     err = csc_process_run(&spec, &end);
+    node->step_barred = err == CASCADE_ERR_MISUSE;
     if (err == CASCADE_OK)
         err = judge(call, &end);
     if (err == CASCADE_OK)

@@ -270,7 +270,8 @@ static cascade_err
 after_failure(const call *c, csc_post *post, cascade_err err)
 {
     post->error = csc_node_error_text(c->node, &post->arena, err);
-    if (err == CASCADE_SUSPENDED || err == CASCADE_ERR_FENCED || !c->own) {
+    if (err == CASCADE_SUSPENDED || err == CASCADE_ERR_FENCED || !c->own ||
+        c->node->step_barred) {
         csc_post_free(post);
         return err;
     }
@@ -330,6 +331,7 @@ run_step(call *c, cascade_step_fn fn, void *arg)
     post->started_at_ms = c->started_at_ms;
     node->step = post;
     node->step_attempt = c->own ? c->failed + 1 : 0;
+    node->step_barred = false;
     node->error = NULL;
     if (c->part.kind == CSC_PART_UNDO)
         csc_limits_note_undoing(node->engine, node->call, c);

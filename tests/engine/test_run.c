@@ -363,6 +363,38 @@ commands_out_of_place_are_refused(test_db *db, cascade_mode mode)
     close_scene(s);
 }
 
+static cascade_err
+run_unheard(cascade_node *node, void *user)
+{
+    const cascade_step_options options = {.size = sizeof(options),
+                                          .attempts_max = 3};
+    const cascade_command command = {0};
+    scene *s = scene_of(user);
+
+    s->errs[0] = run_script(node, s, "echo x >>file", command, &options, NULL);
+    return s->errs[0] == CASCADE_ERR_MISUSE ? CASCADE_OK : s->errs[0];
+}
+
+/* It is no attempt of the step: the call tells it at once. */
+static void
+a_program_whose_end_would_be_lost_is_refused(test_db *db, cascade_mode mode)
+{
+    scene *s = open_scene();
+    play p = {.nodes = {{"n", run_unheard}}, .user = s};
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    cascade_snapshot *snapshot = NULL;
+
+    play_run(&p, db, mode, "n", NULL, CASCADE_COMPLETED);
+    (void)signal(SIGCHLD, before);
+    assert_int_equal(s->errs[0], CASCADE_ERR_MISUSE);
+    assert_string_equal(file_text(s), "");
+    snapshot = play_snapshot(&p);
+    assert_int_equal(cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY), 1);
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+    close_scene(s);
+}
+
 /* ---- A cascade ends while a program of it runs --------------------------- */
 
 static cascade_err
@@ -505,6 +537,7 @@ PLAY_MODES(an_output_is_cut_so_that_it_can_be_recorded)
 PLAY_MODES(attempts_have_the_same_request_id)
 PLAY_MODES(a_failed_attempt_says_why)
 PLAY_MODES(commands_out_of_place_are_refused)
+PLAY_MODES(a_program_whose_end_would_be_lost_is_refused)
 
 int
 main(int argc, char **argv)
@@ -516,6 +549,7 @@ main(int argc, char **argv)
         PLAY_TESTS(attempts_have_the_same_request_id),
         PLAY_TESTS(a_failed_attempt_says_why),
         PLAY_TESTS(commands_out_of_place_are_refused),
+        PLAY_TESTS(a_program_whose_end_would_be_lost_is_refused),
         {"a_program_ends_with_its_cascade", a_program_ends_with_its_cascade,
          STORES_ALL},
         {"a_program_runs_again_only_if_it_was_not_recorded",
