@@ -427,7 +427,9 @@ CASCADE_API cascade_err cascade_update(cascade_store *store,
 /* Reads the value that a node of the cascade published last under `name`
  * (cascade_node_publish()), without waking it, also when it has ended. The
  * caller frees `*value` with cJSON_Delete(). CASCADE_ERR_NOT_FOUND when there
- * is none. Reads all writes to the context of that cascade, in one look. */
+ * is none. A cascade that has continued as new gives what that run published:
+ * ask the next one (cascade_snapshot_continued_as()) for what follows. Reads
+ * all writes to the context of that cascade, in one look. */
 CASCADE_API cascade_err cascade_get_published(cascade_store *store,
                                               const cascade_uuid *id,
                                               const char *name, cJSON **value);
@@ -491,8 +493,9 @@ typedef struct cascade_completion_spawn {
  * together. All is copied. */
 typedef struct cascade_completion {
     size_t size;
-    const char *error;       /* it failed, with this text of at most 2,000
-                                bytes; then nothing else is given */
+    const char *error;       /* it failed, with this text, of which the first
+                                2,000 bytes are recorded, as of a node's; then
+                                nothing else is given */
     const cJSON *output;     /* at most one of both; NULL: none */
     const char *output_text; /* JSON */
     const cascade_completion_put *puts;

@@ -218,9 +218,9 @@ typedef struct cascade_command {
  * modes the host's thread. Times here are real ones, whatever clock is
  * injected. cascade_engine_stop() lets the program run on and waits for it. The
  * host gets SIGCHLD as for any child, and must leave the waiting for this one
- * to the library. CASCADE_ERR_MISUSE, with nothing run, inside a step, and
- * where SIGCHLD is set to SIG_IGN or has SA_NOCLDWAIT: the exit status would be
- * lost. CASCADE_ERR_INVALID for an argument out of range. */
+ * to the library. CASCADE_ERR_MISUSE, with nothing run or recorded, inside a
+ * step, and where SIGCHLD is set to SIG_IGN or has SA_NOCLDWAIT: the exit
+ * status would be lost. CASCADE_ERR_INVALID for an argument out of range. */
 CASCADE_API cascade_err cascade_node_run(cascade_node *node, const char *name,
                                          const cascade_command *command,
                                          const cascade_step_options *options,
@@ -381,7 +381,9 @@ typedef cascade_err (*cascade_undo_fn)(cascade_node *node, void *user,
  * with what it puts and spawns, under a request id of its own, with attempts by
  * `options` (NULL: as the node's). One that fails for good does not keep the
  * others from running; the node's error names it. Then the node is recorded as
- * failed, and its options say what becomes of the cascade.
+ * failed, and its options say what becomes of the cascade: what compensations
+ * have spawned runs where it goes on, and not where that failure ends it, as
+ * with CASCADE_FINAL_ERROR.
  *
  * Between two of them the node may be entered again, in this process or after a
  * crash: what is recorded returns its results, and the first thing that is not
@@ -428,8 +430,8 @@ CASCADE_API cascade_err cascade_node_heartbeat(cascade_node *node,
 CASCADE_API cascade_err cascade_node_progress(cascade_node *node,
                                               const cJSON **progress);
 
-/* Sets the error text of this attempt and returns CASCADE_ERR_FINAL: no
- * further attempt. */
+/* Sets the error text of this attempt, of which the first 2,000 bytes are
+ * recorded, and returns CASCADE_ERR_FINAL: no further attempt. */
 CASCADE_API cascade_err cascade_node_fail(cascade_node *node,
                                           const char *format, ...)
     CASCADE_PRINTF(2, 3);
