@@ -595,6 +595,15 @@ lingers(const cascade_engine *engine, csc_run *run, int64_t now)
     return run->state.awaiting > 0 && now < run->linger_until_ms;
 }
 
+/* Whether a message can end what it waits for, where no time does: a signal, a
+ * completion, the end of a child (also one that a cancelled cascade waits for).
+ */
+static bool
+is_to_be_told(const csc_state *state)
+{
+    return state->awaiting > 0 || state->externals > 0 || state->children > 0;
+}
+
 /* When the next of the run may be due; 0: at once, CASCADE_TIME_NONE: never. */
 static int64_t
 next_due(const csc_run *run)
@@ -620,8 +629,8 @@ rest(cascade_engine *engine, csc_run *run)
     if (csc_state_status(&run->state) != CASCADE_RUNNING || unknown != NULL)
         return post_free(engine, run, now, unknown);
     if (wake_at == CASCADE_TIME_NONE)
-        wake_at = csc_clock_add(now, run->state.awaiting > 0 ? CSC_DELAY_MAX_MS
-                                                             : IDLE_RUN_MS);
+        wake_at = csc_clock_add(
+            now, is_to_be_told(&run->state) ? CSC_DELAY_MAX_MS : IDLE_RUN_MS);
     if (wake_at - now > engine->options.park_after_ms ||
         engine->suspect == run) {
         if (engine->suspect != run && lingers(engine, run, now))

@@ -319,10 +319,12 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
 
 /* As its record says: it waits for its completion from outside, or not. */
 static cascade_err
-set_external(csc_exec *exec, const csc_record *record)
+set_external(csc_state *state, csc_exec *exec, const csc_record *record)
 {
     csc_external *external = NULL;
 
+    if (exec->external != NULL)
+        state->externals--;
     free_external(exec);
     if (exec->status != CASCADE_EXECUTION_RUNNING ||
         exec->part != CSC_PART_NONE || csc_uuid_is_nil(&record->token))
@@ -331,6 +333,7 @@ set_external(csc_exec *exec, const csc_record *record)
     if (external == NULL)
         return csc_fail_memory();
     exec->external = external;
+    state->externals++;
     external->token = record->token;
     external->deadline_ms = record->deadline_ms;
     external->continued = record->continued || record->instead.data != NULL;
@@ -485,7 +488,7 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     exec->ended_ms = row->completed_at_ms;
     csc_state_dequeue(state, exec);
     exec->dispatched = false;
-    err = set_external(exec, record);
+    err = set_external(state, exec, record);
     if (err != CASCADE_OK)
         return err;
     if (row->status == CASCADE_EXECUTION_RUNNING)
@@ -581,7 +584,7 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     exec->child = record->child; /* for good: nodes read it */
     err = set_record(state, exec, record);
     if (err == CASCADE_OK)
-        err = set_external(exec, record);
+        err = set_external(state, exec, record);
     csc_state_add_sibling(state, exec);
     if (err == CASCADE_OK && row->status != CASCADE_EXECUTION_RUNNING)
         err = note_ended(state, exec, row, record, true);

@@ -332,6 +332,7 @@ typedef struct csc_state {
     size_t running;      /* executions RUNNING */
     size_t awaiting;     /* awaits and gathers among them */
     size_t children;     /* children among them */
+    size_t externals;    /* those among them that wait from outside */
     bool has_stand_ins;  /* there was one that runs instead of another */
     csc_signal *signals; /* unread, by function_id */
     size_t signal_count;

@@ -131,6 +131,29 @@ play_until(play *p, const char *node, cascade_execution_status status,
     play_on(p, is_seen, &s);
 }
 
+#define YEAR_MS (INT64_C(365) * 86400 * 1000)
+
+static bool
+is_left(void *context)
+{
+    const play *p = context;
+    cascade_info *info = NULL;
+    int64_t now_ms = 0;
+    bool left = false;
+
+    assert_ok(cascade_store_now(p->store, &now_ms));
+    assert_ok(cascade_get(p->store, &p->id, &info));
+    left = info->has_run && !info->owned && info->wake_at_ms > now_ms + YEAR_MS;
+    cascade_info_free(info);
+    return left;
+}
+
+void
+play_until_left(play *p)
+{
+    play_on(p, is_left, p);
+}
+
 void
 play_until_parked(play *p)
 {

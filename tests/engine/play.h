@@ -59,6 +59,8 @@ void play_until(play *p, const char *node, cascade_execution_status status,
 void play_on(play *p, bool (*done)(void *context), void *context);
 /* Plays on until the cascade is given up to wait. */
 void play_until_parked(play *p);
+/* Plays on until it is given up for years, to be woken by a message only. */
+void play_until_left(play *p);
 /* Waits for the end of cascade `id` with that status. */
 void play_await(play *p, const cascade_uuid *id, cascade_status status);
 cascade_snapshot *play_snapshot(const play *p);

@@ -384,6 +384,39 @@ a_thousand_levels_need_one_worker(test_db *db)
     play_end(&p);
 }
 
+/* In a queue that nobody serves. */
+static cascade_err
+leave_unserved(cascade_node *node, void *user)
+{
+    const cascade_child_options options = {.size = sizeof(options),
+                                           .queue = "nobody"};
+    course *c = course_of(user);
+    cascade_err err = cascade_node_start_child(node, "one", "waits", NULL,
+                                               &options, &c->ids[0]);
+
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &c->ids[0], NULL);
+    return err;
+}
+
+/* It waits for the child alone then. */
+static void
+a_cancelled_parent_is_left_alone_until_its_child_ends(test_db *db,
+                                                      cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"leaves", leave_unserved}, {"waits", wait_for_ever}},
+              .park_after_ms = 1,
+              .user = &c};
+
+    play_begin(&p, db, mode, "leaves");
+    play_until(&p, "cascade.gather:one", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_cancel(p.store, &p.id, NULL));
+    play_until(&p, "leaves", CASCADE_EXECUTION_FAILED, 1);
+    play_until_left(&p);
+    play_end(&p);
+}
+
 /* ---- In each mode ------------------------------------------------------- */
 
 PLAY_MODES(a_child_gives_its_result)
@@ -393,6 +426,7 @@ PLAY_MODES(a_parent_that_ends_cancels_its_child)
 PLAY_MODES(a_parent_that_ends_terminates_its_child)
 PLAY_MODES(a_parent_that_ends_abandons_its_child)
 PLAY_MODES(a_cancelled_parent_cancels_its_child)
+PLAY_MODES(a_cancelled_parent_is_left_alone_until_its_child_ends)
 PLAY_MODES(a_terminated_parent_ends_its_child)
 PLAY_MODES(the_child_of_a_deleted_parent_ends)
 PLAY_MODES(children_go_deep_without_threads)
@@ -409,6 +443,7 @@ main(int argc, char **argv)
         PLAY_TESTS(a_parent_that_ends_terminates_its_child),
         PLAY_TESTS(a_parent_that_ends_abandons_its_child),
         PLAY_TESTS(a_cancelled_parent_cancels_its_child),
+        PLAY_TESTS(a_cancelled_parent_is_left_alone_until_its_child_ends),
         PLAY_TESTS(a_terminated_parent_ends_its_child),
         PLAY_TESTS(the_child_of_a_deleted_parent_ends),
         PLAY_TESTS(children_go_deep_without_threads),

@@ -399,6 +399,25 @@ a_parked_one_is_completed(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* Without a deadline nobody looks at it every hour. */
+static void
+one_without_a_deadline_is_left_alone(test_db *db, cascade_mode mode)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}},
+              .externals = {{TASK, {0}}},
+              .park_after_ms = 1,
+              .user = &c};
+    task t;
+
+    play_begin(&p, db, mode, "asks");
+    t = await_task(&p);
+    play_until_left(&p);
+    assert_ok(complete(&p, &t, NULL));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    play_end(&p);
+}
+
 /* ---- Failing ------------------------------------------------------------ */
 
 static void
@@ -792,6 +811,7 @@ PLAY_MODES(a_spawn_keeps_its_priority)
 PLAY_MODES(the_first_node_may_be_external)
 PLAY_MODES(a_task_waits_for_others_first)
 PLAY_MODES(a_parked_one_is_completed)
+PLAY_MODES(one_without_a_deadline_is_left_alone)
 PLAY_MODES(a_failure_ends_the_cascade)
 PLAY_MODES(a_cascade_goes_on_without_it)
 PLAY_MODES(another_node_runs_instead)
@@ -814,6 +834,7 @@ main(int argc, char **argv)
         PLAY_TESTS(the_first_node_may_be_external),
         PLAY_TESTS(a_task_waits_for_others_first),
         PLAY_TESTS(a_parked_one_is_completed),
+        PLAY_TESTS(one_without_a_deadline_is_left_alone),
         PLAY_TESTS(a_failure_ends_the_cascade),
         PLAY_TESTS(a_cascade_goes_on_without_it),
         PLAY_TESTS(another_node_runs_instead),

@@ -142,6 +142,7 @@ dump_state(csc_buf *out, const csc_state *state)
     add_number(out, "running", (int64_t)state->running);
     add_number(out, "awaiting", (int64_t)state->awaiting);
     add_number(out, "children", (int64_t)state->children);
+    add_number(out, "externals", (int64_t)state->externals);
     add_number(out, "depth", state->depth);
     add_text(out, "result", state->result);
     add_number(out, "ended", (int64_t)state->ended.count);
