@@ -65,34 +65,49 @@ cascade_node_await_update(cascade_node *node, const char *name,
     return csc_ok();
 }
 
-/* The result of the step, which is handed over. */
+/* What is recorded, and what for. */
+typedef struct reply {
+    const char *path;
+    const cJSON *answer; /* NULL: {} */
+} reply;
+
+/* {"path":P,"answer":...}: the limits of a payload are those of the answer. */
+static cascade_err
+write_reply(const cascade_node *node, const reply *r, csc_buf *text)
+{
+    cascade_err err = CASCADE_OK;
+
+    csc_buf_add_text(text, "{\"path\":");
+    csc_json_add_string(text, r->path);
+    csc_buf_add_text(text, ",\"answer\":");
+    if (r->answer != NULL)
+        err = csc_json_canon_tree(
+            "answer", r->answer, node->engine->store->config.payload_max, text);
+    else
+        csc_buf_add_text(text, "{}");
+    csc_buf_add_char(text, '}');
+    return err == CASCADE_OK && text->failed ? csc_fail_memory() : err;
+}
+
+/* The result of the step is its output as text, not a tree: a tree would pass
+ * through the gate as a whole. */
 static cascade_err
 give_answer(cascade_node *node, void *arg, cJSON **result)
 {
-    cJSON **whole = arg;
+    csc_post *step = node->step;
+    csc_buf text = {0};
+    cascade_err err = write_reply(node, arg, &text);
 
-    (void)node;
-    *result = *whole;
-    *whole = NULL;
-    return CASCADE_OK;
-}
-
-/* {"path":P,"answer":...}; takes `answer`. NULL without memory. */
-static cJSON *
-wrap_answer(const char *path, cJSON *answer)
-{
-    cJSON *whole = cJSON_CreateObject();
-
-    if (answer == NULL)
-        answer = cJSON_CreateObject();
-    if (whole == NULL || answer == NULL ||
-        cJSON_AddStringToObject(whole, "path", path) == NULL ||
-        !cJSON_AddItemToObject(whole, "answer", answer)) {
-        cJSON_Delete(whole);
-        cJSON_Delete(answer);
-        return NULL;
+    (void)result;
+    if (err == CASCADE_OK) {
+        step->effects.output =
+            csc_arena_strndup(&step->arena, text.data, text.len);
+        step->effects.bytes += text.len;
+        if (step->effects.output == NULL)
+            err = csc_fail_memory();
     }
-    return whole;
+    csc_buf_fini(&text);
+    return err;
 }
 
 /* The two parts of a ticket, as those of await_update() are; whoever made it,
@@ -129,21 +144,16 @@ cascade_err
 cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
 {
     const char *name = NULL;
-    const char *path = NULL;
-    cJSON *whole = NULL;
-    cascade_err err = read_ticket(node, ticket, &name, &path);
+    reply r = {.answer = answer};
+    cascade_err err = read_ticket(node, ticket, &name, &r.path);
 
-    if (err != CASCADE_OK) {
-        cJSON_Delete(answer);
-        return err;
+    if (err == CASCADE_OK) {
+        name = csc_arena_format(&node->arena, "%s%s", CSC_ANSWER_NAME, name);
+        err = name != NULL
+                  ? csc_node_step(node, name, give_answer, &r, NULL, NULL)
+                  : csc_fail_memory();
     }
-    whole = wrap_answer(path, answer);
-    name = csc_arena_format(&node->arena, "%s%s", CSC_ANSWER_NAME, name);
-    if (whole == NULL || name == NULL)
-        err = csc_fail_memory();
-    else
-        err = csc_node_step(node, name, give_answer, &whole, NULL, NULL);
-    cJSON_Delete(whole);
+    cJSON_Delete(answer);
     return err;
 }
 

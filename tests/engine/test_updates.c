@@ -5,6 +5,7 @@
  */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/play.h"
@@ -295,6 +296,95 @@ updates_and_signals_are_apart(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* ---- As large as a payload may be --------------------------------------- */
+
+#define DEPTH 128
+#define PAYLOAD ((size_t)1024 * 1024)
+
+static cJSON *
+deep(int depth)
+{
+    cJSON *tree = cJSON_CreateArray();
+
+    for (int i = 1; i < depth; i++) {
+        cJSON *around = cJSON_CreateArray();
+
+        cJSON_AddItemToArray(around, tree);
+        tree = around;
+    }
+    return tree;
+}
+
+/* A string of `len` bytes with its quotes. */
+static cJSON *
+large(size_t len)
+{
+    char *text = calloc(1, len - 1);
+    cJSON *json = NULL;
+
+    assert_non_null(text);
+    memset(text, 'x', len - 2);
+    json = cJSON_CreateString(text);
+    free(text);
+    return json;
+}
+
+static cascade_err
+echo(cascade_node *node, void *user)
+{
+    const char *ticket = NULL;
+    cJSON *request = NULL;
+    cascade_err err =
+        cascade_node_await_update(node, "double", -1, &request, &ticket);
+
+    (void)user;
+    if (err != CASCADE_OK)
+        return err;
+    if (cJSON_IsArray(request)) {
+        expect(cascade_node_answer(node, ticket, deep(DEPTH + 1)) ==
+               CASCADE_ERR_JSON);
+        return cascade_node_answer(node, ticket, request);
+    }
+    expect(cascade_node_answer(node, ticket, large(PAYLOAD + 1)) ==
+           CASCADE_ERR_TOO_LARGE);
+    return cascade_node_answer(node, ticket, request);
+}
+
+/* Takes `request`, which comes back as it is. */
+static void
+expect_echo(test_db *db, cascade_mode mode, cJSON *request)
+{
+    play p = {.nodes = {{"echoes", echo}}, .attempts_max = 1};
+    cascade_update_options options = {
+        .size = sizeof(options),
+        .request_id = "a",
+        .timeout_ms = mode == CASCADE_MODE_THREADS ? 30000 : 1};
+    cJSON *answer = NULL;
+    cascade_err err = CASCADE_ERR_TIMEOUT;
+
+    play_begin(&p, db, mode, "echoes");
+    while (err == CASCADE_ERR_TIMEOUT) {
+        err = cascade_update(p.store, &p.id, "double",
+                             cJSON_Duplicate(request, true), &options, &answer);
+        if (mode != CASCADE_MODE_THREADS)
+            assert_ok(cascade_engine_poll(p.engine, 0, NULL));
+    }
+    assert_ok(err);
+    assert_true(cJSON_Compare(answer, request, true));
+    cJSON_Delete(answer);
+    cJSON_Delete(request);
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    play_end(&p);
+}
+
+/* What is wrapped around it does not count. */
+static void
+the_limits_are_those_of_the_bare_payload(test_db *db, cascade_mode mode)
+{
+    expect_echo(db, mode, deep(DEPTH));
+    expect_echo(db, mode, large(PAYLOAD));
+}
+
 /* ---- Queries ------------------------------------------------------------ */
 
 static void
@@ -338,6 +428,7 @@ PLAY_MODES(the_first_answer_counts)
 PLAY_MODES(a_request_is_answered_by_the_next_run)
 PLAY_MODES(an_update_of_an_ended_cascade_is_refused)
 PLAY_MODES(updates_and_signals_are_apart)
+PLAY_MODES(the_limits_are_those_of_the_bare_payload)
 PLAY_MODES(a_published_value_is_read_without_waking)
 
 int
@@ -350,6 +441,7 @@ main(int argc, char **argv)
         PLAY_TESTS(a_request_is_answered_by_the_next_run),
         PLAY_TESTS(an_update_of_an_ended_cascade_is_refused),
         PLAY_TESTS(updates_and_signals_are_apart),
+        PLAY_TESTS(the_limits_are_those_of_the_bare_payload),
         PLAY_TESTS(a_published_value_is_read_without_waking),
     };
 
