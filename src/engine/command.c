@@ -7,11 +7,14 @@
  *   no engine is alive  --> an engine without nodes, INLINE, for as long as it
  *                           takes to receive it
  *
+ * That of another call does not count as alive: it goes away with its own
+ * message received, and ours would stay. So each call has one of its own, and
+ * whichever claims a cascade first receives what there is for it.
+ *
  * If the process dies in between, the message is there, and the next engine
  * receives it. If the process lives on, but is cut off from the store and
- * cannot detach, its engine counts as alive until the lease has passed: what it
- * owned is held, and no other call carries out a command. So its lease is no
- * longer than the deadline that ends the call.
+ * cannot detach, what its engine owned is held until the lease has passed. So
+ * the lease is no longer than the deadline that ends the call.
  */
 #include <string.h>
 #include <time.h>
@@ -29,7 +32,8 @@ note_alive(void *context, const cascade_incarnation *row)
 {
     bool *alive = context;
 
-    *alive = *alive || row->lease_ms > 0;
+    if (row->lease_ms > 0 && !csc_house_is_brief(&row->engine_id))
+        *alive = true;
     return CASCADE_OK;
 }
 
@@ -109,7 +113,7 @@ lease_ms(const cascade_store *store)
 
 /* It stays with engines to come when that fails: the command stands. */
 static void
-carry_out_alone(cascade_store *store, const cascade_uuid *id)
+open_alone(cascade_store *store, const cascade_uuid *id)
 {
     int64_t end_ms =
         csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
@@ -128,11 +132,21 @@ carry_out_alone(cascade_store *store, const cascade_uuid *id)
         return;
     queue = info->has_run ? info->queue : "default";
     if (cascade_engine_open(store, &options, &engine) == CASCADE_OK) {
+        engine->brief = true;
         (void)receive_alone(store, id, engine, end_ms);
         (void)cascade_engine_stop(engine, left_ms(end_ms));
     }
     (void)cascade_engine_close(engine);
     cascade_info_free(info);
+}
+
+static void
+carry_out_alone(cascade_store *store, const cascade_uuid *id)
+{
+    bool waits = false;
+
+    if (look(store, id, &waits) == CASCADE_OK && waits)
+        open_alone(store, id);
 }
 
 /* In the runs that it continued as too, where `follow`. */

@@ -262,6 +262,7 @@ struct cascade_engine {
     atomic_bool stop_requested;
     bool attached; /* `id` is alive as far as this side knows */
     bool has_dead_id;
+    bool brief;             /* that of one call, see csc_house_is_brief() */
     cascade_uuid id;        /* the incarnation */
     cascade_uuid dead_id;   /* the one before, still to be detached */
     int64_t attach_at_ns;   /* monotonic; when not attached */
@@ -473,6 +474,10 @@ cascade_err csc_house_sync(cascade_engine *engine);
 void csc_house_fire(cascade_engine *engine);
 /* Attaches as a new incarnation. */
 cascade_err csc_house_attach(cascade_engine *engine);
+/* Whether an incarnation is of an engine that lives for one call: it does what
+ * the call is for and goes, so nobody may leave anything else to it. Told by
+ * the version of its id, 8 in place of 7. */
+bool csc_house_is_brief(const cascade_uuid *engine_id);
 
 /* ---- peers.c ------------------------------------------------------------ */
 

@@ -265,7 +265,8 @@ send(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
     return csc_signal_answer(sent, "complete");
 }
 
-/* What came of it: looks once, and as long as the caller waits. */
+/* What came of it: looks once, and as long as the caller waits; an engine that
+ * was alive may be so no more. */
 static cascade_err
 await_decision(cascade_store *store, csc_store_watch *watch, const char *path,
                const cascade_uuid *by, int64_t wait_ms)
@@ -301,6 +302,8 @@ await_decision(cascade_store *store, csc_store_watch *watch, const char *path,
                             (long long)wait_ms);
         (void)csc_store_watch_wait(store, watch,
                                    left < look_ms ? left : look_ms);
+        if (look_ms == LOOK_MAX_MS)
+            csc_command_carry_out(store, &watch->id, false);
         look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
     }
 }

@@ -38,6 +38,9 @@
 #define RETRY_MS 100
 #define IDLE_WAIT_MS 60000
 
+#define VERSION_BYTE 6 /* of a uuid: in its upper half */
+#define VERSION_BRIEF 8
+
 static int64_t
 after_ms(const cascade_engine *engine, int64_t ms)
 {
@@ -164,6 +167,19 @@ announce(cascade_engine *engine)
         complain(engine, "waking other engines");
 }
 
+static void
+mark_brief(cascade_uuid *id)
+{
+    id->bytes[VERSION_BYTE] =
+        (unsigned char)((id->bytes[VERSION_BYTE] & 0xf) | VERSION_BRIEF << 4);
+}
+
+bool
+csc_house_is_brief(const cascade_uuid *engine_id)
+{
+    return engine_id->bytes[VERSION_BYTE] >> 4 == VERSION_BRIEF;
+}
+
 cascade_err
 csc_house_attach(cascade_engine *engine)
 {
@@ -178,6 +194,8 @@ csc_house_attach(cascade_engine *engine)
     if (err != CASCADE_OK)
         return err;
     id = csc_uuid_v7(csc_engine_now(engine), &engine->store->random);
+    if (engine->brief)
+        mark_brief(&id);
     return attach_as(engine, &id, sent_ns);
 }
 

@@ -371,6 +371,51 @@ the_caller_carries_it_out_where_no_engine_is_alive(test_db *db)
     db_close_store(db, p.store);
 }
 
+/* Two callers: the second calls while the engine of the first is there. */
+typedef struct neighbour {
+    cascade_store *store;
+    cascade_uuid id;
+    atomic_int called;
+} neighbour;
+
+/* Does not begin again when its own engine goes. */
+static cascade_err
+call_too(void *context, const wrap_call *call)
+{
+    neighbour *n = context;
+
+    if (call->move == WRAP_DETACH && atomic_fetch_add(&n->called, 1) == 0)
+        expect(cascade_cancel(n->store, &n->id, NULL) == CASCADE_OK);
+    return CASCADE_OK;
+}
+
+/* Else it would wait for engines to come. */
+static void
+each_of_several_callers_carries_out_its_own(test_db *db)
+{
+    wrap_store *wrap = wrap_store_create(db->url);
+    cascade_store *store = NULL;
+    cascade_status status = CASCADE_RUNNING;
+    static neighbour n; /* until the handle is closed, also after a failure */
+    cascade_uuid id;
+
+    assert_non_null(wrap);
+    n.store = db_store(db);
+    n.id = db_start(n.store, "unknown");
+    atomic_store(&n.called, 0);
+    store = db_wrapped(db, wrap);
+    wrap->context = &n;
+    wrap->before = call_too;
+    id = db_start(store, "unknown");
+    assert_ok(cascade_cancel(store, &id, NULL));
+    db_await(store, &id, CASCADE_ERROR);
+    assert_int_equal(atomic_load(&n.called), 1);
+    assert_ok(cascade_wait(n.store, &n.id, 0, &status));
+    assert_int_equal(status, CASCADE_ERROR);
+    db_close_store(db, store);
+    wrap_store_free(wrap);
+}
+
 #define CUT_OFF_MS 3000 /* less than the lease of an engine by default */
 
 static cascade_err
@@ -526,6 +571,8 @@ main(int argc, char **argv)
         PLAY_TESTS(what_waits_is_ended_and_deleted),
         {"the_caller_carries_it_out_where_no_engine_is_alive",
          the_caller_carries_it_out_where_no_engine_is_alive, STORES_ALL},
+        {"each_of_several_callers_carries_out_its_own",
+         each_of_several_callers_carries_out_its_own, STORES_ALL},
         {"a_caller_that_cannot_detach_is_in_the_way_for_its_deadline",
          a_caller_that_cannot_detach_is_in_the_way_for_its_deadline,
          STORES_ALL},

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/play.h"
+#include "store/store.h"
 
 #define TASK "approve"
 #define MINUTE_MS INT64_C(60000)
@@ -628,6 +629,33 @@ it_is_completed_with_no_engine_alive(test_db *db, cascade_mode mode)
     db_close_store(db, p.store);
 }
 
+#define LEASE_MS 1000
+
+/* It is alive when the call begins, and does nothing any more. */
+static void
+it_is_completed_when_the_last_engine_is_dead(test_db *db)
+{
+    const cascade_incarnation dead = {.engine_id = {.bytes = {1, [6] = 0x70}},
+                                      .host = "elsewhere",
+                                      .pid = 1,
+                                      .process_start = 1,
+                                      .lease_ms = LEASE_MS,
+                                      .lane_count = 1};
+    const cascade_complete_options wait = {.size = sizeof(wait),
+                                           .wait_ms = DB_WAIT_MS};
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    task t;
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "asks");
+    t = await_task(&p);
+    db_close_engine(db, p.engine);
+    assert_ok(p.store->driver->attach(p.store->self, &dead));
+    assert_ok(cascade_complete(p.store, &p.id, t.path, t.token, NULL, &wait));
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_COMPLETED), 1);
+    db_close_store(db, p.store);
+}
+
 static void
 who_waits_is_told(test_db *db)
 {
@@ -851,6 +879,8 @@ main(int argc, char **argv)
          the_deadline_needs_no_engine_that_knows_the_node, STORES_VIRTUAL},
         {"one_that_comes_too_late_is_undelivered",
          one_that_comes_too_late_is_undelivered, STORES_ALL},
+        {"it_is_completed_when_the_last_engine_is_dead",
+         it_is_completed_when_the_last_engine_is_dead, STORES_ALL},
         {"who_waits_is_told", who_waits_is_told, STORES_ALL},
         {"bad_input_is_refused", bad_input_is_refused, STORES_ALL},
         {"bad_registrations_are_refused", bad_registrations_are_refused,
