@@ -534,7 +534,8 @@ typedef struct cascade_complete_options {
  *                           cascade with this id, or of another execution
  *   CASCADE_ERR_MISUSE      it is no external execution, or does not wait yet
  * CASCADE_ERR_OUTCOME_UNKNOWN when the store went away: call again; EXISTS may
- * then mean this one. */
+ * then mean this one. A reply that is lost within the call is no such case: the
+ * call tells its own completion from another. */
 CASCADE_API cascade_err
 cascade_complete(cascade_store *store, const cascade_uuid *cascade_id,
                  const char *node_instance_id, const char *token,

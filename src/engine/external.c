@@ -16,6 +16,9 @@
  * end, is recorded after that look and before the message is received. Whoever
  * receives it decides, once; a caller who must know waits.
  *
+ * A submit whose reply was lost is repeated, so the message that is in the way,
+ * or the end that was quicker, may be of this very completion: `by` tells.
+ *
  * If the process dies in the call, the message is there or not; the caller may
  * call again, and is told when it was.
  */
@@ -243,9 +246,63 @@ make_message(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
     return csc_store_get_now(store, &message->sent_at_ms);
 }
 
+/* A message that waits: `by` is the completion it brings, nil where it was not
+ * seen. */
+typedef struct pending {
+    const char *path;
+    cascade_uuid by;
+} pending;
+
+static cascade_err
+note_pending(void *context, const cascade_message_row *row, bool repeated)
+{
+    pending *p = context;
+    csc_json_span span;
+
+    (void)repeated;
+    if (strcmp(row->path, p->path) == 0 &&
+        csc_json_member(row->payload, "by", &span))
+        (void)csc_record_uuid(span, &p->by);
+    return CASCADE_OK;
+}
+
+static cascade_err
+pass_cascade(void *context, const cascade_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+/* The path was taken: by the message that waits, or that has been received by
+ * now. Of many that wait only the first are seen. */
+static cascade_err
+look_pending(cascade_store *store, const cascade_uuid *id, const char *path,
+             const cascade_uuid *by, bool *mine)
+{
+    pending seen = {.path = path};
+    cascade_load_sink sink = {.context = &seen,
+                              .on_cascade = pass_cascade,
+                              .on_message = note_pending};
+    cascade_err err =
+        store->driver->load(store->self, id, 1, CASCADE_LOAD_MESSAGES, &sink);
+
+    if (err != CASCADE_OK)
+        return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                        "complete: a completion was sent, and whether it was "
+                        "this one cannot be read: %s",
+                        cascade_errmsg());
+    *mine = csc_uuid_equal(&seen.by, by);
+    if (*mine || csc_uuid_is_nil(&seen.by))
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_EXISTS,
+                    "complete: the execution was completed before");
+}
+
+/* `mine` tells whether what is there now, or was, is this completion. */
 static cascade_err
 send(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
-     const csc_completion *completion)
+     const csc_completion *completion, bool *mine)
 {
     cascade_sent sent = CASCADE_SENT_ABSENT;
     cascade_message_row message;
@@ -257,12 +314,24 @@ send(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
         err = csc_submit(store, &submission, "complete");
     if (err != CASCADE_OK)
         return err;
-    if (sent != CASCADE_SENT_ABSENT)
-        csc_command_carry_out(store, id, false);
+    if (sent == CASCADE_SENT_ABSENT)
+        return csc_signal_answer(sent, "complete");
+    *mine = true;
+    csc_command_carry_out(store, id, false);
     if (sent == CASCADE_SENT_REPEATED)
-        return csc_fail(CASCADE_ERR_EXISTS,
-                        "complete: the execution was completed before");
-    return csc_signal_answer(sent, "complete");
+        err = look_pending(store, id, message.path, &completion->by, mine);
+    return err;
+}
+
+/* What one look has to say of it; CASCADE_ERR_AGAIN: nothing yet. */
+static cascade_err
+judge_sent(const sight *seen, const cascade_uuid *by)
+{
+    if (seen->status != CASCADE_EXECUTION_RUNNING)
+        return judge_end(seen, by);
+    if (seen->cascade_status != CASCADE_RUNNING)
+        return csc_fail(CASCADE_ERR_ENDED, "complete: the cascade ended first");
+    return CASCADE_ERR_AGAIN;
 }
 
 /* What came of it: looks once, and as long as the caller waits; an engine that
@@ -285,15 +354,10 @@ await_decision(cascade_store *store, csc_store_watch *watch, const char *path,
                             "complete: sent, but what came of it cannot be "
                             "read: %s",
                             cascade_errmsg());
-        if (err != CASCADE_OK)
+        if (err == CASCADE_OK)
+            err = judge_sent(&seen, by);
+        if (err != CASCADE_ERR_AGAIN || wait_ms == 0)
             return err;
-        if (seen.status != CASCADE_EXECUTION_RUNNING)
-            return judge_end(&seen, by);
-        if (seen.cascade_status != CASCADE_RUNNING)
-            return csc_fail(CASCADE_ERR_ENDED,
-                            "complete: the cascade ended first");
-        if (wait_ms == 0)
-            return CASCADE_OK;
         left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
         if (left <= 0)
             return csc_fail(CASCADE_ERR_AGAIN,
@@ -352,6 +416,7 @@ static cascade_err
 complete(call *c, csc_store_watch *watch)
 {
     sight seen;
+    bool mine = false;
     int64_t now_ms = 0;
     cascade_err err = csc_store_get_now(c->store, &now_ms);
 
@@ -362,11 +427,18 @@ complete(call *c, csc_store_watch *watch)
     if (err == CASCADE_OK)
         err = judge_waiting(c->store, &seen, &c->completion);
     if (err == CASCADE_OK)
-        err = send(c->store, &c->arena, c->id, &c->completion);
-    if (err == CASCADE_OK)
-        err = await_decision(c->store, watch, c->path, &c->completion.by,
-                             c->options.wait_ms);
-    return err;
+        err = send(c->store, &c->arena, c->id, &c->completion, &mine);
+    if (err != CASCADE_OK)
+        return err;
+    err = await_decision(c->store, watch, c->path, &c->completion.by,
+                         c->options.wait_ms);
+    if (err != CASCADE_ERR_AGAIN || c->options.wait_ms != 0)
+        return err;
+    if (mine)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "complete: a completion is under way, this one or another; "
+                    "look at the execution later");
 }
 
 static cascade_err

@@ -586,6 +586,71 @@ a_second_completion_is_refused(test_db *db, cascade_mode mode)
 }
 
 /* Both are there before the engine looks: the first of them counts. */
+/* The first try took effect, its reply is lost, and the second finds what came
+ * of it. */
+static cascade_err
+lose_reply(void *context, const wrap_call *call, cascade_err answer)
+{
+    play *p = context;
+
+    if (call->move != WRAP_SUBMIT || call->number > 1)
+        return answer;
+    if (p->engine != NULL)
+        expect(cascade_wait(p->store, &p->id, DB_WAIT_MS, NULL) == CASCADE_OK);
+    return CASCADE_ERR_UNAVAILABLE;
+}
+
+/* Completes it from elsewhere, where the reply is lost once. */
+static cascade_err
+complete_badly(play *p, const task *t, int64_t wait_ms)
+{
+    const cascade_complete_options options = {.size = sizeof(options),
+                                              .wait_ms = wait_ms};
+    wrap_store *wrap = wrap_store_create(p->db->url);
+    cascade_store *store = NULL;
+    cascade_err err = CASCADE_OK;
+
+    assert_non_null(wrap);
+    wrap->context = p;
+    wrap->after = lose_reply;
+    store = db_wrapped(p->db, wrap);
+    err = cascade_complete(store, &p->id, t->path, t->token, NULL, &options);
+    db_close_store(p->db, store);
+    wrap_store_free(wrap);
+    return err;
+}
+
+static void
+a_completion_knows_its_own_end(test_db *db)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    task t;
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "asks");
+    t = await_task(&p);
+    assert_ok(complete_badly(&p, &t, 0));
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_COMPLETED), 1);
+    play_end(&p);
+}
+
+/* Nobody has received it when the call looks. */
+static void
+a_completion_knows_its_own_message(test_db *db)
+{
+    course c = {0};
+    play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
+    task t;
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "asks");
+    t = await_task(&p);
+    db_close_engine(db, p.engine);
+    p.engine = NULL;
+    assert_ok(complete_badly(&p, &t, -1));
+    assert_int_equal(play_count(&p, TASK, CASCADE_EXECUTION_COMPLETED), 1);
+    db_close_store(db, p.store);
+}
+
 static void
 one_that_comes_too_late_is_undelivered(test_db *db)
 {
@@ -877,6 +942,10 @@ main(int argc, char **argv)
          a_completion_after_the_deadline_is_refused, STORES_VIRTUAL},
         {"the_deadline_needs_no_engine_that_knows_the_node",
          the_deadline_needs_no_engine_that_knows_the_node, STORES_VIRTUAL},
+        {"a_completion_knows_its_own_end", a_completion_knows_its_own_end,
+         STORES_ALL},
+        {"a_completion_knows_its_own_message",
+         a_completion_knows_its_own_message, STORES_ALL},
         {"one_that_comes_too_late_is_undelivered",
          one_that_comes_too_late_is_undelivered, STORES_ALL},
         {"it_is_completed_when_the_last_engine_is_dead",
