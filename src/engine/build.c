@@ -811,10 +811,24 @@ add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
     }
 }
 
-/* Their paths count them, whatever their names: the run before had others. */
+static const char *
+write_born(builder *b)
+{
+    csc_record_writer record;
+
+    csc_record_begin(&record, &b->text);
+    csc_record_add_number(&record, "at", b->fn_id);
+    csc_record_end(&record);
+    return csc_build_text(b);
+}
+
+/* Their paths count them, whatever their names: the run before had others. As
+ * receipts do, they tell what was there before them: the first nodes. */
 static void
 add_signals(builder *b, const csc_build_start *start)
 {
+    const char *received = start->signal_count > 0 ? write_born(b) : NULL;
+
     for (size_t i = 0; i < start->signal_count; i++) {
         const csc_build_signal *signal = &start->signals[i];
         cascade_execution_row *row = NULL;
@@ -827,7 +841,7 @@ add_signals(builder *b, const csc_build_start *start)
         row->input = signal->payload;
         row->status = CASCADE_EXECUTION_COMPLETED;
         row->completed_at_ms = b->env->now_ms;
-        row->full_output = "{}";
+        row->full_output = received;
     }
 }
 

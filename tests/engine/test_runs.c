@@ -9,9 +9,12 @@
 #include <string.h>
 
 #include "engine/play.h"
+#include "store/store.h"
+#include "support/oracle.h"
 
 #define NEWS 5
 #define RUNS 4
+#define SLACK_MS 100 /* between the clocks of an engine and its store */
 
 /* What the nodes of a play met. */
 typedef struct course {
@@ -275,6 +278,60 @@ a_request_id_holds_for_all_runs(test_db *db, cascade_mode mode)
     send(&p, &old, 2, "third");
     play_await(&p, &p.id, CASCADE_COMPLETED);
     expect_heard(&c, 3);
+    play_end(&p);
+}
+
+/* Sends what the oracle is told of. */
+static void
+send_before(const play *p, oracle *o, const cascade_uuid *to, int n)
+{
+    char request[20];
+    const oracle_message message = {
+        .to = to, .kind = "signal", .name = "news", .request_id = request};
+
+    (void)snprintf(request, sizeof(request), "request-%d", n);
+    oracle_sending(o, &message);
+    send(p, to, n, request);
+    oracle_sent(o, &message, CASCADE_OK);
+}
+
+static void
+assert_sound(const play *p, oracle *o, oracle_phase phase)
+{
+    if (!oracle_check(o, p->store->driver, p->store->self, phase))
+        fail_msg("%s", oracle_text(o));
+}
+
+static void
+the_rows_of_all_runs_are_sound(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 2 * NEWS};
+    play p = {.nodes = {{"goes-on", go_on}, {"hears", hear}}, .user = &c};
+    const cascade_start_options keyed = {.size = sizeof(keyed), .key = "k"};
+    const cascade_uuid *first = NULL;
+    cascade_started started;
+    oracle *o = oracle_create();
+
+    play_open(&p, db, mode);
+    assert_ok(cascade_start(p.store, "goes-on", NULL, &keyed, &started));
+    p.id = started.id;
+    first = &started.id;
+    oracle_set_slack(o, SLACK_MS);
+    oracle_started(o, first, true);
+    for (int i = 0; i < NEWS; i++)
+        send_before(&p, o, first, i);
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, NEWS);
+    assert_sound(&p, o, ORACLE_RUNNING);
+    assert_ok(cascade_signal(p.store, first, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    assert_sound(&p, o, ORACLE_RUNNING);
+    for (int i = NEWS; i < 2 * NEWS; i++)
+        send_before(&p, o, first, i);
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    expect_heard(&c, 2 * NEWS);
+    assert_sound(&p, o, ORACLE_ENDED);
+    assert_int_equal(oracle_looks(o), 1 + 2 + 2);
+    oracle_free(o);
     play_end(&p);
 }
 
@@ -667,6 +724,7 @@ PLAY_MODES(the_first_node_is_known_when_it_has_ended)
 PLAY_MODES(unread_signals_are_carried_over)
 PLAY_MODES(late_signals_are_sent_on_in_order)
 PLAY_MODES(a_request_id_holds_for_all_runs)
+PLAY_MODES(the_rows_of_all_runs_are_sound)
 PLAY_MODES(a_signal_after_the_last_run_is_undelivered_there)
 PLAY_MODES(a_key_gives_its_current_run)
 PLAY_MODES(a_command_reaches_the_last_run)
@@ -689,6 +747,7 @@ main(int argc, char **argv)
         PLAY_TESTS(unread_signals_are_carried_over),
         PLAY_TESTS(late_signals_are_sent_on_in_order),
         PLAY_TESTS(a_request_id_holds_for_all_runs),
+        PLAY_TESTS(the_rows_of_all_runs_are_sound),
         PLAY_TESTS(a_signal_after_the_last_run_is_undelivered_there),
         PLAY_TESTS(a_key_gives_its_current_run),
         PLAY_TESTS(a_command_reaches_the_last_run),

@@ -296,6 +296,7 @@ judge(oracle_view *v)
     oracle_check_rows(v);
     if (c->looks > 0)
         oracle_check_change(v);
+    oracle_check_run(v);
     oracle_check_messages(v);
     oracle_check_entries(v);
 }
@@ -402,6 +403,7 @@ check_end(oracle *o, const oracle_cascade *c)
         oracle_fail(o, "G2", &c->id, ORACLE_NO_ID,
                     "ended with status %d instead of %d", (int)status,
                     (int)c->expected);
+    oracle_check_next(o, c);
 }
 
 bool

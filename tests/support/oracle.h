@@ -40,6 +40,8 @@
  *   G10 the id of a keyed cascade follows from its key, and a second start is
  *       told that it existed
  *   G13 every payload is canonical
+ *   In the end a run that continued as new has a next one with the signals that
+ *   it had not read, and what was sent to it is in one of its runs.
  * Besides: the status follows its one rule (design, section 3). Once a cascade
  * is cancelled nothing begins that had not begun, and it ends with the last.
  *

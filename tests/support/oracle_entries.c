@@ -410,7 +410,8 @@ oracle_check_entries(oracle_view *v)
         const oracle_entry *entry =
             oracle_entry_find(v->o, fact->row->node_instance_id);
 
-        if (fact->wait || fact->receipt || fact->mark || fact->child)
+        if (fact->wait || fact->receipt || fact->carried || fact->mark ||
+            fact->child)
             continue; /* nothing is entered for it */
         if (oracle_fact_ended(fact))
             check_recorded(v, fact, entry);

@@ -34,6 +34,7 @@ typedef struct oracle_fact {
     bool gather;  /* one for children */
     bool child;   /* RUNNING as long as that cascade is; holds nobody up */
     bool receipt; /* of a message: its path is that of the message */
+    bool carried; /* a signal that the run before had not read */
     bool signal;  /* received, for an await to take */
     bool cancel;  /* that is in force, or was carried out */
     bool undelivered;
@@ -209,6 +210,21 @@ void oracle_check_messages(oracle_view *v);
 /* The same for one that is not in the store; whether it may be gone. */
 bool oracle_may_be_gone(const oracle_cascade *c);
 void oracle_letters_free(oracle_cascade *c);
+/* In the end: each was received in one of the runs. */
+void oracle_check_sent_on(oracle *o, const oracle_cascade *c);
+
+/* ---- oracle_runs.c ------------------------------------------------------ */
+
+/* From 1 on. */
+int64_t oracle_run_number(const dump_rows *rows);
+/* False when it has not continued as new. */
+bool oracle_next_run(const dump_rows *rows, cascade_uuid *next);
+/* As of the last look; NULL when it was never seen, or is deleted. */
+const oracle_cascade *oracle_find_next(oracle *o, const oracle_cascade *c);
+void oracle_check_run(const oracle_view *v);
+/* In the end: against the run before. */
+void oracle_check_next(oracle *o, const oracle_cascade *c);
+
 /* Against what was entered. */
 void oracle_check_entries(oracle_view *v);
 

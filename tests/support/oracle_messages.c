@@ -216,8 +216,10 @@ check_letter(const oracle_view *v, const oracle_letter *letter)
     const dump_message *message = find_message(v, letter->request_id);
     bool there = receipt != NULL || message != NULL;
     bool deletion = strcmp(letter->kind, "delete") == 0;
+    cascade_uuid next; /* it was sent on: oracle_check_runs() */
 
-    if (!there && letter->told != NEVER && is_whole(v))
+    if (!there && letter->told != NEVER && is_whole(v) &&
+        !oracle_next_run(&v->rows, &next))
         fail_letter(v, letter, "was acknowledged, and is lost");
     if (there && !letter->possible && letter->under_way == 0)
         fail_letter(v, letter, "was refused, and is there");
@@ -236,6 +238,7 @@ check_order(const oracle_view *v, const oracle_letter *first,
 {
     const oracle_fact *a = NULL;
     const oracle_fact *b = NULL;
+    cascade_uuid next;
 
     if (first->told >= second->begun || first->name == NULL ||
         second->name == NULL || strcmp(first->name, second->name) != 0)
@@ -244,6 +247,8 @@ check_order(const oracle_view *v, const oracle_letter *first,
     if (b == NULL)
         return;
     a = find_receipt(v, first->request_id);
+    if (a == NULL && oracle_next_run(&v->rows, &next))
+        return; /* sent on */
     if (a == NULL ? is_whole(v) || find_message(v, first->request_id) != NULL
                   : a->row->function_id > b->row->function_id)
         fail_letter(v, second, "was received before one that was sent before");
@@ -254,6 +259,7 @@ static void
 check_strangers(const oracle_view *v)
 {
     size_t unknown = 0;
+    cascade_uuid next;
 
     for (size_t i = 0; i < v->count; i++) {
         const oracle_fact *fact = &v->facts[i];
@@ -277,10 +283,49 @@ check_strangers(const oracle_view *v)
     if (v->o->refuse_strangers && unknown > v->c->unnamed)
         oracle_fail(v->o, "G9", &v->c->id, ORACLE_NO_ID,
                     "%zu messages that nobody sent", unknown - v->c->unnamed);
-    if (unknown < v->c->unnamed_told && is_whole(v))
+    if (unknown < v->c->unnamed_told && is_whole(v) &&
+        !oracle_next_run(&v->rows, &next))
         oracle_fail(v->o, "G9", &v->c->id, ORACLE_NO_ID,
                     "%zu messages were acknowledged, and are lost",
                     v->c->unnamed_told - unknown);
+}
+
+/* Whether it was received there, or waits. */
+static bool
+is_at(const oracle_cascade *c, const oracle_letter *letter)
+{
+    const dump_rows *rows = &c->rows;
+    const char *request = NULL;
+
+    for (size_t i = 0; i < rows->execution_count; i++) {
+        request = oracle_request_of(rows->executions[i].node_instance_id);
+        if (request != NULL && strcmp(request, letter->request_id) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < rows->message_count; i++) {
+        request = oracle_request_of(rows->messages[i].row.path);
+        if (request != NULL && strcmp(request, letter->request_id) == 0)
+            return true;
+    }
+    return false;
+}
+
+void
+oracle_check_sent_on(oracle *o, const oracle_cascade *c)
+{
+    for (size_t i = 0; i < c->letter_count; i++) {
+        const oracle_letter *letter = &c->letters[i];
+        const oracle_cascade *run = c;
+        size_t found = 0;
+
+        for (; run != NULL; run = oracle_find_next(o, run))
+            found += is_at(run, letter);
+        if (letter->told != NEVER && strcmp(letter->kind, "delete") != 0 &&
+            found != 1)
+            oracle_fail(o, "G9", &c->id, ORACLE_NO_ID,
+                        "%s, request %s: is in %zu runs", letter->kind,
+                        letter->request_id, found);
+    }
 }
 
 void

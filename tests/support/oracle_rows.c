@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "support/oracle_internal.h"
 
 #define STEP_PREFIX "cascade.step:"
@@ -55,7 +56,8 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
 /* ---- Decoding ----------------------------------------------------------- */
 
 /* <cascade>/<parent or ->/<name>#<n>, or
- * <cascade>/message/<kind>/<request id> */
+ * <cascade>/message/<kind>/<request id>, where the cascade may be the first run
+ * of this one */
 static bool
 decode_path(const oracle_view *v, oracle_fact *fact)
 {
@@ -64,12 +66,14 @@ decode_path(const oracle_view *v, oracle_fact *fact)
     char expected[CASCADE_UUID_TEXT_SIZE + 1];
     char *end = NULL;
 
+    fact->parent = ORACLE_NO_ID;
+    if (fact->receipt && oracle_run_number(&v->rows) > 1)
+        return true;
     (void)cascade_uuid_format(&v->c->id, expected);
     strcat(expected, "/");
     if (strncmp(path, expected, strlen(expected)) != 0)
         return false;
     path += strlen(expected);
-    fact->parent = ORACLE_NO_ID;
     if (fact->receipt)
         return true;
     if (path[0] == '-')
@@ -146,7 +150,9 @@ decode_kind(oracle_fact *fact)
     fact->undelivered = fact->receipt &&
                         row->status == CASCADE_EXECUTION_FAILED &&
                         fact->continued;
-    fact->signal = fact->receipt && is_named(row, SIGNAL_PREFIX) &&
+    fact->carried = !fact->receipt && is_named(row, SIGNAL_PREFIX);
+    fact->signal = (fact->receipt || fact->carried) &&
+                   is_named(row, SIGNAL_PREFIX) &&
                    row->status == CASCADE_EXECUTION_COMPLETED;
     fact->cancel = fact->receipt && strcmp(row->node_name, CANCEL) == 0 &&
                    row->status != CASCADE_EXECUTION_COMPLETED &&
@@ -275,7 +281,7 @@ check_columns(const oracle_view *v, const oracle_fact *fact)
     if (ended &&
         (fact->at == ORACLE_NO_ID ||
          (fact->attempts < 1 && fact->after.data == NULL && !fact->receipt &&
-          !fact->cancelled && !fact->child && !fact->over)))
+          !fact->carried && !fact->cancelled && !fact->child && !fact->over)))
         fail_fact(v, fact, "G1", "ended without a record of its end");
     if (!ended && fact->at != ORACLE_NO_ID)
         fail_fact(v, fact, "G1", "runs with a record of its end");
@@ -380,8 +386,8 @@ check_unique(const oracle_view *v, const oracle_fact *fact)
         check_reverse(v, fact);
         return;
     }
-    if (fact->receipt)
-        return; /* see oracle_messages.c */
+    if (fact->receipt || fact->carried)
+        return; /* see oracle_messages.c, oracle_runs.c */
     for (int32_t i = 0; i < fact->row->function_id; i++) {
         const oracle_fact *other = &v->facts[i];
 
@@ -494,8 +500,8 @@ check_commits(const oracle_view *v)
 
         /* A step, a receipt, an await whose signal was there, and what is
          * born into a cancelled cascade are inserted when they have ended. */
-        bool made_so = fact->step || fact->receipt || fact->await ||
-                       fact->cancelled || fact->deadline;
+        bool made_so = fact->step || fact->receipt || fact->carried ||
+                       fact->await || fact->cancelled || fact->deadline;
 
         if (oracle_fact_ended(fact) && (!made_so || fact->at >= id) &&
             !fact->step && (fact->at < id || fact->at > v->rows.cascade.fn_id))
@@ -713,9 +719,8 @@ check_key(const oracle_view *v, csc_json_span span)
 
     if (!csc_json_span_text(span, &key) || key == NULL)
         return;
-    if (cascade_uuid_from_key(v->rows.cascade.user_id, key, &id) !=
-            CASCADE_OK ||
-        memcmp(&id, &v->c->id, sizeof(id)) != 0)
+    id = csc_uuid_v8(v->rows.cascade.user_id, key, oracle_run_number(&v->rows));
+    if (memcmp(&id, &v->c->id, sizeof(id)) != 0)
         oracle_fail(v->o, "G10", &v->c->id, ORACLE_NO_ID,
                     "its id does not follow from its key");
     csc_mem_free(key);

@@ -161,7 +161,7 @@ check_cancelled(const oracle_view *v, const oracle_fact *cancel,
                 const oracle_fact *fact)
 {
     bool later = fact->row->function_id > cancel->row->function_id;
-    bool node = !fact->part && !fact->receipt;
+    bool node = !fact->part && !fact->receipt && !fact->carried;
 
     if (oracle_fact_ended(fact)) {
         if (later && node && !fact->cancelled)
