@@ -315,7 +315,9 @@ typedef struct cascade_start_options {
     size_t size;
     const char *user_id; /* NULL: "anonymous" */
     const char *key;     /* idempotency key: two starts of a user with one key
-                            give one cascade. NULL: none */
+                            give one cascade. A key is free again when its
+                            current run is deleted; having had several, it
+                            goes on with the next run. NULL: none */
     const cascade_uuid *id; /* explicit id, instead of a key. NULL: generated */
     const char *queue;      /* NULL: "default" */
     int priority;           /* 0-9, 9 runs first */

@@ -12,6 +12,10 @@
  * start: the store recognises execution 0 by its id (S6). If the process dies
  * in between, the cascade is there or it is not; with a key the caller finds
  * out by starting it again (G10).
+ *
+ * A key whose current run was deleted starts anew, as the next run: the store
+ * keeps the number, so that no id is given twice. Of two who find that, one
+ * starts it (S22), and the other is told.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +25,7 @@
 #include "base/json.h"
 #include "engine/build.h"
 #include "engine/engine.h"
+#include "engine/info.h"
 #include "engine/signal.h"
 
 #define START_MANY_MAX 10000
@@ -33,6 +38,7 @@ typedef struct place {
     int64_t now_ms; /* may be a little behind */
     bool exact;     /* it is not: the store was asked for it */
     const char *location;
+    int32_t run_number; /* of its key; 0 stands for 1 */
 } place;
 
 /* ---- Checking ----------------------------------------------------------- */
@@ -135,14 +141,15 @@ create_start(size_t count, csc_start **out)
 
 static void
 choose_id(const cascade_store *store, const cascade_start_options *options,
-          int64_t now_ms, cascade_uuid *id)
+          const place *here, cascade_uuid *id)
 {
     if (options->id != NULL)
         *id = *options->id;
     else if (options->key != NULL)
-        *id = csc_uuid_v8(options->user_id, options->key, 1);
+        *id = csc_uuid_v8(options->user_id, options->key,
+                          here->run_number > 1 ? here->run_number : 1);
     else
-        *id = csc_uuid_v7(now_ms, &store->random);
+        *id = csc_uuid_v7(here->now_ms, &store->random);
 }
 
 static cascade_err
@@ -210,7 +217,8 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
         return err;
     env.now_ms = here->now_ms;
     env.delay_from_ms = here->now_ms;
-    choose_id(store, &options, here->now_ms, &build.id);
+    choose_id(store, &options, here, &build.id);
+    build.run_number = here->run_number;
     build.user_id = csc_arena_strdup(&start->arena, options.user_id);
     build.queue = csc_arena_strdup(&start->arena, options.queue);
     build.key = csc_arena_strdup(&start->arena, options.key);
@@ -464,40 +472,37 @@ write_started(const csc_start *start, const cascade_uuid *ids, size_t count,
             started[i].existed = csc_uuid_equal(&ids[e], &ids[i]);
 }
 
-/* A key that existed may have later runs: the current one is given. */
+/* A key that existed may have later runs: the current one is given. Where that
+ * was deleted, `anew` is the number of the run to be started, else 0. */
 static cascade_err
 find_current(cascade_store *store, const cascade_change *change,
-             cascade_started *started)
+             cascade_started *started, int32_t *anew)
 {
     int32_t run_number = 1;
+    cascade_info *info = NULL;
     cascade_err err = CASCADE_OK;
 
+    *anew = 0;
     if (!started->existed || change->key == NULL)
         return CASCADE_OK;
     err = store->driver->key(store->self, change->cascade.user_id, change->key,
                              &run_number);
-    if (err == CASCADE_OK && run_number > 1)
+    if (err == CASCADE_OK && run_number > 1) {
         started->id =
             csc_uuid_v8(change->cascade.user_id, change->key, run_number);
+        err = csc_info_read(store, &started->id, &info);
+        cascade_info_free(info);
+    }
+    if (err == CASCADE_ERR_NOT_FOUND && run_number < INT32_MAX) {
+        *anew = run_number + 1;
+        return CASCADE_OK;
+    }
     if (err == CASCADE_OK || err == CASCADE_ERR_NO_MEMORY)
         return err;
     return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
                     "start: it was made, and which run of its key is the "
                     "current one cannot be read: %s",
                     cascade_errmsg());
-}
-
-static cascade_err
-find_all_current(cascade_store *store, const csc_start *start, size_t count,
-                 cascade_started *started)
-{
-    cascade_err err = CASCADE_OK;
-
-    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
-        err = find_current(store,
-                           &start->changes[find_change(start, &started[i].id)],
-                           &started[i]);
-    return err;
 }
 
 static cascade_err
@@ -570,11 +575,66 @@ send_all(cascade_store *store, csc_start *start, int64_t now_ms,
     if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
         for (size_t i = 0; i < count; i++)
             started[i] = (cascade_started){ids[i], false};
+    if (err == CASCADE_OK)
+        write_started(start, ids, count, started);
+    return err;
+}
+
+/* One of a call whose others were made: a run of that number. */
+static cascade_err
+start_run(cascade_store *store, const cascade_start_spec *spec, place *here,
+          cascade_started *started, int32_t *anew)
+{
+    csc_start *start = NULL;
+    cascade_err err = create_start(1, &start);
+
     if (err != CASCADE_OK)
         return err;
-    write_started(start, ids, count, started);
-    err = find_all_current(store, start, count, started);
-    return err == CASCADE_OK ? csc_ok() : err;
+    here->run_number = *anew;
+    err = make_change(store, spec, here, start);
+    if (err == CASCADE_OK)
+        err = send_all(store, start, here->now_ms, started);
+    if (err == CASCADE_OK)
+        err = find_current(store, &start->changes[0], started, anew);
+    csc_start_unref(start);
+    return err;
+}
+
+/* Others may start and delete it as well. */
+static cascade_err
+start_anew(cascade_store *store, const cascade_start_spec *spec, place *here,
+           cascade_started *started, int32_t anew)
+{
+    cascade_err err = CASCADE_OK;
+
+    while (anew > 0 && err == CASCADE_OK)
+        err = start_run(store, spec, here, started, &anew);
+    if (err == CASCADE_OK || err == CASCADE_ERR_NO_MEMORY ||
+        err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        return err;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "start: a key has no run any more, and could not be "
+                    "started anew; what else was asked for was made: %s",
+                    cascade_errmsg());
+}
+
+static cascade_err
+find_all_current(cascade_store *store, const cascade_start_spec *specs,
+                 const csc_start *start, place *here, size_t count,
+                 cascade_started *started)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
+        const cascade_change *change =
+            &start->changes[find_change(start, &started[i].id)];
+        int32_t anew = 0;
+
+        err = find_current(store, change, &started[i], &anew);
+        if (err == CASCADE_OK)
+            err = start_anew(store, &specs[i], here, &started[i], anew);
+    }
+    return err;
 }
 
 static cascade_err
@@ -592,27 +652,54 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
         err = make_change(store, &specs[i], &here, start);
     if (err == CASCADE_OK)
         err = send_all(store, start, here.now_ms, started);
+    if (err == CASCADE_OK)
+        err = find_all_current(store, specs, start, &here, count, started);
     csc_start_unref(start);
-    return err;
+    return err == CASCADE_OK ? csc_ok() : err;
 }
 
-/* The key's first run was deleted: the signal goes to the current one. */
+/* The key's first run was deleted: the signal goes to the current one; where
+ * that was too, `anew` tells. */
 static cascade_err
 signal_current(cascade_store *store, const csc_start *start,
-               cascade_message_row *message, cascade_submission *submission)
+               cascade_message_row *message, cascade_submission *submission,
+               int32_t *anew)
 {
     cascade_started current = {message->cascade_id, true};
-    cascade_err err = find_current(store, &start->changes[0], &current);
+    cascade_err err = find_current(store, &start->changes[0], &current, anew);
 
     message->cascade_id = current.id;
     submission->start_count = 0;
-    return err == CASCADE_OK ? csc_submit(store, submission, "start") : err;
+    if (err != CASCADE_OK || *anew > 0)
+        return err;
+    return csc_submit(store, submission, "start");
 }
 
-/* Both are submitted together; the signal's path is that of the cascade. */
+/* What became of both, where they were sent. */
+static cascade_err
+answer_both(cascade_store *store, const csc_start *start,
+            const cascade_uuid *to, cascade_sent sent, cascade_started *started,
+            int32_t *anew)
+{
+    cascade_err err = csc_follow_sent(store, to, &sent);
+
+    if (err == CASCADE_OK)
+        err = csc_signal_answer(sent, "start with signal");
+    if (err != CASCADE_OK)
+        return err;
+    err = find_current(store, &start->changes[0], started, anew);
+    if (err == CASCADE_OK)
+        return csc_ok();
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "start: the signal was sent: %s", cascade_err_text(err));
+}
+
+/* Both are submitted together; the signal's path is that of the cascade, by key
+ * that of the first run. */
 static cascade_err
 start_and_signal(cascade_store *store, csc_start *start,
-                 const csc_signal_spec *signal, cascade_started *started)
+                 const csc_signal_spec *signal, cascade_started *started,
+                 int32_t *anew)
 {
     cascade_message_row message = {0};
     cascade_sent sent = CASCADE_SENT_ABSENT;
@@ -622,46 +709,60 @@ start_and_signal(cascade_store *store, csc_start *start,
                                      .messages = &message,
                                      .message_count = 1,
                                      .sent = &sent};
-    const cascade_uuid *id = &start->changes[0].cascade.id;
+    const cascade_change *change = &start->changes[0];
+    const cascade_uuid *id = &change->cascade.id;
+    cascade_uuid root =
+        change->key != NULL
+            ? csc_uuid_v8(change->cascade.user_id, change->key, 1)
+            : *id;
     cascade_err err =
-        csc_signal_make(store, &start->arena, signal, id, &message);
+        csc_signal_make(store, &start->arena, signal, &root, &message);
 
+    message.cascade_id = *id;
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, "start");
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
         *started =
             (cascade_started){*id, err == CASCADE_OK && start->existed[0]};
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
-        err = signal_current(store, start, &message, &submission);
-    if (err == CASCADE_OK)
-        err = csc_follow_sent(store, &message.cascade_id, &sent);
-    if (err == CASCADE_OK)
-        err = csc_signal_answer(sent, "start with signal");
-    if (err != CASCADE_OK)
+        err = signal_current(store, start, &message, &submission, anew);
+    if (err != CASCADE_OK || *anew > 0)
         return err;
-    err = find_current(store, &start->changes[0], started);
-    if (err == CASCADE_OK)
-        return csc_ok();
-    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
-                    "start: the signal was sent: %s", cascade_err_text(err));
+    return answer_both(store, start, &message.cascade_id, sent, started, anew);
 }
 
+/* A run of number *anew (0: the first); writes 0, or the next to try. */
 static cascade_err
-start_with_signal(cascade_store *store, const cascade_start_spec *spec,
-                  const csc_signal_spec *signal, cascade_started *started)
+try_with_signal(cascade_store *store, const cascade_start_spec *spec,
+                const csc_signal_spec *signal, cascade_started *started,
+                int32_t *anew)
 {
     csc_start *start = NULL;
-    place here = {0};
+    place here = {.run_number = *anew};
     cascade_err err = create_start(1, &start);
 
+    *anew = 0;
     if (err != CASCADE_OK)
         return err;
     err = find_place(store, &start->arena, &here);
     if (err == CASCADE_OK)
         err = make_change(store, spec, &here, start);
     if (err == CASCADE_OK)
-        err = start_and_signal(store, start, signal, started);
+        err = start_and_signal(store, start, signal, started, anew);
     csc_start_unref(start);
+    return err;
+}
+
+static cascade_err
+start_with_signal(cascade_store *store, const cascade_start_spec *spec,
+                  const csc_signal_spec *signal, cascade_started *started)
+{
+    int32_t anew = 0;
+    cascade_err err = CASCADE_OK;
+
+    do {
+        err = try_with_signal(store, spec, signal, started, &anew);
+    } while (err == CASCADE_OK && anew > 0);
     return err;
 }
 

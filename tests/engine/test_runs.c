@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/uuid.h"
 #include "engine/play.h"
 #include "store/store.h"
 #include "support/oracle.h"
@@ -438,6 +439,88 @@ the_first_run_can_be_deleted(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+static void
+delete_run(play *p, const cascade_uuid *id)
+{
+    p->id = *id;
+    assert_ok(cascade_delete(p->store, id, NULL));
+    if (p->mode == CASCADE_MODE_THREADS)
+        assert_true(stores_until(is_deleted, p));
+    else
+        assert_true(db_poll_until(p->db, &p->engine, 1, is_deleted, p));
+}
+
+/* Two runs of key "k", which end, are deleted. */
+static void
+use_up_key(play *p)
+{
+    const cascade_start_options keyed = {.size = sizeof(keyed), .key = "k"};
+    cascade_started first;
+    cascade_uuid second;
+
+    assert_ok(cascade_start(p->store, "counts", number(1), &keyed, &first));
+    assert_false(first.existed);
+    p->id = first.id;
+    turn_to_next(p, CASCADE_COMPLETED);
+    second = p->id;
+    delete_run(p, &first.id);
+    delete_run(p, &second);
+}
+
+/* Its number goes on, so that no id is used twice. */
+static void
+a_key_whose_runs_are_deleted_starts_anew(test_db *db, cascade_mode mode)
+{
+    play p = {.nodes = {{"counts", count_down}}};
+    const cascade_start_options keyed = {.size = sizeof(keyed), .key = "k"};
+    const cascade_first first = {.node = "counts", .input_text = "{\"n\":0}"};
+    const cascade_start_spec twice[] = {{&first, 1, &keyed},
+                                        {&first, 1, &keyed}};
+    cascade_started started[2];
+    cascade_uuid third = csc_uuid_v8("anonymous", "k", 3);
+
+    play_open(&p, db, mode);
+    use_up_key(&p);
+    assert_ok(cascade_start_many(p.store, twice, 2, started));
+    assert_false(started[0].existed);
+    assert_true(started[1].existed);
+    for (int i = 0; i < 2; i++)
+        assert_memory_equal(&started[i].id, &third, sizeof(third));
+    play_await(&p, &third, CASCADE_COMPLETED);
+    assert_ok(cascade_start(p.store, "counts", number(0), &keyed, started));
+    assert_true(started[0].existed);
+    assert_memory_equal(&started[0].id, &third, sizeof(third));
+    play_end(&p);
+}
+
+static void
+it_starts_anew_with_a_signal(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"counts", count_down}, {"hears", hear}}, .user = &c};
+    const cascade_start_options keyed = {.size = sizeof(keyed), .key = "k"};
+    const cascade_signal_options once = {.size = sizeof(once),
+                                         .request_id = "once"};
+    cascade_started started;
+    cascade_uuid third = csc_uuid_v8("anonymous", "k", 3);
+
+    play_open(&p, db, mode);
+    use_up_key(&p);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(cascade_start_with_signal(p.store, "hears", NULL, &keyed,
+                                            "news", number(0), &once,
+                                            &started));
+        assert_int_equal(started.existed, i > 0);
+        assert_memory_equal(&started.id, &third, sizeof(third));
+    }
+    play_await(&p, &third, CASCADE_COMPLETED);
+    expect_heard(&c, 1);
+    p.id = third;
+    assert_int_equal(
+        play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED), 1);
+    play_end(&p);
+}
+
 /* ---- Commands ----------------------------------------------------------- */
 
 static cascade_status
@@ -727,6 +810,8 @@ PLAY_MODES(a_request_id_holds_for_all_runs)
 PLAY_MODES(the_rows_of_all_runs_are_sound)
 PLAY_MODES(a_signal_after_the_last_run_is_undelivered_there)
 PLAY_MODES(a_key_gives_its_current_run)
+PLAY_MODES(a_key_whose_runs_are_deleted_starts_anew)
+PLAY_MODES(it_starts_anew_with_a_signal)
 PLAY_MODES(a_command_reaches_the_last_run)
 PLAY_MODES(a_command_reaches_it_without_an_engine)
 PLAY_MODES(the_first_run_can_be_deleted)
@@ -750,6 +835,8 @@ main(int argc, char **argv)
         PLAY_TESTS(the_rows_of_all_runs_are_sound),
         PLAY_TESTS(a_signal_after_the_last_run_is_undelivered_there),
         PLAY_TESTS(a_key_gives_its_current_run),
+        PLAY_TESTS(a_key_whose_runs_are_deleted_starts_anew),
+        PLAY_TESTS(it_starts_anew_with_a_signal),
         PLAY_TESTS(a_command_reaches_the_last_run),
         PLAY_TESTS(a_command_reaches_it_without_an_engine),
         PLAY_TESTS(the_first_run_can_be_deleted),
