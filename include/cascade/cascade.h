@@ -91,7 +91,9 @@
  *   heartbeat_timeout_ms  of a node: how long its function may go without a
  *                         heartbeat, or without returning
  *   start_timeout_ms      of a node: how long an execution may wait, from when
- *                         it could run, until it is entered for the first time
+ *                         it could run, until it is entered for the first time,
+ *                         as far as is known: of an engine that is stopped and
+ *                         given up while the function runs, no other knows
  *   deadline_ms           of a node: how long an execution may take, from being
  *                         recorded, with all attempts, pauses and waits
  *   deadline_ms           of a start, or a child's: how long the cascade may

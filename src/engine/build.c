@@ -406,7 +406,8 @@ add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row = NULL;
 
-    if (post->kind == CSC_POST_ATTEMPT && csc_build_is_cancelled(b)) {
+    if (post->kind == CSC_POST_ATTEMPT && !post->over &&
+        csc_build_is_cancelled(b)) {
         csc_build_fail(b, post, exec);
         return;
     }

@@ -53,7 +53,7 @@ csc_build_next(const csc_state *state, const csc_post *posts)
     if (state->recorded != CASCADE_RUNNING)
         return NULL;
     for (const csc_post *p = posts; p != NULL; p = p->next) {
-        if (has_command(p))
+        if (has_command(p) || p->kind == CSC_POST_DEADLINE)
             return NULL;
         if (p->next_run.node != NULL && is_alone(state, p))
             next = p;

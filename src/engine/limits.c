@@ -260,8 +260,9 @@ keep_progress(cascade_engine *engine, csc_call *call, csc_post *post)
     if (!is_telling(call) || call->run->gone ||
         (post != NULL && post->kind == CSC_POST_COMPLETE))
         return CASCADE_OK;
-    if (post == NULL || post->kind == CSC_POST_STEP ||
-        post->kind == CSC_POST_WAIT)
+    if (post == NULL ||
+        (post->kind != CSC_POST_FAIL && post->kind != CSC_POST_ATTEMPT &&
+         post->kind != CSC_POST_STEP_ATTEMPT))
         return call->unsaved ? post_progress(engine, call) : CASCADE_OK;
     post->progress = csc_arena_strdup(&post->arena, call->progress);
     return post->progress != NULL ? CASCADE_OK : csc_fail_memory();

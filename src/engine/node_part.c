@@ -127,11 +127,17 @@ csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
     cascade_engine *engine = node->engine;
     csc_run *run = node->run;
     const csc_exec *found = NULL;
+    bool late = false;
 
     pthread_mutex_lock(&engine->mutex);
-    found = csc_state_part(&run->state, node->exec, part, node->passed.count);
-    *leave = found == NULL && (!csc_run_may_begin(engine) || run->gone ||
-                               is_refused(node, part));
+    /* What is late may be the copy that knows of no parts: see HELD in state.h.
+     */
+    late = atomic_load(&node->call->late);
+    if (!late)
+        found =
+            csc_state_part(&run->state, node->exec, part, node->passed.count);
+    *leave = late || (found == NULL && (!csc_run_may_begin(engine) ||
+                                        run->gone || is_refused(node, part)));
     if (found == NULL && !*leave &&
         (part->kind == CSC_PART_STEP || part->kind == CSC_PART_UNDO))
         engine->stats.attempts++;

@@ -204,9 +204,11 @@ block_parent(csc_state *state, csc_exec *parent, csc_exec *wait)
 static void
 note_undoing(csc_exec *parent, const csc_exec *part)
 {
+    bool tells =
+        csc_state_is_wait(part) && part->status == CASCADE_EXECUTION_RUNNING;
+
     if (!parent->dispatched)
-        parent->undoes =
-            part->undoes || part->status != CASCADE_EXECUTION_RUNNING;
+        parent->undoes = !tells || part->undoes;
 }
 
 /* A part is tied to its parent while that is RUNNING. */
@@ -280,7 +282,6 @@ note_result(csc_state *state, const csc_exec *exec, const csc_record *record)
     return set_span(&state->result, record->output);
 }
 
-/* What no function reads of its execution. */
 static void
 set_marks(csc_exec *exec, const csc_record *record)
 {
@@ -471,10 +472,8 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
 {
     cascade_err err = CASCADE_OK;
 
-    if (is_beat(exec, row, record)) {
-        set_marks(exec, record);
+    if (is_beat(exec, row, record))
         return set_span(&exec->progress, record->progress);
-    }
     if (exec->held)
         err = csc_state_replace_held(state, &exec);
     if (err == CASCADE_OK)

@@ -203,7 +203,8 @@ csc_worker_is_inside(const cascade_engine *engine)
 static bool
 is_unwanted(const csc_exec *exec)
 {
-    return exec->run->state.cancel != CSC_NO_PARENT && exec->parts.count == 0;
+    return exec->run->state.cancel != CSC_NO_PARENT && exec->parts.count == 0 &&
+           !exec->over;
 }
 
 /* The next execution, which is in its function from now on. */

@@ -235,6 +235,35 @@ progress_outlives_the_engine(test_db *db)
     stage_end(&s);
 }
 
+/* Leaves to start a child right behind what it tells. */
+static cascade_err
+tell_and_bear(cascade_node *node, void *user)
+{
+    stage *s = user;
+    cascade_uuid id;
+
+    if (atomic_fetch_add(&s->entered, 1) == 0) {
+        expect(cascade_node_heartbeat(node, cJSON_CreateNumber(7)) ==
+               CASCADE_OK);
+        expect(cascade_node_heartbeat(node, cJSON_CreateNumber(8)) ==
+               CASCADE_OK);
+    } else {
+        expect(progress_of(node) == 8);
+    }
+    return cascade_node_start_child(node, "kid", "nobody", NULL, NULL, &id);
+}
+
+static void
+progress_survives_the_start_of_a_child(test_db *db)
+{
+    stage s = {.nodes = {{"tells", tell_and_bear, {0}}}};
+
+    stage_open(&s, db, CASCADE_MODE_THREADS);
+    stage_run(&s, "tells", CASCADE_COMPLETED);
+    assert_int_equal(atomic_load(&s.entered), 2);
+    stage_end(&s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -251,6 +280,8 @@ main(int argc, char **argv)
          progress_survives_a_wait_and_stays_with_a_failure, STORES_VIRTUAL},
         {"progress_is_recorded_once_a_second",
          progress_is_recorded_once_a_second, STORES_VIRTUAL},
+        {"progress_survives_the_start_of_a_child",
+         progress_survives_the_start_of_a_child, STORES_ALL},
         {"progress_outlives_the_engine", progress_outlives_the_engine,
          STORES_ALL},
     };

@@ -682,6 +682,33 @@ a_deadline_goes_with_the_cascade(test_db *db)
     stage_end(&s);
 }
 
+/* Its function runs beyond the deadline of the cascade. */
+static cascade_err
+overrun_and_continue(cascade_node *node, void *user)
+{
+    stage *s = user;
+
+    atomic_fetch_add(&s->entered, 1);
+    fake_clock_advance(&s->db->clock, 5000);
+    return cascade_node_continue_as_new(node, NULL, NULL);
+}
+
+static void
+nothing_continues_beyond_the_deadline(test_db *db)
+{
+    stage s = {.nodes = {{"overruns", overrun_and_continue, {0}}}};
+    cascade_snapshot *snapshot = NULL;
+
+    stage_open(&s, db, CASCADE_MODE_INLINE);
+    s.id = start_with_deadline(&s, "overruns", 2000);
+    stage_await(&s, CASCADE_ERROR);
+    snapshot = stage_snapshot(&s);
+    assert_null(cascade_snapshot_continued_as(snapshot));
+    cascade_snapshot_free(snapshot);
+    assert_int_equal(atomic_load(&s.entered), 1);
+    stage_end(&s);
+}
+
 /* A child has its own. */
 static cascade_err
 bear_limited(cascade_node *node, void *user)
@@ -809,6 +836,8 @@ main(int argc, char **argv)
          STORES_VIRTUAL},
         {"a_deadline_goes_with_the_cascade", a_deadline_goes_with_the_cascade,
          STORES_VIRTUAL},
+        {"nothing_continues_beyond_the_deadline",
+         nothing_continues_beyond_the_deadline, STORES_VIRTUAL},
         {"a_child_ends_at_its_deadline", a_child_ends_at_its_deadline,
          STORES_VIRTUAL},
         {"a_deadline_passes_while_no_engine_lives",

@@ -141,6 +141,45 @@ fail_then_book(cascade_node *node, void *user)
     return err == CASCADE_OK ? cascade_node_sleep(node, "hour", HOUR_MS) : err;
 }
 
+static cascade_err
+book_flight(cascade_node *node)
+{
+    cascade_err err = cascade_node_step(node, "flight", book, NULL, NULL, NULL);
+
+    return err == CASCADE_OK ? cascade_node_compensate(node, "flight",
+                                                       undo_flight, NULL, NULL)
+                             : err;
+}
+
+/* The last part that is recorded is a child that runs. */
+static cascade_err
+bear_and_fail(cascade_node *node, void *user)
+{
+    cascade_uuid id;
+    cascade_err err = book_flight(node);
+
+    (void)user;
+    if (err == CASCADE_OK)
+        err = cascade_node_start_child(node, "kid", "books", NULL, NULL, &id);
+    return err == CASCADE_OK ? cascade_node_error(node, "full") : err;
+}
+
+/* In its function when it is cancelled, and until its time is over. */
+static cascade_err
+run_until_late(cascade_node *node, void *user)
+{
+    stage *s = user;
+    bool first = atomic_fetch_add(&s->entered, 1) == 0;
+    cascade_err err = book_flight(node);
+
+    if (err != CASCADE_OK)
+        return err;
+    atomic_store(&s->stepped, true);
+    if (first)
+        stage_block(&s->go);
+    return cascade_node_error(node, "full");
+}
+
 /* ---- What is recorded --------------------------------------------------- */
 
 static void
@@ -264,6 +303,54 @@ undone_between_attempts(test_db *db)
     finish(&s);
 }
 
+static void
+undone_behind_a_child(test_db *db)
+{
+    stage s = {.nodes = {{"bears",
+                          bear_and_fail,
+                          {.attempts_max = 2,
+                           .backoff_ms = 20000,
+                           .jitter_percent = -1,
+                           .deadline_ms = 9000}},
+                         {"books", book_only, {0}}},
+               .park_after_ms = 1000};
+
+    open_stage(&s, db, CASCADE_MODE_INLINE);
+    s.id = db_start(s.store, "bears");
+    stage_poll(&s);
+    stage_poll(&s);
+    db_close_engine(db, s.engine);
+    stage_start_engine(&s);
+    stage_await(&s, CASCADE_ERROR);
+    assert_string_equal(undone, "f");
+    stage_end(&s);
+}
+
+static bool
+has_stepped(void *s)
+{
+    return atomic_load(&((stage *)s)->stepped);
+}
+
+static void
+undone_though_cancelled(test_db *db)
+{
+    stage s = {
+        .nodes = {{"runs",
+                   run_until_late,
+                   {.attempts_max = 3, .attempt_timeout_ms = 10 * SHORT_MS}}}};
+
+    open_stage(&s, db, CASCADE_MODE_THREADS);
+    s.id = db_start(s.store, "runs");
+    assert_true(stores_until(has_stepped, &s));
+    assert_ok(cascade_cancel(s.store, &s.id, NULL));
+    stage_await(&s, CASCADE_ERROR);
+    assert_string_equal(undone, "f");
+    atomic_store(&s.go, true);
+    assert_true(stores_until(nothing_is_overdue, s.engine));
+    stage_end(&s);
+}
+
 /* What registers none is not entered again for it. */
 static void
 nothing_to_undo(test_db *db)
@@ -352,6 +439,10 @@ main(int argc, char **argv)
          STORES_VIRTUAL},
         {"a_deadline_between_attempts_is_undone", undone_between_attempts,
          STORES_VIRTUAL},
+        {"a_deadline_behind_a_child_is_undone", undone_behind_a_child,
+         STORES_VIRTUAL},
+        {"a_limit_in_a_cancelled_cascade_is_undone", undone_though_cancelled,
+         STORES_ALL},
         {"where_nothing_is_to_be_undone_nothing_is_entered", nothing_to_undo,
          STORES_VIRTUAL},
         {"where_nothing_was_to_be_undone_nothing_is_entered",
