@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 
+#define PIECE_BYTES 65536 /* and one outcome more: at once under the lock */
+
 static const char *
 status_text(const csc_join_slot *slot, const csc_exec *exec)
 {
@@ -47,18 +49,47 @@ add_outcome(cascade_node *node, csc_buf *out, const csc_join_slot *slot)
     csc_buf_add_char(out, '}');
 }
 
+/* Adds those from *at on, as far as one piece goes. Locked: the outputs are the
+ * state's. */
 static void
-add_outcomes(cascade_node *node, csc_buf *out)
+add_piece(cascade_node *node, csc_buf *piece, size_t *at)
 {
     const csc_exec *exec = node->exec;
+    size_t count = exec->join != NULL ? exec->after.count : 0;
+
+    for (; *at < count && piece->len < PIECE_BYTES; (*at)++) {
+        if (*at > 0)
+            csc_buf_add_char(piece, ',');
+        add_outcome(node, piece, &exec->join->slots[*at]);
+    }
+}
+
+/* All of them, piece by piece: the workers go on between. What is told stays
+ * the same meanwhile, as the join is decided; unless the function is late, and
+ * then it is told nothing more. */
+static cascade_err
+add_outcomes(cascade_node *node, csc_buf *out)
+{
+    csc_buf piece = {0};
+    cascade_err err = CASCADE_OK;
+    size_t at = 0;
 
     csc_buf_add_char(out, '[');
-    for (size_t i = 0; exec->join != NULL && i < exec->after.count; i++) {
-        if (i > 0)
-            csc_buf_add_char(out, ',');
-        add_outcome(node, out, &exec->join->slots[i]);
-    }
+    do {
+        csc_buf_clear(&piece);
+        pthread_mutex_lock(&node->engine->mutex);
+        err = csc_limits_check_call(node->call);
+        if (err == CASCADE_OK)
+            add_piece(node, &piece, &at);
+        pthread_mutex_unlock(&node->engine->mutex);
+        if (piece.failed)
+            err = csc_fail_memory();
+        else
+            csc_buf_add(out, piece.data, piece.len);
+    } while (err == CASCADE_OK && piece.len > 0);
     csc_buf_add_char(out, ']');
+    csc_buf_fini(&piece);
+    return err;
 }
 
 cascade_err
@@ -70,13 +101,11 @@ cascade_node_outcomes(cascade_node *node, const cJSON **outcomes)
 
     if (node == NULL || outcomes == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "outcomes: an argument is NULL");
-    pthread_mutex_lock(&node->engine->mutex);
-    err = csc_limits_check_call(node->call);
-    if (err == CASCADE_OK)
-        add_outcomes(node, &text);
-    pthread_mutex_unlock(&node->engine->mutex);
-    if (err != CASCADE_OK)
+    err = add_outcomes(node, &text);
+    if (err != CASCADE_OK) {
+        csc_buf_fini(&text);
         return err;
+    }
     if (!text.failed && !node->arena.failed)
         tree = csc_node_keep(node, csc_json_parse(text.data));
     csc_buf_fini(&text);

@@ -116,6 +116,72 @@ a_join_is_told_how_each_has_ended(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+#define LARGE_COUNT 60
+#define LARGE_BYTES 3000 /* of the first; the last ones are a piece each */
+
+static cascade_err
+large(cascade_node *node, void *user)
+{
+    size_t len = (size_t)LARGE_BYTES * (size_t)cascade_node_function_id(node);
+    char *text = calloc(1, len + 1);
+    cascade_err err = CASCADE_ERR_NO_MEMORY;
+
+    (void)user;
+    if (!expect(text != NULL))
+        return err;
+    memset(text, 'x', len);
+    err = cascade_node_output(node, cJSON_CreateString(text));
+    free(text);
+    return err;
+}
+
+static cascade_err
+measure(cascade_node *node, void *user)
+{
+    const cJSON *outcomes = NULL;
+    const cJSON *outcome = NULL;
+    size_t id = 0;
+
+    (void)user;
+    expect(cascade_node_outcomes(node, &outcomes) == CASCADE_OK);
+    cJSON_ArrayForEach(outcome, outcomes)
+    {
+        const char *output = cJSON_GetStringValue(
+            cJSON_GetObjectItemCaseSensitive(outcome, "output"));
+
+        id++;
+        expect(output != NULL && strlen(output) == LARGE_BYTES * id);
+    }
+    return cascade_node_output(node, cJSON_CreateNumber((double)id));
+}
+
+static cascade_err
+root_of_large(cascade_node *node, void *user)
+{
+    uint32_t after[LARGE_COUNT];
+
+    (void)user;
+    for (uint32_t i = 0; i < LARGE_COUNT; i++) {
+        spawn(node, "large");
+        after[i] = i + 1;
+    }
+    spawn_join(node, "measure", after, LARGE_COUNT, 0, CASCADE_JOIN_WAIT);
+    return CASCADE_OK;
+}
+
+/* Five megabytes, which are put together piece by piece. */
+static void
+large_outcomes_are_told_whole(test_db *db, cascade_mode mode)
+{
+    play p = {.nodes = {{"root", root_of_large},
+                        {"large", large},
+                        {"measure", measure}}};
+
+    play_run(&p, db, mode, "root", NULL, CASCADE_COMPLETED);
+    assert_output(&p, LARGE_COUNT + 1, "60");
+    play_end(&p);
+}
+
 static cascade_err
 told_nothing(cascade_node *node, void *user)
 {
@@ -555,6 +621,7 @@ a_graph_a_thousand_wide_works(test_db *db, cascade_mode mode)
 /* ---- In each mode ------------------------------------------------------- */
 
 PLAY_MODES(a_join_is_told_how_each_has_ended)
+PLAY_MODES(large_outcomes_are_told_whole)
 PLAY_MODES(who_comes_after_nothing_is_told_nothing)
 PLAY_MODES(a_join_runs_once_the_first_have_ended)
 PLAY_MODES(what_was_first_stays_so_when_it_is_hydrated)
@@ -571,6 +638,7 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         PLAY_TESTS(a_join_is_told_how_each_has_ended),
+        PLAY_TESTS(large_outcomes_are_told_whole),
         PLAY_TESTS(who_comes_after_nothing_is_told_nothing),
         PLAY_TESTS(a_join_runs_once_the_first_have_ended),
         PLAY_TESTS(what_was_first_stays_so_when_it_is_hydrated),
