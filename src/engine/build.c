@@ -740,8 +740,9 @@ add_meta_deadline(builder *b, const csc_build_start *start)
 }
 
 /* {"key":...,"child":ID,"depth":n,"queue":...,"parent":ID,"deadline":ms,
- * "priority":n,"run_number":n}: what cascade_runs can be rebuilt of, whose
- * child it is, when it must have ended, and the how manieth run. */
+ * "previous":ID,"priority":n,"run_number":n}: what cascade_runs can be rebuilt
+ * of, whose child it is, when it must have ended, the run before, and the how
+ * manieth run it is. */
 static const char *
 write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
@@ -768,6 +769,8 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
     if (start->parent != NULL)
         add_meta_id(b, "parent", start->parent);
     add_meta_deadline(b, start);
+    if (start->previous != NULL)
+        add_meta_id(b, "previous", start->previous);
     csc_buf_add_text(&b->text, "\"priority\":");
     csc_buf_add_i64(&b->text, start->priority);
     if (start->run_number > 1) {

@@ -73,6 +73,7 @@ typedef struct csc_build_start {
     int32_t depth;
     const cascade_uuid *parent;   /* or NULL */
     const cascade_uuid *child_id; /* as which the parent knows it; NULL: `id` */
+    const cascade_uuid *previous; /* the run before, or NULL */
     int64_t delay_ms;
     int64_t deadline_ms;    /* 0: none */
     cascade_uuid engine_id; /* owner from birth; all zero: free */

@@ -72,6 +72,8 @@ csc_build_delete(struct csc_builder *b, const csc_message *message)
 {
     bool running = csc_build_status(b) == CASCADE_RUNNING;
 
+    if (csc_build_keep_run(b, message))
+        return;
     if (!running && b->state->recorded != CASCADE_RUNNING)
         b->erased = true;
     else if (running && !message->repeated)

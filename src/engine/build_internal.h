@@ -148,6 +148,9 @@ cascade_err csc_build_next_run(const csc_build_env *env, const csc_state *state,
 /* Sends a message on to the next run of a cascade that has ended so; false when
  * it is for this one. */
 bool csc_build_forward(struct csc_builder *b, const csc_message *message);
+/* Keeps a run that continued after its deletion was asked for; false when it is
+ * to be deleted. */
+bool csc_build_keep_run(struct csc_builder *b, const csc_message *message);
 /* The cascade's own queue. */
 const char *csc_build_queue(const csc_build_env *env, const csc_state *state);
 

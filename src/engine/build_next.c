@@ -136,6 +136,7 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
                              .depth = state->depth,
                              .parent = child ? &state->parent : NULL,
                              .child_id = &state->child_id,
+                             .previous = &state->id,
                              .deadline_ms = deadline_left(env, state),
                              .first = &first,
                              .first_count = 1};
@@ -145,6 +146,24 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
 }
 
 /* ---- What comes later --------------------------------------------------- */
+
+/* Whoever asked for its deletion knew that it has continued, and that nobody
+ * needs it to find the next one: see cascade_delete(). */
+bool
+csc_build_keep_run(struct csc_builder *b, const csc_message *message)
+{
+    csc_json_span span;
+
+    if (csc_uuid_is_nil(&b->state->continued_as) || message->repeated ||
+        csc_json_member(message->payload, "continued", &span))
+        return false;
+    b->received[b->received_count++] = message->id;
+    csc_build_undelivered(
+        b, csc_build_receipt(b, message, CSC_MESSAGE_PREFIX CSC_MESSAGE_DELETE),
+        "undelivered: the cascade had continued as new by then; ask for the "
+        "deletion of this run anew");
+    return true;
+}
 
 /* Deletion is of this run alone; its children's ends are of no use to the next
  * one. */

@@ -167,18 +167,19 @@ csc_command_carry_out(cascade_store *store, const cascade_uuid *id, bool follow)
 
 /* ---- Asking ------------------------------------------------------------- */
 
-/* {"reason":...} or {} */
+/* {"reason":...,"continued":true}, each where it is so. */
 static cascade_err
-keep_reason(csc_arena *arena, const char *reason, const char **payload)
+keep_reason(csc_arena *arena, const char *reason, bool continued,
+            const char **payload)
 {
     csc_buf text = {0};
 
-    *payload = "{}";
+    *payload = continued ? "{\"continued\":true}" : "{}";
     if (reason == NULL)
         return CASCADE_OK;
     csc_buf_add_text(&text, "{\"reason\":");
     csc_json_add_string(&text, reason);
-    csc_buf_add_char(&text, '}');
+    csc_buf_add_text(&text, continued ? ",\"continued\":true}" : "}");
     *payload =
         text.failed ? NULL : csc_arena_strndup(arena, text.data, text.len);
     csc_buf_fini(&text);
@@ -205,8 +206,11 @@ make_request(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
              cascade_message_row *message)
 {
     int64_t now_ms = 0;
+    bool continued = false;
     cascade_err err = csc_store_get_now(store, &now_ms);
 
+    if (err == CASCADE_OK && strcmp(message->kind, CSC_MESSAGE_DELETE) == 0)
+        err = csc_follow_may_delete(store, id, &continued);
     if (err != CASCADE_OK)
         return err;
     message->cascade_id = *id;
@@ -216,7 +220,7 @@ make_request(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
                                     options->request_id, now_ms);
     if (message->path == NULL)
         return csc_fail_memory();
-    return keep_reason(arena, options->reason, &message->payload);
+    return keep_reason(arena, options->reason, continued, &message->payload);
 }
 
 static cascade_err

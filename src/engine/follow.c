@@ -3,53 +3,143 @@
  * From a run that has continued as new to the next one, from outside: by the
  * record that the run ended with. Only reads.
  */
+#include <string.h>
+
+#include "base/json.h"
 #include "engine/info.h"
 #include "engine/record.h"
 #include "engine/signal.h"
 
+/* A run among others. */
+typedef struct run_link {
+    cascade_status status; /* 0: it is not there */
+    bool child;
+    cascade_uuid previous; /* all zero without one, also below */
+    cascade_uuid next;
+} run_link;
+
 static cascade_err
-note_nothing(void *context, const cascade_row *row)
+note_status(void *context, const cascade_row *row)
 {
-    (void)context;
-    (void)row;
+    ((run_link *)context)->status = row->status;
     return CASCADE_OK;
+}
+
+static void
+read_meta(csc_json_span meta, run_link *link)
+{
+    csc_json_iter iter;
+
+    csc_json_iter_init(&iter, meta.data, meta.len);
+    while (csc_json_next(&iter)) {
+        if (iter.key.len == 8 && memcmp(iter.key.data, "previous", 8) == 0)
+            (void)csc_record_uuid(iter.value, &link->previous);
+        if (iter.key.len == 6 && memcmp(iter.key.data, "parent", 6) == 0)
+            link->child = true;
+    }
 }
 
 static cascade_err
 note_record(void *context, const cascade_execution_row *row)
 {
-    cascade_uuid *next = context;
+    run_link *link = context;
     csc_record record;
 
-    if (row->status != CASCADE_EXECUTION_COMPLETED)
-        return CASCADE_OK;
     csc_record_decode(row->full_output, &record);
-    if (!csc_uuid_is_nil(&record.continued_as))
-        *next = record.continued_as;
+    if (row->function_id == 0 && record.meta.data != NULL)
+        read_meta(record.meta, link);
+    if (row->status == CASCADE_EXECUTION_COMPLETED &&
+        !csc_uuid_is_nil(&record.continued_as))
+        link->next = record.continued_as;
     return CASCADE_OK;
+}
+
+static cascade_err
+read_link(cascade_store *store, const cascade_uuid *id, run_link *link)
+{
+    cascade_load_sink sink = {.context = link,
+                              .on_cascade = note_status,
+                              .on_execution = note_record};
+
+    *link = (run_link){.child = false};
+    return store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS,
+                               &sink);
 }
 
 cascade_err
 csc_follow_next(cascade_store *store, const cascade_uuid *id,
                 cascade_uuid *next)
 {
-    cascade_uuid found = {{0}};
-    cascade_load_sink sink = {.context = &found,
-                              .on_cascade = note_nothing,
-                              .on_execution = note_record};
+    run_link link = {.child = false};
     cascade_info *info = NULL;
     cascade_err err = csc_info_read(store, id, &info);
 
     if (err == CASCADE_OK && info->status == CASCADE_COMPLETED)
-        err = store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS,
-                                  &sink);
+        err = read_link(store, id, &link);
     cascade_info_free(info);
-    if (err == CASCADE_OK && csc_uuid_is_nil(&found))
+    if (err == CASCADE_OK && csc_uuid_is_nil(&link.next))
         err = csc_fail(CASCADE_ERR_NOT_FOUND,
                        "the cascade has not continued as new");
     if (err == CASCADE_OK)
-        *next = found;
+        *next = link.next;
     return err;
+}
+
+/* Whether the last run after `link` is RUNNING. */
+static cascade_err
+runs_on(cascade_store *store, run_link link, bool *running)
+{
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && !csc_uuid_is_nil(&link.next)) {
+        cascade_uuid next = link.next;
+
+        err = read_link(store, &next, &link);
+    }
+    *running = link.status == CASCADE_RUNNING;
+    return err;
+}
+
+/* Whether something leads to the next run by this one. */
+static cascade_err
+is_needed(cascade_store *store, const run_link *link, bool *needed)
+{
+    cascade_info *info = NULL;
+    cascade_err err = CASCADE_OK;
+
+    *needed = link->child;
+    if (*needed || csc_uuid_is_nil(&link->previous))
+        return CASCADE_OK;
+    err = csc_info_read(store, &link->previous, &info);
+    cascade_info_free(info);
+    *needed = err == CASCADE_OK;
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
+cascade_err
+csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
+                      bool *continued)
+{
+    run_link link;
+    bool needed = false;
+    bool running = false;
+    cascade_err err = read_link(store, id, &link);
+
+    *continued = err == CASCADE_OK && !csc_uuid_is_nil(&link.next);
+    if (!*continued)
+        return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+    err = is_needed(store, &link, &needed);
+    if (err == CASCADE_OK && needed)
+        err = runs_on(store, link, &running);
+    if (err != CASCADE_OK || !running)
+        return err;
+    return csc_fail(CASCADE_ERR_AGAIN,
+                    "delete: the cascade has continued as new, and %s finds "
+                    "the run that goes on by this one: delete it %s",
+                    link.child ? "its parent" : "the run before",
+                    link.child ? "when the last run has ended"
+                               : "after that one, or when the last run has "
+                                 "ended");
 }
 
 cascade_err

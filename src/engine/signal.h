@@ -42,6 +42,10 @@ cascade_err csc_signal_answer(cascade_sent sent, const char *what);
  * or is not there. Reads all its executions. */
 cascade_err csc_follow_next(cascade_store *store, const cascade_uuid *id,
                             cascade_uuid *next);
+/* Whether a run may be deleted, and has continued as new; CASCADE_ERR_AGAIN
+ * where the next ones are found by it. */
+cascade_err csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
+                                  bool *continued);
 /* A message to a cascade that has ended, but whose last run runs, counts as one
  * to that. */
 cascade_err csc_follow_sent(cascade_store *store, const cascade_uuid *id,

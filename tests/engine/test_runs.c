@@ -378,7 +378,9 @@ a_key_gives_its_current_run(test_db *db, cascade_mode mode)
     snapshot = play_snapshot(&p);
     assert_non_null(strstr(play_execution(snapshot, 0)->full_output,
                            "\"cascade\":{\"key\":\"k\\\"y\",\"queue\":"
-                           "\"default\",\"priority\":0,\"run_number\":3}"));
+                           "\"default\",\"previous\":\""));
+    assert_non_null(strstr(play_execution(snapshot, 0)->full_output,
+                           "\",\"priority\":0,\"run_number\":3}"));
     cascade_snapshot_free(snapshot);
     play_end(&p);
 }
@@ -521,6 +523,76 @@ it_starts_anew_with_a_signal(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* Three runs, of which the last hears. */
+static cascade_err
+go_on_twice(cascade_node *node, void *user)
+{
+    int n = read_number(cascade_node_input(node));
+
+    if (n == 0)
+        return hear(node, user);
+    return cascade_node_continue_as_new(node, NULL, number(n - 1));
+}
+
+/* What is sent to the first run finds the last one by the second. */
+static void
+a_run_between_others_is_kept(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 2};
+    play p = {.nodes = {{"goes-on-twice", go_on_twice}}, .user = &c};
+    cascade_uuid runs[3];
+
+    play_open(&p, db, mode);
+    runs[0] = p.id = db_start_text(p.store, "goes-on-twice", "{\"n\":2}");
+    turn_to_next(&p, CASCADE_COMPLETED);
+    runs[1] = p.id;
+    turn_to_next(&p, CASCADE_RUNNING);
+    runs[2] = p.id;
+    assert_fails(CASCADE_ERR_AGAIN, cascade_delete(p.store, &runs[1], NULL));
+    send(&p, &runs[0], 0, NULL);
+    p.id = runs[2];
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 1);
+    delete_run(&p, &runs[0]);
+    delete_run(&p, &runs[1]);
+    send(&p, &runs[2], 1, NULL);
+    play_await(&p, &runs[2], CASCADE_COMPLETED);
+    expect_heard(&c, 2);
+    play_end(&p);
+}
+
+/* It ran when its deletion was asked for, and has continued by then. */
+static void
+a_run_that_continues_first_is_kept(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"goes-on", go_on}, {"hears", hear}}, .user = &c};
+    char path[100];
+    cascade_message_row message = {
+        .kind = "delete", .name = "", .path = path, .payload = "{}"};
+    cascade_sent sent = CASCADE_SENT_ABSENT;
+    const cascade_submission submission = {
+        .messages = &message, .message_count = 1, .sent = &sent};
+    char id[CASCADE_UUID_TEXT_SIZE];
+    cascade_uuid first;
+
+    play_begin(&p, db, mode, "goes-on");
+    first = p.id;
+    assert_ok(cascade_signal(p.store, &first, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    message.cascade_id = first;
+    (void)snprintf(path, sizeof(path), "%s/message/delete/early",
+                   cascade_uuid_format(&first, id));
+    assert_ok(p.store->driver->submit(p.store->self, &submission));
+    assert_int_equal(sent, CASCADE_SENT_ENDED);
+    p.id = first;
+    play_until(&p, "cascade.message:delete", CASCADE_EXECUTION_FAILED, 1);
+    send(&p, &first, 0, NULL);
+    turn_to_next(&p, CASCADE_COMPLETED);
+    expect_heard(&c, 1);
+    delete_run(&p, &first);
+    play_end(&p);
+}
+
 /* ---- Commands ----------------------------------------------------------- */
 
 static cascade_status
@@ -636,6 +708,31 @@ a_cancellation_reaches_the_last_run_of_a_child(test_db *db, cascade_mode mode)
     assert_ok(cascade_cancel(p.store, &parent, NULL));
     play_await(&p, &p.id, CASCADE_ERROR);
     play_await(&p, &parent, CASCADE_ERROR);
+    play_end(&p);
+}
+
+/* Else the cancellation would go to a cascade that is no more. */
+static void
+the_first_run_of_a_child_is_kept_while_it_goes_on(test_db *db,
+                                                  cascade_mode mode)
+{
+    course c = {.wanted = 1};
+    play p = {
+        .nodes = {{"stays", stay_with}, {"goes-on", go_on}, {"hears", hear}},
+        .user = &c};
+    cascade_uuid parent;
+
+    play_begin(&p, db, mode, "stays");
+    play_until(&p, "cascade.gather:one", CASCADE_EXECUTION_RUNNING, 1);
+    parent = p.id;
+    p.id = c.child;
+    assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    assert_fails(CASCADE_ERR_AGAIN, cascade_delete(p.store, &c.child, NULL));
+    assert_ok(cascade_cancel(p.store, &parent, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    play_await(&p, &parent, CASCADE_ERROR);
+    delete_run(&p, &c.child);
     play_end(&p);
 }
 
@@ -812,6 +909,9 @@ PLAY_MODES(a_signal_after_the_last_run_is_undelivered_there)
 PLAY_MODES(a_key_gives_its_current_run)
 PLAY_MODES(a_key_whose_runs_are_deleted_starts_anew)
 PLAY_MODES(it_starts_anew_with_a_signal)
+PLAY_MODES(a_run_between_others_is_kept)
+PLAY_MODES(a_run_that_continues_first_is_kept)
+PLAY_MODES(the_first_run_of_a_child_is_kept_while_it_goes_on)
 PLAY_MODES(a_command_reaches_the_last_run)
 PLAY_MODES(a_command_reaches_it_without_an_engine)
 PLAY_MODES(the_first_run_can_be_deleted)
@@ -837,6 +937,9 @@ main(int argc, char **argv)
         PLAY_TESTS(a_key_gives_its_current_run),
         PLAY_TESTS(a_key_whose_runs_are_deleted_starts_anew),
         PLAY_TESTS(it_starts_anew_with_a_signal),
+        PLAY_TESTS(a_run_between_others_is_kept),
+        PLAY_TESTS(a_run_that_continues_first_is_kept),
+        PLAY_TESTS(the_first_run_of_a_child_is_kept_while_it_goes_on),
         PLAY_TESTS(a_command_reaches_the_last_run),
         PLAY_TESTS(a_command_reaches_it_without_an_engine),
         PLAY_TESTS(the_first_run_can_be_deleted),
