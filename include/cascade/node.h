@@ -454,6 +454,8 @@ CASCADE_API cascade_err cascade_node_fail(cascade_node *node,
  * CASCADE_ERR_FINAL when other executions of the cascade run, or are to: wait
  * for them first; the node must not spawn in this attempt either, nor a step of
  * it behind the call: then the node fails for good once it returns.
+ * CASCADE_ERR_TOO_LARGE when the signals that no await has taken come to more
+ * than 16 MiB (512 bytes for each, and its payload): await some of them first.
  * CASCADE_ERR_MISUSE inside a step. CASCADE_SUSPENDED: return it. */
 CASCADE_API cascade_err cascade_node_continue_as_new(cascade_node *node,
                                                      const char *first_node,

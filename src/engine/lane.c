@@ -142,7 +142,7 @@ csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
 static size_t
 post_bytes(const csc_post *post)
 {
-    return post->effects.bytes +
+    return post->effects.bytes + post->next_run.bytes +
            (1 + 2 * post->children.count) * POST_OVERHEAD_BYTES;
 }
 

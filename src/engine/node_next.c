@@ -6,8 +6,29 @@
  */
 #include "engine/node.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "base/json.h"
+
+/* What a run may give the next one in one commit: a few commits' worth, and far
+ * below what a batch can hold. */
+#define CARRIED_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define CARRIED_ROW_BYTES 512 /* of a signal beside its payload, roughly */
+
+/* The unread signals. Locked. */
+static size_t
+count_bytes(const csc_state *state)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < state->signal_count; i++) {
+        const char *payload = state->signals[i].payload;
+
+        bytes += CARRIED_ROW_BYTES + (payload != NULL ? strlen(payload) : 0);
+    }
+    return bytes;
+}
 
 /* The name of the cascade's execution 0. Locked. */
 static const char *
@@ -46,6 +67,7 @@ look(const cascade_node *node, const char *first_node, csc_next_run *next)
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&node->engine->mutex);
+    next->bytes = count_bytes(state);
     err = choose_id(node, &next->id);
     if (first_node == NULL)
         first_node = first_name(state);
@@ -146,6 +168,12 @@ continue_as_new(cascade_node *node, const char *first_node, const cJSON *input)
         err = check_alone(node);
     if (err != CASCADE_OK)
         return err;
+    if (next.bytes > CARRIED_BYTES_MAX)
+        return csc_fail(CASCADE_ERR_TOO_LARGE,
+                        "continue as new: the unread signals come to %zu "
+                        "bytes, and the next run can be given %zu; await some "
+                        "of them first",
+                        next.bytes, CARRIED_BYTES_MAX);
     node->post->next_run = next;
     return csc_ok();
 }

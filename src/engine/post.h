@@ -124,6 +124,7 @@ typedef struct csc_next_run {
     cascade_uuid id;
     const char *node; /* NULL: it does not */
     const char *input;
+    size_t bytes; /* of unread signals that it was to be given, about */
 } csc_next_run;
 
 struct csc_waiter;

@@ -6,6 +6,7 @@
  */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/uuid.h"
@@ -279,6 +280,55 @@ a_request_id_holds_for_all_runs(test_db *db, cascade_mode mode)
     send(&p, &old, 2, "third");
     play_await(&p, &p.id, CASCADE_COMPLETED);
     expect_heard(&c, 3);
+    play_end(&p);
+}
+
+#define HEAVY 17 /* of a million bytes each: more than 16 MiB */
+
+/* Takes one of the news where there are too many to go with it. */
+static cascade_err
+shed(cascade_node *node, void *user)
+{
+    course *c = course_of(user);
+    cascade_err err = cascade_node_await(node, "go", -1, NULL);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = cascade_node_continue_as_new(node, "nothing", NULL);
+    if (err != CASCADE_ERR_TOO_LARGE)
+        return err;
+    c->err = err;
+    (void)snprintf(c->text, sizeof(c->text), "%s", cascade_errmsg());
+    err = cascade_node_await(node, "news", -1, NULL);
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_continue_as_new(node, "nothing", NULL);
+}
+
+static void
+unread_signals_are_bounded(test_db *db)
+{
+    course c = {.err = CASCADE_OK};
+    play p = {.nodes = {{"sheds", shed}, {"nothing", stores_nothing}},
+              .user = &c};
+    char *text = malloc(1000001);
+
+    assert_non_null(text);
+    memset(text, 'x', 1000000);
+    text[1000000] = '\0';
+    play_begin(&p, db, CASCADE_MODE_THREADS, "sheds");
+    for (int i = 0; i < HEAVY; i++)
+        assert_ok(cascade_signal(p.store, &p.id, "news",
+                                 cJSON_CreateString(text), NULL));
+    free(text);
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, HEAVY);
+    assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_COMPLETED);
+    assert_int_equal(c.err, CASCADE_ERR_TOO_LARGE);
+    assert_non_null(strstr(c.text, "16777216; await some"));
+    assert_int_equal(
+        play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED),
+        HEAVY - 1);
     play_end(&p);
 }
 
@@ -932,6 +982,7 @@ main(int argc, char **argv)
         PLAY_TESTS(unread_signals_are_carried_over),
         PLAY_TESTS(late_signals_are_sent_on_in_order),
         PLAY_TESTS(a_request_id_holds_for_all_runs),
+        {"unread_signals_are_bounded", unread_signals_are_bounded, STORES_ALL},
         PLAY_TESTS(the_rows_of_all_runs_are_sound),
         PLAY_TESTS(a_signal_after_the_last_run_is_undelivered_there),
         PLAY_TESTS(a_key_gives_its_current_run),
