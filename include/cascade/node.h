@@ -445,10 +445,12 @@ CASCADE_API cascade_err cascade_node_fail(cascade_node *node,
  * queue, priority, depth and key, whose run number goes up by one. Signals that
  * no await has taken are there; whatever is sent to this run from now on is
  * sent on to it, so a request id holds for both; signals of one name sent to
- * one id keep their order. A child stays its parent's child: the parent is told
- * of the end of its last run. Children of this run become what they do at any
- * end. cascade_wait() for this run is over; cascade_snapshot_continued_as()
- * tells which one follows.
+ * one id keep their order. Each run that something is sent on through costs a
+ * claim and a commit, and the sender reads it too: where there were many, send
+ * to a late one, or by key, which goes to the current run at once. A child
+ * stays its parent's child: the parent is told of the end of its last run.
+ * Children of this run become what they do at any end. cascade_wait() for this
+ * run is over; cascade_snapshot_continued_as() tells which one follows.
  *
  * In a cascade that is cancelled or terminated meanwhile nothing is started.
  * CASCADE_ERR_FINAL when other executions of the cascade run, or are to: wait
