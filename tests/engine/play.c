@@ -181,6 +181,23 @@ play_execution(const cascade_snapshot *snapshot, size_t index)
     return info;
 }
 
+cJSON *
+play_number(int n)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    assert_non_null(object);
+    assert_non_null(cJSON_AddNumberToObject(object, "n", n));
+    return object;
+}
+
+int
+play_read_number(const cJSON *object)
+{
+    return (int)cJSON_GetNumberValue(
+        cJSON_GetObjectItemCaseSensitive(object, "n"));
+}
+
 void
 play_end(play *p)
 {

@@ -66,6 +66,9 @@ void play_await(play *p, const cascade_uuid *id, cascade_status status);
 cascade_snapshot *play_snapshot(const play *p);
 const cascade_execution_info *play_execution(const cascade_snapshot *snapshot,
                                              size_t index);
+/* {"n":n}, and the number in it. */
+cJSON *play_number(int n);
+int play_read_number(const cJSON *object);
 void play_end(play *p);
 
 /* In the next plays a step suspends its node, with threads too. */

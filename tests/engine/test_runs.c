@@ -34,38 +34,21 @@ course_of(void *user)
     return ((play *)user)->user;
 }
 
-static cJSON *
-number(int n)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    assert_non_null(object);
-    assert_non_null(cJSON_AddNumberToObject(object, "n", n));
-    return object;
-}
-
-static int
-read_number(const cJSON *object)
-{
-    return (int)cJSON_GetNumberValue(
-        cJSON_GetObjectItemCaseSensitive(object, "n"));
-}
-
 /* ---- Nodes -------------------------------------------------------------- */
 
 /* As many runs as its input says, each with something of its own. */
 static cascade_err
 count_down(cascade_node *node, void *user)
 {
-    int n = read_number(cascade_node_input(node));
-    cascade_err err = cascade_node_put(node, "mark", number(n));
+    int n = play_read_number(cascade_node_input(node));
+    cascade_err err = cascade_node_put(node, "mark", play_number(n));
 
     (void)user;
     if (err == CASCADE_OK && n > 0)
-        return cascade_node_continue_as_new(node, NULL, number(n - 1));
+        return cascade_node_continue_as_new(node, NULL, play_number(n - 1));
     if (err != CASCADE_OK)
         return err;
-    return cascade_node_output(node, number(7));
+    return cascade_node_output(node, play_number(7));
 }
 
 /* Not the first execution: that has ended by then. */
@@ -74,16 +57,16 @@ count_second(cascade_node *node, void *user)
 {
     const cJSON *input = cascade_node_input(node);
 
-    if (read_number(input) == 0)
+    if (play_read_number(input) == 0)
         return count_down(node, user);
-    return cascade_node_spawn(node, "continues", number(0), NULL);
+    return cascade_node_spawn(node, "continues", play_number(0), NULL);
 }
 
 static cascade_err
 continue_first(cascade_node *node, void *user)
 {
     (void)user;
-    return cascade_node_continue_as_new(node, NULL, number(0));
+    return cascade_node_continue_as_new(node, NULL, play_number(0));
 }
 
 /* The next run hears what this one was sent. */
@@ -110,7 +93,7 @@ hear(cascade_node *node, void *user)
 
         err = cascade_node_await(node, "news", -1, &payload);
         if (err == CASCADE_OK)
-            c->heard[c->count++] = read_number(payload);
+            c->heard[c->count++] = play_read_number(payload);
         cJSON_Delete(payload);
     }
     return err;
@@ -149,7 +132,7 @@ send(const play *p, const cascade_uuid *id, int n, const char *request_id)
     cascade_signal_options options = {.size = sizeof(options),
                                       .request_id = request_id};
 
-    assert_ok(cascade_signal(p->store, id, "news", number(n), &options));
+    assert_ok(cascade_signal(p->store, id, "news", play_number(n), &options));
 }
 
 static void
@@ -272,10 +255,10 @@ a_request_id_holds_for_all_runs(test_db *db, cascade_mode mode)
     turn_to_next(&p, CASCADE_RUNNING);
     send(&p, &old, 9, "first");
     assert_ok(
-        cascade_signal_key(p.store, "u", "k", "news", number(1), &second));
+        cascade_signal_key(p.store, "u", "k", "news", play_number(1), &second));
     play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
     assert_ok(
-        cascade_signal_key(p.store, "u", "k", "news", number(9), &second));
+        cascade_signal_key(p.store, "u", "k", "news", play_number(9), &second));
     send(&p, &old, 9, "second");
     send(&p, &old, 2, "third");
     play_await(&p, &p.id, CASCADE_COMPLETED);
@@ -418,11 +401,12 @@ a_key_gives_its_current_run(test_db *db, cascade_mode mode)
     cascade_snapshot *snapshot = NULL;
 
     play_open(&p, db, mode);
-    assert_ok(cascade_start(p.store, "counts", number(2), &keyed, &started));
+    assert_ok(
+        cascade_start(p.store, "counts", play_number(2), &keyed, &started));
     p.id = started.id;
     turn_to_next(&p, CASCADE_COMPLETED);
     turn_to_next(&p, CASCADE_COMPLETED);
-    assert_ok(cascade_start(p.store, "counts", number(2), &keyed, &again));
+    assert_ok(cascade_start(p.store, "counts", play_number(2), &keyed, &again));
     assert_true(again.existed);
     assert_memory_equal(&again.id, &p.id, sizeof(p.id));
     snapshot = play_snapshot(&p);
@@ -455,7 +439,8 @@ start_with_news(const play *p, int n, const cascade_uuid *wanted)
     cascade_started started = {0};
 
     assert_ok(cascade_start_with_signal(p->store, "goes-on", NULL, &keyed,
-                                        "news", number(n), NULL, &started));
+                                        "news", play_number(n), NULL,
+                                        &started));
     assert_int_equal(started.existed, wanted != NULL);
     if (wanted != NULL)
         assert_memory_equal(&started.id, wanted, sizeof(*wanted));
@@ -510,7 +495,8 @@ use_up_key(play *p)
     cascade_started first;
     cascade_uuid second;
 
-    assert_ok(cascade_start(p->store, "counts", number(1), &keyed, &first));
+    assert_ok(
+        cascade_start(p->store, "counts", play_number(1), &keyed, &first));
     assert_false(first.existed);
     p->id = first.id;
     turn_to_next(p, CASCADE_COMPLETED);
@@ -539,7 +525,8 @@ a_key_whose_runs_are_deleted_starts_anew(test_db *db, cascade_mode mode)
     for (int i = 0; i < 2; i++)
         assert_memory_equal(&started[i].id, &third, sizeof(third));
     play_await(&p, &third, CASCADE_COMPLETED);
-    assert_ok(cascade_start(p.store, "counts", number(0), &keyed, started));
+    assert_ok(
+        cascade_start(p.store, "counts", play_number(0), &keyed, started));
     assert_true(started[0].existed);
     assert_memory_equal(&started[0].id, &third, sizeof(third));
     play_end(&p);
@@ -560,7 +547,7 @@ it_starts_anew_with_a_signal(test_db *db, cascade_mode mode)
     use_up_key(&p);
     for (int i = 0; i < 2; i++) {
         assert_ok(cascade_start_with_signal(p.store, "hears", NULL, &keyed,
-                                            "news", number(0), &once,
+                                            "news", play_number(0), &once,
                                             &started));
         assert_int_equal(started.existed, i > 0);
         assert_memory_equal(&started.id, &third, sizeof(third));
@@ -577,11 +564,11 @@ it_starts_anew_with_a_signal(test_db *db, cascade_mode mode)
 static cascade_err
 go_on_twice(cascade_node *node, void *user)
 {
-    int n = read_number(cascade_node_input(node));
+    int n = play_read_number(cascade_node_input(node));
 
     if (n == 0)
         return hear(node, user);
-    return cascade_node_continue_as_new(node, NULL, number(n - 1));
+    return cascade_node_continue_as_new(node, NULL, play_number(n - 1));
 }
 
 /* What is sent to the first run finds the last one by the second. */
@@ -699,8 +686,8 @@ have_it_counted(cascade_node *node, void *user)
 {
     course *c = course_of(user);
     cJSON *result = NULL;
-    cascade_err err = cascade_node_start_child(node, "one", "counts", number(3),
-                                               NULL, &c->child);
+    cascade_err err = cascade_node_start_child(node, "one", "counts",
+                                               play_number(3), NULL, &c->child);
 
     if (err == CASCADE_OK)
         err = cascade_node_await_child(node, &c->child, &result);

@@ -29,20 +29,10 @@ hearing_of(void *user)
     return ((play *)user)->user;
 }
 
-static cJSON *
-number(int n)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    assert_non_null(object);
-    assert_non_null(cJSON_AddNumberToObject(object, "n", n));
-    return object;
-}
-
 static void
 send(const play *p, const char *name, int n)
 {
-    assert_ok(cascade_signal(p->store, &p->id, name, number(n), NULL));
+    assert_ok(cascade_signal(p->store, &p->id, name, play_number(n), NULL));
 }
 
 /* Awaits and notes what came; false when the node is to leave. */
@@ -168,7 +158,8 @@ a_request_id_is_received_once(test_db *db, cascade_mode mode)
 
     play_begin(&p, db, mode, "hears");
     for (int i = 0; i < 3; i++) {
-        assert_ok(cascade_signal(p.store, &p.id, "news", number(i), &again));
+        assert_ok(
+            cascade_signal(p.store, &p.id, "news", play_number(i), &again));
         play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED,
                    1); /* and again when it was received */
     }
@@ -219,7 +210,7 @@ a_parked_cascade_is_woken_by_a_signal(test_db *db, cascade_mode mode)
     play_begin(&p, db, mode, "hears");
     play_until_parked(&p);
     other = db_store(db);
-    assert_ok(cascade_signal(other, &p.id, "news", number(3), NULL));
+    assert_ok(cascade_signal(other, &p.id, "news", play_number(3), NULL));
     play_await(&p, &p.id, CASCADE_COMPLETED);
     assert_int_equal(h.heard[0], 3);
     assert_true(db_stats(p.engine).hydrations > 0);
@@ -239,7 +230,7 @@ a_signal_to_an_ended_cascade_is_recorded_as_undelivered(test_db *db,
 
     play_run(&p, db, mode, "nothing", NULL, CASCADE_COMPLETED);
     assert_fails(CASCADE_ERR_ENDED,
-                 cascade_signal(p.store, &p.id, "news", number(1), NULL));
+                 cascade_signal(p.store, &p.id, "news", play_number(1), NULL));
     play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED, 1);
     snapshot = play_snapshot(&p);
     assert_int_equal(cascade_snapshot_info(snapshot)->status,
@@ -264,7 +255,7 @@ no_signal_is_lost_while_the_cascade_ends(test_db *db, cascade_mode mode)
     play_begin(&p, db, mode, "hears");
     for (int i = 0; i < CROWD; i++) {
         cascade_err err =
-            cascade_signal(p.store, &p.id, "news", number(i), NULL);
+            cascade_signal(p.store, &p.id, "news", play_number(i), NULL);
 
         assert_true(err == CASCADE_OK || err == CASCADE_ERR_ENDED);
         if (mode != CASCADE_MODE_THREADS && i % 7 == 0)
@@ -297,11 +288,13 @@ a_start_brings_its_signal(test_db *db, cascade_mode mode)
     play_open(&p, db, mode);
     for (int i = 0; i < 3; i++) {
         assert_ok(cascade_start_with_signal(p.store, "hears", NULL, &keyed,
-                                            "news", number(i), NULL, &started));
+                                            "news", play_number(i), NULL,
+                                            &started));
         assert_int_equal(started.existed, i > 0);
     }
     p.id = started.id;
-    assert_ok(cascade_signal_key(p.store, "u", "k", "news", number(3), NULL));
+    assert_ok(
+        cascade_signal_key(p.store, "u", "k", "news", play_number(3), NULL));
     assert_fails(CASCADE_ERR_NOT_FOUND,
                  cascade_signal_key(p.store, NULL, "k", "news", NULL, NULL));
     send(&p, "news", 4);

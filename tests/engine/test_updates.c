@@ -23,23 +23,6 @@ course_of(void *user)
     return ((play *)user)->user;
 }
 
-static cJSON *
-number(int n)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    assert_non_null(object);
-    assert_non_null(cJSON_AddNumberToObject(object, "n", n));
-    return object;
-}
-
-static int
-read_number(const cJSON *object)
-{
-    return (int)cJSON_GetNumberValue(
-        cJSON_GetObjectItemCaseSensitive(object, "n"));
-}
-
 /* ---- Nodes -------------------------------------------------------------- */
 
 /* Answers with the double. */
@@ -52,8 +35,8 @@ answer_one(cascade_node *node)
         cascade_node_await_update(node, "double", -1, &request, &ticket);
 
     if (err == CASCADE_OK)
-        err =
-            cascade_node_answer(node, ticket, number(2 * read_number(request)));
+        err = cascade_node_answer(node, ticket,
+                                  play_number(2 * play_read_number(request)));
     cJSON_Delete(request);
     return err;
 }
@@ -81,7 +64,7 @@ answer_twice(cascade_node *node, void *user)
 
     (void)user;
     for (int i = 1; i <= 2 && err == CASCADE_OK; i++)
-        err = cascade_node_answer(node, ticket, number(i));
+        err = cascade_node_answer(node, ticket, play_number(i));
     return err;
 }
 
@@ -119,7 +102,7 @@ static cascade_err
 publish_two(cascade_node *node, void *arg, cJSON **result)
 {
     (void)result;
-    return cascade_node_publish(node, "progress", number(*(int *)arg));
+    return cascade_node_publish(node, "progress", play_number(*(int *)arg));
 }
 
 /* Twice in steps, while it goes on, and last of all by itself. */
@@ -138,7 +121,7 @@ publish(cascade_node *node, void *user)
         err = cascade_node_await(node, "end", -1, NULL);
     if (err != CASCADE_OK)
         return err;
-    return cascade_node_publish(node, "progress", number(3));
+    return cascade_node_publish(node, "progress", play_number(3));
 }
 
 /* ---- Asking ------------------------------------------------------------- */
@@ -157,13 +140,13 @@ ask(play *p, const cascade_uuid *id, int n, const char *request_id,
     cascade_err err = CASCADE_ERR_TIMEOUT;
 
     while (err == CASCADE_ERR_TIMEOUT) {
-        err = cascade_update(p->store, id, "double", number(n), &options,
+        err = cascade_update(p->store, id, "double", play_number(n), &options,
                              &answer);
         if (p->mode != CASCADE_MODE_THREADS)
             assert_ok(cascade_engine_poll(p->engine, 0, NULL));
     }
     if (err == CASCADE_OK)
-        *answered = read_number(answer);
+        *answered = play_read_number(answer);
     cJSON_Delete(answer);
     return err;
 }
@@ -247,8 +230,9 @@ a_request_is_answered_by_the_next_run(test_db *db, cascade_mode mode)
         .size = sizeof(hasty), .request_id = "a", .timeout_ms = 1};
 
     play_begin(&p, db, mode, "continues");
-    assert_fails(CASCADE_ERR_TIMEOUT, cascade_update(p.store, &p.id, "double",
-                                                     number(1), &hasty, NULL));
+    assert_fails(
+        CASCADE_ERR_TIMEOUT,
+        cascade_update(p.store, &p.id, "double", play_number(1), &hasty, NULL));
     play_until(&p, "cascade.signal:update/double", CASCADE_EXECUTION_COMPLETED,
                1);
     assert_ok(cascade_signal(p.store, &p.id, "go", NULL, NULL));
@@ -285,7 +269,7 @@ updates_and_signals_are_apart(test_db *db, cascade_mode mode)
 
     play_open(&p, db, mode);
     assert_ok(cascade_start_with_signal(p.store, "finds", NULL, NULL, "double",
-                                        number(1), NULL, &started));
+                                        play_number(1), NULL, &started));
     play_await(&p, &started.id, CASCADE_COMPLETED);
     assert_int_equal(c.err, CASCADE_ERR_TIMEOUT);
     assert_fails(
@@ -393,7 +377,7 @@ expect_published(const play *p, int wanted)
     cJSON *value = NULL;
 
     assert_ok(cascade_get_published(p->store, &p->id, "progress", &value));
-    assert_int_equal(read_number(value), wanted);
+    assert_int_equal(play_read_number(value), wanted);
     cJSON_Delete(value);
 }
 

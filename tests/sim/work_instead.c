@@ -73,7 +73,8 @@ try_it(cascade_node *node, sim_engine *engine)
     return settle(node, task);
 }
 
-/* The input of what runs instead: which node failed, why, and with what. */
+/* The input of what runs instead: which node failed, why, and with what the
+ * first in line was to do. */
 static const cJSON *
 failed_input(cascade_node *node, sim_engine *engine, const char *name)
 {
@@ -103,9 +104,7 @@ second_choice(cascade_node *node, sim_engine *engine)
 static cascade_err
 last_resort(cascade_node *node, sim_engine *engine)
 {
-    const cJSON *second = failed_input(node, engine, "i.second");
-
-    return settle(node, cJSON_GetObjectItemCaseSensitive(second, "input"));
+    return settle(node, failed_input(node, engine, "i.second"));
 }
 
 /* Each task once, whoever settled it. */
