@@ -11,8 +11,9 @@
  *     +-- RUNNING, first to be ended --> read: its family (S24)
  *     |                                  |
  *     +-- ended in ERROR --------------> |
- *     +-- COMPLETED, to be deleted or    |
- *     |   told of its children --------> |
+ *     +-- COMPLETED, and told of its     |
+ *     |   children, or to be deleted     |
+ *     |   as one that continued -------> |
  *     |                                  v
  *     +-- else: loaded whole             one commit, after which it has ended
  *
@@ -36,6 +37,7 @@
  */
 #include <string.h>
 
+#include "base/json.h"
 #include "engine/engine.h"
 
 typedef struct dismissal {
@@ -67,11 +69,16 @@ ends_first(const csc_post *post)
     return message != NULL && asks_for_end(message->kind);
 }
 
+/* What a run that is COMPLETED need not be read for: its deletion is refused
+ * where it continued after that was asked for (csc_build_keep_run). */
 static bool
-is_of_itself(const char *kind)
+is_of_itself(const csc_message *message)
 {
-    return strcmp(kind, CSC_MESSAGE_DELETE) == 0 ||
-           strcmp(kind, CSC_MESSAGE_CHILD) == 0;
+    csc_json_span span;
+
+    if (strcmp(message->kind, CSC_MESSAGE_DELETE) == 0)
+        return csc_json_member(message->payload, "continued", &span);
+    return strcmp(message->kind, CSC_MESSAGE_CHILD) == 0;
 }
 
 /* None is to be sent on to the next run. */
@@ -80,7 +87,7 @@ are_of_itself(const csc_post *post)
 {
     const csc_message *message = post->messages;
 
-    while (message != NULL && is_of_itself(message->kind))
+    while (message != NULL && is_of_itself(message))
         message = message->next;
     return message == NULL;
 }
