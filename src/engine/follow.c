@@ -19,9 +19,10 @@ typedef struct run_link {
 } run_link;
 
 static cascade_err
-note_status(void *context, const cascade_row *row)
+note_nothing(void *context, const cascade_row *row)
 {
-    ((run_link *)context)->status = row->status;
+    (void)context;
+    (void)row;
     return CASCADE_OK;
 }
 
@@ -54,14 +55,23 @@ note_record(void *context, const cascade_execution_row *row)
     return CASCADE_OK;
 }
 
+/* Only one that is COMPLETED may have continued: of others the row is enough.
+ */
 static cascade_err
 read_link(cascade_store *store, const cascade_uuid *id, run_link *link)
 {
     cascade_load_sink sink = {.context = link,
-                              .on_cascade = note_status,
+                              .on_cascade = note_nothing,
                               .on_execution = note_record};
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(store, id, &info);
 
     *link = (run_link){.child = false};
+    if (err == CASCADE_OK)
+        link->status = info->status;
+    cascade_info_free(info);
+    if (err != CASCADE_OK || link->status != CASCADE_COMPLETED)
+        return err;
     return store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS,
                                &sink);
 }
@@ -70,13 +80,9 @@ cascade_err
 csc_follow_next(cascade_store *store, const cascade_uuid *id,
                 cascade_uuid *next)
 {
-    run_link link = {.child = false};
-    cascade_info *info = NULL;
-    cascade_err err = csc_info_read(store, id, &info);
+    run_link link;
+    cascade_err err = read_link(store, id, &link);
 
-    if (err == CASCADE_OK && info->status == CASCADE_COMPLETED)
-        err = read_link(store, id, &link);
-    cascade_info_free(info);
     if (err == CASCADE_OK && csc_uuid_is_nil(&link.next))
         err = csc_fail(CASCADE_ERR_NOT_FOUND,
                        "the cascade has not continued as new");
@@ -96,8 +102,8 @@ runs_on(cascade_store *store, run_link link, bool *running)
 
         err = read_link(store, &next, &link);
     }
-    *running = link.status == CASCADE_RUNNING;
-    return err;
+    *running = err == CASCADE_OK && link.status == CASCADE_RUNNING;
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
 }
 
 /* Whether something leads to the next run by this one. */
