@@ -245,7 +245,7 @@ request(cascade_store *store, const cascade_uuid *id, const char *kind,
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, kind);
     if (err == CASCADE_OK && !deletes)
-        err = csc_follow_sent(store, id, &sent);
+        err = csc_follow_sent(store, id, message.path, &sent);
     if (err == CASCADE_OK && sent != CASCADE_SENT_ABSENT)
         csc_command_carry_out(store, id, !deletes);
     csc_arena_fini(&arena);

@@ -14,6 +14,8 @@
 typedef struct run_link {
     cascade_status status; /* 0: it is not there */
     bool child;
+    const char *path;      /* of a message, or NULL */
+    bool received;         /* it was, and is not undelivered */
     cascade_uuid previous; /* all zero without one, also below */
     cascade_uuid next;
 } run_link;
@@ -49,16 +51,20 @@ note_record(void *context, const cascade_execution_row *row)
     csc_record_decode(row->full_output, &record);
     if (row->function_id == 0 && record.meta.data != NULL)
         read_meta(record.meta, link);
+    if (link->path != NULL && strcmp(row->node_instance_id, link->path) == 0)
+        link->received =
+            row->status != CASCADE_EXECUTION_FAILED || !record.continued;
     if (row->status == CASCADE_EXECUTION_COMPLETED &&
         !csc_uuid_is_nil(&record.continued_as))
         link->next = record.continued_as;
     return CASCADE_OK;
 }
 
-/* Only one that is COMPLETED may have continued: of others the row is enough.
- */
+/* Only one that is COMPLETED may have continued, and whether `path` was
+ * received matters only of one that has ended: of others the row is enough. */
 static cascade_err
-read_link(cascade_store *store, const cascade_uuid *id, run_link *link)
+read_link(cascade_store *store, const cascade_uuid *id, const char *path,
+          run_link *link)
 {
     cascade_load_sink sink = {.context = link,
                               .on_cascade = note_nothing,
@@ -66,11 +72,12 @@ read_link(cascade_store *store, const cascade_uuid *id, run_link *link)
     cascade_info *info = NULL;
     cascade_err err = csc_info_read(store, id, &info);
 
-    *link = (run_link){.child = false};
+    *link = (run_link){.path = path};
     if (err == CASCADE_OK)
         link->status = info->status;
     cascade_info_free(info);
-    if (err != CASCADE_OK || link->status != CASCADE_COMPLETED)
+    if (err != CASCADE_OK || link->status == CASCADE_RUNNING ||
+        (link->status == CASCADE_ERROR && path == NULL))
         return err;
     return store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS,
                                &sink);
@@ -81,7 +88,7 @@ csc_follow_next(cascade_store *store, const cascade_uuid *id,
                 cascade_uuid *next)
 {
     run_link link;
-    cascade_err err = read_link(store, id, &link);
+    cascade_err err = read_link(store, id, NULL, &link);
 
     if (err == CASCADE_OK && csc_uuid_is_nil(&link.next))
         err = csc_fail(CASCADE_ERR_NOT_FOUND,
@@ -100,7 +107,7 @@ runs_on(cascade_store *store, run_link link, bool *running)
     while (err == CASCADE_OK && !csc_uuid_is_nil(&link.next)) {
         cascade_uuid next = link.next;
 
-        err = read_link(store, &next, &link);
+        err = read_link(store, &next, NULL, &link);
     }
     *running = err == CASCADE_OK && link.status == CASCADE_RUNNING;
     return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
@@ -129,7 +136,7 @@ csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
     run_link link;
     bool needed = false;
     bool running = false;
-    cascade_err err = read_link(store, id, &link);
+    cascade_err err = read_link(store, id, NULL, &link);
 
     *continued = err == CASCADE_OK && !csc_uuid_is_nil(&link.next);
     if (!*continued)
@@ -149,21 +156,22 @@ csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
 }
 
 cascade_err
-csc_follow_sent(cascade_store *store, const cascade_uuid *id,
+csc_follow_sent(cascade_store *store, const cascade_uuid *id, const char *path,
                 cascade_sent *sent)
 {
-    cascade_uuid run = *id;
-    cascade_info *info = NULL;
+    run_link link;
     cascade_err err = CASCADE_OK;
 
-    while (err == CASCADE_OK && *sent == CASCADE_SENT_ENDED) {
-        err = csc_follow_next(store, &run, &run);
-        if (err == CASCADE_OK)
-            err = csc_info_read(store, &run, &info);
-        if (err == CASCADE_OK && info->status == CASCADE_RUNNING)
+    if (*sent != CASCADE_SENT_ENDED)
+        return CASCADE_OK;
+    err = read_link(store, id, NULL, &link);
+    while (err == CASCADE_OK && !csc_uuid_is_nil(&link.next)) {
+        cascade_uuid next = link.next;
+
+        err = read_link(store, &next, path, &link);
+        if (err == CASCADE_OK &&
+            (link.status == CASCADE_RUNNING || link.received))
             *sent = CASCADE_SENT;
-        cascade_info_free(info);
-        info = NULL;
     }
     if (err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND)
         return CASCADE_OK;

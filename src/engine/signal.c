@@ -138,7 +138,7 @@ send_signal(cascade_store *store, const address *to,
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, "signal");
     if (err == CASCADE_OK)
-        err = csc_follow_sent(store, &to->id, &sent);
+        err = csc_follow_sent(store, &to->id, message.path, &sent);
     if (err == CASCADE_OK)
         err = csc_signal_answer(sent, "signal");
     csc_arena_fini(&arena);

@@ -46,9 +46,9 @@ cascade_err csc_follow_next(cascade_store *store, const cascade_uuid *id,
  * where the next ones are found by it. */
 cascade_err csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
                                   bool *continued);
-/* A message to a cascade that has ended, but whose last run runs, counts as one
- * to that. */
+/* A message to a cascade that has ended, but of which a later run runs, or has
+ * received it by now (`path`), counts as one to that. */
 cascade_err csc_follow_sent(cascade_store *store, const cascade_uuid *id,
-                            cascade_sent *sent);
+                            const char *path, cascade_sent *sent);
 
 #endif

@@ -678,10 +678,11 @@ signal_current(cascade_store *store, const csc_start *start,
 /* What became of both, where they were sent. */
 static cascade_err
 answer_both(cascade_store *store, const csc_start *start,
-            const cascade_uuid *to, cascade_sent sent, cascade_started *started,
-            int32_t *anew)
+            const cascade_message_row *message, cascade_sent sent,
+            cascade_started *started, int32_t *anew)
 {
-    cascade_err err = csc_follow_sent(store, to, &sent);
+    cascade_err err =
+        csc_follow_sent(store, &message->cascade_id, message->path, &sent);
 
     if (err == CASCADE_OK)
         err = csc_signal_answer(sent, "start with signal");
@@ -728,7 +729,7 @@ start_and_signal(cascade_store *store, csc_start *start,
         err = signal_current(store, start, &message, &submission, anew);
     if (err != CASCADE_OK || *anew > 0)
         return err;
-    return answer_both(store, start, &message.cascade_id, sent, started, anew);
+    return answer_both(store, start, &message, sent, started, anew);
 }
 
 /* A run of number *anew (0: the first); writes 0, or the next to try. */
