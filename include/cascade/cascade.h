@@ -100,7 +100,9 @@
  *                         take, with all the runs that it continues as
  *   The first two end an attempt; the next follows as the options say. Those
  *   behind them end the execution for good, as its `final_failure` says, and
- *   the last ends the cascade as ERROR. The texts tell which limit it was.
+ *   the last ends the cascade as ERROR. The texts tell which limit it was. What
+ *   has registered compensations is undone before it ends, in a further entry:
+ *   see cascade_node_compensate(); at the cascade's deadline nothing is.
  *   The first two are measured by the monotonic clock of the process, the
  *   others by the store's; none is ever early. The limits of a node are those
  *   of the engine that has the cascade (as it was registered there), that of a

@@ -4,7 +4,9 @@
  * another handle before and after each call that an engine makes of its store,
  * in turn, from its attachment over the first node, the parking of the cascade
  * and its claim to its end. Wherever it comes, it is received once, by the next
- * poll, and the cascade comes to the end that it asks for (G9).
+ * poll, and the cascade comes to the end that it asks for (G9). A signal to one
+ * that waits for a time only either comes in time or does not: whichever it is,
+ * that is recorded, and the same at every later entry.
  *
  * The engine is INLINE, so that its calls are the same in every play and the
  * sender stands exactly between two of them. Where the clock can be injected,
@@ -21,12 +23,15 @@
 #define POLL_MS 1000
 #define PARK_MS 20
 #define IDLE_MS 2500 /* so long nothing is sent, when nothing was */
+#define TIMEOUT_MS 30
+#define TIMED_OUT (-1)
 
 typedef enum kind {
     SIGNAL,
     CANCEL,
     TERMINATE,
     DELETE,
+    TIMED_SIGNAL, /* to a node that waits no longer than TIMEOUT_MS */
     KINDS
 } kind;
 
@@ -45,7 +50,7 @@ typedef struct crossing {
     bool sent;
     int64_t sent_ms; /* when, by the injected clock */
     int64_t done_ms; /* when the engine's last commit was made */
-    int heard;
+    int heard;       /* TIMED_OUT: that, instead */
 } crossing;
 
 /* ---- Sending ------------------------------------------------------------ */
@@ -60,6 +65,7 @@ ask(crossing *c)
 
     switch (c->kind) {
     case SIGNAL:
+    case TIMED_SIGNAL:
         return cascade_signal(c->other, &c->id, "news", cJSON_CreateNumber(7),
                               &signal);
     case CANCEL:
@@ -76,8 +82,12 @@ ask(crossing *c)
 static void
 send(crossing *c)
 {
+    cascade_err err = CASCADE_OK;
+
     c->counts = false;
-    assert_ok(ask(c));
+    err = ask(c);
+    if (err != CASCADE_ERR_ENDED || c->kind != TIMED_SIGNAL)
+        assert_ok(err);
     c->sent = true;
     c->sent_ms = atomic_load(&c->db->clock.wall_ms);
     c->counts = true;
@@ -122,6 +132,30 @@ hear(cascade_node *node, void *user)
     return err;
 }
 
+static cascade_err
+act(cascade_node *node, void *arg, cJSON **result)
+{
+    (void)node;
+    (void)arg;
+    (void)result;
+    return CASCADE_OK;
+}
+
+/* Behind the step it is entered again, and meets the same. */
+static cascade_err
+hear_in_time(cascade_node *node, void *user)
+{
+    crossing *c = user;
+    cascade_err err = cascade_node_await(node, "news", TIMEOUT_MS, NULL);
+    int heard = err == CASCADE_OK ? 7 : TIMED_OUT;
+
+    if (err != CASCADE_OK && err != CASCADE_ERR_TIMEOUT)
+        return err;
+    expect(c->heard == 0 || c->heard == heard);
+    c->heard = heard;
+    return cascade_node_step(node, "act", act, NULL, NULL, NULL);
+}
+
 static void
 begin(crossing *c)
 {
@@ -140,7 +174,9 @@ begin(crossing *c)
     c->wrap->after = after;
     c->store = db_wrapped(c->db, c->wrap);
     c->engine = db_engine(c->db, c->store, &options);
-    assert_ok(cascade_engine_register(c->engine, "hears", hear, c, NULL));
+    assert_ok(cascade_engine_register(
+        c->engine, "hears", c->kind == TIMED_SIGNAL ? hear_in_time : hear, c,
+        NULL));
     c->counts = true;
     assert_ok(cascade_engine_start(c->engine));
 }
@@ -216,6 +252,58 @@ check(const crossing *c)
     dump_rows_fini(&rows);
 }
 
+/* It has one outcome, and the signal one receipt. */
+static void
+check_timed(const crossing *c)
+{
+    dump_rows rows = {0};
+    size_t received = 0;
+
+    assert_ok(dump_rows_load(&rows, c->other->driver, c->other->self, &c->id));
+    received = count(&rows, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED);
+    assert_int_equal(rows.message_count, 0);
+    assert_int_equal(rows.cascade.status, CASCADE_COMPLETED);
+    assert_int_equal(
+        count(&rows, "cascade.await:news", CASCADE_EXECUTION_COMPLETED), 1);
+    assert_int_equal(
+        count(&rows, "cascade.step:act", CASCADE_EXECUTION_COMPLETED), 1);
+    assert_int_equal(received + count(&rows, "cascade.signal:news",
+                                      CASCADE_EXECUTION_FAILED),
+                     c->sent);
+    assert_true(c->heard == TIMED_OUT || (c->heard == 7 && received == 1));
+    dump_rows_fini(&rows);
+}
+
+static bool
+is_received(void *context)
+{
+    crossing *c = context;
+    dump_rows rows = {0};
+    bool is = false;
+
+    if (!is_over(c))
+        return false;
+    c->counts = false;
+    assert_ok(dump_rows_load(&rows, c->other->driver, c->other->self, &c->id));
+    is = rows.message_count == 0;
+    dump_rows_fini(&rows);
+    return is;
+}
+
+/* What was heard; 0: the engine made fewer calls. */
+static int
+cross_timeout(test_db *db, size_t nth, bool after_it)
+{
+    crossing c = {
+        .db = db, .kind = TIMED_SIGNAL, .nth = nth, .after = after_it};
+
+    begin(&c);
+    assert_true(db_poll_until(db, &c.engine, 1, is_received, &c));
+    check_timed(&c);
+    end(&c);
+    return c.sent ? c.heard : 0;
+}
+
 /* False when the engine made fewer calls. */
 static bool
 cross(test_db *db, kind what, size_t nth, bool after_it)
@@ -283,6 +371,24 @@ a_signal_crosses_every_call(test_db *db)
 }
 
 static void
+a_signal_crosses_its_timeout(test_db *db)
+{
+    size_t in_time = 0;
+    size_t late = 0;
+    int heard = 1;
+
+    for (size_t nth = 1; heard != 0; nth++) {
+        heard = cross_timeout(db, nth, false);
+        in_time += heard == 7;
+        late += heard == TIMED_OUT;
+        heard = cross_timeout(db, nth, true);
+        in_time += heard == 7;
+        late += heard == TIMED_OUT;
+    }
+    assert_true(in_time > 0 && late > 0);
+}
+
+static void
 a_cancellation_crosses_every_call(test_db *db)
 {
     cross_everywhere(db, CANCEL);
@@ -305,6 +411,8 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         {"a_signal_crosses_every_call", a_signal_crosses_every_call,
+         STORES_ALL},
+        {"a_signal_crosses_its_timeout", a_signal_crosses_its_timeout,
          STORES_ALL},
         {"a_cancellation_crosses_every_call", a_cancellation_crosses_every_call,
          STORES_VIRTUAL},
