@@ -7,6 +7,7 @@
  *   grown    many wait, that have come since the engine was started, and since
  *            the database has last looked at the size of its tables
  *   long     one cascade has many executions: see scale_long.c
+ *   end      such a cascade is ended from outside: see scale_end.c
  *
  * A store of each kind, and an empty one, are there at the same time. One
  * cascade is run in each of them in turn, by an engine without threads, so that
@@ -320,6 +321,7 @@ main(int argc, char **argv)
         }
         measure_sizes(&b, kinds[i]);
         bench_scale_long(&b, kinds[i]);
+        bench_scale_end(&b, kinds[i]);
     }
     return 0;
 }

@@ -465,8 +465,9 @@ typedef struct cascade_request_options {
  * recorded steps to clean up after, else it fails. When the last has returned
  * the cascade ends as ERROR, "cancelled".
  *
- * cascade_terminate() ends it as ERROR, "terminated", at once. What runs then
- * is told when it asks, and what it records is refused.
+ * cascade_terminate() ends it as ERROR, "terminated", at once: what it costs
+ * does not grow with the cascade, but with the children it has to tell. What
+ * runs then is told when it asks, and what it records is refused.
  *
  * cascade_delete() ends it, if it has not ended, and deletes all its rows. Of a
  * cascade that continued as new it deletes that run alone, and, as long as the

@@ -111,7 +111,8 @@ compare(watch *w, const char *what, const csc_buf *left, const csc_buf *right)
         dump_differ(what, left->data, right->data);
 }
 
-/* The engine's state of a cascade, if it holds it, as of the last commit. */
+/* The engine's state of a cascade, if it holds it whole, as of the last
+ * commit. */
 static void
 compare_live(watch *w, const cascade_uuid *engine_id, shadow *s)
 {
@@ -124,7 +125,7 @@ compare_live(watch *w, const cascade_uuid *engine_id, shadow *s)
         pthread_mutex_lock(&engine->mutex);
         if (engine->attached && csc_uuid_equal(&engine->id, engine_id))
             run = csc_map_get(&engine->runs, &s->state.id);
-        if (run != NULL)
+        if (run != NULL && !run->partial)
             dump_state(&live, &run->state);
         pthread_mutex_unlock(&engine->mutex);
     }
