@@ -282,6 +282,7 @@ note_result(csc_state *state, const csc_exec *exec, const csc_record *record)
     return set_span(&state->result, record->output);
 }
 
+/* What no function reads of its execution. */
 static void
 set_marks(csc_exec *exec, const csc_record *record)
 {
@@ -290,8 +291,6 @@ set_marks(csc_exec *exec, const csc_record *record)
     exec->timed_out = record->timed_out;
     exec->cancelled = record->cancelled;
     exec->skipped = record->skipped;
-    exec->over = record->over;
-    exec->undoes = exec->undoes || record->undo;
 }
 
 static cascade_err
@@ -300,6 +299,8 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     cascade_err err = CASCADE_OK;
 
     set_marks(exec, record);
+    exec->over = record->over;
+    exec->undoes = exec->undoes || record->undo;
     exec->attempts = record->attempts;
     csc_state_set_due(exec, record->not_before_ms);
     exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
@@ -472,8 +473,10 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
 {
     cascade_err err = CASCADE_OK;
 
-    if (is_beat(exec, row, record))
+    if (is_beat(exec, row, record)) {
+        set_marks(exec, record);
         return set_span(&exec->progress, record->progress);
+    }
     if (exec->held)
         err = csc_state_replace_held(state, &exec);
     if (err == CASCADE_OK)
