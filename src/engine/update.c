@@ -117,20 +117,23 @@ on_cascade(void *context, const cascade_row *row)
 }
 
 /* Whether the recorded output of a step is the answer to the request. */
-static bool
-is_answer(const call *c, const char *output, csc_json_span *answer)
+static cascade_err
+find_answer(const call *c, const char *output, csc_json_span *answer,
+            bool *same)
 {
     csc_json_span span;
     char *path = NULL;
-    bool same = false;
 
+    *same = false;
     if (!csc_json_member(output, "path", &span) ||
-        !csc_json_span_text(span, &path) || path == NULL)
-        return false;
-    same =
+        !csc_json_span_text(span, &path))
+        return CASCADE_OK;
+    if (path == NULL)
+        return csc_fail_memory();
+    *same =
         strcmp(path, c->path) == 0 && csc_json_member(output, "answer", answer);
     csc_mem_free(path);
-    return same;
+    return CASCADE_OK;
 }
 
 /* The first one counts. */
@@ -140,9 +143,12 @@ note_answer(call *c, csc_json_span output)
     csc_arena scratch = {0};
     const char *text = csc_arena_strndup(&scratch, output.data, output.len);
     csc_json_span answer;
+    bool same = false;
     cascade_err err = text != NULL ? CASCADE_OK : csc_fail_memory();
 
-    if (err == CASCADE_OK && is_answer(c, text, &answer)) {
+    if (err == CASCADE_OK)
+        err = find_answer(c, text, &answer, &same);
+    if (err == CASCADE_OK && same) {
         c->answer = csc_arena_strndup(&c->arena, answer.data, answer.len);
         if (c->answer == NULL)
             err = csc_fail_memory();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "engine/play.h"
 
 /* What the nodes of a play met. */
@@ -280,6 +281,35 @@ updates_and_signals_are_apart(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* An answer is not taken for none. */
+static void
+an_answer_is_found_or_memory_is_short(test_db *db)
+{
+    const cascade_update_options options = {
+        .size = sizeof(options), .request_id = "a", .timeout_ms = 1};
+    course c = {.wanted = 1};
+    play p = {.nodes = {{"answers", answer_all}}, .user = &c};
+    cascade_err err = CASCADE_ERR_NO_MEMORY;
+    size_t nth = 0;
+
+    play_begin(&p, db, CASCADE_MODE_INLINE, "answers");
+    expect_answer(&p, &p.id, 1, "a", 2);
+    end(&p);
+    while (err != CASCADE_OK) {
+        cJSON *answer = NULL;
+
+        (void)csc_mem_fail_at(++nth, 0);
+        err = cascade_update(p.store, &p.id, "double", NULL, &options, &answer);
+        (void)csc_mem_fail_at(0, 0);
+        cJSON_Delete(answer);
+        if (err != CASCADE_OK && err != CASCADE_ERR_NO_MEMORY &&
+            err != CASCADE_ERR_OUTCOME_UNKNOWN)
+            fail_msg("allocation %zu: %s", nth, cascade_err_name(err));
+    }
+    assert_true(nth > 1);
+    play_end(&p);
+}
+
 /* ---- As large as a payload may be --------------------------------------- */
 
 #define DEPTH 128
@@ -427,6 +457,8 @@ main(int argc, char **argv)
         PLAY_TESTS(updates_and_signals_are_apart),
         PLAY_TESTS(the_limits_are_those_of_the_bare_payload),
         PLAY_TESTS(a_published_value_is_read_without_waking),
+        {"an_answer_is_found_or_memory_is_short",
+         an_answer_is_found_or_memory_is_short, STORES_MEMORY},
     };
 
     return stores_run("updates", tests, sizeof(tests) / sizeof(tests[0]), argc,
