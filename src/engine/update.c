@@ -223,6 +223,19 @@ judge(const call *c, cJSON **answer)
     return csc_ok();
 }
 
+/* The request is there whatever fails now: it may be answered. */
+static cascade_err
+fail_unread(const call *c, cascade_err err)
+{
+    if (err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND ||
+        err == CASCADE_ERR_ENDED)
+        return err;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "update %s: it was sent, and whether it is answered cannot "
+                    "be read: %s",
+                    c->name, cascade_errmsg());
+}
+
 static cascade_err
 await_answer(call *c, int64_t timeout_ms, cJSON **answer)
 {
@@ -237,7 +250,7 @@ await_answer(call *c, int64_t timeout_ms, cJSON **answer)
         if (err == CASCADE_OK)
             err = judge(c, answer);
         if (err != CASCADE_ERR_AGAIN)
-            return err;
+            return fail_unread(c, err);
         left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
         if (left <= 0)
             return csc_fail(CASCADE_ERR_TIMEOUT,

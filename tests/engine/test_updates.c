@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "engine/play.h"
+#include "support/wrap_store.h"
 
 /* What the nodes of a play met. */
 typedef struct course {
@@ -281,7 +282,34 @@ updates_and_signals_are_apart(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
-/* An answer is not taken for none. */
+/* Once it is sent no failure may sound as if it were not. */
+static void
+an_answer_that_cannot_be_read_is_an_unknown_outcome(test_db *db)
+{
+    const cascade_update_options options = {
+        .size = sizeof(options), .request_id = "a", .timeout_ms = 1};
+    cascade_store_options store_options = db_store_options(db);
+    wrap_store *wrap = wrap_store_create(db->url);
+    cascade_store *store = NULL;
+    cascade_started started = {0};
+
+    assert_non_null(wrap);
+    assert_ok(cascade_store_open_driver(&wrap->driver, wrap->url,
+                                        &store_options, &store));
+    assert_ok(cascade_start(store, "answers", NULL, NULL, &started));
+    wrap_store_fail(wrap, WRAP_LOAD, 0, 1, WRAP_BEFORE,
+                    CASCADE_ERR_UNAVAILABLE);
+    assert_fails(
+        CASCADE_ERR_OUTCOME_UNKNOWN,
+        cascade_update(store, &started.id, "double", NULL, &options, NULL));
+    assert_fails(
+        CASCADE_ERR_TIMEOUT,
+        cascade_update(store, &started.id, "double", NULL, &options, NULL));
+    assert_ok(cascade_store_close(store));
+    wrap_store_free(wrap);
+}
+
+/* Neither is it taken for none. */
 static void
 an_answer_is_found_or_memory_is_short(test_db *db)
 {
@@ -457,6 +485,8 @@ main(int argc, char **argv)
         PLAY_TESTS(updates_and_signals_are_apart),
         PLAY_TESTS(the_limits_are_those_of_the_bare_payload),
         PLAY_TESTS(a_published_value_is_read_without_waking),
+        {"an_answer_that_cannot_be_read_is_an_unknown_outcome",
+         an_answer_that_cannot_be_read_is_an_unknown_outcome, STORES_ALL},
         {"an_answer_is_found_or_memory_is_short",
          an_answer_is_found_or_memory_is_short, STORES_MEMORY},
     };
