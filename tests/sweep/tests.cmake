@@ -6,6 +6,7 @@
 set(sweep_support
     events.c
     journal.c
+    picture.c
     scenarios.c
     scene.c
     sweep.c
