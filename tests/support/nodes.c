@@ -417,12 +417,15 @@ give_number(cJSON **object, int n)
 static cascade_err
 relay(cascade_node *node, void *user)
 {
-    int run = number_in(cascade_node_input(node));
+    const cJSON *input = cascade_node_input(node);
+    int run = number_in(input);
     cJSON *heard = NULL;
     cJSON *next = NULL;
     cascade_err err = CASCADE_OK;
 
     note_entry(node, user);
+    if (input == NULL)
+        return CASCADE_ERR_NO_MEMORY;
     err = cascade_node_await(node, "news", -1, &heard);
     if (err != CASCADE_OK || run == 2)
         return err == CASCADE_OK ? cascade_node_output(node, heard) : err;

@@ -325,6 +325,7 @@ play_stop(scene *s)
 
 static const scene_message first_news = {"signal", "news", "first", 1};
 static const scene_message second_news = {"signal", "news", "second", 2};
+static const scene_message third_news = {"signal", "news", "third", 3};
 
 /* The cascade that the play began with, if it came so far. */
 static void
@@ -473,6 +474,38 @@ play_unknown_message(scene *s)
     err = store->driver->submit(store->self, &submission);
     for (int i = 0; i < 3 && err == CASCADE_OK; i++)
         err = scene_poll(s);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* ---- Runs ---------------------------------------------------------------- */
+
+static void
+send_three(scene *s, cascade_store *store)
+{
+    send_both(s, store);
+    send_again(s, store, &third_news);
+}
+
+/* Each finds the run that the key has by then; the last two may find the same,
+ * of which the second goes on to the next. */
+static cascade_err
+play_runs(scene *s)
+{
+    const cascade_start_options options = {
+        .size = sizeof(options), .user_id = "u", .key = "k"};
+    cascade_store *store = NULL;
+    cascade_err err = open_both(s, &store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "relay", &options);
+    if (err == CASCADE_OK)
+        err = scene_send_key(s, store, "k", &first_news);
+    for (int i = 0; i < 4 && err == CASCADE_OK; i++)
+        err = scene_poll(s);
+    if (err == CASCADE_OK)
+        err = scene_send_key(s, store, "k", &second_news);
+    if (err == CASCADE_OK)
+        err = scene_send_key(s, store, "k", &third_news);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
@@ -737,6 +770,11 @@ const scenario scenarios[] = {
      .reorders = true},
     {.name = "a message of an unknown kind",
      .play = play_unknown_message,
+     .reorders = true},
+    {.name = "runs that continue",
+     .play = play_runs,
+     .mend = send_three,
+     .continues = true,
      .reorders = true},
     {.name = "a cancellation with its clean-up",
      .play = play_cancel,

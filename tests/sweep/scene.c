@@ -734,6 +734,27 @@ scene_poll(scene *s)
     return CASCADE_OK;
 }
 
+/* Notes the run that the last one has continued as, if it has. */
+static cascade_err
+note_next_run(scene *s, cascade_store *store, const cascade_uuid *id)
+{
+    const cascade_uuid *next = NULL;
+    cascade_snapshot *snapshot = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (!s->scenario->continues || s->journal->id_count == 0 ||
+        id != &s->journal->ids[s->journal->id_count - 1])
+        return CASCADE_OK;
+    err = scene_check(s, cascade_snapshot_load(store, id, NULL, &snapshot),
+                      "snapshot of a run");
+    if (err == CASCADE_OK)
+        next = cascade_snapshot_continued_as(snapshot);
+    if (next != NULL)
+        journal_starting(s->journal, next);
+    cascade_snapshot_free(snapshot);
+    return err;
+}
+
 static bool
 has_ended(scene *s, const cascade_uuid *id)
 {
@@ -745,7 +766,8 @@ has_ended(scene *s, const cascade_uuid *id)
     err = scene_check(s, cascade_wait(store, id, 0, NULL), "wait");
     if (journal_was_sent(s->journal, id, "delete"))
         return err == CASCADE_ERR_NOT_FOUND;
-    return err == CASCADE_OK && !has_messages(s, store, id);
+    return err == CASCADE_OK && !has_messages(s, store, id) &&
+           note_next_run(s, store, id) == CASCADE_OK;
 }
 
 static bool
@@ -806,7 +828,8 @@ is_over(scene *s, cascade_store *store, const cascade_uuid *id)
     else if (err != CASCADE_OK && err != CASCADE_ERR_TIMEOUT)
         journal_fail(s->journal, "wait: %s", cascade_errmsg());
     return err == CASCADE_ERR_NOT_FOUND ||
-           (err == CASCADE_OK && !deleting && !has_messages(s, store, id));
+           (err == CASCADE_OK && !deleting && !has_messages(s, store, id) &&
+            note_next_run(s, store, id) == CASCADE_OK);
 }
 
 static bool

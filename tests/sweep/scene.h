@@ -51,6 +51,7 @@ typedef struct scenario {
     /* After a fault: makes the calls that the play may not have come to, on a
      * store without faults. NULL: none. */
     void (*mend)(scene *s, cascade_store *store);
+    bool continues;   /* its one cascade continues as new */
     bool varies;      /* how cascades end depends on where the fault struck */
     bool reorders;    /* the order of their executions does */
     int poison_limit; /* as in cascade_engine_options */
