@@ -451,16 +451,38 @@ double_one(cascade_node *node)
     return err == CASCADE_OK ? cascade_node_answer(node, ticket, answer) : err;
 }
 
-/* Answers two requests. */
+/* Answers `wanted` requests, and publishes how many. */
+static cascade_err
+answer(cascade_node *node, int wanted)
+{
+    cJSON *count = NULL;
+    cascade_err err = CASCADE_OK;
+
+    for (int i = 0; i < wanted && err == CASCADE_OK; i++)
+        err = double_one(node);
+    if (err == CASCADE_OK)
+        err = give(&count, cJSON_CreateNumber(wanted));
+    return err == CASCADE_OK ? cascade_node_publish(node, "answered", count)
+                             : err;
+}
+
+static cascade_err
+answer_one(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = answer(node, 1);
+    return err == CASCADE_OK ? put_out(node, cJSON_CreateString("one")) : err;
+}
+
 static cascade_err
 answer_two(cascade_node *node, void *user)
 {
     cascade_err err = CASCADE_OK;
 
     note_entry(node, user);
-    err = double_one(node);
-    if (err == CASCADE_OK)
-        err = double_one(node);
+    err = answer(node, 2);
     return err == CASCADE_OK ? put_out(node, cJSON_CreateString("two")) : err;
 }
 
@@ -527,6 +549,7 @@ static const struct {
     {"rear", rear, ENDLESS, {0}},
     {"relay", relay, ENDLESS, {0}},
     {"answer", answer_two, ENDLESS, {0}},
+    {"answer.one", answer_one, ENDLESS, {0}},
     {"form", NULL, {0}, FORM},
     {"sleeps", oversleep, ENDLESS, {0}},
     {"limited", oversleep, LIMITED, {0}},

@@ -477,7 +477,7 @@ play_unknown_message(scene *s)
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
-/* ---- Runs ---------------------------------------------------------------- */
+/* ---- Runs and updates ---------------------------------------------------- */
 
 static void
 send_three(scene *s, cascade_store *store)
@@ -507,6 +507,59 @@ play_runs(scene *s)
     if (err == CASCADE_OK)
         err = scene_send_key(s, store, "k", &third_news);
     return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+static const scene_message asked = {"signal", "double", "ask", 1};
+
+/* And once more when it has ended. */
+static cascade_err
+play_update(scene *s)
+{
+    cascade_store *store = NULL;
+    cascade_err err = begin(s, &store, "answer.one", 0);
+
+    if (err == CASCADE_OK)
+        err = scene_ask(s, store, &s->journal->ids[0], &asked);
+    if (err == CASCADE_OK)
+        err = scene_run(s);
+    if (err == CASCADE_OK)
+        err = scene_ask_once(s, store, &s->journal->ids[0], &asked);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+static cascade_err
+ask_first(scene *s, cascade_store *store)
+{
+    return s->journal->id_count > 0
+               ? scene_ask_once(s, store, &s->journal->ids[0], &asked)
+               : CASCADE_ERR_NOT_FOUND;
+}
+
+static void
+ask_again(scene *s, cascade_store *store)
+{
+    cascade_err err = ask_first(s, store);
+
+    SCENE_EXPECT(s, err == CASCADE_OK || err == CASCADE_ERR_TIMEOUT ||
+                        err == CASCADE_ERR_NOT_FOUND);
+}
+
+/* It is answered, and published is, what it is without a fault. */
+static void
+look_at_answer(scene *s, cascade_store *store)
+{
+    cJSON *count = NULL;
+    cascade_err err = ask_first(s, store);
+
+    SCENE_EXPECT(s, err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND);
+    if (err != CASCADE_OK)
+        return;
+    err = scene_check(
+        s,
+        cascade_get_published(store, &s->journal->ids[0], "answered", &count),
+        "query");
+    SCENE_EXPECT(s, err == CASCADE_OK && cJSON_GetNumberValue(count) == 1);
+    cJSON_Delete(count);
 }
 
 /* ---- Commands ------------------------------------------------------------ */
@@ -775,6 +828,11 @@ const scenario scenarios[] = {
      .play = play_runs,
      .mend = send_three,
      .continues = true,
+     .reorders = true},
+    {.name = "an update that is answered",
+     .play = play_update,
+     .mend = ask_again,
+     .look = look_at_answer,
      .reorders = true},
     {.name = "a cancellation with its clean-up",
      .play = play_cancel,

@@ -26,9 +26,11 @@
 #define LEASE_MS 150      /* where time is real */
 #define POLLS_MAX 4000    /* until a play is given up, where time is not real */
 #define POLLS_LASTING 25  /* the same while faults last, on any store */
+#define POLLS_ASKED 5     /* until an answer is asked for again */
 #define REAL_MAX_MS 20000 /* until it is given up in any case */
 #define DEADLINE_LASTING_MS 9
 #define DEADLINE_REAL_MS 300 /* the same where time is real */
+#define ANSWER_MS 1          /* while nobody polls there can be none */
 #define STOP_MS 8000
 #define STOP_LASTING_MS 1
 
@@ -706,6 +708,50 @@ has_messages(const scene *s, const cascade_store *store, const cascade_uuid *id)
             waits);
 }
 
+/* ---- Updates ------------------------------------------------------------- */
+
+static cascade_err
+update(scene *s, cascade_store *store, const cascade_uuid *id,
+       const scene_message *message, cJSON *request)
+{
+    const cascade_update_options options = {.size = sizeof(options),
+                                            .request_id = message->request_id,
+                                            .timeout_ms = ANSWER_MS};
+    cJSON *answer = NULL;
+    cascade_err err = CASCADE_OK;
+
+    let_flow(s, true);
+    err = cascade_update(store, id, message->name, request, &options, &answer);
+    let_flow(s, false);
+    if (err == CASCADE_OK)
+        SCENE_EXPECT(s, cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(
+                            answer, "n")) == 2.0 * message->n);
+    cJSON_Delete(answer);
+    return scene_check(s, err, "update");
+}
+
+/* To the oracle it is a signal. Without an answer it may have been sent. */
+cascade_err
+scene_ask_once(scene *s, cascade_store *store, const cascade_uuid *id,
+               const scene_message *message)
+{
+    char name[JOURNAL_NAME];
+    scene_message told = *message;
+    cJSON *request = make_payload(message->n);
+    cascade_err err = CASCADE_OK;
+
+    if (request == NULL)
+        return CASCADE_ERR_NO_MEMORY;
+    snprintf(name, sizeof(name), "%s%s", CSC_UPDATE_NAME, message->name);
+    told.name = name;
+    note_message(s, id, &told, false, CASCADE_OK);
+    err = update(s, store, id, message, request);
+    note_message(s, id, &told, true,
+                 err == CASCADE_ERR_TIMEOUT ? CASCADE_ERR_OUTCOME_UNKNOWN
+                                            : err);
+    return err;
+}
+
 /* ---- Polling ------------------------------------------------------------- */
 
 cascade_err
@@ -812,6 +858,28 @@ scene_run(scene *s)
     return CASCADE_ERR_TIMEOUT;
 }
 
+cascade_err
+scene_ask(scene *s, cascade_store *store, const cascade_uuid *id,
+          const scene_message *message)
+{
+    int polls = s->lasting ? POLLS_LASTING : polls_max(s);
+    int64_t end_ns = patience_end_ns();
+    cascade_err err = scene_ask_once(s, store, id, message);
+
+    for (int i = 0; i < polls && err == CASCADE_ERR_TIMEOUT &&
+                    real_ns(CLOCK_MONOTONIC) < end_ns;
+         i++) {
+        err = CASCADE_OK;
+        for (int k = 0; k < POLLS_ASKED && err == CASCADE_OK; k++)
+            err = scene_poll(s);
+        if (err == CASCADE_OK)
+            err = scene_ask_once(s, store, id, message);
+    }
+    if (err == CASCADE_ERR_TIMEOUT && !s->lasting)
+        journal_fail(s->journal, "an update is not answered");
+    return err;
+}
+
 /* ---- Finish -------------------------------------------------------------- */
 
 /* What was started, or may have been: a cascade that is not there has ended
@@ -890,6 +958,8 @@ scene_finish(scene *s)
         s->scenario->mend(s, store);
     run_to_the_end(s, store);
     consult(s, store, ORACLE_ENDED);
+    if (s->scenario->look != NULL)
+        s->scenario->look(s, store);
 }
 
 /* ---- End ----------------------------------------------------------------- */

@@ -51,6 +51,8 @@ typedef struct scenario {
     /* After a fault: makes the calls that the play may not have come to, on a
      * store without faults. NULL: none. */
     void (*mend)(scene *s, cascade_store *store);
+    /* After the end, likewise: what can be asked then. NULL: nothing. */
+    void (*look)(scene *s, cascade_store *store);
     bool continues;   /* its one cascade continues as new */
     bool varies;      /* how cascades end depends on where the fault struck */
     bool reorders;    /* the order of their executions does */
@@ -153,6 +155,13 @@ cascade_err scene_start_with(scene *s, cascade_store *store, const char *key,
                              const scene_message *message);
 cascade_err scene_send_key(scene *s, cascade_store *store, const char *key,
                            const scene_message *message);
+/* The update `message->name` with {"n":n}, whose answer is {"n":2n}: asks once,
+ * or until it is answered, polling. CASCADE_ERR_TIMEOUT: it is not yet. */
+cascade_err scene_ask_once(scene *s, cascade_store *store,
+                           const cascade_uuid *id,
+                           const scene_message *message);
+cascade_err scene_ask(scene *s, cascade_store *store, const cascade_uuid *id,
+                      const scene_message *message);
 /* Polls all engines once, in turn, and moves the time on when they wait. */
 cascade_err scene_poll(scene *s);
 /* Polls until everything that was started has ended, and every message was
