@@ -486,6 +486,26 @@ answer_two(cascade_node *node, void *user)
     return err == CASCADE_OK ? put_out(node, cJSON_CreateString("two")) : err;
 }
 
+/* ---- Another program ----------------------------------------------------- */
+
+/* What it said is its output. */
+static cascade_err
+run_program(cascade_node *node, void *user)
+{
+    static const char *const argv[] = {"/bin/echo", "said", NULL};
+    const cascade_command command = {
+        .size = sizeof(command), .argv = argv, .check = true};
+    cJSON *result = NULL;
+    cJSON *said = NULL;
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_run(node, "program", &command, NULL, &result);
+    said = cJSON_DetachItemFromObjectCaseSensitive(result, "stdout");
+    cJSON_Delete(result);
+    return err == CASCADE_OK ? put_out(node, said) : err;
+}
+
 #define ENDLESS                                                    \
     {                                                              \
         .size = sizeof(cascade_node_options), .attempts_max = -1,  \
@@ -550,6 +570,7 @@ static const struct {
     {"relay", relay, ENDLESS, {0}},
     {"answer", answer_two, ENDLESS, {0}},
     {"answer.one", answer_one, ENDLESS, {0}},
+    {"program", run_program, ENDLESS, {0}},
     {"form", NULL, {0}, FORM},
     {"sleeps", oversleep, ENDLESS, {0}},
     {"limited", oversleep, LIMITED, {0}},

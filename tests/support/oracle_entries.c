@@ -24,6 +24,7 @@
 #define SAGA_PREFIX "cascade.saga:"
 #define AWAIT_PREFIX "cascade.await:"
 #define GATHER_PREFIX "cascade.gather:"
+#define PROGRAM_RESULT "{\"exit\":" /* how it begins */
 
 /* ---- The table ---------------------------------------------------------- */
 
@@ -334,13 +335,17 @@ is_unwanted(const oracle_view *v, const oracle_fact *fact)
     return false;
 }
 
-/* A step in which nothing of the user's runs. */
+/* A step in which nothing of the user's runs: an answer, or another program. */
 static bool
-is_answer(const cascade_execution_row *row)
+is_without_function(const cascade_execution_row *row)
 {
-    static const char name[] = "cascade.step:answer/";
+    static const char answer[] = "cascade.step:answer/";
+    csc_json_span output;
 
-    return strncmp(row->node_name, name, strlen(name)) == 0;
+    return strncmp(row->node_name, answer, strlen(answer)) == 0 ||
+           (row->status == CASCADE_EXECUTION_COMPLETED &&
+            oracle_member(row, "output", &output) &&
+            strncmp(output.data, PROGRAM_RESULT, strlen(PROGRAM_RESULT)) == 0);
 }
 
 static void
@@ -350,7 +355,7 @@ check_recorded(oracle_view *v, const oracle_fact *fact,
     const cascade_execution_row *row = fact->row;
     int64_t attempts = fact->attempts - is_unwanted(v, fact);
 
-    if (is_answer(row) && entry == NULL)
+    if (is_without_function(row) && entry == NULL)
         return;
     if (is_poisoned(row) || fact->over || fact->deadline ||
         (fact->cancelled && fact->attempts == 0))

@@ -130,6 +130,12 @@ play_spared(scene *s)
     return play_one(s, "spare", NULL);
 }
 
+static cascade_err
+play_program(scene *s)
+{
+    return play_one(s, "program", NULL);
+}
+
 /* ---- Starts -------------------------------------------------------------- */
 
 static cascade_err
@@ -781,6 +787,9 @@ const scenario scenarios[] = {
     {.name = "a final failure", .play = play_failure},
     {.name = "a step that fails for good", .play = play_failed_step},
     {.name = "a failure that is passed over", .play = play_spared},
+    {.name = "another program",
+     .play = play_program,
+     .reorders = true}, /* how long it took is recorded */
     {.name = "a key started twice", .play = play_key},
     {.name = "many starts in one call", .play = play_many},
     {.name = "nodes that one engine lacks", .play = play_unknown},

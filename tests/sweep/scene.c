@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -967,6 +968,8 @@ scene_finish(scene *s)
 void
 scene_end(scene *s)
 {
+    siginfo_t left;
+
     scene_close(s);
     (void)cascade_store_close(s->keeper);
     oracle_free(s->oracle);
@@ -986,4 +989,6 @@ scene_end(scene *s)
                      count_entries("/proc/self/fd"), s->fds);
     if (count_entries("/proc/self/task") != s->tasks)
         journal_fail(s->journal, "a thread is left");
+    if (waitid(P_ALL, 0, &left, WEXITED | WNOHANG | WNOWAIT) == 0)
+        journal_fail(s->journal, "a process is left");
 }

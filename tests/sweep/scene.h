@@ -25,7 +25,8 @@
  *   after many, a fresh engine ends everything that was acknowledged
  *   each cascade then looks as it does without a fault (its picture), and the
  *     oracle finds every guarantee kept
- *   no descriptor, thread or block of memory is left, and nothing was printed
+ *   no descriptor, thread, process or block of memory is left, and nothing was
+ *     printed
  */
 #ifndef TESTS_SWEEP_SCENE_H
 #define TESTS_SWEEP_SCENE_H
