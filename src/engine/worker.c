@@ -226,6 +226,16 @@ begin(cascade_engine *engine, csc_worker *worker, bool *unwanted)
     return run;
 }
 
+/* It has come as far as what is recorded. Behind what it has done just now it
+ * may be about to register more: the next entry tells. */
+static bool
+may_undo(const cascade_node *node, const csc_post *post)
+{
+    return node->undos != NULL ||
+           (post != NULL &&
+            (post->kind == CSC_POST_STEP || post->kind == CSC_POST_CHILDREN));
+}
+
 /* The function has returned: takes what is to be posted. True when the thread
  * has entered the lane. Locked. */
 static bool
@@ -237,8 +247,8 @@ leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
     bool late = csc_limits_end(engine, &worker->call, post);
 
     worker->node = NULL;
-    if (!late && node->suspended) /* it has come as far as what is recorded */
-        node->exec->undoes = node->undos != NULL;
+    if (!late && node->suspended)
+        node->exec->undoes = may_undo(node, post);
     if (late)
         csc_post_free(post);
     else if (post != NULL) {

@@ -151,6 +151,24 @@ book_flight(cascade_node *node)
                              : err;
 }
 
+static cascade_err
+book_and_sleep(cascade_node *node, void *user)
+{
+    cascade_err err = book_flight(node);
+
+    (void)user;
+    return err == CASCADE_OK ? cascade_node_sleep(node, "hour", HOUR_MS) : err;
+}
+
+/* Keeps the engine from all else, until the deadline of the other. */
+static cascade_err
+dawdle(cascade_node *node, void *user)
+{
+    (void)node;
+    fake_clock_advance(&((stage *)user)->db->clock, 9000);
+    return CASCADE_OK;
+}
+
 /* The last part that is recorded is a child that runs. */
 static cascade_err
 bear_and_fail(cascade_node *node, void *user)
@@ -326,6 +344,25 @@ undone_behind_a_child(test_db *db)
     stage_end(&s);
 }
 
+/* The step is to be recorded, and the node was not entered since. */
+static void
+undone_behind_a_step(test_db *db)
+{
+    stage s = {.nodes = {{"books", book_and_sleep, {.deadline_ms = 9000}},
+                         {"dawdles", dawdle, {0}}}};
+    const cascade_first first[] = {{.node = "books"}, {.node = "dawdles"}};
+    const cascade_start_spec spec = {first, 2, NULL};
+    cascade_started started;
+
+    open_stage(&s, db, CASCADE_MODE_INLINE);
+    assert_ok(cascade_start_many(s.store, &spec, 1, &started));
+    s.id = started.id;
+    stage_await(&s, CASCADE_ERROR);
+    stage_check(&s, 0, 0, "deadline passed");
+    assert_string_equal(undone, "f");
+    stage_end(&s);
+}
+
 static bool
 has_stepped(void *s)
 {
@@ -440,6 +477,8 @@ main(int argc, char **argv)
         {"a_deadline_between_attempts_is_undone", undone_between_attempts,
          STORES_VIRTUAL},
         {"a_deadline_behind_a_child_is_undone", undone_behind_a_child,
+         STORES_VIRTUAL},
+        {"a_deadline_behind_a_step_is_undone", undone_behind_a_step,
          STORES_VIRTUAL},
         {"a_limit_in_a_cancelled_cascade_is_undone", undone_though_cancelled,
          STORES_ALL},
