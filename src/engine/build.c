@@ -857,7 +857,10 @@ csc_build_new(const csc_build_env *env, const csc_build_start *start,
     csc_state state = {.id = start->id, .fn_id = -1};
     builder b = {.env = env, .state = &state, .fn_id = -1};
     bool owned = !csc_uuid_is_nil(&start->engine_id);
-    int64_t wake_at_ms = csc_clock_add(env->delay_from_ms, start->delay_ms);
+    int64_t wake_at_ms =
+        start->delay_ms > 0
+            ? csc_clock_add(env->delay_from_ms, start->delay_ms)
+            : env->now_ms; /* not ahead of the store's clock: at once */
 
     cascade_uuid_format(&start->id, b.cascade_id);
     b.inserts = csc_arena_alloc(env->arena, count, sizeof(*b.inserts));
