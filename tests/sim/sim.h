@@ -36,6 +36,7 @@
 #define SIM_NODES_MAX 40
 #define SIM_INPUT_MAX 1200
 #define SIM_LETTERS_MAX 16  /* messages to one cascade */
+#define SIM_RUNS_MAX 5      /* of a cascade that continues as new */
 #define SIM_NODE_ATTEMPTS 4 /* of nodes that fail on purpose */
 #define SIM_POISON_LIMIT 5
 #define SIM_LEASES_MAX 64

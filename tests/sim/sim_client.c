@@ -117,6 +117,19 @@ foresee(sim_planned *c)
         c->has_id = true;
 }
 
+/* A start by key tells the current run of that key. */
+static bool
+is_run_of(sim *s, const sim_planned *c, const cascade_uuid *id)
+{
+    for (int64_t run = 2; run <= SIM_RUNS_MAX && c->key[0] != '\0'; run++) {
+        cascade_uuid later = csc_uuid_v8("somebody", c->key, run);
+
+        if (csc_uuid_equal(id, &later))
+            return oracle_seen(s->o, id) != 0;
+    }
+    return csc_uuid_equal(id, &c->id);
+}
+
 static void
 note_result(sim *s, const starting *call, size_t at, cascade_err err)
 {
@@ -126,17 +139,19 @@ note_result(sim *s, const starting *call, size_t at, cascade_err err)
 
     foresee(c);
     c->answered = true;
-    if (known && c->has_id && !csc_uuid_equal(&c->id, &started->id))
+    if (known && c->has_id && !is_run_of(s, c, &started->id))
         sim_fail(s,
                  "G10: cascade %u was started with another id than its key "
                  "or caller says",
                  c->index);
-    if (known) {
+    if (known && !c->has_id) {
         c->id = started->id;
         c->has_id = true;
     }
     if (err == CASCADE_OK && started->existed)
         sim_note(SIM_START_EXISTED);
+    if (err == CASCADE_OK && !csc_uuid_equal(&c->id, &started->id))
+        sim_note(SIM_STARTED_LATER);
     if (c->has_id) {
         oracle_started(s->o, &c->id, err == CASCADE_OK);
         if (err == CASCADE_OK && (c->key[0] != '\0' || c->explicit_id))

@@ -106,7 +106,12 @@
     X(CANCELLED, "cascades cancelled")                                  \
     X(TIDIED, "clean-ups of cancelled nodes")                           \
     X(TERMINATED, "cascades terminated")                                \
-    X(DELETED, "cascades deleted")
+    X(DELETED, "cascades deleted")                                      \
+    X(NEXT_RUN, "next runs of cascades that continued as new")          \
+    X(CARRIED, "signals that they were born with")                      \
+    X(SENT_ON, "signals sent on to them")                               \
+    X(STARTED_LATER, "starts told of a later run")                      \
+    X(LAST_RUN, "chains of runs that came to their end")
 
 typedef enum sim_count {
 #define SIM_COUNT_ENUM(name, text) SIM_##name,

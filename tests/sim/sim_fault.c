@@ -346,6 +346,28 @@ look(sim *s, const cascade_uuid *id)
         sim_fail(s, "%s", oracle_text(s->o));
 }
 
+/* A cascade that is born of another is known from now on, and waited for. */
+static void
+see_birth(sim *s, const cascade_change *change)
+{
+    oracle_started(s->o, &change->cascade.id, true);
+    if (change->run_number > 1)
+        sim_note(SIM_NEXT_RUN);
+    for (size_t i = 1; i < change->insert_count; i++)
+        sim_note_many(SIM_CARRIED,
+                      change->inserts[i].status == CASCADE_EXECUTION_COMPLETED);
+}
+
+static void
+see_sends(sim *s, const cascade_change *change)
+{
+    for (size_t i = 0; i < change->send_count; i++) {
+        look(s, &change->sends[i].cascade_id);
+        sim_note_many(SIM_SENT_ON,
+                      strcmp(change->sends[i].kind, "signal") == 0);
+    }
+}
+
 static void
 see_commit(sim_process *p, const wrap_call *call)
 {
@@ -360,7 +382,10 @@ see_commit(sim_process *p, const wrap_call *call)
     for (size_t i = 0; i < batch->change_count; i++) {
         const cascade_change *change = &batch->changes[i];
 
+        if (change->run_action == CASCADE_RUN_START)
+            see_birth(p->s, change);
         look(p->s, &change->cascade.id);
+        see_sends(p->s, change);
         sim_note_many(SIM_RECEIVED, change->received_count);
         if (change->run_action == CASCADE_RUN_DELETE)
             sim_note(SIM_DELETED);

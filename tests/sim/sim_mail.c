@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/signal.h"
 #include "sim/work.h"
 
 #define RETRY_MS 400
@@ -59,6 +60,8 @@ command(sim_process *p, const sim_planned *c, const sim_letter *letter)
                    cascade_uuid_format(&c->id, id), letter->kind,
                    letter->request_id);
     err = csc_submit(p->store, &submission, letter->kind);
+    if (err == CASCADE_OK && strcmp(letter->kind, "delete") != 0)
+        err = csc_follow_sent(p->store, &c->id, path, &sent);
     if (err == CASCADE_OK && sent == CASCADE_SENT_ENDED)
         err = CASCADE_ERR_ENDED;
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)

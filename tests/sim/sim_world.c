@@ -342,18 +342,24 @@ find_poisoned(const cascade_snapshot *snapshot)
 }
 
 /* Where engines died of nothing but nodes, only such a node is to blame. */
-static void
-check_poisoned(sim *s, const sim_planned *c, cascade_status status,
-               const cascade_execution_info *poisoned)
+bool
+sim_check_poisoned(sim *s, const sim_planned *c,
+                   const cascade_snapshot *snapshot)
 {
+    const cascade_execution_info *poisoned = find_poisoned(snapshot);
+    cascade_status status = cascade_snapshot_info(snapshot)->status;
+
+    if (poisoned == NULL)
+        return false;
     sim_note(SIM_POISONED);
     sim_check(s, c, status == CASCADE_ERROR || c->work->survives,
               "something of it was poisoned, and it did not end for that");
     if (s->lossy)
-        return;
+        return true;
     sim_note(SIM_BLAMED);
     sim_check(s, c, strstr(poisoned->input, "\"" SIM_DEADLY "\":") != NULL,
               "what was poisoned has killed nobody");
+    return true;
 }
 
 /* What must wait says so in its input (first nodes: in the plan), since the
@@ -388,7 +394,6 @@ check_cascade(sim *s, const sim_planned *c)
 {
     cascade_snapshot *snapshot = NULL;
     cascade_err err = cascade_snapshot_load(s->eye, &c->id, NULL, &snapshot);
-    const cascade_execution_info *poisoned = NULL;
     cascade_status status = CASCADE_RUNNING;
 
     if (err == CASCADE_ERR_NOT_FOUND)
@@ -401,10 +406,7 @@ check_cascade(sim *s, const sim_planned *c)
     sim_note(SIM_CASCADES);
     if (status == CASCADE_ERROR)
         sim_note(SIM_ENDED_ERROR);
-    poisoned = find_poisoned(snapshot);
-    if (poisoned != NULL) {
-        check_poisoned(s, c, status, poisoned);
-    } else {
+    if (!sim_check_poisoned(s, c, snapshot)) {
         sim_check(s, c, c->expected == 0 || status == c->expected,
                   "ended with another status than its input says");
         if (c->work->check != NULL)

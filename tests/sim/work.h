@@ -34,7 +34,8 @@ typedef struct sim_workload {
      * before, and may be changed. */
     void (*plan)(sim_planned *planned, sim_random *random);
     /* At the end, of a cascade in which nothing was poisoned: complains with
-     * sim_fail(). NULL: the status says all. */
+     * sim_fail(). NULL: the status says all. What is born of it is looked at by
+     * the oracle, and loaded through `eye` by the workload. */
     void (*check)(sim *s, const sim_planned *planned,
                   const cascade_snapshot *snapshot);
 } sim_workload;
@@ -51,6 +52,7 @@ extern const sim_workload sim_work_saga;
 extern const sim_workload sim_work_join;
 extern const sim_workload sim_work_signals;
 extern const sim_workload sim_work_limits;
+extern const sim_workload sim_work_runs;
 
 /* ---- For nodes ---------------------------------------------------------- */
 
@@ -89,6 +91,10 @@ bool sim_expect(sim_engine *engine, const cascade_node *node, bool holds,
 /* How many executions of that name have that status. */
 size_t sim_executions(const cascade_snapshot *snapshot, const char *name,
                       cascade_execution_status status);
+/* Whether something of it was poisoned; complains where it may not have been.
+ * Of cascades that `planned` led to, besides the first, the workload asks. */
+bool sim_check_poisoned(sim *s, const sim_planned *planned,
+                        const cascade_snapshot *snapshot);
 void sim_check(sim *s, const sim_planned *planned, bool holds,
                const char *what);
 

@@ -403,6 +403,7 @@ check_end(oracle *o, const oracle_cascade *c)
         oracle_fail(o, "G2", &c->id, ORACLE_NO_ID,
                     "ended with status %d instead of %d", (int)status,
                     (int)c->expected);
+    oracle_check_previous(o, c);
     oracle_check_next(o, c);
 }
 

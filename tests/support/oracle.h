@@ -41,7 +41,8 @@
  *       told that it existed
  *   G13 every payload is canonical
  *   In the end a run that continued as new has a next one with the signals that
- *   it had not read, and what was sent to it is in one of its runs.
+ *   it had not read, and that alone names it as the one before; and what was
+ *   sent to it is in one of its runs.
  * Besides: the status follows its one rule (design, section 3). Once a cascade
  * is cancelled nothing begins that had not begun, and it ends with the last.
  *

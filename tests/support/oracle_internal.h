@@ -210,6 +210,8 @@ void oracle_check_messages(oracle_view *v);
 /* The same for one that is not in the store; whether it may be gone. */
 bool oracle_may_be_gone(const oracle_cascade *c);
 void oracle_letters_free(oracle_cascade *c);
+/* Something was sent to it, or to a run before it that sends on. */
+bool oracle_is_written_to(const oracle_view *v);
 /* In the end: each was received in one of the runs. */
 void oracle_check_sent_on(oracle *o, const oracle_cascade *c);
 
@@ -221,7 +223,12 @@ int64_t oracle_run_number(const dump_rows *rows);
 bool oracle_next_run(const dump_rows *rows, cascade_uuid *next);
 /* As of the last look; NULL when it was never seen, or is deleted. */
 const oracle_cascade *oracle_find_next(oracle *o, const oracle_cascade *c);
+/* The run before the one with those rows; NULL when there is none, or it is
+ * not known. */
+const oracle_cascade *oracle_find_previous(oracle *o, const dump_rows *rows);
 void oracle_check_run(const oracle_view *v);
+/* In the end: the run before continued as this one. */
+void oracle_check_previous(oracle *o, const oracle_cascade *c);
 /* In the end: against the run before. */
 void oracle_check_next(oracle *o, const oracle_cascade *c);
 

@@ -102,12 +102,26 @@ oracle_sending(oracle *o, const oracle_message *message)
     pthread_mutex_unlock(&o->mutex);
 }
 
-/* What a call may say. */
+static const oracle_cascade *
+last_run(oracle *o, const oracle_cascade *c)
+{
+    const oracle_cascade *next = oracle_find_next(o, c);
+
+    while (next != NULL) {
+        c = next;
+        next = oracle_find_next(o, c);
+    }
+    return c;
+}
+
+/* What a call may say: of the last run, to which it is sent on. */
 static void
 judge_answer(oracle *o, const oracle_cascade *c, const oracle_message *message,
              cascade_err err)
 {
-    bool ended = c->looks > 0 && c->rows.cascade.status != CASCADE_RUNNING;
+    const oracle_cascade *last = last_run(o, c);
+    bool ended =
+        last->looks > 0 && last->rows.cascade.status != CASCADE_RUNNING;
 
     if (err == CASCADE_ERR_ENDED && o->follow && !ended && !c->deleted)
         oracle_fail(o, "G9", message->to, ORACLE_NO_ID,
@@ -254,11 +268,47 @@ check_order(const oracle_view *v, const oracle_letter *first,
         fail_letter(v, second, "was received before one that was sent before");
 }
 
+/* This run, and those before it, which send on. */
+static const oracle_cascade *
+run_before(const oracle_view *v, const oracle_cascade *run)
+{
+    return oracle_find_previous(v->o, run == v->c ? &v->rows : &run->rows);
+}
+
+bool
+oracle_is_written_to(const oracle_view *v)
+{
+    for (const oracle_cascade *c = v->c; c != NULL; c = run_before(v, c))
+        if (c->letter_count + c->unnamed > 0)
+            return true;
+    return false;
+}
+
+static bool
+is_sent(const oracle_view *v, const char *request_id)
+{
+    for (const oracle_cascade *c = v->c; c != NULL; c = run_before(v, c))
+        if (find_letter(c, request_id) != NULL)
+            return true;
+    return false;
+}
+
+static size_t
+count_unnamed(const oracle_view *v)
+{
+    size_t unnamed = 0;
+
+    for (const oracle_cascade *c = v->c; c != NULL; c = run_before(v, c))
+        unnamed += c->unnamed;
+    return unnamed;
+}
+
 /* Whether something is there that nobody has sent. */
 static void
 check_strangers(const oracle_view *v)
 {
     size_t unknown = 0;
+    size_t unnamed = count_unnamed(v);
     cascade_uuid next;
 
     for (size_t i = 0; i < v->count; i++) {
@@ -270,19 +320,17 @@ check_strangers(const oracle_view *v)
             fact)
             oracle_fail(v->o, "G9", &v->c->id, fact->row->function_id,
                         "was received before: %s", fact->row->node_instance_id);
-        unknown +=
-            find_letter(v->c, oracle_request_of(fact->row->node_instance_id)) ==
-            NULL;
+        unknown += !is_sent(v, oracle_request_of(fact->row->node_instance_id));
     }
     for (size_t i = 0; i < v->rows.message_count; i++) {
         const char *request = oracle_request_of(v->rows.messages[i].row.path);
 
-        unknown += request == NULL || (find_letter(v->c, request) == NULL &&
-                                       find_receipt(v, request) == NULL);
+        unknown += request == NULL ||
+                   (!is_sent(v, request) && find_receipt(v, request) == NULL);
     }
-    if (v->o->refuse_strangers && unknown > v->c->unnamed)
+    if (v->o->refuse_strangers && unknown > unnamed)
         oracle_fail(v->o, "G9", &v->c->id, ORACLE_NO_ID,
-                    "%zu messages that nobody sent", unknown - v->c->unnamed);
+                    "%zu messages that nobody sent", unknown - unnamed);
     if (unknown < v->c->unnamed_told && is_whole(v) &&
         !oracle_next_run(&v->rows, &next))
         oracle_fail(v->o, "G9", &v->c->id, ORACLE_NO_ID,

@@ -639,8 +639,7 @@ waits_for_message(const oracle_view *v)
 static bool
 may_have_run(const oracle_view *v)
 {
-    return v->rows.cascade.status == CASCADE_RUNNING ||
-           v->c->letter_count + v->c->unnamed > 0;
+    return v->rows.cascade.status == CASCADE_RUNNING || oracle_is_written_to(v);
 }
 
 /* The deadline of the cascade; CASCADE_TIME_NONE without one. */

@@ -3,30 +3,55 @@
  * The runs of a cascade that continued as new. See oracle.h.
  *
  *   run 1  last execution: "continued_as": ID 2
- *   run 2  execution 0: "cascade": {..., "run_number": 2}
+ *   run 2  execution 0: "cascade": {..., "previous": ID 1, "run_number": 2}
  *          then the signals that run 1 had not read, counted from 0
  */
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/uuid.h"
 #include "engine/record.h"
 #include "support/oracle_internal.h"
+
+/* What the first execution tells of the whole; `*value` without data when it
+ * tells no such thing. */
+static csc_json_span
+meta_member(const dump_rows *rows, const char *name)
+{
+    csc_json_iter iter;
+    csc_json_span meta;
+    size_t len = strlen(name);
+
+    if (rows->execution_count == 0 ||
+        !oracle_member(&rows->executions[0], "cascade", &meta))
+        return (csc_json_span){0};
+    csc_json_iter_init(&iter, meta.data, meta.len);
+    while (csc_json_next(&iter))
+        if (iter.key.len == len && memcmp(iter.key.data, name, len) == 0)
+            return iter.value;
+    return (csc_json_span){0};
+}
 
 int64_t
 oracle_run_number(const dump_rows *rows)
 {
-    csc_json_iter iter;
-    csc_json_span meta;
+    csc_json_span span = meta_member(rows, "run_number");
     int64_t number = 1;
 
-    if (rows->execution_count == 0 ||
-        !oracle_member(&rows->executions[0], "cascade", &meta))
-        return number;
-    csc_json_iter_init(&iter, meta.data, meta.len);
-    while (csc_json_next(&iter))
-        if (iter.key.len == 10 && memcmp(iter.key.data, "run_number", 10) == 0)
-            (void)csc_json_span_i64(iter.value, &number);
+    if (span.data != NULL)
+        (void)csc_json_span_i64(span, &number);
     return number;
+}
+
+const oracle_cascade *
+oracle_find_previous(oracle *o, const dump_rows *rows)
+{
+    csc_json_span span = meta_member(rows, "previous");
+    cascade_uuid id;
+
+    if (span.data == NULL || !csc_record_uuid(span, &id))
+        return NULL;
+    return csc_map_get(&o->cascades, &id);
 }
 
 bool
@@ -105,6 +130,19 @@ count_carried(const dump_rows *rows)
                 0 &&
             oracle_request_of(rows->executions[i].node_instance_id) == NULL;
     return carried;
+}
+
+void
+oracle_check_previous(oracle *o, const oracle_cascade *c)
+{
+    const oracle_cascade *previous = oracle_find_previous(o, &c->rows);
+    cascade_uuid id;
+
+    if (previous == NULL || previous->looks == 0 || previous->deleted)
+        return;
+    if (!oracle_next_run(&previous->rows, &id) || !csc_uuid_equal(&id, &c->id))
+        oracle_fail(o, "G1", &c->id, ORACLE_NO_ID,
+                    "is a next run that the one before does not name");
 }
 
 void
