@@ -143,7 +143,8 @@ note_entry(sim_engine *e, const cascade_node *node, bool step,
         sim_note(SIM_ENTERED_LATE);
         return;
     }
-    check_backoff(s, path, attempt, wait);
+    if (!cascade_node_is_cancelled(node)) /* then it cleans up at once */
+        check_backoff(s, path, attempt, wait);
     oracle_set_open(s->o, node->run->committing);
     oracle_ran(s->o, path, attempt, e->process->wall_max_ms);
     if (oracle_text(s->o)[0] != '\0' && !sim_failed(s))
