@@ -111,7 +111,15 @@
     X(CARRIED, "signals that they were born with")                      \
     X(SENT_ON, "signals sent on to them")                               \
     X(STARTED_LATER, "starts told of a later run")                      \
-    X(LAST_RUN, "chains of runs that came to their end")
+    X(LAST_RUN, "chains of runs that came to their end")                \
+    X(CHILD, "children started")                                        \
+    X(CHILD_RESULT, "children whose result was told")                   \
+    X(CHILD_ERROR, "children whose failure was told")                   \
+    X(CHILD_RUNS, "of them that had continued as new")                  \
+    X(CHILD_LEFT, "children left by a parent that ended")               \
+    X(CHILD_ENDED, "of them that this ended")                           \
+    X(CHILD_GOES_ON, "of them that went on by themselves")              \
+    X(PARENT_ERROR, "parents that ended in error")
 
 typedef enum sim_count {
 #define SIM_COUNT_ENUM(name, text) SIM_##name,

@@ -351,8 +351,7 @@ static void
 see_birth(sim *s, const cascade_change *change)
 {
     oracle_started(s->o, &change->cascade.id, true);
-    if (change->run_number > 1)
-        sim_note(SIM_NEXT_RUN);
+    sim_note(change->run_number > 1 ? SIM_NEXT_RUN : SIM_CHILD);
     for (size_t i = 1; i < change->insert_count; i++)
         sim_note_many(SIM_CARRIED,
                       change->inserts[i].status == CASCADE_EXECUTION_COMPLETED);
@@ -379,11 +378,12 @@ see_commit(sim_process *p, const wrap_call *call)
     sim_note(repeated ? SIM_COMMIT_REPEATED : SIM_COMMITS);
     if (batch->change_count > 1)
         sim_note(SIM_BATCH_SHARED);
+    for (size_t i = 0; i < batch->change_count; i++)
+        if (batch->changes[i].run_action == CASCADE_RUN_START)
+            see_birth(p->s, &batch->changes[i]);
     for (size_t i = 0; i < batch->change_count; i++) {
         const cascade_change *change = &batch->changes[i];
 
-        if (change->run_action == CASCADE_RUN_START)
-            see_birth(p->s, change);
         look(p->s, &change->cascade.id);
         see_sends(p->s, change);
         sim_note_many(SIM_RECEIVED, change->received_count);

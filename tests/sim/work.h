@@ -53,6 +53,7 @@ extern const sim_workload sim_work_join;
 extern const sim_workload sim_work_signals;
 extern const sim_workload sim_work_limits;
 extern const sim_workload sim_work_runs;
+extern const sim_workload sim_work_family;
 
 /* ---- For nodes ---------------------------------------------------------- */
 

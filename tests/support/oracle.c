@@ -405,6 +405,7 @@ check_end(oracle *o, const oracle_cascade *c)
                     (int)c->expected);
     oracle_check_previous(o, c);
     oracle_check_next(o, c);
+    oracle_check_family(o, c);
 }
 
 bool

@@ -42,7 +42,8 @@
  *   G13 every payload is canonical
  *   In the end a run that continued as new has a next one with the signals that
  *   it had not read, and that alone names it as the one before; and what was
- *   sent to it is in one of its runs.
+ *   sent to it is in one of its runs. A child is named by its parent, which was
+ *   told of its end as it was.
  * Besides: the status follows its one rule (design, section 3). Once a cascade
  * is cancelled nothing begins that had not begun, and it ends with the last.
  *

@@ -5,7 +5,8 @@
  * one cascade by themselves), oracle_join.c (what joins must do),
  * oracle_waits.c (waits, signals and commands), oracle_change.c (against those
  * seen before), oracle_messages.c (against what was sent), oracle_context.c
- * (what an execution sees).
+ * (what an execution sees), oracle_runs.c (next runs), oracle_family.c (parents
+ * and children).
  */
 #ifndef TESTS_SUPPORT_ORACLE_INTERNAL_H
 #define TESTS_SUPPORT_ORACLE_INTERNAL_H
@@ -217,6 +218,9 @@ void oracle_check_sent_on(oracle *o, const oracle_cascade *c);
 
 /* ---- oracle_runs.c ------------------------------------------------------ */
 
+/* What the first execution tells of the whole; without data when it tells no
+ * such thing. */
+csc_json_span oracle_meta_member(const dump_rows *rows, const char *name);
 /* From 1 on. */
 int64_t oracle_run_number(const dump_rows *rows);
 /* False when it has not continued as new. */
@@ -231,6 +235,19 @@ void oracle_check_run(const oracle_view *v);
 void oracle_check_previous(oracle *o, const oracle_cascade *c);
 /* In the end: against the run before. */
 void oracle_check_next(oracle *o, const oracle_cascade *c);
+
+/* The last run of it, or itself. */
+const oracle_cascade *oracle_find_last(oracle *o, const oracle_cascade *c);
+
+/* ---- oracle_family.c ---------------------------------------------------- */
+
+/* False when it is no child. */
+bool oracle_parent_id(const dump_rows *rows, cascade_uuid *parent);
+/* A message with that path is of its parent, or a child of it. */
+bool oracle_is_of_family(const oracle_view *v, const char *path);
+bool oracle_has_family(const oracle_view *v);
+/* In the end: each names the other, and ends were told as they were. */
+void oracle_check_family(oracle *o, const oracle_cascade *c);
 
 /* Against what was entered. */
 void oracle_check_entries(oracle_view *v);

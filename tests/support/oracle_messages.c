@@ -102,24 +102,12 @@ oracle_sending(oracle *o, const oracle_message *message)
     pthread_mutex_unlock(&o->mutex);
 }
 
-static const oracle_cascade *
-last_run(oracle *o, const oracle_cascade *c)
-{
-    const oracle_cascade *next = oracle_find_next(o, c);
-
-    while (next != NULL) {
-        c = next;
-        next = oracle_find_next(o, c);
-    }
-    return c;
-}
-
 /* What a call may say: of the last run, to which it is sent on. */
 static void
 judge_answer(oracle *o, const oracle_cascade *c, const oracle_message *message,
              cascade_err err)
 {
-    const oracle_cascade *last = last_run(o, c);
+    const oracle_cascade *last = oracle_find_last(o, c);
     bool ended =
         last->looks > 0 && last->rows.cascade.status != CASCADE_RUNNING;
 
@@ -284,13 +272,14 @@ oracle_is_written_to(const oracle_view *v)
     return false;
 }
 
+/* By somebody whom the test knows, or by its parent or a child. */
 static bool
-is_sent(const oracle_view *v, const char *request_id)
+is_sent(const oracle_view *v, const char *path)
 {
     for (const oracle_cascade *c = v->c; c != NULL; c = run_before(v, c))
-        if (find_letter(c, request_id) != NULL)
+        if (find_letter(c, oracle_request_of(path)) != NULL)
             return true;
-    return false;
+    return oracle_is_of_family(v, path);
 }
 
 static size_t
@@ -320,13 +309,14 @@ check_strangers(const oracle_view *v)
             fact)
             oracle_fail(v->o, "G9", &v->c->id, fact->row->function_id,
                         "was received before: %s", fact->row->node_instance_id);
-        unknown += !is_sent(v, oracle_request_of(fact->row->node_instance_id));
+        unknown += !is_sent(v, fact->row->node_instance_id);
     }
     for (size_t i = 0; i < v->rows.message_count; i++) {
-        const char *request = oracle_request_of(v->rows.messages[i].row.path);
+        const char *path = v->rows.messages[i].row.path;
+        const char *request = oracle_request_of(path);
 
         unknown += request == NULL ||
-                   (!is_sent(v, request) && find_receipt(v, request) == NULL);
+                   (!is_sent(v, path) && find_receipt(v, request) == NULL);
     }
     if (v->o->refuse_strangers && unknown > unnamed)
         oracle_fail(v->o, "G9", &v->c->id, ORACLE_NO_ID,

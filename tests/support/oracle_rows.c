@@ -376,11 +376,12 @@ check_reverse(const oracle_view *v, const oracle_fact *fact)
     }
 }
 
-/* Among executions of the same name and parent. */
+/* Among executions of the same name and parent. One that waits for a child has
+ * the number of that: children may be awaited in any order. */
 static void
 check_unique(const oracle_view *v, const oracle_fact *fact)
 {
-    bool previous = fact->nth == 0;
+    bool previous = fact->nth == 0 || fact->gather;
 
     if (fact->undo) {
         check_reverse(v, fact);
@@ -394,7 +395,7 @@ check_unique(const oracle_view *v, const oracle_fact *fact)
         if (other->receipt || other->parent != fact->parent ||
             strcmp(other->row->node_name, fact->row->node_name) != 0)
             continue;
-        if (other->nth >= fact->nth)
+        if (fact->gather ? other->nth == fact->nth : other->nth >= fact->nth)
             fail_fact(v, fact, "G5", "its path exists already, or comes late");
         previous = previous || other->nth == fact->nth - 1;
     }
@@ -639,7 +640,8 @@ waits_for_message(const oracle_view *v)
 static bool
 may_have_run(const oracle_view *v)
 {
-    return v->rows.cascade.status == CASCADE_RUNNING || oracle_is_written_to(v);
+    return v->rows.cascade.status == CASCADE_RUNNING ||
+           oracle_is_written_to(v) || oracle_has_family(v);
 }
 
 /* The deadline of the cascade; CASCADE_TIME_NONE without one. */

@@ -13,10 +13,8 @@
 #include "engine/record.h"
 #include "support/oracle_internal.h"
 
-/* What the first execution tells of the whole; `*value` without data when it
- * tells no such thing. */
-static csc_json_span
-meta_member(const dump_rows *rows, const char *name)
+csc_json_span
+oracle_meta_member(const dump_rows *rows, const char *name)
 {
     csc_json_iter iter;
     csc_json_span meta;
@@ -35,7 +33,7 @@ meta_member(const dump_rows *rows, const char *name)
 int64_t
 oracle_run_number(const dump_rows *rows)
 {
-    csc_json_span span = meta_member(rows, "run_number");
+    csc_json_span span = oracle_meta_member(rows, "run_number");
     int64_t number = 1;
 
     if (span.data != NULL)
@@ -46,7 +44,7 @@ oracle_run_number(const dump_rows *rows)
 const oracle_cascade *
 oracle_find_previous(oracle *o, const dump_rows *rows)
 {
-    csc_json_span span = meta_member(rows, "previous");
+    csc_json_span span = oracle_meta_member(rows, "previous");
     cascade_uuid id;
 
     if (span.data == NULL || !csc_record_uuid(span, &id))
@@ -75,6 +73,18 @@ oracle_find_next(oracle *o, const oracle_cascade *c)
     if (oracle_next_run(&c->rows, &id))
         next = csc_map_get(&o->cascades, &id);
     return next != NULL && next->looks > 0 && !next->deleted ? next : NULL;
+}
+
+const oracle_cascade *
+oracle_find_last(oracle *o, const oracle_cascade *c)
+{
+    const oracle_cascade *next = oracle_find_next(o, c);
+
+    while (next != NULL) {
+        c = next;
+        next = oracle_find_next(o, c);
+    }
+    return c;
 }
 
 /* Of the rows alone. */

@@ -156,6 +156,7 @@ had_not_begun(const oracle_view *v, const oracle_fact *cancel,
            oracle_judge(&v->rows, fact->row) == ORACLE_WAIT;
 }
 
+/* A child may be born with the very cancellation: it is cancelled as well. */
 static void
 check_cancelled(const oracle_view *v, const oracle_fact *cancel,
                 const oracle_fact *fact)
@@ -168,7 +169,8 @@ check_cancelled(const oracle_view *v, const oracle_fact *cancel,
             fail_fact(v, fact, "G3", "began after the cascade was cancelled");
         return;
     }
-    if (later || fact->wait || (node && had_not_begun(v, cancel, fact)))
+    if ((later && !fact->child) || fact->wait ||
+        (node && had_not_begun(v, cancel, fact)))
         fail_fact(v, fact, "G3", "is to begin though the cascade is cancelled");
 }
 
