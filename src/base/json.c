@@ -429,3 +429,10 @@ csc_json_canon_stored(const char *what, const char *text, size_t len,
 {
     return canon(what, text, len, CSC_JSON_SIZE_MAX, CSC_JSON_NESTED_MAX, out);
 }
+
+cascade_err
+csc_json_canon_document(const char *what, const char *text, size_t len,
+                        size_t max, csc_buf *out)
+{
+    return canon(what, text, len, max, CSC_JSON_DOCUMENT_MAX, out);
+}

@@ -27,6 +27,8 @@
 #define CSC_JSON_DEPTH_MAX 128
 /* What the library wraps around a payload: full_output, a history. */
 #define CSC_JSON_NESTED_MAX (CSC_JSON_DEPTH_MAX + 4)
+/* And a document of rows around that: itself, a list, a row. */
+#define CSC_JSON_DOCUMENT_MAX (CSC_JSON_NESTED_MAX + 3)
 #define CSC_JSON_DIGITS_MAX 400
 
 /* Appends the canonical form of `text` (`len` bytes) to `out`. The error names
@@ -42,6 +44,11 @@ cascade_err csc_json_canon(const char *what, const char *text, size_t len,
  * in records of ours. */
 cascade_err csc_json_canon_stored(const char *what, const char *text,
                                   size_t len, csc_buf *out);
+
+/* The same for a document of rows: up to `max` bytes, CSC_JSON_DOCUMENT_MAX
+ * deep. */
+cascade_err csc_json_canon_document(const char *what, const char *text,
+                                    size_t len, size_t max, csc_buf *out);
 
 /* The same for a tree a user built: numbers in the shortest form that reads
  * back as the same double; NaN, infinities, raw and invalid items, cycles

@@ -65,7 +65,7 @@ typedef struct csc_json_writer {
     size_t max;
     size_t depth;
     size_t depth_max; /* CSC_JSON_DEPTH_MAX unless changed after init */
-    csc_json_frame frames[CSC_JSON_NESTED_MAX];
+    csc_json_frame frames[CSC_JSON_DOCUMENT_MAX];
     csc_json_member_at *members;
     size_t member_count;
     size_t member_room;
