@@ -5,7 +5,8 @@
  *
  * A store keeps the three tables (cascades, node_executions, context_events)
  * and the auxiliary ones that hold dispatch (cascade_runs, cascade_engines,
- * cascade_lanes, cascade_messages, cascade_keys, cascade_schema). It knows
+ * cascade_lanes, cascade_messages, cascade_keys, cascade_queues,
+ * cascade_schema). It knows
  * nothing of nodes and attempts: the engine decides what is written, the store
  * writes it, all or nothing. A backend is one constant table of moves,
  * cascade_store_driver. Each move is atomic: it takes effect whole, or not at
@@ -91,6 +92,29 @@
  *   S24 CASCADE_LOAD_FAMILY gives the first execution, and of the others those
  *       of children that are RUNNING; what it costs does not grow with the
  *       executions that are no children.
+ *   S25 a claim gives runs of a paused queue only where a message names them,
+ *       and counts no others of it in next_wake_at_ms. A start is not kept from
+ *       a paused queue.
+ *   S26 purge deletes no cascade that is RUNNING, has a run or a message, or
+ *       was written since the time that is named. What is sent to one while it
+ *       is deleted may be lost with it.
+ *   S27 repair changes no cascade that has a run, or whose row is another than
+ *       the caller had read.
+ *   S28 scan gives each page as of one moment, in order; pages that follow each
+ *       other leave out no row that was there all the time.
+ *   S29 finish commits the batch and all that was written through the handle
+ *       since begin, or nothing of either. The fence is the last statement
+ *       before the commit: until then nothing of the lane is locked, and
+ *       `remove` does not wait for the function that has the handle (where a
+ *       database has one writer, native_max = 1, all that write wait for it).
+ *   S30 whatever finish and abandon answer, the transaction has ended as far as
+ *       this process can end it, and the handle is the store's again, with its
+ *       session as it was.
+ *   S31 a transaction that was ended by whoever had the handle, or that is past
+ *       its limit, is not committed: finish tells, and nothing is written that
+ *       was not committed behind its back.
+ *   S32 settle decides a finish whose outcome is not known, once and for all: a
+ *       finish of that number that comes to the server later is fenced.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -98,6 +122,24 @@
  *   same time: that a cascade has messages is found by looking, each time.
  *   `path` is the node_instance_id that the receipt will have: what tells a
  *   repeated request from a new one, before its receipt and after.
+ *
+ * TRANSACTIONS OF NODES
+ *   A transactional node runs inside a transaction on a connection of the
+ *   store's, apart from those of its other moves, and is given the connection
+ *   itself (`handle`). Its lanes are the last ones of the incarnation:
+ *
+ *     begin --> open --the function--> finish --> committed
+ *                 |                      |\--> nothing took effect: an error
+ *                 |                      \---> UNAVAILABLE: settle decides
+ *                 \--> abandon
+ *
+ *   A batch of such a lane cannot be repeated, since what the function wrote is
+ *   gone with the transaction. So its outcome is decided by `settle`, which
+ *   moves the lane row from number - 1 to number + 1 unless it shows `number`:
+ *   the row lock makes it wait for a finish that is under way, and one that
+ *   comes later finds the row moved.
+ *   Backends without such transactions have native = NULL, and their four moves
+ *   answer CASCADE_ERR_UNSUPPORTED.
  *
  * ERRORS
  *   CASCADE_ERR_UNAVAILABLE  transient: the call may or may not have taken
@@ -126,7 +168,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 3
+#define CASCADE_STORE_ABI 5
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -200,7 +242,10 @@ typedef enum cascade_run_action {
     CASCADE_RUN_FREE,     /* engine_id = NULL, wake_at and needs as given,
                              takeovers = 0 */
     CASCADE_RUN_END,      /* delete the row; that it is gone is no error */
-    CASCADE_RUN_START,    /* insert the run row, see `run` */
+    CASCADE_RUN_START,    /* insert the run row, see `run`; none where the
+                             cascade is not RUNNING: it comes as it ended */
+    CASCADE_RUN_REVIVE,   /* set queue and priority as in `run`, takeovers = 0:
+                             an ended cascade goes on */
     CASCADE_RUN_DELETE    /* delete the cascade, its executions, events, run and
                              messages; the change has nothing else to write.
                              That it is gone is no error */
@@ -281,6 +326,10 @@ typedef struct cascade_incarnation {
     int64_t lease_ms;      /* attach: the length. engines: what is left,
                                  negative when expired */
     uint32_t lane_count;
+    const char *about;     /* JSON: what it serves, as the engine writes it;
+                              kept as it is. attach: NULL stands for {} */
+    int64_t started_at_ms; /* engines: when it attached, by the store's clock;
+                              not read by attach */
 } cascade_incarnation;
 
 typedef struct cascade_claim {
@@ -311,6 +360,8 @@ typedef struct cascade_claim_result {
                                queues; CASCADE_TIME_NONE without one */
     bool messages;           /* there are some for runs that were its own
                                 before */
+    bool *paused; /* in: room for each queue of the claim, or NULL; out: whether
+                     that queue is paused */
 } cascade_claim_result;
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -350,6 +401,8 @@ typedef struct cascade_query {
     cascade_status status;     /* 0: any */
     const char *node;          /* having an execution of it; NULL: any */
     const cascade_uuid *after; /* ids above this one; NULL: from the first */
+    const char *queue;         /* having a run in it; NULL: any */
+    int64_t updated_before_ms; /* written last before that; 0: any time */
     size_t limit;              /* 1-1,000 */
 } cascade_query;
 
@@ -358,6 +411,72 @@ typedef cascade_err (*cascade_list_sink)(void *context, const cascade_row *row,
                                          const cascade_run_row *run);
 typedef cascade_err (*cascade_engine_sink)(void *context,
                                            const cascade_incarnation *row);
+
+#define CASCADE_SCAN_MAX 10000
+
+/* A page of rows: of one cascade, or of all. */
+typedef struct cascade_scan {
+    const cascade_uuid *cascade_id; /* of this one, by function_id; NULL: of
+                                       all, by their own ids: executions only */
+    bool events;                    /* of one: its events by (function_id, id),
+                                       instead of its executions */
+    bool running_only;              /* executions that are RUNNING */
+    int32_t from;                   /* of one: function_ids from there on */
+    int64_t after_event;            /* of the events of `from`, ids above
+                                       this */
+    const cascade_uuid *after;      /* of all: ids above this one; NULL: from
+                                       the first */
+    size_t limit;                   /* 1-CASCADE_SCAN_MAX */
+} cascade_scan;
+
+/* What runs of a queue there are, and whether it is paused. A queue is listed
+ * that has runs, or is paused. */
+typedef struct cascade_queue_row {
+    const char *queue;
+    bool paused;
+    int64_t paused_at_ms; /* CASCADE_TIME_NONE when it is not */
+    const char *about;    /* JSON: who paused it and why, as the caller of
+                             `pause` wrote it; {} when it is not */
+    int64_t owned;        /* runs of incarnations, alive or not */
+    int64_t due;          /* free, with wake_at in the past, and no `needs` */
+    int64_t later;        /* free, with wake_at still to come, and no `needs` */
+    int64_t needing;      /* free, with `needs` */
+    int64_t due_since_ms; /* the earliest wake_at among the due ones;
+                             CASCADE_TIME_NONE without one */
+} cascade_queue_row;
+
+typedef cascade_err (*cascade_queue_sink)(void *context,
+                                          const cascade_queue_row *row);
+
+typedef struct cascade_totals {
+    int64_t running; /* cascades, by status */
+    int64_t completed;
+    int64_t failed;
+    int64_t messages; /* not yet received */
+} cascade_totals;
+
+typedef struct cascade_migration_row {
+    int32_t number;
+    const char *name;      /* "001_initial" */
+    int64_t applied_at_ms; /* CASCADE_TIME_NONE: known here, not applied */
+} cascade_migration_row;
+
+typedef cascade_err (*cascade_migration_sink)(void *context,
+                                              const cascade_migration_row *row);
+
+/* ---- Mending ------------------------------------------------------------ */
+
+/* What is to become of a cascade without a run. */
+typedef struct cascade_repair {
+    cascade_row was;       /* as it was read: id, status, fn_id */
+    cascade_status status; /* as it is to be */
+    int32_t fn_id;
+    bool starts;         /* `run` is inserted, owned by nobody */
+    cascade_run_row run; /* queue, priority, wake_at_ms */
+    const char *key;     /* its key, whose current run is at least run_number;
+                            NULL: none */
+    int32_t run_number;
+} cascade_repair;
 
 /* ---- Waiting ------------------------------------------------------------ */
 
@@ -371,6 +490,17 @@ typedef struct cascade_wait_result {
                        once, of another process too; false where only looking
                        finds work */
 } cascade_wait_result;
+
+/* ---- Transactions of nodes ---------------------------------------------- */
+
+#define CASCADE_NATIVE_SQLITE "sqlite3"  /* handle is a sqlite3 * */
+#define CASCADE_NATIVE_POSTGRES "PGconn" /* handle is a PGconn * */
+
+/* An open transaction: between begin and finish or abandon. */
+typedef struct cascade_native {
+    void *handle; /* what the function is given */
+    void *own;    /* the backend's */
+} cascade_native;
 
 /* ---- The moves ---------------------------------------------------------- */
 
@@ -392,9 +522,12 @@ typedef struct cascade_store_config {
 } cascade_store_config;
 
 typedef struct cascade_store_driver {
-    uint32_t abi;      /* CASCADE_STORE_ABI */
-    const char *name;  /* "sqlite" */
-    uint32_t lane_max; /* lanes that commit independently: 1 for one writer */
+    uint32_t abi;        /* CASCADE_STORE_ABI */
+    const char *name;    /* "sqlite" */
+    uint32_t lane_max;   /* lanes that commit independently: 1 for one writer */
+    const char *native;  /* CASCADE_NATIVE_*: what `begin` gives; NULL: no such
+                           transactions */
+    uint32_t native_max; /* of them at once in one handle */
     bool server_clock; /* `now` asks a server, which takes time: starts may use
                           an answer for a second, by the system's own clock */
 
@@ -477,6 +610,39 @@ typedef struct cascade_store_driver {
     cascade_err (*key)(void *self, const char *user_id, const char *key,
                        int32_t *run_number);
 
+    /* Pauses a queue, or resumes it, for claims that come after. `about` is
+     * kept while it is paused. `*changed` tells whether it was otherwise
+     * before; when it was not, nothing is changed. */
+    cascade_err (*pause)(void *self, const char *queue, bool paused,
+                         const char *about, bool *changed);
+
+    /* Lists the queues by name. Reads the runs of all cascades that have not
+     * ended. */
+    cascade_err (*queues)(void *self, cascade_queue_sink sink, void *context);
+
+    /* Counts; reads an index of all cascades. */
+    cascade_err (*totals)(void *self, cascade_totals *totals);
+
+    /* Lists the migrations that this library knows, by number, whether they are
+     * applied or not. Works on a database without any of the tables. */
+    cascade_err (*schema)(void *self, cascade_migration_sink sink,
+                          void *context);
+
+    /* Gives one page of rows to on_execution or on_event of the sink: S28. */
+    cascade_err (*scan)(void *self, const cascade_scan *scan,
+                        const cascade_load_sink *sink);
+
+    /* Sets status and fn_id of cascades, inserts runs, and moves keys on, all
+     * or none of the call: S27. `done[i]` tells for each whether it was.
+     * 1-1,000 at a time. */
+    cascade_err (*repair)(void *self, const cascade_repair *repairs,
+                          size_t count, bool *done);
+
+    /* Deletes those of the cascades (1-1,000) that may be, all rows of each:
+     * S21, S26. `*deleted` tells how many. */
+    cascade_err (*purge)(void *self, const cascade_uuid *ids, size_t count,
+                         int64_t updated_before_ms, size_t *deleted);
+
     /* Lists cascades by ascending id: S14. */
     cascade_err (*list)(void *self, const cascade_query *query,
                         cascade_list_sink sink, void *context);
@@ -488,6 +654,37 @@ typedef struct cascade_store_driver {
      * comes between their waits, where there are several. */
     cascade_err (*wait)(void *self, int wake_fd, int64_t timeout_ms,
                         cascade_wait_result *result);
+
+    /* Begins a transaction for a node's function, which may use the handle
+     * until finish or abandon. From `limit_ms` on, in real time, its statements
+     * are interrupted where the backend can, and finish answers
+     * CASCADE_ERR_TIMEOUT. */
+    cascade_err (*begin)(void *self, int64_t limit_ms, cascade_native *native);
+
+    /* Writes the batch (one change, with what it starts) into the transaction,
+     * its fence last, and commits: S29 to S32. A lane that shows `number`
+     * already is CASCADE_ERR_LOST. Besides what `commit` answers:
+     * CASCADE_ERR_MISUSE  the function has ended the transaction itself
+     * CASCADE_ERR_TIMEOUT it took longer than its limit
+     * CASCADE_ERR_FAILED  nothing took effect: a statement of the function had
+     *                     failed and left the transaction so, or it has left
+     *                     the handle in no state to commit (results not
+     *                     fetched, the connection lost), or what it wrote
+     *                     cannot be committed (serialization failure,
+     *                     deadlock, deferred constraint)
+     * CASCADE_ERR_UNAVAILABLE: the outcome is not known, see settle. */
+    cascade_err (*finish)(void *self, cascade_native *native,
+                          const cascade_batch *batch, bool *existed);
+
+    /* Rolls it back. CASCADE_ERR_MISUSE where the function had ended the
+     * transaction itself, so that what it wrote may be committed. */
+    cascade_err (*abandon)(void *self, cascade_native *native);
+
+    /* Decides a finish: `*committed`, and where it is false the lane row shows
+     * number + 1 from then on. Repeating it gives the same answer.
+     * CASCADE_ERR_FENCED, _LOST: S4. */
+    cascade_err (*settle)(void *self, const cascade_uuid *engine_id,
+                          uint32_t lane, int64_t number, bool *committed);
 
     /* Tells the waiters that something may have become claimable. Coalesced;
      * outside any transaction; losing it only costs a few poll intervals. */

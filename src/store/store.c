@@ -57,9 +57,20 @@ csc_store_sqlite_driver(void)
 {
     return NULL;
 }
+
+const csc_store_guest *
+csc_store_sqlite_guest(void)
+{
+    return NULL;
+}
 #endif
 
 #ifndef CASCADE_HAVE_POSTGRES
+const csc_store_guest *
+csc_store_postgres_guest(void)
+{
+    return NULL;
+}
 const cascade_store_driver *
 csc_store_postgres_driver(void)
 {
@@ -121,11 +132,19 @@ check_driver(const cascade_store_driver *driver)
         return csc_fail(CASCADE_ERR_INVALID,
                         "store driver %s: lane_max is 0; give 1 or more",
                         driver->name);
+    if (driver->native != NULL && driver->native_max < 1)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "store driver %s: native_max is 0; give 1 or more, or "
+                        "native = NULL",
+                        driver->name);
     if (!driver->open || !driver->migrate || !driver->now || !driver->attach ||
         !driver->renew || !driver->detach || !driver->engines ||
         !driver->remove || !driver->claim || !driver->load || !driver->commit ||
-        !driver->submit || !driver->receive || !driver->key || !driver->list ||
-        !driver->wait || !driver->wake || !driver->close)
+        !driver->submit || !driver->receive || !driver->key || !driver->pause ||
+        !driver->queues || !driver->totals || !driver->schema ||
+        !driver->scan || !driver->repair || !driver->purge || !driver->list ||
+        !driver->begin || !driver->finish || !driver->abandon ||
+        !driver->settle || !driver->wait || !driver->wake || !driver->close)
         return csc_fail(CASCADE_ERR_INVALID,
                         "store driver %s: a move is missing; all are required",
                         driver->name);
@@ -294,7 +313,16 @@ ensure_text(const cascade_store_driver *driver, cascade_err err)
 }
 
 static cascade_err
-create_store(const cascade_store_driver *driver, const char *url,
+open_self(const csc_store_opener *opener, cascade_store *store)
+{
+    if (opener->guest != NULL)
+        return opener->guest->open(opener->handle, opener->native,
+                                   &store->config, &store->self);
+    return opener->driver->open(opener->url, &store->config, &store->self);
+}
+
+static cascade_err
+create_store(const csc_store_opener *opener,
              const cascade_store_options *options, cascade_store **created)
 {
     cascade_store *store = csc_mem_zalloc(1, sizeof(*store));
@@ -302,7 +330,9 @@ create_store(const cascade_store_driver *driver, const char *url,
 
     if (store == NULL)
         return csc_fail_memory();
-    store->driver = driver;
+    store->driver = opener->driver;
+    store->guest = opener->guest;
+    store->native = opener->native != NULL;
     err = configure(store, options);
     if (err == CASCADE_OK && pthread_mutex_init(&store->mutex, NULL) != 0)
         err = csc_fail_memory();
@@ -310,7 +340,7 @@ create_store(const cascade_store_driver *driver, const char *url,
         free_config(store);
         return err;
     }
-    err = ensure_text(driver, driver->open(url, &store->config, &store->self));
+    err = ensure_text(opener->driver, open_self(opener, store));
     if (err != CASCADE_OK) {
         pthread_mutex_destroy(&store->mutex);
         free_config(store);
@@ -321,12 +351,41 @@ create_store(const cascade_store_driver *driver, const char *url,
 }
 
 cascade_err
+csc_store_open(const csc_store_opener *opener,
+               const cascade_store_options *options, cascade_store **store)
+{
+    const cascade_store_driver *driver = opener->driver;
+    cascade_store_options known;
+    cascade_store *created = NULL;
+    cascade_err err =
+        csc_check_options("store options", options, &known, sizeof(known));
+
+    if (err != CASCADE_OK)
+        return err;
+    apply_defaults(&known);
+    err = check_options(&known);
+    if (err != CASCADE_OK)
+        return err;
+    err = create_store(opener, &known, &created);
+    if (err != CASCADE_OK)
+        return err;
+    if (known.migrate != CASCADE_MIGRATE_NEVER && opener->native == NULL)
+        err =
+            ensure_text(driver, driver->migrate(created->self, known.migrate));
+    if (err != CASCADE_OK) {
+        free_store(created);
+        return err;
+    }
+    *store = created;
+    return csc_ok();
+}
+
+cascade_err
 cascade_store_open_driver(const cascade_store_driver *driver, const char *url,
                           const cascade_store_options *options,
                           cascade_store **store)
 {
-    cascade_store_options known;
-    cascade_store *created = NULL;
+    csc_store_opener opener = {.driver = driver, .url = url};
     cascade_err err;
 
     csc_ok();
@@ -336,25 +395,7 @@ cascade_store_open_driver(const cascade_store_driver *driver, const char *url,
     err = check_driver(driver);
     if (err != CASCADE_OK)
         return err;
-    err = csc_check_options("store options", options, &known, sizeof(known));
-    if (err != CASCADE_OK)
-        return err;
-    apply_defaults(&known);
-    err = check_options(&known);
-    if (err != CASCADE_OK)
-        return err;
-    err = create_store(driver, url, &known, &created);
-    if (err != CASCADE_OK)
-        return err;
-    if (known.migrate != CASCADE_MIGRATE_NEVER)
-        err =
-            ensure_text(driver, driver->migrate(created->self, known.migrate));
-    if (err != CASCADE_OK) {
-        free_store(created);
-        return err;
-    }
-    *store = created;
-    return csc_ok();
+    return csc_store_open(&opener, options, store);
 }
 
 cascade_err
@@ -376,6 +417,10 @@ cascade_store_close(cascade_store *store)
 
     if (store == NULL)
         return csc_ok();
+    if (store->native)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "store close: the store of a node is closed when its "
+                        "function has returned");
     pthread_mutex_lock(&store->mutex);
     engine_count = store->engine_count;
     pthread_mutex_unlock(&store->mutex);
@@ -385,6 +430,12 @@ cascade_store_close(cascade_store *store)
                         engine_count);
     free_store(store);
     return csc_ok();
+}
+
+void
+csc_store_close_native(cascade_store *guest)
+{
+    free_store(guest);
 }
 
 cascade_err

@@ -26,10 +26,14 @@ typedef struct csc_store_watch {
     struct csc_store_watch *next;
 } csc_store_watch;
 
+typedef struct csc_store_guest csc_store_guest;
+
 struct cascade_store {
     const cascade_store_driver *driver;
-    void *self;                  /* the backend's */
-    cascade_store_config config; /* its texts and tables are the handle's */
+    void *self;                   /* the backend's */
+    const csc_store_guest *guest; /* NULL: connections of its own */
+    bool native;                  /* of a node, which closes it itself */
+    cascade_store_config config;  /* its texts and tables are the handle's */
     cascade_clock clock;
     cascade_random random;
     csc_log log;
@@ -41,6 +45,20 @@ struct cascade_store {
     int64_t now_read_at_ns;
 };
 
+/* A store that is opened on `self`, which open makes; it is not migrated. */
+typedef struct csc_store_opener {
+    const cascade_store_driver *driver;
+    const char *url;              /* for driver->open, or NULL: */
+    const csc_store_guest *guest; /* for that one's */
+    void *handle;
+    const cascade_native *native; /* of which `handle` is, or NULL */
+} csc_store_opener;
+
+/* Checks the options, makes the store and migrates it, if it is to be. */
+cascade_err csc_store_open(const csc_store_opener *opener,
+                           const cascade_store_options *options,
+                           cascade_store **store);
+
 /* The drivers built in; NULL when that backend is not. */
 const cascade_store_driver *csc_store_memory_driver(void);
 const cascade_store_driver *csc_store_sqlite_driver(void);
@@ -51,6 +69,68 @@ const cascade_store_driver *csc_store_postgres_driver(void);
  * text. */
 cascade_err csc_store_driver_find(const char *url,
                                   const cascade_store_driver **driver);
+
+/* ---- Guests: stores on a connection of somebody else's ------------------- */
+
+/* What a backend has for them. */
+struct csc_store_guest {
+    const cascade_store_driver *driver; /* its moves, for such a connection */
+    /* Instead of driver->open. `native`: the transaction of a node that is open
+     * on it, and stays so for as long as the store is; NULL for a connection of
+     * the application's. */
+    cascade_err (*open)(void *handle, const cascade_native *native,
+                        const cascade_store_config *config, void **self);
+    /* Whether a transaction that is not the library's is open on it now. */
+    bool (*within)(const void *self);
+};
+
+/* NULL when that backend is not built in. */
+const csc_store_guest *csc_store_sqlite_guest(void);
+const csc_store_guest *csc_store_postgres_guest(void);
+
+/* Opens a store on a connection that the caller has: options as of
+ * cascade_store_open(); the schema is seen to as they say, unless it is that of
+ * `native`. */
+cascade_err csc_store_open_guest(const csc_store_guest *guest, void *handle,
+                                 const cascade_store_options *options,
+                                 const cascade_native *native,
+                                 cascade_store **store);
+
+/* The same on the transaction of a transactional node of an engine on `store`,
+ * with that one's options. */
+cascade_err csc_store_open_native(const cascade_store *store,
+                                  const cascade_native *native,
+                                  cascade_store **guest);
+
+/* Closes that. cascade_store_close() refuses to: it is the node's. */
+void csc_store_close_native(cascade_store *guest);
+
+/* Whether calls of this store are part of a transaction that is not the
+ * library's, now. False for other stores. */
+bool csc_store_is_within(const cascade_store *store);
+
+/* CASCADE_ERR_MISUSE where they are, or where the thread is in a transactional
+ * node on this store: for what waits, or commits by itself. `what` is the name
+ * of the public function. */
+cascade_err csc_store_refuse_within(const cascade_store *store,
+                                    const char *what);
+/* The second of these alone: for what commits here, and would wait for the
+ * node's own transaction. */
+cascade_err csc_store_refuse_inside(const cascade_store *store,
+                                    const char *what);
+
+/* The calling thread is in a transactional node of an engine on this store from
+ * now on; NULL: in none. Gives what was so before. */
+const cascade_store *csc_store_set_inside(const cascade_store *store);
+
+/* ---- rules.c: what all backends have in common --------------------------- */
+
+/* The words of the tables; NULL for what is no status, which they refuse. */
+const char *csc_store_status_word(cascade_status status);
+const char *csc_store_execution_word(cascade_execution_status status);
+/* The bounds of `scan`, and of `repair` and `purge`: CASCADE_ERR_INVALID. */
+cascade_err csc_store_check_scan(const cascade_scan *scan);
+cascade_err csc_store_check_mend(const char *move, size_t count);
 
 /* Adds and removes an engine of this process. _add: CASCADE_ERR_TOO_LARGE. */
 cascade_err csc_store_add_engine(cascade_store *store, cascade_engine *engine);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What all backends say and refuse alike: one definition of each.
+ */
+#include "base/error.h"
+#include "store/store.h"
+
+#define MEND_MAX 1000
+
+const char *
+csc_store_status_word(cascade_status status)
+{
+    switch (status) {
+    case CASCADE_RUNNING:
+        return "RUNNING";
+    case CASCADE_COMPLETED:
+        return "COMPLETED";
+    case CASCADE_ERROR:
+        return "ERROR";
+    }
+    return NULL;
+}
+
+const char *
+csc_store_execution_word(cascade_execution_status status)
+{
+    switch (status) {
+    case CASCADE_EXECUTION_RUNNING:
+        return "RUNNING";
+    case CASCADE_EXECUTION_COMPLETED:
+        return "COMPLETED";
+    case CASCADE_EXECUTION_FAILED:
+        return "FAILED";
+    }
+    return NULL;
+}
+
+cascade_err
+csc_store_check_scan(const cascade_scan *scan)
+{
+    if (scan->limit < 1 || scan->limit > CASCADE_SCAN_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "scan: the limit is %zu; give 1 to %d", scan->limit,
+                        CASCADE_SCAN_MAX);
+    if (scan->events && scan->cascade_id == NULL)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "scan: the events of all cascades are asked for; name "
+                        "one cascade");
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_store_check_mend(const char *move, size_t count)
+{
+    if (count >= 1 && count <= MEND_MAX)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID, "%s: %zu cascades; give 1 to %d", move,
+                    count, MEND_MAX);
+}
