@@ -13,6 +13,10 @@
  * the one global of the library, a list of named models under a mutex. It is
  * empty whenever no named store is open.
  *
+ * It has no tables, so nothing is ever migrated. To whoever asks for migrations
+ * it names one, which stands for what a model is made of, and is applied since
+ * the model was made.
+ *
  * What a handle has of its own is its clock and what its waits have seen. The
  * wall clock tells when runs are due, the monotonic clock when leases end.
  */
@@ -27,6 +31,7 @@
 
 #define URL_PREFIX "memory:"
 #define NAME_MAX_LEN 255
+#define MIGRATION "001_memory"
 
 static struct {
     pthread_mutex_t mutex;
@@ -36,7 +41,7 @@ static struct {
 /* ---- Models ------------------------------------------------------------- */
 
 static csc_memory_model *
-create_model(const char *name)
+create_model(const char *name, int64_t now_ms)
 {
     csc_memory_model *model = csc_mem_zalloc(1, sizeof(*model));
 
@@ -54,6 +59,7 @@ create_model(const char *name)
     model->box_ring.prev = &model->box_ring;
     model->box_ring.next = &model->box_ring;
     model->refs = 1;
+    model->created_at_ms = now_ms;
     return model;
 fail:
     csc_mem_free(model->name);
@@ -108,18 +114,18 @@ find_shared(const char *name)
 
 /* The model for a handle; NULL when out of memory. */
 static csc_memory_model *
-get_model(const char *name)
+get_model(const char *name, int64_t now_ms)
 {
     csc_memory_model *model;
 
     if (name[0] == '\0')
-        return create_model(name);
+        return create_model(name, now_ms);
     pthread_mutex_lock(&shared.mutex);
     model = find_shared(name);
     if (model != NULL) {
         model->refs++;
     } else {
-        model = create_model(name);
+        model = create_model(name, now_ms);
         if (model != NULL) {
             model->next = shared.first;
             shared.first = model;
@@ -165,7 +171,8 @@ open_memory(const char *url, const cascade_store_config *config, void **self)
     if (memory == NULL)
         return csc_fail_memory();
     memory->config = config;
-    memory->model = get_model(url + prefix_len);
+    memory->model =
+        get_model(url + prefix_len, csc_clock_wall_ms(config->clock));
     if (memory->model == NULL) {
         csc_mem_free(memory);
         return csc_fail_memory();
@@ -184,6 +191,19 @@ migrate(void *self, cascade_migrate mode)
     (void)self;
     (void)mode;
     return CASCADE_OK;
+}
+
+static cascade_err
+list_migrations(void *self, cascade_migration_sink sink, void *context)
+{
+    const csc_memory *memory = self;
+    const cascade_migration_row row = {
+        .number = 1,
+        .name = MIGRATION,
+        .applied_at_ms = memory->model->created_at_ms,
+    };
+
+    return sink(context, &row);
 }
 
 static cascade_err
@@ -223,8 +243,19 @@ static const cascade_store_driver driver = {
     .submit = csc_memory_commit_submit,
     .receive = csc_memory_messages_receive,
     .key = csc_memory_messages_key,
+    .pause = csc_memory_queues_pause,
+    .queues = csc_memory_queues_list,
+    .totals = csc_memory_scan_totals,
+    .schema = list_migrations,
+    .scan = csc_memory_scan_rows,
+    .repair = csc_memory_mend_repair,
+    .purge = csc_memory_mend_purge,
     .list = csc_memory_read_list,
     .wait = csc_memory_wait_for,
+    .begin = csc_memory_native_begin,
+    .finish = csc_memory_native_finish,
+    .abandon = csc_memory_native_abandon,
+    .settle = csc_memory_native_settle,
     .wake = csc_memory_wait_wake,
     .close = close_memory,
 };

@@ -9,13 +9,17 @@
  *   memory_engines.c  attach, renew, detach, engines, remove, claim
  *   memory_commit.c   commit, submit
  *   memory_messages.c where messages and keys are; receive, key
+ *   memory_queues.c   pause, queues
  *   memory_read.c     load, list
+ *   memory_scan.c     scan, totals
+ *   memory_mend.c     repair, purge
  *   memory_wait.c     wait, wake
  *   memory_order.c    ordered sets; memory_names.c: a map of texts
  *
- * Everything of a model but `refs` and `name` is guarded by its mutex. The
- * moves take it once, so each is atomic against all others; what can fail
- * (allocating, checking) is done before the first change, or undone.
+ * Everything of a model is guarded by its mutex, but `refs`, `name` and
+ * `created_at_ms`. The moves take it once, so each is atomic against all
+ * others; what can fail (allocating, checking) is done before the first change,
+ * or undone.
  */
 #ifndef CSC_STORE_MEMORY_H
 #define CSC_STORE_MEMORY_H
@@ -33,9 +37,10 @@
 #define CSC_MEMORY_PRIORITIES 10
 
 typedef struct csc_memory_execution {
-    cascade_execution_row row; /* its texts lie behind the struct */
-    char *late;                /* or in here, once it was updated */
-    bool touched;              /* by the commit that is being staged */
+    csc_memory_order_node node; /* in the model's order, at = 0 */
+    cascade_execution_row row;  /* its texts lie behind the struct */
+    char *late;                 /* or in here, once it was updated */
+    bool touched;               /* by the commit that is being staged */
 } csc_memory_execution;
 
 typedef struct csc_memory_event {
@@ -88,6 +93,12 @@ typedef struct csc_memory_key {
     char name[]; /* of user and key: "4:userkey" */
 } csc_memory_key;
 
+/* How a key was moved on, to undo it. */
+typedef struct csc_memory_key_move {
+    csc_memory_key *row; /* the model's; NULL: nothing was changed */
+    int32_t before;      /* what it said; 0: it was not there */
+} csc_memory_key_move;
+
 /* The free runs of one queue that agree in needs and takeovers: a claim takes
  * or leaves a shelf as a whole, so it never walks over runs it cannot have. */
 typedef struct csc_memory_shelf {
@@ -99,11 +110,13 @@ typedef struct csc_memory_shelf {
 
 typedef struct csc_memory_queue {
     csc_memory_shelf *shelves;
+    char *about; /* of the pause; NULL: it is not paused */
+    int64_t paused_at_ms;
     char name[];
 } csc_memory_queue;
 
 typedef struct csc_memory_engine {
-    cascade_incarnation row; /* its text is the model's; lease_ms unused */
+    cascade_incarnation row; /* its texts are the model's; lease_ms unused */
     int64_t expires_at_ms;   /* by the monotonic clock */
     csc_memory_link runs;
     int64_t lanes[]; /* the number of the last batch of each */
@@ -118,10 +131,12 @@ typedef struct csc_memory_model {
     struct csc_memory_model *next; /* of those shared by name */
     char *name;                    /* NULL: private to one handle */
     size_t refs;
+    int64_t created_at_ms;
     pthread_mutex_t mutex;
     csc_map cascades;                /* id -> csc_memory_cascade */
     csc_memory_order_node *order;    /* the same by id */
     csc_map executions;              /* id -> csc_memory_execution */
+    csc_memory_order_node *by_id;    /* the same by id */
     csc_memory_names paths;          /* node_instance_id -> the same */
     csc_map boxes;                   /* cascade id -> csc_memory_box */
     csc_memory_link box_ring;        /* the same, in no order */
@@ -168,8 +183,31 @@ size_t csc_memory_rows_find(const csc_memory_cascade *cascade,
 void csc_memory_rows_add_event(csc_memory_cascade *cascade,
                                csc_memory_event *event);
 
+/* ---- memory_rows.c: in the model ---------------------------------------- */
+
+/* Makes an execution, whose id and path are not taken, known by them. -1 when
+ * out of memory (nothing is changed). */
+int csc_memory_rows_enter(csc_memory_model *model,
+                          csc_memory_execution *execution);
+void csc_memory_rows_withdraw(csc_memory_model *model,
+                              csc_memory_execution *execution);
+/* Takes a cascade, its executions and its run out of the model. What it is made
+ * of stays together: it is put back, when everything that came between is
+ * undone, or freed; neither allocates. */
+void csc_memory_rows_take(csc_memory_model *model, csc_memory_cascade *cascade);
+void csc_memory_rows_put_back(csc_memory_model *model,
+                              csc_memory_cascade *cascade);
+
 /* ---- memory_runs.c ------------------------------------------------------ */
 
+bool csc_memory_runs_is_priority(int32_t priority);
+/* The queue of that name, made when there is none; NULL when out of memory. */
+csc_memory_queue *csc_memory_runs_queue(csc_memory_model *model,
+                                        const char *name);
+/* A run with that row for that cascade, not in the model; NULL when out of
+ * memory. */
+csc_memory_run *csc_memory_runs_make(const cascade_uuid *cascade_id,
+                                     const cascade_run_row *row);
 /* Makes sure that a run with this queue, needs and takeovers can be freed later
  * without allocating, as it is or with one takeover more. On success the two
  * texts are replaced by the model's. */
@@ -219,6 +257,14 @@ csc_memory_message *csc_memory_messages_next(const csc_memory_box *box,
 csc_memory_key *csc_memory_messages_make_key(const char *user_id,
                                              const char *key,
                                              int32_t run_number);
+/* Moves the row of a key on to the number that `key` has, if it says less. No
+ * row says 1. Where there is none, `key` becomes the row, and the model's. */
+cascade_err csc_memory_messages_move_key(csc_memory_model *model,
+                                         csc_memory_key *key,
+                                         csc_memory_key_move *move);
+/* `key` is the caller's again. */
+void csc_memory_messages_undo_key(csc_memory_model *model,
+                                  csc_memory_key_move *move);
 void csc_memory_messages_fini(csc_memory_model *model);
 
 /* ---- The moves; see cascade/store.h ------------------------------------- */
@@ -247,6 +293,18 @@ cascade_err csc_memory_messages_receive(void *self,
                                         void *context);
 cascade_err csc_memory_messages_key(void *self, const char *user_id,
                                     const char *key, int32_t *run_number);
+cascade_err csc_memory_queues_pause(void *self, const char *queue, bool paused,
+                                    const char *about, bool *changed);
+cascade_err csc_memory_queues_list(void *self, cascade_queue_sink sink,
+                                   void *context);
+cascade_err csc_memory_scan_rows(void *self, const cascade_scan *scan,
+                                 const cascade_load_sink *sink);
+cascade_err csc_memory_scan_totals(void *self, cascade_totals *totals);
+cascade_err csc_memory_mend_repair(void *self, const cascade_repair *repairs,
+                                   size_t count, bool *done);
+cascade_err csc_memory_mend_purge(void *self, const cascade_uuid *ids,
+                                  size_t count, int64_t updated_before_ms,
+                                  size_t *deleted);
 cascade_err csc_memory_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);
@@ -255,5 +313,15 @@ cascade_err csc_memory_read_list(void *self, const cascade_query *query,
 cascade_err csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms,
                                 cascade_wait_result *result);
 cascade_err csc_memory_wait_wake(void *self);
+
+/* Of memory_native.c. */
+cascade_err csc_memory_native_begin(void *self, int64_t limit_ms,
+                                    cascade_native *native);
+cascade_err csc_memory_native_finish(void *self, cascade_native *native,
+                                     const cascade_batch *batch, bool *existed);
+cascade_err csc_memory_native_abandon(void *self, cascade_native *native);
+cascade_err csc_memory_native_settle(void *self, const cascade_uuid *engine_id,
+                                     uint32_t lane, int64_t number,
+                                     bool *committed);
 
 #endif

@@ -49,16 +49,15 @@ typedef struct change_plan {
     csc_memory_message **received; /* the model's, taken out of it */
     size_t taken;                  /* of `received` */
     send_plan *sends;
-    csc_memory_key *key;     /* a start's: the row to be */
-    csc_memory_key *key_row; /* the model's that was changed, or `key` */
-    int32_t key_before;      /* what the model's said */
+    csc_memory_key *key; /* a start's: the row to be */
+    csc_memory_key_move key_move;
     csc_memory_box *box;     /* a deletion's: taken out of the model */
-    csc_memory_run *run;
-    cascade_run_row freed; /* the run row to be, for FREE and RESET */
-    bool fresh;            /* `cascade` is new and not entered */
-    bool started;          /* `cascade` is new and entered */
-    bool skipped;          /* a start whose cascade was there */
-    bool deleted;          /* `cascade` is taken out of the model */
+    csc_memory_run *run;     /* a start's, where it has one */
+    cascade_run_row run_row; /* to be, for RESET, FREE and REVIVE */
+    bool fresh;              /* `cascade` is new and not entered */
+    bool started;            /* `cascade` is new and entered */
+    bool skipped;            /* a start whose cascade was there */
+    bool deleted;            /* `cascade` is taken out of the model */
     bool existed;
 } change_plan;
 
@@ -83,11 +82,11 @@ prepare_start(change_plan *plan)
     if (plan->cascade == NULL)
         return false;
     plan->fresh = true;
-    plan->run = csc_mem_zalloc(1, sizeof(*plan->run));
-    if (plan->run == NULL)
-        return false;
-    plan->run->row = change->run;
-    plan->run->row.cascade_id = change->cascade.id;
+    if (change->cascade.status == CASCADE_RUNNING) {
+        plan->run = csc_memory_runs_make(&change->cascade.id, &change->run);
+        if (plan->run == NULL)
+            return false;
+    }
     if (change->key == NULL)
         return true;
     plan->key = csc_memory_messages_make_key(change->cascade.user_id,
@@ -258,13 +257,8 @@ enter_execution(csc_memory_model *model, change_plan *plan,
                      cascade->execution_count + 1,
                      sizeof(cascade->executions[0])) != 0)
         return csc_fail_memory();
-    if (csc_map_put(&model->executions, &row->id, execution) != 0)
+    if (csc_memory_rows_enter(model, execution) != 0)
         return csc_fail_memory();
-    if (csc_memory_names_put(&model->paths, row->node_instance_id, execution) !=
-        0) {
-        csc_map_remove(&model->executions, &row->id);
-        return csc_fail_memory();
-    }
     memmove(&cascade->executions[at + 1], &cascade->executions[at],
             (cascade->execution_count - at) * sizeof(cascade->executions[0]));
     cascade->executions[at] = execution;
@@ -274,12 +268,11 @@ enter_execution(csc_memory_model *model, change_plan *plan,
 
 static void
 withdraw_execution(csc_memory_model *model, csc_memory_cascade *cascade,
-                   const csc_memory_execution *execution)
+                   csc_memory_execution *execution)
 {
     size_t at = csc_memory_rows_find(cascade, execution->row.function_id);
 
-    csc_map_remove(&model->executions, &execution->row.id);
-    csc_memory_names_remove(&model->paths, execution->row.node_instance_id);
+    csc_memory_rows_withdraw(model, execution);
     cascade->execution_count--;
     memmove(&cascade->executions[at], &cascade->executions[at + 1],
             (cascade->execution_count - at) * sizeof(cascade->executions[0]));
@@ -346,35 +339,24 @@ is_next_run(const csc_memory_key *there, int32_t run_number)
 static cascade_err
 stage_key(csc_memory_model *model, change_plan *plan)
 {
-    csc_memory_key *there = csc_memory_names_get(&model->keys, plan->key->name);
+    const csc_memory_key *there =
+        csc_memory_names_get(&model->keys, plan->key->name);
 
     if (!is_next_run(there, plan->key->run_number)) {
         plan->skipped = true;
         plan->existed = true;
         return CASCADE_OK;
     }
-    if (there != NULL) {
-        plan->key_row = there;
-        plan->key_before = there->run_number;
-        there->run_number = plan->key->run_number;
-    } else if (plan->key->run_number > 1) {
-        if (csc_memory_names_put(&model->keys, plan->key->name, plan->key) != 0)
-            return csc_fail_memory();
-        plan->key_row = plan->key;
-    }
-    return CASCADE_OK;
+    return csc_memory_messages_move_key(model, plan->key, &plan->key_move);
 }
 
-static void
-undo_key(csc_memory_model *model, change_plan *plan)
+static cascade_err
+reserve_run(csc_memory_model *model, const change_plan *plan,
+            cascade_run_row *row)
 {
-    if (plan->key_row == NULL)
-        return;
-    if (plan->key_row == plan->key)
-        csc_memory_names_remove(&model->keys, plan->key->name);
-    else
-        plan->key_row->run_number = plan->key_before;
-    plan->key_row = NULL;
+    if (!csc_memory_runs_is_priority(row->priority))
+        return refuse(plan, "the priority of its run is not 0 to 9");
+    return csc_memory_runs_reserve(model, row);
 }
 
 static cascade_err
@@ -395,12 +377,11 @@ stage_start(write_state *writing, change_plan *plan)
         if (err != CASCADE_OK || plan->skipped)
             return err;
     }
-    if (plan->run->row.priority < 0 ||
-        plan->run->row.priority >= CSC_MEMORY_PRIORITIES)
-        return refuse(plan, "the priority of its run is not 0 to 9");
-    err = csc_memory_runs_reserve(model, &plan->run->row);
-    if (err != CASCADE_OK)
-        return err;
+    if (plan->run != NULL) {
+        err = reserve_run(model, plan, &plan->run->row);
+        if (err != CASCADE_OK)
+            return err;
+    }
     if (csc_map_put(&model->cascades, &plan->cascade->row.id, plan->cascade) !=
         0)
         return csc_fail_memory();
@@ -410,7 +391,7 @@ stage_start(write_state *writing, change_plan *plan)
     return stage_rows(writing, plan);
 }
 
-/* The run row after FREE or RESET, with a shelf to put it on. */
+/* The run row after RESET, FREE or REVIVE, with a shelf to put it on. */
 static cascade_err
 stage_run(write_state *writing, change_plan *plan)
 {
@@ -418,18 +399,22 @@ stage_run(write_state *writing, change_plan *plan)
     const csc_memory_run *run = plan->cascade->run;
 
     if (change->run_action != CASCADE_RUN_RESET &&
-        change->run_action != CASCADE_RUN_FREE)
+        change->run_action != CASCADE_RUN_FREE &&
+        change->run_action != CASCADE_RUN_REVIVE)
         return CASCADE_OK;
     if (run == NULL || !csc_uuid_equal(&run->row.engine_id, writing->engine_id))
         return refuse(plan, "its run does not belong to this incarnation");
-    plan->freed = run->row;
-    plan->freed.takeovers = 0;
+    plan->run_row = run->row;
+    plan->run_row.takeovers = 0;
     if (change->run_action == CASCADE_RUN_FREE) {
-        memset(&plan->freed.engine_id, 0, sizeof(plan->freed.engine_id));
-        plan->freed.wake_at_ms = change->run.wake_at_ms;
-        plan->freed.needs = change->run.needs;
+        memset(&plan->run_row.engine_id, 0, sizeof(plan->run_row.engine_id));
+        plan->run_row.wake_at_ms = change->run.wake_at_ms;
+        plan->run_row.needs = change->run.needs;
+    } else if (change->run_action == CASCADE_RUN_REVIVE) {
+        plan->run_row.queue = change->run.queue;
+        plan->run_row.priority = change->run.priority;
     }
-    return csc_memory_runs_reserve(writing->model, &plan->freed);
+    return reserve_run(writing->model, plan, &plan->run_row);
 }
 
 static cascade_err
@@ -459,54 +444,25 @@ stage_write(write_state *writing, change_plan *plan)
     return err != CASCADE_OK ? err : stage_rows(writing, plan);
 }
 
-/* Takes the cascade and all that belongs to it out of the model; what it is
- * made of stays together. */
 static void
 stage_delete(csc_memory_model *model, change_plan *plan)
 {
     const cascade_uuid *id = &plan->change->cascade.id;
-    csc_memory_cascade *cascade = csc_map_remove(&model->cascades, id);
 
-    plan->cascade = cascade;
+    plan->cascade = csc_map_get(&model->cascades, id);
     plan->deleted = true;
     plan->box = csc_memory_messages_take_box(model, id);
-    if (cascade == NULL)
-        return;
-    csc_memory_order_remove(&model->order, &cascade->node);
-    for (size_t i = 0; i < cascade->execution_count; i++) {
-        const cascade_execution_row *row = &cascade->executions[i]->row;
-
-        csc_map_remove(&model->executions, &row->id);
-        csc_memory_names_remove(&model->paths, row->node_instance_id);
-    }
-    if (cascade->run != NULL)
-        csc_memory_runs_take(model, cascade->run);
+    if (plan->cascade != NULL)
+        csc_memory_rows_take(model, plan->cascade);
 }
 
-/* The maps had room for all of it before. */
 static void
 undo_delete(csc_memory_model *model, change_plan *plan)
 {
-    csc_memory_cascade *cascade = plan->cascade;
-    int full;
-
     plan->deleted = false;
     csc_memory_messages_put_back_box(model, plan->box);
-    if (cascade == NULL)
-        return;
-    full = csc_map_put(&model->cascades, &cascade->row.id, cascade);
-    csc_memory_order_add(&model->order, &cascade->node);
-    for (size_t i = 0; i < cascade->execution_count; i++) {
-        csc_memory_execution *execution = cascade->executions[i];
-
-        full |= csc_map_put(&model->executions, &execution->row.id, execution);
-        full |= csc_memory_names_put(
-            &model->paths, execution->row.node_instance_id, execution);
-    }
-    csc_assert(full == 0);
-    (void)full;
-    if (cascade->run != NULL)
-        csc_memory_runs_place(model, cascade->run);
+    if (plan->cascade != NULL)
+        csc_memory_rows_put_back(model, plan->cascade);
 }
 
 /* What becomes of each message is known after the rows of all changes. */
@@ -562,7 +518,7 @@ undo_plan(csc_memory_model *model, change_plan *plan)
     while (plan->entered > 0)
         withdraw_execution(model, plan->cascade,
                            plan->executions[--plan->entered]);
-    undo_key(model, plan);
+    csc_memory_messages_undo_key(model, &plan->key_move);
     if (!plan->started)
         return;
     csc_map_remove(&model->cascades, &plan->cascade->row.id);
@@ -584,6 +540,7 @@ stage_change(write_state *writing, change_plan *plan)
     case CASCADE_RUN_RESET:
     case CASCADE_RUN_FREE:
     case CASCADE_RUN_END:
+    case CASCADE_RUN_REVIVE:
         return stage_write(writing, plan);
     }
     return refuse(plan, "the action for its run is none of the known");
@@ -640,8 +597,9 @@ apply_run(csc_memory_model *model, change_plan *plan)
         return;
     case CASCADE_RUN_RESET:
     case CASCADE_RUN_FREE:
+    case CASCADE_RUN_REVIVE:
         csc_memory_runs_take(model, cascade->run);
-        cascade->run->row = plan->freed;
+        cascade->run->row = plan->run_row;
         csc_memory_runs_place(model, cascade->run);
         return;
     case CASCADE_RUN_END:
@@ -654,6 +612,8 @@ apply_run(csc_memory_model *model, change_plan *plan)
     case CASCADE_RUN_DELETE:
         return;
     case CASCADE_RUN_START:
+        if (plan->run == NULL)
+            return;
         cascade->run = plan->run;
         plan->run = NULL;
         csc_memory_runs_place(model, cascade->run);
@@ -704,7 +664,7 @@ apply_plan(csc_memory_model *model, change_plan *plan)
     for (size_t i = 0; i < plan->taken; i++)
         csc_memory_messages_free(model, plan->received[i]);
     apply_sends(plan->sends, change->send_count);
-    if (plan->key_row == plan->key)
+    if (plan->key_move.row == plan->key)
         plan->key = NULL;
     apply_run(model, plan);
 }

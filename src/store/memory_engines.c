@@ -17,24 +17,32 @@
 #include "store/memory.h"
 
 #define LANES_MAX 1024
+#define NOTHING "{}" /* what an incarnation says that says nothing */
 
 static csc_memory_engine *
-new_engine(const cascade_incarnation *incarnation, int64_t now_ms)
+new_engine(const cascade_incarnation *incarnation, const cascade_clock *clock)
 {
+    const char *about =
+        incarnation->about != NULL ? incarnation->about : NOTHING;
     size_t host_size = strlen(incarnation->host) + 1;
+    size_t about_size = strlen(about) + 1;
     size_t lanes_size = incarnation->lane_count * sizeof(int64_t);
     csc_memory_engine *engine =
-        csc_mem_alloc(sizeof(*engine) + lanes_size + host_size);
-    char *host;
+        csc_mem_alloc(sizeof(*engine) + lanes_size + host_size + about_size);
+    char *texts;
 
     if (engine == NULL)
         return NULL;
     memset(engine, 0, sizeof(*engine) + lanes_size);
-    host = (char *)engine->lanes + lanes_size;
-    memcpy(host, incarnation->host, host_size);
+    texts = (char *)engine->lanes + lanes_size;
+    memcpy(texts, incarnation->host, host_size);
+    memcpy(texts + host_size, about, about_size);
     engine->row = *incarnation;
-    engine->row.host = host;
-    engine->expires_at_ms = csc_clock_add(now_ms, incarnation->lease_ms);
+    engine->row.host = texts;
+    engine->row.about = texts + host_size;
+    engine->row.started_at_ms = csc_clock_wall_ms(clock);
+    engine->expires_at_ms =
+        csc_clock_add(csc_clock_monotonic_ms(clock), incarnation->lease_ms);
     engine->runs.prev = &engine->runs;
     engine->runs.next = &engine->runs;
     return engine;
@@ -69,8 +77,7 @@ csc_memory_engines_attach(void *self, const cascade_incarnation *incarnation)
     if (incarnation->lane_count < 1 || incarnation->lane_count > LANES_MAX)
         return csc_fail(CASCADE_ERR_INVALID, "attach: %u lanes; give 1 to %d",
                         (unsigned)incarnation->lane_count, LANES_MAX);
-    engine =
-        new_engine(incarnation, csc_clock_monotonic_ms(memory->config->clock));
+    engine = new_engine(incarnation, memory->config->clock);
     if (engine == NULL)
         return csc_fail_memory();
     pthread_mutex_lock(&model->mutex);

@@ -280,6 +280,36 @@ csc_memory_messages_make_key(const char *user_id, const char *key,
 }
 
 cascade_err
+csc_memory_messages_move_key(csc_memory_model *model, csc_memory_key *key,
+                             csc_memory_key_move *move)
+{
+    csc_memory_key *there = csc_memory_names_get(&model->keys, key->name);
+    int32_t before = there == NULL ? 1 : there->run_number;
+
+    if (key->run_number <= before)
+        return CASCADE_OK;
+    if (there == NULL &&
+        csc_memory_names_put(&model->keys, key->name, key) != 0)
+        return csc_fail_memory();
+    move->row = there == NULL ? key : there;
+    move->before = there == NULL ? 0 : before;
+    move->row->run_number = key->run_number;
+    return CASCADE_OK;
+}
+
+void
+csc_memory_messages_undo_key(csc_memory_model *model, csc_memory_key_move *move)
+{
+    if (move->row == NULL)
+        return;
+    if (move->before == 0)
+        csc_memory_names_remove(&model->keys, move->row->name);
+    else
+        move->row->run_number = move->before;
+    move->row = NULL;
+}
+
+cascade_err
 csc_memory_messages_key(void *self, const char *user_id, const char *key,
                         int32_t *run_number)
 {

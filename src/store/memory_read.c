@@ -189,6 +189,13 @@ is_asked_for(const csc_memory_cascade *cascade, const cascade_query *query)
         return false;
     if (query->status != 0 && query->status != row->status)
         return false;
+    if (query->updated_before_ms != 0 &&
+        row->updated_at_ms >= query->updated_before_ms)
+        return false;
+    if (query->queue != NULL &&
+        (cascade->run == NULL ||
+         strcmp(query->queue, cascade->run->row.queue) != 0))
+        return false;
     return query->node == NULL || has_node(cascade, query->node);
 }
 

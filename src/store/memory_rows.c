@@ -3,9 +3,14 @@
  * The records of the memory store. Each is one block: the struct, then its
  * texts, so a row costs one allocation to insert and one to update. Copying is
  * done before a commit takes the model's mutex.
+ *
+ * An execution is in its cascade, and is found in the model by its id, by its
+ * path, and in the order of ids. Taking it out of these frees no room, so what
+ * was taken out can be put back.
  */
 #include <string.h>
 
+#include "base/error.h"
 #include "base/mem.h"
 #include "store/memory.h"
 
@@ -78,6 +83,8 @@ csc_memory_rows_execution(const cascade_execution_row *row)
     if (execution == NULL)
         return NULL;
     *execution = (csc_memory_execution){.row = *row};
+    execution->node.id = row->id;
+    execution->node.item = execution;
     at = (char *)(execution + 1);
     execution->row.node_instance_id = keep(&at, row->node_instance_id, path);
     execution->row.node_name = keep(&at, row->node_name, name);
@@ -206,4 +213,57 @@ csc_memory_rows_add_event(csc_memory_cascade *cascade, csc_memory_event *event)
     }
     cascade->events[at] = event;
     cascade->event_count++;
+}
+
+/* ---- In the model ------------------------------------------------------- */
+
+int
+csc_memory_rows_enter(csc_memory_model *model, csc_memory_execution *execution)
+{
+    const cascade_execution_row *row = &execution->row;
+
+    if (csc_map_put(&model->executions, &row->id, execution) != 0)
+        return -1;
+    if (csc_memory_names_put(&model->paths, row->node_instance_id, execution) !=
+        0) {
+        csc_map_remove(&model->executions, &row->id);
+        return -1;
+    }
+    csc_memory_order_add(&model->by_id, &execution->node);
+    return 0;
+}
+
+void
+csc_memory_rows_withdraw(csc_memory_model *model,
+                         csc_memory_execution *execution)
+{
+    csc_map_remove(&model->executions, &execution->row.id);
+    csc_memory_names_remove(&model->paths, execution->row.node_instance_id);
+    csc_memory_order_remove(&model->by_id, &execution->node);
+}
+
+void
+csc_memory_rows_take(csc_memory_model *model, csc_memory_cascade *cascade)
+{
+    csc_map_remove(&model->cascades, &cascade->row.id);
+    csc_memory_order_remove(&model->order, &cascade->node);
+    for (size_t i = 0; i < cascade->execution_count; i++)
+        csc_memory_rows_withdraw(model, cascade->executions[i]);
+    if (cascade->run != NULL)
+        csc_memory_runs_take(model, cascade->run);
+}
+
+/* The maps had room for all of it before. */
+void
+csc_memory_rows_put_back(csc_memory_model *model, csc_memory_cascade *cascade)
+{
+    int full = csc_map_put(&model->cascades, &cascade->row.id, cascade);
+
+    csc_memory_order_add(&model->order, &cascade->node);
+    for (size_t i = 0; i < cascade->execution_count; i++)
+        full |= csc_memory_rows_enter(model, cascade->executions[i]);
+    csc_assert(full == 0);
+    (void)full;
+    if (cascade->run != NULL)
+        csc_memory_runs_place(model, cascade->run);
 }

@@ -16,9 +16,12 @@
  * for a whole shelf, and a shelf is sorted by what decides who comes first. So
  * a claim costs as much as what it takes, also with 100,000 runs parked.
  *
+ * A claim leaves the shelves of a paused queue alone.
+ *
  * Runs that a message names are looked for in the boxes of messages, and come
- * before the shelves: wake_at and needs do not count for them. What they need
- * (shelves, run rows to be made anew) is allocated before the first is taken.
+ * before the shelves: wake_at, needs and a pause do not count for them. What
+ * they need (shelves, run rows to be made anew) is allocated before the first
+ * is taken.
  *
  * Freeing a run must not fail: ownership ends in moves that are all or nothing
  * over many runs. So the shelves a run can be freed to (its takeovers, or one
@@ -41,8 +44,14 @@
 
 /* ---- Queues and shelves ------------------------------------------------- */
 
-static csc_memory_queue *
-get_queue(csc_memory_model *model, const char *name)
+bool
+csc_memory_runs_is_priority(int32_t priority)
+{
+    return priority >= 0 && priority < CSC_MEMORY_PRIORITIES;
+}
+
+csc_memory_queue *
+csc_memory_runs_queue(csc_memory_model *model, const char *name)
 {
     csc_memory_queue *queue = csc_memory_names_get(&model->queues, name);
     size_t size = strlen(name) + 1;
@@ -52,7 +61,7 @@ get_queue(csc_memory_model *model, const char *name)
     queue = csc_mem_alloc(sizeof(*queue) + size);
     if (queue == NULL)
         return NULL;
-    queue->shelves = NULL;
+    *queue = (csc_memory_queue){.shelves = NULL};
     memcpy(queue->name, name, size);
     if (csc_memory_names_put(&model->queues, queue->name, queue) != 0) {
         csc_mem_free(queue);
@@ -112,10 +121,22 @@ one_more(int32_t takeovers)
     return takeovers == INT32_MAX ? takeovers : takeovers + 1;
 }
 
+csc_memory_run *
+csc_memory_runs_make(const cascade_uuid *cascade_id, const cascade_run_row *row)
+{
+    csc_memory_run *run = csc_mem_zalloc(1, sizeof(*run));
+
+    if (run == NULL)
+        return NULL;
+    run->row = *row;
+    run->row.cascade_id = *cascade_id;
+    return run;
+}
+
 cascade_err
 csc_memory_runs_reserve(csc_memory_model *model, cascade_run_row *row)
 {
-    csc_memory_queue *queue = get_queue(model, row->queue);
+    csc_memory_queue *queue = csc_memory_runs_queue(model, row->queue);
     const char *needs = NULL;
 
     if (queue == NULL)
@@ -149,6 +170,7 @@ csc_memory_runs_fini(csc_memory_model *model)
             queue->shelves = shelf->next;
             csc_mem_free(shelf);
         }
+        csc_mem_free(queue->about);
         csc_mem_free(queue);
     }
     for (size_t at = 0;;) {
@@ -279,14 +301,36 @@ is_wanted(const claim_state *claiming, const csc_memory_shelf *shelf)
     return false;
 }
 
+/* The `i`th queue of the claim; NULL when nothing was ever in it. */
+static csc_memory_queue *
+asked_queue(const claim_state *claiming, size_t i)
+{
+    return csc_memory_names_get(&claiming->model->queues,
+                                claiming->claim->queues[i]);
+}
+
+static bool
+is_paused(const csc_memory_queue *queue)
+{
+    return queue != NULL && queue->about != NULL;
+}
+
+/* The shelves the claim may take from in its `i`th queue. */
+static csc_memory_shelf *
+open_shelves(const claim_state *claiming, size_t i)
+{
+    const csc_memory_queue *queue = asked_queue(claiming, i);
+
+    return queue == NULL || is_paused(queue) ? NULL : queue->shelves;
+}
+
 /* Collects the shelves and makes those that their runs may be freed to. */
 static cascade_err
 collect(claim_state *claiming)
 {
     for (size_t i = 0; i < claiming->claim->queue_count; i++) {
-        csc_memory_queue *queue = csc_memory_names_get(
-            &claiming->model->queues, claiming->claim->queues[i]);
-        csc_memory_shelf *shelf = queue == NULL ? NULL : queue->shelves;
+        csc_memory_queue *queue = asked_queue(claiming, i);
+        csc_memory_shelf *shelf = open_shelves(claiming, i);
 
         for (; shelf != NULL; shelf = shelf->next) {
             if (!is_wanted(claiming, shelf))
@@ -413,15 +457,13 @@ compare_named(const void *a, const void *b)
 static cascade_err
 make_run(claim_state *claiming, claim_named *named)
 {
-    csc_memory_run *run = csc_mem_zalloc(1, sizeof(*run));
-
-    if (run == NULL)
-        return csc_fail_memory();
-    named->made = run;
-    run->row = (cascade_run_row){.cascade_id = named->cascade->row.id,
-                                 .queue = claiming->claim->queues[0],
+    const cascade_run_row row = {.queue = claiming->claim->queues[0],
                                  .wake_at_ms = claiming->now_ms};
-    return csc_memory_runs_reserve(claiming->model, &run->row);
+
+    named->made = csc_memory_runs_make(&named->cascade->row.id, &row);
+    if (named->made == NULL)
+        return csc_fail_memory();
+    return csc_memory_runs_reserve(claiming->model, &named->made->row);
 }
 
 /* Finds the cascades that messages name, and makes what taking them needs. */
@@ -506,8 +548,9 @@ take_due(claim_state *claiming, cascade_claimed *claimed, size_t count)
     return count;
 }
 
-/* The earliest wake_at after now in the asked queues, whatever the runs need:
- * too early an answer costs a claim, too late a one costs time. */
+/* The earliest wake_at after now in the asked queues that are not paused,
+ * whatever the runs need: too early an answer costs a claim, too late a one
+ * costs time. */
 static int64_t
 next_wake(const claim_state *claiming)
 {
@@ -516,9 +559,7 @@ next_wake(const claim_state *claiming)
 
     memset(&highest, 0xff, sizeof(highest));
     for (size_t i = 0; i < claiming->claim->queue_count; i++) {
-        const csc_memory_queue *queue = csc_memory_names_get(
-            &claiming->model->queues, claiming->claim->queues[i]);
-        const csc_memory_shelf *shelf = queue == NULL ? NULL : queue->shelves;
+        const csc_memory_shelf *shelf = open_shelves(claiming, i);
 
         for (; shelf != NULL; shelf = shelf->next) {
             for (int p = 0; p < CSC_MEMORY_PRIORITIES; p++) {
@@ -532,6 +573,13 @@ next_wake(const claim_state *claiming)
         }
     }
     return next;
+}
+
+static void
+tell_paused(const claim_state *claiming, bool *paused)
+{
+    for (size_t i = 0; i < claiming->claim->queue_count; i++)
+        paused[i] = is_paused(asked_queue(claiming, i));
 }
 
 static cascade_err
@@ -581,6 +629,8 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
     result->messages = claiming.messages;
     delete_absent(&claiming);
     result->next_wake_at_ms = next_wake(&claiming);
+    if (result->paused != NULL)
+        tell_paused(&claiming, result->paused);
 out:
     pthread_mutex_unlock(&memory->model->mutex);
     free_claim(&claiming);

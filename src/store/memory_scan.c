@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pages of rows of the memory store, and counts. As in memory_read.c, sinks are
+ * called with the model's mutex held. Each page is found by a search for where
+ * it begins, so a scan to the end costs what its rows cost.
+ */
+#include "base/error.h"
+#include "store/memory.h"
+#include "store/store.h"
+
+/* ---- Scan --------------------------------------------------------------- */
+
+static bool
+is_asked_for(const cascade_scan *scan, const csc_memory_execution *execution)
+{
+    return !scan->running_only ||
+           execution->row.status == CASCADE_EXECUTION_RUNNING;
+}
+
+static cascade_err
+scan_all(csc_memory_model *model, const cascade_scan *scan,
+         const cascade_load_sink *sink)
+{
+    const csc_memory_order_node *node =
+        scan->after == NULL
+            ? csc_memory_order_first(model->by_id)
+            : csc_memory_order_next(model->by_id, 0, scan->after);
+    cascade_err err = CASCADE_OK;
+    size_t count = 0;
+
+    while (node != NULL && count < scan->limit && err == CASCADE_OK) {
+        const csc_memory_execution *execution = node->item;
+
+        if (is_asked_for(scan, execution)) {
+            err = sink->on_execution(sink->context, &execution->row);
+            count++;
+        }
+        node = csc_memory_order_next(model->by_id, 0, &node->id);
+    }
+    return err;
+}
+
+static cascade_err
+scan_executions(const csc_memory_cascade *cascade, const cascade_scan *scan,
+                const cascade_load_sink *sink)
+{
+    cascade_err err = CASCADE_OK;
+    size_t count = 0;
+
+    for (size_t i = csc_memory_rows_find(cascade, scan->from);
+         i < cascade->execution_count && count < scan->limit &&
+         err == CASCADE_OK;
+         i++) {
+        const csc_memory_execution *execution = cascade->executions[i];
+
+        if (is_asked_for(scan, execution)) {
+            err = sink->on_execution(sink->context, &execution->row);
+            count++;
+        }
+    }
+    return err;
+}
+
+/* The place of the first event that the page may give. */
+static size_t
+find_event(const csc_memory_cascade *cascade, const cascade_scan *scan)
+{
+    size_t low = 0;
+    size_t high = cascade->event_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const cascade_event_row *row = &cascade->events[middle]->row;
+
+        if (row->function_id < scan->from ||
+            (row->function_id == scan->from && row->id <= scan->after_event))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static cascade_err
+scan_events(const csc_memory_cascade *cascade, const cascade_scan *scan,
+            const cascade_load_sink *sink)
+{
+    size_t first = find_event(cascade, scan);
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = first; i < cascade->event_count &&
+                           i - first < scan->limit && err == CASCADE_OK;
+         i++)
+        err = sink->on_event(sink->context, &cascade->events[i]->row);
+    return err;
+}
+
+static cascade_err
+scan_one(const csc_memory_model *model, const cascade_scan *scan,
+         const cascade_load_sink *sink)
+{
+    const csc_memory_cascade *cascade =
+        csc_map_get(&model->cascades, scan->cascade_id);
+
+    if (cascade == NULL)
+        return CASCADE_OK;
+    return scan->events ? scan_events(cascade, scan, sink)
+                        : scan_executions(cascade, scan, sink);
+}
+
+cascade_err
+csc_memory_scan_rows(void *self, const cascade_scan *scan,
+                     const cascade_load_sink *sink)
+{
+    csc_memory *memory = self;
+    cascade_err err = csc_store_check_scan(scan);
+
+    if (err != CASCADE_OK)
+        return err;
+    pthread_mutex_lock(&memory->model->mutex);
+    err = scan->cascade_id == NULL ? scan_all(memory->model, scan, sink)
+                                   : scan_one(memory->model, scan, sink);
+    pthread_mutex_unlock(&memory->model->mutex);
+    return err;
+}
+
+/* ---- Totals ------------------------------------------------------------- */
+
+static void
+count_cascade(cascade_totals *totals, cascade_status status)
+{
+    switch (status) {
+    case CASCADE_RUNNING:
+        totals->running++;
+        return;
+    case CASCADE_COMPLETED:
+        totals->completed++;
+        return;
+    case CASCADE_ERROR:
+        totals->failed++;
+        return;
+    }
+}
+
+cascade_err
+csc_memory_scan_totals(void *self, cascade_totals *totals)
+{
+    csc_memory *memory = self;
+    cascade_totals counted = {0};
+    size_t at = 0;
+
+    pthread_mutex_lock(&memory->model->mutex);
+    for (;;) {
+        const csc_memory_cascade *cascade =
+            csc_map_next(&memory->model->cascades, &at);
+
+        if (cascade == NULL)
+            break;
+        count_cascade(&counted, cascade->row.status);
+    }
+    counted.messages = (int64_t)memory->model->letters.count;
+    pthread_mutex_unlock(&memory->model->mutex);
+    *totals = counted;
+    return CASCADE_OK;
+}
