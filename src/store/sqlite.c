@@ -83,8 +83,8 @@ check_folder(const char *path)
                               errno);
 }
 
-static cascade_err
-check_path(const char *path)
+cascade_err
+csc_sqlite_check_path(const char *path)
 {
     struct stat info;
 
@@ -111,7 +111,8 @@ set_path(csc_sqlite *store, const char *url)
                                   "sqlite:PATH, or memory: for a store in "
                                   "memory");
     store->path = make_absolute(path);
-    return store->path == NULL ? csc_fail_memory() : check_path(store->path);
+    return store->path == NULL ? csc_fail_memory()
+                               : csc_sqlite_check_path(store->path);
 }
 
 /* Symbolic links are resolved: the log lies beside the file itself, and so must
@@ -168,6 +169,8 @@ init(csc_sqlite *store, const cascade_store_config *config)
     store->checkpoint_at_pages = CSC_SQLITE_CHECKPOINT_PAGES;
     store->writer.store = store;
     store->writer.writer = true;
+    store->native.conn.store = store;
+    store->native.conn.writer = true;
     for (size_t i = 0; i < CSC_SQLITE_READERS; i++)
         store->readers[i].store = store;
     for (size_t i = 0; i < CSC_SQLITE_WATCHES; i++)
@@ -226,13 +229,14 @@ close_writer(csc_sqlite *store)
     csc_sqlite_conn_close(writer);
 }
 
-static void
-close_store(void *self)
+void
+csc_sqlite_free(csc_sqlite *store)
 {
-    csc_sqlite *store = self;
-
+    if (store->guest.there)
+        csc_sqlite_guest_leave(store);
     for (size_t i = 0; i < CSC_SQLITE_READERS; i++)
         csc_sqlite_conn_close(&store->readers[i]);
+    csc_sqlite_native_fini(&store->native);
     close_writer(store);
     csc_sqlite_wait_fini(store);
     csc_sqlite_lock_close(&store->lock);
@@ -243,27 +247,45 @@ close_store(void *self)
     csc_mem_free(store);
 }
 
-static cascade_err
-open_store(const char *url, const cascade_store_config *config, void **self)
+static void
+close_store(void *self)
 {
-    csc_sqlite *store;
+    csc_sqlite_free(self);
+}
+
+cascade_err
+csc_sqlite_create(const cascade_store_config *config, csc_sqlite **store)
+{
+    csc_sqlite *created;
     cascade_err err = check_library();
 
     if (err != CASCADE_OK)
         return err;
-    store = csc_mem_zalloc(1, sizeof(*store));
-    if (store == NULL)
+    created = csc_mem_zalloc(1, sizeof(*created));
+    if (created == NULL)
         return csc_fail_memory();
-    err = init(store, config);
+    err = init(created, config);
     if (err != CASCADE_OK) {
-        csc_mem_free(store);
+        csc_mem_free(created);
         return err;
     }
+    *store = created;
+    return CASCADE_OK;
+}
+
+static cascade_err
+open_store(const char *url, const cascade_store_config *config, void **self)
+{
+    csc_sqlite *store = NULL;
+    cascade_err err = csc_sqlite_create(config, &store);
+
+    if (err != CASCADE_OK)
+        return err;
     err = set_path(store, url);
     if (err == CASCADE_OK)
         err = open_file(store);
     if (err != CASCADE_OK) {
-        close_store(store);
+        csc_sqlite_free(store);
         return err;
     }
     *self = store;
@@ -279,32 +301,45 @@ get_now(void *self, int64_t *now_ms)
     return CASCADE_OK;
 }
 
+const cascade_store_driver csc_sqlite_driver = {
+    .abi = CASCADE_STORE_ABI,
+    .name = "sqlite",
+    .lane_max = 1,
+    .native = CASCADE_NATIVE_SQLITE,
+    .native_max = 1,
+    .open = open_store,
+    .migrate = csc_sqlite_schema_migrate,
+    .now = get_now,
+    .attach = csc_sqlite_lease_attach,
+    .renew = csc_sqlite_lease_renew,
+    .detach = csc_sqlite_lease_detach,
+    .engines = csc_sqlite_lease_engines,
+    .remove = csc_sqlite_lease_remove,
+    .claim = csc_sqlite_claim_runs,
+    .load = csc_sqlite_read_load,
+    .commit = csc_sqlite_commit_batch,
+    .submit = csc_sqlite_commit_submit,
+    .receive = csc_sqlite_messages_receive,
+    .key = csc_sqlite_messages_key,
+    .pause = csc_sqlite_manage_pause,
+    .queues = csc_sqlite_manage_queues,
+    .totals = csc_sqlite_manage_totals,
+    .schema = csc_sqlite_schema_list,
+    .scan = csc_sqlite_scan_page,
+    .repair = csc_sqlite_manage_repair,
+    .purge = csc_sqlite_manage_purge,
+    .list = csc_sqlite_read_list,
+    .wait = csc_sqlite_wait_for,
+    .begin = csc_sqlite_native_begin,
+    .finish = csc_sqlite_native_finish,
+    .abandon = csc_sqlite_native_abandon,
+    .settle = csc_sqlite_native_settle,
+    .wake = csc_sqlite_wait_wake,
+    .close = close_store,
+};
+
 const cascade_store_driver *
 csc_store_sqlite_driver(void)
 {
-    static const cascade_store_driver driver = {
-        .abi = CASCADE_STORE_ABI,
-        .name = "sqlite",
-        .lane_max = 1,
-        .open = open_store,
-        .migrate = csc_sqlite_schema_migrate,
-        .now = get_now,
-        .attach = csc_sqlite_lease_attach,
-        .renew = csc_sqlite_lease_renew,
-        .detach = csc_sqlite_lease_detach,
-        .engines = csc_sqlite_lease_engines,
-        .remove = csc_sqlite_lease_remove,
-        .claim = csc_sqlite_claim_runs,
-        .load = csc_sqlite_read_load,
-        .commit = csc_sqlite_commit_batch,
-        .submit = csc_sqlite_commit_submit,
-        .receive = csc_sqlite_messages_receive,
-        .key = csc_sqlite_messages_key,
-        .list = csc_sqlite_read_list,
-        .wait = csc_sqlite_wait_for,
-        .wake = csc_sqlite_wait_wake,
-        .close = close_store,
-    };
-
-    return &driver;
+    return &csc_sqlite_driver;
 }

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "store/sqlite_internal.h"
+#include "store/store.h"
 
 static void
 init(csc_sqlite_call *call, csc_sqlite_conn *conn, const char *verb)
@@ -114,6 +115,12 @@ csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id)
 }
 
 void
+csc_sqlite_call_add_status(csc_sqlite_call *call, cascade_status status)
+{
+    csc_sqlite_call_add_text(call, csc_store_status_word(status));
+}
+
+void
 csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms)
 {
     if (time_ms == CASCADE_TIME_NONE)
@@ -153,7 +160,8 @@ csc_sqlite_call_run(csc_sqlite_call *call, int *changes)
     bool row = false;
     cascade_err err = csc_sqlite_call_next(call, &row);
 
-    csc_assert(!row);
+    if (err == CASCADE_OK && row) /* PRAGMA count_changes of an application */
+        err = csc_sqlite_call_next(call, &row);
     if (err == CASCADE_OK && changes != NULL)
         *changes = sqlite3_changes(call->conn->db);
     csc_sqlite_call_end(call);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Claiming: S7, S8, S9, S20.
+ * Claiming: S7, S8, S9, S20, S25.
  *
  * The index of free runs is ordered by (queue, needs, takeovers, priority,
  * wake_at). What a claim may have is decided by the first three alone: they
@@ -15,11 +15,16 @@
  * with 100,000 parked runs, with 100,000 that need a node it does not know, and
  * with 100,000 suspects.
  *
+ * A queue that is paused has no shelves: one look for each queue, in the
+ * transaction that looks at its shelves, so what is taken is of no queue that
+ * was paused before.
+ *
  * Before the shelves come the cascades that messages name. These are few, since
  * who owns a cascade receives its messages soon: all of them are walked, one
  * seek each. Where there is no message that is one seek in an empty index.
  *
- *   free run, queue asked for   taken, whatever its wake_at and needs
+ *   free run, queue asked for   taken, whatever its wake_at and needs, also
+ *                               where the queue is paused
  *   own run                     told: `messages`
  *   no run row                  the cascade has ended: the row is made anew
  *   no such cascade             the messages are deleted, in portions
@@ -77,6 +82,7 @@ typedef struct claim_state {
     size_t shelf_count;
     size_t shelf_room;
     csc_arena texts;       /* the needs of the shelves */
+    bool *paused;          /* each queue of the claim */
     candidate *candidates; /* those of lower priorities behind the higher */
     size_t count;
     size_t room;
@@ -385,23 +391,46 @@ next_shelf(csc_sqlite_conn *conn, const char *queue, char needs[NEEDS_SIZE],
 }
 
 static cascade_err
+collect_shelves_of(claim_state *state, const char *queue)
+{
+    char needs[NEEDS_SIZE] = "";
+    int32_t takeovers = -1;
+    bool found = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && found) {
+        err = next_shelf(state->conn, queue, needs, &takeovers, &found);
+        if (err == CASCADE_OK && found)
+            err = add_shelf(state, queue, needs, takeovers);
+    }
+    return err;
+}
+
+static cascade_err
+is_paused(csc_sqlite_conn *conn, const char *queue, bool *paused)
+{
+    csc_sqlite_call call;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_IS_PAUSED);
+    csc_sqlite_call_add_text(&call, queue);
+    err = csc_sqlite_call_next(&call, paused);
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+static cascade_err
 collect_shelves(claim_state *state)
 {
+    const cascade_claim *claim = state->claim;
     cascade_err err = CASCADE_OK;
 
     state->shelf_count = 0;
     csc_arena_clear(&state->texts);
-    for (size_t i = 0; i < state->claim->queue_count; i++) {
-        const char *queue = state->claim->queues[i];
-        char needs[NEEDS_SIZE] = "";
-        int32_t takeovers = -1;
-        bool found = true;
-
-        while (err == CASCADE_OK && found) {
-            err = next_shelf(state->conn, queue, needs, &takeovers, &found);
-            if (err == CASCADE_OK && found)
-                err = add_shelf(state, queue, needs, takeovers);
-        }
+    for (size_t i = 0; i < claim->queue_count && err == CASCADE_OK; i++) {
+        err = is_paused(state->conn, claim->queues[i], &state->paused[i]);
+        if (err == CASCADE_OK && !state->paused[i])
+            err = collect_shelves_of(state, claim->queues[i]);
     }
     return err;
 }
@@ -502,7 +531,7 @@ look_for_wake(claim_state *state, const shelf *from, int priority)
 }
 
 /* On every shelf, also those that this claim passes: too early an answer costs
- * a claim, too late a one costs time. */
+ * a claim, too late a one costs time. Who resumes a queue tells the waiters. */
 static cascade_err
 find_next_wake(claim_state *state)
 {
@@ -636,6 +665,9 @@ give(const claim_state *state, cascade_claimed *claimed,
     result->count = state->named_count + state->count;
     result->next_wake_at_ms = state->next_wake_at_ms;
     result->messages = state->messages;
+    for (size_t i = 0; result->paused != NULL && i < state->claim->queue_count;
+         i++)
+        result->paused[i] = state->paused[i];
 }
 
 cascade_err
@@ -651,6 +683,9 @@ csc_sqlite_claim_runs(void *self, const cascade_claim *claim,
                                   "claim: the limit is %zu; give 1 to %d",
                                   claim->limit, CLAIM_MAX);
     state.now_ms = csc_clock_wall_ms(store->config->clock);
+    state.paused = csc_mem_zalloc(claim->queue_count, sizeof(bool));
+    if (state.paused == NULL)
+        return csc_fail_memory();
     err = look_without_lock(store, &state);
     if (err == CASCADE_OK &&
         state.count + state.named_count + state.stray_count > 0)
@@ -662,5 +697,6 @@ csc_sqlite_claim_runs(void *self, const cascade_claim *claim,
     csc_mem_free(state.candidates);
     csc_mem_free(state.named);
     csc_mem_free(state.strays);
+    csc_mem_free(state.paused);
     return err;
 }

@@ -29,7 +29,8 @@
  *   was there. If so, its execution 0 tells who made it: with the id that we
  *   would give it, it was an earlier try of this very start. A start with a
  *   key asks the key first, and only one whose run is the next goes so far; the
- *   row of the key says the new number in the same transaction.
+ *   row of the key says the new number in the same transaction. One that comes
+ *   as it ended (an import) gets no run.
  *
  * A change that the database refuses (a path that is taken, an execution that
  * is not there or has ended, a run that is not ours) rolls the whole batch back
@@ -38,40 +39,14 @@
 #include "base/error.h"
 #include "base/uuid.h"
 #include "store/sqlite_internal.h"
+#include "store/store.h"
 
 typedef struct write_state {
     csc_sqlite_conn *conn;
     const cascade_uuid *engine_id; /* NULL: submit */
     bool claimable;                /* something others may claim came up */
+    bool born;                     /* a cascade was inserted */
 } write_state;
-
-static const char *
-status_word(cascade_status status)
-{
-    switch (status) {
-    case CASCADE_RUNNING:
-        return "RUNNING";
-    case CASCADE_COMPLETED:
-        return "COMPLETED";
-    case CASCADE_ERROR:
-        return "ERROR";
-    }
-    return NULL; /* refused by the table */
-}
-
-static const char *
-execution_word(cascade_execution_status status)
-{
-    switch (status) {
-    case CASCADE_EXECUTION_RUNNING:
-        return "RUNNING";
-    case CASCADE_EXECUTION_COMPLETED:
-        return "COMPLETED";
-    case CASCADE_EXECUTION_FAILED:
-        return "FAILED";
-    }
-    return NULL; /* refused by the table */
-}
 
 static cascade_err
 refuse(const char *why)
@@ -90,7 +65,7 @@ insert_execution(write_state *state, const cascade_execution_row *row)
     csc_sqlite_call_add_uuid(&call, &row->id);
     csc_sqlite_call_add_uuid(&call, &row->cascade_id);
     csc_sqlite_call_add_i64(&call, row->function_id);
-    csc_sqlite_call_add_text(&call, execution_word(row->status));
+    csc_sqlite_call_add_text(&call, csc_store_execution_word(row->status));
     csc_sqlite_call_add_text(&call, row->node_instance_id);
     csc_sqlite_call_add_text(&call, row->node_name);
     csc_sqlite_call_add_json(&call, row->input);
@@ -113,7 +88,7 @@ update_execution(write_state *state, const cascade_uuid *cascade_id,
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_UPDATE_EXECUTION);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     csc_sqlite_call_add_i64(&call, row->function_id);
-    csc_sqlite_call_add_text(&call, execution_word(row->status));
+    csc_sqlite_call_add_text(&call, csc_store_execution_word(row->status));
     csc_sqlite_call_add_json(&call, row->full_output);
     csc_sqlite_call_add_text(&call, row->error);
     csc_sqlite_call_add_time(&call, row->completed_at_ms);
@@ -210,7 +185,7 @@ insert_cascade(write_state *state, const cascade_row *row, bool *inserted)
 
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_INSERT_CASCADE);
     csc_sqlite_call_add_uuid(&call, &row->id);
-    csc_sqlite_call_add_text(&call, status_word(row->status));
+    csc_sqlite_call_add_status(&call, row->status);
     csc_sqlite_call_add_i64(&call, row->fn_id);
     csc_sqlite_call_add_text(&call, row->user_id);
     csc_sqlite_call_add_time(&call, row->created_at_ms);
@@ -220,28 +195,35 @@ insert_cascade(write_state *state, const cascade_row *row, bool *inserted)
     return err;
 }
 
-static cascade_err
-insert_run(write_state *state, const cascade_uuid *cascade_id,
-           const cascade_run_row *run)
+cascade_err
+csc_sqlite_commit_insert_run(csc_sqlite_conn *conn,
+                             const cascade_uuid *cascade_id,
+                             const cascade_run_row *run)
 {
-    bool owned = !csc_uuid_is_nil(&run->engine_id);
     csc_sqlite_call call;
 
-    if (!owned)
-        state->claimable = true;
-    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_INSERT_RUN);
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_INSERT_RUN);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     csc_sqlite_call_add_text(&call, run->queue);
     csc_sqlite_call_add_i64(&call, run->priority);
     csc_sqlite_call_add_i64(&call, run->wake_at_ms);
-    if (owned)
-        csc_sqlite_call_add_uuid(&call, &run->engine_id);
-    else
+    if (csc_uuid_is_nil(&run->engine_id))
         csc_sqlite_call_add_text(&call, NULL);
+    else
+        csc_sqlite_call_add_uuid(&call, &run->engine_id);
     csc_sqlite_call_add_i64(&call, run->claim_no);
     csc_sqlite_call_add_i64(&call, run->takeovers);
     csc_sqlite_call_add_text(&call, run->needs != NULL ? run->needs : "");
     return csc_sqlite_call_run(&call, NULL);
+}
+
+static cascade_err
+insert_run(write_state *state, const cascade_change *change)
+{
+    if (csc_uuid_is_nil(&change->run.engine_id))
+        state->claimable = true;
+    return csc_sqlite_commit_insert_run(state->conn, &change->cascade.id,
+                                        &change->run);
 }
 
 static cascade_err
@@ -258,10 +240,12 @@ start(write_state *state, const cascade_change *change, bool *existed)
         err = insert_cascade(state, &change->cascade, &inserted);
     if (err == CASCADE_OK && !inserted)
         return tell_existed(state, change, existed);
+    if (inserted)
+        state->born = true;
     if (err == CASCADE_OK)
         err = write_rows(state, change);
-    if (err == CASCADE_OK)
-        err = insert_run(state, &change->cascade.id, &change->run);
+    if (err == CASCADE_OK && change->cascade.status == CASCADE_RUNNING)
+        err = insert_run(state, change);
     if (err == CASCADE_OK && change->key != NULL && change->run_number > 1)
         err = csc_sqlite_messages_set_key(state->conn, change);
     return err;
@@ -286,7 +270,7 @@ update_cascade(write_state *state, const cascade_row *row)
     if (err == CASCADE_OK && changes == 0) {
         csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_UPDATE_CASCADE);
         csc_sqlite_call_add_uuid(&call, &row->id);
-        csc_sqlite_call_add_text(&call, status_word(row->status));
+        csc_sqlite_call_add_status(&call, row->status);
         csc_sqlite_call_add_i64(&call, row->fn_id);
         csc_sqlite_call_add_time(&call, row->updated_at_ms);
         err = csc_sqlite_call_run(&call, &changes);
@@ -296,24 +280,26 @@ update_cascade(write_state *state, const cascade_row *row)
     return err;
 }
 
+/* RESET_RUN, FREE_RUN or REVIVE_RUN. */
 static cascade_err
-update_run(write_state *state, const cascade_change *change)
+update_run(write_state *state, const cascade_change *change,
+           csc_sqlite_sql_id id)
 {
+    const cascade_run_row *run = &change->run;
     csc_sqlite_call call;
-    bool ends = change->run_action == CASCADE_RUN_FREE;
     int changes = 0;
     cascade_err err;
 
-    csc_sqlite_call_begin(&call, state->conn,
-                          ends ? CSC_SQLITE_FREE_RUN : CSC_SQLITE_RESET_RUN);
+    csc_sqlite_call_begin(&call, state->conn, id);
     csc_sqlite_call_add_uuid(&call, &change->cascade.id);
     csc_sqlite_call_add_uuid(&call, state->engine_id);
-    if (ends) {
-        const char *needs = change->run.needs;
-
+    if (id == CSC_SQLITE_FREE_RUN) {
         state->claimable = true;
-        csc_sqlite_call_add_i64(&call, change->run.wake_at_ms);
-        csc_sqlite_call_add_text(&call, needs != NULL ? needs : "");
+        csc_sqlite_call_add_i64(&call, run->wake_at_ms);
+        csc_sqlite_call_add_text(&call, run->needs != NULL ? run->needs : "");
+    } else if (id == CSC_SQLITE_REVIVE_RUN) {
+        csc_sqlite_call_add_text(&call, run->queue);
+        csc_sqlite_call_add_i64(&call, run->priority);
     }
     err = csc_sqlite_call_run(&call, &changes);
     if (err == CASCADE_OK && changes != 1)
@@ -322,19 +308,19 @@ update_run(write_state *state, const cascade_change *change)
 }
 
 static cascade_err
-delete_rows(write_state *state, csc_sqlite_sql_id id,
+delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
             const cascade_uuid *cascade_id)
 {
     csc_sqlite_call call;
 
-    csc_sqlite_call_begin(&call, state->conn, id);
+    csc_sqlite_call_begin(&call, conn, id);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     return csc_sqlite_call_run(&call, NULL);
 }
 
 /* The cascade last: tables of other programs need not delete with it. */
-static cascade_err
-delete_cascade(write_state *state, const cascade_uuid *cascade_id)
+cascade_err
+csc_sqlite_commit_delete(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
 {
     static const csc_sqlite_sql_id ids[] = {
         CSC_SQLITE_DELETE_MESSAGES, CSC_SQLITE_DELETE_RUN,
@@ -344,7 +330,7 @@ delete_cascade(write_state *state, const cascade_uuid *cascade_id)
 
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
         if (err == CASCADE_OK)
-            err = delete_rows(state, ids[i], cascade_id);
+            err = delete_rows(conn, ids[i], cascade_id);
     }
     return err;
 }
@@ -358,7 +344,7 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
         return start(state, change, existed);
     *existed = false;
     if (change->run_action == CASCADE_RUN_DELETE)
-        return delete_cascade(state, &change->cascade.id);
+        return csc_sqlite_commit_delete(state->conn, &change->cascade.id);
     err = update_cascade(state, &change->cascade);
     if (err == CASCADE_OK)
         err = write_rows(state, change);
@@ -370,11 +356,17 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
     case CASCADE_RUN_DELETE:
         break;
     case CASCADE_RUN_RESET:
+        err = update_run(state, change, CSC_SQLITE_RESET_RUN);
+        break;
     case CASCADE_RUN_FREE:
-        err = update_run(state, change);
+        err = update_run(state, change, CSC_SQLITE_FREE_RUN);
+        break;
+    case CASCADE_RUN_REVIVE:
+        err = update_run(state, change, CSC_SQLITE_REVIVE_RUN);
         break;
     case CASCADE_RUN_END:
-        err = delete_rows(state, CSC_SQLITE_DELETE_RUN, &change->cascade.id);
+        err = delete_rows(state->conn, CSC_SQLITE_DELETE_RUN,
+                          &change->cascade.id);
         break;
     }
     return err;
@@ -446,6 +438,44 @@ submit_messages(write_state *state, const cascade_submission *submission)
     return err;
 }
 
+/* Within a statement of an application's, where SQLite has no savepoint, a
+ * submission is one start or one message: what is of either can be taken back,
+ * and the row of a key comes last. */
+static cascade_err
+check_alone(const write_state *state, const cascade_submission *submission)
+{
+    size_t count = submission->start_count + submission->message_count;
+
+    if (state->conn->store->guest.span != CSC_SQLITE_SPAN_STATEMENT)
+        return CASCADE_OK;
+    for (size_t i = 0; i < submission->start_count; i++)
+        count += submission->starts[i].send_count;
+    if (count <= 1)
+        return CASCADE_OK;
+    return cascade_store_fail(CASCADE_ERR_MISUSE,
+                              "submit: a statement that writes is being run on "
+                              "the connection of this store: within it one "
+                              "cascade can be started, or one message sent, "
+                              "at a time");
+}
+
+static cascade_err
+submit_all(write_state *state, const cascade_submission *submission)
+{
+    cascade_err err = check_alone(state, submission);
+
+    if (err == CASCADE_OK)
+        err = write_changes(state, submission->starts, submission->start_count,
+                            submission->existed);
+    if (err == CASCADE_OK)
+        err = submit_messages(state, submission);
+    if (err != CASCADE_OK && state->born &&
+        state->conn->store->guest.span == CSC_SQLITE_SPAN_STATEMENT)
+        err = csc_sqlite_guest_take_back(
+            state->conn, &submission->starts[0].cascade.id, err);
+    return err;
+}
+
 /* ---- The lane ------------------------------------------------------------ */
 
 static cascade_err
@@ -456,35 +486,43 @@ fenced(void)
                               "removed; attach a new one");
 }
 
+cascade_err
+csc_sqlite_commit_get_lane(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
+                           uint32_t lane, int64_t *number)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_LANE);
+    csc_sqlite_call_add_uuid(&call, engine_id);
+    csc_sqlite_call_add_i64(&call, lane);
+    err = csc_sqlite_call_next(&call, &row);
+    if (row)
+        *number = sqlite3_column_int64(call.statement, 0);
+    csc_sqlite_call_end(&call);
+    return err == CASCADE_OK && !row ? fenced() : err;
+}
+
 /* Why the lane row was not where it should be. `*repeated`: because this batch
  * took effect before. */
 static cascade_err
 judge_lane(csc_sqlite_conn *conn, const cascade_batch *batch, bool *repeated)
 {
-    csc_sqlite_call call;
-    bool row = false;
-    int64_t number = 0;
-    cascade_err err;
+    int64_t shown = 0;
+    cascade_err err = csc_sqlite_commit_get_lane(conn, &batch->engine_id,
+                                                 batch->lane, &shown);
 
-    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_LANE);
-    csc_sqlite_call_add_uuid(&call, &batch->engine_id);
-    csc_sqlite_call_add_i64(&call, batch->lane);
-    err = csc_sqlite_call_next(&call, &row);
-    if (row)
-        number = sqlite3_column_int64(call.statement, 0);
-    csc_sqlite_call_end(&call);
     if (err != CASCADE_OK)
         return err;
-    if (!row)
-        return fenced();
-    *repeated = number == batch->number;
+    *repeated = shown == batch->number;
     if (*repeated)
         return CASCADE_OK;
     return cascade_store_fail(
         CASCADE_ERR_LOST,
         "commit: lane %u shows batch %lld, not %lld or the one before; the "
         "store lost commits, attach anew",
-        (unsigned)batch->lane, (long long)number, (long long)batch->number);
+        (unsigned)batch->lane, (long long)shown, (long long)batch->number);
 }
 
 static cascade_err
@@ -570,6 +608,29 @@ csc_sqlite_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     return err;
 }
 
+/* What the function wrote cannot be written twice, so a number that has taken
+ * effect is no repetition here. */
+cascade_err
+csc_sqlite_commit_within(csc_sqlite_conn *conn, const cascade_batch *batch,
+                         bool *existed, bool *claimable)
+{
+    write_state state = {.conn = conn, .engine_id = &batch->engine_id};
+    bool repeated = false;
+    cascade_err err =
+        write_changes(&state, batch->changes, batch->change_count, existed);
+
+    if (err == CASCADE_OK)
+        err = advance_lane(conn, batch, &repeated);
+    if (err == CASCADE_ERR_LOST || repeated)
+        err = cascade_store_fail(
+            CASCADE_ERR_LOST,
+            "finish: lane %u does not show the batch before %lld: it was "
+            "settled, or committed before; nothing of this one is kept",
+            (unsigned)batch->lane, (long long)batch->number);
+    *claimable = state.claimable;
+    return err;
+}
+
 cascade_err
 csc_sqlite_commit_submit(void *self, const cascade_submission *submission)
 {
@@ -587,11 +648,7 @@ csc_sqlite_commit_submit(void *self, const cascade_submission *submission)
     err = csc_sqlite_txn_begin_write(store, &state.conn);
     if (err != CASCADE_OK)
         return err;
-    err = write_changes(&state, submission->starts, submission->start_count,
-                        submission->existed);
-    if (err == CASCADE_OK)
-        err = submit_messages(&state, submission);
-    err = csc_sqlite_txn_end(state.conn, err);
+    err = csc_sqlite_txn_end(state.conn, submit_all(&state, submission));
     if (err == CASCADE_OK)
         tell_others(store, &state);
     return err;

@@ -106,6 +106,9 @@ configure(sqlite3 *db)
         {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
         {SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1},
         {SQLITE_DBCONFIG_ENABLE_FKEY, 1},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 1},
+        {SQLITE_DBCONFIG_ENABLE_VIEW, 1},
+        {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},
         {SQLITE_DBCONFIG_DQS_DML, 0},
         {SQLITE_DBCONFIG_DQS_DDL, 0},
     };
@@ -133,7 +136,7 @@ static int
 ask_for_wal(sqlite3 *db, bool *wal)
 {
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1,
+    int code = sqlite3_prepare_v2(db, "PRAGMA main.journal_mode = WAL", -1,
                                   &statement, NULL);
     const unsigned char *mode;
 
@@ -177,23 +180,39 @@ csc_sqlite_conn_enter_wal(csc_sqlite_conn *conn)
 }
 
 cascade_err
-csc_sqlite_conn_set_up(csc_sqlite_conn *conn)
+csc_sqlite_conn_set_durability(csc_sqlite_conn *conn, const char *verb)
 {
     bool relaxed =
         conn->store->config->durability == CASCADE_DURABILITY_RELAXED;
+
+    return csc_sqlite_conn_exec(conn, verb,
+                                relaxed ? "PRAGMA synchronous = NORMAL"
+                                        : "PRAGMA synchronous = FULL");
+}
+
+cascade_err
+csc_sqlite_conn_set_up(csc_sqlite_conn *conn)
+{
     cascade_err err = csc_sqlite_conn_exec(conn, "set up the connection",
                                            "PRAGMA wal_autocheckpoint = 0;"
                                            "PRAGMA cell_size_check = ON;");
 
     if (err == CASCADE_OK)
-        err = csc_sqlite_conn_exec(conn, "set up the connection",
-                                   relaxed ? "PRAGMA synchronous = NORMAL"
-                                           : "PRAGMA synchronous = FULL");
+        err = csc_sqlite_conn_set_durability(conn, "set up the connection");
     if (err == CASCADE_OK)
         err = csc_sqlite_conn_exec(conn, "set up the connection",
                                    conn->writer ? SETUP_WRITER : SETUP_READER);
     (void)sqlite3_wal_hook(conn->db, on_wal, conn); /* behind the pragma */
     return err;
+}
+
+int
+csc_sqlite_conn_install(csc_sqlite_conn *conn)
+{
+    (void)sqlite3_busy_handler(conn->db, on_busy, conn);
+    sqlite3_progress_handler(conn->db, PROGRESS_STEPS, on_progress, conn);
+    (void)sqlite3_wal_hook(conn->db, on_wal, conn);
+    return configure(conn->db);
 }
 
 /* The path is absolute, so it never begins with "file:", which would make it a
@@ -205,11 +224,11 @@ csc_sqlite_conn_open(csc_sqlite_conn *conn)
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
     int code;
 
-    if (conn->writer)
+    if (conn == &store->writer)
         flags |= SQLITE_OPEN_CREATE;
     code = sqlite3_open_v2(store->path, &conn->db, flags, NULL);
     if (code == SQLITE_OK)
-        code = configure(conn->db);
+        code = csc_sqlite_conn_install(conn);
     if (code != SQLITE_OK) {
         cascade_err err =
             csc_sqlite_error_set(conn->db, code, "open the database");
@@ -217,8 +236,6 @@ csc_sqlite_conn_open(csc_sqlite_conn *conn)
         csc_sqlite_conn_close(conn);
         return err;
     }
-    (void)sqlite3_busy_handler(conn->db, on_busy, conn);
-    sqlite3_progress_handler(conn->db, PROGRESS_STEPS, on_progress, conn);
     conn->wal_pages = 0;
     conn->wal = false;
     return CASCADE_OK;
@@ -240,19 +257,34 @@ csc_sqlite_conn_ready(csc_sqlite_conn *conn)
 }
 
 void
+csc_sqlite_conn_finalize(csc_sqlite_conn *conn)
+{
+    for (size_t i = 0; i < CSC_SQLITE_SQL_COUNT; i++) {
+        (void)sqlite3_finalize(conn->statements[i]);
+        conn->statements[i] = NULL;
+    }
+}
+
+/* Closing lets go of what virtual tables have prepared. What is left then is of
+ * a node's function, and lives as long as its owner wants, unless it keeps a
+ * transaction open. */
+void
 csc_sqlite_conn_close(csc_sqlite_conn *conn)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *left = NULL;
 
     if (conn->db == NULL)
         return;
-    statement = sqlite3_next_stmt(conn->db, NULL);
-    while (statement != NULL) {
-        (void)sqlite3_finalize(statement);
-        statement = sqlite3_next_stmt(conn->db, NULL);
+    csc_sqlite_conn_finalize(conn);
+    if (sqlite3_close(conn->db) != SQLITE_OK) {
+        if (!sqlite3_get_autocommit(conn->db))
+            left = sqlite3_next_stmt(conn->db, NULL);
+        while (left != NULL) {
+            (void)sqlite3_finalize(left);
+            left = sqlite3_next_stmt(conn->db, NULL);
+        }
+        (void)sqlite3_close_v2(conn->db);
     }
-    memset(conn->statements, 0, sizeof(conn->statements));
-    (void)sqlite3_close_v2(conn->db);
     conn->db = NULL;
 }
 

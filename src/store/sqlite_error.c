@@ -80,9 +80,18 @@ constraint_text(int code, const char *otherwise)
     }
 }
 
-cascade_err
-csc_sqlite_error_set(sqlite3 *db, int code, const char *verb)
+int
+csc_sqlite_error_extend(sqlite3 *db, int code)
 {
+    int extended = db != NULL ? sqlite3_extended_errcode(db) : code;
+
+    return (extended & 0xff) == code ? extended : code;
+}
+
+cascade_err
+csc_sqlite_error_set(sqlite3 *db, int result, const char *verb)
+{
+    int code = csc_sqlite_error_extend(db, result);
     const meaning *found = find_meaning(code);
     const char *text = constraint_text(code, found->text);
     cascade_err err = found->err;

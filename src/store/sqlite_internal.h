@@ -3,13 +3,19 @@
  * What the files of the SQLite store share.
  *
  *   sqlite.c         the driver, opening and closing a store
- *   sqlite_schema.c  migrate, and the check of the columns
+ *   sqlite_schema.c  migrate, schema, and the check of the columns
  *   sqlite_lease.c   attach, renew, detach, engines, remove
  *   sqlite_claim.c   claim
  *   sqlite_commit.c  commit, submit
  *   sqlite_messages.c  receive, key, and what commit and submit need of both
  *   sqlite_read.c    load, list
+ *   sqlite_scan.c    scan
+ *   sqlite_manage.c  pause, queues, totals, repair, purge
+ *   sqlite_native.c  begin, finish, abandon, settle
  *   sqlite_wait.c    wait, wake
+ *   sqlite_guest.c   stores on a connection of the application's
+ *   sqlite_link.c    what such a connection knows of them
+ *   sqlite_functions.c  functions for SQL on such a store
  *   ---- below, each standing on the next ----
  *   sqlite_row.c     reading rows back, with suspicion
  *   sqlite_txn.c     transactions: whose turn it is, begin, end, checkpoint
@@ -23,6 +29,7 @@
  *
  *   csc_sqlite --+-- writer     commits and checkpoints, one at a time
  *                +-- readers    load, list, and looks before a write
+ *                +-- native     transactions of nodes, in the writer's turn
  *                +-- lock       PATH-lock, shared with other handles
  *                +-- watches    inotify descriptors for wait
  *
@@ -55,6 +62,12 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_BEGIN_READ,
     CSC_SQLITE_BEGIN_WRITE,
     CSC_SQLITE_COMMIT,
+    CSC_SQLITE_SAVE,
+    CSC_SQLITE_RELEASE,
+    CSC_SQLITE_ROLL_BACK_TO,
+    CSC_SQLITE_SAVE_NODE,
+    CSC_SQLITE_RELEASE_NODE,
+    CSC_SQLITE_TOUCH,
     CSC_SQLITE_INSERT_ENGINE,
     CSC_SQLITE_INSERT_LANE,
     CSC_SQLITE_RENEW_ENGINE,
@@ -67,6 +80,7 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_RELEASE_RUNS,
     CSC_SQLITE_NEXT_OWNER,
     CSC_SQLITE_FREE_RUNS,
+    CSC_SQLITE_IS_PAUSED,
     CSC_SQLITE_NEXT_SHELF,
     CSC_SQLITE_LIST_SHELF,
     CSC_SQLITE_NEXT_WAKE,
@@ -77,6 +91,7 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_DELETE_STRAYS,
     CSC_SQLITE_ADVANCE_LANE,
     CSC_SQLITE_GET_LANE,
+    CSC_SQLITE_SETTLE_LANE,
     CSC_SQLITE_INSERT_CASCADE,
     CSC_SQLITE_TOUCH_CASCADE,
     CSC_SQLITE_UPDATE_CASCADE,
@@ -87,6 +102,7 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_INSERT_RUN,
     CSC_SQLITE_RESET_RUN,
     CSC_SQLITE_FREE_RUN,
+    CSC_SQLITE_REVIVE_RUN,
     CSC_SQLITE_DELETE_RUN,
     CSC_SQLITE_DELETE_EVENTS,
     CSC_SQLITE_DELETE_EXECUTIONS,
@@ -104,10 +120,23 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_LOAD_EVENTS,
     CSC_SQLITE_LOAD_MESSAGES,
     CSC_SQLITE_RECEIVE_MESSAGES,
+    CSC_SQLITE_SCAN_ALL,
+    CSC_SQLITE_SCAN_EXECUTIONS,
+    CSC_SQLITE_SCAN_EVENTS,
+    CSC_SQLITE_SCAN_EVENTS_BEHIND,
+    CSC_SQLITE_PAUSE_QUEUE,
+    CSC_SQLITE_RESUME_QUEUE,
+    CSC_SQLITE_LIST_QUEUES,
+    CSC_SQLITE_COUNT_ALL,
+    CSC_SQLITE_REPAIR_CASCADE,
+    CSC_SQLITE_RAISE_KEY,
+    CSC_SQLITE_GET_SPENT,
     CSC_SQLITE_LIST_APPLIED,
+    CSC_SQLITE_LIST_APPLIED_AT,
     CSC_SQLITE_RECORD_APPLIED,
     CSC_SQLITE_LIST_COLUMNS,
     CSC_SQLITE_FIND_UNIQUE,
+    CSC_SQLITE_FIND_SHADOW,
     CSC_SQLITE_SQL_COUNT
 } csc_sqlite_sql_id;
 
@@ -133,11 +162,62 @@ typedef struct csc_sqlite_conn {
     bool locked; /* holds the sidecar lock */
 } csc_sqlite_conn;
 
+/* How the transaction of a node ended before finish or abandon. */
+typedef enum csc_sqlite_native_end {
+    CSC_SQLITE_NATIVE_OPEN = 0,
+    CSC_SQLITE_NATIVE_COMMITTING, /* somebody tried to: refused */
+    CSC_SQLITE_NATIVE_ROLLED_BACK
+} csc_sqlite_native_end;
+
+/* The transaction of a node: see sqlite_native.c. */
+typedef struct csc_sqlite_native {
+    csc_sqlite_conn conn;
+    int64_t limit_ms;
+    int64_t limit_ns; /* when it is over; CLOCK_MONOTONIC */
+    int64_t began_ns; /* or 0: it has not */
+    csc_sqlite_native_end end;
+    int inside;      /* the statements are the library's, not the function's */
+    bool asked;      /* the authorizer was, about a statement */
+    bool may_commit; /* finish is committing */
+    bool tell;       /* others, when it is committed: of a guest within it */
+} csc_sqlite_native;
+
 /* The sidecar: see sqlite_lock.c. */
 typedef struct csc_sqlite_lock {
     int fd; /* -1: none (the database cannot be written) */
     char *path;
 } csc_sqlite_lock;
+
+/* What a move of a guest is part of: see sqlite_guest.c. */
+typedef enum csc_sqlite_span {
+    CSC_SQLITE_SPAN_OWN = 0,   /* a transaction of its own */
+    CSC_SQLITE_SPAN_SAVEPOINT, /* one of the application's */
+    CSC_SQLITE_SPAN_STATEMENT, /* one of its statements that write */
+    CSC_SQLITE_SPAN_NONE       /* the same, and the move only reads */
+} csc_sqlite_span;
+
+typedef struct csc_sqlite_link csc_sqlite_link;
+
+/* A store on a connection of the application's. */
+typedef struct csc_sqlite_guest {
+    bool there;                   /* it is one */
+    bool fleeting;                /* keeps no statement between two moves */
+    bool closing;                 /* the connection is, and is not touched */
+    bool open;                    /* a move is under way */
+    bool fresh;                   /* which took the sidecar lock */
+    bool within;                  /* and began in a transaction */
+    bool committed;               /* the transaction of its own was */
+    bool told;                    /* that the application's is over */
+    bool refused;                 /* it could not be opened */
+    int autocheckpoint;           /* pages, before it was opened; 0: none */
+    int no_checkpoint_on_close;   /* before it was opened; -1: not known */
+    int foreign_keys;             /* the same */
+    bool tell;                    /* others, when the application commits */
+    csc_sqlite_span span;         /* of that move */
+    const cascade_native *native; /* the transaction of a node, or NULL */
+    csc_sqlite_link *link;        /* what the connection knows of us; NULL:
+                                     nothing */
+} csc_sqlite_guest;
 
 struct csc_sqlite {
     char *path; /* absolute; once opened, as SQLite resolved it */
@@ -147,24 +227,44 @@ struct csc_sqlite {
     bool read_only;
     _Atomic bool numeric_json; /* payload columns have the affinity NUMERIC */
     csc_sqlite_lock lock;
-    csc_sqlite_conn writer;
+    csc_sqlite_conn writer;   /* of a guest: the only one */
+    csc_sqlite_native native; /* used by who has the writer's turn */
+    csc_sqlite_guest guest;
     int checkpoint_pages;    /* a checkpoint when the log has as many; fixed */
     int checkpoint_at_pages; /* the next one; used by who has the writer */
     pthread_mutex_t mutex;   /* guards `busy` of connections, readers, and
                                 all below */
     pthread_cond_t writer_freed; /* the writer is not busy any more */
     pthread_cond_t reader_freed; /* one of the readers is not */
+    int writer_waiting;          /* who wait for that */
+    bool writer_handed;          /* to one of them, still busy */
+    int64_t rest_until_ns;       /* no transaction of a node begins before */
     csc_sqlite_conn readers[CSC_SQLITE_READERS];
     int watches[CSC_SQLITE_WATCHES]; /* idle inotify descriptors, or -1 */
     uint64_t seen_wake; /* the sidecar's token, last seen by a wait without a
                            result */
 };
 
+/* ---- sqlite.c ------------------------------------------------------------ */
+
+extern const cascade_store_driver csc_sqlite_driver;
+
+/* A store without a connection. */
+cascade_err csc_sqlite_create(const cascade_store_config *config,
+                              csc_sqlite **store);
+/* Closes everything of it that is open. */
+void csc_sqlite_free(csc_sqlite *store);
+/* Why there is no such database, or it can be none. */
+cascade_err csc_sqlite_check_path(const char *path);
+
 /* ---- sqlite_error.c ------------------------------------------------------ */
 
+/* The extended code, of a connection of the application's that may give primary
+ * ones only. `db` may be NULL. */
+int csc_sqlite_error_extend(sqlite3 *db, int code);
 /* Makes an error of a result code. `db` may be NULL. The text is ours: SQLite's
  * own may hold data. */
-cascade_err csc_sqlite_error_set(sqlite3 *db, int code, const char *verb);
+cascade_err csc_sqlite_error_set(sqlite3 *db, int result, const char *verb);
 
 /* ---- sqlite_lock.c ------------------------------------------------------- */
 
@@ -196,11 +296,19 @@ bool csc_sqlite_conn_pause(int64_t deadline_ns, unsigned round);
 /* Opens conn->store->path; does not look into the file yet. */
 cascade_err csc_sqlite_conn_open(csc_sqlite_conn *conn);
 cascade_err csc_sqlite_conn_set_up(csc_sqlite_conn *conn);
+/* PRAGMA synchronous, as the store's options say. Outside a transaction. */
+cascade_err csc_sqlite_conn_set_durability(csc_sqlite_conn *conn,
+                                           const char *verb);
+/* Sets what the connection's behaviour rests on: options and callbacks.
+ * SQLITE_OK, or a result code. */
+int csc_sqlite_conn_install(csc_sqlite_conn *conn);
 /* Makes it a WAL database. Outside a transaction. */
 cascade_err csc_sqlite_conn_enter_wal(csc_sqlite_conn *conn);
 /* Makes `conn` ready for use by a move that ends at its deadline_ns. */
 cascade_err csc_sqlite_conn_ready(csc_sqlite_conn *conn);
 void csc_sqlite_conn_close(csc_sqlite_conn *conn);
+/* Finalizes the prepared statements. */
+void csc_sqlite_conn_finalize(csc_sqlite_conn *conn);
 /* The prepared statement, compiled at its first use. */
 cascade_err csc_sqlite_conn_prepare(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
                                     sqlite3_stmt **statement);
@@ -241,6 +349,8 @@ void csc_sqlite_call_add_text(csc_sqlite_call *call, const char *text);
 void csc_sqlite_call_add_json(csc_sqlite_call *call, const char *json);
 void csc_sqlite_call_add_i64(csc_sqlite_call *call, int64_t number);
 void csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id);
+/* What is no status is NULL, which the table refuses. */
+void csc_sqlite_call_add_status(csc_sqlite_call *call, cascade_status status);
 /* CASCADE_TIME_NONE is NULL. */
 void csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms);
 /* Steps to the next row; `*row` tells whether there is one. */
@@ -258,9 +368,70 @@ cascade_err csc_sqlite_txn_begin_read(csc_sqlite *store,
                                       csc_sqlite_conn **conn);
 cascade_err csc_sqlite_txn_begin_write(csc_sqlite *store,
                                        csc_sqlite_conn **conn);
+/* The same on the connection for transactions of nodes. */
+cascade_err csc_sqlite_txn_begin_native(csc_sqlite *store,
+                                        csc_sqlite_conn **conn);
 /* Commits when `err` is CASCADE_OK, else rolls back; gives the connection back.
  * Returns `err`, or why the commit failed. */
 cascade_err csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err);
+/* The same behind a COMMIT of the caller's, if `err` is CASCADE_OK. */
+void csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err);
+/* When it is `deadline_ms` from now. */
+int64_t csc_sqlite_txn_get_deadline(const csc_sqlite *store);
+/* A checkpoint, if one is due. Outside a transaction. */
+void csc_sqlite_txn_tend_log(csc_sqlite_conn *conn);
+
+/* ---- sqlite_guest.c ------------------------------------------------------ */
+
+/* Instead of those of sqlite_txn.c. */
+cascade_err csc_sqlite_guest_begin(csc_sqlite *store, bool writes,
+                                   csc_sqlite_conn **out);
+cascade_err csc_sqlite_guest_end(csc_sqlite_conn *conn, cascade_err err);
+/* A move that failed within a statement takes back the start that it made;
+ * returns `err`. */
+cascade_err csc_sqlite_guest_take_back(csc_sqlite_conn *conn,
+                                       const cascade_uuid *id, cascade_err err);
+/* Instead of the moves of sqlite_native.c. */
+cascade_err csc_sqlite_guest_native_begin(csc_sqlite *store, int64_t limit_ms,
+                                          cascade_native *native);
+cascade_err csc_sqlite_guest_native_finish(csc_sqlite *store,
+                                           const cascade_batch *batch,
+                                           bool *existed);
+cascade_err csc_sqlite_guest_native_abandon(csc_sqlite *store);
+/* Whether waking others has to wait for the application's commit; then it is
+ * kept in mind. */
+bool csc_sqlite_guest_put_off_wake(csc_sqlite *store);
+/* Before a migration: CASCADE_ERR_MISUSE where a temporary table has the name
+ * of one of ours. */
+cascade_err csc_sqlite_guest_check_shadows(csc_sqlite_conn *conn);
+/* It cannot be opened: when it lets go of the connection, the settings of that
+ * are as they were. */
+void csc_sqlite_guest_refuse(csc_sqlite *store);
+/* Behind it. */
+cascade_err csc_sqlite_guest_enter_wal(csc_sqlite *store);
+/* Lets go of the connection, which stays open. */
+void csc_sqlite_guest_leave(csc_sqlite *store);
+/* Its commit on this connection put `pages` into the log. */
+void csc_sqlite_guest_note_commit(csc_sqlite *store, int pages);
+/* Whether a transaction is open, or a statement writing. */
+bool csc_sqlite_guest_is_within(const csc_sqlite *store);
+/* Without one nothing of it is left over. */
+void csc_sqlite_guest_settle(csc_sqlite *store);
+
+/* ---- sqlite_link.c ------------------------------------------------------- */
+
+/* Makes the store known to its connection; CASCADE_ERR_MISUSE where another
+ * of its kind is. */
+cascade_err csc_sqlite_link_enter(csc_sqlite *store);
+void csc_sqlite_link_leave(csc_sqlite *store);
+/* Takes the connection's WAL hook, again if need be, and settles the stores
+ * there. */
+void csc_sqlite_link_hold(csc_sqlite *store);
+/* From now on the connection of this store (of csc_sqlite_guest_functions()) is
+ * being closed. */
+void csc_sqlite_guest_set_closing(csc_sqlite *store);
+/* As csc_store_sqlite_guest(), for a store of the functions for SQL. */
+const struct csc_store_guest *csc_sqlite_guest_functions(void);
 
 /* ---- sqlite_row.c -------------------------------------------------------- */
 
@@ -289,6 +460,11 @@ cascade_err csc_sqlite_row_run(sqlite3_stmt *statement, int at,
                                cascade_run_row *row);
 cascade_err csc_sqlite_row_engine(sqlite3_stmt *statement,
                                   cascade_incarnation *row);
+cascade_err csc_sqlite_row_queue(sqlite3_stmt *statement,
+                                 cascade_queue_row *row);
+/* A row of cascade_schema: its number and its time. */
+cascade_err csc_sqlite_row_applied(sqlite3_stmt *statement, int64_t *number,
+                                   int64_t *applied_at_ms);
 /* A text column as an id. */
 cascade_err csc_sqlite_row_uuid(sqlite3_stmt *statement, int at,
                                 const char *table, const char *column,
@@ -316,9 +492,31 @@ cascade_err csc_sqlite_messages_is_next(csc_sqlite_conn *conn,
 cascade_err csc_sqlite_messages_set_key(csc_sqlite_conn *conn,
                                         const cascade_change *start);
 
+/* ---- sqlite_commit.c, inside a transaction that writes ------------------- */
+
+cascade_err csc_sqlite_commit_insert_run(csc_sqlite_conn *conn,
+                                         const cascade_uuid *cascade_id,
+                                         const cascade_run_row *run);
+/* A batch, its fence last. `*claimable`: others may claim what came of it. */
+cascade_err csc_sqlite_commit_within(csc_sqlite_conn *conn,
+                                     const cascade_batch *batch, bool *existed,
+                                     bool *claimable);
+/* The number that a lane shows. CASCADE_ERR_FENCED when it is not there. */
+cascade_err csc_sqlite_commit_get_lane(csc_sqlite_conn *conn,
+                                       const cascade_uuid *engine_id,
+                                       uint32_t lane, int64_t *number);
+/* Deletes all rows of a cascade: S21. That it is gone is no error. */
+cascade_err csc_sqlite_commit_delete(csc_sqlite_conn *conn,
+                                     const cascade_uuid *cascade_id);
+
+/* Looks up whether payload columns have the affinity NUMERIC. */
+cascade_err csc_sqlite_schema_look(csc_sqlite_conn *conn);
+
 /* ---- The moves ----------------------------------------------------------- */
 
 cascade_err csc_sqlite_schema_migrate(void *self, cascade_migrate mode);
+cascade_err csc_sqlite_schema_list(void *self, cascade_migration_sink sink,
+                                   void *context);
 cascade_err csc_sqlite_lease_attach(void *self,
                                     const cascade_incarnation *incarnation);
 cascade_err csc_sqlite_lease_renew(void *self, const cascade_uuid *engine_id,
@@ -347,10 +545,48 @@ cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
                                  const cascade_load_sink *sink);
 cascade_err csc_sqlite_read_list(void *self, const cascade_query *query,
                                  cascade_list_sink sink, void *context);
+cascade_err csc_sqlite_scan_page(void *self, const cascade_scan *scan,
+                                 const cascade_load_sink *sink);
+cascade_err csc_sqlite_manage_pause(void *self, const char *queue, bool paused,
+                                    const char *about, bool *changed);
+cascade_err csc_sqlite_manage_queues(void *self, cascade_queue_sink sink,
+                                     void *context);
+cascade_err csc_sqlite_manage_totals(void *self, cascade_totals *totals);
+cascade_err csc_sqlite_manage_repair(void *self, const cascade_repair *repairs,
+                                     size_t count, bool *done);
+cascade_err csc_sqlite_manage_purge(void *self, const cascade_uuid *ids,
+                                    size_t count, int64_t updated_before_ms,
+                                    size_t *deleted);
 cascade_err csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms,
                                 cascade_wait_result *result);
 cascade_err csc_sqlite_wait_wake(void *self);
 /* Frees the idle watches. */
 void csc_sqlite_wait_fini(csc_sqlite *store);
+
+/* Of sqlite_native.c. */
+cascade_err csc_sqlite_native_begin(void *self, int64_t limit_ms,
+                                    cascade_native *native);
+cascade_err csc_sqlite_native_finish(void *self, cascade_native *native,
+                                     const cascade_batch *batch, bool *existed);
+cascade_err csc_sqlite_native_abandon(void *self, cascade_native *native);
+cascade_err csc_sqlite_native_settle(void *self, const cascade_uuid *engine_id,
+                                     uint32_t lane, int64_t number,
+                                     bool *committed);
+/* From _enter to _leave the statements on the connection are the library's, and
+ * nothing is denied to them: for what runs while the function has it. Result
+ * codes are extended ones meanwhile. They nest. */
+void csc_sqlite_native_enter(csc_sqlite_native *it);
+void csc_sqlite_native_leave(csc_sqlite_native *it);
+/* For whoever has the writer's turn, until it is given back: puts the
+ * connection in order, before BEGIN, and enters it. */
+cascade_err csc_sqlite_native_take(csc_sqlite_native *it);
+void csc_sqlite_native_give_back(csc_sqlite_native *it);
+void csc_sqlite_native_set_limit(csc_sqlite_native *it, int64_t limit_ms);
+/* CASCADE_ERR_TIMEOUT when it is over. */
+cascade_err csc_sqlite_native_check_time(const csc_sqlite_native *it);
+/* COMMIT, with what finish answers when that fails. */
+cascade_err csc_sqlite_native_commit(csc_sqlite_conn *conn);
+/* Closes the connection. No transaction of a node is open. */
+void csc_sqlite_native_fini(csc_sqlite_native *it);
 
 #endif

@@ -69,6 +69,8 @@ csc_sqlite_lease_attach(void *self, const cascade_incarnation *incarnation)
     csc_sqlite_call_add_i64(&call, incarnation->lease_ms);
     csc_sqlite_call_add_i64(&call, until_ms);
     csc_sqlite_call_add_i64(&call, csc_clock_wall_ms(store->config->clock));
+    csc_sqlite_call_add_text(
+        &call, incarnation->about != NULL ? incarnation->about : "{}");
     err = csc_sqlite_call_run(&call, NULL);
     if (err == CASCADE_OK)
         err = insert_lanes(conn, incarnation);

@@ -257,37 +257,48 @@ out:
 #define LIST_RUN_AT 6
 
 /* Constant pieces, each there or not: SQLite plans for what is asked. ?1 id,
- * ?2 after, ?3 user, ?4 status, ?5 node, ?6 limit. */
+ * ?2 after, ?3 user, ?4 status, ?5 node, ?6 queue, ?7 limit; %s is whose id is
+ * walked. Runs are far fewer than cascades, so those of a queue are found among
+ * the runs: CROSS JOIN keeps them outside. */
 static const char list_head[] =
     "SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,"
     "    r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,"
-    "    r.claim_no, r.takeovers, r.needs"
-    " FROM cascades AS c"
-    " LEFT JOIN cascade_runs AS r ON r.cascade_id = c.id"
+    "    r.claim_no, r.takeovers, r.needs";
+static const char list_from[] =
+    " FROM main.cascades AS c"
+    " LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id"
     " WHERE true";
-static const char list_id[] = " AND c.id = ?1";
-static const char list_after[] = " AND c.id > ?2";
+static const char list_from_queue[] =
+    " FROM main.cascade_runs AS r"
+    " CROSS JOIN main.cascades AS c ON c.id = r.cascade_id"
+    " WHERE r.queue = ?6";
+static const char list_id[] = " AND %s = ?1";
+static const char list_after[] = " AND %s > ?2";
 static const char list_user[] = " AND c.user_id = ?3";
 static const char list_status[] = " AND c.status = ?4";
 static const char list_node[] =
-    " AND EXISTS (SELECT 1 FROM node_executions AS n"
+    " AND EXISTS (SELECT 1 FROM main.node_executions AS n"
     "             WHERE n.cascade_id = c.id AND n.node_name = ?5)";
-static const char list_tail[] = " ORDER BY c.id LIMIT ?6";
+static const char list_tail[] = " ORDER BY %s LIMIT ?7";
 
 static void
 add_select(const cascade_query *query, const char *status, csc_buf *sql)
 {
+    bool by_run = query->queue != NULL;
+    const char *id = by_run ? "r.cascade_id" : "c.id";
+
     csc_buf_add_text(sql, list_head);
+    csc_buf_add_text(sql, by_run ? list_from_queue : list_from);
     if (query->id != NULL)
-        csc_buf_add_text(sql, list_id);
+        csc_buf_add_format(sql, list_id, id);
     if (query->after != NULL)
-        csc_buf_add_text(sql, list_after);
+        csc_buf_add_format(sql, list_after, id);
     if (query->user_id != NULL)
         csc_buf_add_text(sql, list_user);
     csc_buf_add_text(sql, status);
     if (query->node != NULL)
         csc_buf_add_text(sql, list_node);
-    csc_buf_add_text(sql, list_tail);
+    csc_buf_add_format(sql, list_tail, id);
 }
 
 /* The index by user has the status before the id: the cascades of a user in the
@@ -300,7 +311,8 @@ build_query(const cascade_query *query, csc_buf *sql)
                                         " AND c.status = 'COMPLETED'",
                                         " AND c.status = 'ERROR'"};
 
-    if (query->user_id == NULL || query->status != 0 || query->id != NULL) {
+    if (query->user_id == NULL || query->status != 0 || query->id != NULL ||
+        query->queue != NULL) {
         add_select(query, query->status != 0 ? list_status : "", sql);
         return sql->failed ? csc_fail_memory() : CASCADE_OK;
     }
@@ -310,7 +322,7 @@ build_query(const cascade_query *query, csc_buf *sql)
         add_select(query, words[i], sql);
         csc_buf_add_text(sql, ")");
     }
-    csc_buf_add_text(sql, " ORDER BY 1 LIMIT ?6");
+    csc_buf_add_text(sql, " ORDER BY 1 LIMIT ?7");
     return sql->failed ? csc_fail_memory() : CASCADE_OK;
 }
 
@@ -326,22 +338,21 @@ add_id(csc_sqlite_call *call, const cascade_uuid *id)
 static void
 bind_query(csc_sqlite_call *call, const cascade_query *query)
 {
-    static const char *const words[] = {
-        [CASCADE_RUNNING] = "RUNNING",
-        [CASCADE_COMPLETED] = "COMPLETED",
-        [CASCADE_ERROR] = "ERROR",
-    };
-
     add_id(call, query->id);
     add_id(call, query->after);
     csc_sqlite_call_add_text(call, query->user_id);
-    csc_sqlite_call_add_text(call, words[query->status]); /* 0: NULL */
+    csc_sqlite_call_add_status(call, query->status);
     csc_sqlite_call_add_text(call, query->node);
-    csc_sqlite_call_add_i64(call, (int64_t)query->limit);
+    csc_sqlite_call_add_text(call, query->queue);
+    csc_sqlite_call_add_i64(
+        call, query->updated_before_ms == 0 ? (int64_t)query->limit : -1);
 }
 
+/* The time is compared here, and those that pass are counted: in the table it
+ * may stand in several forms, which do not sort as one. */
 static cascade_err
-give_listed(sqlite3_stmt *statement, cascade_list_sink sink, void *context)
+give_listed(sqlite3_stmt *statement, const cascade_query *query,
+            cascade_list_sink sink, void *context, size_t *given)
 {
     cascade_row row;
     cascade_run_row run;
@@ -352,6 +363,10 @@ give_listed(sqlite3_stmt *statement, cascade_list_sink sink, void *context)
         err = csc_sqlite_row_run(statement, LIST_RUN_AT, &run);
     if (err != CASCADE_OK)
         return err;
+    if (query->updated_before_ms != 0 &&
+        row.updated_at_ms >= query->updated_before_ms)
+        return CASCADE_OK;
+    ++*given;
     return sink(context, &row, has_run ? &run : NULL);
 }
 
@@ -360,6 +375,7 @@ list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement,
           const cascade_query *query, cascade_list_sink sink, void *context)
 {
     csc_sqlite_call call;
+    size_t given = 0;
     bool row = false;
     cascade_err err;
 
@@ -367,7 +383,9 @@ list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement,
     bind_query(&call, query);
     err = csc_sqlite_call_next(&call, &row);
     while (err == CASCADE_OK && row) {
-        err = give_listed(statement, sink, context);
+        err = give_listed(statement, query, sink, context, &given);
+        if (given == query->limit)
+            break;
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
     }

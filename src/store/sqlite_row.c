@@ -306,6 +306,42 @@ csc_sqlite_row_engine(sqlite3_stmt *statement, cascade_incarnation *row)
     row->process_start = next_i64(&from, "process_start", INT64_MIN, INT64_MAX);
     row->lease_ms = next_i64(&from, "lease_until_ms", INT64_MIN, INT64_MAX);
     row->lane_count = (uint32_t)next_i32(&from, "lanes", 0);
+    row->about = next_text(&from, "about");
+    row->started_at_ms = next_i64(&from, "attached_at", INT64_MIN, INT64_MAX);
+    return from.err;
+}
+
+cascade_err
+csc_sqlite_row_queue(sqlite3_stmt *statement, cascade_queue_row *row)
+{
+    reader from = {.statement = statement, .table = "cascade_queues"};
+
+    row->queue = next_text(&from, "queue");
+    row->paused_at_ms = CASCADE_TIME_NONE;
+    row->paused = !is_null(&from);
+    if (row->paused)
+        row->paused_at_ms = next_i64(&from, "paused_at", INT64_MIN, INT64_MAX);
+    else
+        from.at++;
+    row->about = next_text(&from, "about");
+    row->owned = next_i64(&from, "owned", 0, INT64_MAX);
+    row->due = next_i64(&from, "due", 0, INT64_MAX);
+    row->later = next_i64(&from, "later", 0, INT64_MAX);
+    row->needing = next_i64(&from, "needing", 0, INT64_MAX);
+    row->due_since_ms = CASCADE_TIME_NONE;
+    if (!is_null(&from))
+        row->due_since_ms = next_i64(&from, "wake_at", INT64_MIN, INT64_MAX);
+    return from.err;
+}
+
+cascade_err
+csc_sqlite_row_applied(sqlite3_stmt *statement, int64_t *number,
+                       int64_t *applied_at_ms)
+{
+    reader from = {.statement = statement, .table = "cascade_schema"};
+
+    *number = next_i64(&from, "number", INT64_MIN, INT64_MAX);
+    *applied_at_ms = next_time(&from, "applied_at");
     return from.err;
 }
 

@@ -15,6 +15,10 @@
  * The file of a migration records itself, without a checksum, so that it can be
  * applied by hand; the library adds the checksum when it may write.
  *
+ * A file that is fed twice, or was cut short, does no harm: 001-003 make what
+ * is not there; 004 adds a column, which SQLite does once, and is a savepoint
+ * of its own, so that the column is there just when that is recorded.
+ *
  * What is checked of a column is what we rely on: that it is there, that its
  * affinity does not change what we put into it, and that a row can be inserted
  * without the columns we do not know.
@@ -88,6 +92,7 @@ static const column_need needs[] = {
     {"cascade_engines", "lease_ms", COLUMN_INTEGER},
     {"cascade_engines", "lease_until_ms", COLUMN_INTEGER},
     {"cascade_engines", "attached_at", COLUMN_INTEGER},
+    {"cascade_engines", "about", COLUMN_TEXT},
     {"cascade_lanes", "engine_id", COLUMN_WORD},
     {"cascade_lanes", "lane", COLUMN_INTEGER},
     {"cascade_lanes", "batch", COLUMN_INTEGER},
@@ -101,6 +106,9 @@ static const column_need needs[] = {
     {"cascade_keys", "user_id", COLUMN_TEXT},
     {"cascade_keys", "key", COLUMN_TEXT},
     {"cascade_keys", "run_number", COLUMN_INTEGER},
+    {"cascade_queues", "queue", COLUMN_TEXT},
+    {"cascade_queues", "paused_at", COLUMN_INTEGER},
+    {"cascade_queues", "about", COLUMN_TEXT},
     {"cascade_schema", "number", COLUMN_INTEGER},
     {"cascade_schema", "name", COLUMN_TEXT},
     {"cascade_schema", "checksum", COLUMN_TEXT},
@@ -108,6 +116,15 @@ static const column_need needs[] = {
 };
 
 #define NEED_COUNT (sizeof(needs) / sizeof(needs[0]))
+
+/* Columns that came later than their tables. */
+static const struct {
+    const char *table;
+    const char *column;
+    size_t migration;
+} additions[] = {
+    {"cascade_engines", "about", 4},
+};
 
 /* What ON CONFLICT and the order of reading stand on. */
 static const struct {
@@ -120,6 +137,7 @@ static const struct {
     {"node_executions", "cascade_id,function_id"},
     {"cascade_messages", "path"},
     {"cascade_keys", "key,user_id"},
+    {"cascade_queues", "queue"},
 };
 
 /* ---- Checking columns ---------------------------------------------------- */
@@ -268,10 +286,24 @@ check_unique(csc_sqlite_conn *conn, const char *table, const char *columns)
     return err;
 }
 
-/* `partly`: a table that is not there is no error, it will be made. */
-static cascade_err
-check_tables(csc_sqlite_conn *conn, bool partly)
+/* Whether the column must be there when so many migrations are applied. */
+static bool
+is_due(const column_need *need, size_t applied)
 {
+    for (size_t i = 0; i < sizeof(additions) / sizeof(additions[0]); i++) {
+        if (strcmp(additions[i].table, need->table) == 0 &&
+            strcmp(additions[i].column, need->column) == 0)
+            return additions[i].migration <= applied;
+    }
+    return true;
+}
+
+/* `applied` migrations are: a table or column that is not there is no error
+ * where another may still make it. */
+static cascade_err
+check_tables(csc_sqlite_conn *conn, size_t applied)
+{
+    bool partly = applied < csc_migrations_sqlite_count;
     bool seen[NEED_COUNT] = {false};
     bool there = false;
     cascade_err err = CASCADE_OK;
@@ -286,13 +318,27 @@ check_tables(csc_sqlite_conn *conn, bool partly)
                                      "table %s is missing, although "
                                      "cascade_schema tells that it was made",
                                      table);
-        if (err == CASCADE_OK && there && !seen[i])
+        if (err == CASCADE_OK && there && !seen[i] &&
+            is_due(&needs[i], applied))
             err = fail_column(table, needs[i].column, "is missing");
     }
     for (size_t i = 0; i < sizeof(uniques) / sizeof(uniques[0]); i++) {
         if (err == CASCADE_OK)
             err = check_unique(conn, uniques[i].table, uniques[i].columns);
     }
+    return err;
+}
+
+cascade_err
+csc_sqlite_schema_look(csc_sqlite_conn *conn)
+{
+    static const char *const tables[] = {"node_executions", "context_events"};
+    bool seen[NEED_COUNT] = {false};
+    bool there = false;
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < 2 && err == CASCADE_OK; i++)
+        err = check_table(conn, tables[i], seen, &there);
     return err;
 }
 
@@ -387,25 +433,94 @@ look(csc_sqlite_conn *conn, cascade_migrate mode, size_t *from,
     for (size_t i = 0; i < list.count; i++)
         *unsigned_count += list.rows[i].checksum == NULL;
     if (err == CASCADE_OK)
-        err = check_tables(conn, *from < csc_migrations_sqlite_count);
+        err = check_tables(conn, *from);
     free_applied(&list);
+    return err;
+}
+
+/* When each of the migrations that we know was applied. */
+static cascade_err
+read_times(csc_sqlite_conn *conn, int64_t *applied_at_ms)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err = has_schema_table(conn, &row);
+
+    if (err != CASCADE_OK || !row)
+        return err;
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_APPLIED_AT);
+    err = csc_sqlite_call_next(&call, &row);
+    while (err == CASCADE_OK && row) {
+        int64_t number = 0;
+        int64_t time_ms = 0;
+
+        err = csc_sqlite_row_applied(call.statement, &number, &time_ms);
+        if (number >= 1 && number <= (int64_t)csc_migrations_sqlite_count)
+            applied_at_ms[number - 1] = time_ms;
+        if (err == CASCADE_OK)
+            err = csc_sqlite_call_next(&call, &row);
+    }
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+static cascade_err
+give_migrations(const int64_t *applied_at_ms, cascade_migration_sink sink,
+                void *context)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < csc_migrations_sqlite_count && err == CASCADE_OK;
+         i++) {
+        const cascade_migration_row row = {
+            .number = csc_migrations_sqlite[i].number,
+            .name = csc_migrations_sqlite[i].name,
+            .applied_at_ms = applied_at_ms[i],
+        };
+
+        err = sink(context, &row);
+    }
+    return err;
+}
+
+cascade_err
+csc_sqlite_schema_list(void *self, cascade_migration_sink sink, void *context)
+{
+    csc_sqlite_conn *conn = NULL;
+    int64_t *applied_at_ms =
+        csc_mem_alloc(csc_migrations_sqlite_count * sizeof(*applied_at_ms));
+    cascade_err err;
+
+    if (applied_at_ms == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < csc_migrations_sqlite_count; i++)
+        applied_at_ms[i] = CASCADE_TIME_NONE;
+    err = csc_sqlite_txn_begin_read(self, &conn);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_txn_end(conn, read_times(conn, applied_at_ms));
+    if (err == CASCADE_OK)
+        err = give_migrations(applied_at_ms, sink, context);
+    csc_mem_free(applied_at_ms);
     return err;
 }
 
 /* ---- Applying ------------------------------------------------------------ */
 
+/* `now`: it was applied by this transaction, and that is told by the store's
+ * clock; else by hand. */
 static cascade_err
-record(csc_sqlite_conn *conn, const csc_migration *migration)
+record(csc_sqlite_conn *conn, const csc_migration *migration, bool now)
 {
+    int64_t applied_at_ms = CASCADE_TIME_NONE;
     char checksum[CSC_MIGRATE_CHECKSUM_SIZE];
     csc_sqlite_call call;
 
+    if (now)
+        applied_at_ms = csc_clock_wall_ms(conn->store->config->clock);
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RECORD_APPLIED);
     csc_sqlite_call_add_i64(&call, migration->number);
-    csc_sqlite_call_add_text(&call, migration->name);
     csc_sqlite_call_add_text(&call, csc_migrate_checksum(migration, checksum));
-    csc_sqlite_call_add_time(&call,
-                             csc_clock_wall_ms(conn->store->config->clock));
+    csc_sqlite_call_add_time(&call, applied_at_ms);
     return csc_sqlite_call_run(&call, NULL);
 }
 
@@ -423,10 +538,10 @@ apply(csc_sqlite_conn *conn, size_t from)
             err =
                 csc_sqlite_conn_exec(conn, "apply a migration", migration->sql);
         if (err == CASCADE_OK)
-            err = record(conn, migration);
+            err = record(conn, migration, i >= from);
     }
     if (err == CASCADE_OK && from < csc_migrations_sqlite_count)
-        err = check_tables(conn, false);
+        err = check_tables(conn, csc_migrations_sqlite_count);
     return err;
 }
 
@@ -441,23 +556,22 @@ migrate_with_lock(csc_sqlite *store)
     if (err != CASCADE_OK)
         return err;
     err = look(conn, CASCADE_MIGRATE_AUTO, &from, &unsigned_count);
+    if (err == CASCADE_OK && store->guest.there)
+        err = csc_sqlite_guest_check_shadows(conn);
     if (err == CASCADE_OK &&
         (from < csc_migrations_sqlite_count || unsigned_count > 0))
         err = apply(conn, from);
     return csc_sqlite_txn_end(conn, err);
 }
 
-cascade_err
-csc_sqlite_schema_migrate(void *self, cascade_migrate mode)
+static cascade_err
+migrate(csc_sqlite *store, cascade_migrate mode)
 {
-    csc_sqlite *store = self;
     csc_sqlite_conn *conn = NULL;
     size_t from = 0;
     size_t unsigned_count = 0;
     cascade_err err;
 
-    if (mode == CASCADE_MIGRATE_NEVER)
-        return CASCADE_OK;
     err = csc_sqlite_txn_begin_read(store, &conn);
     if (err != CASCADE_OK)
         return err;
@@ -467,5 +581,21 @@ csc_sqlite_schema_migrate(void *self, cascade_migrate mode)
     if (from < csc_migrations_sqlite_count ||
         (unsigned_count > 0 && !store->read_only))
         err = migrate_with_lock(store);
+    return err;
+}
+
+cascade_err
+csc_sqlite_schema_migrate(void *self, cascade_migrate mode)
+{
+    csc_sqlite *store = self;
+    cascade_err err;
+
+    if (mode == CASCADE_MIGRATE_NEVER)
+        return CASCADE_OK;
+    err = migrate(store, mode);
+    if (err == CASCADE_OK && store->guest.there)
+        err = csc_sqlite_guest_enter_wal(store);
+    if (err != CASCADE_OK && store->guest.there)
+        csc_sqlite_guest_refuse(store);
     return err;
 }

@@ -4,8 +4,8 @@
  * together from constant pieces (sqlite_read.c). Only parameters carry what
  * comes from outside.
  *
- * Times in the three tables are texts; in cascade_runs and cascade_engines they
- * are milliseconds.
+ * Times in the three tables are texts; in cascade_runs, cascade_engines and
+ * cascade_queues they are milliseconds.
  */
 #include "store/sqlite_internal.h"
 
@@ -14,32 +14,43 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_BEGIN_READ] = {"begin a transaction", "BEGIN"},
     [CSC_SQLITE_BEGIN_WRITE] = {"begin a transaction", "BEGIN IMMEDIATE"},
     [CSC_SQLITE_COMMIT] = {"commit", "COMMIT"},
+    /* Of guests, inside a transaction of the application's. */
+    [CSC_SQLITE_SAVE] = {"set a savepoint", "SAVEPOINT cascade_guest"},
+    [CSC_SQLITE_RELEASE] = {"release a savepoint", "RELEASE cascade_guest"},
+    [CSC_SQLITE_ROLL_BACK_TO] = {"roll back to a savepoint",
+                                 "ROLLBACK TO cascade_guest"},
+    /* Of a node. */
+    [CSC_SQLITE_SAVE_NODE] = {"begin a transaction", "SAVEPOINT cascade_node"},
+    [CSC_SQLITE_RELEASE_NODE] = {"finish", "RELEASE cascade_node"},
+    /* Reads the file, so that the transaction has begun. */
+    [CSC_SQLITE_TOUCH] = {"begin a transaction",
+                          "SELECT 1 FROM main.sqlite_schema LIMIT 1"},
 
     /* ---- Incarnations ---- */
     [CSC_SQLITE_INSERT_ENGINE] =
-        {"attach", "INSERT INTO cascade_engines"
+        {"attach", "INSERT INTO main.cascade_engines"
                    "    (engine_id, host, pid, process_start, boot, lease_ms,"
-                   "     lease_until_ms, attached_at)"
-                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+                   "     lease_until_ms, attached_at, about)"
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
                    " ON CONFLICT (engine_id) DO NOTHING"},
     [CSC_SQLITE_INSERT_LANE] =
-        {"attach", "INSERT INTO cascade_lanes (engine_id, lane, batch)"
+        {"attach", "INSERT INTO main.cascade_lanes (engine_id, lane, batch)"
                    " VALUES (?1, ?2, 0)"
                    " ON CONFLICT (engine_id, lane) DO NOTHING"},
     [CSC_SQLITE_RENEW_ENGINE] =
-        {"renew the lease", "UPDATE cascade_engines"
+        {"renew the lease", "UPDATE main.cascade_engines"
                             " SET lease_ms = ?2, lease_until_ms = ?3, boot = ?4"
                             " WHERE engine_id = ?1"},
     /* ?2: now, by the monotonic clock. */
     [CSC_SQLITE_EXTEND_ENGINE] =
-        {"renew the lease", "UPDATE cascade_engines"
+        {"renew the lease", "UPDATE main.cascade_engines"
                             " SET lease_until_ms = ?2 + lease_ms, boot = ?3"
                             " WHERE engine_id = ?1"},
     [CSC_SQLITE_GET_ENGINE] = {"look up an incarnation",
                                "SELECT (SELECT sum(batch)"
-                               "   FROM cascade_lanes"
+                               "   FROM main.cascade_lanes"
                                "   WHERE engine_id = ?1)"
-                               " FROM cascade_engines"
+                               " FROM main.cascade_engines"
                                " WHERE engine_id = ?1"},
     /* ?1: this boot, ?2: now, by the monotonic clock. A lease of another boot
      * has expired. */
@@ -47,22 +58,23 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
         {"list the incarnations",
          "SELECT engine_id, host, pid, process_start,"
          "    CASE WHEN boot = ?1 THEN lease_until_ms - ?2 ELSE -1 END,"
-         "    (SELECT count(*) FROM cascade_lanes AS l"
-         "     WHERE l.engine_id = e.engine_id)"
-         " FROM cascade_engines AS e"
+         "    (SELECT count(*) FROM main.cascade_lanes AS l"
+         "     WHERE l.engine_id = e.engine_id),"
+         "    about, attached_at"
+         " FROM main.cascade_engines AS e"
          " ORDER BY engine_id"},
     [CSC_SQLITE_LIST_EXPIRED] = {"look for expired incarnations",
                                  "SELECT engine_id"
-                                 " FROM cascade_engines"
+                                 " FROM main.cascade_engines"
                                  " WHERE boot <> ?1 OR lease_until_ms <= ?2"
                                  " ORDER BY engine_id"},
     [CSC_SQLITE_DELETE_ENGINE] = {"remove an incarnation",
-                                  "DELETE FROM cascade_engines"
+                                  "DELETE FROM main.cascade_engines"
                                   " WHERE engine_id = ?1"},
     [CSC_SQLITE_DELETE_LANES] = {"remove an incarnation",
-                                 "DELETE FROM cascade_lanes"
+                                 "DELETE FROM main.cascade_lanes"
                                  " WHERE engine_id = ?1"},
-    [CSC_SQLITE_RELEASE_RUNS] = {"detach", "UPDATE cascade_runs"
+    [CSC_SQLITE_RELEASE_RUNS] = {"detach", "UPDATE main.cascade_runs"
                                            " SET engine_id = NULL, wake_at = ?2"
                                            " WHERE engine_id = ?1"},
     /* The next owner above ?1: one seek for each owner, however many runs it
@@ -70,30 +82,34 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_NEXT_OWNER] =
         {"look for abandoned runs",
          "SELECT r.engine_id,"
-         "    EXISTS (SELECT 1 FROM cascade_engines AS e"
+         "    EXISTS (SELECT 1 FROM main.cascade_engines AS e"
          "            WHERE e.engine_id = r.engine_id)"
-         " FROM cascade_runs AS r"
+         " FROM main.cascade_runs AS r"
          " WHERE r.engine_id IS NOT NULL AND r.engine_id > ?1"
          " ORDER BY r.engine_id"
          " LIMIT 1"},
     [CSC_SQLITE_FREE_RUNS] = {"free abandoned runs",
-                              "UPDATE cascade_runs"
+                              "UPDATE main.cascade_runs"
                               " SET engine_id = NULL, wake_at = ?2,"
                               "    takeovers = min(takeovers + 1, 2147483647)"
                               " WHERE cascade_id IN ("
                               "    SELECT cascade_id"
-                              "    FROM cascade_runs"
+                              "    FROM main.cascade_runs"
                               "    WHERE engine_id = ?1"
                               "    LIMIT ?3)"},
 
     /* ---- Claiming: see sqlite_claim.c ---- */
+    [CSC_SQLITE_IS_PAUSED] = {"look for paused queues",
+                              "SELECT 1"
+                              " FROM main.cascade_queues"
+                              " WHERE queue = ?1"},
     /* The shelf behind (?2, ?3), by two seeks. A row value comparison would be
      * shorter, but SQLite walks all rows that are equal. */
     [CSC_SQLITE_NEXT_SHELF] =
         {"look for free runs",
          "SELECT * FROM ("
          "    SELECT needs, takeovers"
-         "    FROM cascade_runs"
+         "    FROM main.cascade_runs"
          "    WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
          "        AND takeovers > ?3"
          "    ORDER BY takeovers"
@@ -101,7 +117,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " UNION ALL "
          "SELECT * FROM ("
          "    SELECT needs, takeovers"
-         "    FROM cascade_runs"
+         "    FROM main.cascade_runs"
          "    WHERE engine_id IS NULL AND queue = ?1 AND needs > ?2"
          "    ORDER BY needs, takeovers"
          "    LIMIT 1)"
@@ -110,7 +126,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_LIST_SHELF] =
         {"look for free runs",
          "SELECT cascade_id, wake_at, claim_no"
-         " FROM cascade_runs"
+         " FROM main.cascade_runs"
          " WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
          "    AND takeovers = ?3 AND priority = ?4 AND wake_at <= ?5"
          " ORDER BY wake_at"
@@ -118,13 +134,13 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_NEXT_WAKE] =
         {"look for free runs",
          "SELECT wake_at"
-         " FROM cascade_runs"
+         " FROM main.cascade_runs"
          " WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
          "    AND takeovers = ?3 AND priority = ?4 AND wake_at > ?5"
          " ORDER BY wake_at"
          " LIMIT 1"},
     [CSC_SQLITE_CLAIM_RUN] = {"claim",
-                              "UPDATE cascade_runs"
+                              "UPDATE main.cascade_runs"
                               " SET engine_id = ?2, claim_no = claim_no + 1,"
                               "    needs = ''"
                               " WHERE cascade_id = ?1 AND engine_id IS NULL"},
@@ -135,153 +151,166 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT m.cascade_id, r.wake_at, r.claim_no, r.takeovers,"
          "    r.priority, r.queue, r.engine_id,"
          "    r.cascade_id IS NOT NULL OR EXISTS ("
-         "        SELECT 1 FROM cascades AS c WHERE c.id = m.cascade_id),"
+         "        SELECT 1 FROM main.cascades AS c WHERE c.id = m.cascade_id),"
          "    m.kind"
-         " FROM cascade_messages AS m"
-         " LEFT JOIN cascade_runs AS r ON r.cascade_id = m.cascade_id"
+         " FROM main.cascade_messages AS m"
+         " LEFT JOIN main.cascade_runs AS r ON r.cascade_id = m.cascade_id"
          " WHERE m.cascade_id > ?1"
          " ORDER BY m.cascade_id, m.id"
          " LIMIT 1"},
     /* If it is still as it was seen: ?3 claim_no, ?4 takeovers, ?5 queue. */
     [CSC_SQLITE_CLAIM_NAMED] =
-        {"claim", "UPDATE cascade_runs"
+        {"claim", "UPDATE main.cascade_runs"
                   " SET engine_id = ?2, claim_no = claim_no + 1, needs = ''"
                   " WHERE cascade_id = ?1 AND engine_id IS NULL"
                   "    AND claim_no = ?3 AND takeovers = ?4 AND queue = ?5"
-                  "    AND EXISTS (SELECT 1 FROM cascade_messages"
+                  "    AND EXISTS (SELECT 1 FROM main.cascade_messages"
                   "                WHERE cascade_id = ?1)"},
     /* ?3 queue, ?4 now. */
     [CSC_SQLITE_CLAIM_ENDED] =
-        {"claim", "INSERT INTO cascade_runs"
+        {"claim", "INSERT INTO main.cascade_runs"
                   "    (cascade_id, queue, priority, wake_at, engine_id,"
                   "     claim_no, takeovers, needs)"
                   " SELECT ?1, ?3, 0, ?4, ?2, 1, 0, ''"
-                  " WHERE EXISTS (SELECT 1 FROM cascades WHERE id = ?1)"
-                  "    AND EXISTS (SELECT 1 FROM cascade_messages"
+                  " WHERE EXISTS (SELECT 1 FROM main.cascades WHERE id = ?1)"
+                  "    AND EXISTS (SELECT 1 FROM main.cascade_messages"
                   "                WHERE cascade_id = ?1)"
                   " ON CONFLICT (cascade_id) DO NOTHING"},
     [CSC_SQLITE_DELETE_STRAYS] =
-        {"delete messages", "DELETE FROM cascade_messages"
-                            " WHERE id IN ("
-                            "    SELECT id"
-                            "    FROM cascade_messages"
-                            "    WHERE cascade_id = ?1"
-                            "        AND NOT EXISTS ("
-                            "            SELECT 1 FROM cascades WHERE id = ?1)"
-                            "    LIMIT ?2)"},
+        {"delete messages",
+         "DELETE FROM main.cascade_messages"
+         " WHERE id IN ("
+         "    SELECT id"
+         "    FROM main.cascade_messages"
+         "    WHERE cascade_id = ?1"
+         "        AND NOT EXISTS ("
+         "            SELECT 1 FROM main.cascades WHERE id = ?1)"
+         "    LIMIT ?2)"},
 
     /* ---- Committing ---- */
     /* The fence: ?3 is the number of this batch. */
     [CSC_SQLITE_ADVANCE_LANE] =
-        {"commit", "UPDATE cascade_lanes"
+        {"commit", "UPDATE main.cascade_lanes"
                    " SET batch = ?3"
                    " WHERE engine_id = ?1 AND lane = ?2 AND batch = ?3 - 1"},
     [CSC_SQLITE_GET_LANE] = {"commit", "SELECT batch"
-                                       " FROM cascade_lanes"
+                                       " FROM main.cascade_lanes"
                                        " WHERE engine_id = ?1 AND lane = ?2"},
+    /* ?3: the number of the batch that is not to come any more. */
+    [CSC_SQLITE_SETTLE_LANE] =
+        {"settle", "UPDATE main.cascade_lanes"
+                   " SET batch = ?3 + 1"
+                   " WHERE engine_id = ?1 AND lane = ?2 AND batch = ?3 - 1"},
     [CSC_SQLITE_INSERT_CASCADE] =
         {"insert a cascade",
-         "INSERT INTO cascades"
+         "INSERT INTO main.cascades"
          "    (id, status, fn_id, user_id, created_at, updated_at)"
          " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
          " ON CONFLICT (id) DO NOTHING"},
     /* The common case: the status stays, so the index need not be touched. */
     [CSC_SQLITE_TOUCH_CASCADE] = {"update a cascade",
-                                  "UPDATE cascades"
+                                  "UPDATE main.cascades"
                                   " SET fn_id = ?2, updated_at = ?3"
                                   " WHERE id = ?1 AND status = 'RUNNING'"},
     [CSC_SQLITE_UPDATE_CASCADE] =
-        {"update a cascade", "UPDATE cascades"
+        {"update a cascade", "UPDATE main.cascades"
                              " SET status = ?2, fn_id = ?3, updated_at = ?4"
                              " WHERE id = ?1"},
     [CSC_SQLITE_INSERT_EXECUTION] =
         {"insert an execution",
-         "INSERT INTO node_executions"
+         "INSERT INTO main.node_executions"
          "    (id, cascade_id, function_id, status, node_instance_id,"
          "     node_name, input_context, full_output, location, error,"
          "     started_at, completed_at)"
          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
     [CSC_SQLITE_UPDATE_EXECUTION] =
         {"update an execution",
-         "UPDATE node_executions"
+         "UPDATE main.node_executions"
          " SET status = ?3, full_output = ?4, error = ?5, completed_at = ?6"
          " WHERE cascade_id = ?1 AND function_id = ?2 AND status = 'RUNNING'"},
     /* A row when the cascade is there; NULL when it has no execution 0. */
     [CSC_SQLITE_GET_FIRST_EXECUTION] =
         {"look up a cascade", "SELECT e.id"
-                              " FROM cascades AS c"
-                              " LEFT JOIN node_executions AS e"
+                              " FROM main.cascades AS c"
+                              " LEFT JOIN main.node_executions AS e"
                               "    ON e.cascade_id = c.id AND e.function_id = 0"
                               " WHERE c.id = ?1"},
     [CSC_SQLITE_INSERT_EVENT] =
         {"insert an event",
-         "INSERT INTO context_events"
+         "INSERT INTO main.context_events"
          "    (cascade_id, function_id, key, value, ui_value, created_at)"
          " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
     [CSC_SQLITE_INSERT_RUN] =
-        {"insert a run", "INSERT INTO cascade_runs"
+        {"insert a run", "INSERT INTO main.cascade_runs"
                          "    (cascade_id, queue, priority, wake_at, engine_id,"
                          "     claim_no, takeovers, needs)"
                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
     [CSC_SQLITE_RESET_RUN] = {"update a run",
-                              "UPDATE cascade_runs"
+                              "UPDATE main.cascade_runs"
                               " SET takeovers = 0"
                               " WHERE cascade_id = ?1 AND engine_id = ?2"},
     [CSC_SQLITE_FREE_RUN] =
-        {"update a run", "UPDATE cascade_runs"
+        {"update a run", "UPDATE main.cascade_runs"
                          " SET engine_id = NULL, takeovers = 0, wake_at = ?3,"
                          "    needs = ?4"
                          " WHERE cascade_id = ?1 AND engine_id = ?2"},
-    [CSC_SQLITE_DELETE_RUN] = {"delete a run", "DELETE FROM cascade_runs"
+    [CSC_SQLITE_REVIVE_RUN] = {"update a run",
+                               "UPDATE main.cascade_runs"
+                               " SET queue = ?3, priority = ?4, takeovers = 0"
+                               " WHERE cascade_id = ?1 AND engine_id = ?2"},
+    [CSC_SQLITE_DELETE_RUN] = {"delete a run", "DELETE FROM main.cascade_runs"
                                                " WHERE cascade_id = ?1"},
     [CSC_SQLITE_DELETE_EVENTS] = {"delete a cascade",
-                                  "DELETE FROM context_events"
+                                  "DELETE FROM main.context_events"
                                   " WHERE cascade_id = ?1"},
     [CSC_SQLITE_DELETE_EXECUTIONS] = {"delete a cascade",
-                                      "DELETE FROM node_executions"
+                                      "DELETE FROM main.node_executions"
                                       " WHERE cascade_id = ?1"},
     [CSC_SQLITE_DELETE_MESSAGES] = {"delete a cascade",
-                                    "DELETE FROM cascade_messages"
+                                    "DELETE FROM main.cascade_messages"
                                     " WHERE cascade_id = ?1"},
-    [CSC_SQLITE_DELETE_CASCADE] = {"delete a cascade", "DELETE FROM cascades"
-                                                       " WHERE id = ?1"},
+    [CSC_SQLITE_DELETE_CASCADE] = {"delete a cascade",
+                                   "DELETE FROM main.cascades"
+                                   " WHERE id = ?1"},
 
     /* ---- Messages and keys: see sqlite_messages.c ---- */
     [CSC_SQLITE_GET_STATUS] = {"look up a cascade", "SELECT status"
-                                                    " FROM cascades"
+                                                    " FROM main.cascades"
                                                     " WHERE id = ?1"},
     [CSC_SQLITE_INSERT_MESSAGE] = {"insert a message",
-                                   "INSERT INTO cascade_messages"
+                                   "INSERT INTO main.cascade_messages"
                                    "    (cascade_id, kind, name, path, payload,"
                                    "     sent_at)"
                                    " SELECT ?1, ?2, ?3, ?4, ?5, ?6"
                                    " WHERE NOT EXISTS ("
-                                   "    SELECT 1 FROM node_executions"
+                                   "    SELECT 1 FROM main.node_executions"
                                    "    WHERE node_instance_id = ?4)"
                                    " ON CONFLICT (path) DO NOTHING"},
     [CSC_SQLITE_DELETE_MESSAGE] = {"delete a message",
-                                   "DELETE FROM cascade_messages"
+                                   "DELETE FROM main.cascade_messages"
                                    " WHERE id = ?1 AND cascade_id = ?2"},
-    [CSC_SQLITE_FIND_PATH] = {"look up a path", "SELECT 1 FROM cascade_messages"
-                                                " WHERE path = ?1"
-                                                " UNION ALL "
-                                                "SELECT 1 FROM node_executions"
-                                                " WHERE node_instance_id = ?1"},
+    [CSC_SQLITE_FIND_PATH] = {"look up a path",
+                              "SELECT 1 FROM main.cascade_messages"
+                              " WHERE path = ?1"
+                              " UNION ALL "
+                              "SELECT 1 FROM main.node_executions"
+                              " WHERE node_instance_id = ?1"},
     [CSC_SQLITE_GET_KEY] = {"look up a key",
                             "SELECT run_number"
-                            " FROM cascade_keys"
+                            " FROM main.cascade_keys"
                             " WHERE user_id = ?1 AND key = ?2"},
     [CSC_SQLITE_SET_KEY] =
-        {"write a key", "INSERT INTO cascade_keys (user_id, key, run_number)"
-                        " VALUES (?1, ?2, ?3)"
-                        " ON CONFLICT (user_id, key) DO UPDATE"
-                        " SET run_number = excluded.run_number"},
+        {"write a key",
+         "INSERT INTO main.cascade_keys (user_id, key, run_number)"
+         " VALUES (?1, ?2, ?3)"
+         " ON CONFLICT (user_id, key) DO UPDATE"
+         " SET run_number = excluded.run_number"},
 
     /* ---- Reading: see sqlite_read.c ---- */
     [CSC_SQLITE_LOAD_CASCADES] =
         {"read cascades",
          "SELECT id, status, fn_id, user_id, created_at, updated_at"
-         " FROM cascades"
+         " FROM main.cascades"
          " WHERE id >= ?1 AND id <= ?2"
          " ORDER BY id"},
     [CSC_SQLITE_LOAD_EXECUTIONS] =
@@ -289,7 +318,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT id, cascade_id, function_id, status, node_instance_id,"
          "    node_name, input_context, full_output, location, error,"
          "    started_at, completed_at"
-         " FROM node_executions"
+         " FROM main.node_executions"
          " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
          " ORDER BY cascade_id, function_id"},
     /* Of one cascade. What is said of the name is what the index of children
@@ -299,13 +328,13 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT id, cascade_id, function_id, status, node_instance_id,"
          "    node_name, input_context, full_output, location, error,"
          "    started_at, completed_at"
-         " FROM node_executions"
+         " FROM main.node_executions"
          " WHERE cascade_id = ?1 AND function_id = 0"
          " UNION ALL "
          "SELECT id, cascade_id, function_id, status, node_instance_id,"
          "    node_name, input_context, full_output, location, error,"
          "    started_at, completed_at"
-         " FROM node_executions"
+         " FROM main.node_executions"
          " WHERE cascade_id = ?1 AND status = 'RUNNING'"
          "    AND function_id > 0"
          "    AND node_name >= 'cascade.child:'"
@@ -314,17 +343,17 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_LOAD_EVENTS] =
         {"read events",
          "SELECT id, cascade_id, function_id, key, value, ui_value, created_at"
-         " FROM context_events"
+         " FROM main.context_events"
          " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
          " ORDER BY cascade_id, function_id, id"},
     [CSC_SQLITE_LOAD_MESSAGES] =
         {"read messages",
          "SELECT id, cascade_id, kind, name, path, payload, sent_at,"
-         "    EXISTS (SELECT 1 FROM node_executions AS e"
+         "    EXISTS (SELECT 1 FROM main.node_executions AS e"
          "            WHERE e.node_instance_id = m.path)"
-         " FROM cascade_messages AS m"
+         " FROM main.cascade_messages AS m"
          " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
-         "    AND EXISTS (SELECT 1 FROM cascades AS c"
+         "    AND EXISTS (SELECT 1 FROM main.cascades AS c"
          "                WHERE c.id = m.cascade_id)"
          " ORDER BY cascade_id, id"},
     /* From the messages to the runs: those that were not received yet are few,
@@ -332,41 +361,166 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_RECEIVE_MESSAGES] =
         {"read messages",
          "SELECT id, cascade_id, kind, name, path, payload, sent_at,"
-         "    EXISTS (SELECT 1 FROM node_executions AS e"
+         "    EXISTS (SELECT 1 FROM main.node_executions AS e"
          "            WHERE e.node_instance_id = m.path)"
-         " FROM cascade_messages AS m"
-         " WHERE ?1 = (SELECT r.engine_id FROM cascade_runs AS r"
+         " FROM main.cascade_messages AS m"
+         " WHERE ?1 = (SELECT r.engine_id FROM main.cascade_runs AS r"
          "             WHERE r.cascade_id = m.cascade_id)"
          " ORDER BY id"
          " LIMIT ?2"},
 
+    /* ---- Pages: see sqlite_scan.c ---- */
+    /* ?1 after, ?2: 1 for those that are RUNNING, else 0, ?3 limit. */
+    [CSC_SQLITE_SCAN_ALL] =
+        {"read executions",
+         "SELECT id, cascade_id, function_id, status, node_instance_id,"
+         "    node_name, input_context, full_output, location, error,"
+         "    started_at, completed_at"
+         " FROM main.node_executions"
+         " WHERE id > ?1 AND (?2 = 0 OR status = 'RUNNING')"
+         " ORDER BY id"
+         " LIMIT ?3"},
+    /* ?1 cascade, ?2 from, ?3: 1 for those that are RUNNING, else 0, ?4 limit.
+     */
+    [CSC_SQLITE_SCAN_EXECUTIONS] =
+        {"read executions",
+         "SELECT id, cascade_id, function_id, status, node_instance_id,"
+         "    node_name, input_context, full_output, location, error,"
+         "    started_at, completed_at"
+         " FROM main.node_executions"
+         " WHERE cascade_id = ?1 AND function_id >= ?2"
+         "    AND (?3 = 0 OR status = 'RUNNING')"
+         " ORDER BY function_id"
+         " LIMIT ?4"},
+    /* ?1 cascade, ?2 from, ?3 after, ?4 limit: the rest of one execution's.
+     * Behind them come those of the following executions. One statement with a
+     * row value would walk the first part from its beginning. */
+    [CSC_SQLITE_SCAN_EVENTS] =
+        {"read events",
+         "SELECT id, cascade_id, function_id, key, value, ui_value, created_at"
+         " FROM main.context_events"
+         " WHERE cascade_id = ?1 AND function_id = ?2 AND id > ?3"
+         " ORDER BY id"
+         " LIMIT ?4"},
+    [CSC_SQLITE_SCAN_EVENTS_BEHIND] =
+        {"read events",
+         "SELECT id, cascade_id, function_id, key, value, ui_value, created_at"
+         " FROM main.context_events"
+         " WHERE cascade_id = ?1 AND function_id > ?2"
+         " ORDER BY function_id, id"
+         " LIMIT ?3"},
+
+    /* ---- Managing: see sqlite_manage.c ---- */
+    /* ?2 now, ?3 about. */
+    [CSC_SQLITE_PAUSE_QUEUE] =
+        {"pause a queue",
+         "INSERT INTO main.cascade_queues (queue, paused_at, about)"
+         " VALUES (?1, ?2, ?3)"
+         " ON CONFLICT (queue) DO NOTHING"},
+    [CSC_SQLITE_RESUME_QUEUE] = {"resume a queue",
+                                 "DELETE FROM main.cascade_queues"
+                                 " WHERE queue = ?1"},
+    /* ?1 now. The free runs in the order of their index, where nothing has to
+     * be sorted; those that are owned are few. */
+    [CSC_SQLITE_LIST_QUEUES] =
+        {"list the queues",
+         "SELECT u.queue, q.paused_at, ifnull(q.about, '{}'),"
+         "    sum(owned), sum(due), sum(later), sum(needing), min(due_since)"
+         " FROM ("
+         "    SELECT queue, 0 AS owned,"
+         "        count(*) FILTER (WHERE needs = '' AND wake_at <= ?1) AS due,"
+         "        count(*) FILTER (WHERE needs = '' AND wake_at > ?1) AS later,"
+         "        count(*) FILTER (WHERE needs <> '') AS needing,"
+         "        min(wake_at) FILTER (WHERE needs = '' AND wake_at <= ?1)"
+         "            AS due_since"
+         "    FROM main.cascade_runs"
+         "    WHERE engine_id IS NULL"
+         "    GROUP BY queue"
+         "    UNION ALL "
+         "    SELECT queue, count(*), 0, 0, 0, NULL"
+         "    FROM main.cascade_runs"
+         "    WHERE engine_id IS NOT NULL"
+         "    GROUP BY queue"
+         "    UNION ALL "
+         "    SELECT queue, 0, 0, 0, 0, NULL"
+         "    FROM main.cascade_queues) AS u"
+         " LEFT JOIN main.cascade_queues AS q ON q.queue = u.queue"
+         " GROUP BY u.queue"
+         " ORDER BY u.queue"},
+    [CSC_SQLITE_COUNT_ALL] =
+        {"count the cascades",
+         "SELECT count(*) FILTER (WHERE status = 'RUNNING'),"
+         "    count(*) FILTER (WHERE status = 'COMPLETED'),"
+         "    count(*) FILTER (WHERE status = 'ERROR'),"
+         "    (SELECT count(*) FROM main.cascade_messages)"
+         " FROM main.cascades"},
+    /* If it is still as it was read: ?2 status, ?3 fn_id. */
+    [CSC_SQLITE_REPAIR_CASCADE] =
+        {"repair a cascade",
+         "UPDATE main.cascades"
+         " SET status = ?4, fn_id = ?5"
+         " WHERE id = ?1 AND status = ?2 AND fn_id = ?3"
+         "    AND NOT EXISTS (SELECT 1 FROM main.cascade_runs"
+         "                    WHERE cascade_id = ?1)"},
+    /* Of the user of cascade ?1. */
+    [CSC_SQLITE_RAISE_KEY] =
+        {"write a key",
+         "INSERT INTO main.cascade_keys (user_id, key, run_number)"
+         " SELECT user_id, ?2, ?3"
+         " FROM main.cascades"
+         " WHERE id = ?1"
+         " ON CONFLICT (user_id, key) DO UPDATE"
+         " SET run_number = max(run_number, excluded.run_number)"},
+    /* One that nothing is left to be done for. */
+    [CSC_SQLITE_GET_SPENT] =
+        {"look up a cascade",
+         "SELECT id, status, fn_id, user_id, created_at, updated_at"
+         " FROM main.cascades"
+         " WHERE id = ?1 AND status <> 'RUNNING'"
+         "    AND NOT EXISTS (SELECT 1 FROM main.cascade_runs"
+         "                    WHERE cascade_id = ?1)"
+         "    AND NOT EXISTS (SELECT 1 FROM main.cascade_messages"
+         "                    WHERE cascade_id = ?1)"},
+
     /* ---- The schema ---- */
+    [CSC_SQLITE_LIST_APPLIED_AT] = {"read cascade_schema",
+                                    "SELECT number, applied_at"
+                                    " FROM main.cascade_schema"},
     [CSC_SQLITE_LIST_APPLIED] = {"read cascade_schema",
                                  "SELECT number, name, checksum"
-                                 " FROM cascade_schema"
+                                 " FROM main.cascade_schema"
                                  " ORDER BY number"},
+    /* The file has inserted the row. ?3: when, or NULL: as it says. */
     [CSC_SQLITE_RECORD_APPLIED] =
         {"write cascade_schema",
-         "INSERT INTO cascade_schema (number, name, checksum, applied_at)"
-         " VALUES (?1, ?2, ?3, ?4)"
-         " ON CONFLICT (number) DO UPDATE"
-         " SET checksum = excluded.checksum"},
+         "UPDATE main.cascade_schema"
+         " SET checksum = ?2, applied_at = ifnull(?3, applied_at)"
+         " WHERE number = ?1"},
     [CSC_SQLITE_LIST_COLUMNS] =
         {"read the columns of a table",
          "SELECT name, type, \"notnull\", dflt_value IS NOT NULL, pk"
-         " FROM pragma_table_info(?1)"},
+         " FROM pragma_table_info(?1, 'main')"},
     /* Whether table ?1, if it is there, has a unique index over the columns ?2
      * (in the order of their names, with commas) that covers all rows. */
     [CSC_SQLITE_FIND_UNIQUE] =
         {"read the indexes of a table",
          "SELECT 1"
-         " WHERE NOT EXISTS (SELECT 1 FROM pragma_table_info(?1))"
+         " WHERE NOT EXISTS (SELECT 1 FROM pragma_table_info(?1, 'main'))"
          "    OR EXISTS ("
          "        SELECT 1"
-         "        FROM pragma_index_list(?1) AS i"
+         "        FROM pragma_index_list(?1, 'main') AS i"
          "        WHERE i.\"unique\" AND NOT i.partial"
          "            AND ?2 = (SELECT group_concat(name, ',')"
          "                      FROM (SELECT name"
-         "                            FROM pragma_index_info(i.name)"
+         "                            FROM pragma_index_info(i.name, 'main')"
          "                            ORDER BY name)))"},
+    [CSC_SQLITE_FIND_SHADOW] =
+        {"read the temporary schema",
+         "SELECT 1"
+         " FROM temp.sqlite_schema"
+         " WHERE name IN ('cascades', 'node_executions', 'context_events',"
+         "    'cascade_runs', 'cascade_engines', 'cascade_lanes',"
+         "    'cascade_messages', 'cascade_keys', 'cascade_queues',"
+         "    'cascade_schema')"
+         " LIMIT 1"},
 };

@@ -30,6 +30,14 @@
  *   sqlite3_get_autocommit(); where a transaction is still open the connection
  *   is closed, which ends it, and opened anew by its next user.
  *
+ * TURNS
+ *   Transactions of nodes may be long, and come one behind the other, while
+ *   those of other handles and processes only ask for SQLite's lock now and
+ *   then: some each 5 ms (ours), others each 100 ms (SQLite's own timeout). So
+ *   behind one that has held it for 10 ms or more, the next one of this handle
+ *   begins after a tenth of that time, of 120 ms at most. Within the handle it
+ *   hands the turn to one of those who wait, if any.
+ *
  * CHECKPOINT
  *   Every CSC_SQLITE_CHECKPOINT_PAGES pages, by the connection that has just
  *   committed. Copying rarely is what makes commits cheap: a page that was
@@ -46,11 +54,14 @@
 
 #define CHECKPOINT_RETRIES 10
 #define CHECKPOINT_WAIT_NS INT64_C(200000000)
+#define REST_FROM_NS INT64_C(10000000)
+#define REST_PART 10
+#define REST_MAX_NS INT64_C(120000000)
 
 /* ---- Whose turn ---------------------------------------------------------- */
 
-static int64_t
-get_deadline_ns(const csc_sqlite *store)
+int64_t
+csc_sqlite_txn_get_deadline(const csc_sqlite *store)
 {
     int64_t span_ns = 0;
 
@@ -85,6 +96,16 @@ get_freed(csc_sqlite *store, bool writer)
     return writer ? &store->writer_freed : &store->reader_freed;
 }
 
+/* Not busy, or handed over to those who wait for it. */
+static csc_sqlite_conn *
+find_waited(csc_sqlite *store, bool writer)
+{
+    if (!writer || !store->writer_handed)
+        return find_idle(store, writer);
+    store->writer_handed = false;
+    return &store->writer;
+}
+
 /* NULL when the deadline passes. */
 static csc_sqlite_conn *
 take(csc_sqlite *store, bool writer, int64_t deadline_ns)
@@ -96,26 +117,61 @@ take(csc_sqlite *store, bool writer, int64_t deadline_ns)
 
     (void)pthread_mutex_lock(&store->mutex);
     conn = find_idle(store, writer);
+    store->writer_waiting += writer ? 1 : 0;
     while (conn == NULL && error != ETIMEDOUT) {
         error = pthread_cond_timedwait(get_freed(store, writer), &store->mutex,
                                        &until);
-        conn = find_idle(store, writer);
+        conn = find_waited(store, writer);
     }
-    if (conn != NULL) {
+    store->writer_waiting -= writer ? 1 : 0;
+    if (conn != NULL)
         conn->busy = true;
-        conn->deadline_ns = deadline_ns;
-    }
     (void)pthread_mutex_unlock(&store->mutex);
     return conn;
 }
 
+/* A transaction of a node may have held the lock for long, and the next one be
+ * about to begin: it leaves a gap, and the turn to those who wait for it. */
+static void
+rest_behind(csc_sqlite *store, csc_sqlite_native *it)
+{
+    int64_t now_ns = csc_sqlite_conn_now_ns();
+    int64_t held_ns = it->began_ns == 0 ? 0 : now_ns - it->began_ns;
+
+    store->writer_handed = store->writer_waiting > 0;
+    it->began_ns = 0; /* one that could not begin holds nothing */
+    store->rest_until_ns = 0;
+    if (held_ns >= REST_FROM_NS)
+        store->rest_until_ns =
+            now_ns + (held_ns / REST_PART < REST_MAX_NS ? held_ns / REST_PART
+                                                        : REST_MAX_NS);
+}
+
+static void
+rest(csc_sqlite *store)
+{
+    int64_t until_ns;
+
+    (void)pthread_mutex_lock(&store->mutex);
+    until_ns = store->rest_until_ns;
+    (void)pthread_mutex_unlock(&store->mutex);
+    for (unsigned round = 0; csc_sqlite_conn_pause(until_ns, round); round++) {
+    }
+}
+
+/* Whoever writes has the writer's turn, also on another connection. */
 static void
 give_back(csc_sqlite_conn *conn)
 {
     csc_sqlite *store = conn->store;
+    csc_sqlite_conn *turn = conn->writer ? &store->writer : conn;
 
+    if (conn == &store->native.conn)
+        csc_sqlite_native_give_back(&store->native);
     (void)pthread_mutex_lock(&store->mutex);
-    conn->busy = false;
+    if (conn == &store->native.conn)
+        rest_behind(store, &store->native);
+    turn->busy = conn->writer && store->writer_handed;
     (void)pthread_cond_signal(get_freed(store, conn->writer));
     (void)pthread_mutex_unlock(&store->mutex);
 }
@@ -146,10 +202,12 @@ roll_back(csc_sqlite_conn *conn)
     }
 }
 
+/* `apart`: on that connection, instead of the one whose turn it is; or NULL. */
 static cascade_err
-begin(csc_sqlite *store, bool writer, csc_sqlite_conn **out)
+begin(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
+      csc_sqlite_conn **out)
 {
-    int64_t deadline_ns = get_deadline_ns(store);
+    int64_t deadline_ns = csc_sqlite_txn_get_deadline(store);
     csc_sqlite_conn *conn = take(store, writer, deadline_ns);
     cascade_err err;
 
@@ -157,7 +215,12 @@ begin(csc_sqlite *store, bool writer, csc_sqlite_conn **out)
         return cascade_store_fail(CASCADE_ERR_UNAVAILABLE,
                                   "SQLite: other calls of this process kept "
                                   "the database busy beyond the deadline");
+    if (apart != NULL)
+        conn = apart;
+    conn->deadline_ns = deadline_ns;
     err = csc_sqlite_conn_ready(conn);
+    if (err == CASCADE_OK && apart != NULL)
+        err = csc_sqlite_native_take(&store->native);
     if (err == CASCADE_OK && writer) {
         err = csc_sqlite_lock_share(&store->lock, deadline_ns);
         conn->locked = err == CASCADE_OK;
@@ -176,17 +239,34 @@ begin(csc_sqlite *store, bool writer, csc_sqlite_conn **out)
 cascade_err
 csc_sqlite_txn_begin_read(csc_sqlite *store, csc_sqlite_conn **conn)
 {
-    return begin(store, false, conn);
+    if (store->guest.there)
+        return csc_sqlite_guest_begin(store, false, conn);
+    return begin(store, false, NULL, conn);
+}
+
+static cascade_err
+begin_write(csc_sqlite *store, csc_sqlite_conn *apart, csc_sqlite_conn **conn)
+{
+    if (store->guest.there)
+        return csc_sqlite_guest_begin(store, true, conn);
+    if (store->read_only)
+        return cascade_store_fail(CASCADE_ERR_READ_ONLY,
+                                  "SQLite: the database file cannot be "
+                                  "written by this process");
+    return begin(store, true, apart, conn);
 }
 
 cascade_err
 csc_sqlite_txn_begin_write(csc_sqlite *store, csc_sqlite_conn **conn)
 {
-    if (store->read_only)
-        return cascade_store_fail(CASCADE_ERR_READ_ONLY,
-                                  "SQLite: the database file cannot be "
-                                  "written by this process");
-    return begin(store, true, conn);
+    return begin_write(store, NULL, conn);
+}
+
+cascade_err
+csc_sqlite_txn_begin_native(csc_sqlite *store, csc_sqlite_conn **conn)
+{
+    rest(store);
+    return begin_write(store, &store->native.conn, conn);
 }
 
 /* Never fails the move that it follows. */
@@ -198,7 +278,7 @@ checkpoint(csc_sqlite_conn *conn)
     int code = SQLITE_BUSY;
 
     if (csc_sqlite_lock_exclude(&store->lock, until_ns)) {
-        code = sqlite3_wal_checkpoint_v2(conn->db, NULL,
+        code = sqlite3_wal_checkpoint_v2(conn->db, "main",
                                          SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         csc_sqlite_lock_release(&store->lock);
     }
@@ -210,8 +290,8 @@ checkpoint(csc_sqlite_conn *conn)
                     code);
 }
 
-static void
-tend_log(csc_sqlite_conn *conn)
+void
+csc_sqlite_txn_tend_log(csc_sqlite_conn *conn)
 {
     csc_sqlite *store = conn->store;
 
@@ -221,20 +301,28 @@ tend_log(csc_sqlite_conn *conn)
         checkpoint(conn);
 }
 
-cascade_err
-csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
+void
+csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err)
 {
     csc_sqlite *store = conn->store;
 
-    if (err == CASCADE_OK)
-        err = run(conn, CSC_SQLITE_COMMIT);
     if (err != CASCADE_OK)
         roll_back(conn);
     if (conn->locked)
         csc_sqlite_lock_release(&store->lock);
     conn->locked = false;
     if (conn->writer && err == CASCADE_OK)
-        tend_log(conn);
+        csc_sqlite_txn_tend_log(conn);
     give_back(conn);
+}
+
+cascade_err
+csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
+{
+    if (conn->store->guest.there)
+        return csc_sqlite_guest_end(conn, err);
+    if (err == CASCADE_OK)
+        err = run(conn, CSC_SQLITE_COMMIT);
+    csc_sqlite_txn_leave(conn, err);
     return err;
 }

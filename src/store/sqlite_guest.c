@@ -1,0 +1,816 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A store on a connection that is not the library's: of the application, or of
+ * a transactional node. It has the one connection for everything, and leaves
+ * to the application what is the application's: when a transaction begins and
+ * ends, how long locks are waited for, who may do what.
+ *
+ * WHAT A MOVE IS PART OF, which is looked up when it begins (find_span):
+ *
+ *   SPAN_OWN        no transaction is open: BEGIN [IMMEDIATE] ... COMMIT, the
+ *                   sidecar held, as in sqlite_txn.c
+ *   SPAN_SAVEPOINT  one of the application's is: SAVEPOINT ... RELEASE, so that
+ *                   a move that fails takes back what it wrote and no more
+ *   SPAN_STATEMENT  one of its statements is writing, and calls us by a
+ *                   function or trigger: SQLite has no savepoints there. The
+ *                   moves that may come so (one start or one message, pause)
+ *                   take back what they wrote themselves: sqlite_commit.c
+ *   SPAN_NONE       inside either, and the move only reads: nothing to do
+ *
+ *   The first kind is over when the move is. Of the others something is left
+ *   over until the application commits: the share of the sidecar, and that
+ *   others are to be told.
+ *
+ *                       first move that writes            its COMMIT: on_wal
+ *     nothing left over -----------------------> left over ---------------->
+ *                       <-----------------------          <----------------
+ *                        the move failed          ROLLBACK: seen by the next
+ *                                                 call on the connection
+ *
+ *   SQLite has one rollback hook for a connection, and it is the application's:
+ *   so after its ROLLBACK the share is held until its next call of the library,
+ *   or its next commit. That only keeps the checkpoints of others waiting.
+ *
+ * IF WE DIE
+ *   As in sqlite_txn.c: what was not committed is not there. Between the COMMIT
+ *   of the application and the wake in its hook nobody is told; the others find
+ *   the work one poll later.
+ *
+ * ROLLED BACK BY SQLITE
+ *   A full disk, an I/O error or no memory may end the application's whole
+ *   transaction in the middle of a move. The error text says so: what the
+ *   application writes next would be committed by itself. Where SQLite cannot
+ *   even go back to the savepoint, we roll all of it back: half of a start must
+ *   not be committed. Where that fails as well the text says what to do.
+ *
+ * LIMITS
+ *   Nobody waits here: a second call on a connection in use is the fault of the
+ *   caller, who would wait for himself.
+ */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "store/sqlite_internal.h"
+#include "store/store.h"
+
+/* ---- What is left over --------------------------------------------------- */
+
+static bool
+is_in_transaction(const csc_sqlite *store)
+{
+    return !sqlite3_get_autocommit(store->writer.db);
+}
+
+/* SQLite opens no savepoint then, and commits nothing. */
+static bool
+is_writing(const csc_sqlite *store)
+{
+    sqlite3_stmt *statement = sqlite3_next_stmt(store->writer.db, NULL);
+
+    while (statement != NULL) {
+        if (sqlite3_stmt_busy(statement) && !sqlite3_stmt_readonly(statement))
+            return true;
+        statement = sqlite3_next_stmt(store->writer.db, statement);
+    }
+    return false;
+}
+
+bool
+csc_sqlite_guest_is_within(const csc_sqlite *store)
+{
+    return store->guest.native != NULL || is_in_transaction(store) ||
+           is_writing(store);
+}
+
+static void
+release_share(csc_sqlite *store)
+{
+    if (store->writer.locked)
+        csc_sqlite_lock_release(&store->lock);
+    store->writer.locked = false;
+}
+
+/* With a transaction of its own the move does the rest by itself. */
+void
+csc_sqlite_guest_note_commit(csc_sqlite *store, int pages)
+{
+    bool tell = store->guest.tell;
+
+    store->writer.wal_pages = pages;
+    if (store->guest.open && store->guest.span == CSC_SQLITE_SPAN_OWN) {
+        store->guest.committed = true;
+        return;
+    }
+    release_share(store);
+    store->guest.tell = false;
+    if (tell)
+        (void)csc_sqlite_wait_wake(store); /* a hint */
+}
+
+/* A transaction that is over without on_wal was rolled back, or wrote nothing.
+ */
+void
+csc_sqlite_guest_settle(csc_sqlite *store)
+{
+    if (csc_sqlite_guest_is_within(store))
+        return;
+    release_share(store);
+    store->guest.tell = false;
+}
+
+bool
+csc_sqlite_guest_put_off_wake(csc_sqlite *store)
+{
+    csc_sqlite_guest *guest = &store->guest;
+
+    if (!csc_sqlite_guest_is_within(store))
+        return false;
+    if (guest->native != NULL)
+        ((csc_sqlite_native *)guest->native->own)->tell = true;
+    guest->tell = true;
+    return true;
+}
+
+/* ---- Begin --------------------------------------------------------------- */
+
+static cascade_err
+run(csc_sqlite_conn *conn, csc_sqlite_sql_id id, int *code)
+{
+    csc_sqlite_call call;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, id);
+    err = csc_sqlite_call_run(&call, NULL);
+    if (code != NULL)
+        *code =
+            err == CASCADE_OK ? SQLITE_OK : sqlite3_extended_errcode(conn->db);
+    return err;
+}
+
+static csc_sqlite_span
+find_span(const csc_sqlite *store, bool writes)
+{
+    bool writing = is_writing(store);
+
+    if (!writing && !is_in_transaction(store))
+        return CSC_SQLITE_SPAN_OWN;
+    if (!writes)
+        return CSC_SQLITE_SPAN_NONE;
+    return writing ? CSC_SQLITE_SPAN_STATEMENT : CSC_SQLITE_SPAN_SAVEPOINT;
+}
+
+/* 0 where it cannot be read. */
+static int
+get_number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    int number = 0;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int(statement, 0);
+    (void)sqlite3_finalize(statement);
+    return number;
+}
+
+/* A handler of the application's cannot be seen; its timeout can. */
+static bool
+has_busy_timeout(sqlite3 *db)
+{
+    return get_number(db, "PRAGMA busy_timeout") > 0;
+}
+
+/* Rolls all of it back. Where not even that works, as without any memory, the
+ * application has to: what is left of a call must not be committed. */
+static cascade_err
+roll_back(csc_sqlite_conn *conn, cascade_err err)
+{
+    char text[CSC_ERRMSG_SIZE];
+
+    if (!is_in_transaction(conn->store))
+        return err;
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    (void)sqlite3_exec(conn->db, "ROLLBACK", NULL, NULL, NULL);
+    if (!is_in_transaction(conn->store))
+        return cascade_store_fail(err, "%s", text);
+    return cascade_store_fail(err,
+                              "%s; nor could what it had written be rolled "
+                              "back: ROLLBACK, and do not COMMIT",
+                              text);
+}
+
+/* Reads something too: a transaction that only says BEGIN has seen nothing,
+ * and may still find the file locked. */
+static cascade_err
+try_begin(csc_sqlite_conn *conn, bool writes, int *code)
+{
+    cascade_err err;
+
+    if (writes)
+        return run(conn, CSC_SQLITE_BEGIN_WRITE, code);
+    err = run(conn, CSC_SQLITE_BEGIN_READ, code);
+    if (err == CASCADE_OK)
+        err = run(conn, CSC_SQLITE_TOUCH, code);
+    if (err != CASCADE_OK)
+        err = roll_back(conn, err); /* the next try begins anew */
+    return err;
+}
+
+static cascade_err
+begin_own(csc_sqlite_conn *conn, bool writes)
+{
+    int code = SQLITE_OK;
+    cascade_err err = CASCADE_OK;
+
+    if (writes)
+        err = csc_sqlite_conn_enter_wal(conn);
+    if (err == CASCADE_OK)
+        err = try_begin(conn, writes, &code);
+    for (unsigned round = 0; (code & 0xff) == SQLITE_BUSY; round++) {
+        if (code == SQLITE_BUSY_SNAPSHOT)
+            return cascade_store_fail(
+                CASCADE_ERR_MISUSE,
+                "SQLite: a statement of the application is still reading an "
+                "older state on this connection, so nothing can be written: "
+                "step it to its end, or reset it, or BEGIN IMMEDIATE before "
+                "it");
+        if (has_busy_timeout(conn->db) ||
+            !csc_sqlite_conn_pause(conn->deadline_ns, round))
+            return csc_sqlite_error_set(conn->db, code, "begin a transaction");
+        err = try_begin(conn, writes, &code);
+    }
+    return err;
+}
+
+/* WAL cannot be entered inside a transaction; asking for it where it is already
+ * does no harm. */
+static cascade_err
+require_wal(csc_sqlite_conn *conn)
+{
+    if (csc_sqlite_conn_enter_wal(conn) == CASCADE_OK)
+        return CASCADE_OK;
+    return cascade_store_fail(
+        CASCADE_ERR_MISUSE,
+        "SQLite: the database has no write-ahead log, and a transaction is "
+        "open: run PRAGMA journal_mode = WAL, or a call of the library, "
+        "before it");
+}
+
+static cascade_err
+take_share(csc_sqlite *store)
+{
+    csc_sqlite_conn *conn = &store->writer;
+    cascade_err err;
+
+    if (conn->locked || store->guest.native != NULL)
+        return CASCADE_OK;
+    err = csc_sqlite_lock_share(&store->lock, conn->deadline_ns);
+    conn->locked = err == CASCADE_OK;
+    store->guest.fresh = conn->locked;
+    return err;
+}
+
+static cascade_err
+begin_span(csc_sqlite_conn *conn, bool writes)
+{
+    csc_sqlite *store = conn->store;
+    cascade_err err = CASCADE_OK;
+
+    if (writes)
+        err = take_share(store);
+    if (err != CASCADE_OK)
+        return err;
+    switch (store->guest.span) {
+    case CSC_SQLITE_SPAN_OWN:
+        return begin_own(conn, writes);
+    case CSC_SQLITE_SPAN_SAVEPOINT:
+        err = require_wal(conn);
+        return err == CASCADE_OK ? run(conn, CSC_SQLITE_SAVE, NULL) : err;
+    case CSC_SQLITE_SPAN_STATEMENT:
+        return require_wal(conn);
+    case CSC_SQLITE_SPAN_NONE:
+        break;
+    }
+    return CASCADE_OK;
+}
+
+/* The transaction of a node, where the library guards that; or NULL. */
+static csc_sqlite_native *
+find_guarded(const csc_sqlite *store)
+{
+    csc_sqlite_native *it =
+        store->guest.native != NULL ? store->guest.native->own : NULL;
+
+    return it == NULL || it->conn.store->guest.there ? NULL : it;
+}
+
+static void
+give_back(csc_sqlite *store)
+{
+    csc_sqlite_guest *guest = &store->guest;
+    csc_sqlite_native *guarded = find_guarded(store);
+
+    if (guarded != NULL)
+        csc_sqlite_native_leave(guarded);
+    if (guest->fleeting)
+        csc_sqlite_conn_finalize(&store->writer);
+    guest->fresh = false;
+    guest->open = false;
+}
+
+static cascade_err
+tell_rolled_back(csc_sqlite *store, cascade_err err)
+{
+    store->guest.told = true;
+    return cascade_store_fail(err,
+                              "%s; the whole transaction of the application "
+                              "was rolled back with it",
+                              cascade_errmsg());
+}
+
+/* Where the application's transaction, in which the move began, is over. */
+static cascade_err
+tell_if_gone(csc_sqlite *store, cascade_err err)
+{
+    bool gone = store->guest.within && !is_in_transaction(store);
+
+    if (err != CASCADE_OK && gone && !store->guest.told)
+        return tell_rolled_back(store, err);
+    return err;
+}
+
+/* Whether the transaction of the node is over already: what is written then
+ * would be committed by itself. */
+static bool
+is_node_over(const csc_sqlite *store)
+{
+    return store->guest.native != NULL && !is_in_transaction(store);
+}
+
+cascade_err
+csc_sqlite_guest_begin(csc_sqlite *store, bool writes, csc_sqlite_conn **out)
+{
+    csc_sqlite_conn *conn = &store->writer;
+    csc_sqlite_native *guarded = find_guarded(store);
+    cascade_err err;
+
+    *out = conn;
+    if (store->guest.open)
+        return cascade_store_fail(
+            CASCADE_ERR_MISUSE,
+            "SQLite: a call on this store is under way, and its connection "
+            "serves one at a time: do not call it from a callback, or from "
+            "another thread");
+    if (is_node_over(store))
+        return cascade_store_fail(
+            CASCADE_ERR_FAILED,
+            "SQLite: the transaction of this node was rolled back, by an error "
+            "in one of its statements or by its function; return from the "
+            "node");
+    if (guarded != NULL)
+        csc_sqlite_native_enter(guarded);
+    store->guest.open = true;
+    store->guest.committed = false;
+    store->guest.told = false;
+    csc_sqlite_link_hold(store);
+    conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
+    store->guest.span = find_span(store, writes);
+    store->guest.within = is_in_transaction(store);
+    err = begin_span(conn, writes);
+    if (err != CASCADE_OK) {
+        if (store->guest.span == CSC_SQLITE_SPAN_OWN)
+            err = roll_back(conn, err);
+        if (store->guest.fresh)
+            release_share(store);
+        give_back(store);
+        return tell_if_gone(store, err);
+    }
+    return CASCADE_OK;
+}
+
+/* ---- End ----------------------------------------------------------------- */
+
+/* Behind the COMMIT, if `err` is CASCADE_OK. */
+static cascade_err
+leave_own(csc_sqlite_conn *conn, cascade_err err)
+{
+    if (err != CASCADE_OK)
+        err = roll_back(conn, err);
+    release_share(conn->store);
+    if (err == CASCADE_OK)
+        csc_sqlite_txn_tend_log(conn);
+    return err;
+}
+
+static cascade_err
+end_own(csc_sqlite_conn *conn, cascade_err err)
+{
+    if (err == CASCADE_OK)
+        err = run(conn, CSC_SQLITE_COMMIT, NULL);
+    return leave_own(conn, err);
+}
+
+static cascade_err
+roll_back_all(csc_sqlite_conn *conn, cascade_err err)
+{
+    err = roll_back(conn, err);
+    return is_in_transaction(conn->store) ? err
+                                          : tell_rolled_back(conn->store, err);
+}
+
+/* `err` stays, whatever comes of it. */
+static cascade_err
+undo_savepoint(csc_sqlite_conn *conn, cascade_err err)
+{
+    char text[CSC_ERRMSG_SIZE];
+
+    if (!is_in_transaction(conn->store))
+        return tell_rolled_back(conn->store, err);
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    if (run(conn, CSC_SQLITE_ROLL_BACK_TO, NULL) == CASCADE_OK &&
+        run(conn, CSC_SQLITE_RELEASE, NULL) == CASCADE_OK)
+        return cascade_store_fail(err, "%s", text);
+    (void)cascade_store_fail(err, "%s", text);
+    return roll_back_all(conn, err);
+}
+
+static cascade_err
+end_savepoint(csc_sqlite_conn *conn, cascade_err err)
+{
+    if (err == CASCADE_OK)
+        err = run(conn, CSC_SQLITE_RELEASE, NULL);
+    return err == CASCADE_OK ? err : undo_savepoint(conn, err);
+}
+
+cascade_err
+csc_sqlite_guest_end(csc_sqlite_conn *conn, cascade_err err)
+{
+    csc_sqlite *store = conn->store;
+
+    switch (store->guest.span) {
+    case CSC_SQLITE_SPAN_OWN:
+        err = end_own(conn, err);
+        break;
+    case CSC_SQLITE_SPAN_SAVEPOINT:
+        err = end_savepoint(conn, err);
+        break;
+    case CSC_SQLITE_SPAN_STATEMENT:
+    case CSC_SQLITE_SPAN_NONE:
+        err = tell_if_gone(store, err);
+        break;
+    }
+    if (err != CASCADE_OK && store->guest.fresh)
+        release_share(store);
+    give_back(store);
+    return err;
+}
+
+cascade_err
+csc_sqlite_guest_take_back(csc_sqlite_conn *conn, const cascade_uuid *id,
+                           cascade_err err)
+{
+    char text[CSC_ERRMSG_SIZE];
+    cascade_err undone;
+
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    undone = csc_sqlite_commit_delete(conn, id);
+    (void)cascade_store_fail(err, "%s", text);
+    return undone == CASCADE_OK ? err : roll_back_all(conn, err);
+}
+
+/* ---- Transactions of nodes ----------------------------------------------- */
+
+/* A savepoint in it tells, when it is released, whether the transaction is the
+ * same still. */
+cascade_err
+csc_sqlite_guest_native_begin(csc_sqlite *store, int64_t limit_ms,
+                              cascade_native *native)
+{
+    csc_sqlite_conn *conn = NULL;
+    cascade_err err = csc_sqlite_guest_begin(store, true, &conn);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (store->guest.span != CSC_SQLITE_SPAN_OWN)
+        err = cascade_store_fail(CASCADE_ERR_MISUSE,
+                                 "SQLite: a transaction of the application is "
+                                 "open on the connection that the node is to "
+                                 "have");
+    if (err == CASCADE_OK)
+        err = run(conn, CSC_SQLITE_SAVE_NODE, NULL);
+    if (err != CASCADE_OK)
+        return csc_sqlite_guest_end(conn, err);
+    csc_sqlite_native_set_limit(&store->native, limit_ms);
+    *native = (cascade_native){.handle = conn->db, .own = &store->native};
+    return CASCADE_OK;
+}
+
+static cascade_err
+check_committed(const csc_sqlite *store)
+{
+    if (!store->guest.committed)
+        return CASCADE_OK;
+    return cascade_store_fail(CASCADE_ERR_MISUSE,
+                              "finish: the node's function has committed its "
+                              "transaction itself; leave that to the library");
+}
+
+static cascade_err
+check_node(csc_sqlite *store)
+{
+    cascade_err err = csc_sqlite_native_check_time(&store->native);
+
+    if (err == CASCADE_OK)
+        err = check_committed(store);
+    if (err != CASCADE_OK)
+        return err;
+    if (!is_in_transaction(store))
+        return cascade_store_fail(CASCADE_ERR_FAILED,
+                                  "finish: the transaction of the node was "
+                                  "rolled back, by SQLite for an error in one "
+                                  "of its statements, or by its function");
+    if (is_writing(store))
+        return cascade_store_fail(CASCADE_ERR_MISUSE,
+                                  "finish: a statement of the node's function "
+                                  "is writing still; step it to its end, and "
+                                  "finalize it");
+    if (run(&store->writer, CSC_SQLITE_RELEASE_NODE, NULL) == CASCADE_OK)
+        return CASCADE_OK;
+    return cascade_store_fail(CASCADE_ERR_MISUSE,
+                              "finish: the node's function has rolled its "
+                              "transaction back and begun another one; leave "
+                              "that to the library");
+}
+
+cascade_err
+csc_sqlite_guest_native_finish(csc_sqlite *store, const cascade_batch *batch,
+                               bool *existed)
+{
+    csc_sqlite_conn *conn = &store->writer;
+    bool claimable = false;
+    cascade_err err;
+
+    conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
+    err = check_node(store);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_commit_within(conn, batch, existed, &claimable);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_native_commit(conn);
+    err = leave_own(conn, err);
+    give_back(store);
+    if (err == CASCADE_OK && (claimable || store->native.tell))
+        (void)csc_sqlite_wait_wake(store);
+    return err;
+}
+
+cascade_err
+csc_sqlite_guest_native_abandon(csc_sqlite *store)
+{
+    cascade_err err = check_committed(store);
+
+    (void)leave_own(&store->writer, CASCADE_ERR_FAILED);
+    give_back(store);
+    return err;
+}
+
+/* ---- The schema ---------------------------------------------------------- */
+
+/* CREATE INDEX ... ON a table of ours would be made on that one. */
+cascade_err
+csc_sqlite_guest_check_shadows(csc_sqlite_conn *conn)
+{
+    csc_sqlite_call call;
+    bool found = false;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_FIND_SHADOW);
+    err = csc_sqlite_call_next(&call, &found);
+    csc_sqlite_call_end(&call);
+    if (err == CASCADE_OK && found)
+        err = cascade_store_fail(
+            CASCADE_ERR_MISUSE,
+            "SQLite: a temporary table or view on this connection has the "
+            "name of a table of the library, which is still to be made: drop "
+            "it until then");
+    return err;
+}
+
+cascade_err
+csc_sqlite_guest_enter_wal(csc_sqlite *store)
+{
+    csc_sqlite_conn *conn = &store->writer;
+
+    conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
+    return csc_sqlite_conn_enter_wal(conn);
+}
+
+/* ---- Open and close ------------------------------------------------------ */
+
+static cascade_err
+refuse(const char *why)
+{
+    return cascade_store_fail(CASCADE_ERR_INVALID,
+                              "SQLite: %s; give a connection that reads and "
+                              "writes a file as its main database",
+                              why);
+}
+
+static cascade_err
+check_connection(const csc_sqlite *store)
+{
+    sqlite3 *db = store->writer.db;
+    const char *name = sqlite3_db_filename(db, "main");
+    struct stat info;
+
+    if (name == NULL || name[0] == '\0')
+        return refuse("the database of this connection is in memory, or "
+                      "temporary");
+    if (stat(name, &info) != 0 || !S_ISREG(info.st_mode))
+        return refuse("the database of this connection is no regular file");
+    if (sqlite3_db_readonly(db, "main") != 0)
+        return refuse("this connection cannot write its database");
+    if (is_in_transaction(store) || is_writing(store))
+        return cascade_store_fail(CASCADE_ERR_MISUSE,
+                                  "SQLite: a transaction is open on this "
+                                  "connection: open the store before it "
+                                  "begins, or after it has ended");
+    return CASCADE_OK;
+}
+
+static cascade_err
+set_up(csc_sqlite *store)
+{
+    sqlite3 *db = store->writer.db;
+    csc_sqlite_guest *guest = &store->guest;
+    int code;
+
+    guest->autocheckpoint = get_number(db, "PRAGMA wal_autocheckpoint");
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, -1,
+                            &guest->no_checkpoint_on_close);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, -1,
+                            &guest->foreign_keys);
+    code = sqlite3_wal_autocheckpoint(db, 0);
+    if (code == SQLITE_OK)
+        code = sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+    if (code != SQLITE_OK)
+        return csc_sqlite_error_set(db, code, "set up the connection");
+    csc_sqlite_link_hold(store); /* behind the first, which takes the hook */
+    return CASCADE_OK;
+}
+
+static cascade_err
+open_connection(csc_sqlite *store)
+{
+    csc_sqlite_conn *conn = &store->writer;
+    cascade_err err = check_connection(store);
+
+    if (err != CASCADE_OK)
+        return err;
+    store->path = csc_mem_strdup(sqlite3_db_filename(conn->db, "main"));
+    if (store->path == NULL)
+        return csc_fail_memory();
+    conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
+    err = csc_sqlite_link_enter(store);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_lock_open(&store->lock, store->path, false,
+                                   conn->deadline_ns);
+    if (err == CASCADE_OK)
+        err = set_up(store);
+    if (err == CASCADE_OK)
+        store->seen_wake = csc_sqlite_lock_get_token(&store->lock);
+    else
+        csc_sqlite_guest_refuse(store);
+    return err;
+}
+
+/* The connection of a transactional node is the library's, or one that was seen
+ * to before. */
+static cascade_err
+open_native(csc_sqlite *store)
+{
+    csc_sqlite_conn *conn = NULL;
+    cascade_err err;
+
+    store->writer.wal = true;
+    err = csc_sqlite_guest_begin(store, false, &conn);
+    if (err != CASCADE_OK)
+        return err;
+    return csc_sqlite_guest_end(conn, csc_sqlite_schema_look(conn));
+}
+
+static cascade_err
+open_guest(void *handle, const cascade_native *native, bool functions,
+           const cascade_store_config *config, void **self)
+{
+    csc_sqlite *store = NULL;
+    cascade_err err = csc_sqlite_create(config, &store);
+
+    if (err != CASCADE_OK)
+        return err;
+    store->writer.db = handle;
+    store->guest.there = true;
+    store->guest.native = native;
+    store->guest.fleeting = functions;
+    store->guest.no_checkpoint_on_close = -1;
+    store->guest.foreign_keys = -1;
+    err = native != NULL ? open_native(store) : open_connection(store);
+    if (err != CASCADE_OK) {
+        csc_sqlite_free(store);
+        return err;
+    }
+    *self = store;
+    return CASCADE_OK;
+}
+
+static cascade_err
+open_handle(void *handle, const cascade_native *native,
+            const cascade_store_config *config, void **self)
+{
+    return open_guest(handle, native, false, config, self);
+}
+
+static cascade_err
+open_functions(void *handle, const cascade_native *native,
+               const cascade_store_config *config, void **self)
+{
+    return open_guest(handle, native, true, config, self);
+}
+
+void
+csc_sqlite_guest_refuse(csc_sqlite *store)
+{
+    store->guest.refused = true;
+}
+
+/* With another store on the connection they are as that one needs them. */
+static void
+put_settings_back(const csc_sqlite *store)
+{
+    const csc_sqlite_guest *guest = &store->guest;
+    sqlite3 *db = store->writer.db;
+
+    if (guest->autocheckpoint > 0)
+        (void)sqlite3_wal_autocheckpoint(db, guest->autocheckpoint);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+                            guest->no_checkpoint_on_close, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY,
+                            guest->foreign_keys, NULL);
+}
+
+/* When we are the last, what SQLite does by itself at the end of a log may be
+ * done by the application's close. */
+void
+csc_sqlite_guest_leave(csc_sqlite *store)
+{
+    csc_sqlite_conn *conn = &store->writer;
+
+    csc_sqlite_link_leave(store);
+    if (!store->guest.closing) {
+        if (store->guest.native == NULL && csc_sqlite_lock_alone(&store->lock))
+            (void)sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+                                    0, NULL);
+        if (store->guest.refused)
+            put_settings_back(store);
+        csc_sqlite_conn_finalize(conn);
+    }
+    conn->db = NULL;
+}
+
+void
+csc_sqlite_guest_set_closing(csc_sqlite *store)
+{
+    store->guest.closing = true;
+}
+
+static bool
+is_within(const void *self)
+{
+    const csc_sqlite *store = self;
+
+    if (store->guest.open && store->guest.span == CSC_SQLITE_SPAN_OWN)
+        return false;
+    return csc_sqlite_guest_is_within(store);
+}
+
+const csc_store_guest *
+csc_store_sqlite_guest(void)
+{
+    static const csc_store_guest guest = {
+        .driver = &csc_sqlite_driver, .open = open_handle, .within = is_within};
+
+    return &guest;
+}
+
+const csc_store_guest *
+csc_sqlite_guest_functions(void)
+{
+    static const csc_store_guest guest = {.driver = &csc_sqlite_driver,
+                                          .open = open_functions,
+                                          .within = is_within};
+
+    return &guest;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pages of rows: S28. Each is one read transaction, so it sees one moment, and
+ * walks an index in the order asked for from the row behind the last page:
+ * nothing is sorted, and rows that come or go between two pages move no other.
+ *
+ *   executions of all      by their ids
+ *   executions of one      by function_id
+ *   events of one          those left of the execution that the last page ended
+ *                          in, then those of the following executions
+ *
+ * Pages of what is RUNNING walk over what is not.
+ */
+#include "base/error.h"
+#include "store/sqlite_internal.h"
+#include "store/store.h"
+
+typedef struct scan_state {
+    csc_sqlite_conn *conn;
+    const cascade_scan *scan;
+    const cascade_load_sink *sink;
+    csc_sqlite_row_room room;
+    size_t given;
+} scan_state;
+
+static cascade_err
+give_execution(scan_state *state, sqlite3_stmt *statement)
+{
+    cascade_execution_row row;
+    cascade_err err = csc_sqlite_row_execution(statement, &state->room, &row);
+
+    if (err != CASCADE_OK)
+        return err;
+    return state->sink->on_execution(state->sink->context, &row);
+}
+
+static cascade_err
+give_event(scan_state *state, sqlite3_stmt *statement)
+{
+    cascade_event_row row;
+    cascade_err err = csc_sqlite_row_event(statement, &state->room, &row);
+
+    if (err != CASCADE_OK)
+        return err;
+    return state->sink->on_event(state->sink->context, &row);
+}
+
+/* Runs a call whose last parameter, the limit, is still to come; ends it. */
+static cascade_err
+give_rows(scan_state *state, csc_sqlite_call *call)
+{
+    bool row = false;
+    cascade_err err;
+
+    csc_sqlite_call_add_i64(call, (int64_t)(state->scan->limit - state->given));
+    err = csc_sqlite_call_next(call, &row);
+    while (err == CASCADE_OK && row) {
+        err = state->scan->events ? give_event(state, call->statement)
+                                  : give_execution(state, call->statement);
+        state->given++;
+        if (err == CASCADE_OK)
+            err = csc_sqlite_call_next(call, &row);
+    }
+    csc_sqlite_call_end(call);
+    return err;
+}
+
+static cascade_err
+scan_all(scan_state *state)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_ALL);
+    if (state->scan->after != NULL)
+        csc_sqlite_call_add_uuid(&call, state->scan->after);
+    else
+        csc_sqlite_call_add_text(&call, "");
+    csc_sqlite_call_add_i64(&call, state->scan->running_only);
+    return give_rows(state, &call);
+}
+
+static cascade_err
+scan_executions(scan_state *state)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_EXECUTIONS);
+    csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
+    csc_sqlite_call_add_i64(&call, state->scan->from);
+    csc_sqlite_call_add_i64(&call, state->scan->running_only);
+    return give_rows(state, &call);
+}
+
+static cascade_err
+scan_events(scan_state *state)
+{
+    csc_sqlite_call call;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_EVENTS);
+    csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
+    csc_sqlite_call_add_i64(&call, state->scan->from);
+    csc_sqlite_call_add_i64(&call, state->scan->after_event);
+    err = give_rows(state, &call);
+    if (err != CASCADE_OK || state->given == state->scan->limit)
+        return err;
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_EVENTS_BEHIND);
+    csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
+    csc_sqlite_call_add_i64(&call, state->scan->from);
+    return give_rows(state, &call);
+}
+
+cascade_err
+csc_sqlite_scan_page(void *self, const cascade_scan *scan,
+                     const cascade_load_sink *sink)
+{
+    scan_state state = {.scan = scan, .sink = sink};
+    cascade_err err = csc_store_check_scan(scan);
+
+    if (err == CASCADE_OK)
+        err = csc_sqlite_txn_begin_read(self, &state.conn);
+    if (err != CASCADE_OK)
+        return err;
+    if (scan->events)
+        err = scan_events(&state);
+    else if (scan->cascade_id != NULL)
+        err = scan_executions(&state);
+    else
+        err = scan_all(&state);
+    csc_sqlite_row_fini(&state.room);
+    return csc_sqlite_txn_end(state.conn, err);
+}
