@@ -3,7 +3,8 @@
 -- Three roles of PostgreSQL, each with no more rights than it needs:
 --
 --   owner    owns the tables and applies migrations
---   worker   runs engines, starts cascades; migrate = CASCADE_MIGRATE_CHECK
+--   worker   runs engines, starts cascades, also by the functions for SQL;
+--            migrate = CASCADE_MIGRATE_CHECK
 --   reader   looks: cascade_list(), cascade_get(), cascade_snapshot_load()
 --
 -- Run it before the first migration, and again after each: the first time the
@@ -56,6 +57,7 @@ LEFT JOIN (VALUES
     ('context_events', ', INSERT, DELETE'),
     ('cascade_messages', ', INSERT, DELETE'),
     ('cascade_keys', ', INSERT, UPDATE'),
+    ('cascade_queues', ', INSERT, DELETE'),
     ('cascade_runs', ', INSERT, UPDATE, DELETE'),
     ('cascade_engines', ', INSERT, UPDATE, DELETE'),
     ('cascade_lanes', ', INSERT, UPDATE, DELETE')) AS g (name, rights)
@@ -71,5 +73,18 @@ FROM (
     WHERE to_regclass(format('%I.%I', :'schema', t.name)) IS NOT NULL
     ) AS s
 WHERE s.name IS NOT NULL
+\gexec
+
+-- The functions for SQL, which run with the rights of who calls them.
+SELECT format('REVOKE ALL ON FUNCTION %1$s FROM PUBLIC, %3$I; '
+              'GRANT EXECUTE ON FUNCTION %1$s TO %2$I',
+              p.oid::regprocedure, :'worker', :'reader')
+FROM pg_proc AS p
+JOIN pg_namespace AS n ON n.oid = p.pronamespace AND n.nspname = :'schema'
+JOIN pg_roles AS r ON r.oid = p.proowner AND r.rolname = :'owner'
+WHERE p.proname IN ('cascade_start', 'cascade_signal', 'cascade_start_run',
+    'cascade_next_run', 'cascade_key_id', 'cascade_random_id',
+    'cascade_check_name', 'cascade_check_text', 'cascade_check_payload',
+    'cascade_wake')
 \gexec
 COMMIT;

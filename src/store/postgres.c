@@ -131,7 +131,17 @@ connect_first(csc_postgres *store)
 }
 
 static cascade_err
-open_store(const char *url, const cascade_store_config *config, void **self)
+keep_url(csc_postgres *store, const char *url)
+{
+    if (url == NULL)
+        return CASCADE_OK;
+    store->url = csc_mem_strdup(url);
+    return store->url == NULL ? csc_fail_memory() : check_url(store);
+}
+
+cascade_err
+csc_postgres_create(const char *url, const cascade_store_config *config,
+                    csc_postgres **created)
 {
     csc_postgres *store;
     cascade_err err = check_schema_name(config->schema);
@@ -145,8 +155,7 @@ open_store(const char *url, const cascade_store_config *config, void **self)
     store->log = (csc_log){.fn = config->log,
                            .context = config->log_context,
                            .level = config->log_level};
-    store->url = csc_mem_strdup(url);
-    err = store->url == NULL ? csc_fail_memory() : check_url(store);
+    err = keep_url(store, url);
     if (err == CASCADE_OK)
         err = build_texts(store);
     if (err == CASCADE_OK)
@@ -155,6 +164,18 @@ open_store(const char *url, const cascade_store_config *config, void **self)
         free_store(store);
         return err;
     }
+    *created = store;
+    return CASCADE_OK;
+}
+
+static cascade_err
+open_store(const char *url, const cascade_store_config *config, void **self)
+{
+    csc_postgres *store = NULL;
+    cascade_err err = csc_postgres_create(url, config, &store);
+
+    if (err != CASCADE_OK)
+        return err;
     err = connect_first(store);
     if (err != CASCADE_OK) {
         csc_postgres_pool_fini(store);
@@ -166,12 +187,13 @@ open_store(const char *url, const cascade_store_config *config, void **self)
     return CASCADE_OK;
 }
 
-static void
-close_store(void *self)
+void
+csc_postgres_close(void *self)
 {
     csc_postgres *store = self;
 
     csc_postgres_conn_close(store->listener);
+    csc_postgres_conn_close(store->guest);
     csc_postgres_pool_fini(store);
     free_store(store);
 }
@@ -190,8 +212,8 @@ read_now(csc_postgres_conn *conn, void *context)
     return err;
 }
 
-static cascade_err
-get_now(void *self, int64_t *now_ms)
+cascade_err
+csc_postgres_now(void *self, int64_t *now_ms)
 {
     return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_now, now_ms);
 }
@@ -250,10 +272,12 @@ csc_store_postgres_driver(void)
         .abi = CASCADE_STORE_ABI,
         .name = "postgres",
         .lane_max = LANE_MAX,
+        .native = CASCADE_NATIVE_POSTGRES,
+        .native_max = 16,
         .server_clock = true,
         .open = open_store,
         .migrate = csc_postgres_schema_migrate,
-        .now = get_now,
+        .now = csc_postgres_now,
         .attach = csc_postgres_engine_attach,
         .renew = csc_postgres_engine_renew,
         .detach = csc_postgres_engine_detach,
@@ -265,10 +289,21 @@ csc_store_postgres_driver(void)
         .submit = csc_postgres_commit_submit,
         .receive = csc_postgres_messages_receive,
         .key = csc_postgres_messages_key,
+        .pause = csc_postgres_queues_pause,
+        .queues = csc_postgres_queues_list,
+        .totals = csc_postgres_read_totals,
+        .schema = csc_postgres_schema_list,
+        .scan = csc_postgres_read_scan,
+        .repair = csc_postgres_mend_repair,
+        .purge = csc_postgres_mend_purge,
         .list = csc_postgres_read_list,
         .wait = csc_postgres_wait_for,
+        .begin = csc_postgres_native_begin,
+        .finish = csc_postgres_native_finish,
+        .abandon = csc_postgres_native_abandon,
+        .settle = csc_postgres_native_settle,
         .wake = csc_postgres_wait_wake,
-        .close = close_store,
+        .close = csc_postgres_close,
     };
 
     return &driver;

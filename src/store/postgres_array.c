@@ -20,6 +20,8 @@
 #define HEADER_SIZE 20
 #define EPOCH_2000_MS INT64_C(946684800000)
 #define TIME_REFUSED (INT64_MAX - 1) /* INT64_MAX itself is 'infinity' */
+#define TIME_MIN_MS INT64_C(-210866803200000) /* 4714 BC */
+#define TIME_END_MS INT64_C(9224318016000000) /* 294277 */
 
 static void
 add_param(csc_postgres_params *params, const char *value, size_t len,
@@ -75,6 +77,17 @@ csc_postgres_params_bool(csc_postgres_params *params, bool value)
 {
     *scalar(params) = value ? 1 : 0;
     add_param(params, scalar(params), 1, 1);
+}
+
+void
+csc_postgres_params_bound(csc_postgres_params *params, int64_t time_ms)
+{
+    if (time_ms < TIME_MIN_MS)
+        csc_postgres_params_i64(params, INT64_MIN);
+    else if (time_ms >= TIME_END_MS)
+        csc_postgres_params_i64(params, INT64_MAX);
+    else
+        csc_postgres_params_i64(params, (time_ms - EPOCH_2000_MS) * 1000);
 }
 
 void

@@ -5,7 +5,8 @@
  *
  *   change of a start    start_cascades, _runs, _executions, _events, _keys
  *   change of an owner   cascades, inserts, updates, events,
- *                        and one of resets, frees, ends; or deletes alone
+ *                        and one of resets, frees, revives, ends; or deletes
+ *                        alone
  *   both                 received, sends
  *
  * Changes come sorted by cascade, so every set but the last two is: rows are
@@ -17,15 +18,16 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "store/postgres_internal.h"
+#include "store/store.h"
 
-#define ROW_SETS 16
+#define ROW_SETS 17
 #define KEPT_BYTES_MAX ((size_t)1 << 20)
 
 static void
 add_start(csc_postgres_rows *rows, const cascade_row *row)
 {
     csc_postgres_rows_uuid(rows, 0, &row->id);
-    csc_postgres_rows_text(rows, 1, csc_postgres_row_status_text(row->status));
+    csc_postgres_rows_text(rows, 1, csc_store_status_word(row->status));
     csc_postgres_rows_i32(rows, 2, row->fn_id);
     csc_postgres_rows_text(rows, 3, row->user_id);
     csc_postgres_rows_time(rows, 4, row->created_at_ms);
@@ -33,11 +35,14 @@ add_start(csc_postgres_rows *rows, const cascade_row *row)
     rows->count++;
 }
 
+/* One that comes as it ended has no run. */
 static void
 add_start_run(csc_postgres_rows *rows, const cascade_change *change)
 {
     const cascade_run_row *run = &change->run;
 
+    if (change->cascade.status != CASCADE_RUNNING)
+        return;
     csc_postgres_rows_uuid(rows, 0, &change->cascade.id);
     csc_postgres_rows_text(rows, 1, run->queue);
     csc_postgres_rows_i32(rows, 2, run->priority);
@@ -80,8 +85,7 @@ add_execution(csc_postgres_rows *rows, const cascade_uuid *cascade_id,
     csc_postgres_rows_uuid(rows, 0, &row->id);
     csc_postgres_rows_uuid(rows, 1, cascade_id);
     csc_postgres_rows_i32(rows, 2, row->function_id);
-    csc_postgres_rows_text(rows, 3,
-                           csc_postgres_row_execution_status_text(row->status));
+    csc_postgres_rows_text(rows, 3, csc_store_execution_word(row->status));
     csc_postgres_rows_text(rows, 4, only_if(same, row->node_instance_id));
     csc_postgres_rows_text(rows, 5, row->node_name);
     csc_postgres_rows_text(rows, 6, row->input);
@@ -99,8 +103,7 @@ add_update(csc_postgres_rows *rows, const cascade_uuid *cascade_id,
 {
     csc_postgres_rows_uuid(rows, 0, cascade_id);
     csc_postgres_rows_i32(rows, 1, row->function_id);
-    csc_postgres_rows_text(rows, 2,
-                           csc_postgres_row_execution_status_text(row->status));
+    csc_postgres_rows_text(rows, 2, csc_store_execution_word(row->status));
     csc_postgres_rows_text(rows, 3, row->full_output);
     csc_postgres_rows_text(rows, 4, row->error);
     csc_postgres_rows_time(rows, 5, row->completed_at_ms);
@@ -126,7 +129,7 @@ static void
 add_cascade(csc_postgres_rows *rows, const cascade_row *row)
 {
     csc_postgres_rows_uuid(rows, 0, &row->id);
-    csc_postgres_rows_text(rows, 1, csc_postgres_row_status_text(row->status));
+    csc_postgres_rows_text(rows, 1, csc_store_status_word(row->status));
     csc_postgres_rows_i32(rows, 2, row->fn_id);
     csc_postgres_rows_time(rows, 3, row->updated_at_ms);
     rows->count++;
@@ -145,6 +148,15 @@ add_free(csc_postgres_rows *rows, const cascade_change *change)
     csc_postgres_rows_uuid(rows, 0, &change->cascade.id);
     csc_postgres_rows_i64(rows, 1, change->run.wake_at_ms);
     csc_postgres_rows_text(rows, 2, change->run.needs);
+    rows->count++;
+}
+
+static void
+add_revive(csc_postgres_rows *rows, const cascade_change *change)
+{
+    csc_postgres_rows_uuid(rows, 0, &change->cascade.id);
+    csc_postgres_rows_text(rows, 1, change->run.queue);
+    csc_postgres_rows_i32(rows, 2, change->run.priority);
     rows->count++;
 }
 
@@ -202,6 +214,9 @@ add_run(csc_postgres_batch *batch, const cascade_change *change)
     case CASCADE_RUN_FREE:
         add_free(&batch->frees, change);
         return;
+    case CASCADE_RUN_REVIVE:
+        add_revive(&batch->revives, change);
+        return;
     case CASCADE_RUN_END:
         add_id(&batch->ends, &change->cascade.id);
         return;
@@ -248,7 +263,7 @@ all_rows(csc_postgres_batch *batch, csc_postgres_rows *rows[ROW_SETS])
         &batch->events,         &batch->cascades,   &batch->resets,
         &batch->frees,          &batch->ends,       &batch->start_keys,
         &batch->received,       &batch->sends,      &batch->submitted,
-        &batch->deletes};
+        &batch->deletes,        &batch->revives};
 
     memcpy(rows, all, sizeof(all));
     return ROW_SETS;
@@ -267,6 +282,7 @@ start_rows(csc_postgres_batch *batch)
     csc_postgres_rows_start(&batch->cascades, "usit");
     csc_postgres_rows_start(&batch->resets, "u");
     csc_postgres_rows_start(&batch->frees, "uls");
+    csc_postgres_rows_start(&batch->revives, "usi");
     csc_postgres_rows_start(&batch->ends, "u");
     csc_postgres_rows_start(&batch->start_keys, "si");
     csc_postgres_rows_start(&batch->received, "lu");

@@ -22,6 +22,11 @@
  * nothing to do, and does the same. The reverse cannot be: a message that a
  * look sees is there until a commit of the owner deletes it.
  *
+ * A PAUSED QUEUE has a row in cascade_queues, which the look probes for each
+ * queue that is asked for: from there on only those that are not paused are
+ * looked through. What is taken is judged by that same look. So a claim that
+ * came before a pause may still take what was due.
+ *
  * Looking takes no locks. Two engines may see the same runs; the row locks of
  * the UPDATE decide, in the order of ids, and the slower one gets fewer. Who
  * got nothing at all though something was due looks again, a few times.
@@ -50,7 +55,6 @@
 
 #define ROUNDS_MAX 5
 #define CLAIM_MAX 1000
-#define LOCK_TIMEOUT_MS "100"
 
 typedef struct candidate {
     cascade_uuid cascade_id;
@@ -81,7 +85,9 @@ typedef struct claim_state {
     unsigned held;            /* rounds that gave in to a lock */
     taken *taken; /* there before the runs are ours: then nothing may fail */
     csc_postgres_rows queues;
+    csc_postgres_rows open; /* those of the queues that are not paused */
     csc_postgres_rows nodes;
+    bool *is_open; /* for each queue */
 } claim_state;
 
 /* ---- Look ---------------------------------------------------------------- */
@@ -95,7 +101,8 @@ typedef enum look_kind {
     LOOK_ENDED = 4,  /* named, there, and without a run */
     LOOK_ABSENT = 5, /* named, and not there */
     LOOK_OWN = 6,    /* there are messages for runs of the incarnation */
-    LOOK_WALK = 7    /* where the next walk goes on; no such row: anew */
+    LOOK_WALK = 7,   /* where the next walk goes on; no such row: anew */
+    LOOK_OPEN = 8    /* a queue that is not paused */
 } look_kind;
 
 static void
@@ -140,6 +147,18 @@ note_candidate(claim_state *state, const PGresult *result, int row,
                     .ended = kind == LOOK_ENDED,
                     .priority = csc_postgres_result_i64(result, row, 2),
                     .wake_at_ms = csc_postgres_result_i64(result, row, 3)};
+}
+
+/* `place` counts from 1. */
+static void
+note_open(claim_state *state, int64_t place)
+{
+    size_t at = (size_t)place - 1;
+
+    if (at >= state->claim->queue_count)
+        return;
+    csc_postgres_rows_text(&state->open, 0, state->claim->queues[at]);
+    state->is_open[at] = true;
 }
 
 static cascade_err
@@ -194,6 +213,9 @@ note_row(claim_state *state, const PGresult *result, int row, look_alive *own)
     case LOOK_WALK:
         state->walk_from = id;
         return;
+    case LOOK_OPEN:
+        note_open(state, csc_postgres_result_i64(result, row, 3));
+        return;
     }
 }
 
@@ -208,7 +230,8 @@ note_rows(claim_state *state, const PGresult *result)
         return csc_fail_memory();
     for (int row = 0; row < PQntuples(result); row++)
         note_row(state, result, row, &own);
-    if (!csc_postgres_rows_good(&state->absent))
+    if (!csc_postgres_rows_good(&state->absent) ||
+        !csc_postgres_rows_good(&state->open))
         return csc_fail_memory();
     if (!own.alive)
         return fail_fenced();
@@ -245,6 +268,8 @@ look(csc_postgres_conn *conn, claim_state *state)
     state->next_wake_at_ms = CASCADE_TIME_NONE;
     state->messages = false;
     csc_postgres_rows_start(&state->absent, "u");
+    csc_postgres_rows_start(&state->open, "s");
+    memset(state->is_open, 0, state->claim->queue_count);
     start_walk(conn->store, state);
     fill_look(state, &call, &params);
     err = csc_postgres_conn_read(conn, "claim", &call, 1);
@@ -430,7 +455,7 @@ fill_take(claim_state *state, take_calls *take, csc_postgres_rows *ids,
     csc_postgres_params *params;
 
     csc_postgres_params_text(add_call(take, CSC_POSTGRES_LOCK_TIMEOUT),
-                             LOCK_TIMEOUT_MS);
+                             CSC_POSTGRES_GIVE_IN_MS);
     csc_postgres_params_uuid(add_call(take, CSC_POSTGRES_CLAIM_CHECK),
                              &claim->engine_id);
     if (state->absent.count > 0)
@@ -449,9 +474,10 @@ fill_take(claim_state *state, take_calls *take, csc_postgres_rows *ids,
     csc_postgres_params_i32(params, claim->suspect_from);
     csc_postgres_params_bool(params, claim->suspects);
     csc_postgres_params_bool(params, takes_named(state));
+    csc_postgres_params_rows(params, &state->open);
     if (takes_named(state))
         csc_postgres_params_rows(add_call(take, CSC_POSTGRES_CLAIM_NEXT),
-                                 &state->queues);
+                                 &state->open);
 }
 
 static void
@@ -549,6 +575,17 @@ fill_texts(csc_postgres_rows *rows, const char *const *texts, size_t count)
         csc_postgres_rows_text(rows, 0, texts[i]);
 }
 
+static void
+write_result(const claim_state *state, cascade_claim_result *result)
+{
+    result->count = state->count;
+    result->next_wake_at_ms = state->next_wake_at_ms;
+    result->messages = state->messages;
+    for (size_t i = 0; result->paused != NULL && i < state->claim->queue_count;
+         i++)
+        result->paused[i] = !state->is_open[i];
+}
+
 cascade_err
 csc_postgres_claim_runs(void *self, const cascade_claim *claim,
                         cascade_claimed *claimed, cascade_claim_result *result)
@@ -562,20 +599,20 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
                         CLAIM_MAX);
     fill_texts(&state.queues, claim->queues, claim->queue_count);
     fill_texts(&state.nodes, claim->nodes, claim->node_count);
-    if (csc_postgres_rows_good(&state.queues) &&
+    state.is_open = csc_mem_zalloc(claim->queue_count + 1, sizeof(bool));
+    if (state.is_open != NULL && csc_postgres_rows_good(&state.queues) &&
         csc_postgres_rows_good(&state.nodes))
         err = csc_postgres_pool_run(self, CSC_POSTGRES_IF_UNDONE, claim_some,
                                     &state);
     else
         err = csc_fail_memory();
-    if (err == CASCADE_OK) {
-        result->count = state.count;
-        result->next_wake_at_ms = state.next_wake_at_ms;
-        result->messages = state.messages;
-    }
+    if (err == CASCADE_OK)
+        write_result(&state, result);
     csc_postgres_rows_fini(&state.queues);
+    csc_postgres_rows_fini(&state.open);
     csc_postgres_rows_fini(&state.nodes);
     csc_postgres_rows_fini(&state.absent);
+    csc_mem_free(state.is_open);
     csc_mem_free(state.candidates);
     return err;
 }

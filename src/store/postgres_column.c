@@ -30,67 +30,75 @@ typedef struct column_need {
     const char *table;
     const char *column;
     column_type type;
-    bool null; /* we write NULL there */
+    unsigned rules; /* NEED_* */
 } column_need;
+
+#define NEED_NULL 1u  /* we write NULL there */
+#define NEED_LATER 2u /* a migration adds it to a table of an earlier one */
 
 /* Grouped by table. */
 static const column_need needs[] = {
-    {"cascades", "id", TYPE_UUID, false},
-    {"cascades", "status", TYPE_STATUS, false},
-    {"cascades", "fn_id", TYPE_INT, false},
-    {"cascades", "user_id", TYPE_TEXT, false},
-    {"cascades", "created_at", TYPE_TIME, false},
-    {"cascades", "updated_at", TYPE_TIME, false},
-    {"node_executions", "id", TYPE_UUID, false},
-    {"node_executions", "node_instance_id", TYPE_TEXT, false},
-    {"node_executions", "cascade_id", TYPE_UUID, false},
-    {"node_executions", "node_name", TYPE_TEXT, false},
-    {"node_executions", "function_id", TYPE_INT, false},
-    {"node_executions", "input_context", TYPE_JSONB, false},
-    {"node_executions", "full_output", TYPE_JSONB, true},
-    {"node_executions", "location", TYPE_TEXT, false},
-    {"node_executions", "status", TYPE_EXECUTION_STATUS, false},
-    {"node_executions", "error", TYPE_TEXT, true},
-    {"node_executions", "started_at", TYPE_TIME, false},
-    {"node_executions", "completed_at", TYPE_TIME, true},
-    {"context_events", "id", TYPE_ID, false},
-    {"context_events", "key", TYPE_TEXT, false},
-    {"context_events", "value", TYPE_JSONB, false},
-    {"context_events", "ui_value", TYPE_JSONB, true},
-    {"context_events", "function_id", TYPE_INT, false},
-    {"context_events", "cascade_id", TYPE_UUID, false},
-    {"context_events", "created_at", TYPE_TIME, false},
-    {"cascade_runs", "cascade_id", TYPE_UUID, false},
-    {"cascade_runs", "queue", TYPE_TEXT, false},
-    {"cascade_runs", "priority", TYPE_INT, false},
-    {"cascade_runs", "wake_at", TYPE_BIGINT, false},
-    {"cascade_runs", "engine_id", TYPE_UUID, true},
-    {"cascade_runs", "claim_no", TYPE_BIGINT, false},
-    {"cascade_runs", "takeovers", TYPE_INT, false},
-    {"cascade_runs", "needs", TYPE_TEXT, true},
-    {"cascade_engines", "engine_id", TYPE_UUID, false},
-    {"cascade_engines", "host", TYPE_TEXT, false},
-    {"cascade_engines", "pid", TYPE_BIGINT, false},
-    {"cascade_engines", "process_start", TYPE_BIGINT, false},
-    {"cascade_engines", "lane_count", TYPE_INT, false},
-    {"cascade_engines", "lease_until", TYPE_BIGINT, false},
-    {"cascade_lanes", "engine_id", TYPE_UUID, false},
-    {"cascade_lanes", "lane", TYPE_INT, false},
-    {"cascade_lanes", "batch", TYPE_BIGINT, false},
-    {"cascade_messages", "id", TYPE_BIGINT, false},
-    {"cascade_messages", "cascade_id", TYPE_UUID, false},
-    {"cascade_messages", "kind", TYPE_TEXT, false},
-    {"cascade_messages", "name", TYPE_TEXT, false},
-    {"cascade_messages", "path", TYPE_TEXT, false},
-    {"cascade_messages", "payload", TYPE_JSONB, false},
-    {"cascade_messages", "sent_at", TYPE_BIGINT, false},
-    {"cascade_keys", "user_id", TYPE_TEXT, false},
-    {"cascade_keys", "key", TYPE_TEXT, false},
-    {"cascade_keys", "run_number", TYPE_INT, false},
-    {"cascade_schema", "number", TYPE_INT, false},
-    {"cascade_schema", "name", TYPE_TEXT, false},
-    {"cascade_schema", "checksum", TYPE_TEXT, true},
-    {"cascade_schema", "applied_at", TYPE_TIME, false},
+    {"cascades", "id", TYPE_UUID, 0},
+    {"cascades", "status", TYPE_STATUS, 0},
+    {"cascades", "fn_id", TYPE_INT, 0},
+    {"cascades", "user_id", TYPE_TEXT, 0},
+    {"cascades", "created_at", TYPE_TIME, 0},
+    {"cascades", "updated_at", TYPE_TIME, 0},
+    {"node_executions", "id", TYPE_UUID, 0},
+    {"node_executions", "node_instance_id", TYPE_TEXT, 0},
+    {"node_executions", "cascade_id", TYPE_UUID, 0},
+    {"node_executions", "node_name", TYPE_TEXT, 0},
+    {"node_executions", "function_id", TYPE_INT, 0},
+    {"node_executions", "input_context", TYPE_JSONB, 0},
+    {"node_executions", "full_output", TYPE_JSONB, NEED_NULL},
+    {"node_executions", "location", TYPE_TEXT, 0},
+    {"node_executions", "status", TYPE_EXECUTION_STATUS, 0},
+    {"node_executions", "error", TYPE_TEXT, NEED_NULL},
+    {"node_executions", "started_at", TYPE_TIME, 0},
+    {"node_executions", "completed_at", TYPE_TIME, NEED_NULL},
+    {"context_events", "id", TYPE_ID, 0},
+    {"context_events", "key", TYPE_TEXT, 0},
+    {"context_events", "value", TYPE_JSONB, 0},
+    {"context_events", "ui_value", TYPE_JSONB, NEED_NULL},
+    {"context_events", "function_id", TYPE_INT, 0},
+    {"context_events", "cascade_id", TYPE_UUID, 0},
+    {"context_events", "created_at", TYPE_TIME, 0},
+    {"cascade_runs", "cascade_id", TYPE_UUID, 0},
+    {"cascade_runs", "queue", TYPE_TEXT, 0},
+    {"cascade_runs", "priority", TYPE_INT, 0},
+    {"cascade_runs", "wake_at", TYPE_BIGINT, 0},
+    {"cascade_runs", "engine_id", TYPE_UUID, NEED_NULL},
+    {"cascade_runs", "claim_no", TYPE_BIGINT, 0},
+    {"cascade_runs", "takeovers", TYPE_INT, 0},
+    {"cascade_runs", "needs", TYPE_TEXT, NEED_NULL},
+    {"cascade_engines", "engine_id", TYPE_UUID, 0},
+    {"cascade_engines", "host", TYPE_TEXT, 0},
+    {"cascade_engines", "pid", TYPE_BIGINT, 0},
+    {"cascade_engines", "process_start", TYPE_BIGINT, 0},
+    {"cascade_engines", "lane_count", TYPE_INT, 0},
+    {"cascade_engines", "lease_until", TYPE_BIGINT, 0},
+    {"cascade_engines", "about", TYPE_TEXT, NEED_LATER},
+    {"cascade_engines", "started_at", TYPE_BIGINT, NEED_LATER},
+    {"cascade_lanes", "engine_id", TYPE_UUID, 0},
+    {"cascade_lanes", "lane", TYPE_INT, 0},
+    {"cascade_lanes", "batch", TYPE_BIGINT, 0},
+    {"cascade_messages", "id", TYPE_BIGINT, 0},
+    {"cascade_messages", "cascade_id", TYPE_UUID, 0},
+    {"cascade_messages", "kind", TYPE_TEXT, 0},
+    {"cascade_messages", "name", TYPE_TEXT, 0},
+    {"cascade_messages", "path", TYPE_TEXT, 0},
+    {"cascade_messages", "payload", TYPE_JSONB, 0},
+    {"cascade_messages", "sent_at", TYPE_BIGINT, 0},
+    {"cascade_keys", "user_id", TYPE_TEXT, 0},
+    {"cascade_keys", "key", TYPE_TEXT, 0},
+    {"cascade_keys", "run_number", TYPE_INT, 0},
+    {"cascade_queues", "queue", TYPE_TEXT, 0},
+    {"cascade_queues", "paused_at", TYPE_BIGINT, 0},
+    {"cascade_queues", "about", TYPE_TEXT, 0},
+    {"cascade_schema", "number", TYPE_INT, 0},
+    {"cascade_schema", "name", TYPE_TEXT, 0},
+    {"cascade_schema", "checksum", TYPE_TEXT, NEED_NULL},
+    {"cascade_schema", "applied_at", TYPE_TIME, 0},
 };
 
 #define NEED_COUNT (sizeof(needs) / sizeof(needs[0]))
@@ -104,6 +112,7 @@ static const char *const uniques[][3] = {
     {"cascade_lanes", "engine_id", "lane"},
     {"cascade_messages", "path", NULL},
     {"cascade_keys", "key", "user_id"},
+    {"cascade_queues", "queue", NULL},
 };
 
 /* $1 schema, $2 tables */
@@ -230,7 +239,8 @@ check_known(const found_columns *found, int row, const column_need *need)
 
     if (why == NULL && found_flag(found, row, 6))
         why = "is generated, so it cannot be written";
-    if (why == NULL && need->null && found_flag(found, row, 4))
+    if (why == NULL && (need->rules & NEED_NULL) != 0 &&
+        found_flag(found, row, 4))
         why = "must take NULL";
     return why == NULL ? CASCADE_OK
                        : fail_column(need->table, need->column, why);
@@ -272,7 +282,7 @@ static cascade_err
 check_missing(const found_columns *found, const bool seen[NEED_COUNT], bool all)
 {
     for (size_t i = 0; i < NEED_COUNT; i++) {
-        if (seen[i])
+        if (seen[i] || (!all && (needs[i].rules & NEED_LATER) != 0))
             continue;
         if (has_table(found, needs[i].table))
             return fail_column(needs[i].table, needs[i].column, "is missing");

@@ -12,7 +12,7 @@
  *   events
  *   messages           inserted, where their paths are free
  *   cascades           status, fn_id, updated_at
- *   runs               reset, freed, ended
+ *   runs               reset, freed, revived, ended
  *   deletions          of whole cascades, table by table
  *   COMMIT, Sync
  *
@@ -20,6 +20,9 @@
  * the same round trip, after the COMMIT and with a Sync of its own, and does
  * not wait for what becomes of it. Where several are under way at once they
  * share notifications, as wake() does, which then is the cheaper way.
+ *
+ * On a guest's connection, within a transaction, nobody is told, and outside a
+ * lost connection leaves the outcome unknown: see postgres_guest.c.
  *
  * Statements without rows are left out. For one row there is a form of each
  * that takes values instead of arrays: of a lone commit, making rows of arrays
@@ -61,6 +64,10 @@
  * Only two that bring the same two messages, of which one has just received the
  * one and brings the other, could wait for each other; that takes two senders
  * with one request id. The server ends one of them (40P01), which is repeated.
+ * Claims, repairs and purges give in where they meet a batch crosswise. A
+ * detachment takes the engine, its lanes and then its runs, a finish that
+ * nobody waits for any more its run before its lane: the server ends one of
+ * them, and the detachment is repeated.
  *
  * A commit with sends wakes nobody. That is the engine's to do, with `wake`, as
  * where it gives up a run whose node it does not know.
@@ -70,6 +77,7 @@
  * after the commit, in a statement that sees what the first one waited for. If
  * reading fails the answer is UNAVAILABLE, and the repetition tells.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +86,9 @@
 #include "base/uuid.h"
 #include "store/postgres_internal.h"
 
-#define CALLS_MAX 18
-#define PARAMS_MAX 13
+#define FIRST_MAX 4
+#define CALLS_MAX (19 + FIRST_MAX)
+#define PARAMS_MAX 14
 
 typedef struct write_state {
     const char *move;
@@ -95,6 +104,7 @@ typedef struct write_state {
     size_t call_count;
     size_t params_count;
     bool notifies;
+    bool within; /* an open transaction: the fence is last */
 } write_state;
 
 /* ---- What is sent -------------------------------------------------------- */
@@ -211,9 +221,7 @@ add_calls(write_state *state, csc_postgres_batch *rows, const char *sequence)
 {
     csc_postgres_params *params;
 
-    state->call_count = 0;
-    state->params_count = 0;
-    if (state->batch != NULL)
+    if (state->batch != NULL && !state->within)
         add_fence(state);
     add_starts(state, rows, sequence);
     add_rows(state, CSC_POSTGRES_DELETE_RECEIVED, &rows->received);
@@ -226,9 +234,12 @@ add_calls(write_state *state, csc_postgres_batch *rows, const char *sequence)
     add_counted(state, CSC_POSTGRES_UPDATE_CASCADES, &rows->cascades, false);
     add_counted(state, CSC_POSTGRES_RESET_RUNS, &rows->resets, true);
     add_counted(state, CSC_POSTGRES_FREE_RUNS, &rows->frees, true);
+    add_counted(state, CSC_POSTGRES_REVIVE_RUNS, &rows->revives, true);
     add_rows(state, CSC_POSTGRES_END_RUNS, &rows->ends);
     add_deletes(state, &rows->deletes);
     add_submitted(state, &rows->submitted);
+    if (state->within)
+        add_fence(state);
 }
 
 /* ---- What existed -------------------------------------------------------- */
@@ -318,9 +329,9 @@ tell_existed(csc_postgres_conn *conn, write_state *state, const PGresult *fresh)
     if (open == 0 || read_first(conn, state) == CASCADE_OK)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_UNAVAILABLE,
-                    "%s: it took effect, but what existed before could not be "
-                    "read: %s",
-                    state->move, cascade_errmsg());
+                    "%s: it %s; what existed before could not be read: %s",
+                    state->move, conn->within ? "is taken back" : "took effect",
+                    cascade_errmsg());
 }
 
 static const PGresult *
@@ -355,10 +366,9 @@ tell_sent(write_state *state)
 
 /* ---- The moves ----------------------------------------------------------- */
 
-/* The fence has raised: what does the lane show? Where it cannot be asked any
- * more, the batch was not refused: it may have taken effect long ago. */
+/* What the lane shows; CASCADE_ERR_FENCED when it is gone. */
 static cascade_err
-decide(csc_postgres_conn *conn, write_state *state)
+read_lane(csc_postgres_conn *conn, const write_state *state, int64_t *number)
 {
     csc_postgres_params params;
     csc_postgres_call calls[] = {
@@ -366,29 +376,48 @@ decide(csc_postgres_conn *conn, write_state *state)
         {.statement = CSC_POSTGRES_CONFIRM}};
     cascade_err err;
     bool there;
-    int64_t number;
 
-    if (conn->broken)
-        return csc_postgres_error_lost(conn);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &state->batch->engine_id);
     csc_postgres_params_i32(&params, (int32_t)state->batch->lane);
     err = csc_postgres_conn_write(conn, state->move, calls, 2, NULL);
     there = err == CASCADE_OK && PQntuples(calls[0].result) > 0;
-    number = there ? csc_postgres_result_i64(calls[0].result, 0, 0) : 0;
+    *number = there ? csc_postgres_result_i64(calls[0].result, 0, 0) : 0;
     csc_postgres_conn_clear(calls, 2);
+    if (err == CASCADE_OK && !there)
+        err = csc_fail(CASCADE_ERR_FENCED,
+                       "%s: this incarnation was removed; its cascades belong "
+                       "to others now",
+                       state->move);
+    return err;
+}
+
+static cascade_err
+fail_lane(const write_state *state, int64_t number)
+{
+    return csc_fail(CASCADE_ERR_LOST,
+                    "%s: the lane shows batch %lld where %lld or %lld was "
+                    "expected: the server has lost commits",
+                    state->move, (long long)number,
+                    (long long)state->batch->number - 1,
+                    (long long)state->batch->number);
+}
+
+/* The fence has raised: what does the lane show? Where it cannot be asked any
+ * more, the batch was not refused: it may have taken effect long ago. */
+static cascade_err
+decide(csc_postgres_conn *conn, write_state *state)
+{
+    int64_t number;
+    cascade_err err;
+
+    if (conn->broken)
+        return csc_postgres_error_lost(conn);
+    err = read_lane(conn, state, &number);
     if (err != CASCADE_OK)
         return err;
-    if (!there)
-        return csc_fail(CASCADE_ERR_FENCED,
-                        "commit: this incarnation was removed; its cascades "
-                        "belong to others now");
     if (number != state->batch->number)
-        return csc_fail(CASCADE_ERR_LOST,
-                        "commit: the lane shows batch %lld where %lld or %lld "
-                        "was expected: the server has lost commits",
-                        (long long)number, (long long)state->batch->number - 1,
-                        (long long)state->batch->number);
+        return fail_lane(state, number);
     return tell_existed(conn, state, NULL);
 }
 
@@ -424,6 +453,8 @@ write_batch(csc_postgres_conn *conn, void *context)
                                   state->messages, state->message_count);
     if (err != CASCADE_OK)
         goto out;
+    state->call_count = 0;
+    state->params_count = 0;
     add_calls(state, conn->batch, sequence);
     csc_postgres_wait_fill_notify(conn->store, &notify, &params);
     err = csc_postgres_conn_write_then(conn, state->move, state->calls,
@@ -462,6 +493,118 @@ csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     csc_mem_free(state.existed);
     return err;
 }
+
+/* ---- Within a transaction ------------------------------------------------ */
+
+/* The batch was not written. With the fence last, what another owner has done
+ * since shows first in the rows: the lane tells which it was. */
+static cascade_err
+decide_within(csc_postgres_conn *conn, const write_state *state,
+              cascade_err failed)
+{
+    char text[CSC_ERRMSG_SIZE];
+    int64_t number;
+    cascade_err err;
+
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    err = read_lane(conn, state, &number);
+    if (err != CASCADE_OK)
+        return err;
+    if (number != state->batch->number - 1)
+        return fail_lane(state, number);
+    return csc_fail(failed, "%s", text);
+}
+
+/* Who is told that something of the batch failed: an attempt that the
+ * transaction can be made anew for, or its data. */
+static cascade_err
+judge_within(csc_postgres_conn *conn, const write_state *state,
+             const csc_postgres_trouble *trouble, cascade_err err)
+{
+    const char *sqlstate = trouble->sqlstate;
+
+    if (trouble->call != NULL && strcmp(sqlstate, "25006") == 0)
+        return csc_fail(CASCADE_ERR_FAILED,
+                        "%s: the transaction is read-only (SQLSTATE 25006)",
+                        state->move);
+    if (conn->broken || trouble->call == NULL)
+        return err;
+    if (raised(trouble, CSC_POSTGRES_START_KEYED))
+        err = csc_fail(CASCADE_ERR_FAILED,
+                       "%s: the run of a key was started, "
+                       "and its cascade deleted, at the same time",
+                       state->move);
+    else if (strncmp(sqlstate, "40", 2) == 0)
+        err = csc_fail(CASCADE_ERR_FAILED, "%s", cascade_errmsg());
+    return decide_within(conn, state, err);
+}
+
+static void
+tell_trouble(const write_state *state, const csc_postgres_trouble *trouble,
+             csc_postgres_within *within)
+{
+    const csc_postgres_call *end = state->calls + within->first_count;
+
+    memcpy(within->sqlstate, trouble->sqlstate, sizeof(within->sqlstate));
+    if (trouble->call != NULL && trouble->call < end)
+        within->failed = &within->first[trouble->call - state->calls];
+    within->in_commit = trouble->call == NULL;
+}
+
+static cascade_err
+write_within(csc_postgres_conn *conn, write_state *state,
+             csc_postgres_within *within)
+{
+    size_t count = within->first_count;
+    csc_postgres_trouble trouble;
+    cascade_err err;
+
+    err = csc_postgres_conn_commit(conn, state->move, state->calls,
+                                   state->call_count, &trouble);
+    for (size_t i = 0; i < count; i++) {
+        within->first[i].result = state->calls[i].result;
+        state->calls[i].result = NULL;
+    }
+    if (err != CASCADE_OK) {
+        tell_trouble(state, &trouble, within);
+        if (within->failed == NULL)
+            err = judge_within(conn, state, &trouble, err);
+    }
+    return err;
+}
+
+cascade_err
+csc_postgres_commit_within(csc_postgres_conn *conn, csc_postgres_within *within,
+                           const cascade_batch *batch, bool *existed)
+{
+    write_state state = {.move = "finish",
+                         .batch = batch,
+                         .changes = batch->changes,
+                         .count = batch->change_count,
+                         .existed = existed,
+                         .within = true};
+    const char *sequence;
+    cascade_err err = csc_postgres_sequence(conn, &sequence);
+
+    csc_assert(within->first_count <= FIRST_MAX);
+    if (err == CASCADE_OK)
+        err = csc_postgres_batch_fill(&conn->batch, batch->changes,
+                                      batch->change_count, NULL, 0);
+    if (err != CASCADE_OK)
+        goto out;
+    for (size_t i = 0; i < within->first_count; i++)
+        state.calls[state.call_count++] = within->first[i];
+    add_calls(&state, conn->batch, sequence);
+    err = write_within(conn, &state, within);
+    if (err == CASCADE_OK)
+        err = tell_existed(conn, &state, fresh_starts(&state));
+    csc_postgres_conn_clear(state.calls, state.call_count);
+out:
+    csc_postgres_batch_trim(&conn->batch);
+    return err;
+}
+
+/* ---- Submitting ---------------------------------------------------------- */
 
 /* One start of a submit and where it stood. */
 typedef struct start_place {
@@ -571,7 +714,10 @@ submit_and_tell(csc_postgres *store, write_state *state)
     err = csc_postgres_pool_run_until(store, deadline_ms, CSC_POSTGRES_ALWAYS,
                                       write_batch, state);
     leave_submit(store);
-    if (err == CASCADE_OK && !state->notifies)
+    if (err == CASCADE_ERR_UNAVAILABLE && store->guest != NULL)
+        return csc_postgres_guest_fail(store, err);
+    if (err == CASCADE_OK && !state->notifies &&
+        !csc_postgres_guest_is_within(store))
         (void)csc_postgres_wait_wake_until(store, deadline_ms);
     return err;
 }

@@ -28,6 +28,10 @@
  * stay unnamed, and what would be settings of the session is said in every
  * transaction.
  *
+ * On a guest's connection (postgres_guest.c) a transaction may be open already.
+ * Then there is no BEGIN, no setting and no COMMIT, and a savepoint, which
+ * spans the move, is what is rolled back to.
+ *
  * Not bounded by the deadline: the resolver of libc, which libpq calls for host
  * names; /etc/resolv.conf bounds it.
  */
@@ -60,8 +64,11 @@ fail_deadline(csc_postgres_conn *conn)
 {
     conn->broken = true;
     return csc_fail(CASCADE_ERR_UNAVAILABLE,
-                    "PostgreSQL did not answer within the deadline of %lld ms",
-                    (long long)conn->store->config->deadline_ms);
+                    "PostgreSQL did not answer within the deadline of %lld "
+                    "ms%s",
+                    (long long)conn->store->config->deadline_ms,
+                    conn->guest ? ": the connection was cut off, make it anew"
+                                : "");
 }
 
 /* Waits for the socket, at most until `until_ms`: is it ready? */
@@ -263,17 +270,24 @@ csc_postgres_conn_send_sync(csc_postgres_conn *conn)
     return CASCADE_OK;
 }
 
-/* The parameters of CSC_POSTGRES_SETTINGS. The server gives up a lock sooner
- * than we give up the server, so the connection survives. */
-static void
-fill_settings(const cascade_store_config *config, bool local,
-              csc_postgres_params *params, char texts[3][24])
+/* The server gives up a lock sooner than we give up the server, so the
+ * connection survives. */
+int64_t
+csc_postgres_lock_ms(const cascade_store_config *config)
+{
+    return config->deadline_ms - config->deadline_ms / 4;
+}
+
+/* The parameters of CSC_POSTGRES_SETTINGS. */
+void
+csc_postgres_conn_fill_settings(const cascade_store_config *config, bool local,
+                                csc_postgres_params *params, char texts[3][24])
 {
     int64_t deadline_ms = config->deadline_ms;
     int64_t idle_ms = deadline_ms < IDLE_IN_TRANSACTION_MAX_MS
                           ? deadline_ms
                           : IDLE_IN_TRANSACTION_MAX_MS;
-    int64_t lock_ms = deadline_ms - deadline_ms / 4;
+    int64_t lock_ms = csc_postgres_lock_ms(config);
 
     if (deadline_ms > INT_MAX) {
         deadline_ms = INT_MAX;
@@ -296,11 +310,14 @@ csc_postgres_conn_send_begin(csc_postgres_conn *conn)
 {
     csc_postgres_params params;
     char texts[3][24];
-    cascade_err err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN, NULL);
+    cascade_err err;
 
+    if (conn->within)
+        return CASCADE_OK;
+    err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN, NULL);
     if (err != CASCADE_OK || !conn->store->config->pooler)
         return err;
-    fill_settings(conn->store->config, true, &params, texts);
+    csc_postgres_conn_fill_settings(conn->store->config, true, &params, texts);
     return csc_postgres_conn_send(conn, CSC_POSTGRES_SETTINGS, &params);
 }
 
@@ -317,6 +334,10 @@ static const bool is_unnamed[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_UNBLOCK] = true,         [CSC_POSTGRES_LOAD_CASCADES] = true,
     [CSC_POSTGRES_LOAD_EXECUTIONS] = true, [CSC_POSTGRES_LOAD_EVENTS] = true,
     [CSC_POSTGRES_LOAD_FAMILY] = true,     [CSC_POSTGRES_LISTEN] = true,
+    [CSC_POSTGRES_PAUSE_QUEUE] = true,     [CSC_POSTGRES_RESUME_QUEUE] = true,
+    [CSC_POSTGRES_LIST_QUEUES] = true,     [CSC_POSTGRES_COUNT_TOTALS] = true,
+    [CSC_POSTGRES_LOCK_CASCADES] = true,   [CSC_POSTGRES_REPAIR] = true,
+    [CSC_POSTGRES_PURGE] = true,
 };
 
 /* Leaves in the set what is still to be prepared; sends that. */
@@ -393,6 +414,8 @@ csc_postgres_conn_rollback(csc_postgres_conn *conn)
 {
     cascade_err err;
 
+    if (conn->within)
+        return csc_postgres_guest_rollback(conn);
     if (PQtransactionStatus(conn->pg) == PQTRANS_IDLE)
         return CASCADE_OK;
     err = csc_postgres_conn_send(conn, CSC_POSTGRES_ROLLBACK, NULL);
@@ -436,13 +459,13 @@ receive(csc_postgres_conn *conn, exchange_state *state, csc_postgres_call *call,
     state->err = csc_postgres_error_result(conn, state->move, *result);
 }
 
-/* Fetches the result of BEGIN, the settings or COMMIT. */
+/* Fetches the result of BEGIN, the settings or COMMIT, where they were sent. */
 static void
 receive_frame(csc_postgres_conn *conn, exchange_state *state, const char *tag)
 {
     PGresult *result = NULL;
 
-    if (conn->broken)
+    if (conn->broken || conn->within)
         return;
     receive(conn, state, NULL, &result);
     /* A COMMIT that the server turned into a rollback is not one. */
@@ -515,21 +538,29 @@ prepare_write(csc_postgres_conn *conn, const char *move,
     return prepare_set(conn, move, &set);
 }
 
+/* What an exchange that writes sends. */
+typedef struct write_plan {
+    csc_postgres_call *calls;
+    size_t count;
+    const csc_postgres_call *then; /* NULL: nothing */
+    bool open;                     /* the transaction is: no BEGIN */
+} write_plan;
+
 static cascade_err
-send_write(csc_postgres_conn *conn, const csc_postgres_call *calls,
-           size_t count, const csc_postgres_call *then)
+send_write(csc_postgres_conn *conn, const write_plan *plan)
 {
-    cascade_err err = csc_postgres_conn_send_begin(conn);
+    cascade_err err =
+        plan->open ? CASCADE_OK : csc_postgres_conn_send_begin(conn);
 
     if (err == CASCADE_OK)
-        err = send_calls(conn, calls, count);
-    if (err == CASCADE_OK)
+        err = send_calls(conn, plan->calls, plan->count);
+    if (err == CASCADE_OK && !conn->within)
         err = csc_postgres_conn_send(conn, CSC_POSTGRES_COMMIT, NULL);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
-    if (err != CASCADE_OK || then == NULL)
+    if (err != CASCADE_OK || plan->then == NULL)
         return err;
-    err = send_calls(conn, then, 1);
+    err = send_calls(conn, plan->then, 1);
     conn->owed = err == CASCADE_OK;
     return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
 }
@@ -545,31 +576,55 @@ fail_unconfirmed(csc_postgres_conn *conn)
                     "replicated yet");
 }
 
+static cascade_err
+exchange(csc_postgres_conn *conn, const char *move, const write_plan *plan,
+         csc_postgres_trouble *trouble)
+{
+    csc_postgres_trouble unasked = {0};
+    exchange_state state = {.move = move,
+                            .trouble = trouble == NULL ? &unasked : trouble};
+    cascade_err err;
+
+    memset(state.trouble, 0, sizeof(*state.trouble));
+    conn->unconfirmed = false;
+    err = send_write(conn, plan);
+    if (err != CASCADE_OK)
+        return err;
+    if (!plan->open)
+        receive_frame(conn, &state, NULL);
+    if (!plan->open && conn->store->config->pooler)
+        receive_frame(conn, &state, NULL);
+    receive_calls(conn, &state, plan->calls, plan->count);
+    receive_frame(conn, &state, "COMMIT");
+    if (state.err == CASCADE_OK && conn->unconfirmed)
+        state.err = fail_unconfirmed(conn);
+    return finish(conn, &state);
+}
+
 cascade_err
 csc_postgres_conn_write_then(csc_postgres_conn *conn, const char *move,
                              csc_postgres_call *calls, size_t count,
                              csc_postgres_trouble *trouble,
                              const csc_postgres_call *then)
 {
-    csc_postgres_trouble unasked = {0};
-    exchange_state state = {.move = move,
-                            .trouble = trouble == NULL ? &unasked : trouble};
+    const write_plan plan = {.calls = calls, .count = count, .then = then};
     cascade_err err = prepare_write(conn, move, calls, count, then);
 
-    memset(state.trouble, 0, sizeof(*state.trouble));
-    conn->unconfirmed = false;
     if (err == CASCADE_OK)
-        err = send_write(conn, calls, count, then);
-    if (err != CASCADE_OK)
-        return err;
-    receive_frame(conn, &state, NULL);
-    if (conn->store->config->pooler)
-        receive_frame(conn, &state, NULL);
-    receive_calls(conn, &state, calls, count);
-    receive_frame(conn, &state, "COMMIT");
-    if (state.err == CASCADE_OK && conn->unconfirmed)
-        state.err = fail_unconfirmed(conn);
-    return finish(conn, &state);
+        return exchange(conn, move, &plan, trouble);
+    if (trouble != NULL)
+        memset(trouble, 0, sizeof(*trouble));
+    return err;
+}
+
+cascade_err
+csc_postgres_conn_commit(csc_postgres_conn *conn, const char *move,
+                         csc_postgres_call *calls, size_t count,
+                         csc_postgres_trouble *trouble)
+{
+    const write_plan plan = {.calls = calls, .count = count, .open = true};
+
+    return exchange(conn, move, &plan, trouble);
 }
 
 cascade_err
@@ -657,7 +712,7 @@ csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
     return err;
 }
 
-/* ---- Opening ------------------------------------------------------------- */
+/* ---- Opening, handing over ----------------------------------------------- */
 
 /* Nothing is ever printed. What an idle connection hears of its end comes by
  * this way too, and that a COMMIT is not what it says: such a warning has a
@@ -736,11 +791,11 @@ finish_connecting(csc_postgres_conn *conn)
     return err;
 }
 
-static cascade_err
-check_server(csc_postgres_conn *conn)
+cascade_err
+csc_postgres_conn_check_server(const PGconn *pg)
 {
-    int version = PQserverVersion(conn->pg);
-    const char *encoding = PQparameterStatus(conn->pg, "server_encoding");
+    int version = PQserverVersion(pg);
+    const char *encoding = PQparameterStatus(pg, "server_encoding");
 
     if (version < VERSION_MIN)
         return csc_fail(CASCADE_ERR_UNSUPPORTED,
@@ -749,9 +804,6 @@ check_server(csc_postgres_conn *conn)
     if (encoding == NULL || strcmp(encoding, "UTF8") != 0)
         return csc_fail(CASCADE_ERR_UNSUPPORTED,
                         "the database must have the encoding UTF8");
-    if (PQsetnonblocking(conn->pg, 1) != 0 ||
-        PQenterPipelineMode(conn->pg) != 1)
-        return csc_postgres_error_lost(conn);
     return CASCADE_OK;
 }
 
@@ -766,7 +818,7 @@ set_session(csc_postgres_conn *conn)
 
     if (conn->store->config->pooler)
         return CASCADE_OK;
-    fill_settings(conn->store->config, false, &params, texts);
+    csc_postgres_conn_fill_settings(conn->store->config, false, &params, texts);
     err = csc_postgres_conn_read(conn, "connect", &call, 1);
     csc_postgres_conn_clear(&call, 1);
     return err;
@@ -787,7 +839,9 @@ csc_postgres_conn_open(csc_postgres *store, int64_t deadline_ms, int cancel_fd,
     made->pg = start_connecting(store);
     err = finish_connecting(made);
     if (err == CASCADE_OK)
-        err = check_server(made);
+        err = csc_postgres_conn_check_server(made->pg);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_claim(made);
     if (err == CASCADE_OK)
         err = set_session(made);
     if (err != CASCADE_OK) {
@@ -799,13 +853,37 @@ csc_postgres_conn_open(csc_postgres *store, int64_t deadline_ms, int cancel_fd,
     return CASCADE_OK;
 }
 
+cascade_err
+csc_postgres_conn_release(csc_postgres_conn *conn)
+{
+    if ((PQpipelineStatus(conn->pg) != PQ_PIPELINE_OFF &&
+         PQexitPipelineMode(conn->pg) != 1) ||
+        PQsetnonblocking(conn->pg, 0) != 0)
+        return csc_postgres_error_lost(conn);
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_postgres_conn_claim(csc_postgres_conn *conn)
+{
+    PQsetNoticeReceiver(conn->pg, take_notice, conn);
+    PQuntrace(conn->pg);
+    PQsetErrorVerbosity(conn->pg, PQERRORS_DEFAULT);
+    PQsetErrorContextVisibility(conn->pg, PQSHOW_CONTEXT_ERRORS);
+    if (PQsetnonblocking(conn->pg, 1) != 0 ||
+        PQenterPipelineMode(conn->pg) != 1)
+        return csc_postgres_error_lost(conn);
+    return CASCADE_OK;
+}
+
 void
 csc_postgres_conn_close(csc_postgres_conn *conn)
 {
     if (conn == NULL)
         return;
     csc_postgres_batch_free(conn->batch);
-    PQfinish(conn->pg);
+    if (!conn->guest)
+        PQfinish(conn->pg);
     csc_mem_free(conn);
 }
 

@@ -35,6 +35,8 @@ attach(csc_postgres_conn *conn, void *context)
     csc_postgres_params_i64(&engine, row->process_start);
     csc_postgres_params_i32(&engine, (int32_t)row->lane_count);
     csc_postgres_params_i64(&engine, row->lease_ms);
+    csc_postgres_params_text(
+        &engine, row->about != NULL ? row->about : CSC_POSTGRES_NOTHING);
     csc_postgres_params_init(&lanes);
     csc_postgres_params_uuid(&lanes, &row->engine_id);
     csc_postgres_params_i32(&lanes, (int32_t)row->lane_count);
@@ -144,9 +146,9 @@ cascade_err
 csc_postgres_engine_list(void *self, cascade_engine_sink sink, void *context,
                          bool *orphans)
 {
-    static const char *const columns[] = {"engine_id",   "host",
-                                          "pid",         "process_start",
-                                          "lease_until", "lane_count"};
+    static const char *const columns[] = {
+        "engine_id",   "host",       "pid",   "process_start",
+        "lease_until", "lane_count", "about", "started_at"};
     csc_postgres_call call = {.statement = CSC_POSTGRES_LIST_ENGINES};
     csc_postgres_reader reader = {.table = "cascade_engines",
                                   .columns = columns};
@@ -156,7 +158,7 @@ csc_postgres_engine_list(void *self, cascade_engine_sink sink, void *context,
     reader.result = call.result;
     if (err == CASCADE_OK && orphans != NULL)
         *orphans = PQntuples(call.result) > 0 &&
-                   csc_postgres_result_i64(call.result, 0, 6) > 0;
+                   csc_postgres_result_i64(call.result, 0, 8) > 0;
     for (int i = 0; err == CASCADE_OK && i < PQntuples(call.result); i++) {
         cascade_incarnation row;
 
@@ -167,6 +169,8 @@ csc_postgres_engine_list(void *self, cascade_engine_sink sink, void *context,
         row.process_start = csc_postgres_row_i64(&reader, 3);
         row.lease_ms = csc_postgres_row_i64(&reader, 4);
         row.lane_count = (uint32_t)csc_postgres_row_i32(&reader, 5);
+        row.about = csc_postgres_row_text(&reader, 6);
+        row.started_at_ms = csc_postgres_row_i64(&reader, 7);
         err = reader.err != CASCADE_OK ? reader.err : sink(context, &row);
     }
     PQclear(call.result);

@@ -94,9 +94,19 @@ static const saying connect_sayings[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *
-words_of(const char *sqlstate)
+/* What cannot be repeated where the transaction is not ours. */
+static bool
+ends_transaction(const csc_postgres_conn *conn, const char *sqlstate)
 {
+    return conn->within && strncmp(sqlstate, "40", 2) == 0;
+}
+
+static const char *
+words_of(const csc_postgres_conn *conn, const char *sqlstate)
+{
+    if (ends_transaction(conn, sqlstate))
+        return "it is in conflict with another transaction: roll back and "
+               "begin the transaction anew";
     for (size_t i = 0; i < COUNT_OF(sayings); i++) {
         if (strcmp(sayings[i].seen, sqlstate) == 0)
             return sayings[i].said;
@@ -134,7 +144,8 @@ class_of(const csc_postgres *store, const char *sqlstate)
     return CASCADE_ERR_UNAVAILABLE;
 }
 
-/* After these the connection, not the statement, is what to give up. */
+/* After these the connection, not the statement, is what to give up; not so
+ * that of a guest, as long as it stands. */
 static bool
 is_of_connection(const char *sqlstate)
 {
@@ -167,7 +178,7 @@ csc_postgres_error_result(csc_postgres_conn *conn, const char *move,
         conn->broken = true;
     if (sqlstate == NULL)
         return csc_postgres_error_lost(conn);
-    if (is_of_connection(sqlstate))
+    if (is_of_connection(sqlstate) && !conn->guest)
         conn->broken = true;
     if (is_of_policy(result, sqlstate))
         return csc_fail(CASCADE_ERR_REFUSED,
@@ -176,7 +187,7 @@ csc_postgres_error_result(csc_postgres_conn *conn, const char *move,
                         move, sqlstate);
     return csc_fail(class_of(conn->store, sqlstate),
                     "%s: PostgreSQL says no: %s (SQLSTATE %s%s%s)", move,
-                    words_of(sqlstate), sqlstate,
+                    words_of(conn, sqlstate), sqlstate,
                     constraint == NULL ? "" : ", constraint ",
                     constraint == NULL ? "" : constraint);
 }

@@ -7,17 +7,23 @@
  *                      with a deadline
  *   postgres_error.c   what went wrong, in our own words
  *   postgres_pool.c    the connections of a store; reconnecting with backoff
- *   postgres_sql.c     every statement but those of the migrations
+ *   postgres_sql.c     every statement but those of the migrations;
+ *                      postgres_sql_claim.c: of a claim;
+ *                      postgres_sql_manage.c: of who looks after what is stored
  *   postgres_array.c   parameters: rows as one array for each column
  *   postgres_row.c     decoding results
- *   postgres_schema.c  migrations; postgres_column.c: do the columns fit
+ *   postgres_schema.c  migrate, schema; postgres_column.c: do the columns fit
  *   postgres_commit.c  commit, submit; postgres_batch.c: their rows
  *   postgres_engine.c  attach, renew, detach, engines
  *   postgres_remove.c  remove
  *   postgres_claim.c   claim
- *   postgres_read.c    load, list
+ *   postgres_read.c    load, list, scan, totals
  *   postgres_messages.c receive, key
+ *   postgres_queues.c  pause, queues
+ *   postgres_mend.c    repair, purge
  *   postgres_wait.c    wait, wake
+ *   postgres_native.c  begin, finish, abandon, settle
+ *   postgres_guest.c   stores on a connection of somebody else's
  *
  * A move takes a connection out of the pool, does one or a few exchanges with
  * the server and puts it back:
@@ -62,6 +68,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_UPDATE_CASCADES,
     CSC_POSTGRES_RESET_RUNS,
     CSC_POSTGRES_FREE_RUNS,
+    CSC_POSTGRES_REVIVE_RUNS,
     CSC_POSTGRES_END_RUNS,
     CSC_POSTGRES_DELETE_RECEIVED,
     CSC_POSTGRES_INSERT_SENDS,
@@ -102,8 +109,23 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_LOAD_MESSAGES,
     CSC_POSTGRES_RECEIVE,
     CSC_POSTGRES_READ_KEY,
+    CSC_POSTGRES_PAUSE_QUEUE,
+    CSC_POSTGRES_RESUME_QUEUE,
+    CSC_POSTGRES_LIST_QUEUES,
+    CSC_POSTGRES_COUNT_TOTALS,
+    CSC_POSTGRES_SCAN_EXECUTIONS,
+    CSC_POSTGRES_SCAN_EVENTS,
+    CSC_POSTGRES_SCAN_ALL,
+    CSC_POSTGRES_LOCK_CASCADES,
+    CSC_POSTGRES_REPAIR,
+    CSC_POSTGRES_PURGE,
     CSC_POSTGRES_NOTIFY,
     CSC_POSTGRES_LISTEN,
+    CSC_POSTGRES_NATIVE_MARK,
+    CSC_POSTGRES_NATIVE_CONSTRAINTS,
+    CSC_POSTGRES_NATIVE_RESET,
+    CSC_POSTGRES_NATIVE_SETTLE,
+    CSC_POSTGRES_NATIVE_END,
     /* As their namesakes in the plural, for one row: its values instead of
      * arrays */
     CSC_POSTGRES_INSERT_EXECUTION,
@@ -112,6 +134,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_UPDATE_CASCADE,
     CSC_POSTGRES_RESET_RUN,
     CSC_POSTGRES_FREE_RUN,
+    CSC_POSTGRES_REVIVE_RUN,
     CSC_POSTGRES_END_RUN,
     CSC_POSTGRES_DELETE_RECEIVED_ONE,
     CSC_POSTGRES_INSERT_SEND,
@@ -152,6 +175,8 @@ void csc_postgres_params_uuid(csc_postgres_params *params,
 void csc_postgres_params_i64(csc_postgres_params *params, int64_t number);
 void csc_postgres_params_i32(csc_postgres_params *params, int32_t number);
 void csc_postgres_params_bool(csc_postgres_params *params, bool value);
+/* A timestamp to compare with: one that does not fit is an infinity. */
+void csc_postgres_params_bound(csc_postgres_params *params, int64_t time_ms);
 /* For types without a binary form that we know (regclass, settings). */
 void csc_postgres_params_text(csc_postgres_params *params, const char *text);
 
@@ -207,6 +232,7 @@ typedef struct csc_postgres_batch {
     csc_postgres_rows cascades;
     csc_postgres_rows resets;
     csc_postgres_rows frees;
+    csc_postgres_rows revives;
     csc_postgres_rows ends;
     csc_postgres_rows start_keys;
     csc_postgres_rows received;
@@ -256,10 +282,6 @@ const char *csc_postgres_row_json(csc_postgres_reader *reader, int column,
 cascade_status csc_postgres_row_status(csc_postgres_reader *reader, int column);
 cascade_execution_status csc_postgres_row_execution_status(
     csc_postgres_reader *reader, int column);
-/* The enums' labels; NULL for a value that is none. */
-const char *csc_postgres_row_status_text(cascade_status status);
-const char *csc_postgres_row_execution_status_text(
-    cascade_execution_status status);
 /* The value says nothing that this column may say. */
 void csc_postgres_row_corrupt(csc_postgres_reader *reader, int column,
                               const char *why);
@@ -280,6 +302,10 @@ typedef struct csc_postgres_conn {
     bool final;          /* the move must not be repeated, whatever it said */
     bool owed;           /* the answer to a call that nobody waited for */
     bool unconfirmed;    /* a COMMIT did not wait for the standby */
+    bool ended;          /* while lent: the transaction was committed */
+    bool guest;          /* it is not ours: see postgres_guest.c */
+    bool within;         /* a transaction is open on it that is not ours */
+    bool blocking;       /* of a guest: as it was, and will be */
     bool prepared[CSC_POSTGRES_STATEMENTS];
     csc_postgres_batch *batch; /* memory of the last commit, used again */
     struct csc_postgres_conn *next;
@@ -298,10 +324,16 @@ typedef struct csc_postgres_trouble {
     char sqlstate[6];              /* "": the connection is lost */
 } csc_postgres_trouble;
 
+/* Within a transaction that is not ours nothing is begun, committed or rolled
+ * back: what these say of transactions is then true of the savepoint that the
+ * move is in. */
+
 /* Connects, checks the server and sets the session up. */
 cascade_err csc_postgres_conn_open(csc_postgres *store, int64_t deadline_ms,
                                    int cancel_fd, csc_postgres_conn **conn);
 void csc_postgres_conn_close(csc_postgres_conn *conn);
+/* Whether this library can work with the server. */
+cascade_err csc_postgres_conn_check_server(const PGconn *pg);
 /* Whether a connection that was idle still stands, as far as one can see
  * without asking the server. */
 bool csc_postgres_conn_alive(csc_postgres_conn *conn);
@@ -321,6 +353,11 @@ cascade_err csc_postgres_conn_write_then(csc_postgres_conn *conn,
                                          csc_postgres_call *calls, size_t count,
                                          csc_postgres_trouble *trouble,
                                          const csc_postgres_call *then);
+/* The same in the transaction that is open on the connection, which it ends.
+ * Nothing is prepared for it: that would be an exchange of its own. */
+cascade_err csc_postgres_conn_commit(csc_postgres_conn *conn, const char *move,
+                                     csc_postgres_call *calls, size_t count,
+                                     csc_postgres_trouble *trouble);
 /* The same without a transaction of its own, for reading. */
 cascade_err csc_postgres_conn_read(csc_postgres_conn *conn, const char *move,
                                    csc_postgres_call *calls, size_t count);
@@ -343,6 +380,11 @@ cascade_err csc_postgres_conn_send_text(csc_postgres_conn *conn,
                                         const char *sql,
                                         const csc_postgres_params *params);
 cascade_err csc_postgres_conn_send_begin(csc_postgres_conn *conn);
+/* The parameters of CSC_POSTGRES_SETTINGS, for the session or (`local`) until
+ * the transaction ends. They point into `texts`. */
+void csc_postgres_conn_fill_settings(const cascade_store_config *config,
+                                     bool local, csc_postgres_params *params,
+                                     char texts[3][24]);
 cascade_err csc_postgres_conn_send_sync(csc_postgres_conn *conn);
 /* What there is next; *result is NULL at the end of one statement's. */
 cascade_err csc_postgres_conn_next(csc_postgres_conn *conn, PGresult **result);
@@ -360,6 +402,14 @@ cascade_err csc_postgres_conn_recover(csc_postgres_conn *conn, cascade_err err);
 /* Several statements at once, without parameters: for migrations. */
 cascade_err csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
                                      const char *sql);
+
+/* Hands the connection, on which nothing is under way, to somebody else: out of
+ * pipeline mode, blocking. And takes it back; what he has set in libpq is
+ * undone, and it must be idle. */
+cascade_err csc_postgres_conn_release(csc_postgres_conn *conn);
+cascade_err csc_postgres_conn_claim(csc_postgres_conn *conn);
+/* The lock_timeout of transactions of ours. */
+int64_t csc_postgres_lock_ms(const cascade_store_config *config);
 
 /* ---- postgres_error.c ---------------------------------------------------- */
 
@@ -393,6 +443,10 @@ cascade_err csc_postgres_pool_run_until(csc_postgres *store,
                                         int64_t deadline_ms,
                                         csc_postgres_again again,
                                         csc_postgres_move move, void *context);
+/* Makes a connection that is not counted, spaced as the others are, within the
+ * deadline. */
+cascade_err csc_postgres_pool_connect(csc_postgres *store, int64_t deadline_ms,
+                                      csc_postgres_conn **conn);
 /* Sleeps on a condition of the store until `until_ms`, or earlier. */
 void csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
                              int64_t until_ms);
@@ -400,6 +454,43 @@ void csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
  * may be no more. */
 bool csc_postgres_pool_reserve(csc_postgres *store);
 void csc_postgres_pool_unreserve(csc_postgres *store);
+
+/* ---- postgres_commit.c --------------------------------------------------- */
+
+/* A batch that is written into the transaction which is open on a connection,
+ * with its fence last, and ends it. */
+typedef struct csc_postgres_within {
+    csc_postgres_call *first; /* sent before it; at most 4 */
+    size_t first_count;
+    const csc_postgres_call *failed; /* which of these did; NULL: none */
+    char sqlstate[6];                /* of the first error; "": none, or the
+                                        connection is lost */
+    bool in_commit;                  /* the COMMIT itself told it */
+} csc_postgres_within;
+
+/* After an error the transaction was rolled back, or the connection is broken.
+ * `existed` as of `finish`. The results in `first` are to be cleared. */
+cascade_err csc_postgres_commit_within(csc_postgres_conn *conn,
+                                       csc_postgres_within *within,
+                                       const cascade_batch *batch,
+                                       bool *existed);
+/* ---- postgres_guest.c ---------------------------------------------------- */
+
+/* The connection, ready for a move: UNAVAILABLE when it is lost, MISUSE or
+ * INVALID when it is in no state for that. */
+cascade_err csc_postgres_guest_take(csc_postgres *store, int64_t deadline_ms,
+                                    csc_postgres_conn **conn);
+/* As it was before, after a move that ended with `err`. Returns that, or what
+ * prevented it. */
+cascade_err csc_postgres_guest_give_back(csc_postgres_conn *conn,
+                                         cascade_err err);
+/* A submit has ended with `err`: returns OUTCOME_UNKNOWN where the connection
+ * was lost on its way, and it may have been committed. */
+cascade_err csc_postgres_guest_fail(const csc_postgres *store, cascade_err err);
+/* Takes back what the move has done, in a transaction that is not ours. */
+cascade_err csc_postgres_guest_rollback(csc_postgres_conn *conn);
+/* Whether such a transaction is open now. False for other stores. */
+bool csc_postgres_guest_is_within(const csc_postgres *store);
 
 /* ---- postgres_read.c, postgres_messages.c -------------------------------- */
 
@@ -420,6 +511,13 @@ cascade_err csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,
 
 /* ---- The store ----------------------------------------------------------- */
 
+/* Claims and mending may meet the locks of a batch crosswise. They are the ones
+ * that give in, long before the server looks for deadlocks: who waits for a
+ * lock longer than that fails, and tries again. */
+#define CSC_POSTGRES_GIVE_IN_MS "100"
+/* What an engine, or a pause, says that says nothing. */
+#define CSC_POSTGRES_NOTHING "{}"
+
 #define CSC_POSTGRES_CHANNEL_SIZE 32
 
 typedef struct csc_postgres_waiter {
@@ -435,6 +533,9 @@ struct csc_postgres {
     char *prefix; /* "\"public\"." */
     char channel[CSC_POSTGRES_CHANNEL_SIZE];
     char *sql[CSC_POSTGRES_STATEMENTS];
+    csc_postgres_conn *guest; /* the only one, and not ours; NULL: a pool */
+    cascade_store_config guest_config;
+    bool always_within; /* of the store of a transactional node */
 
     pthread_mutex_t mutex;  /* guards what follows */
     pthread_cond_t changed; /* connections; monotonic clock */
@@ -444,6 +545,9 @@ struct csc_postgres {
     int64_t backoff_ms;       /* 0: the last attempt succeeded */
     char *sequence;           /* of context_events.id; NULL: not looked up */
     cascade_uuid walk_from;   /* of a claim's walk over messages */
+    csc_postgres_conn *native_idle; /* beside those above, for nodes */
+    size_t native_count;            /* in use; at most native_max */
+    uint64_t native_begun;          /* ever: the marks of transactions */
 
     pthread_mutex_t wait_mutex; /* guards what follows */
     csc_postgres_waiter *waiters;
@@ -464,6 +568,11 @@ struct csc_postgres {
  * time, also under an injected clock. */
 int64_t csc_postgres_now_ms(void);
 
+/* A store without connections; `url` is NULL for a guest. */
+cascade_err csc_postgres_create(const char *url,
+                                const cascade_store_config *config,
+                                csc_postgres **created);
+
 /* The sequence of context_events.id, looked up once. Valid as long as the
  * store. */
 cascade_err csc_postgres_sequence(csc_postgres_conn *conn, const char **name);
@@ -476,7 +585,11 @@ cascade_err csc_postgres_column_check(csc_postgres_conn *conn, bool all);
 
 /* ---- The moves; see cascade/store.h -------------------------------------- */
 
+cascade_err csc_postgres_now(void *self, int64_t *now_ms);
+void csc_postgres_close(void *self);
 cascade_err csc_postgres_schema_migrate(void *self, cascade_migrate mode);
+cascade_err csc_postgres_schema_list(void *self, cascade_migration_sink sink,
+                                     void *context);
 cascade_err csc_postgres_engine_attach(void *self,
                                        const cascade_incarnation *incarnation);
 cascade_err csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
@@ -496,6 +609,9 @@ cascade_err csc_postgres_read_load(void *self, const cascade_uuid *ids,
                                    const cascade_load_sink *sink);
 cascade_err csc_postgres_read_list(void *self, const cascade_query *query,
                                    cascade_list_sink sink, void *context);
+cascade_err csc_postgres_read_scan(void *self, const cascade_scan *scan,
+                                   const cascade_load_sink *sink);
+cascade_err csc_postgres_read_totals(void *self, cascade_totals *totals);
 cascade_err csc_postgres_commit_batch(void *self, const cascade_batch *batch,
                                       bool *existed);
 cascade_err csc_postgres_commit_submit(void *self,
@@ -507,6 +623,16 @@ cascade_err csc_postgres_messages_receive(void *self,
                                           void *context);
 cascade_err csc_postgres_messages_key(void *self, const char *user_id,
                                       const char *key, int32_t *run_number);
+cascade_err csc_postgres_queues_pause(void *self, const char *queue,
+                                      bool paused, const char *about,
+                                      bool *changed);
+cascade_err csc_postgres_queues_list(void *self, cascade_queue_sink sink,
+                                     void *context);
+cascade_err csc_postgres_mend_repair(void *self, const cascade_repair *repairs,
+                                     size_t count, bool *done);
+cascade_err csc_postgres_mend_purge(void *self, const cascade_uuid *ids,
+                                    size_t count, int64_t updated_before_ms,
+                                    size_t *deleted);
 cascade_err csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms,
                                   cascade_wait_result *result);
 cascade_err csc_postgres_wait_wake(void *self);
@@ -517,5 +643,17 @@ cascade_err csc_postgres_wait_wake_until(csc_postgres *store,
 void csc_postgres_wait_fill_notify(const csc_postgres *store,
                                    csc_postgres_call *call,
                                    csc_postgres_params *params);
+
+/* Of postgres_native.c. */
+cascade_err csc_postgres_native_begin(void *self, int64_t limit_ms,
+                                      cascade_native *native);
+cascade_err csc_postgres_native_finish(void *self, cascade_native *native,
+                                       const cascade_batch *batch,
+                                       bool *existed);
+cascade_err csc_postgres_native_abandon(void *self, cascade_native *native);
+cascade_err csc_postgres_native_settle(void *self,
+                                       const cascade_uuid *engine_id,
+                                       uint32_t lane, int64_t number,
+                                       bool *committed);
 
 #endif

@@ -14,6 +14,9 @@
  * deadline a move goes on trying, since a connection that was not made has done
  * nothing. What was sent over a connection that then broke is repeated only
  * where the move says so.
+ *
+ * The store of a guest has one connection, which is neither made nor closed
+ * here: see postgres_guest.c.
  */
 #include <string.h>
 #include <time.h>
@@ -57,15 +60,22 @@ csc_postgres_pool_init(csc_postgres *store)
     return CASCADE_OK;
 }
 
+static void
+close_all(csc_postgres_conn *conns)
+{
+    while (conns != NULL) {
+        csc_postgres_conn *conn = conns;
+
+        conns = conn->next;
+        csc_postgres_conn_close(conn);
+    }
+}
+
 void
 csc_postgres_pool_fini(csc_postgres *store)
 {
-    while (store->idle != NULL) {
-        csc_postgres_conn *conn = store->idle;
-
-        store->idle = conn->next;
-        csc_postgres_conn_close(conn);
-    }
+    close_all(store->idle);
+    close_all(store->native_idle);
     pthread_cond_destroy(&store->changed);
     pthread_cond_destroy(&store->woken);
     pthread_mutex_destroy(&store->mutex);
@@ -99,7 +109,6 @@ note_connected(csc_postgres *store, bool good)
         if (store->backoff_ms > BACKOFF_MAX_MS)
             store->backoff_ms = BACKOFF_MAX_MS;
         store->connect_after_ms = csc_postgres_now_ms() + store->backoff_ms;
-        store->open_count--;
     }
     pthread_cond_broadcast(&store->changed);
     pthread_mutex_unlock(&store->mutex);
@@ -142,17 +151,6 @@ look(csc_postgres *store, csc_postgres_conn **conn, csc_postgres_conn **dead,
     return STEP_CONNECT;
 }
 
-static void
-close_all(csc_postgres_conn *dead)
-{
-    while (dead != NULL) {
-        csc_postgres_conn *conn = dead;
-
-        dead = conn->next;
-        csc_postgres_conn_close(conn);
-    }
-}
-
 static cascade_err
 connect_one(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
 {
@@ -164,6 +162,33 @@ connect_one(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
     else
         csc_log_add(&store->log, CASCADE_LOG_WARNING, "postgres: %s",
                     cascade_errmsg());
+    return err;
+}
+
+static void
+wait_for_turn(csc_postgres *store, int64_t deadline_ms)
+{
+    pthread_mutex_lock(&store->mutex);
+    while (csc_postgres_now_ms() < store->connect_after_ms &&
+           csc_postgres_now_ms() < deadline_ms)
+        csc_postgres_pool_sleep(&store->changed, &store->mutex,
+                                store->connect_after_ms < deadline_ms
+                                    ? store->connect_after_ms
+                                    : deadline_ms);
+    pthread_mutex_unlock(&store->mutex);
+}
+
+cascade_err
+csc_postgres_pool_connect(csc_postgres *store, int64_t deadline_ms,
+                          csc_postgres_conn **conn)
+{
+    cascade_err err;
+
+    do {
+        wait_for_turn(store, deadline_ms);
+        err = connect_one(store, deadline_ms, conn);
+    } while (err == CASCADE_ERR_UNAVAILABLE &&
+             csc_postgres_now_ms() < deadline_ms);
     return err;
 }
 
@@ -184,6 +209,8 @@ take(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
 {
     cascade_err err = CASCADE_OK;
 
+    if (store->guest != NULL)
+        return csc_postgres_guest_take(store, deadline_ms, conn);
     for (;;) {
         csc_postgres_conn *dead = NULL;
         int64_t until_ms = deadline_ms;
@@ -199,6 +226,8 @@ take(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
             return CASCADE_OK;
         if (step == STEP_CONNECT) {
             err = connect_one(store, deadline_ms, conn);
+            if (err != CASCADE_OK)
+                csc_postgres_pool_unreserve(store);
             if (err != CASCADE_ERR_UNAVAILABLE)
                 return err;
         }
@@ -207,11 +236,16 @@ take(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
     }
 }
 
-static void
-give_back(csc_postgres *store, csc_postgres_conn *conn)
+/* After a move that ended with `err`; returns that. */
+static cascade_err
+give_back(csc_postgres *store, csc_postgres_conn *conn, cascade_err err)
 {
-    bool close = conn->broken || PQstatus(conn->pg) != CONNECTION_OK ||
-                 (PQtransactionStatus(conn->pg) != PQTRANS_IDLE && !conn->owed);
+    bool close;
+
+    if (conn->guest)
+        return csc_postgres_guest_give_back(conn, err);
+    close = conn->broken || PQstatus(conn->pg) != CONNECTION_OK ||
+            (PQtransactionStatus(conn->pg) != PQTRANS_IDLE && !conn->owed);
 
     pthread_mutex_lock(&store->mutex);
     if (close) {
@@ -224,6 +258,7 @@ give_back(csc_postgres *store, csc_postgres_conn *conn)
     pthread_mutex_unlock(&store->mutex);
     if (close)
         csc_postgres_conn_close(conn);
+    return err;
 }
 
 /* An idle connection makes room where there is none. */
@@ -269,6 +304,15 @@ pause_ms(int64_t ms)
     nanosleep(&pause, NULL);
 }
 
+/* Whether it must not be repeated, whatever it said. */
+static bool
+is_final(const csc_postgres_conn *conn, csc_postgres_again again)
+{
+    if (conn->broken && (conn->guest || again == CSC_POSTGRES_IF_UNDONE))
+        return true;
+    return conn->final || conn->within;
+}
+
 cascade_err
 csc_postgres_pool_run(csc_postgres *store, csc_postgres_again again,
                       csc_postgres_move move, void *context)
@@ -278,12 +322,16 @@ csc_postgres_pool_run(csc_postgres *store, csc_postgres_again again,
         context);
 }
 
+/* A guest's connection must outlive the move: so it is repeated only while the
+ * server would give up a lock before we give up the server. */
 cascade_err
 csc_postgres_pool_run_until(csc_postgres *store, int64_t deadline_ms,
                             csc_postgres_again again, csc_postgres_move move,
                             void *context)
 {
     int64_t backoff_ms = BACKOFF_FIRST_MS;
+    int64_t spare_ms =
+        store->guest == NULL ? 0 : csc_postgres_lock_ms(store->config);
 
     for (;;) {
         csc_postgres_conn *conn;
@@ -295,11 +343,10 @@ csc_postgres_pool_run_until(csc_postgres *store, int64_t deadline_ms,
         conn->deadline_ms = deadline_ms;
         conn->final = again == CSC_POSTGRES_ONCE;
         err = move(conn, context);
-        final =
-            conn->final || (conn->broken && again == CSC_POSTGRES_IF_UNDONE);
-        give_back(store, conn);
+        final = is_final(conn, again);
+        err = give_back(store, conn, err);
         if (err != CASCADE_ERR_UNAVAILABLE || final ||
-            csc_postgres_now_ms() + backoff_ms >= deadline_ms)
+            csc_postgres_now_ms() + backoff_ms + spare_ms >= deadline_ms)
             return err;
         pause_ms(backoff_ms);
         backoff_ms =

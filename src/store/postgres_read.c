@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading: load and list.
+ * Reading: load, list, scan and totals.
  *
  * A load is one round trip in one snapshot (REPEATABLE READ, READ ONLY): what
  * it gives is the state of one moment, whatever commits meanwhile. Rows stream:
  * of a cascade with a million events one row at a time is in memory. When a
  * sink ends the load, the rest of the rows is still on its way, so the
- * connection is given up instead of reading them for nothing.
+ * connection is given up instead of reading them for nothing; but for that of a
+ * guest, which is not ours to give up. Within the transaction of a guest its
+ * isolation level holds.
+ *
+ * A page of a scan is one statement, and streams in the same way.
  *
  * A list is one statement. Its conditions are constant pieces put together, so
- * that the planner sees only those that are asked for.
+ * that the planner sees only those that are asked for. What is in a queue is
+ * looked for from the runs, which are fewer than the cascades.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,26 +23,32 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "store/postgres_internal.h"
+#include "store/store.h"
 
 #define IDS_MAX 1000
 #define LIMIT_MAX 1000
 
-/* ---- Load ---------------------------------------------------------------- */
+/* ---- Rows ---------------------------------------------------------------- */
 
-typedef struct load_state {
-    const cascade_uuid *ids;
-    size_t count;
-    unsigned parts;
+/* Where rows go. */
+typedef struct row_target {
     const cascade_load_sink *sink;
     csc_buf first; /* payloads of the row at hand */
     csc_buf second;
     bool begun; /* the sink has got a row, which cannot be taken back */
-} load_state;
+} row_target;
+
+static void
+fini_target(row_target *target)
+{
+    csc_buf_fini(&target->first);
+    csc_buf_fini(&target->second);
+}
 
 static cascade_err
 sink_cascade(void *context, const PGresult *result)
 {
-    load_state *state = context;
+    row_target *target = context;
     static const char *const columns[] = {
         "id", "status", "fn_id", "user_id", "created_at", "updated_at"};
     csc_postgres_reader reader = {
@@ -52,13 +63,13 @@ sink_cascade(void *context, const PGresult *result)
     row.updated_at_ms = csc_postgres_row_time(&reader, 5);
     if (reader.err != CASCADE_OK)
         return reader.err;
-    return state->sink->on_cascade(state->sink->context, &row);
+    return target->sink->on_cascade(target->sink->context, &row);
 }
 
 static cascade_err
 sink_execution(void *context, const PGresult *result)
 {
-    load_state *state = context;
+    row_target *target = context;
     static const char *const columns[] = {"id",
                                           "cascade_id",
                                           "function_id",
@@ -81,8 +92,8 @@ sink_execution(void *context, const PGresult *result)
     row.status = csc_postgres_row_execution_status(&reader, 3);
     row.node_instance_id = csc_postgres_row_text(&reader, 4);
     row.node_name = csc_postgres_row_text(&reader, 5);
-    row.input = csc_postgres_row_json(&reader, 6, &state->first);
-    row.full_output = csc_postgres_row_json(&reader, 7, &state->second);
+    row.input = csc_postgres_row_json(&reader, 6, &target->first);
+    row.full_output = csc_postgres_row_json(&reader, 7, &target->second);
     row.location = csc_postgres_row_text(&reader, 8);
     row.error = csc_postgres_row_text_or_null(&reader, 9);
     row.started_at_ms = csc_postgres_row_time(&reader, 10);
@@ -91,13 +102,13 @@ sink_execution(void *context, const PGresult *result)
         csc_postgres_row_corrupt(&reader, 6, "is NULL");
     if (reader.err != CASCADE_OK)
         return reader.err;
-    return state->sink->on_execution(state->sink->context, &row);
+    return target->sink->on_execution(target->sink->context, &row);
 }
 
 static cascade_err
 sink_event(void *context, const PGresult *result)
 {
-    load_state *state = context;
+    row_target *target = context;
     static const char *const columns[] = {
         "id",    "cascade_id", "function_id", "key",
         "value", "ui_value",   "created_at"};
@@ -110,23 +121,24 @@ sink_event(void *context, const PGresult *result)
     row.cascade_id = csc_postgres_row_uuid(&reader, 1);
     row.function_id = csc_postgres_row_i32(&reader, 2);
     row.key = csc_postgres_row_text(&reader, 3);
-    row.value = csc_postgres_row_json(&reader, 4, &state->first);
-    row.ui_value = csc_postgres_row_json(&reader, 5, &state->second);
+    row.value = csc_postgres_row_json(&reader, 4, &target->first);
+    row.ui_value = csc_postgres_row_json(&reader, 5, &target->second);
     row.created_at_ms = csc_postgres_row_time(&reader, 6);
     if (row.value == NULL)
         csc_postgres_row_corrupt(&reader, 4, "is NULL");
     if (reader.err != CASCADE_OK)
         return reader.err;
-    return state->sink->on_event(state->sink->context, &row);
+    return target->sink->on_event(target->sink->context, &row);
 }
 
 static cascade_err
 sink_message(void *context, const PGresult *result)
 {
-    load_state *state = context;
+    row_target *target = context;
 
-    return csc_postgres_messages_sink(
-        result, &state->first, state->sink->on_message, state->sink->context);
+    return csc_postgres_messages_sink(result, &target->first,
+                                      target->sink->on_message,
+                                      target->sink->context);
 }
 
 cascade_err
@@ -145,8 +157,9 @@ csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
             return got;
         if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
             *begun = true;
-            err = sink(context, result);
-            if (err != CASCADE_OK)
+            if (err == CASCADE_OK)
+                err = sink(context, result);
+            if (err != CASCADE_OK && !conn->guest)
                 conn->broken = true;
         } else if (result != NULL &&
                    PQresultStatus(result) != PGRES_TUPLES_OK &&
@@ -157,6 +170,15 @@ csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
     } while (result != NULL && !conn->broken);
     return err;
 }
+
+/* ---- Load ---------------------------------------------------------------- */
+
+typedef struct load_state {
+    const cascade_uuid *ids;
+    size_t count;
+    unsigned parts;
+    row_target target;
+} load_state;
 
 /* What a load may be asked for, in this order; 0: always. */
 static const struct {
@@ -187,20 +209,21 @@ static cascade_err
 send_load(csc_postgres_conn *conn, const load_state *state,
           const csc_postgres_params *params)
 {
-    cascade_err err =
-        csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN_READ, NULL);
+    cascade_err err = CASCADE_OK;
 
+    if (!conn->within)
+        err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN_READ, NULL);
     for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
         if (asked_for(state, i))
             err = csc_postgres_conn_send(conn, load_parts[i].statement, params);
     }
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK && !conn->within)
         err = csc_postgres_conn_send(conn, CSC_POSTGRES_COMMIT, NULL);
     return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
 }
 
 static cascade_err
-receive_load(csc_postgres_conn *conn, load_state *state)
+receive_begin(csc_postgres_conn *conn)
 {
     PGresult *begun;
     cascade_err err = csc_postgres_conn_fetch(conn, &begun);
@@ -208,10 +231,19 @@ receive_load(csc_postgres_conn *conn, load_state *state)
     if (err == CASCADE_OK && PQresultStatus(begun) != PGRES_COMMAND_OK)
         err = csc_postgres_error_result(conn, "load", begun);
     PQclear(begun);
+    return err;
+}
+
+static cascade_err
+receive_load(csc_postgres_conn *conn, load_state *state)
+{
+    cascade_err err = conn->within ? CASCADE_OK : receive_begin(conn);
+
     for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
         if (asked_for(state, i))
-            err = csc_postgres_read_stream(conn, "load", load_parts[i].sink,
-                                           state, &state->begun);
+            err =
+                csc_postgres_read_stream(conn, "load", load_parts[i].sink,
+                                         &state->target, &state->target.begun);
     }
     return err;
 }
@@ -253,7 +285,7 @@ load(csc_postgres_conn *conn, void *context)
     err = csc_postgres_rows_good(&ids) ? load_all(conn, state, &ids)
                                        : csc_fail_memory();
     csc_postgres_rows_fini(&ids);
-    conn->final = state->begun;
+    conn->final = state->target.begun;
     return err;
 }
 
@@ -262,15 +294,14 @@ csc_postgres_read_load(void *self, const cascade_uuid *ids, size_t count,
                        unsigned parts, const cascade_load_sink *sink)
 {
     load_state state = {
-        .ids = ids, .count = count, .parts = parts, .sink = sink};
+        .ids = ids, .count = count, .parts = parts, .target = {.sink = sink}};
     cascade_err err;
 
     if (count < 1 || count > IDS_MAX)
         return csc_fail(CASCADE_ERR_INVALID, "load: %zu ids; give 1 to %d",
                         count, IDS_MAX);
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, load, &state);
-    csc_buf_fini(&state.first);
-    csc_buf_fini(&state.second);
+    fini_target(&state.target);
     return err;
 }
 
@@ -310,13 +341,22 @@ build_list(const cascade_query *query, csc_buf *sql,
         add_condition(sql, params, "c.user_id = ", "::text");
     }
     if (query->status != 0) {
-        csc_postgres_params_text(params,
-                                 csc_postgres_row_status_text(query->status));
+        csc_postgres_params_text(params, csc_store_status_word(query->status));
         add_condition(sql, params, "c.status = ", "::text::@cascade_status");
     }
     if (query->after != NULL) {
         csc_postgres_params_uuid(params, query->after);
         add_condition(sql, params, "c.id > ", "::uuid");
+        if (query->queue != NULL)
+            add_condition(sql, params, "r.cascade_id > ", "::uuid");
+    }
+    if (query->queue != NULL) {
+        csc_postgres_params_text(params, query->queue);
+        add_condition(sql, params, "r.queue = ", "::text");
+    }
+    if (query->updated_before_ms != 0) {
+        csc_postgres_params_bound(params, query->updated_before_ms);
+        add_condition(sql, params, "c.updated_at < ", "::timestamp");
     }
     if (query->node != NULL) {
         csc_postgres_params_text(params, query->node);
@@ -408,4 +448,111 @@ csc_postgres_read_list(void *self, const cascade_query *query,
         err = sink_listed(state.result, i, sink, context);
     PQclear(state.result);
     return err;
+}
+
+/* ---- Scan ---------------------------------------------------------------- */
+
+typedef struct scan_state {
+    const cascade_scan *scan;
+    row_target target;
+} scan_state;
+
+static csc_postgres_statement
+scan_statement(const cascade_scan *scan)
+{
+    if (scan->cascade_id == NULL)
+        return CSC_POSTGRES_SCAN_ALL;
+    return scan->events ? CSC_POSTGRES_SCAN_EVENTS
+                        : CSC_POSTGRES_SCAN_EXECUTIONS;
+}
+
+static void
+fill_scan(const cascade_scan *scan, csc_postgres_params *params)
+{
+    static const cascade_uuid lowest;
+
+    csc_postgres_params_init(params);
+    if (scan->cascade_id == NULL) {
+        csc_postgres_params_uuid(params,
+                                 scan->after != NULL ? scan->after : &lowest);
+        csc_postgres_params_bool(params, scan->after == NULL);
+    } else {
+        csc_postgres_params_uuid(params, scan->cascade_id);
+        csc_postgres_params_i32(params, scan->from);
+    }
+    if (scan->events)
+        csc_postgres_params_i64(params, scan->after_event);
+    else
+        csc_postgres_params_bool(params, scan->running_only);
+    csc_postgres_params_i64(params, (int64_t)scan->limit);
+}
+
+static cascade_err
+send_scan(csc_postgres_conn *conn, const cascade_scan *scan)
+{
+    const csc_postgres_statement statement = scan_statement(scan);
+    csc_postgres_params params;
+    cascade_err err = csc_postgres_conn_prepare(conn, "scan", &statement, 1);
+
+    fill_scan(scan, &params);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send(conn, statement, &params);
+    return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
+}
+
+static cascade_err
+scan_page(csc_postgres_conn *conn, void *context)
+{
+    scan_state *state = context;
+    cascade_err err = send_scan(conn, state->scan);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_postgres_read_stream(
+        conn, "scan", state->scan->events ? sink_event : sink_execution,
+        &state->target, &state->target.begun);
+    conn->final = state->target.begun;
+    if (err != CASCADE_OK)
+        return csc_postgres_conn_recover(conn, err);
+    return csc_postgres_conn_fetch_sync(conn);
+}
+
+cascade_err
+csc_postgres_read_scan(void *self, const cascade_scan *scan,
+                       const cascade_load_sink *sink)
+{
+    scan_state state = {.scan = scan, .target = {.sink = sink}};
+    cascade_err err = csc_store_check_scan(scan);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, scan_page, &state);
+    fini_target(&state.target);
+    return err;
+}
+
+/* ---- Totals -------------------------------------------------------------- */
+
+static cascade_err
+read_totals(csc_postgres_conn *conn, void *context)
+{
+    cascade_totals *totals = context;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_COUNT_TOTALS};
+    cascade_err err = csc_postgres_conn_read(conn, "totals", &call, 1);
+
+    if (err == CASCADE_OK)
+        *totals = (cascade_totals){
+            .running = csc_postgres_result_i64(call.result, 0, 0),
+            .completed = csc_postgres_result_i64(call.result, 0, 1),
+            .failed = csc_postgres_result_i64(call.result, 0, 2),
+            .messages = csc_postgres_result_i64(call.result, 0, 3)};
+    csc_postgres_conn_clear(&call, 1);
+    return err;
+}
+
+cascade_err
+csc_postgres_read_totals(void *self, cascade_totals *totals)
+{
+    return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_totals,
+                                 totals);
 }

@@ -171,34 +171,6 @@ csc_postgres_row_execution_status(csc_postgres_reader *reader, int column)
     return CASCADE_EXECUTION_FAILED;
 }
 
-const char *
-csc_postgres_row_status_text(cascade_status status)
-{
-    switch (status) {
-    case CASCADE_RUNNING:
-        return "RUNNING";
-    case CASCADE_COMPLETED:
-        return "COMPLETED";
-    case CASCADE_ERROR:
-        return "ERROR";
-    }
-    return NULL;
-}
-
-const char *
-csc_postgres_row_execution_status_text(cascade_execution_status status)
-{
-    switch (status) {
-    case CASCADE_EXECUTION_RUNNING:
-        return "RUNNING";
-    case CASCADE_EXECUTION_COMPLETED:
-        return "COMPLETED";
-    case CASCADE_EXECUTION_FAILED:
-        return "FAILED";
-    }
-    return NULL;
-}
-
 int64_t
 csc_postgres_result_i64(const PGresult *result, int row, int column)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The schema: applying migrations.
+ * The schema: applying migrations, and listing them.
  *
  *   look, without a lock    current? check the columns, done: that needs no
  *                           right to create, and costs nothing where nothing is
@@ -36,7 +36,8 @@ static const char find_sql[] =
     "  ON c.relnamespace = n.oid AND c.relname = 'cascade_schema'\n"
     "WHERE n.nspname = $1::text";
 
-static const char applied_sql[] = "SELECT number::int8, name, checksum\n"
+static const char applied_sql[] = "SELECT number::int8, name, checksum,\n"
+                                  "  applied_at\n"
                                   "FROM @cascade_schema\n"
                                   "ORDER BY number\n"
                                   "LIMIT $1::int8";
@@ -62,7 +63,7 @@ typedef struct schema_state {
 
 /* A statement that may name tables ('@'). */
 static cascade_err
-query(csc_postgres_conn *conn, const char *text,
+query(csc_postgres_conn *conn, const char *move, const char *text,
       const csc_postgres_params *params, PGresult **result)
 {
     char *sql = csc_postgres_sql_expand(text, conn->store->prefix);
@@ -71,13 +72,14 @@ query(csc_postgres_conn *conn, const char *text,
     *result = NULL;
     if (sql == NULL)
         return csc_fail_memory();
-    err = csc_postgres_conn_query(conn, "migrate", sql, params, result);
+    err = csc_postgres_conn_query(conn, move, sql, params, result);
     csc_mem_free(sql);
     return err;
 }
 
 static cascade_err
-find_schema(csc_postgres_conn *conn, bool *schema, bool *table)
+find_schema(csc_postgres_conn *conn, const char *move, bool *schema,
+            bool *table)
 {
     csc_postgres_params params;
     PGresult *result;
@@ -85,13 +87,30 @@ find_schema(csc_postgres_conn *conn, bool *schema, bool *table)
 
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, conn->store->config->schema);
-    err = query(conn, find_sql, &params, &result);
+    err = query(conn, move, find_sql, &params, &result);
     if (err == CASCADE_OK) {
         *schema = csc_postgres_result_i64(result, 0, 0) > 0;
         *table = csc_postgres_result_i64(result, 0, 1) > 0;
     }
     PQclear(result);
     return err;
+}
+
+/* What was applied; `*result` is NULL without a table of that. */
+static cascade_err
+read_applied(csc_postgres_conn *conn, const char *move, bool *schema,
+             PGresult **result)
+{
+    csc_postgres_params params;
+    bool table = false;
+    cascade_err err = find_schema(conn, move, schema, &table);
+
+    *result = NULL;
+    if (err != CASCADE_OK || !table)
+        return err;
+    csc_postgres_params_init(&params);
+    csc_postgres_params_i64(&params, APPLIED_MAX);
+    return query(conn, move, applied_sql, &params, result);
 }
 
 static cascade_err
@@ -124,16 +143,9 @@ plan(const PGresult *result, cascade_migrate mode, schema_state *state)
 static cascade_err
 look(csc_postgres_conn *conn, cascade_migrate mode, schema_state *state)
 {
-    csc_postgres_params params;
-    PGresult *result = NULL;
-    bool table = false;
-    cascade_err err = find_schema(conn, &state->there, &table);
+    PGresult *result;
+    cascade_err err = read_applied(conn, "migrate", &state->there, &result);
 
-    if (err == CASCADE_OK && table) {
-        csc_postgres_params_init(&params);
-        csc_postgres_params_i64(&params, APPLIED_MAX);
-        err = query(conn, applied_sql, &params, &result);
-    }
     if (err == CASCADE_OK)
         err = plan(result, mode, state);
     PQclear(result);
@@ -187,7 +199,7 @@ begin(csc_postgres_conn *conn)
         csc_postgres_params_init(&params);
         csc_postgres_params_i64(&params, lock_key(schema));
         csc_postgres_params_text(&params, path.data);
-        err = query(conn, lock_sql, &params, &result);
+        err = query(conn, "migrate", lock_sql, &params, &result);
     }
     PQclear(result);
     csc_buf_fini(&path);
@@ -222,7 +234,7 @@ sign(csc_postgres_conn *conn, const csc_migration *migration)
     csc_postgres_params_i32(&params, migration->number);
     csc_postgres_params_text(&params,
                              csc_migrate_checksum(migration, checksum));
-    err = query(conn, sign_sql, &params, &result);
+    err = query(conn, "migrate", sign_sql, &params, &result);
     PQclear(result);
     return err;
 }
@@ -312,4 +324,55 @@ csc_postgres_schema_migrate(void *self, cascade_migrate mode)
     if (mode == CASCADE_MIGRATE_NEVER)
         return CASCADE_OK;
     return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, migrate, &mode);
+}
+
+/* ---- Listing ------------------------------------------------------------- */
+
+static cascade_err
+read_migrations(csc_postgres_conn *conn, void *context)
+{
+    PGresult **result = context;
+    bool there = false;
+
+    PQclear(*result);
+    return read_applied(conn, "schema", &there, result);
+}
+
+/* When a migration was applied; CASCADE_TIME_NONE: not at all. */
+static cascade_err
+find_applied(const PGresult *result, int number, int64_t *applied_at_ms)
+{
+    static const char *const columns[] = {"number", "name", "checksum",
+                                          "applied_at"};
+    csc_postgres_reader reader = {
+        .result = result, .table = "cascade_schema", .columns = columns};
+
+    *applied_at_ms = CASCADE_TIME_NONE;
+    for (int row = 0; result != NULL && row < PQntuples(result); row++) {
+        reader.row = row;
+        if (csc_postgres_result_i64(result, row, 0) == number)
+            *applied_at_ms = csc_postgres_row_time(&reader, 3);
+    }
+    return reader.err;
+}
+
+cascade_err
+csc_postgres_schema_list(void *self, cascade_migration_sink sink, void *context)
+{
+    PGresult *result = NULL;
+    cascade_err err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS,
+                                            read_migrations, &result);
+
+    for (size_t i = 0; i < csc_migrations_postgres_count && err == CASCADE_OK;
+         i++) {
+        cascade_migration_row row = {.number =
+                                         csc_migrations_postgres[i].number,
+                                     .name = csc_migrations_postgres[i].name};
+
+        err = find_applied(result, row.number, &row.applied_at_ms);
+        if (err == CASCADE_OK)
+            err = sink(context, &row);
+    }
+    PQclear(result);
+    return err;
 }

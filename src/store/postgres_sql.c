@@ -2,7 +2,9 @@
  *
  * Every statement that the PostgreSQL store sends in its daily work, built once
  * when a store is opened: '@' stands for the quoted schema with its dot, '#'
- * for the channel of LISTEN. Nothing else is ever put into a text.
+ * for the channel of LISTEN. Nothing else is ever put into a text. Those of a
+ * claim are in postgres_sql_claim.c, those of who looks after what is stored in
+ * postgres_sql_manage.c.
  *
  * Rules they keep, so that they also work on a PostgreSQL distributed by
  * cascade_id and behind a pooler:
@@ -34,10 +36,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/postgres_internal.h"
-
-#define NOW_MS "floor(extract(epoch FROM now()) * 1000)::int8"
-#define CLOCK_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#include "store/postgres_sql.h"
 
 #define TEXT_OF_ITSELF(x) #x
 #define TEXT_OF(macro) TEXT_OF_ITSELF(macro)
@@ -97,17 +96,6 @@
     "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE)" rest         \
     "\nSELECT id FROM fresh"
 
-/* Of the first message that names the cascade of a row: one look-up. An EXISTS
- * might be planned as a set of all messages, read for each statement. */
-#define FIRST_NAMING(what, row)                       \
-    "(SELECT " what " FROM @cascade_messages AS m\n"  \
-    "      WHERE m.cascade_id = " row ".cascade_id\n" \
-    "      ORDER BY m.id\n"                           \
-    "      LIMIT 1)"
-
-/* Whether there is one. */
-#define NAMED(row) FIRST_NAMING("true", row)
-
 /* $1 cascades */
 #define DELETE_ALL(table, column)          \
     "DELETE FROM @" table " AS r\n"        \
@@ -136,128 +124,11 @@
     "ORDER BY g.path COLLATE \"C\", g.id\n"                                  \
     "ON CONFLICT (path) DO NOTHING"
 
-/* The casts keep the types that we decode, whatever an older table has. */
-#define EXECUTION_COLUMNS                                               \
-    "SELECT id, cascade_id, function_id, status::text,\n"               \
-    "  node_instance_id::text, node_name::text, input_context::text,\n" \
-    "  full_output::text, location::text, error::text, started_at,\n"   \
-    "  completed_at\n"
-
 /* A message as it is read, and whether it was received before. */
 #define MESSAGE_COLUMNS                                                     \
     "SELECT m.id, m.cascade_id, m.kind, m.name, m.path, m.payload::text,\n" \
     "  m.sent_at, (SELECT true FROM @node_executions AS n\n"                \
     "    WHERE n.node_instance_id = m.path) IS TRUE\n"
-
-/* A claim walks over the cascades that messages name, from $6 on, one look-up
- * for each: how many at a time. */
-#define WALK_MAX "500"
-
-/* What both looks of a claim begin with: what the cascades of the walk are. */
-#define LOOK_NAMED                                             \
-    "WITH RECURSIVE named (cascade_id, step) AS (\n"           \
-    "  (SELECT cascade_id, 1\n"                                \
-    "    FROM @cascade_messages\n"                             \
-    "    WHERE cascade_id > $6::uuid\n"                        \
-    "    ORDER BY cascade_id\n"                                \
-    "    LIMIT 1)\n"                                           \
-    "  UNION ALL\n"                                            \
-    "  SELECT (\n"                                             \
-    "    SELECT m.cascade_id\n"                                \
-    "    FROM @cascade_messages AS m\n"                        \
-    "    WHERE m.cascade_id > n.cascade_id\n"                  \
-    "    ORDER BY m.cascade_id\n"                              \
-    "    LIMIT 1), n.step + 1\n"                               \
-    "  FROM named AS n\n"                                      \
-    "  WHERE n.cascade_id IS NOT NULL\n"                       \
-    "    AND n.step < " WALK_MAX "),\n"                        \
-    "seen AS MATERIALIZED (\n"                                 \
-    "  SELECT n.cascade_id, n.step, r.cascade_id AS run_id,\n" \
-    "    r.engine_id, r.queue, r.priority, r.wake_at,\n"       \
-    "    r.takeovers,\n"                                       \
-    "    CASE WHEN r.cascade_id IS NULL THEN (\n"              \
-    "      SELECT true\n"                                      \
-    "      FROM @cascades AS c\n"                              \
-    "      WHERE c.id = n.cascade_id) END AS ended\n"          \
-    "  FROM named AS n\n"                                      \
-    "  LEFT JOIN @cascade_runs AS r\n"                         \
-    "    ON r.cascade_id = ANY (ARRAY[n.cascade_id])\n"        \
-    "  WHERE n.cascade_id IS NOT NULL)\n"
-
-/* What both looks end with, first what came of the walk. Kind 3: free runs that
- * messages name; `suspects` says which takeovers. Kind 6: there are messages
- * for runs of $1; where the walk was not over all of them, its runs are looked
- * through. Kind 7: where the next walk goes on. */
-#define LOOK_REST(suspects)                                          \
-    "UNION ALL\n"                                                    \
-    "(SELECT 3, cascade_id, priority, wake_at\n"                     \
-    "FROM seen\n"                                                    \
-    "WHERE run_id IS NOT NULL\n"                                     \
-    "  AND engine_id IS NULL\n"                                      \
-    "  AND queue = ANY ($2::text[])\n"                               \
-    "  AND takeovers " suspects " $4::int4\n"                        \
-    "ORDER BY priority DESC, wake_at\n"                              \
-    "LIMIT $5::int8)\n"                                              \
-    "UNION ALL\n"                                                    \
-    "SELECT 6, NULL, NULL, NULL\n"                                   \
-    "WHERE EXISTS (SELECT 1 FROM seen WHERE engine_id = $1::uuid)\n" \
-    "  OR ((SELECT count(*) FROM seen) = " WALK_MAX "\n"             \
-    "    AND (\n"                                                    \
-    "      SELECT true\n"                                            \
-    "      FROM @cascade_runs AS r\n"                                \
-    "      CROSS JOIN LATERAL (\n"                                   \
-    "        SELECT 1\n"                                             \
-    "        FROM @cascade_messages AS m\n"                          \
-    "        WHERE m.cascade_id = r.cascade_id\n"                    \
-    "        ORDER BY m.id\n"                                        \
-    "        LIMIT 1) AS one\n"                                      \
-    "      WHERE r.engine_id = $1::uuid\n"                           \
-    "      LIMIT 1))\n"                                              \
-    "UNION ALL\n"                                                    \
-    "SELECT 7, cascade_id, NULL, NULL\n"                             \
-    "FROM seen\n"                                                    \
-    "WHERE step = " WALK_MAX "\n" LOOK_DISPATCH
-
-/* Kind 2: what comes next. */
-#define LOOK_NEXT(queues)                                    \
-    "SELECT 2, NULL::uuid, NULL::int4, min(next.wake_at)\n"  \
-    "FROM unnest(" queues "::text[]) AS q (queue)\n"         \
-    "CROSS JOIN generate_series(9, 0, -1) AS p (priority)\n" \
-    "CROSS JOIN LATERAL (\n"                                 \
-    "  SELECT r.wake_at\n"                                   \
-    "  FROM @cascade_runs AS r\n"                            \
-    "  WHERE r.engine_id IS NULL\n"                          \
-    "    AND r.needs IS NULL\n"                              \
-    "    AND r.queue = q.queue\n"                            \
-    "    AND r.priority = p.priority\n"                      \
-    "    AND r.wake_at > " NOW_MS "\n"                       \
-    "  ORDER BY r.wake_at\n"                                 \
-    "  LIMIT 1) AS next\n"                                   \
-    "UNION ALL\n"                                            \
-    "SELECT 2, NULL, NULL, min(next.wake_at)\n"              \
-    "FROM unnest(" queues "::text[]) AS q (queue)\n"         \
-    "CROSS JOIN LATERAL (\n"                                 \
-    "  SELECT r.wake_at\n"                                   \
-    "  FROM @cascade_runs AS r\n"                            \
-    "  WHERE r.engine_id IS NULL\n"                          \
-    "    AND r.needs >= ''\n"                                \
-    "    AND r.queue = q.queue\n"                            \
-    "    AND r.wake_at > " NOW_MS "\n"                       \
-    "  ORDER BY r.wake_at\n"                                 \
-    "  LIMIT 1) AS next"
-
-/* Kind 0: the incarnation, with the batches of its lanes. Due runs are kind 1.
- * $1 engine, $2 queues, $3 nodes, $4 suspects from, $5 at most, $6 where the
- * walk goes on. */
-#define LOOK_DISPATCH                 \
-    "UNION ALL\n"                     \
-    "SELECT 0, NULL, NULL, (\n"       \
-    "  SELECT sum(batch)::int8\n"     \
-    "  FROM @cascade_lanes\n"         \
-    "  WHERE engine_id = $1::uuid)\n" \
-    "FROM @cascade_engines\n"         \
-    "WHERE engine_id = $1::uuid\n"    \
-    "UNION ALL\n" LOOK_NEXT("$2")
 
 static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED",
@@ -459,6 +330,20 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  RETURNING 1)\n"
         "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
 
+    /* $1-$3 rows, $4 engine, $5 how many must be met */
+    [CSC_POSTGRES_REVIVE_RUNS] =
+        "WITH met AS (\n"
+        "  UPDATE @cascade_runs AS r\n"
+        "  SET queue = g.queue,\n"
+        "    priority = g.priority,\n"
+        "    takeovers = 0\n"
+        "  FROM unnest($1::uuid[], $2::text[], $3::int4[])\n"
+        "    AS g (cascade_id, queue, priority)\n"
+        "  WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
+        "    AND r.engine_id IS NOT DISTINCT FROM $4::uuid\n"
+        "  RETURNING 1)\n"
+        "SELECT 1 / (count(*) = $5::int8)::int4 FROM met",
+
     /* $1 ids */
     [CSC_POSTGRES_END_RUNS] = DELETE_ALL("cascade_runs", "cascade_id"),
 
@@ -535,12 +420,14 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* ---- engines ---- */
 
-    /* $1 engine, $2 host, $3 pid, $4 process start, $5 lanes, $6 lease */
+    /* $1 engine, $2 host, $3 pid, $4 process start, $5 lanes, $6 lease, $7 what
+     * it says of itself */
     [CSC_POSTGRES_ATTACH_ENGINE] =
         "INSERT INTO @cascade_engines\n"
-        "  (engine_id, host, pid, process_start, lane_count, lease_until)\n"
+        "  (engine_id, host, pid, process_start, lane_count, lease_until,\n"
+        "   about, started_at)\n"
         "SELECT $1::uuid, $2::text, $3::int8, $4::int8, $5::int4,\n"
-        "  " CLOCK_MS " + $6::int8\n"
+        "  " CLOCK_MS " + $6::int8, $7::text, " NOW_MS "\n"
         "ON CONFLICT (engine_id) DO UPDATE\n"
         "SET lease_until = excluded.lease_until",
 
@@ -574,7 +461,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
      * are few: one look-up for each. */
     [CSC_POSTGRES_LIST_ENGINES] =
         "SELECT engine_id, host, pid, process_start,\n"
-        "  lease_until - " NOW_MS ", lane_count,\n"
+        "  lease_until - " NOW_MS ", lane_count, about, started_at,\n"
         "  (WITH RECURSIVE owners (engine_id) AS (\n"
         "    (SELECT engine_id\n"
         "      FROM @cascade_runs\n"
@@ -673,136 +560,6 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  RETURNING 1)\n"
         "SELECT count(*) FROM freed",
 
-    /* ---- claim ---- */
-
-    /* Each LATERAL is one look-up in an index for every row before it, and its
-     * LIMIT keeps it from being anything else: no backlog is walked over or
-     * sorted, however long. While no run needs a node at all nothing is looked
-     * up for each of them; while there are no messages, nothing is looked up
-     * but that. Kind 4: ended cascades that messages name; 5: cascades that are
-     * not there. */
-    [CSC_POSTGRES_CLAIM_LOOK] = LOOK_NAMED
-    "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
-    "FROM unnest($2::text[]) AS q (queue)\n"
-    "CROSS JOIN generate_series(9, 0, -1) AS p (priority)\n"
-    "CROSS JOIN LATERAL (\n"
-    "  SELECT r.cascade_id, r.priority, r.wake_at\n"
-    "  FROM @cascade_runs AS r\n"
-    "  WHERE r.engine_id IS NULL\n"
-    "    AND r.needs IS NULL\n"
-    "    AND r.queue = q.queue\n"
-    "    AND r.priority = p.priority\n"
-    "    AND r.wake_at <= " NOW_MS "\n"
-    "    AND r.takeovers < $4::int4\n"
-    "  ORDER BY r.wake_at\n"
-    "  LIMIT $5::int8) AS due\n"
-    "UNION ALL\n"
-    "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
-    "FROM unnest($2::text[]) AS q (queue)\n"
-    "CROSS JOIN unnest($3::text[]) AS n (node)\n"
-    "CROSS JOIN LATERAL (\n"
-    "  SELECT r.cascade_id, r.priority, r.wake_at\n"
-    "  FROM @cascade_runs AS r\n"
-    "  WHERE r.engine_id IS NULL\n"
-    "    AND r.needs = n.node\n"
-    "    AND r.queue = q.queue\n"
-    "    AND r.wake_at <= " NOW_MS "\n"
-    "    AND r.takeovers < $4::int4\n"
-    "  ORDER BY r.priority DESC, r.wake_at\n"
-    "  LIMIT $5::int8) AS due\n"
-    "WHERE (\n"
-    "  SELECT true\n"
-    "  FROM @cascade_runs\n"
-    "  WHERE engine_id IS NULL\n"
-    "    AND needs IS NOT NULL\n"
-    "  ORDER BY needs\n"
-    "  LIMIT 1)\n"
-    "UNION ALL\n"
-    "(SELECT CASE WHEN ended THEN 4 ELSE 5 END, cascade_id, 0, " NOW_MS "\n"
-    "FROM seen\n"
-    "WHERE run_id IS NULL\n"
-    "LIMIT $5::int8)\n" LOOK_REST("<"),
-
-    /* The same for suspects. What is said of `needs` keeps this away from the
-     * indexes of all that is due. Cascades without a run are left to others. */
-    [CSC_POSTGRES_CLAIM_LOOK_SUSPECTS] =
-        LOOK_NAMED "SELECT 1, due.cascade_id, due.priority, due.wake_at\n"
-                   "FROM unnest($2::text[]) AS q (queue)\n"
-                   "CROSS JOIN LATERAL (\n"
-                   "  SELECT r.cascade_id, r.priority, r.wake_at\n"
-                   "  FROM @cascade_runs AS r\n"
-                   "  WHERE r.engine_id IS NULL\n"
-                   "    AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
-                   "    AND r.queue = q.queue\n"
-                   "    AND r.wake_at <= " NOW_MS "\n"
-                   "    AND r.takeovers > 0\n"
-                   "    AND r.takeovers >= $4::int4\n"
-                   "  ORDER BY r.priority DESC, r.wake_at\n"
-                   "  LIMIT $5::int8) AS due\n" LOOK_REST(">="),
-
-    /* $1 engine. The lock lasts to the end of the transaction: who removes the
-     * engine waits for it. */
-    [CSC_POSTGRES_CLAIM_CHECK] = "SELECT 1 / count(*)\n"
-                                 "FROM (\n"
-                                 "  SELECT 1\n"
-                                 "  FROM @cascade_engines\n"
-                                 "  WHERE engine_id = $1::uuid\n"
-                                 "  FOR KEY SHARE) AS alive",
-
-    /* $1 cascades that are not there. Those that are meanwhile keep theirs. A
-     * message that this sees is older than what it does not see. */
-    [CSC_POSTGRES_CLAIM_DROP] =
-        "DELETE FROM @cascade_messages AS m\n"
-        "USING (\n"
-        "  SELECT x.id\n"
-        "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
-        "  CROSS JOIN LATERAL (\n"
-        "    SELECT d.id\n"
-        "    FROM @cascade_messages AS d\n"
-        "    WHERE d.cascade_id = g.cascade_id\n"
-        "    ORDER BY d.id\n"
-        "    LIMIT 100) AS x\n"
-        "  WHERE (SELECT true FROM @cascades AS c WHERE c.id = g.cascade_id)\n"
-        "    IS NULL\n"
-        "  ORDER BY x.id) AS old\n"
-        "WHERE m.id = ANY (ARRAY[old.id])",
-
-    /* $1 engine, $2 ended cascades, $3 queue */
-    [CSC_POSTGRES_CLAIM_ENDED] =
-        "INSERT INTO @cascade_runs AS r\n"
-        "  (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
-        "   takeovers, needs)\n"
-        "SELECT g.cascade_id, $3::text, 0, " NOW_MS ", $1::uuid, 1, 0, NULL\n"
-        "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
-        "WHERE (SELECT true FROM @cascades AS c WHERE c.id = g.cascade_id)\n"
-        "  AND " NAMED("g") "\n"
-                            "ON CONFLICT (cascade_id) DO NOTHING\n"
-                            "RETURNING cascade_id, claim_no, takeovers,\n"
-                            "  " FIRST_NAMING("m.kind", "r"),
-
-    /* $1 engine, $2 cascades, $3 nodes, $4 suspects from, $5 suspects, $6
-     * whether the look has found messages for some. What was due a moment ago
-     * may have been taken and parked anew meanwhile. */
-    [CSC_POSTGRES_CLAIM_TAKE] =
-        "UPDATE @cascade_runs AS r\n"
-        "SET engine_id = $1::uuid,\n"
-        "  claim_no = r.claim_no + 1,\n"
-        "  needs = NULL\n"
-        "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
-        "WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
-        "  AND r.engine_id IS NULL\n"
-        "  AND (r.wake_at <= " NOW_MS "\n"
-        "      AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))\n"
-        "    OR " NAMED("r") ")\n"
-                             "  AND (r.takeovers >= $4::int4) = $5::bool\n"
-                             "RETURNING r.cascade_id, r.claim_no,\n"
-                             "  r.takeovers,\n"
-                             "  CASE WHEN $6::bool THEN " FIRST_NAMING(
-                                 "m.kind", "r") " END",
-
-    /* $1 queues */
-    [CSC_POSTGRES_CLAIM_NEXT] = LOOK_NEXT("$1"),
-
     /* ---- load ---- */
 
     /* $1 ids. The casts keep the types that we decode, whatever an older table
@@ -832,11 +589,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     "ORDER BY cascade_id, function_id",
 
     [CSC_POSTGRES_LOAD_EVENTS] =
-        "SELECT id::int8, cascade_id, function_id, key::text, value::text,\n"
-        "  ui_value::text, created_at\n"
-        "FROM @context_events\n"
-        "WHERE cascade_id = ANY ($1::uuid[])\n"
-        "ORDER BY cascade_id, function_id, id",
+        EVENT_COLUMNS "FROM @context_events\n"
+                      "WHERE cascade_id = ANY ($1::uuid[])\n"
+                      "ORDER BY cascade_id, function_id, id",
 
     /* Not of cascades that are not there. */
     [CSC_POSTGRES_LOAD_MESSAGES] = MESSAGE_COLUMNS
@@ -885,6 +640,50 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  pg_notify($1::text, '')",
 
     [CSC_POSTGRES_LISTEN] = "LISTEN #",
+
+    /* ---- transactions of nodes; see postgres_native.c ---- */
+
+    /* $1 the mark; raises in another transaction. $2 statement_timeout, for
+     * what was deferred. Said under whatever search_path the function has
+     * set. */
+    [CSC_POSTGRES_NATIVE_MARK] =
+        "SELECT 1 OPERATOR(pg_catalog./) (COALESCE(\n"
+        "  pg_catalog.current_setting('cascade.transaction', true), '')\n"
+        "  OPERATOR(pg_catalog.=) $1::pg_catalog.text)::pg_catalog.int4,\n"
+        "  pg_catalog.set_config('statement_timeout', $2::pg_catalog.text,\n"
+        "    true)",
+
+    [CSC_POSTGRES_NATIVE_CONSTRAINTS] = "SET CONSTRAINTS ALL IMMEDIATE",
+
+    /* What could change the meaning of what follows, or whether it is allowed:
+     * as when the connection was made. (What SETTINGS sets comes behind it.)
+     * Only who has set session_replication_role may set it. A role may have
+     * another one as its default. */
+    [CSC_POSTGRES_NATIVE_RESET] =
+        "SELECT pg_catalog.set_config('search_path', NULL, true),\n"
+        "  pg_catalog.set_config('client_encoding', 'UTF8', true),\n"
+        "  pg_catalog.set_config('row_security', NULL, true),\n"
+        "  CASE WHEN pg_catalog.current_setting('session_replication_role')\n"
+        "    OPERATOR(pg_catalog.<>) 'origin'\n"
+        "  THEN pg_catalog.set_config('session_replication_role', 'origin',\n"
+        "    true) END,\n"
+        "  pg_catalog.set_config('session_authorization', NULL, true),\n"
+        "  pg_catalog.set_config('role', NULL, true)",
+
+    /* $1 engine, $2 lane, $3 number. The row lock makes it wait for a finish
+     * that is under way. */
+    [CSC_POSTGRES_NATIVE_SETTLE] = "UPDATE @cascade_lanes\n"
+                                   "SET batch = $3::int8 + 1\n"
+                                   "WHERE engine_id = $1::uuid\n"
+                                   "  AND lane = $2::int4\n"
+                                   "  AND batch = $3::int8 - 1",
+
+    /* $1 a backend of ours that works for nobody any more */
+    [CSC_POSTGRES_NATIVE_END] = "SELECT count(pg_terminate_backend(pid))\n"
+                                "FROM pg_stat_activity\n"
+                                "WHERE pid = $1::int4\n"
+                                "  AND datname = current_database()\n"
+                                "  AND usename = current_user",
 };
 
 /* ---- For one row --------------------------------------------------------- */
@@ -897,6 +696,7 @@ static const csc_postgres_statement one_of[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_UPDATE_CASCADE] = CSC_POSTGRES_UPDATE_CASCADES,
     [CSC_POSTGRES_RESET_RUN] = CSC_POSTGRES_RESET_RUNS,
     [CSC_POSTGRES_FREE_RUN] = CSC_POSTGRES_FREE_RUNS,
+    [CSC_POSTGRES_REVIVE_RUN] = CSC_POSTGRES_REVIVE_RUNS,
     [CSC_POSTGRES_END_RUN] = CSC_POSTGRES_END_RUNS,
     [CSC_POSTGRES_DELETE_RECEIVED_ONE] = CSC_POSTGRES_DELETE_RECEIVED,
     [CSC_POSTGRES_INSERT_SEND] = CSC_POSTGRES_INSERT_SENDS,
@@ -934,6 +734,17 @@ make_single(const char *text)
 
 /* ---- Expanding ----------------------------------------------------------- */
 
+/* NULL for those that are made of another. */
+static const char *
+template_of(csc_postgres_statement statement)
+{
+    const char *text = templates[statement];
+
+    if (text == NULL)
+        text = csc_postgres_sql_claim_text(statement);
+    return text != NULL ? text : csc_postgres_sql_manage_text(statement);
+}
+
 /* Replaces '@' and '#'. */
 static char *
 expand(const char *text, const char *prefix, const char *channel)
@@ -959,9 +770,9 @@ csc_postgres_sql_build(const char *prefix, const char *channel,
     bool good = true;
 
     for (size_t i = 0; i < CSC_POSTGRES_STATEMENTS; i++) {
-        char *single =
-            templates[i] == NULL ? make_single(templates[one_of[i]]) : NULL;
-        const char *text = templates[i] != NULL ? templates[i] : single;
+        const char *own = template_of((csc_postgres_statement)i);
+        char *single = own == NULL ? make_single(templates[one_of[i]]) : NULL;
+        const char *text = own != NULL ? own : single;
 
         texts[i] = text == NULL ? NULL : expand(text, prefix, channel);
         csc_mem_free(single);

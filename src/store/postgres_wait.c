@@ -364,6 +364,10 @@ csc_postgres_wait_wake(void *self)
 {
     csc_postgres *store = self;
 
+    if (csc_postgres_guest_is_within(store))
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "wake: a transaction is open on the connection of this "
+                        "store: call it after the COMMIT");
     return csc_postgres_wait_wake_until(store, csc_postgres_now_ms() +
                                                    store->config->deadline_ms);
 }

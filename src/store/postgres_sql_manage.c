@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The statements of whoever looks after a database: queues, counts, pages of
+ * rows, repairs and purges. Which rules they keep is told in postgres_sql.c;
+ * the counts alone read more than what they tell, and are asked for on demand.
+ */
+#include "store/postgres_sql.h"
+
+/* $1 cascade, $2 from, $3 of that one ids above this */
+#define EVENTS_FROM                     \
+    "WHERE cascade_id = $1::uuid\n"     \
+    "    AND function_id >= $2::int4\n" \
+    "    AND (function_id > $2::int4 OR id > $3::int8)\n"
+
+static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
+    /* ---- queues ---- */
+
+    /* $1 queue, $2 about */
+    [CSC_POSTGRES_PAUSE_QUEUE] =
+        "INSERT INTO @cascade_queues (queue, paused_at, about)\n"
+        "SELECT $1::text, " NOW_MS ", $2::text\n"
+        "ON CONFLICT (queue) DO NOTHING\n"
+        "RETURNING 1",
+
+    /* $1 queue */
+    [CSC_POSTGRES_RESUME_QUEUE] =
+        "DELETE FROM @cascade_queues WHERE queue = $1::text RETURNING 1",
+
+    /* One pass over all runs. What a row is: 0 a pause, 1 owned, 2 needs a
+     * node, 3 due, 4 later. */
+    [CSC_POSTGRES_LIST_QUEUES] =
+        "SELECT g.queue, max(g.paused_at), max(g.about),\n"
+        "  count(*) FILTER (WHERE g.kind = 1),\n"
+        "  count(*) FILTER (WHERE g.kind = 3),\n"
+        "  count(*) FILTER (WHERE g.kind = 4),\n"
+        "  count(*) FILTER (WHERE g.kind = 2),\n"
+        "  min(g.wake_at) FILTER (WHERE g.kind = 3)\n"
+        "FROM (\n"
+        "  SELECT queue, NULL::int8 AS paused_at, NULL::text AS about,\n"
+        "    wake_at, CASE\n"
+        "    WHEN engine_id IS NOT NULL THEN 1\n"
+        "    WHEN needs IS NOT NULL THEN 2\n"
+        "    WHEN wake_at <= " NOW_MS " THEN 3\n"
+        "    ELSE 4 END AS kind\n"
+        "  FROM @cascade_runs\n"
+        "  UNION ALL\n"
+        "  SELECT queue, paused_at, about, NULL, 0\n"
+        "  FROM @cascade_queues) AS g\n"
+        "GROUP BY g.queue\n"
+        "ORDER BY g.queue COLLATE \"C\"",
+
+    /* ---- counts ---- */
+
+    /* Of the tables nothing is read where their pages are known to be visible
+     * to all: status is in an index. */
+    [CSC_POSTGRES_COUNT_TOTALS] =
+        "SELECT count(*) FILTER (WHERE status = 'RUNNING'),\n"
+        "  count(*) FILTER (WHERE status = 'COMPLETED'),\n"
+        "  count(*) FILTER (WHERE status = 'ERROR'),\n"
+        "  (SELECT count(*) FROM @cascade_messages)\n"
+        "FROM @cascades",
+
+    /* ---- scan ---- */
+
+    /* $1 cascade, $2 from, $3 only RUNNING, $4 at most */
+    [CSC_POSTGRES_SCAN_EXECUTIONS] =
+        EXECUTION_COLUMNS "FROM @node_executions\n"
+                          "WHERE cascade_id = $1::uuid\n"
+                          "  AND function_id >= $2::int4\n"
+                          "  AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
+                          "ORDER BY function_id\n"
+                          "LIMIT $4::int8",
+
+    /* As EVENTS_FROM, $4 at most. The index has no ids. So it first tells up to
+     * where the page goes, and what is sorted then is the page, and what is
+     * left of its last execution. Payloads become texts behind that. */
+    [CSC_POSTGRES_SCAN_EVENTS] = EVENT_COLUMNS
+    "FROM (\n"
+    "  SELECT *\n"
+    "  FROM @context_events\n" EVENTS_FROM "    AND function_id <= (\n"
+    "      SELECT max(p.function_id)\n"
+    "      FROM (\n"
+    "        SELECT function_id\n"
+    "        FROM @context_events\n" EVENTS_FROM
+    "        ORDER BY function_id\n"
+    "        LIMIT $4::int8) AS p)\n"
+    "  ORDER BY function_id, id\n"
+    "  LIMIT $4::int8) AS e\n"
+    "ORDER BY e.function_id, e.id",
+
+    /* $1 from, $2 that one too, $3 only RUNNING, $4 at most */
+    [CSC_POSTGRES_SCAN_ALL] =
+        EXECUTION_COLUMNS "FROM @node_executions\n"
+                          "WHERE id >= $1::uuid\n"
+                          "  AND (id > $1::uuid OR $2::bool)\n"
+                          "  AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
+                          "ORDER BY id\n"
+                          "LIMIT $4::int8",
+
+    /* ---- mend ---- */
+
+    /* $1 cascades. Who inserts a run, or anything else that refers to one of
+     * them, waits for this lock. */
+    [CSC_POSTGRES_LOCK_CASCADES] = "SELECT count(*)\n"
+                                   "FROM (\n"
+                                   "  SELECT 1\n"
+                                   "  FROM @cascades\n"
+                                   "  WHERE id = ANY ($1::uuid[])\n"
+                                   "  ORDER BY id\n"
+                                   "  FOR UPDATE) AS locked",
+
+    /* $1-$10 repairs; without a queue: no run. Tells the places of those that
+     * were made, counted from 1. */
+    [CSC_POSTGRES_REPAIR] =
+        "WITH met AS (\n"
+        "  UPDATE @cascades AS c\n"
+        "  SET status = g.status::@cascade_status,\n"
+        "    fn_id = g.fn_id\n"
+        "  FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[],\n"
+        "      $5::int4[], $6::text[], $7::int4[], $8::int8[], $9::text[],\n"
+        "      $10::int4[]) WITH ORDINALITY\n"
+        "    AS g (id, was_status, was_fn_id, status, fn_id, queue, priority,\n"
+        "      wake_at, key, run_number, place)\n"
+        "  WHERE c.id = ANY (ARRAY[g.id])\n"
+        "    AND c.status = g.was_status::@cascade_status\n"
+        "    AND c.fn_id = g.was_fn_id\n"
+        "    AND (SELECT true FROM @cascade_runs AS r\n"
+        "      WHERE r.cascade_id = g.id) IS NULL\n"
+        "  RETURNING c.id, c.user_id, g.queue, g.priority, g.wake_at, g.key,\n"
+        "    g.run_number, g.place),\n"
+        "runs AS (\n"
+        "  INSERT INTO @cascade_runs\n"
+        "    (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
+        "     takeovers, needs)\n"
+        "  SELECT id, queue, priority, wake_at, NULL, 0, 0, NULL\n"
+        "  FROM met\n"
+        "  WHERE queue IS NOT NULL),\n"
+        "keys AS (\n"
+        "  INSERT INTO @cascade_keys AS k (user_id, key, run_number)\n"
+        "  SELECT user_id, key, max(run_number)\n"
+        "  FROM met\n"
+        "  WHERE key IS NOT NULL\n"
+        "    AND run_number > 1\n"
+        "  GROUP BY user_id, key\n"
+        "  ORDER BY user_id, key\n"
+        "  ON CONFLICT (user_id, key) DO UPDATE\n"
+        "  SET run_number = excluded.run_number\n"
+        "  WHERE k.run_number < excluded.run_number)\n"
+        "SELECT place FROM met",
+
+    /* $1 cascades, $2 written before */
+    [CSC_POSTGRES_PURGE] =
+        "WITH chosen AS MATERIALIZED (\n"
+        "  SELECT c.id\n"
+        "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
+        "  JOIN @cascades AS c ON c.id = ANY (ARRAY[g.cascade_id])\n"
+        "  WHERE c.status <> 'RUNNING'\n"
+        "    AND c.updated_at < $2::timestamp\n"
+        "    AND (SELECT true FROM @cascade_runs AS r\n"
+        "      WHERE r.cascade_id = g.cascade_id) IS NULL\n"
+        "    AND " NAMED(
+            "g") " IS NULL),\n"
+                 "events AS (\n"
+                 "  DELETE FROM @context_events AS e\n"
+                 "  USING chosen\n"
+                 "  WHERE e.cascade_id = ANY (ARRAY[chosen.id])),\n"
+                 "executions AS (\n"
+                 "  DELETE FROM @node_executions AS n\n"
+                 "  USING chosen\n"
+                 "  WHERE n.cascade_id = ANY (ARRAY[chosen.id])),\n"
+                 "gone AS (\n"
+                 "  DELETE FROM @cascades AS c\n"
+                 "  USING chosen\n"
+                 "  WHERE c.id = ANY (ARRAY[chosen.id])\n"
+                 "  RETURNING 1)\n"
+                 "SELECT count(*) FROM gone",
+};
+
+const char *
+csc_postgres_sql_manage_text(csc_postgres_statement statement)
+{
+    return templates[statement];
+}
