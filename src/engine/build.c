@@ -108,6 +108,13 @@ csc_build_add_first(csc_record_writer *writer, uint32_t first)
 }
 
 void
+csc_build_add_resumes(csc_record_writer *writer, int32_t function_id)
+{
+    if (function_id != CSC_NO_PARENT)
+        csc_record_add_number(writer, "resumes", function_id);
+}
+
+void
 csc_build_add_on_failure(csc_record_writer *writer, cascade_join on_failure)
 {
     if (on_failure != CASCADE_JOIN_WAIT)
@@ -175,6 +182,8 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
         csc_record_add_json(&writer, "output", post->effects.output);
     if (exec != NULL && exec->function_id == 0)
         csc_record_add_json(&writer, "cascade", b->state->meta);
+    if (exec != NULL)
+        csc_build_add_resumes(&writer, exec->resumes);
     if (post->skipped)
         csc_record_add_json(&writer, "skipped", "true");
     if (with_effects && post->effects.spawn_count > 0)
@@ -229,6 +238,7 @@ csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
                                                     : exec->step_attempts);
     if (exec->function_id == 0)
         csc_record_add_json(&writer, "cascade", b->state->meta);
+    csc_build_add_resumes(&writer, exec->resumes);
     if (attempts > 0)
         csc_record_add_number(&writer, "attempts", attempts);
     if (exec->priority != 0)
@@ -575,7 +585,7 @@ make_room(builder *b, const csc_post *posts)
         inserts += p->effects.spawn_count;
         events += p->effects.put_count;
     }
-    inserts += messages;
+    inserts += messages + csc_build_course_room(b->env);
     updates += messages; /* each may end an await */
     updates += 1;        /* the cancellation, which may end */
     if (inserts > 0 && (int64_t)inserts > FUNCTION_ID_MAX - b->fn_id)
@@ -623,7 +633,8 @@ csc_build_note_terminated(builder *b, const cascade_execution_row *row)
 cascade_status
 csc_build_status(const builder *b)
 {
-    if (b->terminated || b->state->terminated != CSC_NOT_TERMINATED)
+    if (b->terminated ||
+        (b->plan == NULL && b->state->terminated != CSC_NOT_TERMINATED))
         return CASCADE_ERROR;
     return b->state->running - b->ended + b->running > 0 ? CASCADE_RUNNING
                                                          : CASCADE_COMPLETED;
@@ -639,6 +650,12 @@ set_run(const builder *b, cascade_change *change)
                                    .run_action = CASCADE_RUN_DELETE};
     } else if (change->cascade.status != CASCADE_RUNNING) {
         change->run_action = CASCADE_RUN_END;
+    } else if (b->plan != NULL) {
+        change->run_action = b->state->recorded == CASCADE_RUNNING
+                                 ? CASCADE_RUN_RESET
+                                 : CASCADE_RUN_REVIVE;
+        change->run.queue = csc_build_queue(b->env, b->state);
+        change->run.priority = b->state->priority;
     } else if (b->free != NULL) {
         change->run_action = CASCADE_RUN_FREE;
         change->run.wake_at_ms = b->free->wake_at_ms;
@@ -849,11 +866,24 @@ add_signals(builder *b, const csc_build_start *start)
     }
 }
 
+static void
+add_pause(builder *b)
+{
+    cascade_execution_row *row =
+        csc_build_part(b, CSC_PAUSE_NAME, CSC_NO_PARENT, 0);
+
+    row->input = "{\"reason\":\"the run before was paused\"}";
+    row->status = CASCADE_EXECUTION_COMPLETED;
+    row->completed_at_ms = b->env->now_ms;
+    row->full_output = write_born(b);
+}
+
 cascade_err
 csc_build_new(const csc_build_env *env, const csc_build_start *start,
               cascade_change *change)
 {
-    size_t count = start->first_count + start->signal_count;
+    size_t count =
+        start->first_count + start->signal_count + (start->paused ? 1 : 0);
     csc_state state = {.id = start->id, .fn_id = -1};
     builder b = {.env = env, .state = &state, .fn_id = -1};
     bool owned = !csc_uuid_is_nil(&start->engine_id);
@@ -870,6 +900,8 @@ csc_build_new(const csc_build_env *env, const csc_build_start *start,
     csc_uuid_v7_many(env->now_ms, env->random, b.ids, count);
     add_first(&b, start, wake_at_ms);
     add_signals(&b, start);
+    if (start->paused)
+        add_pause(&b);
     csc_buf_fini(&b.text);
     *change = (cascade_change){
         .run_action = CASCADE_RUN_START,

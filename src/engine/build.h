@@ -33,6 +33,9 @@ typedef struct csc_build_env {
      * where the node does not, or is not known. NULL: none is. */
     const csc_waiting *(*find_external)(const void *context, const char *name);
     const void *find_context;
+    /* Of a retry or a rerun, which is the only post then; else NULL. The heirs'
+     * function_ids are noted in it. */
+    struct csc_plan *plan;
 } csc_build_env;
 
 /* CASCADE_ERR_NO_MEMORY; CASCADE_ERR_TOO_LARGE when the cascade has used up
@@ -48,7 +51,13 @@ cascade_err csc_build_births(const csc_build_env *env, const csc_state *state,
                              const csc_post *posts, const cascade_change *own,
                              cascade_change *changes);
 
-/* Applies all rows of a change that is durable, and settles. */
+/* Whether the message is a retry or a rerun, and from where on: CSC_COURSE_NONE
+ * for a retry. (build_course.c) */
+bool csc_build_is_course(const csc_message *message);
+int32_t csc_build_course_from(const csc_message *message);
+
+/* Applies all rows of a change that is durable, and settles. Not for one that
+ * carries out a retry or a rerun: the cascade is loaded anew. */
 cascade_err csc_build_apply(csc_state *state, const cascade_change *change);
 
 /* A cascade to be started. */
@@ -81,9 +90,31 @@ typedef struct csc_build_start {
     size_t first_count;
     const csc_build_signal *signals;
     size_t signal_count;
+    bool paused; /* as the run before was */
 } csc_build_start;
 
 cascade_err csc_build_new(const csc_build_env *env,
                           const csc_build_start *start, cascade_change *change);
+
+/* A cascade that begins with the past of another one (build_fork.c). */
+typedef struct csc_build_copy {
+    cascade_uuid id;
+    cascade_uuid origin;
+    const char *user_id;
+    const char *queue;
+    const char *by; /* or NULL, as the reason */
+    const char *reason;
+    int32_t priority;
+    int32_t depth;
+    const struct csc_plan *plan;       /* of the rows */
+    const cascade_execution_row *rows; /* one for each of its items */
+    const char *const *outputs; /* beside them: instead of the recorded one, or
+                                   NULL */
+    const cascade_event_row *events; /* all of the other one */
+    size_t event_count;
+} csc_build_copy;
+
+cascade_err csc_build_fork(const csc_build_env *env, const csc_build_copy *copy,
+                           cascade_change *change);
 
 #endif

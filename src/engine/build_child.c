@@ -396,7 +396,7 @@ csc_build_end_family(struct csc_builder *b)
     size_t running = b->state->running - b->ended + b->running;
     size_t children = b->state->children + b->children - b->children_gone;
 
-    if (b->state->recorded != CASCADE_RUNNING)
+    if (b->state->recorded != CASCADE_RUNNING || b->plan != NULL)
         return;
     if (csc_build_status(b) == CASCADE_ERROR)
         leave_children(b, false);

@@ -8,6 +8,8 @@
  *               has begun goes on: what is dispatched, and straight-line nodes
  *               with something recorded. The change that ends the last of all
  *               ends the cancellation as FAILED, and so the cascade.
+ *   pause,      an execution, COMPLETED: the last one of them decides (state.h)
+ *   resume
  *   delete      of a cascade that runs: as terminate, and the message stays;
  *               of one that has ended: the change deletes it
  *
@@ -112,12 +114,14 @@ write_cancelled(struct csc_builder *b, const csc_exec *exec)
         csc_build_add_first(&writer, exec->join->first);
     if (exec->function_id == 0)
         csc_record_add_json(&writer, "cascade", b->state->meta);
+    csc_build_add_resumes(&writer, exec->resumes);
     csc_record_add_number(&writer, "attempts", exec->attempts);
     csc_record_add_json(&writer, "continue", "true");
     csc_record_add_json(&writer, "cancelled", "true");
     if (exec->stands_for != CSC_NO_PARENT)
         csc_record_add_number(&writer, "instead_of", exec->stands_for);
-    if (csc_state_is_wait(exec) && exec->not_before_ms != CASCADE_TIME_NONE)
+    if ((csc_state_is_wait(exec) || exec->attempts == 0) &&
+        exec->not_before_ms != CASCADE_TIME_NONE)
         csc_record_add_number(&writer, "not_before", exec->not_before_ms);
     if (exec->join != NULL)
         csc_build_add_on_failure(&writer, exec->join->on_failure);
@@ -220,7 +224,7 @@ csc_build_end_cancel(struct csc_builder *b)
     const csc_exec *exec = csc_state_find(b->state, b->state->cancel);
     cascade_execution_row *row = b->cancel;
 
-    if (!csc_build_is_cancelled(b) || b->terminated ||
+    if (!csc_build_is_cancelled(b) || b->terminated || b->plan != NULL ||
         b->state->terminated != CSC_NOT_TERMINATED ||
         b->state->running - b->ended + b->running != 1)
         return;
@@ -236,6 +240,18 @@ csc_build_end_cancel(struct csc_builder *b)
     csc_build_note_terminated(b, row);
 }
 
+/* ---- Pausing ------------------------------------------------------------ */
+
+static void
+mark(struct csc_builder *b, const csc_message *message, const char *name)
+{
+    bool over = csc_build_status(b) != CASCADE_RUNNING;
+    cascade_execution_row *row = csc_build_receipt(b, message, name);
+
+    if (over)
+        csc_build_undelivered(b, row, CSC_UNDELIVERED);
+}
+
 /* ---- Which -------------------------------------------------------------- */
 
 bool
@@ -245,6 +261,10 @@ csc_build_command(struct csc_builder *b, const csc_message *message)
         cancel(b, message);
     else if (strcmp(message->kind, CSC_MESSAGE_TERMINATE) == 0)
         terminate(b, message);
+    else if (strcmp(message->kind, CSC_MESSAGE_PAUSE) == 0)
+        mark(b, message, CSC_PAUSE_NAME);
+    else if (strcmp(message->kind, CSC_MESSAGE_RESUME) == 0)
+        mark(b, message, CSC_RESUME_NAME);
     else
         return false;
     return true;

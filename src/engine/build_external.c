@@ -47,6 +47,8 @@ write_external(struct csc_builder *b, const csc_waiting *waiting,
         csc_record_add_json(&writer, "cascade", b->state->meta);
     if (waiting->instead != NULL)
         csc_record_add_text(&writer, "instead", waiting->instead);
+    if (exec != NULL)
+        csc_build_add_resumes(&writer, exec->resumes);
     if (exec != NULL && exec->attempts > 0)
         csc_record_add_number(&writer, "attempts", exec->attempts);
     if (waiting->continued)

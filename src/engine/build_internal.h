@@ -8,9 +8,8 @@
 #include "base/buf.h"
 #include "engine/build.h"
 #include "engine/late.h"
+#include "engine/plan.h"
 #include "engine/record.h"
-
-#define CSC_UNDELIVERED "undelivered: the cascade had ended"
 
 /* A change under construction. */
 struct csc_builder {
@@ -51,6 +50,8 @@ struct csc_builder {
     const char *result;   /* NULL: none in this change */
     const csc_post *free; /* the FREE post among them, or NULL */
     const csc_post *next; /* the one that continues as new, or NULL */
+    const csc_plan *plan; /* the retry or rerun that is carried out, or
+                                    NULL */
 };
 
 /* ---- build.c ------------------------------------------------------------ */
@@ -71,6 +72,8 @@ void csc_build_more_updates(struct csc_builder *b, size_t more);
 /* The record of an execution that is to be entered again. */
 const char *csc_build_attempt(struct csc_builder *b, const csc_post *post,
                               const csc_exec *exec);
+/* In whose place it runs, if it is an heir (course.h). */
+void csc_build_add_resumes(csc_record_writer *writer, int32_t function_id);
 /* When a join is decided: members of its record. */
 void csc_build_add_first(csc_record_writer *writer, uint32_t first);
 void csc_build_add_on_failure(csc_record_writer *writer,
@@ -104,6 +107,19 @@ void csc_build_cancel_one(struct csc_builder *b, const csc_exec *exec);
 void csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row);
 /* Ends the cancellation when nothing else is RUNNING. */
 void csc_build_end_cancel(struct csc_builder *b);
+
+/* ---- build_course.c ----------------------------------------------------- */
+
+/* The rows of a retry or a rerun; true when it was one. */
+bool csc_build_course(struct csc_builder *b, const csc_message *message);
+/* The record of one that is AFRESH: its attempts begin anew; a time that it was
+ * not to begin before still holds. `meta` is for execution 0 alone, else NULL.
+ */
+const char *csc_build_afresh(struct csc_builder *b, const csc_plan *plan,
+                             const csc_plan_item *item, int32_t resumes,
+                             const char *meta);
+/* How many rows it inserts besides its own. */
+size_t csc_build_course_room(const csc_build_env *env);
 
 /* ---- build_child.c ------------------------------------------------------ */
 

@@ -9,7 +9,7 @@
  *   the same, but   the message is sent on to the next run, with its path:
  *   continued as    there is one receipt, in whichever run it is received
  *   new
- *   command         build_command.c
+ *   command         build_command.c; of a retry or a rerun, build_course.c
  *   end of a child  build_child.c
  *   completion      build_external.c
  *   repeated        nothing: an execution has its path
@@ -220,7 +220,7 @@ add_message(struct csc_builder *b, const csc_message *message)
         add_signal(b, message);
     else if (!csc_build_child_end(b, message) &&
              !csc_build_completion(b, message) &&
-             !csc_build_command(b, message))
+             !csc_build_course(b, message) && !csc_build_command(b, message))
         add_unknown(b, message);
 }
 

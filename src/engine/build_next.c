@@ -4,8 +4,8 @@
  *
  *   this run                                   the next one
  *     node COMPLETED, {"continued_as":ID} ---> born in the same commit, with
- *     status COMPLETED                         the signals nobody has taken
- *     |
+ *     status COMPLETED                         the signals nobody has taken,
+ *     |                                        and paused if this one was
  *     +-- message, after that commit --------> the same message, the same path
  *
  * Whether a cascade continues is decided by the state and the posts before
@@ -108,6 +108,17 @@ collect_signals(const csc_build_env *env, const csc_state *state,
     start->signal_count = count;
 }
 
+/* Whether it is when this change is made. */
+static bool
+is_paused(const csc_state *state, const cascade_change *own)
+{
+    bool paused = csc_state_is_paused(state);
+
+    for (size_t i = 0; i < own->insert_count; i++)
+        csc_state_read_pause(&own->inserts[i], &paused);
+    return paused;
+}
+
 /* It holds for all the runs: what is left of it, 0 without one. */
 static int64_t
 deadline_left(const csc_build_env *env, const csc_state *state)
@@ -142,6 +153,7 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
                              .first_count = 1};
 
     collect_signals(env, state, own, &start);
+    start.paused = is_paused(state, own);
     return csc_build_new(env, &start, change);
 }
 
@@ -165,14 +177,15 @@ csc_build_keep_run(struct csc_builder *b, const csc_message *message)
     return true;
 }
 
-/* Deletion is of this run alone; its children's ends are of no use to the next
- * one. */
+/* Deletion, retry and rerun are of this run alone; its children's ends are of
+ * no use to the next one. */
 bool
 csc_build_forward(struct csc_builder *b, const csc_message *message)
 {
     if (csc_uuid_is_nil(&b->state->continued_as) ||
         strcmp(message->kind, CSC_MESSAGE_DELETE) == 0 ||
-        strcmp(message->kind, CSC_MESSAGE_CHILD) == 0)
+        strcmp(message->kind, CSC_MESSAGE_CHILD) == 0 ||
+        csc_build_is_course(message))
         return false;
     csc_build_send(b,
                    &(cascade_message_row){.cascade_id = b->state->continued_as,

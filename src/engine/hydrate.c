@@ -25,6 +25,8 @@
 
 #include <string.h>
 
+#include "engine/plan.h"
+
 #define RETRY_MS 200
 #define BURST_MS 50
 
@@ -81,7 +83,9 @@ load_execution(void *context, const cascade_execution_row *row)
     cascade_err *err = NULL;
     csc_run *run = loading_run(context, &row->cascade_id, &err);
 
-    if (run != NULL)
+    if (run != NULL && run->plan != NULL)
+        *err = csc_plan_add(run->plan, row);
+    if (run != NULL && *err == CASCADE_OK)
         *err = csc_state_apply_execution(&run->state, row);
     return CASCADE_OK;
 }
@@ -116,14 +120,44 @@ prepare(loading *l)
                         &l->errs[i]) != 0)
             return csc_fail_memory();
         l->runs[i]->takeovers = l->wanted[i].claimed.takeovers;
+        if (!l->wanted[i].plans)
+            continue;
+        l->runs[i]->plan = csc_plan_create(l->wanted[i].from);
+        if (l->runs[i]->plan == NULL)
+            return csc_fail_memory();
     }
     return CASCADE_OK;
+}
+
+/* Those that met receipts of retries or reruns are read again: what these
+ * supersede comes before them (course.h). They are owned, so the rows are the
+ * same. */
+static size_t
+find_again(loading *l, cascade_uuid *ids)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        bool again = false;
+
+        if (l->errs[i] == CASCADE_OK)
+            l->errs[i] = csc_state_begin_again(&l->runs[i]->state, &again);
+        if (!again)
+            continue;
+        if (l->runs[i]->plan != NULL)
+            csc_plan_clear(l->runs[i]->plan);
+        ids[count++] = l->runs[i]->state.id;
+    }
+    return count;
 }
 
 static cascade_err
 load_all(loading *l)
 {
     cascade_uuid ids[CSC_CLAIM_MAX];
+    unsigned parts = CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS;
+    size_t count = l->count;
+    cascade_err err = CASCADE_OK;
     cascade_load_sink sink = {.context = l,
                               .on_cascade = load_cascade,
                               .on_execution = load_execution,
@@ -132,10 +166,17 @@ load_all(loading *l)
 
     for (size_t i = 0; i < l->count; i++)
         ids[i] = l->wanted[i].claimed.cascade_id;
-    return l->engine->driver->load(
-        l->engine->driver_self, ids, l->count,
-        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS | CASCADE_LOAD_MESSAGES,
-        &sink);
+    err = l->engine->driver->load(l->engine->driver_self, ids, count,
+                                  parts | CASCADE_LOAD_MESSAGES, &sink);
+    if (err == CASCADE_OK)
+        count = find_again(l, ids);
+    while (err == CASCADE_OK && count > 0) {
+        err = l->engine->driver->load(l->engine->driver_self, ids, count, parts,
+                                      &sink);
+        if (err == CASCADE_OK)
+            count = find_again(l, ids);
+    }
+    return err;
 }
 
 /* The execution whose rows the store refused is recorded FAILED, or, if that
@@ -207,8 +248,11 @@ static void
 hand_messages(cascade_engine *engine, csc_run *run, const csc_reload *reload,
               csc_post *messages)
 {
-    if (messages == NULL)
+    if (messages == NULL) {
+        csc_plan_free(run->plan);
+        run->plan = NULL;
         return;
+    }
     run->more_messages = messages->message_count >= CASCADE_LOAD_MESSAGES_MAX;
     if (reload->single)
         csc_receive_single(messages);
@@ -251,8 +295,11 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     }
     if (err == CASCADE_OK) {
         csc_state_settle(&run->state);
-        err = csc_hydrate_hold(engine, run);
+        if (run->plan != NULL)
+            err = csc_plan_decide(run->plan, &run->state);
     }
+    if (err == CASCADE_OK)
+        err = csc_hydrate_hold(engine, run);
     if (err == CASCADE_OK && reload->fail_id >= 0)
         err = fail_refused(engine, run, reload);
     if (err != CASCADE_OK) {
@@ -266,6 +313,8 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     }
     hand_messages(engine, run, reload, messages);
     engine->stats.hydrations++;
+    if (run->gone)
+        return; /* it is to be loaded for a retry or a rerun */
     if (run->takeovers >= suspect_from(engine))
         engine->suspect = run;
     csc_run_advance(engine, run);
@@ -452,47 +501,61 @@ note_next_wake(cascade_engine *engine, int64_t wake_at_ms, uint64_t frees)
         (void)csc_house_sync(engine);
 }
 
+/* A claim failed. */
+static void
+note_unclaimed(cascade_engine *engine, cascade_err err)
+{
+    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING, "claiming failed: %s",
+                cascade_errmsg());
+    pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST ||
+        err == CASCADE_ERR_UNAVAILABLE)
+        csc_run_lose(engine, err);
+    pthread_mutex_unlock(&engine->mutex);
+    csc_house_hold(engine);
+}
+
+/* What it told beside the runs. */
+static void
+note_claimed(cascade_engine *engine, const cascade_claim_result *result)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->receive_due = engine->receive_due || result->messages;
+    csc_run_note_queues(engine, result->paused);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 static size_t
 claim_some(cascade_engine *engine, size_t limit, bool suspects,
-           csc_reload *wanted)
+           int32_t suspect_from, csc_reload *wanted)
 {
     cascade_claimed claimed[CSC_CLAIM_MAX];
-    cascade_claim_result result = {.next_wake_at_ms = CASCADE_TIME_NONE};
+    cascade_claim_result result = {.next_wake_at_ms = CASCADE_TIME_NONE,
+                                   .paused = engine->queues_told};
     cascade_claim claim = {.engine_id = engine->id,
                            .queues = (const char *const *)engine->queues,
                            .queue_count = engine->options.queue_count,
                            .nodes = engine->node_names,
-                           .node_count = engine->node_count,
+                           .node_count = engine->node_count + 1,
                            .limit = limit,
-                           .suspect_from = suspect_from(engine),
+                           .suspect_from = suspect_from,
                            .suspects = suspects};
     cascade_err err = CASCADE_OK;
     uint64_t frees = 0;
 
     pthread_mutex_lock(&engine->mutex);
     frees = engine->frees;
-    for (uint32_t i = 0; i < engine->lane_count; i++)
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         claim.batches += engine->lanes[i].number;
     pthread_mutex_unlock(&engine->mutex);
     err = engine->driver->claim(engine->driver_self, &claim, claimed, &result);
     if (err != CASCADE_OK) {
-        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                    "claiming failed: %s", cascade_errmsg());
-        pthread_mutex_lock(&engine->mutex);
-        if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST ||
-            err == CASCADE_ERR_UNAVAILABLE)
-            csc_run_lose(engine, err);
-        pthread_mutex_unlock(&engine->mutex);
-        csc_house_hold(engine);
+        note_unclaimed(engine, err);
         return 0;
     }
     if (!suspects)
         note_next_wake(engine, result.next_wake_at_ms, frees);
-    if (result.messages) {
-        pthread_mutex_lock(&engine->mutex);
-        engine->receive_due = true;
-        pthread_mutex_unlock(&engine->mutex);
-    }
+    note_claimed(engine, &result);
     for (size_t i = 0; i < result.count; i++)
         wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
     return result.count;
@@ -504,7 +567,8 @@ claim_batch(cascade_engine *engine, batch *b)
     b->count = 0;
     b->places = take_places(engine);
     if (b->places > 0)
-        b->count = claim_some(engine, b->places, false, b->wanted);
+        b->count = claim_some(engine, b->places, false, suspect_from(engine),
+                              b->wanted);
 }
 
 /* What is claimed to be ended is not loaded. */
@@ -632,10 +696,20 @@ claim_suspect(cascade_engine *engine)
     size_t found = 0;
 
     if (places > 0)
-        found = claim_some(engine, 1, true, &wanted);
+        found = claim_some(engine, 1, true, suspect_from(engine), &wanted);
     load_claimed(engine, &wanted, found);
     give_places(engine, places);
     return found > 0;
+}
+
+/* No run has been taken over so often: it claims nothing. */
+void
+csc_hydrate_ask(cascade_engine *engine)
+{
+    csc_reload wanted;
+    size_t found = claim_some(engine, 1, true, INT32_MAX, &wanted);
+
+    load_claimed(engine, &wanted, found);
 }
 
 /* A suspect is asked for first, so that a stream of others cannot keep it out;

@@ -2,7 +2,8 @@
  *
  * Time limits and heartbeats.
  *
- * OF A FUNCTION, while it runs (attempt_timeout_ms, heartbeat_timeout_ms)
+ * OF A FUNCTION, while it runs (attempt_timeout_ms, heartbeat_timeout_ms; in a
+ * transaction transaction_max_ms, after which that cannot be committed)
  *
  *   called --limit--> late: the execution is taken from it
  *     |                 |  ATTEMPT or FAIL is posted; the run lets go of it;
@@ -45,6 +46,7 @@
 
 #include <string.h>
 
+#include "engine/native.h"
 #include "engine/node.h"
 
 #define SAVE_EVERY_MS 1000 /* progress of a call is recorded no more often */
@@ -178,6 +180,7 @@ take_away(cascade_engine *engine, csc_call *call)
     engine->overdue++;
     call->exec->call = NULL;
     csc_state_hold(&call->run->state, call->exec);
+    csc_native_doom(engine, call->run, call->exec);
     csc_run_let_go(engine, call->run);
 }
 
@@ -190,6 +193,13 @@ over_ns(const csc_call *call)
 
     if (limits->attempt_ms > 0)
         at_ns = csc_clock_add(call->begun_ns, limits->attempt_ms * CSC_MS_NS);
+    if (call->open_ms > 0) {
+        int64_t open_ns =
+            csc_clock_add(call->begun_ns, call->open_ms * CSC_MS_NS);
+
+        if (open_ns < at_ns)
+            at_ns = open_ns;
+    }
     if (limits->heartbeat_ms > 0) {
         int64_t beat_ns =
             csc_clock_add(call->beat_ns, limits->heartbeat_ms * CSC_MS_NS);
@@ -204,16 +214,22 @@ static void
 time_out(cascade_engine *engine, csc_call *call, int64_t now_ns)
 {
     const csc_limits *limits = call->limits;
-    bool whole = limits->attempt_ms > 0 &&
-                 now_ns - call->begun_ns >= limits->attempt_ms * CSC_MS_NS;
+    const char *format = "attempt %d timed out: no heartbeat for %lld ms";
+    int64_t ms = limits->heartbeat_ms;
     cascade_err err = CASCADE_OK;
 
+    if (limits->attempt_ms > 0 &&
+        now_ns - call->begun_ns >= limits->attempt_ms * CSC_MS_NS) {
+        format = "attempt %d timed out after %lld ms";
+        ms = limits->attempt_ms;
+    } else if (call->open_ms > 0 &&
+               now_ns - call->begun_ns >= call->open_ms * CSC_MS_NS) {
+        format = "attempt %d timed out: its transaction was open for longer "
+                 "than %lld ms";
+        ms = call->open_ms;
+    }
     if (!call->run->gone)
-        err = post_over(engine, call->run, call->exec, false,
-                        whole ? "attempt %d timed out after %lld ms"
-                              : "attempt %d timed out: no heartbeat for %lld "
-                                "ms",
-                        whole ? limits->attempt_ms : limits->heartbeat_ms);
+        err = post_over(engine, call->run, call->exec, false, format, ms);
     take_away(engine, call);
     if (err != CASCADE_OK)
         csc_run_lose(engine, err);
@@ -290,9 +306,14 @@ note_call(cascade_engine *engine, const csc_call *call, int64_t now_ns)
 void
 csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
 {
+    const csc_node_def *def = csc_engine_node(engine, exec->name);
+
     call->exec = exec;
     call->run = exec->run;
-    call->limits = &csc_engine_node(engine, exec->name)->limits;
+    call->limits = &def->limits;
+    call->open_ms = exec->run->native != NULL && exec->run->native->exec == exec
+                        ? def->transaction_ms
+                        : 0;
     call->save_ns = 0;
     call->unsaved = false;
     call->saving = NULL;
@@ -300,7 +321,8 @@ csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
     atomic_store(&call->late, false);
     exec->call = call;
     exec->was_begun = true;
-    if (call->limits->attempt_ms == 0 && call->limits->heartbeat_ms == 0)
+    if (call->limits->attempt_ms == 0 && call->limits->heartbeat_ms == 0 &&
+        call->open_ms == 0)
         return;
     call->begun_ns = csc_engine_monotonic_ns(engine);
     call->beat_ns = call->begun_ns;

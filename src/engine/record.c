@@ -37,12 +37,6 @@ read_join(csc_json_span span)
     return CASCADE_JOIN_WAIT;
 }
 
-static bool
-key_is(csc_json_span key, const char *name)
-{
-    return key.len == strlen(name) && memcmp(key.data, name, key.len) == 0;
-}
-
 static const char *const policies[] = {[CASCADE_CHILD_CANCEL] = "cancel",
                                        [CASCADE_CHILD_TERMINATE] = "terminate",
                                        [CASCADE_CHILD_ABANDON] = "abandon"};
@@ -77,59 +71,65 @@ csc_record_uuid(csc_json_span span, cascade_uuid *id)
 static void
 read_member(csc_record *record, csc_json_span key, csc_json_span value)
 {
-    if (key_is(key, "at"))
+    if (csc_json_span_is(key, "at"))
         read_i32(value, INT32_MAX, &record->at);
-    else if (key_is(key, "attempts"))
+    else if (csc_json_span_is(key, "attempts"))
         read_i32(value, INT32_MAX - 1, &record->attempts); /* one more fits */
-    else if (key_is(key, "priority"))
+    else if (csc_json_span_is(key, "priority"))
         read_i32(value, PRIORITY_MAX, &record->priority);
-    else if (key_is(key, "instead_of"))
+    else if (csc_json_span_is(key, "instead_of"))
         read_i32(value, INT32_MAX, &record->instead_of);
-    else if (key_is(key, "signal"))
+    else if (csc_json_span_is(key, "signal"))
         read_i32(value, INT32_MAX, &record->signal);
-    else if (key_is(key, "child"))
+    else if (csc_json_span_is(key, "from"))
+        read_i32(value, INT32_MAX, &record->from);
+    else if (csc_json_span_is(key, "resumes"))
+        read_i32(value, INT32_MAX, &record->resumes);
+    else if (csc_json_span_is(key, "supersedes") && value.data[0] == '[')
+        record->supersedes = value;
+    else if (csc_json_span_is(key, "child"))
         (void)csc_record_uuid(value, &record->child);
-    else if (key_is(key, "token"))
+    else if (csc_json_span_is(key, "token"))
         (void)csc_record_uuid(value, &record->token);
-    else if (key_is(key, "by"))
+    else if (csc_json_span_is(key, "by"))
         (void)csc_record_uuid(value, &record->by);
-    else if (key_is(key, "continued_as"))
+    else if (csc_json_span_is(key, "continued_as"))
         (void)csc_record_uuid(value, &record->continued_as);
-    else if (key_is(key, "policy"))
+    else if (csc_json_span_is(key, "policy"))
         read_policy(value, &record->when_parent_ends);
-    else if (key_is(key, "cancelled"))
+    else if (csc_json_span_is(key, "cancelled"))
         record->cancelled = csc_json_span_is(value, "true");
-    else if (key_is(key, "over"))
+    else if (csc_json_span_is(key, "over"))
         record->over = csc_json_span_is(value, "true");
-    else if (key_is(key, "undo"))
+    else if (csc_json_span_is(key, "undo"))
         record->undo = csc_json_span_is(value, "true");
-    else if (key_is(key, "timed_out"))
+    else if (csc_json_span_is(key, "timed_out"))
         record->timed_out = csc_json_span_is(value, "true");
-    else if (key_is(key, "not_before"))
+    else if (csc_json_span_is(key, "not_before"))
         (void)csc_json_span_i64(value, &record->not_before_ms);
-    else if (key_is(key, "deadline"))
+    else if (csc_json_span_is(key, "deadline"))
         (void)csc_json_span_i64(value, &record->deadline_ms);
-    else if (key_is(key, "continue"))
+    else if (csc_json_span_is(key, "continue"))
         record->continued = csc_json_span_is(value, "true");
-    else if (key_is(key, "skipped"))
+    else if (csc_json_span_is(key, "skipped"))
         record->skipped = csc_json_span_is(value, "true");
-    else if (key_is(key, "on_failure"))
+    else if (csc_json_span_is(key, "on_failure"))
         record->on_failure = read_join(value);
-    else if (key_is(key, "first"))
+    else if (csc_json_span_is(key, "first"))
         read_first(value, &record->first);
-    else if (key_is(key, "late") && value.data[0] == '[')
+    else if (csc_json_span_is(key, "late") && value.data[0] == '[')
         record->late = value;
-    else if (key_is(key, "output"))
+    else if (csc_json_span_is(key, "output"))
         record->output = value;
-    else if (key_is(key, "cascade") && value.data[0] == '{')
+    else if (csc_json_span_is(key, "cascade") && value.data[0] == '{')
         record->meta = value;
-    else if (key_is(key, "steps") && value.data[0] == '{')
+    else if (csc_json_span_is(key, "steps") && value.data[0] == '{')
         record->steps = value;
-    else if (key_is(key, "progress"))
+    else if (csc_json_span_is(key, "progress"))
         record->progress = value;
-    else if (key_is(key, "after") && value.data[0] == '[')
+    else if (csc_json_span_is(key, "after") && value.data[0] == '[')
         record->after = value;
-    else if (key_is(key, "instead") && value.data[0] == '"')
+    else if (csc_json_span_is(key, "instead") && value.data[0] == '"')
         record->instead = value;
 }
 
@@ -141,6 +141,8 @@ csc_record_decode(const char *full_output, csc_record *record)
     *record = (csc_record){.at = CSC_RECORD_NO_AT,
                            .instead_of = CSC_RECORD_NO_ID,
                            .signal = CSC_RECORD_NO_ID,
+                           .from = CSC_RECORD_NO_ID,
+                           .resumes = CSC_RECORD_NO_ID,
                            .not_before_ms = CASCADE_TIME_NONE,
                            .deadline_ms = CASCADE_TIME_NONE};
     if (full_output == NULL || full_output[0] != '{')
@@ -199,6 +201,16 @@ csc_record_add_text(csc_record_writer *writer, const char *name,
     csc_buf_add_char(writer->out, '"');
     csc_buf_add_text(writer->out, text);
     csc_buf_add_char(writer->out, '"');
+}
+
+void
+csc_record_add_string(csc_record_writer *writer, const char *name,
+                      const char *text)
+{
+    if (text == NULL)
+        return;
+    add_name(writer, name);
+    csc_json_add_string(writer->out, text);
 }
 
 void

@@ -6,16 +6,17 @@
  *             {"over":true,"undo":true,"after":[1,2],"child":"ID",
  *              "first":1,"steps":{"NAME#0":1},
  *              "token":"ID","policy":"cancel","cascade":{...},
- *              "instead":"NODE","attempts":2,"continue":true,
+ *              "instead":"NODE","resumes":2,"attempts":2,"continue":true,
  *              "deadline":1700000000000,"priority":3,"progress":...,
  *              "instead_of":1,"not_before":1700000000000,"on_failure":"fail"}
  *   finished  the PostResult:
- *             {"at":4,"by":"ID","keys":["k"],"late":[3],"after":[1,2],
- *              "child":"ID","first":1,"output":...,"policy":"cancel",
- *              "signal":7,"cascade":{...},"skipped":true,"spawned":[5,6],
- *              "attempts":1,"continue":true,"progress":...,"cancelled":true,
- *              "timed_out":true,"instead_of":1,"not_before":1700000000000,
- *              "on_failure":"fail","continued_as":"ID"}
+ *             {"at":4,"by":"ID","from":3,"keys":["k"],"late":[3],
+ *              "after":[1,2],"child":"ID","first":1,"output":...,
+ *              "policy":"cancel","signal":7,"cascade":{...},"resumes":2,
+ *              "skipped":true,"spawned":[5,6],"attempts":1,"continue":true,
+ *              "progress":...,"cancelled":true,"timed_out":true,
+ *              "instead_of":1,"not_before":1700000000000,
+ *              "on_failure":"fail","supersedes":[1,2],"continued_as":"ID"}
  *
  * `after` stays when a join has ended: what it saw follows from it; so does
  * `instead_of`, the execution that failed and is made up for. `first` and
@@ -26,20 +27,23 @@
  * registered compensations as it was written, also a wait of its node; what is
  * `over` has run out of its time, and is entered only to undo. `progress` is
  * what heartbeats saved; it stays with a failure. `not_before` stays where it
- * is what was waited for. An await names the `signal` that it has taken, whose
- * input is not stored twice, or has `timed_out`; what the cascade's
- * cancellation ended is `cancelled`. A child's part names the `child`, and by
- * `policy` what becomes of it when the parent ends. What waits for its
- * completion from outside has a `token`, made as it begins to wait; its
- * `deadline` is no `not_before`, and `continue` and `instead` say what becomes
- * of the cascade if it fails, so that engines that do not know the node can
- * record it. `by` is the completion that ended it; where the deadline did it
- * has `timed_out`. `at` is the cascade's fn_id before the commit that ended the
- * execution. `cascade` is on execution 0 only. The last one of a run that
- * continued as new names the next (`continued_as`). Members are written in
- * canonical order, so that the text equals what jsonb gives back. What another
- * program wrote there has none of these members, or they make no sense: then
- * they count as absent.
+ * is what was waited for, and where what was cancelled was still put off. An
+ * await names the `signal` that it has taken, whose input is not stored twice,
+ * or has `timed_out`; what the cascade's cancellation ended is `cancelled`. A
+ * child's part names the `child`, and by `policy` what becomes of it when the
+ * parent ends. What waits for its completion from outside has a `token`, made
+ * as it begins to wait; its `deadline` is no `not_before`, and `continue` and
+ * `instead` say what becomes of the cascade if it fails, so that engines that
+ * do not know the node can record it. `by` is the completion that ended it;
+ * where the deadline did it has `timed_out`. What runs in the place of another
+ * after a retry or a rerun `resumes` it; the receipt of that command says what
+ * it supersedes: all `from` a function_id on, and what is named besides
+ * (course.h). `at` is the cascade's fn_id before the commit that ended the
+ * execution; of what such a command ended, the command's own function_id.
+ * `cascade` is on execution 0 only. The last one of a run that continued as new
+ * names the next (`continued_as`). Members are written in canonical order, so
+ * that the text equals what jsonb gives back. What another program wrote there
+ * has none of these members, or they make no sense: then they count as absent.
  */
 #ifndef CSC_ENGINE_RECORD_H
 #define CSC_ENGINE_RECORD_H
@@ -61,7 +65,9 @@ typedef struct csc_record {
     int32_t instead_of;    /* CSC_RECORD_NO_ID without one */
     int64_t not_before_ms; /* CASCADE_TIME_NONE without one */
     int64_t deadline_ms;   /* CASCADE_TIME_NONE without one */
-    int32_t signal;        /* CSC_RECORD_NO_ID without one */
+    int32_t signal;        /* CSC_RECORD_NO_ID without one, also below */
+    int32_t from;
+    int32_t resumes;
     bool continued;
     bool timed_out;
     bool cancelled;
@@ -82,6 +88,7 @@ typedef struct csc_record {
     csc_json_span after;
     csc_json_span late;
     csc_json_span instead;
+    csc_json_span supersedes;
 } csc_record;
 
 /* The words of member `policy`. */
@@ -108,6 +115,9 @@ void csc_record_add_ids(csc_record_writer *writer, const char *name,
 /* A text that needs no escapes. */
 void csc_record_add_text(csc_record_writer *writer, const char *name,
                          const char *text);
+/* Any text, with the escapes that it needs; nothing when it is NULL. */
+void csc_record_add_string(csc_record_writer *writer, const char *name,
+                           const char *text);
 /* Nothing when `json` is NULL. */
 void csc_record_add_json(csc_record_writer *writer, const char *name,
                          const char *json);

@@ -33,7 +33,8 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
                          .run_number = 1,
                          .deadline_ms = CASCADE_TIME_NONE,
                          .terminated = CSC_NOT_TERMINATED,
-                         .cancel = CSC_NO_PARENT};
+                         .cancel = CSC_NO_PARENT,
+                         .paused = CSC_NO_PARENT};
 }
 
 static void
@@ -139,7 +140,24 @@ csc_state_fini(csc_state *state)
     csc_mem_free(state->result);
     csc_mem_free(state->error);
     csc_mem_free(state->first_node);
+    csc_course_fini(&state->course);
     *state = (csc_state){0};
+}
+
+cascade_err
+csc_state_begin_again(csc_state *state, bool *again)
+{
+    csc_course course = state->course;
+    cascade_uuid id = state->id;
+
+    *again = course.grew;
+    if (!course.grew)
+        return CASCADE_OK;
+    state->course = (csc_course){0};
+    csc_state_fini(state);
+    csc_state_init(state, &id);
+    state->course = course;
+    return csc_course_settle(&state->course, CSC_COURSE_NOW);
 }
 
 /* ---- Small helpers ------------------------------------------------------ */
@@ -213,7 +231,7 @@ note_undoing(csc_exec *parent, const csc_exec *part)
 
 /* A part is tied to its parent while that is RUNNING. */
 static cascade_err
-insert_part(csc_state *state, csc_exec *exec)
+tie_part(csc_state *state, csc_exec *exec)
 {
     csc_exec *parent = csc_state_find(state, exec->parent);
     cascade_err err = CASCADE_OK;
@@ -228,6 +246,30 @@ insert_part(csc_state *state, csc_exec *exec)
         err = block_parent(state, parent, exec);
     if (exec->part == CSC_PART_SAGA)
         parent->undone_by = exec->function_id;
+    return err;
+}
+
+/* Its parent may be superseded: then it is the heir's, which may come later. */
+static cascade_err
+insert_part(csc_state *state, csc_exec *exec)
+{
+    exec->parent = csc_course_heir_of(&state->course, exec->parent);
+    if (exec->parent > exec->function_id)
+        return csc_course_add_part(&state->course, exec->parent,
+                                   exec->function_id);
+    return tie_part(state, exec);
+}
+
+/* An heir has come: the parts that have waited for it are its own. */
+static cascade_err
+take_over(csc_state *state, const csc_exec *heir)
+{
+    const int32_t *parts = NULL;
+    size_t count = csc_course_parts(&state->course, heir->function_id, &parts);
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
+        err = tie_part(state, csc_state_find(state, parts[i]));
     return err;
 }
 
@@ -263,17 +305,18 @@ read_meta(csc_state *state)
     if (state->run_number == 0)
         state->run_number = 1;
     state->deadline_ms = CASCADE_TIME_NONE;
-    if (csc_json_member(state->meta, "deadline", &span))
+    if (!state->course.any && csc_json_member(state->meta, "deadline", &span))
         (void)csc_json_span_i64(span, &state->deadline_ms);
     return CASCADE_OK;
 }
 
-/* Of a cascade that has a parent. */
+/* Of a cascade that has a parent, as execution 0 says: none before that one
+ * can know. */
 static cascade_err
 note_result(csc_state *state, const csc_exec *exec, const csc_record *record)
 {
     if (csc_uuid_is_nil(&state->parent) || record->output.data == NULL ||
-        exec->status != CASCADE_EXECUTION_COMPLETED ||
+        exec->function_id < 0 || exec->status != CASCADE_EXECUTION_COMPLETED ||
         strncmp(exec->name, CSC_RESERVED_PREFIX, strlen(CSC_RESERVED_PREFIX)) ==
             0 ||
         (state->result != NULL && state->result_id > exec->function_id))
@@ -303,17 +346,18 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->undoes = exec->undoes || record->undo;
     exec->attempts = record->attempts;
     csc_state_set_due(exec, record->not_before_ms);
-    exec->stands_for = record->instead_of != CSC_RECORD_NO_ID &&
+    exec->stands_for = exec->part == CSC_PART_NONE &&
+                               record->instead_of != CSC_RECORD_NO_ID &&
                                record->instead_of < exec->function_id
                            ? record->instead_of
                            : CSC_NO_PARENT;
     if (record->priority != 0)
         exec->priority = record->priority;
     err = set_span(&exec->step_attempts, record->steps);
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK && exec->status == CASCADE_EXECUTION_RUNNING)
         err = set_span(&exec->progress, record->progress);
     if (err != CASCADE_OK || record->meta.data == NULL ||
-        exec->function_id != 0)
+        exec->function_id != 0 || exec->part != CSC_PART_NONE)
         return err;
     err = set_span(&state->meta, record->meta);
     return err == CASCADE_OK ? read_meta(state) : err;
@@ -346,6 +390,30 @@ set_external(csc_state *state, csc_exec *exec, const csc_record *record)
     return CASCADE_OK;
 }
 
+void
+csc_state_read_pause(const cascade_execution_row *row, bool *paused)
+{
+    if (row->status != CASCADE_EXECUTION_COMPLETED)
+        return;
+    if (strcmp(row->node_name, CSC_PAUSE_NAME) == 0)
+        *paused = true;
+    else if (strcmp(row->node_name, CSC_RESUME_NAME) == 0 ||
+             strcmp(row->node_name, CSC_RETRY_NAME) == 0)
+        *paused = false;
+}
+
+/* They are applied in the order of their function_ids, live and as read. */
+static void
+note_pause(csc_state *state, const cascade_execution_row *row)
+{
+    bool before = state->paused != CSC_NO_PARENT;
+    bool paused = before;
+
+    csc_state_read_pause(row, &paused);
+    if (paused != before)
+        state->paused = paused ? row->function_id : CSC_NO_PARENT;
+}
+
 /* What follows from an execution having ended, by an update or at insertion. */
 static cascade_err
 note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
@@ -354,7 +422,7 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     cascade_err err = csc_state_add_id(&state->ended, exec->function_id);
 
     if (err == CASCADE_OK)
-        err = csc_state_add_late(exec, record->late);
+        err = csc_state_add_late(state, exec, record->late);
     if (err == CASCADE_OK && keep_output)
         err = set_span(&exec->output, record->output);
     if (err == CASCADE_OK && exec->part == CSC_PART_AWAIT &&
@@ -362,6 +430,7 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
         err = csc_state_take_signal(state, exec, record->signal);
     if (err == CASCADE_OK && csc_state_is_signal(row))
         err = csc_state_add_signal(state, row);
+    note_pause(state, row);
     if (exec->status == CASCADE_EXECUTION_COMPLETED &&
         !csc_uuid_is_nil(&record->continued_as))
         state->continued_as = record->continued_as;
@@ -417,14 +486,14 @@ same_error(const csc_exec *exec, const cascade_execution_row *row)
     return strcmp(exec->error, row->error) == 0;
 }
 
-/* A RUNNING row by which nothing has failed, nor is hurried, nor begins to wait
- * from outside: a heartbeat. */
+/* A RUNNING row by which nothing has failed, nor is hurried, nor begins or ends
+ * to wait from outside: a heartbeat. */
 static bool
 is_beat(const csc_exec *exec, const cascade_execution_row *row,
         const csc_record *record)
 {
     return row->status == CASCADE_EXECUTION_RUNNING && exec->dispatched &&
-           csc_uuid_is_nil(&record->token) &&
+           exec->external == NULL && csc_uuid_is_nil(&record->token) &&
            record->attempts == exec->attempts && same_error(exec, row) &&
            same_text(exec->step_attempts, record->steps);
 }
@@ -467,6 +536,17 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
     return err;
 }
 
+/* Of what has ended and stays nobody reads these. The row that ended it may
+ * refer to the input. */
+static void
+forget_entry(csc_exec *exec)
+{
+    csc_mem_free(exec->input);
+    csc_mem_free(exec->progress);
+    exec->input = NULL;
+    exec->progress = NULL;
+}
+
 static cascade_err
 update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
             const csc_record *record)
@@ -498,14 +578,12 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     count_running(state, exec, -1);
     if (exec->early)
         date_events(state, exec);
-    csc_mem_free(exec->input); /* of a part that stays nobody reads these */
-    csc_mem_free(exec->progress);
-    exec->input = NULL;
-    exec->progress = NULL;
     exec->priority = 0;
     exec->blocked = 0;
+    exec->since_ms = exec->recorded_ms;
     err = note_ended(state, exec, row, record,
                      exec->part != CSC_PART_NONE || exec->wanted > 0);
+    forget_entry(exec);
     if (err == CASCADE_OK)
         err = csc_state_release_waiters(state, exec);
     if (err == CASCADE_OK)
@@ -584,6 +662,11 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
         state->fn_id = row->function_id;
     exec->when_parent_ends = record->when_parent_ends;
     exec->child = record->child; /* for good: nodes read it */
+    exec->resumes =
+        exec->part == CSC_PART_NONE && record->resumes < exec->function_id
+            ? record->resumes
+            : CSC_NO_PARENT;
+    exec->place = csc_course_origin(&state->course, exec->function_id);
     err = set_record(state, exec, record);
     if (err == CASCADE_OK)
         err = set_external(state, exec, record);
@@ -596,6 +679,8 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     if (err == CASCADE_OK)
         err = exec->part != CSC_PART_NONE ? insert_part(state, exec)
                                           : csc_state_stand_in(state, exec);
+    if (err == CASCADE_OK)
+        err = take_over(state, exec);
     if (err != CASCADE_OK)
         return err;
     if (row->status != CASCADE_EXECUTION_RUNNING)
@@ -606,13 +691,36 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     return csc_state_enqueue(state, exec);
 }
 
+/* What is superseded counts no more. */
+static cascade_err
+pass_over(csc_state *state, const cascade_execution_row *row,
+          const csc_record *record)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (row->function_id > state->fn_id)
+        state->fn_id = row->function_id;
+    if (row->function_id != 0)
+        return CASCADE_OK;
+    err = set_text(&state->first_node, row->node_name, strlen(row->node_name));
+    if (err == CASCADE_OK && record->meta.data != NULL)
+        err = set_span(&state->meta, record->meta);
+    return err == CASCADE_OK && state->meta != NULL ? read_meta(state) : err;
+}
+
 cascade_err
 csc_state_apply_execution(csc_state *state, const cascade_execution_row *row)
 {
     csc_exec *exec = csc_state_find(state, row->function_id);
     csc_record record;
+    cascade_err err = CASCADE_OK;
 
     csc_record_decode(row->full_output, &record);
+    err = csc_course_note(&state->course, row, &record);
+    if (err != CASCADE_OK)
+        return err;
+    if (csc_course_by(&state->course, row->function_id) != CSC_COURSE_NONE)
+        return pass_over(state, row, &record);
     if (exec == NULL)
         return insert_exec(state, row, &record);
     if (exec->status != CASCADE_EXECUTION_RUNNING)
@@ -720,12 +828,15 @@ csc_state_apply_event(csc_state *state, const cascade_event_row *row)
                        .parent = CSC_NO_PARENT,
                        .at = row->function_id};
     csc_key *key = NULL;
-    cascade_err err = get_key(state, row->key, &key);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id; /* not to be given to another one */
+    if (csc_course_by(&state->course, row->function_id) != CSC_COURSE_NONE)
+        return CASCADE_OK;
+    err = get_key(state, row->key, &key);
+    if (err != CASCADE_OK)
+        return err;
     if (writer != NULL && writer->status != CASCADE_EXECUTION_RUNNING)
         event.at = writer->at;
     else if (writer != NULL)
@@ -773,14 +884,15 @@ is_needed(const csc_state *state, const csc_exec *exec)
     return parent != NULL && parent->status == CASCADE_EXECUTION_RUNNING;
 }
 
-/* A part goes with its parent, unless it is still RUNNING. */
+/* A part goes with its parent, unless it is still RUNNING, or has ended now
+ * too: then it goes by itself, with its own parts. */
 static void
 drop_part(csc_state *state, int32_t function_id)
 {
     const csc_exec *part = csc_state_find(state, function_id);
 
     if (part != NULL && part->status != CASCADE_EXECUTION_RUNNING &&
-        !is_needed(state, part))
+        !csc_state_has(&state->ended, function_id) && !is_needed(state, part))
         drop_exec(state, function_id);
 }
 
@@ -818,6 +930,13 @@ csc_state_settle(csc_state *state)
     }
     state->ended.count = 0;
     compact(state);
+}
+
+bool
+csc_state_is_paused(const csc_state *state)
+{
+    return state->paused != CSC_NO_PARENT && state->cancel == CSC_NO_PARENT &&
+           csc_state_status(state) == CASCADE_RUNNING;
 }
 
 cascade_status

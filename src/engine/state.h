@@ -51,6 +51,12 @@
  *   other is; the commit that ends the last other one ends it as FAILED, which
  *   is what ends the cascade.
  *
+ * PAUSE
+ *   Of the executions that pause and resume the last one decides. A pause is in
+ *   force until then, or until the cascade is cancelled or ends; when it goes
+ *   on by a retry it is not paused. Nothing is to begin meanwhile (run.c); the
+ *   state only says so.
+ *
  * CHILDREN
  *   A child cascade is an execution of its parent, RUNNING until the parent is
  *   told of its end; it blocks nobody. A gather is a wait that comes after some
@@ -79,6 +85,12 @@
  *   outputs, for cascade_node_outcomes(). On hydration nobody knows yet whether
  *   a join is still to come, which can only be among the same parent's
  *   children: the outputs of one parent's children at a time are kept for it.
+ *   (After a retry or a rerun heirs may be joined with others: then all are.)
+ *
+ *   A node comes after nodes, and only a node runs instead of one; a gather
+ *   comes after children, and after all of those it names: no other end says
+ *   for whom it is too late. Rows that name others make no sense, and these are
+ *   passed over.
  *
  * CONTINUE AS NEW
  *   The record of the execution that ended a run names the next run, begun in
@@ -96,8 +108,18 @@
  *   and sees what they wrote. What comes too late for a join is too late with
  *   all that runs instead of it.
  *
+ * RETRY AND RERUN (course.h)
+ *   What is superseded is passed over as if it had no row; but its function_ids
+ *   are used up, and execution 0 tells what holds for the cascade. The heir of
+ *   a superseded execution has the parts of that one which count, and it sees
+ *   of the context what that one saw: its node goes on from there as it would
+ *   have gone on. A state that meets a receipt is loaded anew, live too: the
+ *   engine drops it after such a commit. No deadline of the cascade holds any
+ *   more.
+ *
  * WHAT AN EXECUTION SEES
- *   k sees the event of writer f when f's commit came before k was spawned:
+ *   k sees the event of writer f when f's commit came before k was spawned
+ *   (for an heir: before the first of those was whose place it takes):
  *   at(f) < k, where `at` is the cascade's fn_id before the commit that ended
  *   f. (Foreign rows without `at`: their own function_id.) A joined execution
  *   sees besides what its predecessors wrote, themselves or in their steps, and
@@ -115,6 +137,7 @@
 
 #include "cascade/cascade.h"
 #include "cascade/store.h"
+#include "engine/course.h"
 
 /* Every built-in kind of execution: the beginning of its reserved name. */
 #define CSC_STEP_PREFIX "cascade.step:"
@@ -126,6 +149,8 @@
 #define CSC_MESSAGE_PREFIX "cascade.message:"
 #define CSC_CANCEL_NAME "cascade.cancel"
 #define CSC_TERMINATE_NAME "cascade.terminate"
+#define CSC_PAUSE_NAME "cascade.pause" /* a paused run needs it: run.c */
+#define CSC_RESUME_NAME "cascade.resume"
 #define CSC_VERSION_PREFIX "cascade.version:"
 #define CSC_SAGA_PREFIX "cascade.saga:"
 #define CSC_UNDO_PREFIX "cascade.undo:"
@@ -136,7 +161,8 @@
             CSC_SIGNAL_PREFIX, CSC_MESSAGE_PREFIX, CSC_CANCEL_NAME,  \
             CSC_TERMINATE_NAME, CSC_CHILD_PREFIX, CSC_GATHER_PREFIX, \
             CSC_VERSION_PREFIX, CSC_SAGA_PREFIX, CSC_UNDO_PREFIX,    \
-            CSC_DEADLINE_NAME                                        \
+            CSC_DEADLINE_NAME, CSC_PAUSE_NAME, CSC_RESUME_NAME,      \
+            CSC_RETRY_NAME, CSC_RERUN_NAME                           \
     }
 /* What an update is made of: a signal and the step that answers it. No user's
  * name has a slash. */
@@ -214,6 +240,10 @@ typedef struct csc_exec {
     uint32_t occurrence; /* the n of name#n under its parent */
     int32_t stands_for;  /* the failed one in whose place it runs, or
                             CSC_NO_PARENT */
+    int32_t resumes;     /* the superseded one in whose place it runs, or
+                            CSC_NO_PARENT */
+    int32_t place;       /* of what it sees of the context: its function_id, or
+                            that of the first one in whose place it runs */
     int32_t at;          /* ended: fn_id before the commit that ended it */
     cascade_execution_status status;
     csc_part_kind part;
@@ -228,7 +258,7 @@ typedef struct csc_exec {
     int64_t not_before_ms;              /* CASCADE_TIME_NONE: at once */
     int64_t recorded_ms;                /* when it was inserted */
     int64_t since_ms; /* when the last that counted of what it comes after had
-                         ended, at least recorded_ms */
+                         ended, at least recorded_ms; ended: recorded_ms */
     int64_t ended_ms; /* CASCADE_TIME_NONE while it is RUNNING */
     char *name;
     char *input;            /* NULL: {} */
@@ -263,9 +293,12 @@ typedef struct csc_exec {
     struct csc_run *run;
     struct csc_exec *ready_next;
     struct csc_exec *ready_before;
-    struct csc_exec **ready_list; /* the first of its list; NULL: in none */
+    struct csc_ready *ready_list; /* NULL: in none */
     struct csc_call *call;        /* NULL: in none */
     bool was_begun; /* it may have been, though no row tells of it */
+    bool set_aside; /* in a list of those that wait for a transaction */
+    bool waited;    /* and was so before */
+    bool resumed;   /* ready again, as a lane is free */
 } csc_exec;
 
 typedef struct csc_slot {
@@ -347,7 +380,10 @@ typedef struct csc_state {
     int32_t siblings_from; /* and the first of these children */
     int64_t terminated;    /* function_id of the terminating one */
     int32_t cancel;        /* that of the cancellation, or CSC_NO_PARENT */
+    int32_t paused;        /* that of the pause, unless it was resumed since, or
+                       CSC_NO_PARENT; see csc_state_is_paused() */
     char *error;           /* its text */
+    csc_course course;     /* what retries and reruns have superseded */
 } csc_state;
 
 void csc_state_init(csc_state *state, const cascade_uuid *id);
@@ -364,11 +400,23 @@ cascade_err csc_state_apply_execution(csc_state *state,
 cascade_err csc_state_apply_event(csc_state *state,
                                   const cascade_event_row *row);
 
+/* After the rows of a whole load: where there were receipts of retries or
+ * reruns among them that the state had not known, it is empty again, but knows
+ * them now, and `*again` tells to load it once more. */
+cascade_err csc_state_begin_again(csc_state *state, bool *again);
+
 /* After the rows of one commit, or of a whole load: frees what has ended and
  * is not needed any more. */
 void csc_state_settle(csc_state *state);
 
 cascade_status csc_state_status(const csc_state *state);
+
+/* Whether a pause is in force. */
+bool csc_state_is_paused(const csc_state *state);
+
+/* What a row says about the cascade being paused, where it is that of a pause
+ * or a resume: writes `paused`. */
+void csc_state_read_pause(const cascade_execution_row *row, bool *paused);
 
 /* NULL when it is not (any more) in memory. */
 csc_exec *csc_state_find(const csc_state *state, int32_t function_id);

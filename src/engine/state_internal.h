@@ -43,8 +43,10 @@ cascade_err csc_state_release_slots(csc_state *state, csc_exec *exec);
 /* When it may run by its record, which holds unless it is not to be run. */
 void csc_state_set_due(csc_exec *exec, int64_t not_before_ms);
 
-/* Adds what the record says it was too late for. */
-cascade_err csc_state_add_late(csc_exec *exec, csc_json_span late);
+/* Adds what the record says it was too late for; its heirs for what is
+ * superseded. */
+cascade_err csc_state_add_late(const csc_state *state, csc_exec *exec,
+                               csc_json_span late);
 
 /* `exec` is inserted: where it is another parent's child than the one before,
  * the outputs of those before are dropped, unless joins hold them. */

@@ -126,13 +126,13 @@ add_ids(csc_ids *to, const csc_ids *from)
 }
 
 /* `waiter` may see what `exec`, which has ended, wrote and joined. What ended
- * before the waiter was spawned (at < function_id) is visible anyway. */
+ * before the waiter's place (at < place) is visible anyway. */
 static cascade_err
 extend_seen(csc_exec *waiter, const csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
-    if (exec->at < waiter->function_id)
+    if (exec->at < waiter->place)
         return CASCADE_OK;
     err = csc_state_add_id(&waiter->seen, exec->function_id);
     if (err == CASCADE_OK && exec->seen.count > 0)
@@ -141,7 +141,7 @@ extend_seen(csc_exec *waiter, const csc_exec *exec)
 }
 
 cascade_err
-csc_state_add_late(csc_exec *exec, csc_json_span late)
+csc_state_add_late(const csc_state *state, csc_exec *exec, csc_json_span late)
 {
     csc_json_iter iter;
     int64_t id = 0;
@@ -152,7 +152,8 @@ csc_state_add_late(csc_exec *exec, csc_json_span late)
     csc_json_iter_init(&iter, late.data, late.len);
     while (err == CASCADE_OK && csc_json_next(&iter))
         if (csc_json_span_i64(iter.value, &id) && id >= 0 && id <= INT32_MAX)
-            err = csc_state_add_id(&exec->late, (int32_t)id);
+            err = csc_state_add_id(
+                &exec->late, csc_course_heir_of(&state->course, (int32_t)id));
     return err;
 }
 
@@ -214,7 +215,8 @@ end_in(csc_state *state, csc_exec *waiter, const csc_exec *exec)
     if (waiter->join == NULL)
         return CASCADE_OK;
     if (!csc_state_has(&exec->late, waiter->function_id)) {
-        if (exec->ended_ms > waiter->since_ms)
+        if (waiter->status == CASCADE_EXECUTION_RUNNING &&
+            exec->ended_ms > waiter->since_ms)
             waiter->since_ms = exec->ended_ms;
         err = extend_seen(waiter, exec);
     }
@@ -227,11 +229,13 @@ end_in(csc_state *state, csc_exec *waiter, const csc_exec *exec)
 }
 
 /* Whether the join may ask for the output of `exec`: of a sibling, or of what
- * runs instead of one. Others are no predecessors that we record. */
+ * runs instead of one, or, of an heir, whose heir it is not. Others are no
+ * predecessors that we record. */
 static bool
-may_ask(const csc_exec *waiter, const csc_exec *exec)
+may_ask(const csc_state *state, const csc_exec *waiter, const csc_exec *exec)
 {
-    return exec->siblings == waiter->siblings ||
+    return (waiter->resumes != CSC_NO_PARENT && state->course.any) ||
+           exec->siblings == waiter->siblings ||
            exec->function_id > waiter->function_id;
 }
 
@@ -244,7 +248,7 @@ let_go(csc_state *state, const csc_exec *waiter, int32_t function_id)
     if (exec == NULL || exec->holders == 0)
         return CASCADE_OK;
     exec->holders--;
-    if (may_ask(waiter, exec))
+    if (may_ask(state, waiter, exec))
         exec->wanted--;
     if (exec->wanted > 0 || exec->status == CASCADE_EXECUTION_RUNNING)
         return CASCADE_OK;
@@ -265,7 +269,7 @@ enter_slot(csc_state *state, csc_exec *waiter, csc_join_slot *slot,
     slot->bad = false;
     if (waiter->status == CASCADE_EXECUTION_RUNNING) {
         exec->holders++;
-        if (may_ask(waiter, exec))
+        if (may_ask(state, waiter, exec))
             exec->wanted++;
         if (slot->function_id != exec->function_id)
             err = let_go(state, waiter, slot->function_id);
@@ -304,8 +308,28 @@ is_too_late(const csc_state *state, const csc_exec *stand_in,
 
 /* ---- Inserting ---------------------------------------------------------- */
 
+/* Whether `exec` is of the kind that may stand in a slot of the join. */
+static bool
+may_stand_in(const csc_exec *join, const csc_exec *exec)
+{
+    return exec->part ==
+           (join->part == CSC_PART_GATHER ? CSC_PART_CHILD : CSC_PART_NONE);
+}
+
+static bool
+may_come_after(const csc_state *state, const csc_exec *exec, int64_t id)
+{
+    const csc_exec *other = NULL;
+
+    if (id < 0 || id >= exec->function_id)
+        return false;
+    other = csc_state_find(state, (int32_t)id);
+    return other == NULL || may_stand_in(exec, other);
+}
+
+/* What makes no sense is passed over. */
 static cascade_err
-read_after(csc_exec *exec, csc_json_span after)
+read_after(const csc_state *state, csc_exec *exec, csc_json_span after)
 {
     csc_json_iter iter;
     int64_t id = 0;
@@ -313,8 +337,8 @@ read_after(csc_exec *exec, csc_json_span after)
 
     csc_json_iter_init(&iter, after.data, after.len);
     while (err == CASCADE_OK && csc_json_next(&iter))
-        if (csc_json_span_i64(iter.value, &id) && id >= 0 &&
-            id < exec->function_id)
+        if (csc_json_span_i64(iter.value, &id) &&
+            may_come_after(state, exec, id))
             err = csc_state_add_id(&exec->after, (int32_t)id);
     return err;
 }
@@ -327,8 +351,10 @@ make_join(csc_exec *exec, const csc_record *record)
     if (join == NULL)
         return csc_fail_memory();
     exec->join = join;
-    join->first = record->first;
-    join->on_failure = record->on_failure;
+    if (exec->part == CSC_PART_NONE) {
+        join->first = record->first;
+        join->on_failure = record->on_failure;
+    }
     join->not_before_ms = exec->not_before_ms;
     join->slots = csc_mem_zalloc(exec->after.count, sizeof(*join->slots));
     if (join->slots == NULL)
@@ -365,7 +391,7 @@ fill_with_stand_ins(csc_state *state, csc_exec *exec)
         csc_join_slot *slot = NULL;
 
         if (other == NULL || other == exec ||
-            other->stands_for == CSC_NO_PARENT ||
+            other->stands_for == CSC_NO_PARENT || !may_stand_in(exec, other) ||
             is_too_late(state, other, exec))
             continue;
         slot = slot_of(exec, other->stands_for);
@@ -379,7 +405,7 @@ cascade_err
 csc_state_insert_after(csc_state *state, csc_exec *exec,
                        const csc_record *record)
 {
-    cascade_err err = read_after(exec, record->after);
+    cascade_err err = read_after(state, exec, record->after);
 
     if (err != CASCADE_OK || exec->after.count == 0)
         return err;
@@ -438,7 +464,8 @@ csc_state_stand_in(csc_state *state, csc_exec *exec)
     for (size_t i = 0; i < state->exec_count && err == CASCADE_OK; i++) {
         csc_exec *waiter = state->execs[i].exec;
 
-        if (waiter != NULL && waiter != exec && waiter->join != NULL)
+        if (waiter != NULL && waiter != exec && waiter->join != NULL &&
+            may_stand_in(waiter, exec))
             err = stand_in_for(state, exec, waiter, &joined);
     }
     if (err == CASCADE_OK && failed != NULL && failed->late.count > 0)
@@ -497,7 +524,7 @@ csc_state_add_sibling(csc_state *state, csc_exec *exec)
     exec->siblings = state->siblings_from;
     if (exec->parent == state->siblings_of)
         return;
-    for (size_t i = state->exec_count; i > 0; i--) {
+    for (size_t i = state->course.any ? 0 : state->exec_count; i > 0; i--) {
         csc_exec *sibling = state->execs[i - 1].exec;
 
         if (state->execs[i - 1].function_id < state->siblings_from)
