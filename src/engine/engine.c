@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "engine/native.h"
 
 #define CLOSE_TIMEOUT_MS 10000
 #define SILENT_TIMEOUT_MS 60000
@@ -63,6 +64,12 @@ drain_fd(int fd)
     ssize_t got = read(fd, &count, sizeof(count));
 
     (void)got;
+}
+
+uint32_t
+csc_engine_lanes(const cascade_engine *engine)
+{
+    return engine->lane_count + engine->native_count;
 }
 
 void
@@ -196,6 +203,8 @@ apply_defaults(cascade_engine_options *o)
         o->worker_count = 64;
     if (o->lane_count == 0)
         o->lane_count = 2;
+    if (o->transaction_count == 0)
+        o->transaction_count = 4;
     if (o->poison_limit == 0)
         o->poison_limit = 5;
     default_size(&o->worker_stack_size, (size_t)256 * 1024);
@@ -206,6 +215,7 @@ apply_defaults(cascade_engine_options *o)
     default_ms(&o->lease_ms, CSC_LEASE_MS);
     default_ms(&o->poll_interval_ms, 2000);
     default_ms(&o->park_after_ms, 5000);
+    default_ms(&o->retain_interval_ms, 3600000);
     if (o->depth_max == 0)
         o->depth_max = 1000;
     if (o->location == NULL)
@@ -248,6 +258,7 @@ check_options(const cascade_engine_options *o)
         {"mode", (int64_t)o->mode, 0, CASCADE_MODE_INLINE},
         {"worker_count", o->worker_count, 1, CSC_WORKERS_MAX},
         {"lane_count", o->lane_count, 1, CSC_LANES_MAX},
+        {"transaction_count", o->transaction_count, 1, CSC_NATIVES_MAX},
         {"poison_limit", o->poison_limit, -1, 1000000},
         {"worker_stack_size", (int64_t)o->worker_stack_size, INT64_C(64) * 1024,
          INT64_C(1) << 30},
@@ -259,6 +270,9 @@ check_options(const cascade_engine_options *o)
         {"poll_interval_ms", o->poll_interval_ms, 1, day_ms},
         {"park_after_ms", o->park_after_ms, 1, 365 * day_ms},
         {"depth_max", o->depth_max, 1, 1000000},
+        {"retain_completed_ms", o->retain_completed_ms, 0, 36500 * day_ms},
+        {"retain_failed_ms", o->retain_failed_ms, 0, 36500 * day_ms},
+        {"retain_interval_ms", o->retain_interval_ms, 1000, 365 * day_ms},
         {"queue_count", (int64_t)o->queue_count, 0, 1000},
     };
     cascade_err err = csc_check_text("engine option location", o->location);
@@ -285,7 +299,10 @@ copy_texts(cascade_engine *engine)
     }
     engine->location = csc_mem_strdup(o->location);
     engine->queues = csc_mem_zalloc(o->queue_count, sizeof(char *));
-    if (engine->location == NULL || engine->queues == NULL)
+    engine->queues_paused = csc_mem_zalloc(o->queue_count, sizeof(bool));
+    engine->queues_told = csc_mem_zalloc(o->queue_count, sizeof(bool));
+    if (engine->location == NULL || engine->queues == NULL ||
+        engine->queues_paused == NULL || engine->queues_told == NULL)
         return csc_fail_memory();
     for (size_t i = 0; i < o->queue_count; i++) {
         engine->queues[i] = csc_mem_strdup(queues[i]);
@@ -329,13 +346,18 @@ free_engine(cascade_engine *engine)
     for (size_t i = 0;
          engine->queues != NULL && i < engine->options.queue_count; i++)
         csc_mem_free(engine->queues[i]);
-    for (uint32_t i = 0; i < engine->lane_count; i++)
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
         pthread_cond_destroy(&engine->lanes[i].cond);
+        csc_mem_free(engine->lanes[i].items); /* where it never started */
+    }
     csc_mem_free(engine->queues);
+    csc_mem_free(engine->queues_paused);
+    csc_mem_free(engine->queues_told);
     csc_mem_free(engine->location);
     csc_mem_free(engine->workers);
     csc_mem_free(engine->timers);
     csc_map_fini(&engine->runs);
+    csc_retain_fini(engine);
     close_fd(engine->house_fd);
     close_fd(engine->poll_fd);
     close_fd(engine->stop_fd);
@@ -427,7 +449,33 @@ create_engine(cascade_store *store, const cascade_engine_options *options,
         free_engine(engine);
         return err;
     }
+    csc_retain_init(engine);
     *out = engine;
+    return CASCADE_OK;
+}
+
+/* A connection that is not the library's has room for a poll at most. */
+static cascade_err
+check_guest(const cascade_store *store, cascade_mode mode)
+{
+    const char *native = store->driver->native;
+
+    if (store->guest == NULL)
+        return CASCADE_OK;
+    if (store->native)
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "engine open: the store of a node ends with its "
+                        "function; open the engine on another store");
+    if (native == NULL || strcmp(native, CASCADE_NATIVE_SQLITE) != 0)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "engine open: engines do not run on a store that has a "
+                        "connection of the application's; open one with "
+                        "cascade_store_open()");
+    if (mode != CASCADE_MODE_INLINE)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "engine open: on a store that has a connection of the "
+                        "application's engines run in CASCADE_MODE_INLINE "
+                        "only");
     return CASCADE_OK;
 }
 
@@ -443,6 +491,8 @@ cascade_engine_open(cascade_store *store, const cascade_engine_options *options,
         return csc_fail(CASCADE_ERR_INVALID, "engine open: %s is NULL",
                         store == NULL ? "store" : "engine");
     err = csc_check_options("engine options", options, &known, sizeof(known));
+    if (err == CASCADE_OK)
+        err = check_guest(store, known.mode);
     if (err != CASCADE_OK)
         return err;
     if (known.queue_count > 0 && known.queues == NULL)
@@ -504,6 +554,7 @@ list_names(cascade_engine *engine)
         return csc_fail_memory();
     for (size_t i = 0; i < engine->node_count; i++)
         engine->node_names[i] = engine->nodes[i].name;
+    engine->node_names[engine->node_count] = CSC_PAUSE_NAME;
     return CASCADE_OK;
 }
 
@@ -517,7 +568,12 @@ cascade_engine_start(cascade_engine *engine)
     if (engine->life != CSC_LIFE_NEW)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "start: the engine was started before");
+    err = csc_store_refuse_within(engine->store, "cascade_engine_start()");
+    if (err != CASCADE_OK)
+        return err;
     err = list_names(engine);
+    if (err == CASCADE_OK)
+        err = csc_native_init(engine);
     if (err == CASCADE_OK)
         err = csc_house_attach(engine);
     if (err != CASCADE_OK) {
@@ -545,7 +601,7 @@ cascade_engine_start(cascade_engine *engine)
 static void
 run_lanes(cascade_engine *engine)
 {
-    for (uint32_t i = 0; i < engine->lane_count; i++)
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         while (csc_lane_round(&engine->lanes[i]))
             ;
 }
@@ -567,6 +623,7 @@ cascade_err
 cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
 {
     size_t count = 0;
+    cascade_err err = CASCADE_OK;
 
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "poll: engine is NULL");
@@ -576,6 +633,9 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
                         "with CASCADE_MODE_LOOP or CASCADE_MODE_INLINE");
     if (engine->life == CSC_LIFE_NEW)
         return csc_fail(CASCADE_ERR_MISUSE, "poll: start the engine first");
+    err = csc_store_refuse_within(engine->store, "cascade_engine_poll()");
+    if (err != CASCADE_OK)
+        return err;
     pthread_mutex_lock(&engine->mutex);
     if (engine->poll_signalled)
         drain_fd(engine->poll_fd);
@@ -617,7 +677,7 @@ cascade_engine_timeout_ms(cascade_engine *engine)
     pthread_mutex_lock(&engine->mutex);
     if (engine->options.mode == CASCADE_MODE_INLINE)
         wait_ms = csc_house_wait_ms(engine);
-    for (uint32_t i = 0; i < engine->lane_count && wait_ms > 0 &&
+    for (uint32_t i = 0; i < csc_engine_lanes(engine) && wait_ms > 0 &&
                          engine->options.mode == CASCADE_MODE_INLINE;
          i++) {
         int64_t at_ns = 0;
@@ -726,7 +786,7 @@ give_up(cascade_engine *engine)
     engine->life = CSC_LIFE_STOPPED;
     pthread_cond_broadcast(&engine->work_cond);
     pthread_mutex_unlock(&engine->mutex);
-    for (uint32_t i = 0; i < engine->lane_count; i++)
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         csc_lane_fini(&engine->lanes[i]);
     if (attached)
         detach(engine, &engine->id);
@@ -747,6 +807,7 @@ end_work(cascade_engine *engine, int64_t end_ms)
     works = engine->life == CSC_LIFE_RUNNING;
     if (works) {
         engine->life = CSC_LIFE_DRAINING;
+        csc_native_end_turn(engine);
         quiet = drain(engine, end_ms);
     } else {
         engine->life = CSC_LIFE_STOPPED;
@@ -774,6 +835,10 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "stop: called inside a node, which it would wait for; "
                         "use cascade_engine_request_stop()");
+    if (engine->life != CSC_LIFE_NEW &&
+        csc_store_refuse_within(engine->store, "cascade_engine_stop()") !=
+            CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     cascade_engine_request_stop(engine);
     quiet = end_work(engine, end_ms);
     node = csc_threads_join_workers(engine);
@@ -793,13 +858,12 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
 static void
 drop_ready(cascade_engine *engine)
 {
-    for (int p = 0; p < CSC_PRIORITIES; p++)
-        while (engine->ready_first[p] != NULL) {
-            csc_exec *exec = engine->ready_first[p];
+    csc_exec *exec = csc_ready_pop(engine);
 
-            engine->ready_first[p] = exec->ready_next;
-            csc_run_unref(exec->run);
-        }
+    while (exec != NULL) {
+        csc_run_unref(exec->run);
+        exec = csc_ready_pop(engine);
+    }
 }
 
 cascade_err
@@ -843,7 +907,7 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
     pthread_mutex_lock(&engine->mutex);
     now = engine->stats;
     now.held = engine->runs.count;
-    now.ready = engine->ready_count;
+    now.ready = engine->ready_count + engine->aside_count;
     now.running = engine->running;
     now.overdue = engine->overdue;
     now.waiting = engine->timer_count;

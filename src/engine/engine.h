@@ -12,7 +12,9 @@
  *     |                  | apply what is durable         | hydrate
  *   worker <-- ready <---+-------------------------------+
  *
- *   worker       takes a ready execution, calls the node, posts what it did
+ *   worker       takes a ready execution, calls the node, posts what it did;
+ *                a transactional one it commits itself, with the transaction in
+ *                which the function ran (native.c)
  *   lane         collects posts of many cascades into one batch, commits it,
  *                applies it to the states, and makes ready what follows
  *   housekeeper  attaches, renews the lease, removes dead engines, claims,
@@ -40,6 +42,9 @@
  *        |                                 v
  *        +-- fenced ------------------> gone <-- hydrated anew as another run
  *
+ *   While a transactional execution has a lane (`native`) posts stay in the
+ *   run, which is not dirty; it is `committing` when that commits.
+ *
  *   `gone` runs are out of the map; what still refers to them (executions in a
  *   function, the ready list) holds `refs`, and late posts are dropped: that is
  *   how a late result of an earlier life is told apart, by the object itself.
@@ -62,11 +67,13 @@
 #include "engine/attempts.h"
 #include "engine/limits.h"
 #include "engine/post.h"
+#include "engine/purge.h"
 #include "engine/state.h"
 #include "store/store.h"
 
 #define CSC_PRIORITIES 10
 #define CSC_LANES_MAX 16
+#define CSC_NATIVES_MAX 16 /* transactional nodes at once */
 #define CSC_CLAIM_MAX 256  /* runs claimed and loaded in one go */
 #define CSC_SUSPECT_FROM 3 /* takeovers from which a run is claimed alone */
 #define CSC_WORKERS_MAX 4096
@@ -76,6 +83,9 @@
 #define CSC_NOTE_SIZE 400
 #define CSC_NOTES_MAX 64
 #define CSC_FREE_LATER_MS 60000 /* until a run that failed to load is retried */
+/* A run for which nothing is due is looked at again after that, unless only a
+ * message can end what it waits for. */
+#define CSC_IDLE_RUN_MS (INT64_C(60) * 60 * 1000)
 
 /* ---- Nodes -------------------------------------------------------------- */
 
@@ -86,6 +96,8 @@ typedef struct csc_node_def {
     csc_waiting waiting;
     csc_attempts attempts;
     csc_limits limits;
+    bool transactional;
+    int64_t transaction_ms; /* how long its transaction may be open */
     cascade_final_failure final_failure;
     char *instead; /* or NULL */
     void (*destroy)(void *user);
@@ -102,7 +114,15 @@ typedef struct csc_reload {
     bool give_up;    /* its failure was refused too */
     bool single;     /* messages were refused: one at a time */
     bool hopeless;   /* the first one was refused by itself: it is dropped */
+    bool plans;      /* for a retry or a rerun, */
+    int32_t from;    /* from there on, or CSC_COURSE_NONE */
 } csc_reload;
+
+/* A list of executions that may run. */
+typedef struct csc_ready {
+    csc_exec *first;
+    csc_exec *last;
+} csc_ready;
 
 typedef struct csc_run {
     csc_state state;
@@ -131,8 +151,15 @@ typedef struct csc_run {
     bool expelled; /* to be loaded anew, as `reload` says, once inactive, */
     cascade_uuid expelled_by; /* by this incarnation */
     bool gone;
+    struct csc_lane *native; /* that of its transactional execution, or NULL */
+    csc_ready waiting;       /* transactional, until no commit is in flight */
+    csc_exec *aside;         /* one that waits for a free lane, or NULL */
+    unsigned passed;         /* commits that went before one that waits */
     bool partial; /* its state has only what its end is made of: dismiss.c */
     csc_reload reload;
+    struct csc_plan *plan; /* it was loaded for this retry or rerun; or NULL */
+    bool leaves; /* it is to be loaded anew, as `reload` says, once its commit
+                    is done: nothing begins before */
 } csc_run;
 
 /* A worker that waits until its step is durable. Woken without the engine's
@@ -208,6 +235,18 @@ typedef struct csc_lane {
     bool tried;    /* it was tried and its outcome is not known */
     bool rescue;   /* the incarnation is gone: only starts are left in it */
     char trouble[CSC_TROUBLE_SIZE]; /* why its last try failed, or "" */
+
+    /* Of a transactional node's: see native.c. */
+    bool native;
+    bool taken;   /* by a worker */
+    csc_run *run; /* whose execution has it, while it is taken */
+    csc_exec *exec;
+    /* The worker's own. */
+    cascade_native transaction;
+    bool open;         /* there is one */
+    cascade_err begun; /* what its beginning has answered */
+    bool keeps;        /* a completion, to be committed with it */
+    bool guest_used;   /* there may be messages of the function's */
 } csc_lane;
 
 /* ---- The engine --------------------------------------------------------- */
@@ -225,6 +264,7 @@ typedef struct csc_worker {
     bool started;
     bool ended;
     const char *node; /* the node it is in, or NULL */
+    csc_lane *native; /* which that has, or NULL */
     csc_call call;
 } csc_worker;
 
@@ -249,6 +289,8 @@ struct cascade_engine {
     void *driver_self;
     cascade_engine_options options; /* with defaults applied, texts copied */
     char **queues;
+    bool *queues_paused; /* beside `queues`: as the last claim told */
+    bool *queues_told;   /* the housekeeper's own: what a claim tells */
     char *location;
     char host[CSC_HOST_SIZE];
 
@@ -256,7 +298,9 @@ struct cascade_engine {
     csc_node_def *nodes;
     size_t node_count;
     size_t node_room;
-    const char **node_names; /* of `nodes`, fixed once started */
+    const char **node_names; /* of `nodes`, and CSC_PAUSE_NAME behind them:
+                                every engine looks after what is paused. Fixed
+                                once started */
 
     csc_life life;
     atomic_bool stop_requested;
@@ -278,9 +322,15 @@ struct cascade_engine {
     csc_map runs;
     size_t births;   /* starts under way that count against capacity */
     size_t claiming; /* and what claims may bring that are not loaded yet */
-    csc_exec *ready_first[CSC_PRIORITIES];
-    csc_exec *ready_last[CSC_PRIORITIES];
+    csc_ready ready[CSC_PRIORITIES];
     size_t ready_count;
+    csc_ready aside[CSC_PRIORITIES]; /* transactional ones: until a lane of
+                                        theirs is free */
+    size_t aside_count;              /* and those that wait in their runs */
+    size_t resumed_count; /* ready again, each for a lane that is free */
+    csc_run *turn; /* one of its begins next, and its posts wait; or NULL */
+    int64_t native_at_ns; /* none begins before; 0: as soon as one may */
+    int64_t native_backoff_ms;
     csc_run **timers; /* heap by timer_ms */
     size_t timer_count;
     size_t timer_room;
@@ -292,8 +342,9 @@ struct cascade_engine {
     int64_t call_at_ns;   /* no function is over its time before */
     bool has_limits;      /* nodes have limits by the store's clock */
 
-    csc_lane lanes[CSC_LANES_MAX];
+    csc_lane lanes[CSC_LANES_MAX + CSC_NATIVES_MAX];
     uint32_t lane_count;
+    uint32_t native_count; /* behind these: of transactional nodes */
     csc_worker *workers;
     csc_worker looper;        /* the poll modes' one worker */
     pthread_cond_t work_cond; /* workers wait here */
@@ -330,6 +381,11 @@ struct cascade_engine {
     size_t initialised; /* workers whose init hook is through */
     cascade_err worker_err;
 
+    /* Of retain.c. */
+    csc_purge *pass;      /* the one under way, or NULL */
+    int64_t retain_at_ns; /* when to go on with it, or to begin the next;
+                               INT64_MAX: never */
+
     /* Of peers.c. */
     csc_peer peers[CSC_PEERS_MAX];
     size_t peer_count;
@@ -358,6 +414,8 @@ const csc_node_def *csc_engine_node(const cascade_engine *engine,
 /* The same for what builds changes: how it waits, if it is completed from
  * outside. */
 const csc_waiting *csc_engine_external(const void *engine, const char *name);
+/* How many lanes the incarnation has, those of transactional nodes included. */
+uint32_t csc_engine_lanes(const cascade_engine *engine);
 /* Ends a wait of the housekeeper, of the host's loop. Locked. */
 void csc_engine_wake_house(cascade_engine *engine);
 void csc_engine_wake_host(cascade_engine *engine);
@@ -398,8 +456,11 @@ void csc_run_advance(cascade_engine *engine, csc_run *run);
  * tells its waiter. */
 void csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post);
 /* The next ready execution, which counts as running; NULL when there is none
- * or none may begin. */
-csc_exec *csc_run_next(cascade_engine *engine);
+ * or none may begin. `*native`: the lane it has, if it is transactional. */
+csc_exec *csc_run_next(cascade_engine *engine, csc_lane **native);
+/* The cascade is cancelled, and the execution has nothing to clean up: its
+ * function is not called. */
+bool csc_run_is_unwanted(const csc_exec *exec);
 /* The function was left; `late` when the run had let go of it before. */
 void csc_run_left(cascade_engine *engine, csc_run *run, bool late);
 /* An execution of the run is neither ready nor in a function any more. A run
@@ -413,9 +474,11 @@ void csc_run_fire(cascade_engine *engine, int64_t now_ms);
 int64_t csc_run_next_timer(const cascade_engine *engine);
 /* Drops every run, what was to be loaded, and what lanes were to commit. */
 void csc_run_drop_all(cascade_engine *engine, cascade_err err);
-/* The store refused what the run had to record: drops it and loads it anew. */
+/* Drops the run, its waiters are told `err`, and loads it anew once nothing of
+ * it is in a function: the store refused what it had to record, or a retry or a
+ * rerun has changed what counts. */
 void csc_run_expel(cascade_engine *engine, csc_run *run,
-                   const csc_reload *reload);
+                   const csc_reload *reload, cascade_err err);
 /* What becomes of the cascade when this execution has failed for good, as its
  * FAIL `post` with the error tells: it ends, or goes on, or another node runs
  * instead. CASCADE_ERR_NO_MEMORY. Locked or not. */
@@ -425,10 +488,56 @@ cascade_err csc_run_fail(const cascade_engine *engine, const csc_exec *exec,
  * its node, or SKIP. CASCADE_ERR_NO_MEMORY. (run_join.c) */
 cascade_err csc_run_post_join(cascade_engine *engine, csc_run *run,
                               const csc_exec *exec);
+/* An external execution that nobody has completed, and whose deadline has come,
+ * fails. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_run_post_overdue(cascade_engine *engine, csc_run *run,
+                                 const csc_exec *exec);
+/* Gives the run up. `needs` (or NULL) is CSC_PAUSE_NAME, or the name of an
+ * execution that is RUNNING: nothing of the run ends before the post is
+ * committed. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_run_post_free(cascade_engine *engine, csc_run *run,
+                              int64_t wake_at_ms, const char *needs);
+/* The run is looked at then. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_run_set_timer(cascade_engine *engine, csc_run *run,
+                              int64_t at_ms);
+void csc_run_remove_timer(cascade_engine *engine, csc_run *run);
 /* Ownership is lost: drops everything; the housekeeper attaches anew. */
 void csc_run_lose(cascade_engine *engine, cascade_err err);
 /* Whether nothing is in a function, in a lane or about to be. */
 bool csc_run_quiet(const cascade_engine *engine);
+
+/* ---- ready.c: what may run. All locked. --------------------------------- */
+
+int32_t csc_ready_priority(const csc_exec *exec);
+/* Into the list of its priority, behind or in front of the others. */
+void csc_ready_add(cascade_engine *engine, csc_exec *exec, bool first);
+/* Out of the list that it is in. */
+void csc_ready_take_out(cascade_engine *engine, csc_exec *exec);
+/* Into a list of those that wait for a transaction: it does not count as ready
+ * until it is added again. */
+void csc_ready_set_aside(cascade_engine *engine, csc_ready *list,
+                         csc_exec *exec, bool first);
+/* The next one, taken out; NULL without one. */
+csc_exec *csc_ready_pop(cascade_engine *engine);
+
+/* ---- run_pause.c: what is paused. All locked. --------------------------- */
+
+/* Whether nothing of it may begin, as the cascade or its queue is paused. */
+bool csc_run_is_paused(const cascade_engine *engine, const csc_run *run);
+/* When a time limit of it may pass: CASCADE_TIME_NONE without one. Those of
+ * executions by their nodes (limit_ms) are not among them. */
+int64_t csc_run_paused_until(const csc_run *run);
+/* Takes back what was ready, and fails what is overdue.
+ * CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_run_hold_back(cascade_engine *engine, csc_run *run);
+/* Nothing of it is active or under way, and `wake_at_ms` its next time limit:
+ * gives it up. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_run_rest_paused(cascade_engine *engine, csc_run *run,
+                                int64_t wake_at_ms);
+/* What a claim has told of the engine's queues. */
+void csc_run_note_queues(cascade_engine *engine, const bool *paused);
+/* Whether the engine knows that queue, which it serves, as paused. */
+bool csc_run_is_queue_paused(const cascade_engine *engine, const char *queue);
 
 /* ---- lane.c ------------------------------------------------------------- */
 
@@ -450,6 +559,21 @@ void csc_lane_wake(csc_lane *lane);
 /* Lets go of runs that are gone from what is to be committed. Locked. */
 void csc_lane_forget(csc_lane *lane);
 void csc_lane_fini(csc_lane *lane);
+/* What becomes of what the lane has just tried; csc_lane_apply() is the good
+ * end. Not locked: the next of its items is refused for good; the incarnation
+ * is gone; the outcome is not known, or there is no memory. */
+void csc_lane_refuse(csc_lane *lane, cascade_err err);
+void csc_lane_lose(csc_lane *lane, cascade_err err);
+void csc_lane_try_later(csc_lane *lane, cascade_err err);
+/* Its runs lose what they posted, as the incarnation is gone. Locked. */
+void csc_lane_abandon(csc_lane *lane);
+
+/* ---- lane_apply.c ------------------------------------------------------- */
+
+/* What the lane tried was committed: applies it. Not locked. */
+void csc_lane_apply(csc_lane *lane);
+/* All of its batch is decided. Locked. */
+void csc_lane_end_batch(csc_lane *lane);
 
 /* ---- lane_build.c ------------------------------------------------------- */
 
@@ -487,11 +611,21 @@ bool csc_peers_are_due(cascade_engine *engine, bool told, bool poll);
 /* Looks at them, and removes those that are dead. Not locked. */
 void csc_peers_look(cascade_engine *engine);
 
+/* ---- retain.c ----------------------------------------------------------- */
+
+void csc_retain_init(cascade_engine *engine);
+/* A portion of a pass, when it is due. Not locked. */
+void csc_retain_round(cascade_engine *engine);
+void csc_retain_fini(cascade_engine *engine);
+
 /* ---- hydrate.c ---------------------------------------------------------- */
 
 /* Claims what is due, within the capacity, and loads it; when there is nothing,
  * and `suspects`, a suspect. */
 void csc_hydrate_claim(cascade_engine *engine, bool suspects);
+/* Asks the store which queues are paused, where there is no room for a claim:
+ * by one that claims nothing. */
+void csc_hydrate_ask(cascade_engine *engine);
 /* Loads what is to be loaded again. */
 void csc_hydrate_reloads(cascade_engine *engine);
 /* How many more cascades may be held now: none while a suspect is, or when the
@@ -529,6 +663,9 @@ void csc_receive_fini(csc_inbox *inbox);
 void csc_receive_single(csc_post *post);
 /* Hands a run its messages; takes `post`. Locked. */
 void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
+/* A run that is to be loaded anew has no commit in flight any more: for a retry
+ * or a rerun, or after it was carried out. Locked. */
+void csc_receive_leave(cascade_engine *engine, csc_run *run);
 /* Asks the store for messages of what is owned. Not locked. */
 void csc_receive_look(cascade_engine *engine);
 /* A commit of the run that received is done. Locked. */
@@ -572,5 +709,7 @@ void csc_start_unref(csc_start *start);
  * in CASCADE_ERR_OUTCOME_UNKNOWN. */
 cascade_err csc_submit(cascade_store *store,
                        const cascade_submission *submission, const char *what);
+/* Tells the engines of this process that there may be something for them. */
+void csc_submit_tell(cascade_store *store);
 
 #endif

@@ -18,7 +18,10 @@
  *   claim          runs that are free and due, up to the capacity; then load.
  *                  When somebody says that there are some, when the earliest
  *                  that is known comes due, and every poll interval; where
- *                  wakes are heard, every few of them
+ *                  wakes are heard, every few of them. It tells of paused
+ *                  queues too; at a poll where there is no room for it, one is
+ *                  made that claims nothing
+ *   retention      a portion of what has ended long ago: see retain.c
  *
  * Each failure is logged, answered with a pause, and leaves the others
  * running: a housekeeper that dies of its first database error would be the
@@ -31,6 +34,9 @@
 #include "engine/engine.h"
 
 #include <unistd.h>
+
+#include "engine/about.h"
+#include "engine/native.h"
 
 #define ATTACH_BACKOFF_MS 50
 #define ATTACH_BACKOFF_MAX_MS 2000
@@ -116,23 +122,44 @@ csc_house_fire(cascade_engine *engine)
 static bool
 lanes_are_out(const cascade_engine *engine)
 {
-    for (uint32_t i = 0; i < engine->lane_count; i++)
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         if (engine->lanes[i].busy && !engine->lanes[i].rescue)
             return false;
     return true;
 }
 
+/* Inserts the incarnation, which tells what this engine serves. */
 static cascade_err
-attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
+insert(const cascade_engine *engine, const cascade_uuid *id)
 {
+    csc_about about = {.version = cascade_version(),
+                       .brief = engine->brief,
+                       .queues = (const char *const *)engine->queues,
+                       .queue_count = engine->options.queue_count,
+                       .nodes = engine->node_names,
+                       .node_count = engine->node_count};
+    char *text = csc_about_encode(&about);
     cascade_incarnation incarnation = {.engine_id = *id,
                                        .host = engine->host,
                                        .pid = getpid(),
                                        .process_start =
                                            csc_clock_process_start(getpid()),
                                        .lease_ms = engine->options.lease_ms,
-                                       .lane_count = engine->lane_count};
-    cascade_err err = engine->driver->attach(engine->driver_self, &incarnation);
+                                       .lane_count = csc_engine_lanes(engine),
+                                       .about = text};
+    cascade_err err = CASCADE_OK;
+
+    if (text == NULL)
+        return csc_fail_memory();
+    err = engine->driver->attach(engine->driver_self, &incarnation);
+    csc_mem_free(text);
+    return err;
+}
+
+static cascade_err
+attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
+{
+    cascade_err err = insert(engine, id);
 
     if (err != CASCADE_OK)
         return err;
@@ -146,7 +173,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
     engine->suspects_due = true;
     engine->poll_at_ns = 0;
     engine->attach_backoff_ms = 0;
-    for (uint32_t i = 0; i < engine->lane_count; i++) {
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
         engine->lanes[i].number = 0;
         csc_lane_wake(&engine->lanes[i]);
     }
@@ -283,6 +310,7 @@ look_for_work(cascade_engine *engine)
     bool suspects = false;
     bool claim = false;
     bool receive = false;
+    bool ask = false;
 
     pthread_mutex_lock(&engine->mutex);
     poll = csc_engine_monotonic_ns(engine) >= engine->poll_at_ns;
@@ -299,6 +327,8 @@ look_for_work(cascade_engine *engine)
     if (peers)
         csc_peers_look(engine);
     pthread_mutex_lock(&engine->mutex);
+    ask = poll && !engine->brief && csc_run_may_begin(engine) &&
+          csc_hydrate_room(engine) == 0;
     if (poll && engine->listening && ++engine->polls % LONG_POLLS != 0)
         poll = false;
     suspects = engine->suspects_due || engine->suspect_more ||
@@ -315,6 +345,8 @@ look_for_work(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     if (claim)
         csc_hydrate_claim(engine, suspects);
+    if (ask)
+        csc_hydrate_ask(engine);
     pthread_mutex_lock(&engine->mutex);
     receive = engine->receive_due && engine->attached;
     pthread_mutex_unlock(&engine->mutex);
@@ -338,6 +370,8 @@ next_at_ns(const cascade_engine *engine)
         at_ns = engine->poll_at_ns;
     if (engine->look_at_ns < at_ns)
         at_ns = engine->look_at_ns;
+    if (engine->retain_at_ns < at_ns)
+        at_ns = engine->retain_at_ns;
     if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
         at_ns = engine->reload_at_ns;
     if (csc_hydrate_room(engine) > 0 &&
@@ -374,6 +408,8 @@ csc_house_wait_ms(const cascade_engine *engine)
 
     if (call_at_ns < at_ns)
         at_ns = call_at_ns;
+    if (engine->native_at_ns != 0 && engine->native_at_ns < at_ns)
+        at_ns = engine->native_at_ns;
     if (at_ns != INT64_MAX)
         wait_ms = (at_ns - now_ns + CSC_MS_NS - 1) / CSC_MS_NS;
     if (at_ms != CASCADE_TIME_NONE && at_ms - csc_engine_now(engine) < wait_ms)
@@ -391,6 +427,9 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
 
     pthread_mutex_lock(&engine->mutex);
     csc_limits_watch(engine);
+    csc_native_look(engine);
+    if (!csc_run_may_begin(engine))
+        csc_native_end_turn(engine);
     claims = engine->life == CSC_LIFE_RUNNING &&
              csc_engine_monotonic_ns(engine) >= engine->hold_until_ns;
     works =
@@ -402,6 +441,7 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
             csc_house_fire(engine);
             csc_hydrate_reloads(engine);
             look_for_work(engine);
+            csc_retain_round(engine);
         }
     }
     csc_engine_tell(engine);

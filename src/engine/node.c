@@ -141,11 +141,11 @@ csc_node_keep(cascade_node *node, cJSON *tree)
 static bool
 sees(const cascade_node *node, const csc_event *event)
 {
-    int32_t own = node->exec->function_id;
+    const csc_exec *exec = node->exec;
 
-    if (csc_state_sees(event, own, &node->exec->seen))
+    if (csc_state_sees(event, exec->place, &exec->seen))
         return true;
-    return event->parent == own &&
+    return event->parent == exec->function_id &&
            csc_state_has(&node->passed, event->function_id);
 }
 
@@ -160,8 +160,7 @@ each_value(const cascade_node *node, const char *key,
     size_t i = 0;
 
     /* A joined execution may see steps with a higher place than its own. */
-    for (; i < count && events->events[i].function_id < node->exec->function_id;
-         i++)
+    for (; i < count && events->events[i].function_id < node->exec->place; i++)
         if (sees(node, &events->events[i]))
             found(context, events->events[i].value);
     for (const csc_put *p = node->post->effects.first_put; p != NULL;
@@ -381,6 +380,8 @@ cascade_node_heartbeat(cascade_node *node, cJSON *progress)
     csc_buf text = {0};
     cascade_err err = check_call(node, "heartbeat", node);
 
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_native(node, "a heartbeat");
     if (err == CASCADE_OK && progress != NULL)
         err =
             csc_json_canon_tree("progress", progress,

@@ -32,7 +32,9 @@ struct cascade_node {
     cascade_engine *engine;
     csc_run *run;
     csc_exec *exec;
-    csc_call *call; /* of the worker that runs it */
+    csc_call *call;       /* of the worker that runs it */
+    csc_lane *native;     /* of a transactional node that is called, or NULL */
+    cascade_store *guest; /* on its transaction, once it was asked for */
     const csc_node_def *def;
     csc_post *post;    /* the outcome to be; never NULL */
     csc_post *step;    /* inside a step */
@@ -152,6 +154,12 @@ cascade_err csc_node_await(cascade_node *node, const char *name,
 cascade_err csc_node_step(cascade_node *node, const char *name,
                           cascade_step_fn fn, void *arg,
                           const cascade_step_options *options, cJSON **result);
+
+/* ---- node_native.c ------------------------------------------------------ */
+
+/* CASCADE_ERR_MISUSE in a transactional node (NULL: none): `what` would be a
+ * commit of its own. */
+cascade_err csc_node_refuse_native(const cascade_node *node, const char *what);
 
 /* A text fit for the column `error`: valid UTF-8 of bounded length. */
 const char *csc_node_clean(csc_arena *arena, const char *text);

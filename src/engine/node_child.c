@@ -86,7 +86,8 @@ check_call(call *c, const cascade_child_options *given)
                         "child %s is started inside a step; start it from the "
                         "node",
                         c->name);
-    return check_options(c, given);
+    err = csc_node_refuse_native(c->node, "a child");
+    return err == CASCADE_OK ? check_options(c, given) : err;
 }
 
 static cascade_err
@@ -376,7 +377,7 @@ check_await(const cascade_node *node, const void *id)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "a child is awaited inside a step; await it from the "
                         "node");
-    return CASCADE_OK;
+    return csc_node_refuse_native(node, "an await");
 }
 
 static cascade_err

@@ -136,8 +136,10 @@ csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
     if (!late)
         found =
             csc_state_part(&run->state, node->exec, part, node->passed.count);
-    *leave = late || (found == NULL && (!csc_run_may_begin(engine) ||
-                                        run->gone || is_refused(node, part)));
+    *leave =
+        late || (found == NULL &&
+                 (!csc_run_may_begin(engine) || run->gone ||
+                  csc_run_is_paused(engine, run) || is_refused(node, part)));
     if (found == NULL && !*leave &&
         (part->kind == CSC_PART_STEP || part->kind == CSC_PART_UNDO))
         engine->stats.attempts++;

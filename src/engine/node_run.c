@@ -251,6 +251,8 @@ cascade_node_run(cascade_node *node, const char *name,
 
     if (err == CASCADE_OK && node == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "run %s: node is NULL", name);
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_native(node, "a command");
     if (err != CASCADE_OK)
         return err;
     if (known.output_max == 0)

@@ -72,7 +72,8 @@ check_compensate(const cascade_node *node, const char *name,
                        "an execution may register at most %d compensations; "
                        "spread them over several executions",
                        UNDO_MAX);
-    return err;
+    return err == CASCADE_OK ? csc_node_refuse_native(node, "a compensation")
+                             : err;
 }
 
 static cascade_err

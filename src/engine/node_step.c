@@ -190,8 +190,7 @@ read_failed(const call *c, csc_buf *with, int32_t count)
     csc_json_iter_init(&iter, text != NULL ? text : "{}",
                        text != NULL ? strlen(text) : 2);
     while (csc_json_next(&iter)) {
-        if (iter.key.len == strlen(c->key) &&
-            memcmp(iter.key.data, c->key, iter.key.len) == 0) {
+        if (csc_json_span_is(iter.key, c->key)) {
             if (csc_json_span_i64(iter.value, &number) && number > 0 &&
                 number < INT32_MAX)
                 failed = (int32_t)number;
@@ -411,6 +410,8 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
 {
     cascade_err err = csc_check_name("step name", name);
 
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_native(node, "a step");
     return err == CASCADE_OK
                ? csc_node_step(node, name, fn, arg, options, result)
                : err;

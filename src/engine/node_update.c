@@ -45,6 +45,8 @@ cascade_node_await_update(cascade_node *node, const char *name,
     if (err == CASCADE_OK && (node == NULL || ticket == NULL))
         err = csc_fail(CASCADE_ERR_INVALID, "await update %s: %s is NULL", name,
                        node == NULL ? "node" : "ticket");
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_native(node, "an update");
     if (err != CASCADE_OK)
         return err;
     full = csc_arena_format(&node->arena, "%s%s", CSC_UPDATE_NAME, name);
@@ -147,6 +149,8 @@ cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
     reply r = {.answer = answer};
     cascade_err err = read_ticket(node, ticket, &name, &r.path);
 
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_native(node, "an answer");
     if (err == CASCADE_OK) {
         name = csc_arena_format(&node->arena, "%s%s", CSC_ANSWER_NAME, name);
         err = name != NULL

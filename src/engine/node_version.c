@@ -44,7 +44,8 @@ look(cascade_node *node, const csc_part *part)
         passed = 0; /* it may be asked for again */
     p.recorded = csc_state_part(&run->state, node->exec, part, passed);
     p.behind = csc_state_is_behind(&run->state, node->exec, &node->passed);
-    p.leave = !csc_run_may_begin(engine) || run->gone;
+    p.leave = !csc_run_may_begin(engine) || run->gone ||
+              csc_run_is_paused(engine, run);
     pthread_mutex_unlock(&engine->mutex);
     return p;
 }
@@ -68,7 +69,7 @@ check_version(const cascade_node *node, const char *change, int min, int max,
                      "version %s: supported are %d to %d; give 0 or more, and "
                      "the lower one first",
                      change, min, max);
-    return err;
+    return err == CASCADE_OK ? csc_node_refuse_native(node, "a version") : err;
 }
 
 /* Of another program's row: -1. */

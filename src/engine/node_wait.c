@@ -93,7 +93,8 @@ check_wait(const cascade_node *node, const csc_part *part)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "%s %s is called inside a step; call it from the node",
                         kind, part->name);
-    return CASCADE_OK;
+    return csc_node_refuse_native(
+        node, part->kind == CSC_PART_AWAIT ? "an await" : "a sleep");
 }
 
 /* Counts the part as asked for; `*recorded` is it once it is over. */

@@ -10,6 +10,10 @@
 #include "base/check.h"
 #include "engine/engine.h"
 
+/* How long a transaction on PostgreSQL may be open: by default, at most. */
+#define TRANSACTION_MS INT64_C(60000)
+#define TRANSACTION_MAX_MS (INT64_C(24) * 60 * 60 * 1000)
+
 /* Inserts by name, so that csc_engine_node() can search. */
 static cascade_err
 insert_node(cascade_engine *engine, const csc_node_def *node)
@@ -121,6 +125,47 @@ check_node(const char *name, cascade_node_fn fn,
     return csc_attempts_init(&node->attempts, name, &given);
 }
 
+/* A transaction on SQLite keeps the lease from being renewed. */
+static cascade_err
+check_transaction(const cascade_engine *engine, const char *name,
+                  const cascade_node_options *options, csc_node_def *node)
+{
+    const char *native = engine->driver->native;
+    bool alone = native != NULL && strcmp(native, CASCADE_NATIVE_SQLITE) == 0;
+    int64_t lease_ms = engine->options.lease_ms;
+    int64_t max_ms = alone ? lease_ms / 2 : TRANSACTION_MAX_MS;
+
+    node->transactional = options->transactional;
+    node->transaction_ms = options->transaction_max_ms;
+    if (!node->transactional && node->transaction_ms != 0)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: transaction_max_ms is for a node that is "
+                        "`transactional`",
+                        name);
+    if (!node->transactional)
+        return CASCADE_OK;
+    if (native == NULL)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "node %s: the %s store has no transactions of nodes; "
+                        "use SQLite or PostgreSQL, or register it without "
+                        "`transactional`",
+                        name, engine->driver->name);
+    if (options->heartbeat_timeout_ms != 0)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: a transactional node has no heartbeats; give "
+                        "attempt_timeout_ms or transaction_max_ms",
+                        name);
+    if (node->transaction_ms == 0)
+        node->transaction_ms = alone ? lease_ms / 4 : TRANSACTION_MS;
+    if (node->transaction_ms < 1 || node->transaction_ms > max_ms)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "node %s: transaction_max_ms is %lld; give 1 to %lld%s",
+                        name, (long long)node->transaction_ms,
+                        (long long)max_ms,
+                        alone ? ", which is half of the engine's lease" : "");
+    return CASCADE_OK;
+}
+
 cascade_err
 cascade_engine_register(cascade_engine *engine, const char *name,
                         cascade_node_fn fn, void *user,
@@ -135,6 +180,8 @@ cascade_engine_register(cascade_engine *engine, const char *name,
     err = csc_check_options("node options", options, &known, sizeof(known));
     if (err == CASCADE_OK)
         err = check_node(name, fn, &known, &node);
+    if (err == CASCADE_OK)
+        err = check_transaction(engine, name, &known, &node);
     if (err != CASCADE_OK)
         return err;
     node.final_failure = known.final_failure;

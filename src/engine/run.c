@@ -17,6 +17,8 @@
  *   only nodes nobody here knows      -> FREE with needs
  *   all has ended (found so on load)  -> FREE, which the builder makes an END
  *
+ * Of what is paused nothing begins, and no time ends a wait (run_pause.c).
+ *
  * Nothing begins while a commit of the run is in flight: that may be about to
  * end it, as a cancellation does with what has not begun. The run advances once
  * the commit is done.
@@ -30,10 +32,8 @@
 #include <string.h>
 
 #include "engine/effects.h"
-
-/* A run for which nothing is due is looked at again after that, unless only a
- * message can end what it waits for. */
-#define IDLE_RUN_MS (INT64_C(60) * 60 * 1000)
+#include "engine/native.h"
+#include "engine/plan.h"
 
 /* ---- Life --------------------------------------------------------------- */
 
@@ -73,6 +73,7 @@ csc_run_unref(csc_run *run)
         return;
     csc_run_free_posts(run->first_post, CASCADE_ERR_FENCED);
     csc_state_fini(&run->state);
+    csc_plan_free(run->plan);
     csc_mem_free(run);
 }
 
@@ -133,8 +134,8 @@ sift_timer(cascade_engine *engine, size_t at, csc_run *run)
     place_timer(engine, at, run);
 }
 
-static void
-remove_timer(cascade_engine *engine, csc_run *run)
+void
+csc_run_remove_timer(cascade_engine *engine, csc_run *run)
 {
     size_t at = run->timer_at;
     csc_run *last = NULL;
@@ -148,14 +149,14 @@ remove_timer(cascade_engine *engine, csc_run *run)
         sift_timer(engine, at - 1, last);
 }
 
-static cascade_err
-set_timer(cascade_engine *engine, csc_run *run, int64_t at_ms)
+cascade_err
+csc_run_set_timer(cascade_engine *engine, csc_run *run, int64_t at_ms)
 {
     void *timers = engine->timers;
 
     if (run->timer_at != 0 && run->timer_ms == at_ms)
         return CASCADE_OK;
-    remove_timer(engine, run);
+    csc_run_remove_timer(engine, run);
     if (csc_mem_grow(&timers, &engine->timer_room, engine->timer_count + 1,
                      sizeof(csc_run *)) != 0)
         return csc_fail_memory();
@@ -181,7 +182,7 @@ csc_run_fire(cascade_engine *engine, int64_t now_ms)
     while (engine->timer_count > 0 && engine->timers[0]->timer_ms <= now_ms) {
         csc_run *run = engine->timers[0];
 
-        remove_timer(engine, run);
+        csc_run_remove_timer(engine, run);
         csc_run_advance(engine, run);
     }
 }
@@ -199,7 +200,8 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
     csc_run_free_posts(posts, err);
     run->more_messages = run->more_messages || run->receiving;
     csc_receive_again(engine, run);
-    remove_timer(engine, run);
+    csc_run_remove_timer(engine, run);
+    csc_native_drop(engine, run);
     if (engine->suspect == run) {
         engine->suspect = NULL;
         csc_engine_wake_house(engine);
@@ -213,86 +215,7 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
     csc_run_unref(run);
 }
 
-/* ---- The ready list ----------------------------------------------------- */
-
-/* A suspect goes in front of everything: nothing else is claimed until it has
- * shown what it does. */
-static void
-put_first(cascade_engine *engine, csc_exec *exec)
-{
-    int top = CSC_PRIORITIES - 1;
-
-    exec->ready_list = &engine->ready_first[top];
-    exec->ready_before = NULL;
-    exec->ready_next = engine->ready_first[top];
-    if (exec->ready_next != NULL)
-        exec->ready_next->ready_before = exec;
-    else
-        engine->ready_last[top] = exec;
-    engine->ready_first[top] = exec;
-}
-
-static void
-put_last(cascade_engine *engine, csc_exec *exec, int32_t priority)
-{
-    exec->ready_list = &engine->ready_first[priority];
-    exec->ready_before = engine->ready_last[priority];
-    exec->ready_next = NULL;
-    if (exec->ready_before != NULL)
-        exec->ready_before->ready_next = exec;
-    else
-        engine->ready_first[priority] = exec;
-    engine->ready_last[priority] = exec;
-}
-
-static void
-take_out(cascade_engine *engine, csc_exec *exec)
-{
-    ptrdiff_t p = exec->ready_list - engine->ready_first;
-
-    if (exec->ready_before != NULL)
-        exec->ready_before->ready_next = exec->ready_next;
-    else
-        engine->ready_first[p] = exec->ready_next;
-    if (exec->ready_next != NULL)
-        exec->ready_next->ready_before = exec->ready_before;
-    else
-        engine->ready_last[p] = exec->ready_before;
-    exec->ready_list = NULL;
-    engine->ready_count--;
-}
-
-static void
-add_ready(cascade_engine *engine, csc_run *run, csc_exec *exec)
-{
-    exec->run = run;
-    if (engine->suspect == run)
-        put_first(engine, exec);
-    else
-        put_last(engine, exec,
-                 exec->priority != 0 ? exec->priority : run->state.priority);
-    engine->ready_count++;
-    run->active++;
-    csc_run_ref(run);
-    csc_limits_note(engine, run, exec);
-    if (engine->work_waiting > 0)
-        pthread_cond_signal(&engine->work_cond);
-    csc_engine_wake_host(engine);
-}
-
-static csc_exec *
-pop_ready(cascade_engine *engine)
-{
-    for (int p = CSC_PRIORITIES - 1; p >= 0; p--) {
-        csc_exec *exec = engine->ready_first[p];
-
-        if (exec == NULL)
-            continue;
-        take_out(engine, exec);
-        return exec;
-    }
-    return NULL;
-}
+/* ---- What is ready ------------------------------------------------------- */
 
 /* Nothing new begins while the lease may have run out: another engine may own
  * the cascades already. The fence would refuse the results; this spares the
@@ -327,24 +250,36 @@ csc_run_unready(cascade_engine *engine, csc_exec *exec)
 {
     csc_run *run = exec->run;
 
-    take_out(engine, exec);
+    csc_ready_take_out(engine, exec);
+    if (engine->turn == run)
+        csc_native_end_turn(engine);
+    csc_native_resume(engine);
     csc_run_let_go(engine, run);
     csc_run_unref(run);
 }
 
+bool
+csc_run_is_unwanted(const csc_exec *exec)
+{
+    return exec->run->state.cancel != CSC_NO_PARENT && exec->parts.count == 0 &&
+           !exec->over;
+}
+
 csc_exec *
-csc_run_next(cascade_engine *engine)
+csc_run_next(cascade_engine *engine, csc_lane **native)
 {
     while (engine->ready_count > 0 && csc_run_may_begin(engine)) {
-        csc_exec *exec = pop_ready(engine);
+        csc_exec *exec = csc_ready_pop(engine);
 
-        if (!exec->run->gone) {
+        if (exec->run->gone) {
+            csc_native_resume(engine);
+            csc_run_let_go(engine, exec->run);
+            csc_run_unref(exec->run);
+        } else if (csc_native_take(engine, exec, native)) {
             engine->running++;
             engine->stats.attempts++;
             return exec;
         }
-        csc_run_let_go(engine, exec->run);
-        csc_run_unref(exec->run);
     }
     return NULL;
 }
@@ -364,12 +299,13 @@ csc_run_left(cascade_engine *engine, csc_run *run, bool late)
 }
 
 void
-csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload)
+csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
+              cascade_err err)
 {
     if (run->gone)
         return;
-    csc_run_drop(engine, run, CASCADE_ERR_REFUSED);
     run->reload = *reload;
+    csc_run_drop(engine, run, err);
     run->expelled = run->active > 0;
     run->expelled_by = engine->id;
     if (!run->expelled)
@@ -391,15 +327,13 @@ csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post)
     else
         run->first_post = post;
     run->last_post = post;
-    if (!run->committing)
+    if (!run->committing && !csc_native_holds(engine, run))
         csc_lane_add_run(&engine->lanes[run->lane], run);
 }
 
-/* `needs` (or NULL) is the name of an execution that is RUNNING: nothing of the
- * run ends before the post is committed. */
-static cascade_err
-post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
-          const char *needs)
+cascade_err
+csc_run_post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
+                  const char *needs)
 {
     csc_post *post = csc_post_create(CSC_POST_FREE, -1);
 
@@ -408,7 +342,7 @@ post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
     post->wake_at_ms = wake_at_ms;
     post->needs = needs;
     run->freeing = true;
-    remove_timer(engine, run);
+    csc_run_remove_timer(engine, run);
     csc_run_post(engine, run, post);
     return CASCADE_OK;
 }
@@ -479,9 +413,8 @@ post_external(cascade_engine *engine, csc_run *run, const csc_exec *exec,
     return CASCADE_OK;
 }
 
-/* Nobody has completed it, and its deadline has come. */
-static cascade_err
-post_overdue(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+cascade_err
+csc_run_post_overdue(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 {
     csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
 
@@ -569,7 +502,7 @@ make_ready(cascade_engine *engine, csc_run *run)
                     node != NULL)) {
             err = csc_run_post_join(engine, run, exec);
         } else if (exec->external != NULL) {
-            err = post_overdue(engine, run, exec);
+            err = csc_run_post_overdue(engine, run, exec);
         } else if (node == NULL) {
             note_unknown(engine, run, exec);
         } else if (node->fn == NULL) {
@@ -578,7 +511,11 @@ make_ready(cascade_engine *engine, csc_run *run)
             err = post_poisoned(engine, run, exec);
             break;
         } else {
-            add_ready(engine, run, exec);
+            exec->run = run;
+            run->active++;
+            csc_run_ref(run);
+            csc_limits_note(engine, run, exec);
+            csc_ready_add(engine, exec, false);
         }
     }
     return err;
@@ -606,9 +543,11 @@ is_to_be_told(const csc_state *state)
 
 /* When the next of the run may be due; 0: at once, CASCADE_TIME_NONE: never. */
 static int64_t
-next_due(const csc_run *run)
+next_due(const cascade_engine *engine, const csc_run *run)
 {
-    int64_t wake_at = csc_state_wake_at(&run->state);
+    int64_t wake_at = csc_run_is_paused(engine, run)
+                          ? csc_run_paused_until(run)
+                          : csc_state_wake_at(&run->state);
 
     if (run->limit_ms != CASCADE_TIME_NONE &&
         (wake_at == CASCADE_TIME_NONE || run->limit_ms < wake_at))
@@ -623,22 +562,26 @@ static cascade_err
 rest(cascade_engine *engine, csc_run *run)
 {
     int64_t now = csc_engine_now(engine);
-    int64_t wake_at = next_due(run);
-    const char *unknown = find_unknown(run);
+    int64_t wake_at = next_due(engine, run);
+    const char *unknown = NULL;
 
+    if (csc_run_is_paused(engine, run))
+        return csc_run_rest_paused(engine, run, wake_at);
+    unknown = find_unknown(run);
     if (csc_state_status(&run->state) != CASCADE_RUNNING || unknown != NULL)
-        return post_free(engine, run, now, unknown);
+        return csc_run_post_free(engine, run, now, unknown);
     if (wake_at == CASCADE_TIME_NONE)
-        wake_at = csc_clock_add(
-            now, is_to_be_told(&run->state) ? CSC_DELAY_MAX_MS : IDLE_RUN_MS);
+        wake_at =
+            csc_clock_add(now, is_to_be_told(&run->state) ? CSC_DELAY_MAX_MS
+                                                          : CSC_IDLE_RUN_MS);
     if (wake_at - now > engine->options.park_after_ms ||
         engine->suspect == run) {
         if (engine->suspect != run && lingers(engine, run, now))
-            return set_timer(engine, run, run->linger_until_ms);
+            return csc_run_set_timer(engine, run, run->linger_until_ms);
         engine->stats.parked++;
-        return post_free(engine, run, wake_at, NULL);
+        return csc_run_post_free(engine, run, wake_at, NULL);
     }
-    return set_timer(engine, run, wake_at);
+    return csc_run_set_timer(engine, run, wake_at);
 }
 
 /* Makes ready what may run, unless its time is over. */
@@ -650,9 +593,12 @@ go_on(cascade_engine *engine, csc_run *run)
     if (err != CASCADE_OK || run->freeing)
         return err;
     if (!csc_limits_are_known(engine, run))
-        return set_timer(engine, run, engine->now_confirmed_ms);
+        return csc_run_set_timer(engine, run, engine->now_confirmed_ms);
     err = csc_limits_fail_due(engine, run);
-    return err == CASCADE_OK ? make_ready(engine, run) : err;
+    if (err != CASCADE_OK)
+        return err;
+    return csc_run_is_paused(engine, run) ? csc_run_hold_back(engine, run)
+                                          : make_ready(engine, run);
 }
 
 void
@@ -667,14 +613,16 @@ csc_run_advance(cascade_engine *engine, csc_run *run)
         err = go_on(engine, run);
     if (run->freeing)
         return;
-    wake_at = next_due(run);
+    wake_at = next_due(engine, run);
     if (err == CASCADE_OK && run->active == 0 && run->first_post == NULL &&
         !run->committing)
         err = rest(engine, run);
     else if (err == CASCADE_OK && wake_at > engine->now_confirmed_ms)
-        err = set_timer(engine, run, wake_at);
+        err = csc_run_set_timer(engine, run, wake_at);
     if (err != CASCADE_OK)
         csc_run_lose(engine, err);
+    else
+        csc_native_go_on(engine, run);
 }
 
 /* ---- The whole ---------------------------------------------------------- */
@@ -744,7 +692,7 @@ csc_run_lose(cascade_engine *engine, cascade_err err)
     engine->has_dead_id = true;
     count_loss(engine, err);
     csc_run_drop_all(engine, err);
-    for (uint32_t i = 0; i < engine->lane_count; i++)
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         csc_lane_wake(&engine->lanes[i]);
     pthread_cond_broadcast(&engine->quiet_cond);
     csc_engine_wake_house(engine);
@@ -755,7 +703,7 @@ csc_run_quiet(const cascade_engine *engine)
 {
     if (engine->running > 0)
         return false;
-    for (uint32_t i = 0; i < engine->lane_count; i++) {
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
         const csc_lane *lane = &engine->lanes[i];
 
         if (lane->busy || lane->first_dirty != NULL)

@@ -100,7 +100,7 @@ static int64_t
 lanes_wait_ms(cascade_engine *engine, int64_t wait_ms)
 {
     pthread_mutex_lock(&engine->mutex);
-    for (uint32_t i = 0; i < engine->lane_count; i++) {
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
         int64_t at_ns = 0;
         int64_t in_ms = 0;
 
@@ -124,7 +124,7 @@ io_main(void *context)
     while (!is_ending(engine)) {
         int64_t wait_ms = 0;
 
-        for (uint32_t i = 0; i < engine->lane_count; i++)
+        for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
             (void)csc_lane_round(&engine->lanes[i]);
         csc_house_round(engine, &wait_ms);
         wait_for_work(engine, lanes_wait_ms(engine, wait_ms));
@@ -295,7 +295,7 @@ csc_threads_end(cascade_engine *engine)
     pthread_mutex_lock(&engine->mutex);
     engine->threads_end = true;
     csc_engine_wake_house(engine);
-    for (uint32_t i = 0; i < engine->lane_count; i++)
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         pthread_cond_broadcast(&engine->lanes[i].cond);
     pthread_mutex_unlock(&engine->mutex);
     for (uint32_t i = 0; i < engine->lane_count; i++) {

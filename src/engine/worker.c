@@ -14,9 +14,12 @@
  *   the run is gone       nothing: another engine owns the cascade, or it has
  *                         ended; the result is late
  *   its time is over      nothing: that is recorded already (limits.c)
+ *   transactional         COMPLETE is committed with its transaction, all else
+ *                         behind that (native.c)
  */
 #include <string.h>
 
+#include "engine/native.h"
 #include "engine/node.h"
 
 static bool
@@ -199,15 +202,8 @@ csc_worker_is_inside(const cascade_engine *engine)
     return inside;
 }
 
-/* The cascade is cancelled, and the execution has nothing to clean up. */
-static bool
-is_unwanted(const csc_exec *exec)
-{
-    return exec->run->state.cancel != CSC_NO_PARENT && exec->parts.count == 0 &&
-           !exec->over;
-}
-
-/* The next execution, which is in its function from now on. */
+/* The next execution, which is in its function from now on; a transactional one
+ * once its transaction has begun. */
 static csc_run *
 begin(cascade_engine *engine, csc_worker *worker, bool *unwanted)
 {
@@ -215,12 +211,13 @@ begin(cascade_engine *engine, csc_worker *worker, bool *unwanted)
     csc_run *run = NULL;
 
     pthread_mutex_lock(&engine->mutex);
-    exec = csc_run_next(engine);
+    exec = csc_run_next(engine, &worker->native);
     if (exec != NULL) {
         run = exec->run;
-        *unwanted = is_unwanted(exec);
+        *unwanted = csc_run_is_unwanted(exec);
         worker->node = csc_engine_node(engine, exec->name)->name;
-        csc_limits_begin(engine, &worker->call, exec);
+        if (worker->native == NULL)
+            csc_limits_begin(engine, &worker->call, exec);
     }
     pthread_mutex_unlock(&engine->mutex);
     return run;
@@ -245,13 +242,15 @@ leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
     csc_run *run = node->run;
     bool entered = false;
     bool late = csc_limits_end(engine, &worker->call, post);
+    bool kept = worker->native != NULL &&
+                csc_native_keep(worker->native, late ? NULL : post);
 
     worker->node = NULL;
     if (!late && node->suspended)
         node->exec->undoes = may_undo(node, post);
     if (late)
         csc_post_free(post);
-    else if (post != NULL) {
+    else if (post != NULL && !kept) {
         entered = engine->ready_count == 0 &&
                   csc_lane_enter(&engine->lanes[run->lane]);
         csc_run_post(engine, run, post);
@@ -264,12 +263,27 @@ leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
     return entered;
 }
 
+static cascade_err
+call_node(cascade_node *node)
+{
+    (void)csc_ok();
+    if (node->native != NULL)
+        return csc_native_call(node);
+    if (node->def->transactional)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "node %s is transactional, and the engine has no "
+                        "transactions for it",
+                        node->def->name);
+    return node->def->fn(node, node->def->user);
+}
+
 bool
 csc_worker_round(cascade_engine *engine, csc_worker *worker)
 {
     cascade_node node;
     csc_post *post = NULL;
     csc_lane *lane = NULL;
+    csc_lane *native = NULL;
     bool entered = false;
     bool unwanted = false;
     csc_run *run = begin(engine, worker, &unwanted);
@@ -277,13 +291,20 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
 
     if (run == NULL)
         return false;
+    native = worker->native;
+    if (native != NULL && !csc_native_begin(engine, worker))
+        return true;
     lane = &engine->lanes[run->lane];
     if (init_node(&node, engine, &worker->call)) {
-        (void)csc_ok();
-        err = unwanted ? CASCADE_ERR_CANCELLED
-                       : node.def->fn(&node, node.def->user);
+        node.native = native;
+        err = unwanted ? CASCADE_ERR_CANCELLED : call_node(&node);
         post = outcome(&node, &err);
     } else {
+        err = CASCADE_ERR_NO_MEMORY;
+    }
+    if (native != NULL && csc_native_returned(native, post) != CASCADE_OK) {
+        csc_post_free(post);
+        post = NULL;
         err = CASCADE_ERR_NO_MEMORY;
     }
     if (engine->options.mode == CASCADE_MODE_INLINE)
@@ -292,6 +313,8 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     entered = leave(engine, worker, &node, post, err);
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
+    if (native != NULL)
+        csc_native_end(native);
     if (entered)
         csc_lane_serve(lane);
     else

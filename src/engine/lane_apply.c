@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a lane has committed is applied: the rows to the states, what may run
+ * then to the ready list, and whoever waits is told. Under the lock, in the
+ * thread that is in the lane; what is told to others follows without it.
+ *
+ * If the process dies before, the rows tell all of it to whoever claims the
+ * cascades (G7).
+ */
+#include "engine/build.h"
+#include "engine/engine.h"
+#include "engine/native.h"
+
+#include <string.h>
+
+static void
+count_posts(cascade_engine *engine, const csc_post *posts)
+{
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_COMPLETE || p->kind == CSC_POST_FAIL ||
+            p->kind == CSC_POST_STEP)
+            engine->stats.executions++;
+        engine->stats.messages += p->message_count;
+    }
+}
+
+/* A node that left in the middle, to wait for its step, comes back. */
+static cascade_err
+reenter(csc_run *run, const csc_post *posts)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (const csc_post *p = posts; p != NULL && err == CASCADE_OK;
+         p = p->next) {
+        csc_exec *exec =
+            p->reenter ? csc_state_find(&run->state, p->function_id) : NULL;
+
+        if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING)
+            err = csc_state_untake(&run->state, exec);
+    }
+    return err;
+}
+
+/* It is given up for an engine that knows a node. */
+static bool
+is_passed_on(const cascade_change *change)
+{
+    return change->run.needs != NULL &&
+           strcmp(change->run.needs, CSC_PAUSE_NAME) != 0;
+}
+
+/* A parked run is claimed again when its time comes, not at the next poll. */
+static void
+note_freed(cascade_engine *engine, const cascade_change *change)
+{
+    if (change->run_action != CASCADE_RUN_FREE)
+        return;
+    if (is_passed_on(change)) {
+        engine->stats.unknown_nodes++;
+        return;
+    }
+    engine->frees++;
+    if (engine->next_wake_ms != CASCADE_TIME_NONE &&
+        engine->next_wake_ms <= change->run.wake_at_ms)
+        return;
+    engine->next_wake_ms = change->run.wake_at_ms;
+    csc_engine_wake_house(engine);
+}
+
+/* What came for the run meanwhile was passed over. */
+static void
+note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
+{
+    bool looked = false;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_RECEIVE)
+            csc_receive_done(engine, run);
+        looked =
+            looked || p->kind == CSC_POST_RECEIVE || p->kind == CSC_POST_FREE;
+    }
+    if (looked)
+        csc_receive_again(engine, run);
+}
+
+/* Those who wait for these posts go on with what is recorded now. They are
+ * woken once the lock is let go: each would run into it otherwise. */
+static void
+release_waiters(csc_run *run, csc_post *posts, csc_waiter **woken)
+{
+    for (csc_post *p = posts; p != NULL; p = p->next) {
+        const csc_exec *node = NULL;
+        csc_part part = {.occurrence = p->part_occurrence};
+
+        if (p->waiter == NULL)
+            continue;
+        part.kind = csc_state_kind(p->part_name);
+        part.name = p->part_name + strlen(csc_state_prefix(part.kind));
+        node = csc_state_find(&run->state, p->function_id);
+        if (node != NULL)
+            p->waiter->step =
+                csc_state_part(&run->state, node, &part, node->parts.count - 1);
+        p->waiter->next = *woken;
+        *woken = p->waiter;
+        p->waiter = NULL;
+    }
+}
+
+static void
+wake_waiters(csc_waiter *woken)
+{
+    while (woken != NULL) {
+        csc_waiter *next = woken->next;
+
+        (void)sem_post(&woken->woken);
+        woken = next;
+    }
+}
+
+/* The run goes on after a commit of its own. */
+static void
+go_on(cascade_engine *engine, csc_run *run, bool reset)
+{
+    csc_assert(!run->partial);
+    if (reset) {
+        run->takeovers = 0;
+        if (engine->suspect == run) {
+            engine->suspect = NULL;
+            csc_engine_wake_house(engine);
+        }
+    }
+    run->linger_until_ms = 0;
+    if (run->first_post != NULL && !csc_native_has_turn(engine, run))
+        csc_lane_add_run(&engine->lanes[run->lane], run);
+    csc_run_advance(engine, run);
+}
+
+static void
+apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
+{
+    cascade_engine *engine = lane->engine;
+    csc_run *run = item->run;
+    const cascade_change *change = &lane->changes[item->first];
+    cascade_err err = CASCADE_OK;
+
+    run->committing = false;
+    count_posts(engine, item->posts);
+    note_received(engine, run, item->posts);
+    if (!run->gone && run->plan == NULL)
+        err = csc_build_apply(&run->state, change);
+    if (!run->gone && err == CASCADE_OK)
+        err = reenter(run, item->posts);
+    release_waiters(run, item->posts, woken);
+    csc_run_free_posts(item->posts, CASCADE_OK);
+    if (err != CASCADE_OK) {
+        csc_run_lose(engine, err);
+    } else if (change->run_action == CASCADE_RUN_END ||
+               change->run_action == CASCADE_RUN_DELETE ||
+               change->run_action == CASCADE_RUN_FREE) {
+        note_freed(engine, change);
+        csc_run_drop(engine, run, CASCADE_ERR_FENCED);
+    } else if (run->plan != NULL || run->leaves) {
+        csc_receive_leave(engine, run);
+    } else if (!run->gone) {
+        go_on(engine, run, change->run_action == CASCADE_RUN_RESET);
+    }
+    csc_run_unref(run);
+}
+
+/* A cascade that was born here is held here. */
+static cascade_err
+adopt(cascade_engine *engine, const cascade_change *change)
+{
+    csc_run *run = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (!engine->attached ||
+        !csc_uuid_equal(&change->run.engine_id, &engine->id))
+        return CASCADE_OK;
+    run = csc_run_create(engine, &change->cascade.id);
+    if (run == NULL)
+        return csc_fail_memory();
+    err = csc_build_apply(&run->state, change);
+    if (err == CASCADE_OK)
+        err = csc_run_add(engine, run);
+    if (err == CASCADE_OK) {
+        csc_receive_born(engine);
+        csc_run_advance(engine, run);
+    }
+    csc_run_unref(run);
+    return err;
+}
+
+static void
+apply_start(csc_lane *lane, csc_item *item)
+{
+    cascade_engine *engine = lane->engine;
+    csc_start *start = item->start;
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < start->count; i++) {
+        start->existed[i] = lane->existed[item->first + i];
+        if (!start->existed[i] && err == CASCADE_OK)
+            err = adopt(engine, &lane->changes[item->first + i]);
+    }
+    csc_start_done(engine, start, CASCADE_OK);
+    if (err != CASCADE_OK)
+        csc_run_lose(engine, err);
+}
+
+void
+csc_lane_end_batch(csc_lane *lane)
+{
+    lane->item_count = 0;
+    lane->busy = false;
+    lane->rescue = false;
+    pthread_cond_broadcast(&lane->engine->quiet_cond);
+    csc_native_ended(lane);
+    if (!lane->engine->attached)
+        csc_engine_wake_house(lane->engine);
+}
+
+/* There may be something for this engine too. */
+static void
+tell_house(cascade_engine *engine)
+{
+    engine->told = true;
+    csc_engine_wake_house(engine);
+}
+
+/* The answer to an update, or what came of a completion or a command. */
+static bool
+has_answer(const csc_post *posts)
+{
+    static const char answer[] = CSC_STEP_PREFIX CSC_ANSWER_NAME;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_STEP &&
+            strncmp(p->part_name, answer, sizeof(answer) - 1) == 0)
+            return true;
+        for (const csc_message *m = p->messages; m != NULL; m = m->next)
+            if (strcmp(m->kind, CSC_MESSAGE_SIGNAL) != 0 &&
+                strcmp(m->kind, CSC_MESSAGE_CHILD) != 0)
+                return true;
+    }
+    return false;
+}
+
+static bool
+ends(const cascade_change *change)
+{
+    return change->run_action == CASCADE_RUN_END ||
+           change->run_action == CASCADE_RUN_DELETE;
+}
+
+/* Their posts are gone by now. */
+static void
+tell_watchers(const csc_lane *lane, size_t from, size_t count)
+{
+    for (size_t i = from; i < from + count; i++)
+        if (lane->items[i].tells)
+            csc_store_watch_tell(
+                lane->engine->store,
+                &lane->changes[lane->items[i].first].cascade.id);
+}
+
+void
+csc_lane_apply(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    size_t from = lane->from;
+    size_t count = lane->slice;
+    csc_waiter *woken = NULL;
+    bool left = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    lane->number++;
+    lane->trouble[0] = '\0';
+    engine->stats.commits++;
+    engine->stats.changes += count;
+    for (size_t i = from; i < from + count; i++) {
+        csc_item *item = &lane->items[i];
+        const cascade_change *change = &lane->changes[item->first];
+
+        item->tells = ends(change) || has_answer(item->posts);
+        left = left || is_passed_on(change) || change->send_count > 0 ||
+               (item->run != NULL && item->count > 1);
+        if (item->run != NULL)
+            apply_run(lane, item, &woken);
+        else
+            apply_start(lane, item);
+    }
+    lane->from += lane->slice;
+    lane->slice = lane->item_count - lane->from;
+    lane->tried = false;
+    lane->backoff_ms = 0;
+    if (lane->from == lane->item_count)
+        csc_lane_end_batch(lane);
+    if (left)
+        tell_house(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    wake_waiters(woken);
+    tell_watchers(lane, from, count);
+    if (left)
+        (void)engine->driver->wake(engine->driver_self);
+}
