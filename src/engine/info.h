@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of a store as cascade_info, for get, list and snapshots.
+ * Rows of a store as cascade_info and cascade_execution_info, for get, list,
+ * snapshots and cursors.
  */
 #ifndef CSC_ENGINE_INFO_H
 #define CSC_ENGINE_INFO_H
 
+#include "base/arena.h"
 #include "cascade/store.h"
+#include "engine/record.h"
 
 /* One block of memory, with its texts; NULL when out of memory. */
 cascade_info *csc_info_create(const cascade_row *row,
@@ -14,5 +17,12 @@ cascade_info *csc_info_create(const cascade_row *row,
 /* Reads one cascade: CASCADE_ERR_NOT_FOUND. */
 cascade_err csc_info_read(cascade_store *store, const cascade_uuid *id,
                           cascade_info **info);
+
+/* One execution, with its texts in the arena, where running out of memory
+ * shows. `now`: as its row is; else as it was when it was inserted. Whether it
+ * is superseded the row does not tell: -1. */
+void csc_info_execution(csc_arena *arena, const cascade_execution_row *row,
+                        const csc_record *record, bool now,
+                        cascade_execution_info *info);
 
 #endif

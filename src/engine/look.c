@@ -13,7 +13,8 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "engine/info.h"
-#include "store/store.h"
+#include "engine/look.h"
+#include "engine/state.h"
 
 #define LIST_LIMIT 100
 #define LIST_LIMIT_MAX 1000
@@ -37,6 +38,7 @@ csc_info_create(const cascade_row *row, const cascade_run_row *run)
 {
     const char *queue = run != NULL ? run->queue : "";
     const char *needs = run != NULL && run->needs != NULL ? run->needs : "";
+    bool paused = strcmp(needs, CSC_PAUSE_NAME) == 0;
     size_t size = sizeof(cascade_info) + strlen(row->user_id) + strlen(queue) +
                   strlen(needs) + 3;
     cascade_info *info = csc_mem_alloc(size);
@@ -53,7 +55,8 @@ csc_info_create(const cascade_row *row, const cascade_run_row *run)
                            .has_run = run != NULL};
     at = put_text(at, row->user_id, &info->user_id);
     at = put_text(at, queue, &info->queue);
-    (void)put_text(at, needs, &info->needs);
+    (void)put_text(at, paused ? "" : needs, &info->needs);
+    info->paused = paused;
     if (run == NULL)
         return info;
     info->priority = run->priority;
@@ -113,66 +116,97 @@ cascade_get(cascade_store *store, const cascade_uuid *id, cascade_info **info)
 
 /* ---- Waiting ------------------------------------------------------------ */
 
-static cascade_err
-read_status(cascade_store *store, const cascade_uuid *id,
-            cascade_status *status)
+cascade_err
+csc_look_pass(void *context, const cascade_row *row)
 {
-    cascade_info *info = NULL;
-    cascade_err err = csc_info_read(store, id, &info);
-
-    if (err != CASCADE_OK)
-        return err;
-    *status = info->status;
-    csc_mem_free(info);
+    (void)context;
+    (void)row;
     return CASCADE_OK;
 }
 
-static cascade_err
-await_end(cascade_store *store, csc_store_watch *watch, int64_t timeout_ms,
-          cascade_status *status)
+cascade_err
+csc_look_check(const char *what, int64_t wait_ms)
+{
+    if (wait_ms >= -1)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID,
+                    "%s: wait_ms is %lld; give 0 or more, or -1 for no limit",
+                    what, (long long)wait_ms);
+}
+
+cascade_err
+csc_look_until(cascade_store *store, csc_store_watch *watch, int64_t timeout_ms,
+               csc_look_fn look, void *context)
 {
     int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
                                    timeout_ms < 0 ? INT64_MAX : timeout_ms);
     int64_t look_ms = LOOK_FIRST_MS;
+    bool late = false;
 
     for (;;) {
-        cascade_status now = CASCADE_RUNNING;
         int64_t left = 0;
-        cascade_err err = read_status(store, &watch->id, &now);
+        cascade_err err = look(context, late);
 
-        if (err != CASCADE_OK)
+        if (err != CASCADE_ERR_AGAIN)
             return err;
-        if (now != CASCADE_RUNNING) {
-            if (status != NULL)
-                *status = now;
-            return csc_ok();
-        }
         left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
         if (left <= 0)
-            return csc_fail(CASCADE_ERR_TIMEOUT,
-                            "the cascade has not ended within %lld ms",
-                            (long long)timeout_ms);
+            return err;
         (void)csc_store_watch_wait(store, watch,
                                    left < look_ms ? left : look_ms);
+        late = look_ms == LOOK_MAX_MS;
         look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
     }
+}
+
+/* A call of cascade_wait(). */
+typedef struct waiting {
+    cascade_store *store;
+    const cascade_uuid *id;
+    cascade_status status;
+} waiting;
+
+static cascade_err
+look_ended(void *context, bool late)
+{
+    waiting *w = context;
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(w->store, w->id, &info);
+
+    (void)late;
+    if (err != CASCADE_OK)
+        return err;
+    w->status = info->status;
+    csc_mem_free(info);
+    return w->status != CASCADE_RUNNING ? CASCADE_OK : CASCADE_ERR_AGAIN;
 }
 
 cascade_err
 cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
              cascade_status *status)
 {
+    waiting w = {.store = store, .id = id};
     csc_store_watch watch;
     cascade_err err = CASCADE_OK;
 
     if (store == NULL || id == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "wait: an argument is NULL");
-    err = csc_store_watch_begin(store, &watch, id);
+    err = csc_store_refuse_within(store, "cascade_wait()");
+    if (err == CASCADE_OK)
+        err = csc_store_watch_begin(store, &watch, id);
     if (err != CASCADE_OK)
         return err;
-    err = await_end(store, &watch, timeout_ms, status);
+    err = csc_look_until(store, &watch, timeout_ms, look_ended, &w);
     csc_store_watch_end(store, &watch);
-    return err;
+    if (err == CASCADE_ERR_AGAIN)
+        return csc_fail(CASCADE_ERR_TIMEOUT,
+                        "the cascade has not ended within %lld ms",
+                        (long long)timeout_ms);
+    if (err != CASCADE_OK)
+        return err;
+    if (status != NULL)
+        *status = w.status;
+    return csc_ok();
 }
 
 /* ---- Listing ------------------------------------------------------------ */
@@ -201,23 +235,34 @@ add_to_page(void *context, const cascade_row *row, const cascade_run_row *run)
     return CASCADE_OK;
 }
 
-static cascade_err
-check_list(const cascade_list_options *o)
+cascade_err
+csc_look_check_filter(const char *what, const char *user_id, const char *node,
+                      const char *queue, cascade_status status)
 {
     cascade_err err = CASCADE_OK;
 
-    if (o->user_id != NULL)
-        err = csc_check_text("user id", o->user_id);
-    if (err == CASCADE_OK && o->node != NULL)
-        err = csc_check_text("node name", o->node);
-    if (err == CASCADE_OK && o->limit > LIST_LIMIT_MAX)
-        err = csc_fail(CASCADE_ERR_INVALID,
-                       "list: the limit is %zu; give at most %d, and go on "
-                       "with `after`",
-                       o->limit, LIST_LIMIT_MAX);
-    if (err == CASCADE_OK && (o->status < 0 || o->status > CASCADE_ERROR))
-        err = csc_fail(CASCADE_ERR_INVALID, "list: there is no such status");
+    if (user_id != NULL)
+        err = csc_check_text("user id", user_id);
+    if (err == CASCADE_OK && node != NULL)
+        err = csc_check_text("node name", node);
+    if (err == CASCADE_OK && queue != NULL)
+        err = csc_check_name("queue", queue);
+    if (err == CASCADE_OK && (status < 0 || status > CASCADE_ERROR))
+        err =
+            csc_fail(CASCADE_ERR_INVALID, "%s: there is no such status", what);
     return err;
+}
+
+static cascade_err
+check_list(const cascade_list_options *o)
+{
+    if (o->limit > LIST_LIMIT_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "list: the limit is %zu; give at most %d, and go on "
+                        "with `after`",
+                        o->limit, LIST_LIMIT_MAX);
+    return csc_look_check_filter("list", o->user_id, o->node, o->queue,
+                                 o->status);
 }
 
 cascade_err
@@ -240,6 +285,8 @@ cascade_list(cascade_store *store, const cascade_list_options *options,
     query.status = known.status;
     query.node = known.node;
     query.after = known.after;
+    query.queue = known.queue;
+    query.updated_before_ms = known.updated_before_ms;
     if (known.limit != 0)
         query.limit = known.limit;
     made = csc_mem_zalloc(1, sizeof(*made));

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Member `cascade` of the record of execution 0: what the dispatch of a cascade
+ * can be rebuilt of, and how it stands to others. For what looks at cascades
+ * without having a state of them.
+ */
+#ifndef CSC_ENGINE_META_H
+#define CSC_ENGINE_META_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/json.h"
+
+typedef struct csc_meta {
+    char *queue;           /* NULL without one */
+    char *key;             /* NULL without one */
+    int32_t priority;      /* 0 without one */
+    int32_t depth;         /* 0 without one */
+    int32_t run_number;    /* 1 without one */
+    cascade_uuid parent;   /* all zero without one, also below */
+    cascade_uuid previous; /* the run before */
+    cascade_uuid origin;   /* what it was forked from */
+} csc_meta;
+
+/* Reads it; what makes no sense counts as absent, and a span without data has
+ * nothing. CASCADE_ERR_NO_MEMORY. To be finished in any case. */
+cascade_err csc_meta_read(csc_json_span span, csc_meta *meta);
+void csc_meta_fini(csc_meta *meta);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Retention: see purge.h. cascade_purge() makes one pass in the calling thread;
+ * engines make passes of their own, see retain.c.
+ */
+#include "engine/purge.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "engine/family.h"
+#include "engine/info.h"
+#include "engine/signal.h"
+#include "store/store.h"
+
+#define CHECKS_MAX 20     /* of runs among others, in a portion */
+#define WAITING_MAX 10000 /* more are left to the next pass */
+#define AGE_MAX_MS INT64_C(3153600000000) /* 100 years */
+
+int64_t
+csc_purge_before(int64_t now_ms, int64_t age_ms)
+{
+    int64_t before_ms = now_ms - age_ms + 1;
+
+    if (age_ms < 0)
+        return CASCADE_TIME_NONE;
+    return before_ms > 0 ? before_ms : 1; /* 0 would be any time */
+}
+
+static int64_t
+before_of(const csc_purge *purge, cascade_status status)
+{
+    switch (status) {
+    case CASCADE_COMPLETED:
+        return purge->completed_before_ms;
+    case CASCADE_ERROR:
+        return purge->failed_before_ms;
+    case CASCADE_RUNNING:
+        break;
+    }
+    return CASCADE_TIME_NONE;
+}
+
+/* ---- Pages -------------------------------------------------------------- */
+
+static cascade_err
+note_row(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    csc_purge *purge = context;
+
+    purge->listed++;
+    purge->after = row->id;
+    if (run == NULL && row->status == purge->status &&
+        row->updated_at_ms < before_of(purge, purge->status))
+        purge->rows[purge->count++] =
+            (csc_purge_row){.id = row->id, .fn_id = row->fn_id};
+    return CASCADE_OK;
+}
+
+/* Of what cannot be read it is not known what it belongs to: it stays. */
+static void
+note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
+{
+    csc_purge_row *row = &((csc_purge *)context)->rows[at];
+
+    row->previous = meta->previous;
+    row->child = !csc_uuid_is_nil(&meta->parent);
+    row->unreadable = state == CSC_FAMILY_UNREADABLE;
+    csc_meta_fini(meta);
+}
+
+static cascade_err
+read_families(csc_purge *purge)
+{
+    cascade_uuid ids[CSC_PURGE_PAGE];
+
+    for (size_t i = 0; i < purge->count; i++)
+        ids[i] = purge->rows[i].id;
+    return csc_family_read(purge->store, ids, purge->count, note_family, purge);
+}
+
+/* The next status that is asked for; false when there is none. */
+static bool
+begin_status(csc_purge *purge)
+{
+    cascade_status status = purge->status;
+
+    do {
+        if (status == CASCADE_ERROR)
+            return false;
+        status =
+            status == CASCADE_COMPLETED ? CASCADE_ERROR : CASCADE_COMPLETED;
+    } while (before_of(purge, status) == CASCADE_TIME_NONE);
+    purge->status = status;
+    purge->after = (cascade_uuid){{0}};
+    purge->last = false;
+    return true;
+}
+
+/* No index leads to what was written long ago: a list that asked for that
+ * might walk over all cascades to find a few. */
+static cascade_err
+read_page(csc_purge *purge)
+{
+    const cascade_uuid after = purge->after;
+    const cascade_query query = {.after =
+                                     csc_uuid_is_nil(&after) ? NULL : &after,
+                                 .limit = CSC_PURGE_PAGE};
+    cascade_err err = CASCADE_OK;
+
+    purge->listed = 0;
+    purge->count = 0;
+    purge->at = 0;
+    err =
+        purge->store->driver->list(purge->store->self, &query, note_row, purge);
+    if (err != CASCADE_OK)
+        return err;
+    purge->total.seen += (int64_t)purge->count;
+    purge->last = purge->listed < CSC_PURGE_PAGE;
+    return purge->count > 0 ? read_families(purge) : CASCADE_OK;
+}
+
+/* ---- Runs among others -------------------------------------------------- */
+
+/* Whether the run before is there, and is to be deleted itself. */
+static cascade_err
+look_before(const csc_purge *purge, const csc_purge_row *row, bool *goes)
+{
+    cascade_info *info = NULL;
+    cascade_err err = CASCADE_OK;
+
+    *goes = false;
+    if (csc_uuid_is_nil(&row->previous))
+        return CASCADE_OK;
+    err = csc_info_read(purge->store, &row->previous, &info);
+    if (err == CASCADE_OK)
+        *goes = before_of(purge, info->status) != CASCADE_TIME_NONE &&
+                info->updated_at_ms < before_of(purge, info->status);
+    cascade_info_free(info);
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
+static cascade_err
+make_wait(csc_purge *purge, const csc_purge_row *row)
+{
+    csc_purge_row *copy = NULL;
+
+    if (purge->waiting.count >= WAITING_MAX ||
+        csc_map_get(&purge->waiting, &row->previous) != NULL)
+        return CASCADE_OK;
+    copy = csc_mem_alloc(sizeof(*copy));
+    if (copy == NULL)
+        return csc_fail_memory();
+    *copy = *row;
+    if (csc_map_put(&purge->waiting, &row->previous, copy) == 0)
+        return CASCADE_OK;
+    csc_mem_free(copy);
+    return csc_fail_memory();
+}
+
+/* Whether it may be deleted now; not where that cannot be read. */
+static cascade_err
+check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
+{
+    bool continued = false;
+    bool waits = false;
+    cascade_err err = look_before(purge, row, &waits);
+
+    *may = false;
+    if (err != CASCADE_OK)
+        return err;
+    if (waits)
+        return make_wait(purge, row);
+    err = csc_follow_may_delete(purge->store, &row->id, &continued);
+    *may = err == CASCADE_OK;
+    purge->total.failed += err == CASCADE_ERR_CORRUPT;
+    return err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_CORRUPT ? CASCADE_OK
+                                                                  : err;
+}
+
+/* ---- Batches ------------------------------------------------------------ */
+
+/* Those that waited for what is gone come next, in front of the rest of the
+ * page: what is decided leaves room there. */
+static void
+release_waiting(csc_purge *purge)
+{
+    for (size_t i = 0; i < purge->batch_count; i++) {
+        csc_purge_row *row = csc_map_remove(&purge->waiting, &purge->batch[i]);
+
+        if (row == NULL)
+            continue;
+        purge->rows[--purge->at] = *row;
+        csc_mem_free(row);
+    }
+}
+
+static cascade_err
+delete_batch(csc_purge *purge)
+{
+    size_t deleted = 0;
+    cascade_err err = CASCADE_OK;
+
+    if (purge->batch_count == 0)
+        return CASCADE_OK;
+    err = purge->store->driver->purge(
+        purge->store->self, purge->batch, purge->batch_count,
+        before_of(purge, purge->status), &deleted);
+    if (err != CASCADE_OK)
+        return err;
+    purge->total.done += (int64_t)deleted;
+    purge->total.failed += (int64_t)(purge->batch_count - deleted);
+    if (deleted == purge->batch_count)
+        release_waiting(purge);
+    return CASCADE_OK;
+}
+
+/* Takes rows of the page, up to the size of a batch. */
+static cascade_err
+fill_batch(csc_purge *purge)
+{
+    int64_t size = 0;
+    int checks = 0;
+    cascade_err err = CASCADE_OK;
+
+    purge->batch_count = 0;
+    while (purge->at < purge->count && checks < CHECKS_MAX) {
+        const csc_purge_row *row = &purge->rows[purge->at];
+        int64_t executions = (int64_t)row->fn_id + 1;
+        bool may = true;
+
+        if (purge->batch_count > 0 && size + executions > purge->batch_max)
+            break;
+        if (purge->executions_max > 0 && executions > purge->executions_max) {
+            purge->passed_over++;
+            may = false;
+        } else if (row->unreadable) {
+            purge->total.failed++;
+            may = false;
+        } else if (row->child || !csc_uuid_is_nil(&row->previous)) {
+            checks++;
+            err = check_row(purge, row, &may);
+        }
+        if (err != CASCADE_OK)
+            return err;
+        purge->at++;
+        if (!may)
+            continue;
+        purge->batch[purge->batch_count++] = row->id;
+        size += executions;
+    }
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_purge_next(csc_purge *purge, bool *more)
+{
+    *more = true;
+    if (purge->at < purge->count) {
+        cascade_err err = fill_batch(purge);
+
+        return err == CASCADE_OK ? delete_batch(purge) : err;
+    }
+    if (purge->status == 0 || purge->last)
+        *more = begin_status(purge);
+    return *more ? read_page(purge) : CASCADE_OK;
+}
+
+void
+csc_purge_fini(csc_purge *purge)
+{
+    size_t at = 0;
+    void *row = NULL;
+
+    while ((row = csc_map_next(&purge->waiting, &at)) != NULL)
+        csc_mem_free(row);
+    csc_map_fini(&purge->waiting);
+}
+
+/* ---- The call ----------------------------------------------------------- */
+
+static cascade_err
+check_age(const char *name, int64_t age_ms)
+{
+    if (age_ms >= -1 && age_ms <= AGE_MAX_MS)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID,
+                    "purge option %s is %lld; give -1 to %lld", name,
+                    (long long)age_ms, (long long)AGE_MAX_MS);
+}
+
+static cascade_err
+run(csc_purge *purge, const cascade_purge_options *options)
+{
+    bool more = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && more) {
+        err = csc_purge_next(purge, &more);
+        if (err == CASCADE_OK && options->progress != NULL &&
+            !options->progress(options->context, &purge->total))
+            err = csc_fail(CASCADE_ERR_STOPPED,
+                           "purge: its progress function ended it");
+    }
+    return err;
+}
+
+static cascade_err
+make_pass(cascade_store *store, const cascade_purge_options *options,
+          cascade_progress *total)
+{
+    csc_purge *purge = csc_mem_zalloc(1, sizeof(*purge));
+    int64_t now_ms = 0;
+    cascade_err err = CASCADE_OK;
+
+    if (purge == NULL)
+        return csc_fail_memory();
+    err = store->driver->now(store->self, &now_ms);
+    purge->store = store;
+    purge->completed_before_ms =
+        csc_purge_before(now_ms, options->completed_ms);
+    purge->failed_before_ms = csc_purge_before(now_ms, options->failed_ms);
+    purge->batch_max = CSC_PURGE_BATCH;
+    if (err == CASCADE_OK)
+        err = run(purge, options);
+    *total = purge->total;
+    csc_purge_fini(purge);
+    csc_mem_free(purge);
+    return err;
+}
+
+cascade_err
+cascade_purge(cascade_store *store, const cascade_purge_options *options,
+              cascade_progress *total)
+{
+    cascade_purge_options known = {0};
+    cascade_progress made = {0};
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL || options == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "purge: %s is NULL",
+                        store == NULL ? "store" : "options");
+    err = csc_check_options("purge options", options, &known, sizeof(known));
+    if (err == CASCADE_OK)
+        err = check_age("completed_ms", known.completed_ms);
+    if (err == CASCADE_OK)
+        err = check_age("failed_ms", known.failed_ms);
+    if (err == CASCADE_OK)
+        err = csc_store_refuse_within(store, "cascade_purge()");
+    if (err == CASCADE_OK)
+        err = make_pass(store, &known, &made);
+    if (total != NULL)
+        *total = made;
+    return err == CASCADE_OK ? csc_ok() : err;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Deleting what has ended long ago, in portions.
+ *
+ *   page of the store's list
+ *     |
+ *     +-- of another status, or written since a time: passed over
+ *     +-- alone ------------------------------> a batch --> the store's purge
+ *     +-- a child, or has a run before, which
+ *     |   stays: csc_follow_may_delete() tells --> the same, or it stays
+ *     +-- its first execution cannot be read -> it stays; verify tells why
+ *     +-- its run before will go too: waits for that, since the oldest goes
+ *         first -----------------------------> the same, once that is gone
+ *
+ * A portion is a page, or a batch. Nothing is kept in the store of how far a
+ * pass is: after a crash the next begins anew, and finds what is left. What is
+ * written meanwhile the store leaves alone (S26).
+ */
+#ifndef CSC_ENGINE_PURGE_H
+#define CSC_ENGINE_PURGE_H
+
+#include "base/map.h"
+#include "cascade/manage.h"
+#include "cascade/store.h"
+
+#define CSC_PURGE_PAGE 200
+#define CSC_PURGE_BATCH 5000 /* executions, by fn_id, in a transaction */
+
+typedef struct csc_purge_row {
+    cascade_uuid id;
+    int32_t fn_id;
+    cascade_uuid previous; /* all zero: there is none to be looked at */
+    bool child;
+    bool unreadable;
+} csc_purge_row;
+
+/* One pass. All zero but for what the caller sets. */
+typedef struct csc_purge {
+    cascade_store *store;
+    int64_t completed_before_ms; /* CASCADE_TIME_NONE: none of them */
+    int64_t failed_before_ms;
+    int64_t batch_max;      /* executions of a batch, unless one cascade has
+                               more */
+    int64_t executions_max; /* larger cascades are passed over; 0: none is */
+    /* How far it is. */
+    cascade_status status; /* 0: it has not begun */
+    cascade_uuid after;
+    csc_purge_row rows[CSC_PURGE_PAGE];
+    size_t listed;   /* on the page */
+    size_t count;    /* of these in `rows` */
+    size_t at;       /* those before are decided */
+    bool last;       /* the page was the last of its status */
+    csc_map waiting; /* by the id of the run before: a csc_purge_row */
+    cascade_uuid batch[CSC_PURGE_PAGE];
+    size_t batch_count;
+    cascade_progress total;
+    int64_t passed_over;
+} csc_purge;
+
+/* What has its age at `now_ms`; CASCADE_TIME_NONE for a negative age. */
+int64_t csc_purge_before(int64_t now_ms, int64_t age_ms);
+
+/* One portion; `more` tells whether there is another. After an error the pass
+ * is over. */
+cascade_err csc_purge_next(csc_purge *purge, bool *more);
+void csc_purge_fini(csc_purge *purge);
+
+#endif
