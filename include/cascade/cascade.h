@@ -40,7 +40,10 @@
  *
  * FILES
  *   This header is for whoever starts cascades and runs engines; node.h, which
- *   it includes, is for the functions of nodes.
+ *   it includes, is for the functions of nodes. manage.h is for whoever looks
+ *   after the cascades of a store: further commands, explanations, repairs.
+ *   sqlite.h and postgres.h are for one transaction with the application's own
+ *   data.
  *
  * HANDLES
  *   cascade_store   enough to start, wait, get and list
@@ -298,7 +301,8 @@ CASCADE_API cascade_err cascade_store_open(const char *url,
                                            cascade_store **store);
 
 /* Closes the store and frees the handle. CASCADE_ERR_MISUSE, and nothing
- * happens, while an engine of it is open. NULL is accepted. */
+ * happens, while an engine of it is open, and for a store of a node
+ * (cascade_node_store()). NULL is accepted. */
 CASCADE_API cascade_err cascade_store_close(cascade_store *store);
 
 /* The store's clock now, in milliseconds. */
@@ -315,6 +319,17 @@ typedef struct cascade_first {
     const char *input_text;
 } cascade_first;
 
+/* What a start does with a key whose current run is there. Where several start
+ * at a time, one of them starts the next run, and the others get that. */
+typedef enum cascade_reuse {
+    CASCADE_REUSE_NEVER = 0, /* gives that run: `existed` */
+    CASCADE_REUSE_ENDED,     /* starts the next run when it has ended */
+    CASCADE_REUSE_FAILED,    /* the same, when it has ended as ERROR */
+    CASCADE_REUSE_TERMINATE  /* the same, when it has ended; one that is RUNNING
+                                is terminated first: CASCADE_ERR_AGAIN when that
+                                takes longer than the store's deadline */
+} cascade_reuse;
+
 typedef struct cascade_start_options {
     size_t size;
     const char *user_id; /* NULL: "anonymous" */
@@ -328,6 +343,7 @@ typedef struct cascade_start_options {
     int64_t delay_ms;       /* the first nodes run no earlier than that */
     int64_t deadline_ms;    /* the cascade ends as ERROR when it takes longer
                                than that, delay included; 0: no limit */
+    cascade_reuse reuse;    /* of a key that was started before */
 } cascade_start_options;
 
 typedef struct cascade_started {
@@ -360,6 +376,12 @@ CASCADE_API cascade_err cascade_start_many(cascade_store *store,
                                            const cascade_start_spec *specs,
                                            size_t count,
                                            cascade_started *started);
+
+/* Tells the engines of all processes that there may be something to do, which
+ * they would find at a later poll: after the COMMIT of a transaction in which a
+ * call of a store on the application's own connection, or SQL, asked for
+ * something (postgres.h). Not needed otherwise. */
+CASCADE_API cascade_err cascade_wake(cascade_store *store);
 
 /* ---- Signals ------------------------------------------------------------ */
 
@@ -447,14 +469,22 @@ typedef struct cascade_request_options {
     const char *request_id; /* two requests to a cascade with one id are one.
                                NULL: each is one of its own */
     const char *reason;     /* recorded; 1-255 bytes as a key has. NULL: none */
+    int64_t wait_ms;        /* until it is carried out; -1: no limit; 0: do not
+                               wait */
+    const char *by;         /* who asks; recorded, as the reason is. NULL:
+                               nobody says */
 } cascade_request_options;
 
 /* Commands to a cascade, from any process. When they return OK the command is
  * durable; the engine that owns the cascade, or any that serves its queue,
- * carries it out and records it, with the reason, as an execution. Where no
- * engine is alive the call does it itself. CASCADE_ERR_NOT_FOUND: there is no
- * such cascade. CASCADE_ERR_ENDED: it has ended (and the command is recorded
+ * carries it out and records it, with who asked and why, as an execution. Where
+ * no engine is alive the call does it itself. CASCADE_ERR_NOT_FOUND: there is
+ * no such cascade. CASCADE_ERR_ENDED: it has ended (and the command is recorded
  * as undelivered). CASCADE_ERR_OUTCOME_UNKNOWN as with cascade_signal().
+ * With `wait_ms` the call tells what became of it: OK, it was carried out;
+ * CASCADE_ERR_REFUSED, or another with its meaning, it was recorded as
+ * undelivered; CASCADE_ERR_AGAIN, it was not received so far. More commands
+ * are in manage.h.
  *
  * cascade_cancel() asks the cascade to end. Executions that have not begun fail
  * as cancelled, and so does what is spawned from then on. Those that run may
@@ -588,6 +618,7 @@ typedef struct cascade_info {
     cascade_uuid engine_id;
     int32_t takeovers; /* since its last commit */
     const char *needs; /* the node that its last owner did not know, or "" */
+    bool paused;       /* given up as it is paused (manage.h): nothing begins */
 } cascade_info;
 
 /* Waits until the cascade has ended, at most `timeout_ms` (-1: no limit), and
@@ -604,6 +635,13 @@ CASCADE_API cascade_err cascade_get(cascade_store *store,
                                     cascade_info **info);
 CASCADE_API void cascade_info_free(cascade_info *info);
 
+/* The id of the current run of the `key` that `user_id` (NULL: "anonymous")
+ * started a cascade with: of its first run where it was never started, of which
+ * the other calls then say that it is not found. */
+CASCADE_API cascade_err cascade_get_run(cascade_store *store,
+                                        const char *user_id, const char *key,
+                                        cascade_uuid *id);
+
 typedef struct cascade_list_options {
     size_t size;
     const char *user_id;       /* NULL: of any user */
@@ -611,6 +649,8 @@ typedef struct cascade_list_options {
     const char *node;          /* only those with an execution of that node */
     const cascade_uuid *after; /* the last id of the previous page */
     size_t limit;              /* 0: 100; at most 1,000 */
+    const char *queue;         /* only those in it that have not ended */
+    int64_t updated_before_ms; /* only those written last before that; 0: all */
 } cascade_list_options;
 
 typedef struct cascade_page cascade_page;
@@ -657,6 +697,8 @@ typedef struct cascade_execution_info {
     const char *token;       /* of an external one that waits, for
                                 cascade_complete(); else NULL */
     int64_t deadline_ms;     /* until when it waits; CASCADE_TIME_NONE: none */
+    int32_t superseded_by;   /* the command that put others in its place: it
+                                counts no more; -1: none */
 } cascade_execution_info;
 
 typedef enum cascade_part {
@@ -720,7 +762,10 @@ typedef enum cascade_mode {
                             caller of cascade_start(), may do it himself, and
                             that of others with it */
     CASCADE_MODE_LOOP,        /* nodes run in cascade_engine_poll(); one library
-                            thread does the store's work */
+                            thread does the store's work. But the transaction
+                            of a transactional node is begun and committed in
+                            the poll, which may block up to the deadline for
+                            each */
     CASCADE_MODE_INLINE       /* no thread at all: cascade_engine_poll() does
                             everything and may block up to the deadline.
                             Nobody renews the lease while a node runs: one
@@ -766,6 +811,17 @@ typedef struct cascade_engine_options {
                            code before the step runs again */
     int depth_max;      /* levels of children below the first cascade; 0: 1,000;
                            at most 1,000,000 */
+    /* Retention: cascades of any queue that have ended are deleted when they
+     * were written last so long ago, as cascade_purge() does (manage.h), in
+     * small portions; 0: never. One of more than 100,000 executions is left to
+     * cascade_purge(). */
+    int64_t retain_completed_ms;
+    int64_t retain_failed_ms;
+    int64_t retain_interval_ms; /* between two passes; 0: 3,600,000 */
+    unsigned transaction_count; /* transactional nodes that run at once on
+                                   PostgreSQL, each on a connection of its own
+                                   beside connection_max; 0: 4; at most 16. One
+                                   on SQLite */
 } cascade_engine_options;
 
 /* Makes an engine on `store`; nothing runs yet. Register the nodes, then start
@@ -810,6 +866,17 @@ typedef struct cascade_node_options {
     int64_t heartbeat_timeout_ms;
     int64_t start_timeout_ms;
     int64_t deadline_ms;
+    /* The function runs inside the database transaction that records its
+     * completion: see cascade/sqlite.h and cascade/postgres.h. Only on a store
+     * that has such transactions. */
+    bool transactional; /* heartbeat_timeout_ms is not for such a node, nor is
+                           what commits besides: steps, waits, children */
+    int64_t transaction_max_ms; /* how long that may be open; 0: a quarter of
+                                   the engine's lease on SQLite, where it may be
+                                   half of that at most; 60,000 on
+                                   PostgreSQL, a day at most. Then the attempt
+                                   has failed; until then commands and the
+                                   deadline of the cascade wait behind it */
 } cascade_node_options;
 
 /* Registers `fn` under `name`, before cascade_engine_start() or the first poll.
@@ -887,7 +954,8 @@ CASCADE_API cascade_err cascade_engine_close(cascade_engine *engine);
 typedef struct cascade_engine_stats {
     size_t size;         /* in: sizeof(cascade_engine_stats) */
     uint64_t held;       /* cascades in memory now */
-    uint64_t ready;      /* executions that could run now */
+    uint64_t ready;      /* executions that could run now, or as soon as a
+                            transaction of theirs may begin */
     uint64_t running;    /* executions in a function now */
     uint64_t waiting;    /* cascades in memory with something due later */
     uint64_t parked;     /* cascades given up to wait, since the start */
@@ -904,6 +972,8 @@ typedef struct cascade_engine_stats {
     int64_t hydrate_ms;     /* time spent in claiming and hydrating */
     uint64_t messages;      /* received since the start */
     uint64_t overdue;       /* of `running`: functions beyond their time now */
+    uint64_t transactions;  /* of transactional nodes, committed since the
+                               start */
 } cascade_engine_stats;
 
 /* Copies the figures as of now. */

@@ -28,6 +28,15 @@ CASCADE_API const char *cascade_node_user_id(const cascade_node *node);
  * until the node's function returns; inside a step, until the step does. */
 CASCADE_API const char *cascade_node_request_id(const cascade_node *node);
 
+/* In a transactional node (sqlite.h, postgres.h): a store on its transaction.
+ * What is started, sent or completed with it becomes part of the very commit
+ * that records the node, and never happens if that does not; what must wait is
+ * CASCADE_ERR_MISUSE, and so is closing it or opening an engine on it. It
+ * belongs to the node until its function returns.
+ * CASCADE_ERR_MISUSE for a node that is not registered as transactional. */
+CASCADE_API cascade_err cascade_node_store(cascade_node *node,
+                                           cascade_store **store);
+
 /* The input; {} when none was given. Belongs to the node; do not change it.
  * NULL when out of memory. */
 CASCADE_API const cJSON *cascade_node_input(cascade_node *node);

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Commands from outside: cancel, terminate, delete.
+ * Commands from outside.
  *
  *   submit: one message --> an engine receives it, and carries it out
  *                           (build_command.c)
  *   no engine is alive  --> an engine without nodes, INLINE, for as long as it
  *                           takes to receive it
+ *   look: the receipt   --> what came of it, for a caller who waits
+ *
+ * A look reads the row, and what executions there are since the one before, so
+ * what it costs to wait does not grow with the history.
+ *
+ * The receipt is an execution with the path of the message, in the cascade or
+ * in the run that this continued as. One that is FAILED and lets the cascade
+ * go on is undelivered. A deletion has no receipt: the cascade is gone.
  *
  * That of another call does not count as alive: it goes away with its own
  * message received, and ours would stay. So each call has one of its own, and
@@ -16,14 +24,21 @@
  * cannot detach, what its engine owned is held until the lease has passed. So
  * the lease is no longer than the deadline that ends the call.
  */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/check.h"
 #include "base/json.h"
+#include "cascade/manage.h"
+#include "engine/command.h"
+#include "engine/info.h"
+#include "engine/look.h"
+#include "engine/record.h"
 #include "engine/signal.h"
 
 #define ROUND_MS 1 /* between two looks whether it was received */
+#define LOOK_PAGE 1000
 
 /* ---- By oneself --------------------------------------------------------- */
 
@@ -46,20 +61,12 @@ note_message(void *context, const cascade_message_row *row, bool repeated)
     return CASCADE_OK;
 }
 
-static cascade_err
-note_cascade(void *context, const cascade_row *row)
-{
-    (void)context;
-    (void)row;
-    return CASCADE_OK;
-}
-
 /* Whether the cascade still has messages. */
 static cascade_err
 look(cascade_store *store, const cascade_uuid *id, bool *waits)
 {
     cascade_load_sink sink = {.context = waits,
-                              .on_cascade = note_cascade,
+                              .on_cascade = csc_look_pass,
                               .on_message = note_message};
 
     *waits = false;
@@ -149,16 +156,25 @@ carry_out_alone(cascade_store *store, const cascade_uuid *id)
         open_alone(store, id);
 }
 
+bool
+csc_command_is_alone(cascade_store *store)
+{
+    bool alive = false;
+    cascade_err err = CASCADE_OK;
+
+    if (csc_store_is_within(store))
+        return false; /* the message takes effect later, if at all */
+    err = store->driver->engines(store->self, note_alive, &alive, NULL);
+    return err == CASCADE_OK && !alive;
+}
+
 /* In the runs that it continued as too, where `follow`. */
 void
 csc_command_carry_out(cascade_store *store, const cascade_uuid *id, bool follow)
 {
     cascade_uuid run = *id;
-    bool alive = false;
 
-    if (store->driver->engines(store->self, note_alive, &alive, NULL) !=
-            CASCADE_OK ||
-        alive)
+    if (!csc_command_is_alone(store))
         return;
     carry_out_alone(store, &run);
     while (follow && csc_follow_next(store, &run, &run) == CASCADE_OK)
@@ -167,112 +183,361 @@ csc_command_carry_out(cascade_store *store, const cascade_uuid *id, bool follow)
 
 /* ---- Asking ------------------------------------------------------------- */
 
-/* {"reason":...,"continued":true}, each where it is so. */
+static bool
+deletes(const csc_command_spec *spec)
+{
+    return strcmp(spec->kind, CSC_MESSAGE_DELETE) == 0;
+}
+
+/* {"by":...,"from":...,"reason":...,"continued":true}, each where it is so. */
 static cascade_err
-keep_reason(csc_arena *arena, const char *reason, bool continued,
-            const char **payload)
+write_payload(csc_arena *arena, const csc_command_spec *spec,
+              const cascade_request_options *known, bool continued,
+              const char **payload)
 {
     csc_buf text = {0};
+    csc_record_writer writer;
 
-    *payload = continued ? "{\"continued\":true}" : "{}";
-    if (reason == NULL)
-        return CASCADE_OK;
-    csc_buf_add_text(&text, "{\"reason\":");
-    csc_json_add_string(&text, reason);
-    csc_buf_add_text(&text, continued ? ",\"continued\":true}" : "}");
+    csc_record_begin(&writer, &text);
+    csc_record_add_string(&writer, "by", known->by);
+    if (spec->from != NULL)
+        csc_record_add_number(&writer, "from", *spec->from);
+    csc_record_add_string(&writer, "reason", known->reason);
+    csc_record_add_json(&writer, "continued", continued ? "true" : NULL);
+    csc_record_end(&writer);
     *payload =
         text.failed ? NULL : csc_arena_strndup(arena, text.data, text.len);
     csc_buf_fini(&text);
     return *payload != NULL ? CASCADE_OK : csc_fail_memory();
 }
 
-static cascade_err
-check_request(const cascade_request_options *given,
-              cascade_request_options *known)
+cascade_err
+csc_command_check(const csc_command_spec *spec, cascade_request_options *known)
 {
-    cascade_err err =
-        csc_check_options("request options", given, known, sizeof(*known));
+    cascade_err err = csc_check_options("request options", spec->options, known,
+                                        sizeof(*known));
 
     if (err == CASCADE_OK && known->request_id != NULL)
         err = csc_check_text("request id", known->request_id);
     if (err == CASCADE_OK && known->reason != NULL)
         err = csc_check_text("reason", known->reason);
+    if (err == CASCADE_OK && known->by != NULL)
+        err = csc_check_text("by", known->by);
+    if (err == CASCADE_OK)
+        err = csc_look_check(spec->kind, known->wait_ms);
     return err;
 }
 
-static cascade_err
-make_request(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
-             const cascade_request_options *options,
-             cascade_message_row *message)
+cascade_err
+csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
+                 const csc_command_spec *spec,
+                 const cascade_request_options *known,
+                 cascade_message_row *message)
 {
     int64_t now_ms = 0;
     bool continued = false;
     cascade_err err = csc_store_get_now(store, &now_ms);
 
-    if (err == CASCADE_OK && strcmp(message->kind, CSC_MESSAGE_DELETE) == 0)
+    if (err == CASCADE_OK && deletes(spec))
         err = csc_follow_may_delete(store, id, &continued);
     if (err != CASCADE_OK)
         return err;
-    message->cascade_id = *id;
-    message->name = "";
-    message->sent_at_ms = now_ms;
-    message->path = csc_signal_path(store, arena, id, message->kind,
-                                    options->request_id, now_ms);
+    *message = (cascade_message_row){
+        .cascade_id = *id,
+        .kind = spec->kind,
+        .name = "",
+        .sent_at_ms = now_ms,
+        .path = csc_signal_path(store, arena, id, spec->kind, known->request_id,
+                                now_ms)};
     if (message->path == NULL)
         return csc_fail_memory();
-    return keep_reason(arena, options->reason, continued, &message->payload);
+    return write_payload(arena, spec, known, continued, &message->payload);
+}
+
+/* A call that asks. */
+typedef struct call {
+    cascade_store *store;
+    const csc_command_spec *spec;
+    cascade_uuid run; /* where the receipt is looked for */
+    const char *path; /* of the receipt */
+    csc_arena arena;
+    csc_store_watch watch;
+    int32_t from; /* the receipt has no lower function_id */
+    /* What the looks saw: */
+    size_t seen; /* executions of the last page */
+    bool there;
+    bool over;         /* the cascade has ended */
+    bool received;     /* there is a receipt */
+    bool refused;      /* which is undelivered, */
+    const char *error; /* as this says */
+} call;
+
+static cascade_err
+send(call *c, const cascade_request_options *options)
+{
+    cascade_message_row message;
+    cascade_sent sent = CASCADE_SENT_ABSENT;
+    cascade_submission submission = {
+        .messages = &message, .message_count = 1, .sent = &sent};
+    bool of_ended = c->spec->of_ended;
+    cascade_err err = csc_command_make(c->store, &c->arena, &c->run, c->spec,
+                                       options, &message);
+
+    if (err == CASCADE_OK)
+        err = csc_submit(c->store, &submission, c->spec->kind);
+    if (sent != CASCADE_SENT)
+        c->from = INT32_MIN; /* it may have been received long ago */
+    if (err == CASCADE_OK && !of_ended)
+        err = csc_follow_sent(c->store, &c->run, message.path, &sent);
+    if (err == CASCADE_OK && sent != CASCADE_SENT_ABSENT)
+        csc_command_carry_out(c->store, &c->run, !of_ended);
+    if (err != CASCADE_OK)
+        return err;
+    c->path = message.path;
+    if (sent == CASCADE_SENT_ENDED && of_ended)
+        return csc_ok();
+    return csc_signal_answer(sent, c->spec->kind);
+}
+
+/* ---- What came of it ---------------------------------------------------- */
+
+static cascade_err
+see_execution(void *context, const cascade_execution_row *row)
+{
+    call *c = context;
+    csc_record record;
+
+    c->seen++;
+    c->from = row->function_id;
+    if (strcmp(row->node_instance_id, c->path) != 0)
+        return CASCADE_OK;
+    csc_record_decode(row->full_output, &record);
+    c->received = true;
+    c->refused = row->status == CASCADE_EXECUTION_FAILED && record.continued;
+    c->error =
+        csc_arena_strdup(&c->arena, row->error != NULL ? row->error : "");
+    return c->arena.failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+/* The last one that was seen is read again: it tells nothing new. */
+static cascade_err
+look_for_receipt(call *c)
+{
+    cascade_load_sink sink = {.context = c, .on_execution = see_execution};
+    cascade_scan scan = {.cascade_id = &c->run, .limit = LOOK_PAGE};
+    cascade_err err = CASCADE_OK;
+
+    do {
+        c->seen = 0;
+        scan.from = c->from;
+        err = c->store->driver->scan(c->store->self, &scan, &sink);
+    } while (err == CASCADE_OK && c->seen == LOOK_PAGE && !c->received);
+    return err;
+}
+
+/* The row first: behind the end of a cascade there is the receipt, or the run
+ * that it continued as has it. */
+static cascade_err
+look_at_run(call *c)
+{
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(c->store, &c->run, &info);
+
+    c->there = err == CASCADE_OK;
+    c->over = c->there && info->status != CASCADE_RUNNING;
+    cascade_info_free(info);
+    if (err == CASCADE_ERR_NOT_FOUND)
+        return CASCADE_OK;
+    return err == CASCADE_OK ? look_for_receipt(c) : err;
+}
+
+/* On to the run that this one continued as, of which nothing was seen so far;
+ * `*on`: there is one. */
+static cascade_err
+move_on(call *c, bool *on)
+{
+    cascade_err err = csc_follow_next(c->store, &c->run, &c->run);
+
+    *on = err == CASCADE_OK;
+    if (!*on)
+        return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+    c->from = INT32_MIN;
+    csc_store_watch_move(c->store, &c->watch, &c->run);
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_command_fail(const char *kind, const char *text)
+{
+    return csc_fail(strcmp(text, CSC_UNDELIVERED) == 0 ? CASCADE_ERR_ENDED
+                                                       : CASCADE_ERR_REFUSED,
+                    "%s: %s", kind, text);
+}
+
+/* What the last look has to say; CASCADE_ERR_AGAIN: nothing yet. */
+static cascade_err
+judge(const call *c)
+{
+    const csc_command_spec *spec = c->spec;
+
+    if (!c->there && deletes(spec))
+        return CASCADE_OK;
+    if (!c->there)
+        return csc_fail(CASCADE_ERR_NOT_FOUND,
+                        "%s: the cascade was deleted before it was received",
+                        spec->kind);
+    if (c->refused)
+        return spec->refusal != NULL ? spec->refusal(spec->kind, c->error)
+                                     : csc_command_fail(spec->kind, c->error);
+    return c->received && !deletes(spec) ? CASCADE_OK : CASCADE_ERR_AGAIN;
+}
+
+/* A receipt is in the run to which the message was sent on. An engine that was
+ * alive may be so no more. */
+static cascade_err
+look_received(void *context, bool late)
+{
+    call *c = context;
+    bool of_ended = c->spec->of_ended;
+    bool on = true;
+    cascade_err err = CASCADE_OK;
+
+    if (late)
+        csc_command_carry_out(c->store, &c->run, !of_ended);
+    err = look_at_run(c);
+    while (err == CASCADE_OK && !of_ended && c->over && !c->received && on) {
+        err = move_on(c, &on);
+        if (err == CASCADE_OK && on)
+            err = look_at_run(c);
+    }
+    if (err == CASCADE_OK)
+        return judge(c);
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "%s: it was sent, and what came of it cannot be read: %s",
+                    c->spec->kind, cascade_errmsg());
 }
 
 static cascade_err
-request(cascade_store *store, const cascade_uuid *id, const char *kind,
-        const cascade_request_options *given)
+await_receipt(call *c, int64_t wait_ms)
 {
-    csc_arena arena = {0};
+    cascade_err err =
+        csc_look_until(c->store, &c->watch, wait_ms, look_received, c);
+
+    if (err != CASCADE_ERR_AGAIN)
+        return err;
+    return csc_fail(err,
+                    "%s: sent, but not carried out within %lld ms; look at the "
+                    "cascade later",
+                    c->spec->kind, (long long)wait_ms);
+}
+
+/* Where the cascade is before it is asked: what it receives comes behind. */
+static cascade_err
+note_place(call *c)
+{
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(c->store, &c->run, &info);
+
+    if (err == CASCADE_OK)
+        c->from = info->fn_id;
+    cascade_info_free(info);
+    return err;
+}
+
+static cascade_err
+send_and_wait(call *c, const cascade_request_options *options)
+{
+    cascade_err err = csc_store_watch_begin(c->store, &c->watch, &c->run);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = note_place(c);
+    if (err == CASCADE_OK)
+        err = send(c, options);
+    if (err == CASCADE_OK)
+        err = await_receipt(c, options->wait_ms);
+    csc_store_watch_end(c->store, &c->watch);
+    return err;
+}
+
+/* Where the call would wait for a transaction that it is itself in. */
+static cascade_err
+refuse(const cascade_store *store, const char *kind, int64_t wait_ms)
+{
+    char what[64];
+
+    (void)snprintf(what, sizeof(what), "%s%s", kind,
+                   wait_ms != 0 ? " with wait_ms" : "");
+    return wait_ms != 0 ? csc_store_refuse_within(store, what)
+                        : csc_store_refuse_inside(store, what);
+}
+
+cascade_err
+csc_command_request(cascade_store *store, const cascade_uuid *id,
+                    const csc_command_spec *spec)
+{
     cascade_request_options options = {0};
-    cascade_message_row message = {.kind = kind};
-    cascade_sent sent = CASCADE_SENT_ABSENT;
-    bool deletes = strcmp(kind, CSC_MESSAGE_DELETE) == 0;
-    cascade_submission submission = {
-        .messages = &message, .message_count = 1, .sent = &sent};
+    call c = {.store = store, .spec = spec};
     cascade_err err = CASCADE_OK;
 
     if (store == NULL || id == NULL)
-        return csc_fail(CASCADE_ERR_INVALID, "%s: %s is NULL", kind,
+        return csc_fail(CASCADE_ERR_INVALID, "%s: %s is NULL", spec->kind,
                         store == NULL ? "store" : "id");
-    err = check_request(given, &options);
+    c.run = *id;
+    err = csc_command_check(spec, &options);
     if (err == CASCADE_OK)
-        err = make_request(store, &arena, id, &options, &message);
+        err = refuse(store, spec->kind, options.wait_ms);
     if (err == CASCADE_OK)
-        err = csc_submit(store, &submission, kind);
-    if (err == CASCADE_OK && !deletes)
-        err = csc_follow_sent(store, id, message.path, &sent);
-    if (err == CASCADE_OK && sent != CASCADE_SENT_ABSENT)
-        csc_command_carry_out(store, id, !deletes);
-    csc_arena_fini(&arena);
-    if (err != CASCADE_OK)
-        return err;
-    if (sent == CASCADE_SENT_ENDED && deletes)
-        return csc_ok();
-    return csc_signal_answer(sent, kind);
+        err = options.wait_ms != 0 ? send_and_wait(&c, &options)
+                                   : send(&c, &options);
+    csc_arena_fini(&c.arena);
+    return err == CASCADE_OK ? csc_ok() : err;
 }
+
+/* ---- Public ------------------------------------------------------------- */
 
 cascade_err
 cascade_cancel(cascade_store *store, const cascade_uuid *id,
                const cascade_request_options *options)
 {
-    return request(store, id, CSC_MESSAGE_CANCEL, options);
+    return csc_command_request(
+        store, id,
+        &(csc_command_spec){.kind = CSC_MESSAGE_CANCEL, .options = options});
 }
 
 cascade_err
 cascade_terminate(cascade_store *store, const cascade_uuid *id,
                   const cascade_request_options *options)
 {
-    return request(store, id, CSC_MESSAGE_TERMINATE, options);
+    return csc_command_request(
+        store, id,
+        &(csc_command_spec){.kind = CSC_MESSAGE_TERMINATE, .options = options});
 }
 
 cascade_err
 cascade_delete(cascade_store *store, const cascade_uuid *id,
                const cascade_request_options *options)
 {
-    return request(store, id, CSC_MESSAGE_DELETE, options);
+    return csc_command_request(store, id,
+                               &(csc_command_spec){.kind = CSC_MESSAGE_DELETE,
+                                                   .options = options,
+                                                   .of_ended = true});
+}
+
+cascade_err
+cascade_pause(cascade_store *store, const cascade_uuid *id,
+              const cascade_request_options *options)
+{
+    return csc_command_request(
+        store, id,
+        &(csc_command_spec){.kind = CSC_MESSAGE_PAUSE, .options = options});
+}
+
+cascade_err
+cascade_resume(cascade_store *store, const cascade_uuid *id,
+               const cascade_request_options *options)
+{
+    return csc_command_request(
+        store, id,
+        &(csc_command_spec){.kind = CSC_MESSAGE_RESUME, .options = options});
 }

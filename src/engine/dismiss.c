@@ -10,7 +10,8 @@
  *     |
  *     +-- RUNNING, first to be ended --> read: its family (S24)
  *     |                                  |
- *     +-- ended in ERROR --------------> |
+ *     +-- ended in ERROR, and not -----> |
+ *     |   asked to go on                 |
  *     +-- COMPLETED, and told of its     |
  *     |   children, or to be deleted     |
  *     |   as one that continued -------> |
@@ -38,6 +39,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "engine/build.h"
 #include "engine/engine.h"
 
 typedef struct dismissal {
@@ -92,12 +94,23 @@ are_of_itself(const csc_post *post)
     return message == NULL;
 }
 
+/* A retry or a rerun is made of all rows. */
+static bool
+asks_for_all(const csc_post *post)
+{
+    const csc_message *message = post->messages;
+
+    while (message != NULL && !csc_build_is_course(message))
+        message = message->next;
+    return message != NULL;
+}
+
 static bool
 is_dismissed(const dismissal *d, const csc_run *run)
 {
     const csc_post *post = csc_map_get(&d->inbox.posts, &run->state.id);
 
-    if (run->state.user_id == NULL || post == NULL)
+    if (run->state.user_id == NULL || post == NULL || asks_for_all(post))
         return false;
     if (run->state.recorded == CASCADE_RUNNING)
         return ends_first(post);

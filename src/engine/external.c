@@ -26,15 +26,15 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "engine/command.h"
 #include "engine/completion.h"
 #include "engine/effects.h"
+#include "engine/look.h"
 #include "engine/node.h"
 #include "engine/record.h"
 #include "engine/signal.h"
 
 #define BYTES_MAX ((size_t)4 * 1024 * 1024)
-#define LOOK_FIRST_MS 2
-#define LOOK_MAX_MS 200
 
 /* ---- Looking ------------------------------------------------------------ */
 
@@ -110,8 +110,8 @@ judge_end(const sight *seen, const cascade_uuid *by)
         return csc_fail(CASCADE_ERR_CANCELLED,
                         "complete: the cascade was cancelled");
     return csc_fail(CASCADE_ERR_MISUSE,
-                    "complete: the execution has ended, and did not wait for "
-                    "its completion from outside");
+                    "complete: the execution has ended, or is superseded, and "
+                    "does not wait for its completion from outside");
 }
 
 /* Whether it may be completed. */
@@ -266,14 +266,6 @@ note_pending(void *context, const cascade_message_row *row, bool repeated)
     return CASCADE_OK;
 }
 
-static cascade_err
-pass_cascade(void *context, const cascade_row *row)
-{
-    (void)context;
-    (void)row;
-    return CASCADE_OK;
-}
-
 /* The path was taken: by the message that waits, or that has been received by
  * now. Of many that wait only the first are seen. */
 static cascade_err
@@ -282,7 +274,7 @@ look_pending(cascade_store *store, const cascade_uuid *id, const char *path,
 {
     pending seen = {.path = path};
     cascade_load_sink sink = {.context = &seen,
-                              .on_cascade = pass_cascade,
+                              .on_cascade = csc_look_pass,
                               .on_message = note_pending};
     cascade_err err =
         store->driver->load(store->self, id, 1, CASCADE_LOAD_MESSAGES, &sink);
@@ -334,44 +326,6 @@ judge_sent(const sight *seen, const cascade_uuid *by)
     return CASCADE_ERR_AGAIN;
 }
 
-/* What came of it: looks once, and as long as the caller waits; an engine that
- * was alive may be so no more. */
-static cascade_err
-await_decision(cascade_store *store, csc_store_watch *watch, const char *path,
-               const cascade_uuid *by, int64_t wait_ms)
-{
-    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
-                                   wait_ms < 0 ? INT64_MAX : wait_ms);
-    int64_t look_ms = LOOK_FIRST_MS;
-
-    for (;;) {
-        sight seen;
-        int64_t left = 0;
-        cascade_err err = look(store, &watch->id, path, &seen);
-
-        if (err == CASCADE_ERR_UNAVAILABLE)
-            return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
-                            "complete: sent, but what came of it cannot be "
-                            "read: %s",
-                            cascade_errmsg());
-        if (err == CASCADE_OK)
-            err = judge_sent(&seen, by);
-        if (err != CASCADE_ERR_AGAIN || wait_ms == 0)
-            return err;
-        left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
-        if (left <= 0)
-            return csc_fail(CASCADE_ERR_AGAIN,
-                            "complete: sent, but not received within %lld ms; "
-                            "look at the execution later",
-                            (long long)wait_ms);
-        (void)csc_store_watch_wait(store, watch,
-                                   left < look_ms ? left : look_ms);
-        if (look_ms == LOOK_MAX_MS)
-            csc_command_carry_out(store, &watch->id, false);
-        look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
-    }
-}
-
 /* ---- Public ------------------------------------------------------------- */
 
 /* A call of cascade_complete(). */
@@ -382,6 +336,7 @@ typedef struct call {
     csc_arena arena;
     csc_completion completion;
     cascade_complete_options options;
+    csc_store_watch watch;
 } call;
 
 static cascade_err
@@ -397,11 +352,12 @@ check_call(call *c, const char *token, const cascade_completion *given,
     if (err == CASCADE_OK)
         err = csc_check_options("complete options", options, &c->options,
                                 sizeof(c->options));
-    if (err == CASCADE_OK && c->options.wait_ms < -1)
-        err = csc_fail(CASCADE_ERR_INVALID,
-                       "complete: wait_ms is %lld; give 0 or more, or -1 for "
-                       "no limit",
-                       (long long)c->options.wait_ms);
+    if (err == CASCADE_OK)
+        err = csc_look_check("complete", c->options.wait_ms);
+    if (err == CASCADE_OK)
+        err = c->options.wait_ms != 0
+                  ? csc_store_refuse_within(c->store, "complete with wait_ms")
+                  : csc_store_refuse_inside(c->store, "cascade_complete()");
     if (err == CASCADE_OK &&
         cascade_uuid_parse(token, &c->completion.token) != CASCADE_OK)
         err = csc_fail(CASCADE_ERR_INVALID,
@@ -412,8 +368,49 @@ check_call(call *c, const char *token, const cascade_completion *given,
     return err;
 }
 
+/* An engine that was alive may be so no more. */
 static cascade_err
-complete(call *c, csc_store_watch *watch)
+look_decided(void *context, bool late)
+{
+    call *c = context;
+    sight seen;
+    cascade_err err = CASCADE_OK;
+
+    if (late)
+        csc_command_carry_out(c->store, c->id, false);
+    err = look(c->store, c->id, c->path, &seen);
+    if (err == CASCADE_ERR_UNAVAILABLE)
+        return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                        "complete: sent, but what came of it cannot be read: "
+                        "%s",
+                        cascade_errmsg());
+    return err == CASCADE_OK ? judge_sent(&seen, &c->completion.by) : err;
+}
+
+/* What came of it: looks once, and as long as the caller waits. */
+static cascade_err
+await_decision(call *c, bool mine)
+{
+    int64_t wait_ms = c->options.wait_ms;
+    cascade_err err =
+        csc_look_until(c->store, &c->watch, wait_ms, look_decided, c);
+
+    if (err != CASCADE_ERR_AGAIN)
+        return err;
+    if (wait_ms != 0)
+        return csc_fail(CASCADE_ERR_AGAIN,
+                        "complete: sent, but not received within %lld ms; look "
+                        "at the execution later",
+                        (long long)wait_ms);
+    if (mine)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "complete: a completion is under way, this one or another; "
+                    "look at the execution later");
+}
+
+static cascade_err
+complete(call *c)
 {
     sight seen;
     bool mine = false;
@@ -428,29 +425,18 @@ complete(call *c, csc_store_watch *watch)
         err = judge_waiting(c->store, &seen, &c->completion);
     if (err == CASCADE_OK)
         err = send(c->store, &c->arena, c->id, &c->completion, &mine);
-    if (err != CASCADE_OK)
-        return err;
-    err = await_decision(c->store, watch, c->path, &c->completion.by,
-                         c->options.wait_ms);
-    if (err != CASCADE_ERR_AGAIN || c->options.wait_ms != 0)
-        return err;
-    if (mine)
-        return CASCADE_OK;
-    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
-                    "complete: a completion is under way, this one or another; "
-                    "look at the execution later");
+    return err == CASCADE_OK ? await_decision(c, mine) : err;
 }
 
 static cascade_err
 watch_and_complete(call *c)
 {
-    csc_store_watch watch;
-    cascade_err err = csc_store_watch_begin(c->store, &watch, c->id);
+    cascade_err err = csc_store_watch_begin(c->store, &c->watch, c->id);
 
     if (err != CASCADE_OK)
         return err;
-    err = complete(c, &watch);
-    csc_store_watch_end(c->store, &watch);
+    err = complete(c);
+    csc_store_watch_end(c->store, &c->watch);
     return err;
 }
 

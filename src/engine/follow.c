@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "engine/info.h"
+#include "engine/look.h"
 #include "engine/record.h"
 #include "engine/signal.h"
 
@@ -20,14 +21,6 @@ typedef struct run_link {
     cascade_uuid next;
 } run_link;
 
-static cascade_err
-note_nothing(void *context, const cascade_row *row)
-{
-    (void)context;
-    (void)row;
-    return CASCADE_OK;
-}
-
 static void
 read_meta(csc_json_span meta, run_link *link)
 {
@@ -35,9 +28,9 @@ read_meta(csc_json_span meta, run_link *link)
 
     csc_json_iter_init(&iter, meta.data, meta.len);
     while (csc_json_next(&iter)) {
-        if (iter.key.len == 8 && memcmp(iter.key.data, "previous", 8) == 0)
+        if (csc_json_span_is(iter.key, "previous"))
             (void)csc_record_uuid(iter.value, &link->previous);
-        if (iter.key.len == 6 && memcmp(iter.key.data, "parent", 6) == 0)
+        if (csc_json_span_is(iter.key, "parent"))
             link->child = true;
     }
 }
@@ -67,7 +60,7 @@ read_link(cascade_store *store, const cascade_uuid *id, const char *path,
           run_link *link)
 {
     cascade_load_sink sink = {.context = link,
-                              .on_cascade = note_nothing,
+                              .on_cascade = csc_look_pass,
                               .on_execution = note_record};
     cascade_info *info = NULL;
     cascade_err err = csc_info_read(store, id, &info);

@@ -68,8 +68,14 @@ typedef enum csc_post_kind {
 #define CSC_MESSAGE_CANCEL "cancel"
 #define CSC_MESSAGE_TERMINATE "terminate"
 #define CSC_MESSAGE_DELETE "delete"
+#define CSC_MESSAGE_PAUSE "pause"
+#define CSC_MESSAGE_RESUME "resume"
+#define CSC_MESSAGE_RETRY "retry"
+#define CSC_MESSAGE_RERUN "rerun"
 #define CSC_MESSAGE_CHILD "child"
 #define CSC_MESSAGE_COMPLETE "complete"
+/* The error of a receipt that came too late for its cascade. */
+#define CSC_UNDELIVERED "undelivered: the cascade had ended"
 
 /* What the payload of a message "complete" says; see external.h. */
 typedef struct csc_completion {

@@ -15,11 +15,29 @@
  *
  * A run that is not in memory is passed over too: its load is to come, and
  * brings its messages; or it is being born, and they are looked for then.
+ *
+ * RETRY AND RERUN
+ *   Such a message stands alone: what comes before it is received before, what
+ *   comes after it after. It is made of all rows of the cascade, also of what
+ *   has left memory, and nothing may run meanwhile:
+ *
+ *     received --> leaves: nothing begins; a commit in flight is awaited, what
+ *        |         else was posted is dropped, functions are told to return
+ *        |           |
+ *        |         loaded anew, with a plan (plan.h); its first message is
+ *        |         that one, and is posted: one commit
+ *        v           |
+ *     refused by     +--> leaves again, and is loaded as it is now
+ *     the state: recorded as undelivered
+ *
+ *   If the process dies in between, the message is still there.
  */
 #include <string.h>
 
+#include "engine/build.h"
 #include "engine/completion.h"
 #include "engine/engine.h"
+#include "engine/plan.h"
 
 #define RECEIVE_MAX 1000  /* messages in one look */
 #define MESSAGE_BYTES 512 /* of its row beside the payload, roughly */
@@ -67,17 +85,26 @@ message_bytes(const cascade_message_row *row)
     return strlen(row->payload) + strlen(row->path) + MESSAGE_BYTES;
 }
 
+/* A retry or a rerun that is to be carried out. */
+static bool
+stands_alone(const csc_message *message)
+{
+    return !message->repeated && csc_build_is_course(message);
+}
+
 /* A change has what fits into a batch, one message at least; what is left comes
  * with the next look. In the order of their ids: behind one that is left, all
  * are. */
 static bool
 has_room(const csc_inbox *inbox, const csc_post *post,
-         const cascade_message_row *row)
+         const cascade_message_row *row, const csc_message *message)
 {
     if (post->cut)
         return false;
     if (post->message_count == 0)
         return true;
+    if (stands_alone(message) || stands_alone(post->last_message))
+        return false;
     return inbox->bytes < INBOX_BYTES_MAX &&
            post->effects.bytes + message_bytes(row) <=
                inbox->engine->options.batch_bytes_max;
@@ -94,7 +121,8 @@ csc_receive_message(void *context, const cascade_message_row *row,
     if (post == NULL)
         return csc_fail_memory();
     inbox->count++;
-    if (!has_room(inbox, post, row)) {
+    if (!has_room(inbox, post, row,
+                  &(csc_message){.kind = row->kind, .repeated = repeated})) {
         post->cut = true;
         return CASCADE_OK;
     }
@@ -170,18 +198,68 @@ has_deletion(const csc_post *post)
     return message != NULL;
 }
 
+/* A run for a command that comes first, or without one. */
+static void
+match_plan(csc_run *run, const csc_message *message)
+{
+    if (run->plan == NULL ||
+        (stands_alone(message) &&
+         run->plan->from == csc_build_course_from(message)))
+        return;
+    csc_plan_free(run->plan);
+    run->plan = NULL;
+}
+
+void
+csc_receive_leave(cascade_engine *engine, csc_run *run)
+{
+    csc_reload reload = {.claimed = {.cascade_id = run->state.id},
+                         .fail_id = -1};
+
+    csc_run_expel(engine, run, run->leaves ? &run->reload : &reload,
+                  CASCADE_ERR_FENCED);
+}
+
+/* Nothing of it begins until it is loaded for the command; the message is still
+ * there then. */
+static void
+leave_for(cascade_engine *engine, csc_run *run, const csc_message *message)
+{
+    run->reload = (csc_reload){
+        .claimed = {.cascade_id = run->state.id, .takeovers = run->takeovers},
+        .fail_id = -1,
+        .plans = true,
+        .from = csc_build_course_from(message)};
+    run->leaves = true;
+    run->freeing = true;
+    if (!run->committing)
+        csc_receive_leave(engine, run);
+}
+
 void
 csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
 {
+    const csc_message *first = NULL;
+
     csc_assert(post != NULL);
+    first = post->messages;
     if (run->receiving || run->freeing) {
         run->more_messages = true;
+        csc_post_free(post);
+        return;
+    }
+    match_plan(run, first);
+    if (stands_alone(first) && run->plan == NULL &&
+        csc_plan_refuse(&run->state, csc_build_course_from(first)) ==
+            CSC_REFUSAL_NONE) {
+        leave_for(engine, run, first);
         csc_post_free(post);
         return;
     }
     run->receiving = true;
     run->more_messages = run->more_messages || post->cut || has_deletion(post);
     csc_run_post(engine, run, post);
+    run->freeing = run->plan != NULL;
 }
 
 static void
@@ -231,8 +309,10 @@ post_one(cascade_engine *engine, csc_post *post, uint64_t since, bool cut)
         look_again(engine);
         csc_post_free(post);
     } else {
+        csc_run_ref(run); /* it may leave memory at once */
         csc_receive_post(engine, run, post);
         run->more_messages = run->more_messages || cut;
+        csc_run_unref(run);
     }
 }
 

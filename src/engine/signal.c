@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/json.h"
 
 /* Whom a message is for, and whose path it has. */
@@ -156,6 +157,8 @@ cascade_signal(cascade_store *store, const cascade_uuid *id, const char *name,
         err = csc_fail(CASCADE_ERR_INVALID, "signal: %s is NULL",
                        store == NULL ? "store" : "id");
     else
+        err = csc_store_refuse_inside(store, "cascade_signal()");
+    if (err == CASCADE_OK)
         err = send_signal(store, &(address){*id, *id}, &spec);
     cJSON_Delete(payload);
     return err;
@@ -181,6 +184,23 @@ find_key(cascade_store *store, const char *user_id, const char *key,
 }
 
 cascade_err
+cascade_get_run(cascade_store *store, const char *user_id, const char *key,
+                cascade_uuid *id)
+{
+    address found;
+    cascade_err err;
+
+    if (store == NULL || id == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "get run: %s is NULL",
+                        store == NULL ? "store" : "id");
+    err = find_key(store, user_id != NULL ? user_id : "anonymous", key, &found);
+    if (err != CASCADE_OK)
+        return err;
+    *id = found.id;
+    return csc_ok();
+}
+
+cascade_err
 cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
                    const char *name, cJSON *payload,
                    const cascade_signal_options *options)
@@ -192,6 +212,8 @@ cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
     if (store == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "signal: store is NULL");
     else
+        err = csc_store_refuse_inside(store, "cascade_signal_key()");
+    if (err == CASCADE_OK)
         err =
             find_key(store, user_id != NULL ? user_id : "anonymous", key, &to);
     if (err == CASCADE_OK)

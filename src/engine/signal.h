@@ -28,11 +28,6 @@ const char *csc_signal_path(cascade_store *store, csc_arena *arena,
                             const cascade_uuid *root, const char *kind,
                             const char *request_id, int64_t now_ms);
 
-/* Where no engine is alive, receives the cascade's messages by itself. What
- * fails stays with engines to come. (command.c) */
-void csc_command_carry_out(cascade_store *store, const cascade_uuid *id,
-                           bool follow);
-
 /* What the sender is told; `what` names the call. */
 cascade_err csc_signal_answer(cascade_sent sent, const char *what);
 

@@ -13,6 +13,11 @@
  * of its writer. Events whose writer has no row (other programs write those)
  * count by their own function_id.
  *
+ * What a retry or a rerun has superseded is in the history, but counts no
+ * more. As of k only such commands count that lie before k. A receipt comes
+ * after what it supersedes: where the rows bring some, they are read once more
+ * (course.h), in another look, and so on until nothing new was met.
+ *
  * The Cascaide form of the context applies its `index` rule to each value: see
  * cascade_snapshot_cascaide_context().
  */
@@ -31,7 +36,7 @@
 #include "store/store.h"
 
 /* Behind every function_id and every `at` that rows can have. */
-#define AS_OF_NOW ((int64_t)INT32_MAX + 1)
+#define AS_OF_NOW CSC_COURSE_NOW
 
 /* A slot number beyond that is taken for a value, not for a place. */
 #define INDEX_MAX 1000000
@@ -62,17 +67,10 @@ struct cascade_snapshot {
     const char *result;
     const char *error;
     cascade_uuid continued_as; /* all zero: none */
+    csc_course course;
 };
 
 /* ---- Executions --------------------------------------------------------- */
-
-static const char *
-keep_span(cascade_snapshot *snapshot, csc_json_span span)
-{
-    return span.data != NULL
-               ? csc_arena_strndup(&snapshot->arena, span.data, span.len)
-               : NULL;
-}
 
 static cascade_err
 grow_executions(cascade_snapshot *snapshot)
@@ -91,17 +89,16 @@ grow_executions(cascade_snapshot *snapshot)
     return CASCADE_OK;
 }
 
-/* What is known of an execution only once it has ended. */
+/* What follows for the cascade from an execution that has ended. */
 static void
-add_outcome(cascade_snapshot *snapshot, const cascade_execution_row *row,
-            const csc_record *record, cascade_execution_info *info)
+note_outcome(cascade_snapshot *snapshot, const cascade_execution_row *row,
+             const csc_record *record, const cascade_execution_info *info)
 {
     bool user = strncmp(row->node_name, CSC_RESERVED_PREFIX,
                         strlen(CSC_RESERVED_PREFIX)) != 0;
 
-    info->status = row->status;
-    info->completed_at_ms = row->completed_at_ms;
-    info->output = keep_span(snapshot, record->output);
+    if (info->superseded_by != CSC_COURSE_NONE)
+        return;
     if (user && info->output != NULL)
         snapshot->result = info->output;
     if (row->status == CASCADE_EXECUTION_COMPLETED &&
@@ -112,53 +109,17 @@ add_outcome(cascade_snapshot *snapshot, const cascade_execution_row *row,
         snapshot->error = info->error != NULL ? info->error : "";
 }
 
-/* It waits for its completion from outside. */
-static void
-add_waiting(cascade_snapshot *snapshot, const csc_record *record,
-            cascade_execution_info *info)
-{
-    char token[CASCADE_UUID_TEXT_SIZE];
-
-    if (csc_uuid_is_nil(&record->token))
-        return;
-    info->token = csc_arena_strdup(&snapshot->arena,
-                                   cascade_uuid_format(&record->token, token));
-    info->deadline_ms = record->deadline_ms;
-}
-
 /* The row as it was when the snapshot's place was spawned. */
 static void
 fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
                const csc_record *record, cascade_execution_info *info)
 {
-    csc_arena *arena = &snapshot->arena;
-    uint32_t occurrence = 0;
+    bool now = snapshot->ats[snapshot->count] < snapshot->as_of;
 
-    *info = (cascade_execution_info){
-        .id = row->id,
-        .function_id = row->function_id,
-        .parent_function_id = CSC_NO_PARENT,
-        .status = CASCADE_EXECUTION_RUNNING,
-        .node_name = csc_arena_strdup(arena, row->node_name),
-        .node_instance_id = csc_arena_strdup(arena, row->node_instance_id),
-        .location = csc_arena_strdup(arena, row->location),
-        .input = csc_arena_strdup(arena, row->input),
-        .started_at_ms = row->started_at_ms,
-        .completed_at_ms = CASCADE_TIME_NONE,
-        .not_before_ms = CASCADE_TIME_NONE,
-        .deadline_ms = CASCADE_TIME_NONE};
-    (void)csc_state_path(row->node_instance_id, &row->cascade_id,
-                         &info->parent_function_id, &occurrence);
-    if (snapshot->ats[snapshot->count] >= snapshot->as_of)
-        return; /* it ended later */
-    info->attempts = record->attempts;
-    info->error = csc_arena_strdup(arena, row->error);
-    info->full_output = csc_arena_strdup(arena, row->full_output);
-    info->not_before_ms = record->not_before_ms;
-    if (row->status != CASCADE_EXECUTION_RUNNING)
-        add_outcome(snapshot, row, record, info);
-    else
-        add_waiting(snapshot, record, info);
+    csc_info_execution(&snapshot->arena, row, record, now, info);
+    info->superseded_by = csc_course_by(&snapshot->course, row->function_id);
+    if (now && row->status != CASCADE_EXECUTION_RUNNING)
+        note_outcome(snapshot, row, record, info);
 }
 
 static cascade_err
@@ -175,6 +136,9 @@ on_execution(void *context, const cascade_execution_row *row)
     if (err != CASCADE_OK)
         return err;
     csc_record_decode(row->full_output, &record);
+    err = csc_course_note(&snapshot->course, row, &record);
+    if (err != CASCADE_OK)
+        return err;
     snapshot->ats[snapshot->count] =
         ended && record.at != CSC_RECORD_NO_AT ? record.at : row->function_id;
     fill_execution(snapshot, row, &record,
@@ -192,7 +156,8 @@ is_visible(const cascade_snapshot *snapshot, int32_t writer)
     size_t from = 0;
     size_t to = snapshot->count;
 
-    if (writer >= snapshot->as_of)
+    if (writer >= snapshot->as_of ||
+        csc_course_by(&snapshot->course, writer) != CSC_COURSE_NONE)
         return false;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
@@ -354,6 +319,8 @@ write_context(const cascade_snapshot *snapshot, bool cascaide, char **context)
 static bool
 is_in(const cascade_execution_info *info, cascade_part part)
 {
+    if (info->superseded_by != CSC_COURSE_NONE)
+        return false;
     if (part == CASCADE_PART_ACTIVE)
         return info->status == CASCADE_EXECUTION_RUNNING;
     return info->error != NULL;
@@ -428,6 +395,26 @@ read_options(const cascade_snapshot_options *given, cascade_snapshot *snapshot)
     return err;
 }
 
+static void
+free_keys(cascade_snapshot *snapshot)
+{
+    for (seen_key *k = snapshot->keys; k != NULL; k = k->next)
+        csc_mem_free(k->values);
+    snapshot->keys = NULL;
+}
+
+/* What a look has brought, before another one. */
+static void
+forget(cascade_snapshot *snapshot)
+{
+    free_keys(snapshot);
+    csc_arena_clear(&snapshot->arena);
+    snapshot->count = 0;
+    snapshot->result = NULL;
+    snapshot->error = NULL;
+    snapshot->continued_as = (cascade_uuid){{0}};
+}
+
 static cascade_err
 load(cascade_store *store, const cascade_uuid *id, cascade_snapshot *snapshot)
 {
@@ -436,11 +423,17 @@ load(cascade_store *store, const cascade_uuid *id, cascade_snapshot *snapshot)
                               .on_execution = on_execution,
                               .on_event = on_event};
     cascade_err err = csc_info_read(store, id, &snapshot->info);
+    bool again = err == CASCADE_OK;
 
-    if (err == CASCADE_OK)
+    while (again && err == CASCADE_OK) {
+        forget(snapshot);
         err = store->driver->load(store->self, id, 1,
                                   CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
                                   &sink);
+        again = snapshot->course.grew;
+        if (err == CASCADE_OK)
+            err = csc_course_settle(&snapshot->course, snapshot->as_of);
+    }
     return err == CASCADE_OK ? finish(snapshot) : err;
 }
 
@@ -473,8 +466,8 @@ cascade_snapshot_free(cascade_snapshot *snapshot)
 {
     if (snapshot == NULL)
         return;
-    for (seen_key *k = snapshot->keys; k != NULL; k = k->next)
-        csc_mem_free(k->values);
+    free_keys(snapshot);
+    csc_course_fini(&snapshot->course);
     csc_mem_free(snapshot->info);
     csc_mem_free(snapshot->executions);
     csc_mem_free(snapshot->ats);

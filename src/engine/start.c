@@ -13,9 +13,10 @@
  * in between, the cascade is there or it is not; with a key the caller finds
  * out by starting it again (G10).
  *
- * A key whose current run was deleted starts anew, as the next run: the store
+ * A key whose current run was deleted starts anew, as the next run, and so does
+ * one whose run has ended where the caller wants that (`reuse`): the store
  * keeps the number, so that no id is given twice. Of two who find that, one
- * starts it (S22), and the other is told.
+ * starts it (S22), and the other is told of it, whatever has become of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #include "base/json.h"
 #include "engine/build.h"
 #include "engine/engine.h"
-#include "engine/info.h"
+#include "engine/reuse.h"
 #include "engine/signal.h"
 
 #define START_MANY_MAX 10000
@@ -69,6 +70,11 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: the priority is %d; give 0 to 9",
                         known->priority);
+    if (known->reuse < 0 || known->reuse > CASCADE_REUSE_TERMINATE)
+        return csc_fail(CASCADE_ERR_INVALID, "start: there is no such reuse");
+    if (known->reuse != CASCADE_REUSE_NEVER && known->key == NULL)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "start: reuse is given, but no key; give both");
     return csc_limits_check_start("start", known->delay_ms, known->deadline_ms);
 }
 
@@ -158,8 +164,10 @@ keep_first(const cascade_store *store, const cascade_start_spec *spec,
 {
     csc_build_first *first =
         csc_arena_alloc(&start->arena, spec->first_count, sizeof(*first));
-    cascade_err err = first != NULL ? CASCADE_OK : csc_fail_memory();
+    cascade_err err = CASCADE_OK;
 
+    if (first == NULL)
+        return csc_fail_memory();
     for (size_t i = 0; i < spec->first_count && err == CASCADE_OK; i++) {
         err = csc_check_name("node name", spec->first[i].node);
         if (err == CASCADE_OK)
@@ -204,6 +212,9 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
     cascade_start_options options = {0};
     cascade_err err = check_options(spec->options, &options);
 
+    if (err == CASCADE_OK && options.reuse == CASCADE_REUSE_TERMINATE)
+        err = csc_store_refuse_within(store, "start with "
+                                             "CASCADE_REUSE_TERMINATE");
     if (err != CASCADE_OK)
         return err;
     if (spec->first == NULL || spec->first_count < 1 ||
@@ -258,7 +269,7 @@ serves(const cascade_engine *engine, const char *queue)
     return false;
 }
 
-/* A delayed one would only be parked. Locked. */
+/* A delayed one would only be parked, one of a paused queue too. Locked. */
 static bool
 may_be_born(const cascade_engine *engine, const csc_start *start,
             int64_t now_ms)
@@ -269,7 +280,8 @@ may_be_born(const cascade_engine *engine, const csc_start *start,
         return false;
     for (size_t i = 0; i < start->count; i++)
         if (start->changes[i].run.wake_at_ms > now_ms ||
-            !serves(engine, start->changes[i].run.queue))
+            !serves(engine, start->changes[i].run.queue) ||
+            csc_run_is_queue_paused(engine, start->changes[i].run.queue))
             return false;
     return true;
 }
@@ -472,37 +484,39 @@ write_started(const csc_start *start, const cascade_uuid *ids, size_t count,
             started[i].existed = csc_uuid_equal(&ids[e], &ids[i]);
 }
 
-/* A key that existed may have later runs: the current one is given. Where that
- * was deleted, `anew` is the number of the run to be started, else 0. */
+/* It may have had an effect, and what its outcome is cannot be told. */
 static cascade_err
-find_current(cascade_store *store, const cascade_change *change,
-             cascade_started *started, int32_t *anew)
+fail_unknown(cascade_err err)
 {
-    int32_t run_number = 1;
-    cascade_info *info = NULL;
-    cascade_err err = CASCADE_OK;
-
-    *anew = 0;
-    if (!started->existed || change->key == NULL)
-        return CASCADE_OK;
-    err = store->driver->key(store->self, change->cascade.user_id, change->key,
-                             &run_number);
-    if (err == CASCADE_OK && run_number > 1) {
-        started->id =
-            csc_uuid_v8(change->cascade.user_id, change->key, run_number);
-        err = csc_info_read(store, &started->id, &info);
-        cascade_info_free(info);
-    }
-    if (err == CASCADE_ERR_NOT_FOUND && run_number < INT32_MAX) {
-        *anew = run_number + 1;
-        return CASCADE_OK;
-    }
-    if (err == CASCADE_OK || err == CASCADE_ERR_NO_MEMORY)
+    if (err == CASCADE_OK || err == CASCADE_ERR_NO_MEMORY ||
+        err == CASCADE_ERR_AGAIN)
         return err;
     return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
                     "start: it was made, and which run of its key is the "
                     "current one cannot be read: %s",
                     cascade_errmsg());
+}
+
+/* A key that existed may have later runs: the current one is given. Where that
+ * was deleted, or `reuse` says so, `anew` is the number of the run to be
+ * started, else 0. */
+static cascade_err
+find_current(cascade_store *store, const cascade_change *change,
+             cascade_reuse reuse, cascade_started *started, int32_t *anew)
+{
+    csc_key_run run;
+    cascade_err err = CASCADE_OK;
+
+    *anew = 0;
+    if (!started->existed || change->key == NULL)
+        return CASCADE_OK;
+    err = csc_reuse_read(store, change->cascade.user_id, change->key, reuse,
+                         &run);
+    if (err == CASCADE_OK) {
+        started->id = run.id;
+        err = csc_reuse_next(store, reuse, &run, anew);
+    }
+    return fail_unknown(err);
 }
 
 static cascade_err
@@ -595,7 +609,8 @@ start_run(cascade_store *store, const cascade_start_spec *spec, place *here,
     if (err == CASCADE_OK)
         err = send_all(store, start, here->now_ms, started);
     if (err == CASCADE_OK)
-        err = find_current(store, &start->changes[0], started, anew);
+        err = find_current(store, &start->changes[0], CASCADE_REUSE_NEVER,
+                           started, anew);
     csc_start_unref(start);
     return err;
 }
@@ -618,21 +633,40 @@ start_anew(cascade_store *store, const cascade_start_spec *spec, place *here,
                     cascade_errmsg());
 }
 
+/* The options were checked. */
+static cascade_reuse
+reuse_of(const cascade_start_spec *spec)
+{
+    cascade_start_options options = {0};
+
+    (void)check_options(spec->options, &options);
+    return options.reuse;
+}
+
+/* Of several with one key the first mentioned decides, and the others get the
+ * same. */
 static cascade_err
 find_all_current(cascade_store *store, const cascade_start_spec *specs,
-                 const csc_start *start, place *here, size_t count,
+                 csc_start *start, place *here, size_t count,
                  cascade_started *started)
 {
-    cascade_err err = CASCADE_OK;
+    const cascade_started **known =
+        csc_arena_alloc(&start->arena, start->count, sizeof(*known));
+    cascade_err err = known != NULL ? CASCADE_OK : csc_fail_memory();
 
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
-        const cascade_change *change =
-            &start->changes[find_change(start, &started[i].id)];
+        size_t at = find_change(start, &started[i].id);
         int32_t anew = 0;
 
-        err = find_current(store, change, &started[i], &anew);
+        if (known[at] != NULL) {
+            started[i] = (cascade_started){known[at]->id, true};
+            continue;
+        }
+        err = find_current(store, &start->changes[at], reuse_of(&specs[i]),
+                           &started[i], &anew);
         if (err == CASCADE_OK)
             err = start_anew(store, &specs[i], here, &started[i], anew);
+        known[at] = &started[i];
     }
     return err;
 }
@@ -666,7 +700,8 @@ signal_current(cascade_store *store, const csc_start *start,
                int32_t *anew)
 {
     cascade_started current = {message->cascade_id, true};
-    cascade_err err = find_current(store, &start->changes[0], &current, anew);
+    cascade_err err = find_current(store, &start->changes[0],
+                                   CASCADE_REUSE_NEVER, &current, anew);
 
     message->cascade_id = current.id;
     submission->start_count = 0;
@@ -688,7 +723,8 @@ answer_both(cascade_store *store, const csc_start *start,
         err = csc_signal_answer(sent, "start with signal");
     if (err != CASCADE_OK)
         return err;
-    err = find_current(store, &start->changes[0], started, anew);
+    err = find_current(store, &start->changes[0], CASCADE_REUSE_NEVER, started,
+                       anew);
     if (err == CASCADE_OK)
         return csc_ok();
     return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
@@ -754,16 +790,40 @@ try_with_signal(cascade_store *store, const cascade_start_spec *spec,
     return err;
 }
 
+/* The run that is to have the signal: one that was sent to another one is not
+ * taken back. 0: the first, or that is to be found out. */
+static cascade_err
+choose_run(cascade_store *store, const cascade_start_spec *spec,
+           int32_t *number)
+{
+    cascade_start_options options = {0};
+    csc_key_run run;
+    cascade_err err = check_options(spec->options, &options);
+
+    *number = 0;
+    if (err != CASCADE_OK || options.key == NULL)
+        return err;
+    err = csc_reuse_read(store, options.user_id, options.key, options.reuse,
+                         &run);
+    if (err != CASCADE_OK || (run.number == 1 && run.status == 0))
+        return err;
+    err = csc_reuse_next(store, options.reuse, &run, number);
+    if (err == CASCADE_OK && *number == 0 && run.number > 1)
+        *number = run.number;
+    return err;
+}
+
 static cascade_err
 start_with_signal(cascade_store *store, const cascade_start_spec *spec,
                   const csc_signal_spec *signal, cascade_started *started)
 {
     int32_t anew = 0;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = choose_run(store, spec, &anew);
 
-    do {
-        err = try_with_signal(store, spec, signal, started, &anew);
-    } while (err == CASCADE_OK && anew > 0);
+    if (err == CASCADE_OK)
+        do {
+            err = try_with_signal(store, spec, signal, started, &anew);
+        } while (err == CASCADE_OK && anew > 0);
     return err;
 }
 
@@ -783,6 +843,8 @@ cascade_start_with_signal(cascade_store *store, const char *node, cJSON *input,
         err = csc_fail(CASCADE_ERR_INVALID, "start: %s is NULL",
                        store == NULL ? "store" : "started");
     else
+        err = csc_store_refuse_inside(store, "cascade_start_with_signal()");
+    if (err == CASCADE_OK)
         err = start_with_signal(store, &spec, &signal, started);
     cJSON_Delete(input);
     cJSON_Delete(payload);
@@ -793,6 +855,8 @@ cascade_err
 cascade_start_many(cascade_store *store, const cascade_start_spec *specs,
                    size_t count, cascade_started *started)
 {
+    cascade_err err = CASCADE_OK;
+
     if (store == NULL || specs == NULL || started == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "start: %s is NULL",
                         store == NULL   ? "store"
@@ -802,7 +866,8 @@ cascade_start_many(cascade_store *store, const cascade_start_spec *specs,
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: give 1 to %d cascades in one call, not %zu",
                         START_MANY_MAX, count);
-    return start_all(store, specs, count, started);
+    err = csc_store_refuse_inside(store, "cascade_start()");
+    return err == CASCADE_OK ? start_all(store, specs, count, started) : err;
 }
 
 cascade_err

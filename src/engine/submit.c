@@ -2,6 +2,10 @@
  *
  * A transaction of its own for what comes from outside: starts and messages,
  * owned by nobody. The engines are told, and one of them claims or receives.
+ *
+ * It is repeated until it is decided, but not on a guest's connection: in a
+ * transaction that is not ours what has failed stays so, and where that
+ * connection is lost there is no other.
  */
 #include <time.h>
 
@@ -11,8 +15,8 @@
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS 500
 
-static void
-tell_engines(cascade_store *store)
+void
+csc_submit_tell(cascade_store *store)
 {
     pthread_mutex_lock(&store->mutex);
     for (size_t i = 0; i < store->engine_count; i++) {
@@ -46,7 +50,7 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
 
     for (;;) {
         err = store->driver->submit(store->self, submission);
-        if (err != CASCADE_ERR_UNAVAILABLE)
+        if (err != CASCADE_ERR_UNAVAILABLE || store->guest != NULL)
             break;
         if (csc_clock_monotonic_ms(&csc_clock_system) + pause_ms >= end_ms)
             return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
@@ -59,6 +63,18 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
             pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
     }
     if (err == CASCADE_OK)
-        tell_engines(store);
+        csc_submit_tell(store);
     return err;
+}
+
+cascade_err
+cascade_wake(cascade_store *store)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (store == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "cascade_wake: store is NULL");
+    csc_submit_tell(store);
+    err = store->driver->wake(store->self);
+    return err == CASCADE_OK ? csc_ok() : err;
 }

@@ -5,7 +5,7 @@
  *
  *   update   submit: one message --> a node takes it and answers by a step
  *            look: the executions of the cascade --> its answer, or later
- *   query    look: the events of the cascade
+ *   query    look: the events of the cascade, and which of them count
  *
  * The answer is found by the path of the request, in the run it was sent to or
  * in one that this continued as. If the process dies in the call, the request
@@ -15,12 +15,11 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "engine/record.h"
+#include "engine/course.h"
+#include "engine/look.h"
 #include "engine/signal.h"
 
 #define TIMEOUT_MS 10000
-#define LOOK_FIRST_MS 2
-#define LOOK_MAX_MS 200
 
 /* A call that waits for an answer. */
 typedef struct call {
@@ -136,7 +135,8 @@ find_answer(const call *c, const char *output, csc_json_span *answer,
     return CASCADE_OK;
 }
 
-/* The first one counts. */
+/* The first one counts, also where a rerun has superseded it: whoever asked was
+ * told that one. */
 static cascade_err
 note_answer(call *c, csc_json_span output)
 {
@@ -178,7 +178,7 @@ on_execution(void *context, const cascade_execution_row *row)
 
 /* One look at the run, and at those that it continued as. */
 static cascade_err
-look(call *c)
+look_all(call *c)
 {
     cascade_load_sink sink = {
         .context = c, .on_cascade = on_cascade, .on_execution = on_execution};
@@ -201,10 +201,8 @@ look(call *c)
 
 /* What one look has to say; CASCADE_ERR_AGAIN: nothing yet. */
 static cascade_err
-judge(const call *c, cJSON **answer)
+judge(const call *c)
 {
-    cJSON *tree = NULL;
-
     if (c->answer == NULL && !c->there)
         return csc_fail(CASCADE_ERR_NOT_FOUND,
                         "update %s: there is no such cascade", c->name);
@@ -212,15 +210,7 @@ judge(const call *c, cJSON **answer)
         return csc_fail(CASCADE_ERR_ENDED,
                         "update %s: the cascade has ended without an answer",
                         c->name);
-    if (c->answer == NULL)
-        return CASCADE_ERR_AGAIN;
-    if (answer == NULL)
-        return csc_ok();
-    tree = csc_json_parse(c->answer);
-    if (tree == NULL)
-        return csc_fail_memory();
-    *answer = tree;
-    return csc_ok();
+    return c->answer != NULL ? CASCADE_OK : CASCADE_ERR_AGAIN;
 }
 
 /* The request is there whatever fails now: it may be answered. */
@@ -228,7 +218,7 @@ static cascade_err
 fail_unread(const call *c, cascade_err err)
 {
     if (err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND ||
-        err == CASCADE_ERR_ENDED)
+        err == CASCADE_ERR_ENDED || err == CASCADE_ERR_AGAIN)
         return err;
     return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
                     "update %s: it was sent, and whether it is answered cannot "
@@ -237,30 +227,27 @@ fail_unread(const call *c, cascade_err err)
 }
 
 static cascade_err
-await_answer(call *c, int64_t timeout_ms, cJSON **answer)
+look(void *context, bool late)
 {
-    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
-                                   timeout_ms < 0 ? INT64_MAX : timeout_ms);
-    int64_t look_ms = LOOK_FIRST_MS;
+    call *c = context;
+    cascade_err err = look_all(c);
 
-    for (;;) {
-        int64_t left = 0;
-        cascade_err err = look(c);
+    (void)late;
+    return fail_unread(c, err == CASCADE_OK ? judge(c) : err);
+}
 
-        if (err == CASCADE_OK)
-            err = judge(c, answer);
-        if (err != CASCADE_ERR_AGAIN)
-            return fail_unread(c, err);
-        left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
-        if (left <= 0)
-            return csc_fail(CASCADE_ERR_TIMEOUT,
-                            "update %s: no answer within %lld ms; call again "
-                            "with the same request id",
-                            c->name, (long long)timeout_ms);
-        (void)csc_store_watch_wait(c->store, &c->watch,
-                                   left < look_ms ? left : look_ms);
-        look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
-    }
+static cascade_err
+give_answer(const call *c, cJSON **answer)
+{
+    cJSON *tree = NULL;
+
+    if (answer == NULL)
+        return csc_ok();
+    tree = csc_json_parse(c->answer);
+    if (tree == NULL)
+        return fail_unread(c, csc_fail_memory());
+    *answer = tree;
+    return csc_ok();
 }
 
 static cascade_err
@@ -273,9 +260,14 @@ ask(call *c, const cJSON *request, const cascade_update_options *options,
         return err;
     err = send_request(c, request, options->request_id);
     if (err == CASCADE_OK)
-        err = await_answer(c, options->timeout_ms, answer);
+        err = csc_look_until(c->store, &c->watch, options->timeout_ms, look, c);
     csc_store_watch_end(c->store, &c->watch);
-    return err;
+    if (err == CASCADE_ERR_AGAIN)
+        return csc_fail(CASCADE_ERR_TIMEOUT,
+                        "update %s: no answer within %lld ms; call again with "
+                        "the same request id",
+                        c->name, (long long)options->timeout_ms);
+    return err == CASCADE_OK ? give_answer(c, answer) : err;
 }
 
 static cascade_err
@@ -302,6 +294,8 @@ cascade_update(cascade_store *store, const cascade_uuid *id, const char *name,
         err = csc_fail(CASCADE_ERR_INVALID, "update: %s is NULL",
                        store == NULL ? "store" : "id");
     else
+        err = csc_store_refuse_within(store, "cascade_update()");
+    if (err == CASCADE_OK)
         err = update(&(call){.store = store, .name = name, .run = *id}, request,
                      options, answer);
     cJSON_Delete(request);
@@ -314,24 +308,34 @@ typedef struct search {
     const char *key;
     int64_t id; /* of the event */
     cJSON *value;
+    csc_course course; /* what was superseded counts no more */
 } search;
 
 static cascade_err
-pass_cascade(void *context, const cascade_row *row)
+note_course(void *context, const cascade_execution_row *row)
 {
-    (void)context;
-    (void)row;
-    return CASCADE_OK;
+    search *s = context;
+    csc_record record;
+
+    csc_record_decode(row->full_output, &record);
+    return csc_course_note(&s->course, row, &record);
 }
 
 /* The one that was committed last: a node comes before its steps, and may end
- * after them. */
+ * after them. Executions come before events: the receipts are all known. */
 static cascade_err
 on_event(void *context, const cascade_event_row *row)
 {
     search *s = context;
+    cascade_err err = CASCADE_OK;
 
-    if (strcmp(row->key, s->key) != 0 || (s->value != NULL && row->id < s->id))
+    if (s->course.grew)
+        err = csc_course_settle(&s->course, CSC_COURSE_NOW);
+    if (err != CASCADE_OK)
+        return err;
+    if (strcmp(row->key, s->key) != 0 ||
+        (s->value != NULL && row->id < s->id) ||
+        csc_course_by(&s->course, row->function_id) != CSC_COURSE_NONE)
         return CASCADE_OK;
     cJSON_Delete(s->value);
     s->id = row->id;
@@ -342,10 +346,16 @@ on_event(void *context, const cascade_event_row *row)
 static cascade_err
 query(cascade_store *store, const cascade_uuid *id, search *s)
 {
-    cascade_load_sink sink = {
-        .context = s, .on_cascade = pass_cascade, .on_event = on_event};
+    cascade_load_sink sink = {.context = s,
+                              .on_cascade = csc_look_pass,
+                              .on_execution = note_course,
+                              .on_event = on_event};
+    cascade_err err = store->driver->load(
+        store->self, id, 1, CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
+        &sink);
 
-    return store->driver->load(store->self, id, 1, CASCADE_LOAD_EVENTS, &sink);
+    csc_course_fini(&s->course);
+    return err;
 }
 
 cascade_err

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See reuse.h.
+ *
+ * Of two who terminate the same run each is told that it has ended, and both
+ * come to the same next number: one starts that run, and the other finds it. So
+ * neither looks at the key again, where it might meet the run that the other
+ * has just started. A run that continued as new while it was to be terminated
+ * has passed that on: the number counts from where its chain has ended.
+ */
+#include "engine/reuse.h"
+
+#include "base/error.h"
+#include "base/uuid.h"
+#include "engine/command.h"
+#include "engine/info.h"
+#include "engine/post.h"
+#include "engine/signal.h"
+
+static cascade_err
+read_run(cascade_store *store, csc_key_run *run)
+{
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(store, &run->id, &info);
+
+    run->status = err == CASCADE_OK ? info->status : 0;
+    cascade_info_free(info);
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
+static cascade_err
+read_current(cascade_store *store, const char *user_id, const char *key,
+             cascade_reuse reuse, csc_key_run *run)
+{
+    cascade_err err =
+        store->driver->key(store->self, user_id, key, &run->number);
+
+    run->status = CASCADE_RUNNING;
+    if (err != CASCADE_OK)
+        return err;
+    run->id = csc_uuid_v8(user_id, key, run->number);
+    return run->number > 1 || reuse != CASCADE_REUSE_NEVER
+               ? read_run(store, run)
+               : CASCADE_OK;
+}
+
+/* Whether the run had its end by continuing as new, between the look at its key
+ * and the one at it: then it is not the current one. */
+static cascade_err
+has_continued(cascade_store *store, const char *user_id, const char *key,
+              const csc_key_run *run, bool *continued)
+{
+    int32_t number = run->number;
+    cascade_uuid next;
+    cascade_err err = CASCADE_OK;
+
+    *continued = false;
+    if (run->status == CASCADE_COMPLETED)
+        err = store->driver->key(store->self, user_id, key, &number);
+    if (err != CASCADE_OK || number == run->number)
+        return err;
+    err = csc_follow_next(store, &run->id, &next);
+    *continued = err == CASCADE_OK;
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
+cascade_err
+csc_reuse_read(cascade_store *store, const char *user_id, const char *key,
+               cascade_reuse reuse, csc_key_run *run)
+{
+    bool continued = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && continued) {
+        err = read_current(store, user_id, key, reuse, run);
+        if (err == CASCADE_OK)
+            err = has_continued(store, user_id, key, run, &continued);
+    }
+    return err;
+}
+
+/* Ends it, or what it has continued as by then, which is the run in `run` then.
+ */
+static cascade_err
+terminate(cascade_store *store, csc_key_run *run)
+{
+    const cascade_request_options options = {
+        .size = sizeof(options),
+        .reason = "another run of its key was started",
+        .wait_ms = store->config.deadline_ms};
+    const csc_command_spec spec = {.kind = CSC_MESSAGE_TERMINATE,
+                                   .options = &options};
+    cascade_err err = csc_command_request(store, &run->id, &spec);
+
+    if (err != CASCADE_OK && err != CASCADE_ERR_ENDED &&
+        err != CASCADE_ERR_NOT_FOUND)
+        return err;
+    do {
+        err = csc_follow_next(store, &run->id, &run->id);
+        if (err == CASCADE_OK)
+            run->number++;
+    } while (err == CASCADE_OK);
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
+cascade_err
+csc_reuse_next(cascade_store *store, cascade_reuse reuse, csc_key_run *run,
+               int32_t *anew)
+{
+    bool ended =
+        run->status == CASCADE_COMPLETED || run->status == CASCADE_ERROR;
+    cascade_err err = CASCADE_OK;
+
+    *anew = 0;
+    if (ended &&
+        (reuse == CASCADE_REUSE_NEVER ||
+         (reuse == CASCADE_REUSE_FAILED && run->status == CASCADE_COMPLETED)))
+        return CASCADE_OK;
+    if (run->status == CASCADE_RUNNING && reuse != CASCADE_REUSE_TERMINATE)
+        return CASCADE_OK;
+    if (run->status == CASCADE_RUNNING)
+        err = terminate(store, run);
+    if (err == CASCADE_OK && run->number < INT32_MAX)
+        *anew = run->number + 1;
+    return err;
+}
