@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * verify and adopt: each finding is a line, written as it comes; what was done
+ * is told at the end, for people on standard error, so that standard output is
+ * empty where all is well.
+ */
+#include "ask.h"
+#include "interrupt.h"
+#include "which.h"
+
+#include <inttypes.h>
+
+typedef cascade_err (*check_fn)(cascade_store *store,
+                                const cascade_check_options *options,
+                                cascade_check_report *report);
+
+/* Where findings go, and whether that has failed. */
+struct findings {
+    struct out *out;
+    cascade_err err;
+};
+
+static bool
+put_finding(void *context, const cascade_uuid *id, int32_t function_id,
+            const char *rule, const char *text)
+{
+    struct findings *findings = context;
+    struct out *out = findings->out;
+    char id_text[CASCADE_UUID_TEXT_SIZE];
+    struct object object;
+
+    ask_progress_end();
+    if (!out->json) {
+        out_plain(out, cascade_uuid_format(id, id_text));
+        if (function_id >= 0)
+            out_format(out, " %d", (int)function_id);
+        out_plain(out, "  ");
+        out_text(out, rule);
+        out_plain(out, "  ");
+        out_text(out, text);
+        out_plain(out, "\n");
+        return true;
+    }
+    object_init(&object);
+    object_text(&object, "kind", "finding");
+    object_id(&object, "id", id);
+    object_place(&object, "function_id", function_id);
+    object_text(&object, "rule", rule);
+    object_text(&object, "text", text);
+    findings->err = out_object(out, &object);
+    return findings->err == CASCADE_OK;
+}
+
+static bool
+put_progress(void *context, const cascade_progress *progress)
+{
+    (void)context;
+    return ask_progress(NULL, progress);
+}
+
+static cascade_err
+put_report(struct out *out, const cascade_check_report *report, bool adopts)
+{
+    struct object object;
+
+    if (!out->json) {
+        fprintf(stderr,
+                "%" PRId64 " cascades, %" PRId64 " executions, %" PRId64
+                " context events: %" PRId64 " found",
+                report->cascades, report->executions, report->events,
+                report->findings);
+        if (adopts)
+            fprintf(stderr,
+                    ", %" PRId64 " cascades changed, %" PRId64 " not known",
+                    report->repaired, report->unknown);
+        fputc('\n', stderr);
+        return CASCADE_OK;
+    }
+    object_init(&object);
+    object_text(&object, "kind", "report");
+    object_number(&object, "cascades", report->cascades);
+    object_number(&object, "executions", report->executions);
+    object_number(&object, "events", report->events);
+    object_number(&object, "findings", report->findings);
+    if (adopts) {
+        object_number(&object, "repaired", report->repaired);
+        object_number(&object, "unknown", report->unknown);
+    }
+    return out_object(out, &object);
+}
+
+static int
+check(struct session *session, check_fn call, cascade_check_report *report,
+      bool adopts)
+{
+    struct findings findings = {.out = &session->out};
+    cascade_check_options options = {
+        .size = sizeof(options),
+        .finding = put_finding,
+        .progress = put_progress,
+        .context = &findings,
+    };
+    cascade_uuid id;
+    int code = EXIT_DONE;
+
+    if (session->settings->operand_count > 0) {
+        code = which_one(session, &id, NULL);
+        options.id = &id;
+    }
+    if (code != EXIT_DONE)
+        return code;
+    interrupt_hold();
+    cascade_err err = call(session->store, &options, report);
+    ask_progress_end();
+    if (err != CASCADE_OK)
+        return findings.err != CASCADE_OK ? (int)exit_of(findings.err)
+                                          : session_fail(NULL, err);
+    return session_end(NULL, put_report(&session->out, report, adopts));
+}
+
+int
+run_verify(struct session *session)
+{
+    cascade_check_report report = {.size = sizeof(report)};
+    int code = check(session, cascade_verify, &report, false);
+
+    return code == EXIT_DONE && report.findings > 0 ? EXIT_FINDINGS : code;
+}
+
+int
+run_adopt(struct session *session)
+{
+    cascade_check_report report = {.size = sizeof(report)};
+
+    return check(session, cascade_adopt, &report, true);
+}

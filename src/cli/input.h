@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Payloads and documents from the command line, a file or standard input.
+ */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include "session.h"
+
+/* The text of an option of JSON: itself, of @FILE, or of - standard input.
+ * `*text` is NULL when the option is not given; the caller frees it. Gives an
+ * exit code. */
+int input_read(const struct session *session, enum option_id option,
+               char **text);
+
+/* The whole of a file, "-" being standard input; at most 256 MiB. */
+int input_file(const char *path, char **text);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The options, each once. Where one name means different things to different
+ * commands, it stands here several times.
+ */
+#include "command.h"
+
+#include <limits.h>
+
+/* Function ids, and what is given in numbers of 32 bits. */
+#define PLACE_MAX INT32_MAX
+
+const struct option_spec option_table[OPTION_COUNT] = {
+    [OPTION_STORE] = {"store", KIND_TEXT, "URL",
+                      "the store: sqlite:PATH, postgresql://..., or a "
+                      "connection string of libpq; default: the environment "
+                      "variable CASCADE_STORE, which no list of processes "
+                      "shows",
+                      0, 0},
+    [OPTION_SCHEMA] = {"schema", KIND_TEXT, "NAME",
+                       "PostgreSQL: the schema of the tables; default: public",
+                       0, 0},
+    [OPTION_POOLER] = {"pooler", KIND_FLAG, NULL,
+                       "PostgreSQL: the connection goes through a pooler in "
+                       "transaction mode",
+                       0, 0},
+    [OPTION_JSON] = {"json", KIND_FLAG, NULL,
+                     "for programs: one JSON object a line", 0, 0},
+    [OPTION_HELP] = {"help", KIND_FLAG, NULL, "this page", 0, 0},
+    [OPTION_USER] = {"user", KIND_TEXT, "USER",
+                     "only cascades of this user; with --key, who started it "
+                     "(default there: anonymous)",
+                     0, 0},
+    [OPTION_KEY] = {"key", KIND_TEXT, "KEY",
+                    "instead of an ID: the current run of what --user started "
+                    "with this idempotency key",
+                    0, 0},
+    [OPTION_STATUS] = {"status", KIND_CHOICE, "running|completed|error",
+                       "only cascades in this status", 0, 0},
+    [OPTION_NODE] = {"node", KIND_TEXT, "NODE",
+                     "only cascades with an execution of this node", 0, 0},
+    [OPTION_QUEUE] = {"queue", KIND_TEXT, "QUEUE",
+                      "only cascades in this queue that have not ended", 0, 0},
+    [OPTION_OLDER] = {"older", KIND_DURATION, "AGE",
+                      "only cascades that were written last before that long",
+                      0, 0},
+    [OPTION_ALL] = {"all", KIND_FLAG, NULL,
+                    "every cascade that the filters leave, instead of IDs", 0,
+                    0},
+    [OPTION_AFTER] = {"after", KIND_UUID, "ID",
+                      "go on behind this one, the last of the list before", 0,
+                      0},
+    [OPTION_LIMIT] = {"limit", KIND_NUMBER, "N",
+                      "at most so many; default: 100", 1, INT_MAX},
+    [OPTION_WATCH] = {"watch", KIND_WAIT, "INTERVAL",
+                      "again and again, every 2 seconds or INTERVAL; SIGINT "
+                      "ends it",
+                      0, 0},
+    [OPTION_AT] = {"at", KIND_NUMBER, "FUNCTION_ID",
+                   "as it was just before this function_id was reached", 1,
+                   PLACE_MAX},
+    [OPTION_UI] = {"ui", KIND_FLAG, NULL,
+                   "context values in their form for user interfaces", 0, 0},
+    [OPTION_PAYLOADS] = {"payloads", KIND_FLAG, NULL,
+                         "show inputs, outputs and context values; without, "
+                         "only how long they are",
+                         0, 0},
+    [OPTION_FROM_START] = {"from-start", KIND_FLAG, NULL,
+                           "first what there is already", 0, 0},
+    [OPTION_INPUT] = {"input", KIND_JSON, "JSON|@FILE|-",
+                      "the input of the node; default: {}", 0, 0},
+    [OPTION_START_USER] = {"user", KIND_TEXT, "USER",
+                           "whose cascade it is; default: anonymous", 0, 0},
+    [OPTION_START_KEY] = {"key", KIND_TEXT, "KEY",
+                          "idempotency key: two starts with one key give one "
+                          "cascade",
+                          0, 0},
+    [OPTION_ID] = {"id", KIND_UUID, "ID",
+                   "the id of the new cascade; default: generated", 0, 0},
+    [OPTION_INTO_QUEUE] = {"queue", KIND_TEXT, "QUEUE",
+                           "into this queue; default: the recorded one, or "
+                           "\"default\"",
+                           0, 0},
+    [OPTION_PRIORITY] = {"priority", KIND_NUMBER, "N",
+                         "0 to 9, 9 runs first; default: 0", 0, 9},
+    [OPTION_DELAY] = {"delay", KIND_DURATION, "DURATION",
+                      "begin no earlier than that", 0, 0},
+    [OPTION_DEADLINE] = {"deadline", KIND_DURATION, "DURATION",
+                         "it ends in error when it takes longer than that", 0,
+                         0},
+    [OPTION_REUSE] = {"reuse", KIND_CHOICE, "never|ended|failed|terminate",
+                      "when the next run of the key is started: never "
+                      "(default); when the last has ended; when it has failed; "
+                      "always, and one that runs is terminated",
+                      0, 0},
+    [OPTION_WAIT] = {"wait", KIND_WAIT, "DURATION",
+                     "until it is carried out, at most that long", 0, 0},
+    [OPTION_WAIT_END] = {"wait", KIND_WAIT, "DURATION",
+                         "until the cascade has ended, at most that long", 0,
+                         0},
+    [OPTION_PAYLOAD] = {"payload", KIND_JSON, "JSON|@FILE|-",
+                        "what the signal carries; default: {}", 0, 0},
+    [OPTION_OUTPUT] = {"output", KIND_JSON, "JSON|@FILE|-",
+                       "the output of the execution; default: none", 0, 0},
+    [OPTION_ERROR] = {"error", KIND_TEXT, "TEXT", "it failed, with this text",
+                      0, 0},
+    [OPTION_REQUEST_ID] = {"request-id", KIND_TEXT, "TEXT",
+                           "two requests to a cascade with one id are one: to "
+                           "repeat a command without doing it twice",
+                           0, 0},
+    [OPTION_REASON] = {"reason", KIND_TEXT, "TEXT", "recorded with the command",
+                       0, 0},
+    [OPTION_BY] = {"by", KIND_TEXT, "NAME",
+                   "who asks, recorded with the command; default: the "
+                   "environment variable CASCADE_BY, else the login name",
+                   0, 0},
+    [OPTION_WHOLE_QUEUE] = {"queue", KIND_TEXT, "QUEUE",
+                            "without IDs: the queue itself, for all engines; "
+                            "with --all: its cascades, one by one",
+                            0, 0},
+    [OPTION_FROM] = {"from", KIND_NUMBER, "FUNCTION_ID",
+                     "what had not ended just before this function_id was "
+                     "reached runs again; needed",
+                     0, PLACE_MAX},
+    [OPTION_FORK_OUTPUT] = {"output", KIND_MANY, "NODE=JSON",
+                            "another output for what NODE has completed by "
+                            "then, or, with #FUNCTION_ID=JSON, for that "
+                            "execution; any number of times",
+                            0, 0},
+    [OPTION_YES] = {"yes", KIND_FLAG, NULL,
+                    "do not ask; needed where there is no terminal to ask on",
+                    0, 0},
+    [OPTION_CHECK] = {"check", KIND_FLAG, NULL,
+                      "change nothing; show what is applied and what is not", 0,
+                      0},
+    [OPTION_COMPLETED] = {"completed", KIND_DURATION, "AGE",
+                          "those that completed, and were written last at "
+                          "least that long ago",
+                          0, 0},
+    [OPTION_FAILED] = {"failed", KIND_DURATION, "AGE",
+                       "the same of those that ended in error", 0, 0},
+    [OPTION_NEW_IDS] = {"new-ids", KIND_FLAG, NULL,
+                        "as another cascade, without its key and its parent", 0,
+                        0},
+    [OPTION_MAN] = {"man", KIND_FLAG, NULL, "the manual page, for man", 0, 0},
+    [OPTION_BASH] = {"bash", KIND_FLAG, NULL, "the completion for bash", 0, 0},
+};
+
+const enum option_id common_with_store[] = {OPTION_STORE,  OPTION_SCHEMA,
+                                            OPTION_POOLER, OPTION_JSON,
+                                            OPTION_HELP,   OPTION_COUNT};
+const enum option_id common_without[] = {OPTION_HELP, OPTION_COUNT};

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking never changes a schema: the store is opened with a check, and what is
+ * not current is left to `cascade migrate`. A SQLite file that is not there is
+ * not made by looking for it either.
+ */
+#include "session.h"
+
+#include "text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SQLITE "sqlite:"
+
+int
+session_fail(const char *what, cascade_err err)
+{
+    char *text = text_escaped(cascade_errmsg());
+
+    fputs("cascade: ", stderr);
+    if (what != NULL) {
+        text_write(stderr, what);
+        fputs(": ", stderr);
+    }
+    fputs(text != NULL && *text != '\0' ? text : cascade_err_text(err), stderr);
+    fputc('\n', stderr);
+    free(text);
+    return (int)exit_of(err);
+}
+
+int
+session_end(const char *what, cascade_err err)
+{
+    return err == CASCADE_OK ? EXIT_DONE : session_fail(what, err);
+}
+
+/* The path of a SQLite URL that names a plain file; NULL for any other. */
+static const char *
+sqlite_file(const char *url)
+{
+    if (strncmp(url, SQLITE, strlen(SQLITE)) != 0)
+        return NULL;
+    url += strlen(SQLITE);
+    return *url == '\0' || *url == ':' || strncmp(url, "file:", 5) == 0 ? NULL
+                                                                        : url;
+}
+
+static int
+refuse_missing(const struct session *session, const char *file)
+{
+    fputs("cascade: there is no file ", stderr);
+    text_write(stderr, file);
+    fputs(session->settings->command->store == STORE_NEVER
+              ? "\n"
+              : "; `cascade migrate` makes one\n",
+          stderr);
+    return EXIT_UNAVAILABLE;
+}
+
+int
+session_open(struct session *session)
+{
+    const struct settings *settings = session->settings;
+    const struct command *command = settings->command;
+    cascade_store_options options = {
+        .size = sizeof(options),
+        .migrate = command->store == STORE_NEVER ? CASCADE_MIGRATE_NEVER
+                                                 : CASCADE_MIGRATE_CHECK,
+        .schema = settings->text[OPTION_SCHEMA],
+        .application_name = "cascade",
+        .pooler = settings_has(settings, OPTION_POOLER),
+    };
+    const char *url = settings->text[OPTION_STORE];
+
+    if (command->store == STORE_NONE)
+        return EXIT_DONE;
+    if (url == NULL)
+        url = getenv("CASCADE_STORE");
+    if (url == NULL || *url == '\0')
+        return settings_refuse(settings,
+                               "which store? Give --store URL, or set "
+                               "CASCADE_STORE");
+    const char *file = sqlite_file(url);
+    bool makes =
+        command->store == STORE_NEVER && !settings_has(settings, OPTION_CHECK);
+    if (file != NULL && !makes && access(file, F_OK) != 0 && errno == ENOENT)
+        return refuse_missing(session, file);
+    cascade_err err = cascade_store_open(url, &options, &session->store);
+    if (err == CASCADE_OK)
+        return EXIT_DONE;
+    int code = session_fail(NULL, err);
+    if (err == CASCADE_ERR_SCHEMA)
+        fputs("`cascade migrate --check` shows what is missing, `cascade "
+              "migrate` applies it.\n",
+              stderr);
+    return err == CASCADE_ERR_NOT_FOUND ? EXIT_UNAVAILABLE : code;
+}
+
+void
+session_close(struct session *session)
+{
+    (void)cascade_store_close(session->store);
+    session->store = NULL;
+}
+
+int64_t
+session_now(const struct session *session)
+{
+    int64_t now_ms = 0;
+    struct timespec now;
+
+    if (cascade_store_now(session->store, &now_ms) == CASCADE_OK)
+        return now_ms;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

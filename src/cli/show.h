@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A snapshot for programs.
+ */
+#ifndef CLI_SHOW_H
+#define CLI_SHOW_H
+
+#include "out.h"
+#include "tree.h"
+
+/* Prints all of it as one object. */
+cascade_err show_json(struct out *out, const cascade_snapshot *snapshot,
+                      bool payloads);
+
+#endif

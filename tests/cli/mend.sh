@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+#   mend.sh COMMAND PLAYER sqlite
+#
+# What is wrong in the tables is found and put right: a cascade whose run is
+# gone, as after a restore of the three tables alone, and one whose status
+# another program has written.
+set -eu
+. "$(dirname -- "$0")/lib.sh"
+
+cli_begin
+cli_cast
+
+# change SQL: by another program.
+change() {
+    sqlite3 "${CASCADE_STORE#sqlite:}" "PRAGMA wal_autocheckpoint = 0; $1" \
+        >/dev/null
+}
+
+change "DELETE FROM cascade_runs WHERE cascade_id = '$(id 12)';"
+change "UPDATE cascades SET status = 'RUNNING' WHERE id = '$(id 1)';"
+t verify
+t verify --json
+t verify "$(id 2)"
+t ps --status running --limit 2
+t explain "$(id 12)"
+t show "$(id 12)"
+t adopt
+t adopt --json
+t verify
+t explain "$(id 12)"
+cli_end mend.txt

@@ -1,0 +1,159 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+#   terminal.sh COMMAND PLAYER sqlite
+#
+# In a real terminal (script(1) makes one): colours and when there are none,
+# the question and its answers, a table that is watched, SIGINT, and what a
+# stored text must not do to it. And where standard output is no good.
+set -eu
+. "$(dirname -- "$0")/lib.sh"
+
+export TERM=xterm
+cli_begin
+cli_cast
+escape=$(printf '\033')
+
+fail() {
+    echo "$1:" >&2
+    cat -v "$work/screen" >&2
+    exit 1
+}
+
+# on_terminal INPUT COMMAND: types INPUT; the screen is in $work/screen, the exit
+# code in $status.
+on_terminal() {
+    status=0
+    printf '%b' "$1" |
+        script -qec "stty rows 9 cols 60; $2" /dev/null \
+            >"$work/screen" 2>&1 || status=$?
+}
+
+shows() {
+    grep -qF -- "$1" "$work/screen" || fail "not shown: $1"
+}
+
+shows_not() {
+    ! grep -qF -- "$1" "$work/screen" || fail "shown: $1"
+}
+
+exits() {
+    [ "$status" -eq "$1" ] || fail "exit code $status, not $1"
+}
+
+# ---- Colour ------------------------------------------------------------------
+
+on_terminal '' "$command ps"
+exits 0
+shows "$escape[1mID"
+shows "$escape[31mERROR"
+shows "$escape[32mCOMPLETED"
+for environment in NO_COLOR=1 TERM=dumb TERM=; do
+    on_terminal '' "$environment $command ps"
+    shows ERROR
+    shows_not "$escape"
+done
+on_terminal '' "NO_COLOR= $command ps"
+shows "$escape[31mERROR"
+on_terminal '' "$command ps --json"
+shows_not "$escape"
+run ps >"$work/screen"
+shows_not "$escape"
+
+# The error of this one means harm.
+on_terminal '' "$command show $(id 2)"
+shows 'no \x1b[31mmoney\x1b[0m\nleft \u202e'
+shows_not "$escape[31mmoney"
+on_terminal '' "$command show $(id 2) --json"
+shows 'no \u001b[31mmoney\u001b[0m\nleft \u202e'
+shows_not "$escape"
+
+# ---- The question --------------------------------------------------------------
+
+for answer in '\n' 'n\n' 'no, yes\n' 'yellow\n' 'yes, I do\n' ''; do
+    on_terminal "$answer" "$command terminate $(id 3) $(id 4)"
+    shows 'Terminate 2 cascades? [y/N]'
+    exits 4
+done
+on_terminal 'n\n' "$command pause --all --user ben"
+shows 'Pause 10 cascades? [y/N]'
+exits 4
+on_terminal 'y\n' "$command pause --all --user nobody"
+shows 'Pause 0 cascades? [y/N]'
+shows '0 seen, 0 asked, 0 failed'
+exits 0
+# How far it is stands on one line that is written over.
+on_terminal 'y\n' "$command pause --all --user ben"
+shows "10 seen, 10 done, 0 failed"
+shows "$escape[K10 seen, 10 asked, 0 failed"
+on_terminal 'y\n' "$command terminate $(id 3)"
+shows 'Terminate 1 cascade? [y/N]'
+shows "$(id 3) asked"
+exits 0
+on_terminal 'n\n' "$command purge --completed 1d --failed 2d"
+shows 'Delete all cascades that completed before 20'
+shows ', or ended in error before 20'
+exits 4
+on_terminal 'yes\n' "$command delete $(id 3)"
+shows "$(id 3) asked"
+# Neither half of a terminal is one to ask on.
+on_terminal '' "$command delete $(id 4) 2>/dev/null"
+exits 4
+on_terminal '' "$command delete $(id 4) </dev/null"
+shows 'needs --yes'
+exits 4
+
+# ---- Watching, and SIGINT ------------------------------------------------------
+
+# interrupted COMMAND TEXT: starts it, waits until TEXT is on its screen, and
+# types Ctrl-C. A limit of the test ends what does not come.
+interrupted() {
+    rm -f "$work/keys"
+    mkfifo "$work/keys"
+    status=0
+    : >"$work/screen"
+    script -qfec "stty rows 9 cols 60; $1" /dev/null \
+        <"$work/keys" >"$work/screen" 2>&1 &
+    shown=$!
+    exec 8>"$work/keys"
+    until grep -qF -- "$2" "$work/screen"; do
+        kill -0 "$shown" 2>/dev/null || fail "ended too soon"
+        sleep 0.02
+    done
+    printf '\003' >&8
+    wait "$shown" || status=$?
+    exec 8>&-
+}
+
+interrupted "$command ps --watch=1h" "$(id 4)"
+exits 130
+# Six rows of cascades, below a line with the time and one with the heads; what
+# is too wide is cut, and wraps again behind it.
+shows "$escape[?7l"
+shows "$escape[?7h"
+shows "$(id 7)"
+shows_not "$(id 8)"
+tail -n 1 "$work/screen" | grep -q '\^C' || fail "not ended by itself"
+[ "$(tail -c 1 "$work/screen" | wc -l)" -eq 1 ] || fail "no end of the line"
+[ "$(grep -c "$(id 7)" "$work/screen")" -eq 1 ] || fail "drawn more than once"
+interrupted "$command ps --watch=20ms --json" '{"id"'
+exits 130
+
+# ---- Standard output that is no good ----------------------------------------------
+
+status=0
+run ps >/dev/full 2>"$work/screen" || status=$?
+exits 1
+shows 'standard output cannot be written: No space left on device'
+run help >/dev/full 2>"$work/screen" && fail "a full disk is no failure"
+shows 'standard output cannot be written'
+# A reader that goes away ends it without a word.
+(
+    status=0
+    env --default-signal=PIPE "$command" ps --watch=20ms --json \
+        2>"$work/screen" || status=$?
+    echo "$status" >"$work/status"
+) | head -n 1 >/dev/null
+status=$(cat "$work/status")
+exits 141
+[ ! -s "$work/screen" ] || fail "complaint about a reader that went away"

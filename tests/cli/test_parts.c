@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of the `cascade` command that turn one text into another: times and
+ * durations, texts made harmless, their widths, JSON cut into its parts.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <cascade/cascade.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "moment.h"
+#include "scan.h"
+#include "text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void
+durations_are_short(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        {0, "0ms"},          {999, "999ms"},
+        {1000, "1.0s"},      {1299, "1.2s"},
+        {59999, "59.9s"},    {60000, "1m00s"},
+        {184000, "3m04s"},   {3599999, "59m59s"},
+        {3600000, "1h00m"},  {86399999, "23h59m"},
+        {86400000, "1d00h"}, {273600000, "3d04h"},
+        {-1500, "-1.5s"},    {INT64_MIN, "-106751991167d07h"},
+    };
+    char text[MOMENT_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_string_equal(moment_duration(cases[i].ms, text), cases[i].text);
+}
+
+static void
+durations_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } cases[] = {
+        {"0", 0},           {"250ms", 250},     {"90s", 90000},
+        {"5m", 300000},     {"2h", 7200000},    {"7d", 604800000},
+        {"2w", 1209600000}, {"1h30m", 5400000}, {"36600d", 3162240000000},
+    };
+    static const char *const bad[] = {"",          "1",
+                                      "s",         "1x",
+                                      "-1s",       "1.5s",
+                                      " 1s",       "1s ",
+                                      "00",        "1ss",
+                                      "36601d",    "9999999999999999s",
+                                      "36600d1ms", "99999999999999999999s"};
+    int64_t ms = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_true(moment_read_duration(cases[i].text, &ms));
+        assert_int_equal(ms, cases[i].ms);
+    }
+    for (size_t i = 0; i < COUNT(bad); i++)
+        assert_false(moment_read_duration(bad[i], &ms));
+}
+
+static void
+times_are_utc(void **state)
+{
+    char text[MOMENT_SIZE];
+
+    (void)state;
+    assert_string_equal(moment_text(0, text), "1970-01-01T00:00:00Z");
+    assert_string_equal(moment_text(-1, text), "1969-12-31T23:59:59Z");
+    assert_string_equal(moment_exact(-1, text), "1969-12-31T23:59:59.999Z");
+    assert_string_equal(moment_exact(1769847300123, text),
+                        "2026-01-31T08:15:00.123Z");
+    assert_string_equal(moment_text(CASCADE_TIME_NONE, text), "-");
+    assert_string_equal(moment_exact(INT64_MAX, text),
+                        "292278994-08-17T07:12:55.807Z");
+}
+
+static void
+texts_are_made_harmless(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *people;
+        const char *json;
+    } cases[] = {
+        {"plain \xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80",
+         "plain \xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80",
+         "plain \xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80"},
+        {"a\nb\tc\033[1m\r", "a\\nb\\tc\\x1b[1m\\x0d",
+         "a\\u000ab\\u0009c\\u001b[1m\\u000d"},
+        {"\x7f \xc2\x9b \xe2\x80\xae \xe2\x81\xa6 \xef\xbb\xbf",
+         "\\x7f \\x9b \\u202e \\u2066 \\ufeff",
+         "\\u007f \\u009b \\u202e \\u2066 \\ufeff"},
+        /* no UTF-8: a lone byte, cut short, overlong, a surrogate, too high */
+        {"\xff\x80 \xc3", "\\xff\\x80 \\xc3", "\\ufffd\\ufffd \\ufffd"},
+        {"\xc0\xaf", "\\xc0\\xaf", "\\ufffd\\ufffd"},
+        {"\xed\xa0\x80", "\\xed\\xa0\\x80", "\\ufffd\\ufffd\\ufffd"},
+        {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80",
+         "\\ufffd\\ufffd\\ufffd\\ufffd"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *json = NULL;
+        size_t len = 0;
+        FILE *stream = open_memstream(&json, &len);
+        char *people = text_escaped(cases[i].text);
+        assert_non_null(stream);
+        text_write_json(stream, cases[i].text);
+        assert_int_equal(fclose(stream), 0);
+        assert_string_equal(people, cases[i].people);
+        assert_string_equal(json, cases[i].json);
+        free(people);
+        free(json);
+    }
+}
+
+static void
+widths_are_those_of_a_terminal(void **state)
+{
+    (void)state;
+    assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
+    assert_int_equal(text_width(""), 0);
+    assert_int_equal(text_width("abc"), 3);
+    assert_int_equal(text_width("Zo\xc3\xab"), 3);
+    assert_int_equal(text_width("Zoe\xcc\x88"), 3); /* a combining mark */
+    assert_int_equal(text_width("\xe4\xb8\xad\xe6\x96\x87"), 4);
+}
+
+static void
+an_address_is_not_repeated(void **state)
+{
+    (void)state;
+    assert_string_equal(text_shown("nonsense"), "nonsense");
+    assert_string_equal(text_shown("postgresql://a:b@c/d"), "(an address)");
+    assert_string_equal(text_shown("host=a password=b"), "(an address)");
+}
+
+/* The whole of a part is that text. */
+static void
+check_value(const struct scan_part *part, const char *text)
+{
+    assert_int_equal(part->value_len, strlen(text));
+    assert_int_equal(strncmp(part->value, text, strlen(text)), 0);
+}
+
+static void
+json_is_cut_into_its_parts(void **state)
+{
+    static const char object[] =
+        "{\"a\":[1,[2,3],\"],\"],\"b\\\"}\":{\"c\":1e400},\"d\":null}";
+    const char *at = object;
+    struct scan_part part;
+
+    (void)state;
+    assert_int_equal(scan_value(object), strlen(object));
+    assert_int_equal(scan_count(object), 3);
+    assert_true(scan_next(&at, &part));
+    assert_int_equal(part.name_len, 1);
+    assert_int_equal(*part.name, 'a');
+    check_value(&part, "[1,[2,3],\"],\"]");
+    assert_int_equal(scan_count(part.value), 3);
+    assert_true(scan_next(&at, &part));
+    assert_int_equal(part.name_len, 4);
+    check_value(&part, "{\"c\":1e400}");
+    assert_true(scan_next(&at, &part));
+    check_value(&part, "null");
+    assert_false(scan_next(&at, &part));
+}
+
+static void
+json_without_an_end_is_no_value(void **state)
+{
+    static const char *const bad[] = {"{", "[1,2", "{\"a\":\"", "\"\\", ""};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad); i++)
+        assert_int_equal(scan_value(bad[i]), 0);
+    assert_int_equal(scan_count("{}"), 0);
+    assert_int_equal(scan_count("[]"), 0);
+}
+
+static void
+long_numbers_are_found(void **state)
+{
+    (void)state;
+    assert_false(scan_has_long_number("[123456789012345,123456789012345]"));
+    assert_true(scan_has_long_number("[1234567890123456]"));
+    assert_true(scan_has_long_number("{\"a\":0.1234567890123456}"));
+    assert_false(scan_has_long_number("\"1234567890123456\\\"1\""));
+    assert_false(scan_has_long_number("\"no end 1234567890123456"));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations_are_short),
+        cmocka_unit_test(durations_are_read),
+        cmocka_unit_test(times_are_utc),
+        cmocka_unit_test(texts_are_made_harmless),
+        cmocka_unit_test(widths_are_those_of_a_terminal),
+        cmocka_unit_test(an_address_is_not_repeated),
+        cmocka_unit_test(json_is_cut_into_its_parts),
+        cmocka_unit_test(json_without_an_end_is_no_value),
+        cmocka_unit_test(long_numbers_are_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

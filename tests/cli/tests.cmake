@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+#
+# The `cascade` command, run as a user runs it, on both stores.
+
+if(NOT CASCADE_CLI)
+    return()
+endif()
+
+# It makes the cascades; it uses the public API alone, as a user's program.
+add_executable(test_cli_player ${CMAKE_CURRENT_LIST_DIR}/player.c)
+cascade_target(test_cli_player)
+target_link_libraries(test_cli_player PRIVATE cascade::cascade)
+
+cascade_test(cli_parts test_parts.c ../../src/cli/moment.c ../../src/cli/scan.c
+    ../../src/cli/text.c)
+target_include_directories(test_cli_parts PRIVATE ${PROJECT_SOURCE_DIR}/src/cli)
+
+set(cli $<TARGET_FILE:cascade_command> $<TARGET_FILE:test_cli_player>)
+foreach(store sqlite postgres)
+    foreach(part look command course care engine)
+        cascade_script_test(cli_${part}_on_${store} ${part}.sh ${cli} ${store})
+    endforeach()
+endforeach()
+cascade_script_test(cli_mends_what_is_wrong mend.sh ${cli} sqlite)
+cascade_script_test(cli_pages pages.sh ${cli} sqlite)
+cascade_script_test(cli_in_a_terminal terminal.sh ${cli} sqlite)
