@@ -94,6 +94,7 @@ conformance_run(const conformance_backend *backend, int argc, char **argv)
         conformance_schema, conformance_commit,   conformance_fence,
         conformance_claim,  conformance_engines,  conformance_read,
         conformance_text,   conformance_messages, conformance_keys,
+        conformance_queues, conformance_scan,     conformance_mend,
         conformance_race,
     };
     int failed = 0;
@@ -106,6 +107,8 @@ conformance_run(const conformance_backend *backend, int argc, char **argv)
         cmocka_set_test_filter(argv[1]);
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
         failed += run_group(groups[i]());
+    failed += run_group(backend->native ? conformance_native()
+                                        : conformance_native_none());
     if (backend->pooler)
         return failed + run_group(conformance_wait_unheard()) == 0 ? 0 : 1;
     failed += run_group(conformance_wait());
@@ -143,6 +146,15 @@ db_options(conformance_db *db)
         .clock = db->backend->virtual_time ? &db->clock.clock : NULL};
 }
 
+cascade_err
+conformance_open(conformance_db *db, const cascade_store_options *options,
+                 cascade_store **store)
+{
+    if (db->backend->open != NULL)
+        return db->backend->open(db, options, store);
+    return cascade_store_open(db->url, options, store);
+}
+
 cascade_store *
 db_open(conformance_db *db)
 {
@@ -150,7 +162,7 @@ db_open(conformance_db *db)
     cascade_store *store = NULL;
 
     assert_true(db->handle_count < CONFORMANCE_HANDLES);
-    assert_ok(cascade_store_open(db->url, &options, &store));
+    assert_ok(conformance_open(db, &options, &store));
     db->handles[db->handle_count++] = store;
     if (db->handle_count == 1) {
         db->driver = store->driver;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The conformance suite: what every store must do, one test for each promise of
- * cascade/store.h (S1 to S22, cited in the comment above each test, with the G
+ * cascade/store.h (S1 to S32, cited in the comment above each test, with the G
  * numbers of the library's guarantees that stand on it).
  *
  * A test program of a backend is a table of its own and a main:
@@ -42,10 +42,17 @@ typedef struct conformance_backend {
     bool virtual_time;
     /* True: other processes can open it too, and it has a schema. */
     bool on_disk;
+    bool native; /* it has transactions of nodes */
+    bool single; /* one connection: nothing goes on beside those, and there is
+                    no guard around them */
     bool pooler; /* opened with that option: wakes are not heard */
     /* Makes an empty database and writes db->url (and db->schema). 0, or -1
      * with a line on stderr. */
     int (*create)(conformance_db *db);
+    /* Opens a handle; NULL: by db->url. */
+    cascade_err (*open)(conformance_db *db,
+                        const cascade_store_options *options,
+                        cascade_store **store);
     /* All handles are closed. */
     void (*destroy)(conformance_db *db);
 } conformance_backend;
@@ -63,6 +70,9 @@ struct conformance_db {
     void *self; /* of the first handle */
 };
 
+cascade_err conformance_open(conformance_db *db,
+                             const cascade_store_options *options,
+                             cascade_store **store);
 int conformance_run(const conformance_backend *backend, int argc, char **argv);
 
 /* The groups: each file of the suite is one. */
@@ -81,6 +91,11 @@ conformance_group conformance_read(void);
 conformance_group conformance_text(void);
 conformance_group conformance_messages(void);
 conformance_group conformance_keys(void);
+conformance_group conformance_queues(void);
+conformance_group conformance_scan(void);
+conformance_group conformance_mend(void);
+conformance_group conformance_native(void);
+conformance_group conformance_native_none(void); /* without them */
 conformance_group conformance_wait(void);
 conformance_group conformance_wait_unheard(void); /* behind a pooler */
 conformance_group conformance_race(void);
@@ -148,15 +163,18 @@ cascade_err db_claim(conformance_db *db, cascade_uuid engine_id,
                      cascade_claim_result *result);
 
 /* Everything in the store that can be seen, as a text: cascades with their
- * runs, executions, events, messages (without their ids), incarnations, and the
- * numbers of the keys "a", "b" and "c" of user "user". Freed by the caller with
- * csc_mem_free(). */
+ * runs, executions, events, messages (without their ids), incarnations, queues,
+ * counts, and the numbers of the keys "a", "b" and "c" of user "user". Freed by
+ * the caller with csc_mem_free(). */
 #define DUMP_EVENT_IDS 1u
 #define DUMP_ENGINES 2u
 #define DUMP_EXACT_TIMES 4u /* without: wake_at only if it is far away */
 #define DUMP_ALL (DUMP_EVENT_IDS | DUMP_ENGINES | DUMP_EXACT_TIMES)
 #define DUMP_FAR_MS 1800000
 char *db_dump(cascade_store *store, unsigned parts);
+/* The same of the rows that a page has. */
+char *db_dump_scan(cascade_store *store, const cascade_scan *scan,
+                   unsigned parts);
 
 /* Descriptors that this process has open. */
 size_t db_count_descriptors(void);

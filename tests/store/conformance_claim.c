@@ -191,7 +191,7 @@ an_owned_run_is_not_claimed(void **state)
     cascade_uuid other = db_attach(db, 1, DB_LONG_LEASE_MS);
     cascade_uuid id = rows_id(&db->rows);
     cascade_claimed claimed[2];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     assert_ok(
         db_commit_one(db, owner, 1, rows_start_owned(&db->rows, id, owner)));
@@ -238,7 +238,7 @@ a_claim_goes_by_priority_then_by_wake_at(void **state)
     }
     for (size_t i = 0; i < COUNT; i++) {
         cascade_claimed claimed[1];
-        cascade_claim_result result;
+        cascade_claim_result result = {0};
 
         assert_ok(db->driver->claim(db->self, &claim, claimed, &result));
         assert_int_equal(result.count, 1);
@@ -254,7 +254,7 @@ a_claim_takes_no_more_than_its_limit(void **state)
     cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
     cascade_uuid ids[25];
     cascade_claimed claimed[1000];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     db_start_many(db, ids, 25);
     assert_ok(db_claim(db, engine, "default", 10, claimed, &result));
@@ -320,7 +320,7 @@ a_run_is_claimed_when_its_time_has_come(void **state)
     cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
     cascade_change *start = rows_start(&db->rows, rows_id(&db->rows));
     cascade_claimed claimed[2];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     int64_t wake_at_ms = db_now(db) + (db->backend->virtual_time ? 5000 : 300);
 
     start->run.wake_at_ms = wake_at_ms;
@@ -368,7 +368,7 @@ each_claim_raises_claim_no(void **state)
     conformance_db *db = *state;
     cascade_uuid id = rows_id(&db->rows);
     cascade_claimed claimed[1];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     assert_ok(db_submit_one(db, rows_start(&db->rows, id)));
     for (int64_t claim_no = 1; claim_no <= 5; claim_no++) {
@@ -502,7 +502,7 @@ a_claim_tells_the_kind_of_the_first_message(void **state)
                            .limit = 10,
                            .suspect_from = 3};
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     for (int i = 0; i < 4; i++) {
         ids[i] = rows_id(it.rows);

@@ -164,7 +164,7 @@ a_repeated_submit_is_recognised(void **state)
     cascade_change *start = rows_start(&db->rows, id);
     cascade_change *write = rows_write(&db->rows, id, 1);
     cascade_claimed claimed[2];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     bool existed = true;
     char *picture;
 
@@ -612,7 +612,7 @@ reset_forgets_the_takeovers(void **state)
         cascade_uuid next = db_attach(db, 1, DB_LONG_LEASE_MS);
         cascade_change *write = rows_write(&db->rows, it.id, 0);
         cascade_claimed claimed[2];
-        cascade_claim_result result;
+        cascade_claim_result result = {0};
         cascade_run_row run;
         size_t freed = 0;
 

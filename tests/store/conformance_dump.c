@@ -9,8 +9,10 @@
 
 #include "base/buf.h"
 #include "store/conformance.h"
+#include "support/must.h"
 
 #define PAGE 1000
+#define ENGINES 64
 
 typedef struct store_dump {
     csc_buf text;
@@ -18,7 +20,7 @@ typedef struct store_dump {
     int64_t now_ms;
     cascade_uuid ids[PAGE];
     size_t count;
-    cascade_incarnation engines[64];
+    cascade_incarnation engines[ENGINES]; /* `about` is a copy */
     size_t engine_count;
 } store_dump;
 
@@ -196,9 +198,11 @@ on_engine(void *context, const cascade_incarnation *row)
 {
     store_dump *dump = context;
 
-    assert_true(dump->engine_count < 64);
+    assert_true(dump->engine_count < ENGINES);
     assert_non_null(row->host);
-    dump->engines[dump->engine_count++] = *row;
+    assert_non_null(row->about);
+    dump->engines[dump->engine_count] = *row;
+    dump->engines[dump->engine_count++].about = must(strdup(row->about));
     return CASCADE_OK;
 }
 
@@ -211,7 +215,7 @@ compare_engines(const void *a, const void *b)
     return csc_uuid_compare(&left->engine_id, &right->engine_id);
 }
 
-/* Their order is the store's own affair; hosts live during the call only. */
+/* Their order is the store's own affair. */
 static void
 dump_engines(cascade_store *store, store_dump *dump)
 {
@@ -226,25 +230,82 @@ dump_engines(cascade_store *store, store_dump *dump)
         add_number(&dump->text, row->pid);
         add_number(&dump->text, row->process_start);
         add_number(&dump->text, row->lane_count);
+        add_text(&dump->text, row->about);
+        if ((dump->parts & DUMP_EXACT_TIMES) != 0)
+            add_number(&dump->text, row->started_at_ms);
         csc_buf_add_text(&dump->text, "\n");
+        free((char *)row->about);
     }
+}
+
+/* Runs become due by themselves: which of them are is not part of it. */
+static cascade_err
+on_queue(void *context, const cascade_queue_row *row)
+{
+    store_dump *dump = context;
+
+    csc_buf_add_text(&dump->text, "queue");
+    add_text(&dump->text, row->queue);
+    add_text(&dump->text, row->paused ? "paused" : NULL);
+    if ((dump->parts & DUMP_EXACT_TIMES) != 0)
+        add_number(&dump->text, row->paused_at_ms);
+    add_text(&dump->text, row->about);
+    add_number(&dump->text, row->owned);
+    add_number(&dump->text, row->due + row->later);
+    add_number(&dump->text, row->needing);
+    csc_buf_add_text(&dump->text, "\n");
+    return CASCADE_OK;
+}
+
+static void
+dump_totals(cascade_store *store, store_dump *dump)
+{
+    cascade_totals totals;
+
+    assert_ok(store->driver->totals(store->self, &totals));
+    csc_buf_add_text(&dump->text, "totals");
+    add_number(&dump->text, totals.running);
+    add_number(&dump->text, totals.completed);
+    add_number(&dump->text, totals.failed);
+    csc_buf_add_text(&dump->text, "\n");
+}
+
+static char *
+take_text(store_dump *taken)
+{
+    char *text = csc_buf_take(&taken->text);
+
+    assert_non_null(text);
+    free(taken);
+    return text;
 }
 
 char *
 db_dump(cascade_store *store, unsigned parts)
 {
     store_dump *taken = calloc(1, sizeof(*taken));
-    char *text;
 
     assert_non_null(taken);
     taken->parts = parts;
     assert_ok(store->driver->now(store->self, &taken->now_ms));
     dump_cascades(store, taken);
     dump_keys(store, taken);
+    assert_ok(store->driver->queues(store->self, on_queue, taken));
+    dump_totals(store, taken);
     if ((parts & DUMP_ENGINES) != 0)
         dump_engines(store, taken);
-    text = csc_buf_take(&taken->text);
-    assert_non_null(text);
-    free(taken);
-    return text;
+    return take_text(taken);
+}
+
+char *
+db_dump_scan(cascade_store *store, const cascade_scan *scan, unsigned parts)
+{
+    store_dump *taken = calloc(1, sizeof(*taken));
+    cascade_load_sink sink = {
+        .context = taken, .on_execution = on_execution, .on_event = on_event};
+
+    assert_non_null(taken);
+    taken->parts = parts;
+    assert_ok(store->driver->scan(store->self, scan, &sink));
+    return take_text(taken);
 }

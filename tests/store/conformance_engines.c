@@ -447,7 +447,7 @@ an_orphan_is_claimed_once_it_is_free(void **state)
     cascade_uuid dead = db_attach(db, 1, DB_LONG_LEASE_MS);
     cascade_uuid next = db_attach(db, 1, DB_LONG_LEASE_MS);
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     own_many(db, dead, 5);
     assert_int_equal(remove_engines(db, &dead, 1, 2), 2);
@@ -471,7 +471,7 @@ detach_frees_the_runs(void **state)
     int64_t before_ms;
     run_rows runs;
     cascade_claimed claimed[30];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     own_many(db, engine, 25);
     db_advance(db, 10);
@@ -536,7 +536,7 @@ an_incarnation_that_comes_back_has_its_runs(void **state)
     conformance_db *db = *state;
     cascade_incarnation row = rows_incarnation(&db->rows, 1, DB_LONG_LEASE_MS);
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     assert_ok(db->driver->attach(db->self, &row));
     own_many(db, row.engine_id, 5);

@@ -273,7 +273,7 @@ a_deletion_takes_a_cascade_in_any_state(void **state)
                            mail_own(&other)};
     cascade_change *changes[4];
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     assert_ok(mail_end(&it, ids[0], CASCADE_COMPLETED));
     assert_ok(mail_end(&it, ids[1], CASCADE_ERROR));
@@ -336,7 +336,7 @@ a_refused_batch_deletes_nothing(void **state)
     cascade_uuid free_one = rows_id(it.rows);
     cascade_change *changes[3];
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     char *picture;
 
     assert_ok(db_submit_one(it.db, rows_start(it.rows, free_one)));

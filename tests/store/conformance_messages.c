@@ -372,7 +372,7 @@ a_message_makes_a_run_claimable_at_once(void **state)
     cascade_change *starts[2] = {rows_start(it.rows, later),
                                  rows_start(it.rows, needy)};
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     starts[0]->run.wake_at_ms += FAR_MS;
     starts[1]->run.needs = "a node that nobody knows";
@@ -407,7 +407,7 @@ a_message_makes_an_ended_cascade_claimable(void **state)
                            .suspect_from = 3,
                            .suspects = true};
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     cascade_run_row run;
 
     assert_ok(mail_end(&it, id, CASCADE_COMPLETED));
@@ -442,7 +442,7 @@ runs_with_messages_are_claimed_first(void **state)
     mail_scene it = mail_begin(*state);
     cascade_uuid ids[4];
     cascade_claimed claimed;
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     for (int i = 0; i < 4; i++) {
         cascade_change *start;
@@ -482,7 +482,7 @@ a_message_gives_no_run_that_was_not_asked_for(void **state)
                            .limit = 10,
                            .suspect_from = 3};
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     starts[0]->run.queue = "slow";
     starts[1]->run.takeovers = 3;
@@ -508,7 +508,7 @@ a_claim_tells_of_messages_for_runs_it_owned(void **state)
     mail_scene it = mail_begin(*state);
     cascade_uuid id = rows_id(it.rows);
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     mail_inbox got;
 
     assert_ok(db_submit_one(it.db, rows_start(it.rows, id)));
@@ -538,7 +538,7 @@ messages_for_absent_cascades_are_deleted_by_claims(void **state)
     cascade_uuid id = mail_own(&it);
     cascade_change *write = rows_write(it.rows, id, 1);
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     for (int i = 0; i < COUNT; i++)
         rows_send(it.rows, write,

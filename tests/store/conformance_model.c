@@ -7,7 +7,10 @@
  *
  * The moves are those of engines that mostly behave: they commit to cascades
  * they own, repeat batches, die, claim, park, receive, send and delete. Now and
- * then one does what is refused, is fenced, or uses a wrong number.
+ * then one does what is refused, is fenced, or uses a wrong number. Others look
+ * after what is stored: they pause queues, repair, purge, and read pages. Where
+ * the store has transactions of nodes, some commits are the finish of one, and
+ * some lanes are settled.
  *
  * The ids of messages are each store's own. So the changes of this file name
  * what they receive by its place among the letters of the world, and each store
@@ -91,13 +94,15 @@ commit_both(twin_world *world, const cascade_batch *batch)
     cascade_change *model_changes = translate(world, batch, false);
     cascade_batch real_batch = *batch;
     cascade_batch model_batch = *batch;
+    cascade_err wanted;
     cascade_err err;
 
     real_batch.changes = real_changes;
     model_batch.changes = model_changes;
-    err = world->db->driver->commit(world->db->self, &real_batch, real);
-    assert_int_equal(err, world->model->driver->commit(world->model->self,
-                                                       &model_batch, model));
+    wanted =
+        world->model->driver->commit(world->model->self, &model_batch, model);
+    err = twin_commit(world, &real_batch, wanted, real);
+    assert_int_equal(err, wanted);
     free(real_changes);
     free(model_changes);
     if (err == CASCADE_OK)
@@ -132,8 +137,8 @@ submit_both(twin_world *world, cascade_submission submission)
 
 /* ---- What the world knows ----------------------------------------------- */
 
-static const char *
-some_queue(twin_world *world)
+const char *
+twin_queue(twin_world *world)
 {
     static const char *const queues[] = {"default", "mail", "slow"};
 
@@ -141,14 +146,22 @@ some_queue(twin_world *world)
 }
 
 /* Due by now, or an hour away. */
-static int64_t
-some_wake_at(twin_world *world)
+int64_t
+twin_wake_at(twin_world *world)
 {
     int64_t now_ms = world->rows->now_ms;
 
     return twin_chance(world, 70)
                ? now_ms - (int64_t)rows_below(world->rows, 1000)
                : now_ms + FAR_MS + (int64_t)rows_below(world->rows, 100000);
+}
+
+known_cascade *
+twin_cascade(twin_world *world)
+{
+    return world->count == 0
+               ? NULL
+               : &world->cascades[rows_below(world->rows, world->count)];
 }
 
 static known_cascade *
@@ -169,8 +182,8 @@ count_row(void *context, const cascade_row *row)
     return CASCADE_OK;
 }
 
-static bool
-is_in_model(twin_world *world, const cascade_uuid *id)
+bool
+twin_is_there(twin_world *world, const cascade_uuid *id)
 {
     int count = 0;
     cascade_load_sink sink = {.context = &count, .on_cascade = count_row};
@@ -179,10 +192,12 @@ is_in_model(twin_world *world, const cascade_uuid *id)
     return count > 0;
 }
 
-/* Whose the run is that a start made. */
+/* Whose the run is that a start made, if it made one. */
 static int
 owner_of(twin_world *world, const cascade_change *start)
 {
+    if (start->cascade.status != CASCADE_RUNNING)
+        return OWNER_ENDED;
     for (int i = 0; i < ENGINES; i++) {
         if (world->engines[i].alive &&
             csc_uuid_equal(&world->engines[i].id, &start->run.engine_id))
@@ -197,7 +212,7 @@ learn_start(twin_world *world, cascade_change *start)
     known_cascade *it = find_known(world, &start->cascade.id);
 
     if ((it != NULL && it->owner != OWNER_DELETED) ||
-        !is_in_model(world, &start->cascade.id))
+        !twin_is_there(world, &start->cascade.id))
         return;
     if (it == NULL) {
         assert_true(world->count < CASCADES);
@@ -245,15 +260,22 @@ some_key(twin_world *world, cascade_change *start)
     start->run_number += (int32_t)rows_below(world->rows, 4) - 1;
 }
 
+/* Whoever leaves a cascade without a run may say that it is running: then it
+ * needs a repair. */
+static cascade_status
+some_end(twin_world *world)
+{
+    if (twin_chance(world, 20))
+        return CASCADE_RUNNING;
+    return twin_chance(world, 50) ? CASCADE_COMPLETED : CASCADE_ERROR;
+}
+
 /* A start that is new, or repeated, or of a cascade that others started. */
 static cascade_change *
 some_start(twin_world *world, int owner)
 {
     cascade_change *start;
-    known_cascade *old =
-        world->count == 0
-            ? NULL
-            : &world->cascades[rows_below(world->rows, world->count)];
+    known_cascade *old = twin_cascade(world);
     cascade_uuid id = rows_id(world->rows);
 
     if (old != NULL && twin_chance(world, 8))
@@ -263,10 +285,12 @@ some_start(twin_world *world, int owner)
     start = owner >= 0
                 ? rows_start_owned(world->rows, id, world->engines[owner].id)
                 : rows_start(world->rows, id);
-    start->run.queue = some_queue(world);
+    start->run.queue = twin_queue(world);
     start->run.priority = (int32_t)rows_below(world->rows, 10);
-    start->run.wake_at_ms = some_wake_at(world);
+    start->run.wake_at_ms = twin_wake_at(world);
     start->run.needs = twin_chance(world, 20) ? twin_node(world) : NULL;
+    if (twin_chance(world, 10))
+        start->cascade.status = some_end(world);
     if (twin_chance(world, 40))
         rows_event(world->rows, start, 0, "started", twin_payload(world));
     if (twin_chance(world, 25))
@@ -320,8 +344,9 @@ static cascade_change *
 some_write(twin_world *world, const known_cascade *it)
 {
     static const cascade_run_action actions[] = {
-        CASCADE_RUN_KEEP, CASCADE_RUN_KEEP, CASCADE_RUN_RESET,
-        CASCADE_RUN_FREE, CASCADE_RUN_FREE, CASCADE_RUN_END};
+        CASCADE_RUN_KEEP, CASCADE_RUN_KEEP,  CASCADE_RUN_RESET,
+        CASCADE_RUN_FREE, CASCADE_RUN_FREE,  CASCADE_RUN_END,
+        CASCADE_RUN_END,  CASCADE_RUN_REVIVE};
     cascade_change *write = rows_write(world->rows, it->id, it->next);
     size_t inserts = rows_below(world->rows, OPEN_MAX + 1 - it->open_count);
     size_t events = rows_below(world->rows, 4);
@@ -342,12 +367,13 @@ some_write(twin_world *world, const known_cascade *it)
     twin_receipts(world, it, write);
     for (size_t i = rows_below(world->rows, SENDS_MAX); i > 0; i--)
         rows_send(world->rows, write, twin_message(world, NULL));
-    write->run_action = actions[rows_below(world->rows, 6)];
-    write->run.wake_at_ms = some_wake_at(world);
+    write->run_action = actions[rows_below(world->rows, 8)];
+    write->run.queue = twin_queue(world);
+    write->run.priority = (int32_t)rows_below(world->rows, 10);
+    write->run.wake_at_ms = twin_wake_at(world);
     write->run.needs = twin_chance(world, 30) ? twin_node(world) : NULL;
     if (write->run_action == CASCADE_RUN_END)
-        write->cascade.status =
-            twin_chance(world, 50) ? CASCADE_COMPLETED : CASCADE_ERROR;
+        write->cascade.status = some_end(world);
     if (twin_chance(world, 3))
         some_culprit(world, write);
     return write;
@@ -380,8 +406,8 @@ learn_write(known_cascade *it, const cascade_change *write)
 
 /* ---- Moves -------------------------------------------------------------- */
 
-static void
-learn_delete(twin_world *world, known_cascade *it)
+void
+twin_learn_delete(twin_world *world, known_cascade *it)
 {
     it->owner = OWNER_DELETED;
     for (size_t i = 0; i < world->letter_count; i++) {
@@ -402,7 +428,7 @@ learn_batch(twin_world *world, cascade_change **changes, size_t count)
         if (changes[i]->run_action == CASCADE_RUN_START)
             learn_start(world, changes[i]);
         else if (changes[i]->run_action == CASCADE_RUN_DELETE)
-            learn_delete(world, it);
+            twin_learn_delete(world, it);
         else
             learn_write(it, changes[i]);
     }
@@ -437,10 +463,7 @@ some_changes(twin_world *world, int engine, cascade_change **changes)
     size_t wanted = rows_below(world->rows, BATCH_MAX + 1);
 
     for (size_t tries = 0; tries < 40 && count < wanted; tries++) {
-        known_cascade *it =
-            world->count == 0
-                ? NULL
-                : &world->cascades[rows_below(world->rows, world->count)];
+        known_cascade *it = twin_cascade(world);
         cascade_change *change = NULL;
 
         if (it != NULL && engine >= 0 && it->owner == engine)
@@ -461,8 +484,7 @@ some_deletions(twin_world *world, cascade_change **changes)
     size_t count = 0;
 
     for (int tries = 0; tries < 2 && world->count > 0; tries++) {
-        known_cascade *it =
-            &world->cascades[rows_below(world->rows, world->count)];
+        known_cascade *it = twin_cascade(world);
         cascade_change *change = rows_write(world->rows, it->id, 0);
 
         change->run_action = CASCADE_RUN_DELETE;
@@ -542,10 +564,12 @@ compare_claimed(const void *a, const void *b)
     return csc_uuid_compare(&left->cascade_id, &right->cascade_id);
 }
 
-/* The earliest wake_at to come in the queues of a claim: of all free runs, and
- * of those whose needs it knows. A store may answer either. */
+/* The earliest wake_at to come in the queues of a claim that are not paused: of
+ * all free runs, and of those whose needs it knows. A store may answer either.
+ */
 typedef struct next_wakes {
     const cascade_claim *claim;
+    const bool *paused; /* of its queues */
     int64_t now_ms;
     int64_t all_ms;
     int64_t known_ms;
@@ -561,6 +585,16 @@ has_text(const char *const *texts, size_t count, const char *text)
     return false;
 }
 
+static bool
+is_open(const next_wakes *wakes, const char *queue)
+{
+    for (size_t i = 0; i < wakes->claim->queue_count; i++) {
+        if (strcmp(wakes->claim->queues[i], queue) == 0)
+            return !wakes->paused[i];
+    }
+    return false;
+}
+
 static cascade_err
 note_wake(void *context, const cascade_row *row, const cascade_run_row *run)
 {
@@ -569,8 +603,7 @@ note_wake(void *context, const cascade_row *row, const cascade_run_row *run)
 
     (void)row;
     if (run == NULL || !csc_uuid_is_nil(&run->engine_id) ||
-        run->wake_at_ms <= wakes->now_ms ||
-        !has_text(claim->queues, claim->queue_count, run->queue))
+        run->wake_at_ms <= wakes->now_ms || !is_open(wakes, run->queue))
         return CASCADE_OK;
     if (wakes->all_ms == CASCADE_TIME_NONE || run->wake_at_ms < wakes->all_ms)
         wakes->all_ms = run->wake_at_ms;
@@ -584,9 +617,11 @@ note_wake(void *context, const cascade_row *row, const cascade_run_row *run)
 }
 
 static void
-check_next_wake(twin_world *world, const cascade_claim *claim, int64_t given_ms)
+check_next_wake(twin_world *world, const cascade_claim *claim,
+                const cascade_claim_result *result)
 {
     next_wakes wakes = {.claim = claim,
+                        .paused = result->paused,
                         .all_ms = CASCADE_TIME_NONE,
                         .known_ms = CASCADE_TIME_NONE};
     cascade_query query = {.limit = 1000};
@@ -595,7 +630,8 @@ check_next_wake(twin_world *world, const cascade_claim *claim, int64_t given_ms)
     assert_ok(world->model->driver->now(world->model->self, &wakes.now_ms));
     assert_ok(world->model->driver->list(world->model->self, &query, note_wake,
                                          &wakes));
-    assert_true(given_ms == wakes.all_ms || given_ms == wakes.known_ms);
+    assert_true(result->next_wake_at_ms == wakes.all_ms ||
+                result->next_wake_at_ms == wakes.known_ms);
 }
 
 static void
@@ -617,7 +653,7 @@ move_claim(twin_world *world)
 {
     static cascade_claimed real[1000];
     static cascade_claimed model[1000];
-    const char *queues[2] = {some_queue(world), some_queue(world)};
+    const char *queues[2] = {twin_queue(world), twin_queue(world)};
     const char *nodes[2] = {twin_node(world), twin_node(world)};
     int at = some_engine(world);
     cascade_claim claim = {.queues = queues,
@@ -627,8 +663,9 @@ move_claim(twin_world *world)
                            .limit = 1000,
                            .suspect_from = 2,
                            .suspects = twin_chance(world, 30)};
-    cascade_claim_result real_result = {.count = 0};
-    cascade_claim_result model_result = {.count = 0};
+    bool paused[2][2] = {{false}};
+    cascade_claim_result real_result = {.paused = paused[0]};
+    cascade_claim_result model_result = {.paused = paused[1]};
 
     if (at < 0)
         return;
@@ -639,8 +676,9 @@ move_claim(twin_world *world)
                                           &model_result));
     assert_int_equal(real_result.count, model_result.count);
     assert_int_equal(real_result.messages, model_result.messages);
-    check_next_wake(world, &claim, real_result.next_wake_at_ms);
-    check_next_wake(world, &claim, model_result.next_wake_at_ms);
+    assert_memory_equal(paused[0], paused[1], sizeof(paused[0]));
+    check_next_wake(world, &claim, &real_result);
+    check_next_wake(world, &claim, &model_result);
     qsort(real, real_result.count, sizeof(real[0]), compare_claimed);
     qsort(model, model_result.count, sizeof(model[0]), compare_claimed);
     for (size_t i = 0; i < real_result.count; i++) {
@@ -661,6 +699,7 @@ move_attach(twin_world *world)
         if (world->engines[i].alive)
             continue;
         row.pid = i;
+        row.about = twin_about(world);
         assert_ok(world->db->driver->attach(world->db->self, &row));
         assert_ok(world->model->driver->attach(world->model->self, &row));
         world->engines[i] = (peer){.id = row.engine_id, .alive = true};
@@ -763,12 +802,16 @@ move_list(twin_world *world)
     static id_list real;
     static id_list model;
     cascade_uuid after = rows_id(world->rows);
-    cascade_query query = {.status = (cascade_status)rows_below(world->rows, 4),
-                           .node =
-                               twin_chance(world, 50) ? twin_node(world) : NULL,
-                           .after = twin_chance(world, 50) ? &after : NULL,
-                           .limit = 1 + rows_below(world->rows, 20)};
+    cascade_query query = {
+        .status = (cascade_status)rows_below(world->rows, 4),
+        .node = twin_chance(world, 50) ? twin_node(world) : NULL,
+        .after = twin_chance(world, 50) ? &after : NULL,
+        .queue = twin_chance(world, 30) ? twin_queue(world) : NULL,
+        .limit = 1 + rows_below(world->rows, 20)};
 
+    if (twin_chance(world, 50))
+        query.updated_before_ms =
+            world->rows->now_ms + (int64_t)rows_below(world->rows, 20);
     real.count = 0;
     model.count = 0;
     assert_ok(world->db->driver->list(world->db->self, &query, keep_id, &real));
@@ -784,22 +827,32 @@ move_once(twin_world *world)
     size_t dice = rows_below(world->rows, 100);
 
     set_model_clock(world);
-    if (dice < 40)
+    if (dice < 2)
+        twin_settle(world);
+    else if (dice < 36)
         move_commit(world);
-    else if (dice < 52)
+    else if (dice < 47)
         move_submit(world);
-    else if (dice < 76)
+    else if (dice < 68)
         move_claim(world);
-    else if (dice < 86)
+    else if (dice < 76)
         move_attach(world);
-    else if (dice < 89)
+    else if (dice < 78)
         move_detach(world);
-    else if (dice < 92)
+    else if (dice < 80)
         move_remove(world);
-    else if (dice < 94)
+    else if (dice < 82)
         move_expire(world);
-    else
+    else if (dice < 86)
         move_list(world);
+    else if (dice < 89)
+        twin_pause(world);
+    else if (dice < 93)
+        twin_repair(world);
+    else if (dice < 96)
+        twin_purge(world);
+    else
+        twin_look(world);
 }
 
 /* ---- An episode --------------------------------------------------------- */
@@ -830,12 +883,15 @@ free_world(twin_world *world)
     free(world);
 }
 
-/* S2-S6, S8, S9, S11, S12, S14, S19-S22, G5: a store and the model do the
- * same. */
+/* S2-S6, S8, S9, S11, S12, S14, S19-S22, S25-S29, S32, G5: a store and the
+ * model do the same. */
 static void
 random_moves_give_what_the_model_gives(void **state)
 {
     size_t received = 0;
+    size_t mended = 0;
+    size_t finished = 0;
+    bool native = false;
 
     (void)state;
     for (uint64_t episode = 0; episode < EPISODES; episode++) {
@@ -849,13 +905,20 @@ random_moves_give_what_the_model_gives(void **state)
         assert_true(world->committed > 0);
         assert_true(world->claimed > 0);
         received += world->received;
+        mended += world->mended;
+        finished += world->finished;
+        native = world->db->driver->native != NULL;
         print_message("episode %" PRIu64 ": %zu cascades, %zu commits, "
-                      "%zu refused, %zu claimed, %zu letters, %zu received\n",
+                      "%zu refused, %zu claimed, %zu letters, %zu received, "
+                      "%zu repaired or purged\n",
                       episode, world->count, world->committed, world->refused,
-                      world->claimed, world->letter_count, world->received);
+                      world->claimed, world->letter_count, world->received,
+                      world->mended);
         free_world(world);
     }
     assert_true(received > 0);
+    assert_true(mended > 0);
+    assert_int_equal(finished > 0, native);
 }
 
 conformance_group

@@ -358,7 +358,7 @@ work(void *context)
                            .limit = 4,
                            .suspect_from = INT32_MAX};
     cascade_claimed claimed[4];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     attach_worker(worker);
     while (atomic_load(&worker->storm->ended) < STORM_CASCADES &&

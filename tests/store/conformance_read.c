@@ -597,7 +597,7 @@ moves_refuse_what_is_over_their_bounds(void **state)
     listed_ids *listed = calloc(1, sizeof(*listed));
     cascade_claimed *claimed = calloc(1001, sizeof(*claimed));
     loaded_rows loaded = {.rows = NULL};
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     static const size_t counts[] = {0, 1001};
 
     for (int i = 0; i < 2; i++) {
@@ -623,7 +623,7 @@ fail_each_move(conformance_db *db, cascade_uuid engine)
     cascade_uuid nobody = rows_id(&db->rows);
     cascade_change *culprit = rows_write(&db->rows, nobody, 0);
     cascade_claimed claimed[1];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     cascade_change *start = rows_start(&db->rows, rows_id(&db->rows));
 
     rows_insert(&db->rows, start, 0, "twice");

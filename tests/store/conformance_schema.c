@@ -28,7 +28,7 @@ open_one(void *context)
     cascade_store_options options = db_options(it->db);
 
     pthread_barrier_wait(it->barrier);
-    it->err = cascade_store_open(it->db->url, &options, &it->store);
+    it->err = conformance_open(it->db, &options, &it->store);
     strncpy(it->text, cascade_errmsg(), sizeof(it->text) - 1);
     return NULL;
 }
@@ -74,7 +74,7 @@ open_with(conformance_db *db, cascade_migrate mode)
     cascade_err err;
 
     options.migrate = mode;
-    err = cascade_store_open(db->url, &options, &store);
+    err = conformance_open(db, &options, &store);
     if (err != CASCADE_OK) {
         assert_null(store);
         return err;

@@ -524,7 +524,7 @@ hostile_claims_get_their_own(void **state)
                            .suspect_from = 3};
     cascade_change *starts[HOSTILE];
     cascade_claimed claimed[100];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     for (size_t i = 0; i < HOSTILE; i++)
         starts[i] = start_hostile(db, hostile[i]);

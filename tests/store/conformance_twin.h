@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The world of conformance_model.c: a store, the reference model beside it, and
- * what is known of both. conformance_letters.c makes its messages.
+ * what is known of both. conformance_letters.c makes its messages,
+ * conformance_tend.c looks after what is stored, conformance_nodes.c has the
+ * transactions of nodes.
  */
 #ifndef TESTS_STORE_CONFORMANCE_TWIN_H
 #define TESTS_STORE_CONFORMANCE_TWIN_H
@@ -61,7 +63,9 @@ typedef struct twin_world {
     size_t received; /* by commits */
     size_t refused;  /* how often each answer came */
     size_t committed;
+    size_t finished; /* of them, as those of nodes */
     size_t claimed;
+    size_t mended; /* cascades repaired or purged */
 } twin_world;
 
 bool twin_chance(twin_world *world, size_t percent);
@@ -81,5 +85,33 @@ void twin_receipts(twin_world *world, const known_cascade *it,
                    cascade_change *write);
 /* The change was committed. */
 void twin_learn_received(twin_world *world, const cascade_change *write);
+
+/* ---- conformance_model.c ------------------------------------------------ */
+
+const char *twin_queue(twin_world *world);
+int64_t twin_wake_at(twin_world *world);
+/* One of those that were ever there; NULL when there was none. */
+known_cascade *twin_cascade(twin_world *world);
+bool twin_is_there(twin_world *world, const cascade_uuid *id);
+void twin_learn_delete(twin_world *world, known_cascade *it);
+
+/* ---- conformance_tend.c: moves on both stores --------------------------- */
+
+/* What an incarnation or a pause says. */
+const char *twin_about(twin_world *world);
+void twin_pause(twin_world *world);
+void twin_repair(twin_world *world);
+void twin_purge(twin_world *world);
+/* Compares queues, and a page. */
+void twin_look(twin_world *world);
+
+/* ---- conformance_nodes.c ------------------------------------------------ */
+
+/* Commits to the store, which is to give what the model gave: `wanted`. Now and
+ * then as the transaction of a node. */
+cascade_err twin_commit(twin_world *world, const cascade_batch *batch,
+                        cascade_err wanted, bool *existed);
+/* Settles a lane: a batch that took effect, and one that never will. */
+void twin_settle(twin_world *world);
 
 #endif

@@ -390,7 +390,7 @@ a_wait_tells_whether_wakes_are_heard(void **state)
     settle(db, &it);
     assert_true(it.listening);
     options.pooler = true;
-    assert_ok(cascade_store_open(db->url, &options, &pooled));
+    assert_ok(conformance_open(db, &options, &pooled));
     it.seen = 0;
     for (int i = 0; i < 2; i++) {
         bool listening = !db->driver->server_clock;

@@ -205,7 +205,7 @@ a_half_open_connection_ends_by_the_deadline(void **state)
     cascade_query query = {.limit = 10};
     cascade_claim claim = {.engine_id = it.engine, .limit = 1};
     cascade_claimed claimed;
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     int64_t now_ms;
     size_t freed;
     void *self = it.store->self;
@@ -480,7 +480,7 @@ claim_and_remove(writer *it, cascade_uuid engine)
                            .limit = 20,
                            .suspect_from = 100};
     cascade_claimed claimed[20];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     size_t freed;
     cascade_err err =
         it->store->driver->claim(it->store->self, &claim, claimed, &result);
@@ -527,16 +527,18 @@ static void
 writers_do_not_deadlock(void **state)
 {
     pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
     cascade_uuid shared[SHARED_IDS];
     writer writers[WRITERS];
     int64_t before = pg_number(test, "SELECT deadlocks FROM pg_stat_database"
                                      " WHERE datname = current_database()");
 
+    options.application_name = test->schema; /* others use the server too */
     for (int i = 0; i < SHARED_IDS; i++)
         shared[i] = rows_id(&test->rows);
     for (int i = 0; i < WRITERS; i++) {
         writers[i] = (writer){.test = test,
-                              .store = pg_open(test, NULL, NULL),
+                              .store = pg_open(test, NULL, &options),
                               .shared = shared,
                               .seed = rows_random(&test->rows) | 1};
         pthread_create(&writers[i].thread, NULL, write_many, &writers[i]);
@@ -549,8 +551,10 @@ writers_do_not_deadlock(void **state)
     }
     while (test->handle_count > 0)
         cascade_store_close(test->handles[--test->handle_count]);
-    pg_until(test, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
-                   " WHERE application_name = 'libcascade'");
+    pg_until(test,
+             "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+             " WHERE application_name = '%s'",
+             test->schema);
     assert_int_equal(before,
                      pg_number(test, "SELECT deadlocks FROM pg_stat_database"
                                      " WHERE datname = current_database()"));

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SQL_SIZE 8192
+#define SQL_SIZE 32768
 #define UNTIL_MS 30000
 
 const char *

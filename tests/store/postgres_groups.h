@@ -17,5 +17,10 @@ postgres_group postgres_schema(void);
 postgres_group postgres_faults(void);
 postgres_group postgres_session(void);
 postgres_group postgres_messages(void);
+postgres_group postgres_manage(void);
+postgres_group postgres_native(void);
+postgres_group postgres_native_session(void);
+postgres_group postgres_guest(void);
+postgres_group postgres_functions(void);
 
 #endif

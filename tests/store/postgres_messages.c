@@ -26,13 +26,27 @@ typedef struct scene {
 } scene;
 
 static scene
-begin(pg_test *test)
+begin_by(pg_test *test, cascade_store *store)
 {
-    cascade_store *store = test->handles[0];
-
     return (scene){.test = test,
                    .store = store,
                    .engine = pg_attach(test, store, PG_LEASE_MS)};
+}
+
+static scene
+begin(pg_test *test)
+{
+    return begin_by(test, test->handles[0]);
+}
+
+/* By a handle of its own, whose backends begin_waiting() finds. */
+static scene
+begin_apart(pg_test *test)
+{
+    cascade_store_options options = pg_options(test);
+
+    options.application_name = test->schema;
+    return begin_by(test, pg_open(test, NULL, &options));
 }
 
 static cascade_uuid
@@ -107,7 +121,7 @@ claim(scene *it, cascade_store *store, bool *messages)
                            .limit = LIMIT,
                            .suspect_from = 3};
     cascade_claimed claimed[LIMIT];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
     *messages = result.messages;
@@ -138,7 +152,7 @@ move(void *context)
     return NULL;
 }
 
-/* Begins it, and returns when `count` backends wait for a lock. */
+/* Begins it, and returns when `count` of those backends wait for a lock. */
 static void
 begin_waiting(waiting *w, int count)
 {
@@ -146,8 +160,8 @@ begin_waiting(waiting *w, int count)
     pg_until(w->it.test,
              "SELECT (count(*) = %d)::int FROM pg_locks AS l"
              " JOIN pg_stat_activity AS a USING (pid)"
-             " WHERE NOT l.granted AND a.datname = current_database()",
-             count);
+             " WHERE NOT l.granted AND a.application_name = '%s'",
+             count, w->it.test->schema);
 }
 
 static cascade_change *
@@ -169,8 +183,8 @@ crossing_sends_do_not_wait_for_each_other(void **state)
     static const char *const up[] = {"a", "m", "z", NULL};
     static const char *const down[] = {"z", "m", "a", NULL};
     pg_test *test = *state;
-    scene one = begin(test);
-    scene two = begin(test);
+    scene one = begin_apart(test);
+    scene two = begin_apart(test);
     cascade_uuid to = own(&one);
     waiting first = {.change = sends(&one, to, to, up)};
     waiting second = {.change = sends(&two, own(&two), to, down)};
@@ -203,8 +217,8 @@ a_message_that_crosses_its_receipt_is_told_as_repeated(void **state)
 {
     static const char *const path[] = {"p", NULL};
     pg_test *test = *state;
-    scene it = begin(test);
-    scene other = begin(test);
+    scene it = begin_apart(test);
+    scene other = begin_apart(test);
     cascade_uuid id = own(&it);
     cascade_uuid from = own(&other);
     waiting commit = {.change = sends(&other, from, id, path)};
@@ -310,7 +324,7 @@ static void
 a_run_that_came_and_went_is_not_started_again(void **state)
 {
     pg_test *test = *state;
-    scene it = begin(test);
+    scene it = begin_apart(test);
     cascade_change *start;
     waiting second;
     char id[CASCADE_UUID_TEXT_SIZE];

@@ -175,6 +175,10 @@ other_columns_are_refused_and_named(void **state)
                    " run_number INTEGER)",
                    "cascade_keys", "user_id");
     expect_refused(test,
+                   "CREATE TABLE cascade_queues (queue TEXT PRIMARY KEY,"
+                   " paused_at TIMESTAMP, about TEXT)",
+                   "cascade_queues", "paused_at");
+    expect_refused(test,
                    "ALTER TYPE cascade_status RENAME VALUE 'ERROR' TO"
                    " 'BROKEN'",
                    "cascade_status", "ERROR");
@@ -278,6 +282,105 @@ a_schema_of_an_older_library_is_upgraded(void **state)
     pg_submit_one(test, store, rows_start(&test->rows, rows_id(&test->rows)),
                   NULL);
     assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+}
+
+/* How a library of before migration 4 attaches. */
+static void
+attach_as_before(pg_test *test, int number)
+{
+    pg_sql(test,
+           "INSERT INTO cascade_engines (engine_id, host, pid, process_start,"
+           " lane_count, lease_until) SELECT"
+           " ('00000000-0000-4000-8000-'||lpad('%d', 12, '0'))::uuid,"
+           " 'host', 1, 1, 1, 4000000000000",
+           number);
+}
+
+/* The statements of the release before name columns, none of them new: its
+ * engines go on, with the rows they had and with new ones. */
+static void
+an_engine_of_the_release_before_goes_on(void **state)
+{
+    pg_test *test = *state;
+
+    pg_sql(test, "SET client_min_messages = error");
+    for (size_t i = 0; i < 3; i++)
+        pg_sql(test, "%s", csc_migrations_postgres[i].sql);
+    attach_as_before(test, 1);
+    pg_sql(test, "INSERT INTO cascades (id, user_id) VALUES"
+                 " ('00000000-0000-4000-8000-000000000001', 'old')");
+    pg_sql(test, "INSERT INTO cascade_runs SELECT id, 'default', 5, 0,"
+                 " '00000000-0000-4000-8000-000000000001', 1, 0, NULL"
+                 " FROM cascades");
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+    assert_non_null(strstr(cascade_errmsg(), "004_management"));
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+    attach_as_before(test, 2);
+    assert_int_equal(2, pg_number(test, "SELECT count(*) FROM cascade_engines"
+                                        " WHERE about = '{}'"
+                                        "  AND started_at = 0"
+                                        "  AND lease_until = 4000000000000"));
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_runs"
+                                        " WHERE claim_no = 1"));
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+}
+
+typedef struct listed {
+    size_t count;
+    size_t applied;
+    int64_t latest_ms;
+} listed;
+
+static cascade_err
+list_one(void *context, const cascade_migration_row *row)
+{
+    listed *it = context;
+
+    assert_string_equal(csc_migrations_postgres[it->count].name, row->name);
+    assert_int_equal(csc_migrations_postgres[it->count].number, row->number);
+    it->count++;
+    it->applied += row->applied_at_ms != CASCADE_TIME_NONE;
+    if (it->latest_ms < row->applied_at_ms)
+        it->latest_ms = row->applied_at_ms;
+    return CASCADE_OK;
+}
+
+static listed
+list_all(cascade_store *store)
+{
+    listed it = {.count = 0};
+
+    assert_ok(store->driver->schema(store->self, list_one, &it));
+    assert_int_equal(csc_migrations_postgres_count, it.count);
+    return it;
+}
+
+/* Also where there is nothing to list from: no schema, no table, a part. */
+static void
+migrations_are_listed_whatever_there_is(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    cascade_store *store;
+
+    pg_sql(test, "SET client_min_messages = error");
+    options.migrate = CASCADE_MIGRATE_NEVER;
+    store = pg_open(test, NULL, &options);
+    assert_int_equal(0, list_all(store).applied);
+    pg_sql(test, "DROP SCHEMA %s", test->schema);
+    assert_int_equal(0, list_all(store).applied);
+    pg_sql(test, "CREATE SCHEMA %s", test->schema);
+    for (size_t i = 0; i < 2; i++)
+        pg_sql(test, "%s", csc_migrations_postgres[i].sql);
+    assert_int_equal(2, list_all(store).applied);
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+    pg_sql(test, "UPDATE cascade_schema"
+                 " SET applied_at = '2026-01-02 03:04:05.678'");
+    pg_sql(test, "INSERT INTO cascade_schema VALUES (99, '099_new', NULL,"
+                 " now())");
+    assert_int_equal(csc_migrations_postgres_count, list_all(store).applied);
+    assert_true(list_all(store).latest_ms == INT64_C(1767323045678));
 }
 
 /* psql itself, since its parser is another than the server's. */
@@ -442,6 +545,8 @@ postgres_schema(void)
         PG_TEST(a_missing_table_is_refused),
         PG_TEST_EMPTY(a_schema_applied_by_hand_is_taken_over),
         PG_TEST_EMPTY(a_schema_of_an_older_library_is_upgraded),
+        PG_TEST_EMPTY(an_engine_of_the_release_before_goes_on),
+        PG_TEST_EMPTY(migrations_are_listed_whatever_there_is),
         PG_TEST_EMPTY(psql_applies_the_files),
         PG_TEST(a_role_that_may_not_create_can_open_a_current_schema),
         PG_TEST_EMPTY(eight_may_create_the_schema_at_once),

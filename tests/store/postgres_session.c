@@ -102,7 +102,7 @@ do_everything(pg_test *test, cascade_store *store)
                            .limit = 50,
                            .suspect_from = 1000};
     cascade_claimed claimed[50];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     size_t freed;
 
     change->cascade.created_at_ms = INT64_C(1234567890123);
@@ -322,7 +322,7 @@ claims_do_not_walk_over_what_they_cannot_have(void **state)
                            .limit = 10,
                            .suspect_from = 3};
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     int64_t before;
 
     pg_sql(test, "INSERT INTO cascades (id, user_id)"
@@ -393,7 +393,7 @@ a_claim_gives_in_to_locks(void **state)
                            .limit = 20,
                            .suspect_from = 3};
     cascade_claimed claimed[20];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     size_t count = 0;
     int64_t begun_ms = pg_now_ms();
 
@@ -485,6 +485,22 @@ pass_engine(void *context, const cascade_incarnation *row)
     return CASCADE_OK;
 }
 
+static cascade_err
+pass_queue(void *context, const cascade_queue_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+static cascade_err
+pass_migration(void *context, const cascade_migration_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
 /* What one round of moves is made of: built before memory fails. */
 typedef struct round_of_moves {
     cascade_incarnation engine;
@@ -521,6 +537,35 @@ build_round(pg_test *test)
     return it;
 }
 
+/* Looks after what there is; nothing of it comes to an end. */
+static cascade_err
+look_after(cascade_store *store, const cascade_row *row,
+           const cascade_load_sink *sink)
+{
+    const cascade_store_driver *driver = store->driver;
+    void *self = store->self;
+    const cascade_repair repair = {.was = *row, .status = row->status};
+    const cascade_scan page = {.limit = 10};
+    cascade_totals totals;
+    size_t deleted;
+    bool changed;
+    cascade_err err = driver->pause(self, "paused", true, NULL, &changed);
+
+    if (err == CASCADE_OK)
+        err = driver->queues(self, pass_queue, NULL);
+    if (err == CASCADE_OK)
+        err = driver->totals(self, &totals);
+    if (err == CASCADE_OK)
+        err = driver->schema(self, pass_migration, NULL);
+    if (err == CASCADE_OK)
+        err = driver->scan(self, &page, sink);
+    if (err == CASCADE_OK)
+        err = driver->repair(self, &repair, 1, &changed);
+    if (err == CASCADE_OK)
+        err = driver->purge(self, &row->id, 1, INT64_MAX, &deleted);
+    return err;
+}
+
 static cascade_err
 run_round(cascade_store *store, const round_of_moves *it)
 {
@@ -533,7 +578,7 @@ run_round(cascade_store *store, const round_of_moves *it)
                               .on_event = load_event};
     cascade_query query = {.user_id = "user", .node = "first", .limit = 10};
     cascade_claimed claimed[50];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     cascade_err err = driver->attach(self, &it->engine);
     size_t freed;
     bool existed;
@@ -554,6 +599,8 @@ run_round(cascade_store *store, const round_of_moves *it)
         err = driver->list(self, &query, pass_cascade, NULL);
     if (err == CASCADE_OK)
         err = driver->engines(self, pass_engine, NULL, NULL);
+    if (err == CASCADE_OK)
+        err = look_after(store, &it->start->cascade, &sink);
     if (err == CASCADE_OK)
         err = driver->wake(self);
     if (err == CASCADE_OK)

@@ -155,6 +155,25 @@ fixture_attach(sqlite_fixture *it, cascade_store *store)
     return row.engine_id;
 }
 
+cascade_uuid
+fixture_attach_old(sqlite_fixture *it)
+{
+    cascade_uuid id = rows_id(&it->rows);
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char sql[400];
+
+    cascade_uuid_format(&id, text);
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO cascade_engines (engine_id, host, pid,"
+             " process_start, boot, lease_ms, lease_until_ms, attached_at)"
+             " VALUES ('%s', 'host', 1, 1, 'boot', 0, 0, %lld);"
+             "INSERT INTO cascade_lanes (engine_id, lane, batch)"
+             " VALUES ('%s', 0, 0)",
+             text, (long long)it->clock.wall_ms, text);
+    fixture_sql(it, sql);
+    return id;
+}
+
 cascade_err
 fixture_submit(cascade_store *store, cascade_change *start)
 {

@@ -53,6 +53,8 @@ void fixture_word(sqlite_fixture *it, const char *sql, char text[256]);
 const char *fixture_migration(void);
 
 cascade_uuid fixture_attach(sqlite_fixture *it, cascade_store *store);
+/* As a library did that knew no migration but the first; without a lease. */
+cascade_uuid fixture_attach_old(sqlite_fixture *it);
 cascade_err fixture_submit(cascade_store *store, cascade_change *start);
 cascade_err fixture_commit(cascade_store *store, cascade_uuid engine_id,
                            int64_t number, cascade_change *change);

@@ -238,7 +238,7 @@ a_claim_does_not_walk_over_parked_runs(void **state)
     cascade_claim claim = {
         .queues = &queue, .queue_count = 1, .limit = 10, .suspect_from = 3};
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     cascade_incarnation row;
     cascade_store *store = NULL;
     fake_clock clock;
@@ -438,6 +438,14 @@ add_keys(fault_world *world, csc_buf *text)
     }
 }
 
+static cascade_err
+add_queue(void *context, const cascade_queue_row *row)
+{
+    csc_buf_add_format(context, "queue %s %s %d\n", row->queue,
+                       row->paused ? row->about : "-", (int)row->owned);
+    return CASCADE_OK;
+}
+
 static char *
 picture(fault_world *world)
 {
@@ -459,6 +467,8 @@ picture(fault_world *world)
                                       CASCADE_LOAD_EVENTS |
                                       CASCADE_LOAD_MESSAGES,
                                   &sink),
+                     CASCADE_OK);
+    assert_int_equal(driver->queues(world->store->self, add_queue, &text),
                      CASCADE_OK);
     add_keys(world, &text);
     return csc_buf_take(&text);
@@ -681,12 +691,60 @@ try_claim(fault_world *world)
                            .limit = 100,
                            .suspect_from = 100};
     cascade_claimed claimed[100];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     cascade_err err = world->store->driver->claim(world->store->self, &claim,
                                                   claimed, &result);
 
     if (err == CASCADE_OK)
         world->runs = result.count;
+    return err;
+}
+
+static cascade_err
+try_pause(fault_world *world)
+{
+    bool changed;
+
+    return world->store->driver->pause(world->store->self, "not seen so far",
+                                       true, "{\"by\":\"me\"}", &changed);
+}
+
+static cascade_err
+skip_queue(void *context, const cascade_queue_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+static cascade_err
+try_queues(fault_world *world)
+{
+    return world->store->driver->queues(world->store->self, skip_queue, NULL);
+}
+
+/* Of one that has ended, and of one that is owned, which it leaves alone. */
+static cascade_err
+try_repair(fault_world *world)
+{
+    const cascade_repair repairs[2] = {
+        {.was = {.id = world->ended, .status = CASCADE_COMPLETED},
+         .status = CASCADE_RUNNING,
+         .fn_id = 3,
+         .starts = true,
+         .run = {.queue = "mended", .priority = 1},
+         .key = "late",
+         .run_number = 4},
+        {.was = {.id = world->owned[0], .status = CASCADE_RUNNING},
+         .status = CASCADE_ERROR,
+         .starts = true,
+         .run = {.queue = "mended"}}};
+    bool done[2] = {false, true};
+    cascade_err err =
+        world->store->driver->repair(world->store->self, repairs, 2, done);
+
+    if (err == CASCADE_OK)
+        assert_true(done[0] && !done[1]);
     return err;
 }
 
@@ -803,6 +861,31 @@ an_attach_without_memory_changes_nothing(void **state)
     }
 }
 
+static void
+a_pause_without_memory_changes_nothing(void **state)
+{
+    (void)state;
+    for (size_t fill = 0; fill < FILL_MAX; fill++)
+        sweep(try_pause, NULL, fill, 0);
+}
+
+static void
+listing_queues_without_memory_is_an_error(void **state)
+{
+    (void)state;
+    sweep(try_queues, NULL, 0, 0);
+}
+
+static void
+a_repair_without_memory_changes_nothing(void **state)
+{
+    (void)state;
+    for (size_t fill = 0; fill < FILL_MAX; fill++) {
+        sweep(try_repair, NULL, fill, 0);
+        sweep(try_repair, NULL, fill, 1);
+    }
+}
+
 /* Also: removing frees runs without allocating (release_all). */
 static void
 a_claim_without_memory_changes_nothing(void **state)
@@ -850,6 +933,9 @@ main(void)
         cmocka_unit_test(a_submit_without_memory_changes_nothing),
         cmocka_unit_test(asking_for_a_key_without_memory_is_an_error),
         cmocka_unit_test(an_attach_without_memory_changes_nothing),
+        cmocka_unit_test(a_pause_without_memory_changes_nothing),
+        cmocka_unit_test(listing_queues_without_memory_is_an_error),
+        cmocka_unit_test(a_repair_without_memory_changes_nothing),
         cmocka_unit_test(a_claim_without_memory_changes_nothing),
         cmocka_unit_test(ownership_ends_without_allocating),
     };

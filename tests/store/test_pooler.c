@@ -43,6 +43,7 @@ main(int argc, char **argv)
     static const conformance_backend backend = {
         .name = "pooler",
         .on_disk = true,
+        .native = true,
         .pooler = true,
         .create = create,
         .destroy = destroy,

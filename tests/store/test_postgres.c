@@ -31,6 +31,7 @@ main(int argc, char **argv)
         .name = "postgres",
         .virtual_time = false,
         .on_disk = true,
+        .native = true,
         .create = create,
         .destroy = destroy,
     };

@@ -12,7 +12,9 @@ int
 main(int argc, char **argv)
 {
     static postgres_group (*const groups[])(void) = {
-        postgres_schema, postgres_faults, postgres_session, postgres_messages};
+        postgres_schema,         postgres_faults, postgres_session,
+        postgres_messages,       postgres_manage, postgres_native,
+        postgres_native_session, postgres_guest,  postgres_functions};
     int failed = 0;
 
     if (pg_conninfo()[0] == '\0') {

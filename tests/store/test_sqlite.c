@@ -59,6 +59,7 @@ main(int argc, char **argv)
         .name = "sqlite",
         .virtual_time = true,
         .on_disk = true,
+        .native = true,
         .create = create,
         .destroy = destroy,
     };

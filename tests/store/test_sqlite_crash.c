@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "store/migrations.h"
 #include "store/sqlite_fixture.h"
+#include "store/sqlite_memory.h"
 
 #define WAIT_NS INT64_C(50000000)
 
@@ -687,52 +688,11 @@ a_full_disk_loses_nothing(void **state)
 
 /* ---- No memory ----------------------------------------------------------- */
 
-/* SQLite's allocator with a wish to fail: the count-th from now, or all from
- * there on. */
-static sqlite3_mem_methods real_memory;
-static long fail_in;
-static bool fail_on;
-
-static bool
-fails(void)
-{
-    if (fail_in == 0)
-        return false;
-    if (fail_in == 1) {
-        if (!fail_on)
-            fail_in = 0;
-        return true;
-    }
-    fail_in--;
-    return false;
-}
-
-static void *
-failing_alloc(int size)
-{
-    return fails() ? NULL : real_memory.xMalloc(size);
-}
-
-static void *
-failing_realloc(void *old, int size)
-{
-    return fails() ? NULL : real_memory.xRealloc(old, size);
-}
-
 static int
 use_failing_memory(void)
 {
-    sqlite3_mem_methods failing;
-
     sqlite3_shutdown();
-    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_memory) != SQLITE_OK)
-        return 1;
-    failing = real_memory;
-    failing.xMalloc = failing_alloc;
-    failing.xRealloc = failing_realloc;
-    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &failing) != SQLITE_OK)
-        return 1;
-    return 0;
+    return sqlite_memory_install() == SQLITE_OK ? 0 : 1;
 }
 
 /* Commits batch `number` with memory that fails at the nth; then again, with
@@ -748,10 +708,9 @@ commit_without_memory(sqlite_fixture *it, cascade_store *store,
     cascade_err err;
 
     (void)rows_event(&it->rows, start, 0, "k", "1");
-    fail_in = nth;
+    sqlite_memory_fail(nth);
     err = fixture_commit(store, engine_id, number, start);
-    *reached = fail_in <= 1;
-    fail_in = 0;
+    *reached = sqlite_memory_stop();
     if (err != CASCADE_OK && err != CASCADE_ERR_NO_MEMORY &&
         err != CASCADE_ERR_UNAVAILABLE) {
         fprintf(stderr, "at %ld: %s %s\n", nth, cascade_err_name(err),
@@ -787,7 +746,7 @@ sweep_commits(sqlite_fixture *it)
     for (int mode = 0; mode < 4; mode++) {
         bool reached = true;
 
-        fail_on = mode % 2 == 1;
+        sqlite_memory_last(mode % 2 == 1);
         for (long nth = 1; reached; nth += mode < 2 ? 1 : 1 + nth / 60) {
             int code;
 
@@ -825,10 +784,9 @@ open_without_memory(sqlite_fixture *it, long nth, bool *reached)
 {
     cascade_err err;
 
-    fail_in = nth;
+    sqlite_memory_fail(nth);
     err = fixture_try(it, CASCADE_MIGRATE_AUTO);
-    *reached = fail_in <= 1;
-    fail_in = 0;
+    *reached = sqlite_memory_stop();
     if (err != CASCADE_OK && err != CASCADE_ERR_NO_MEMORY &&
         err != CASCADE_ERR_UNAVAILABLE) {
         fprintf(stderr, "at %ld: %s %s\n", nth, cascade_err_name(err),
@@ -847,7 +805,7 @@ sweep_opens(sqlite_fixture *it)
     for (int mode = 0; mode < 4; mode++) {
         bool reached = true;
 
-        fail_on = mode % 2 == 1;
+        sqlite_memory_last(mode % 2 == 1);
         for (long nth = 1; reached; nth += 1 + nth / 60) {
             int code = open_without_memory(it, nth, &reached);
 

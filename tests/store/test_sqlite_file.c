@@ -16,6 +16,7 @@
 #include "store/sqlite_fixture.h"
 
 #define NOBODY 65534
+#define ADDS_COLUMN 4 /* the migration that cannot be applied twice */
 
 static void
 assert_says(const char *word)
@@ -95,8 +96,29 @@ a_gap_in_the_record_is_refused(void **state)
     assert_int_equal(from, 1);
 }
 
+/* Changes when a table or an index does. */
+static int64_t
+sum_up_schema(sqlite_fixture *it)
+{
+    return fixture_number(it, "SELECT sum(rowid * length(sql))"
+                              " FROM sqlite_schema WHERE sql IS NOT NULL");
+}
+
+/* As the shell does it that stops at the first error. */
+static int
+feed(sqlite_fixture *it, const char *sql)
+{
+    sqlite3 *db = NULL;
+    int code;
+
+    assert_int_equal(sqlite3_open(it->path, &db), SQLITE_OK);
+    code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return code;
+}
+
 /* The files can be fed to sqlite3 by hand, twice even; the library accepts what
- * it finds and adds the checksum when it may. */
+ * it finds and adds the checksum when it may; the times stay. */
 static void
 a_schema_made_by_hand_is_accepted(void **state)
 {
@@ -105,12 +127,23 @@ a_schema_made_by_hand_is_accepted(void **state)
     char checksum[256];
     char expected[CSC_MIGRATE_CHECKSUM_SIZE];
 
-    for (size_t i = 0; i < 2 * csc_migrations_sqlite_count; i++)
-        fixture_sql(it, csc_migrations_sqlite[i / 2].sql);
+    for (size_t i = 0; i < csc_migrations_sqlite_count; i++) {
+        int64_t sum;
+
+        fixture_sql(it, csc_migrations_sqlite[i].sql);
+        sum = sum_up_schema(it);
+        assert_int_equal(feed(it, csc_migrations_sqlite[i].sql),
+                         i + 1 == ADDS_COLUMN ? SQLITE_ERROR : SQLITE_OK);
+        assert_int_equal(sum_up_schema(it), sum);
+    }
     assert_int_equal(fixture_try(it, CASCADE_MIGRATE_CHECK), CASCADE_OK);
     assert_int_equal(
         fixture_number(it, "SELECT count(checksum) FROM cascade_schema"), 0);
+    fixture_sql(it, "UPDATE cascade_schema SET applied_at = 'then'");
     assert_int_equal(fixture_try(it, CASCADE_MIGRATE_AUTO), CASCADE_OK);
+    assert_int_equal(fixture_number(it, "SELECT min(applied_at = 'then')"
+                                        " FROM cascade_schema"),
+                     1);
     for (size_t i = 0; i < csc_migrations_sqlite_count; i++) {
         snprintf(sql, sizeof(sql),
                  "SELECT checksum FROM cascade_schema WHERE number = %zu",
@@ -136,6 +169,25 @@ half_a_schema_is_finished(void **state)
                      CASCADE_ERR_SCHEMA);
     assert_int_equal(fixture_try(it, CASCADE_MIGRATE_AUTO), CASCADE_OK);
     assert_int_equal(fixture_try(it, CASCADE_MIGRATE_CHECK), CASCADE_OK);
+}
+
+/* S1: and the one that adds a column too, which makes all of it or nothing. */
+static void
+a_column_is_there_when_it_is_recorded(void **state)
+{
+    sqlite_fixture *it = *state;
+    char *cut = csc_mem_strdup(csc_migrations_sqlite[ADDS_COLUMN - 1].sql);
+
+    for (size_t i = 0; i + 1 < ADDS_COLUMN; i++)
+        fixture_sql(it, csc_migrations_sqlite[i].sql);
+    *strstr(cut, "INSERT INTO cascade_schema") = '\0';
+    assert_int_equal(feed(it, cut), SQLITE_OK);
+    csc_mem_free(cut);
+    assert_int_equal(fixture_try(it, CASCADE_MIGRATE_AUTO), CASCADE_OK);
+    fixture_sql(it, "ALTER TABLE cascade_engines DROP COLUMN about");
+    assert_int_equal(fixture_try(it, CASCADE_MIGRATE_AUTO), CASCADE_ERR_SCHEMA);
+    assert_says("cascade_engines");
+    assert_says("about");
 }
 
 static void
@@ -196,6 +248,8 @@ static const foreign_case foreign_cases[] = {
     {"CREATE TABLE cascade_keys (user_id TEXT PRIMARY KEY, key TEXT,"
      " run_number INTEGER)",
      "cascade_keys", "key,user_id"},
+    {"CREATE TABLE cascade_queues (queue TEXT, paused_at INTEGER, about TEXT)",
+     "cascade_queues", "queue"},
     {"CREATE VIEW cascades AS SELECT 1 AS id", "cascades", "status"},
 };
 
@@ -889,6 +943,7 @@ main(int argc, char **argv)
         ONE(a_gap_in_the_record_is_refused),
         ONE(a_schema_made_by_hand_is_accepted),
         ONE(half_a_schema_is_finished),
+        ONE(a_column_is_there_when_it_is_recorded),
         ONE(a_table_that_went_missing_is_told),
         ONE(tables_with_other_columns_are_refused),
         ONE(a_column_that_need_not_be_set_is_accepted),

@@ -84,7 +84,7 @@ static cascade_claim_result
 claim_well(cascade_store *store, cascade_uuid engine_id,
            cascade_claimed *claimed)
 {
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
 
     if (claim(store, engine_id, claimed, &result) != CASCADE_OK)
         fail_msg("claim: %s", cascade_errmsg());
@@ -134,9 +134,9 @@ fill_old_database(sqlite_fixture *it, cascade_uuid *free_id)
     cascade_change *end = rows_write(&it->rows, ended, 1);
 
     fixture_sql(it, csc_migrations_sqlite[0].sql);
+    engine_id = fixture_attach_old(it);
     assert_int_equal(fixture_open(it, CASCADE_MIGRATE_NEVER, &store),
                      CASCADE_OK);
-    engine_id = fixture_attach(it, store);
     *free_id = park(it, store, "default");
     assert_int_equal(
         fixture_submit(
@@ -459,7 +459,7 @@ an_idle_engine_does_not_write(void **state)
 {
     sqlite_fixture *it = *state;
     cascade_claimed claimed[10];
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     cascade_store *store;
     cascade_uuid engine_id;
     cascade_uuid id;

@@ -363,15 +363,16 @@ every_move_is_required(void **state)
 static void
 a_driver_of_another_abi_is_refused(void **state)
 {
-    cascade_store_driver drivers[3] = {fake_driver(), fake_driver(),
-                                       fake_driver()};
+    cascade_store_driver drivers[4] = {fake_driver(), fake_driver(),
+                                       fake_driver(), fake_driver()};
     cascade_store *store = NULL;
 
     (void)state;
     drivers[0].abi = CASCADE_STORE_ABI + 1;
     drivers[1].name = NULL;
     drivers[2].lane_max = 0;
-    for (int i = 0; i < 3; i++)
+    drivers[3].native = CASCADE_NATIVE_SQLITE;
+    for (int i = 0; i < 4; i++)
         assert_failed(
             CASCADE_ERR_INVALID,
             cascade_store_open_driver(&drivers[i], "fake:", NULL, &store));

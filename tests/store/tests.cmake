@@ -12,25 +12,38 @@ set(conformance
     conformance_keys.c
     conformance_letters.c
     conformance_mail.c
+    conformance_mend.c
     conformance_messages.c
     conformance_model.c
+    conformance_native.c
+    conformance_nodes.c
+    conformance_queues.c
     conformance_race.c
     conformance_read.c
+    conformance_scan.c
     conformance_schema.c
+    conformance_tend.c
     conformance_text.c
     conformance_wait.c)
 
 cascade_test(store_memory test_memory.c ${conformance} TIMEOUT 120)
 if(CASCADE_SQLITE)
     cascade_test(store_sqlite test_sqlite.c ${conformance} TIMEOUT 300)
+    cascade_test(store_sqlite_connection test_sqlite_connection.c ${conformance}
+        TIMEOUT 300)
 endif()
 if(CASCADE_POSTGRES)
     cascade_test(store_postgres test_postgres.c schema_fixture.c ${conformance}
         TIMEOUT 300)
     cascade_test(store_pooler test_pooler.c schema_fixture.c ../faults/pooler.c
         ../process/server.c ${conformance} TIMEOUT 300)
+    cascade_test(store_guest_pooler test_guest_pooler.c ../faults/pooler.c
+        ../process/server.c TIMEOUT 120)
     cascade_test(store_postgres_server test_postgres_server.c
-        postgres_faults.c postgres_fixture.c postgres_messages.c
+        postgres_app.c postgres_faults.c postgres_fixture.c
+        postgres_functions.c
+        postgres_guest.c postgres_manage.c postgres_messages.c
+        postgres_native.c postgres_native_session.c postgres_node.c
         postgres_proxy.c postgres_schema.c postgres_session.c TIMEOUT 300)
 endif()
 cascade_test(store_handle test_store.c)
@@ -38,10 +51,21 @@ cascade_test(store_memory_parts test_memory_parts.c)
 if(CASCADE_SQLITE)
     cascade_test(store_sqlite_file test_sqlite_file.c sqlite_fixture.c
         TIMEOUT 120)
+    cascade_test(store_sqlite_guest test_sqlite_guest.c sqlite_fixture.c
+        TIMEOUT 120)
+    cascade_test(store_sqlite_manage test_sqlite_manage.c sqlite_fixture.c
+        TIMEOUT 120)
     cascade_test(store_sqlite_messages test_sqlite_messages.c sqlite_fixture.c
         TIMEOUT 120)
+    cascade_test(store_sqlite_native test_sqlite_native.c sqlite_fixture.c
+        sqlite_nodes.c TIMEOUT 120)
+    cascade_test(store_sqlite_native_faults test_sqlite_native_faults.c
+        sqlite_disk.c sqlite_fixture.c sqlite_memory.c sqlite_nodes.c
+        sqlite_vfs.c TIMEOUT 300)
+    target_link_options(test_store_sqlite_native_faults PRIVATE
+        LINKER:--wrap=sqlite3_step)
     cascade_test(store_sqlite_crash test_sqlite_crash.c sqlite_fixture.c
-        TIMEOUT 300)
+        sqlite_memory.c TIMEOUT 300)
     cascade_test(sqlite_power test_sqlite_power.c power_life.c sqlite_disk.c
         sqlite_fixture.c sqlite_vfs.c TIMEOUT 300)
 endif()
