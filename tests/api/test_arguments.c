@@ -143,6 +143,10 @@ looks(test_db *db)
     refuses(INVALID, cascade_get(store, NULL, &out.info));
     refuses(INVALID, cascade_get(store, &some, NULL));
     refuses(CASCADE_ERR_NOT_FOUND, cascade_get(store, &some, &out.info));
+    refuses(INVALID, cascade_get_run(NULL, "u", "k", &out.id));
+    refuses(INVALID, cascade_get_run(store, "", "k", &out.id));
+    refuses(INVALID, cascade_get_run(store, NULL, NULL, &out.id));
+    refuses(INVALID, cascade_get_run(store, NULL, "k", NULL));
     refuses(INVALID, cascade_list(NULL, NULL, &out.page));
     refuses(INVALID, cascade_list(store, NULL, NULL));
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -5,6 +5,7 @@
  * call takes (which the sanitizers watch); limits are kept to the byte; no text
  * tells a payload or a reason.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,7 +340,7 @@ options_tell_their_size(test_db *db)
 
 /* ---- Inside a node ------------------------------------------------------ */
 
-static int wrong_count;
+static atomic_int wrong_count;
 
 #define count_wrong(condition) (wrong_count += !(condition))
 

@@ -4,6 +4,8 @@
  */
 #include "engine/crash.h"
 
+#include "store/store.h"
+
 static cascade_err
 die_before(void *context, const wrap_call *call)
 {
@@ -43,6 +45,26 @@ begin(crash *c, size_t nth, cascade_store *store)
     assert_ok(cascade_engine_start(c->engines[nth]));
 }
 
+static cascade_err
+note_engine(void *context, const cascade_incarnation *row)
+{
+    *(cascade_uuid *)context = row->engine_id;
+    return CASCADE_OK;
+}
+
+/* Its incarnation is named dead, so that the next process need not wait until
+ * the lease has passed. */
+static void
+bury(const crash *c)
+{
+    const cascade_store_driver *driver = c->store->driver;
+    cascade_uuid engine_id = {{0}};
+    size_t freed = 0;
+
+    assert_ok(driver->engines(c->store->self, note_engine, &engine_id, NULL));
+    assert_ok(driver->remove(c->store->self, &engine_id, 1, 1, &freed));
+}
+
 static bool
 is_over(void *context)
 {
@@ -73,6 +95,7 @@ crash_play(crash *c, test_db *db, size_t at)
     c->id = db_start(c->store, c->node);
     assert_true(db_poll_until(db, &c->engines[0], 1, is_over, c));
     if (c->dead) {
+        bury(c);
         if (c->between != NULL)
             c->between(c);
         begin(c, 1, c->store);

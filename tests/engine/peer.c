@@ -31,7 +31,7 @@ peer_own(cascade_store *store, const char *node, int32_t takeovers)
 {
     static const char *const queues[] = {"default"};
     cascade_claimed claimed;
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     cascade_claim claim = {.queues = queues,
                            .queue_count = 1,
                            .nodes = &node,

@@ -162,6 +162,21 @@ play_until_parked(play *p)
 
 /* ---- Looking ------------------------------------------------------------ */
 
+cascade_uuid
+play_find(const play *p, const char *node, cascade_status status)
+{
+    const cascade_list_options options = {
+        .size = sizeof(options), .node = node, .status = status};
+    cascade_page *page = NULL;
+    cascade_uuid id;
+
+    assert_ok(cascade_list(p->store, &options, &page));
+    assert_int_equal(cascade_page_count(page), 1);
+    id = cascade_page_get(page, 0)->id;
+    cascade_page_free(page);
+    return id;
+}
+
 cascade_snapshot *
 play_snapshot(const play *p)
 {

@@ -63,6 +63,10 @@ void play_until_parked(play *p);
 void play_until_left(play *p);
 /* Waits for the end of cascade `id` with that status. */
 void play_await(play *p, const cascade_uuid *id, cascade_status status);
+/* The one cascade with an execution of `node` that has that status (0: any).
+ * A node that is entered again, by another thread, would write anew what it
+ * tells the test: so the test is not told, but finds. */
+cascade_uuid play_find(const play *p, const char *node, cascade_status status);
 cascade_snapshot *play_snapshot(const play *p);
 const cascade_execution_info *play_execution(const cascade_snapshot *snapshot,
                                              size_t index);

@@ -13,12 +13,9 @@
 
 /* What the nodes of a play met. */
 typedef struct course {
-    cascade_uuid ids[MANY];
-    atomic_int entered;
     atomic_int begun;
-    int sum;
-    int depth;
-    cascade_err err;
+    atomic_int sum;
+    _Atomic cascade_err err;
     cascade_child_end policy;
     char text[300];
 } course;
@@ -76,14 +73,14 @@ wait_for_ever(cascade_node *node, void *user)
 static cascade_err
 ask_one(cascade_node *node, void *user)
 {
-    course *c = course_of(user);
     cJSON *result = NULL;
-    cascade_err err = cascade_node_start_child(
-        node, "one", "doubles", number("n", 21), NULL, &c->ids[0]);
+    cascade_uuid id;
+    cascade_err err = cascade_node_start_child(node, "one", "doubles",
+                                               number("n", 21), NULL, &id);
 
-    atomic_fetch_add(&c->entered, 1);
+    (void)user;
     if (err == CASCADE_OK)
-        err = cascade_node_await_child(node, &c->ids[0], &result);
+        err = cascade_node_await_child(node, &id, &result);
     if (err != CASCADE_OK)
         return err;
     return cascade_node_output(node, result);
@@ -93,24 +90,25 @@ ask_one(cascade_node *node, void *user)
 static cascade_err
 ask_many(cascade_node *node, void *user)
 {
-    course *c = course_of(user);
     cJSON *inputs[MANY] = {NULL};
+    cascade_uuid ids[MANY];
     cascade_err err = CASCADE_OK;
+    int sum = 0;
 
     for (int i = 0; i < MANY; i++)
         inputs[i] = number("n", i);
     err = cascade_node_start_children(node, "many", "doubles", inputs, MANY,
-                                      NULL, c->ids);
+                                      NULL, ids);
     if (err == CASCADE_OK)
         err = cascade_node_await_children(node);
-    c->sum = 0;
     for (int i = 0; i < MANY && err == CASCADE_OK; i++) {
         cJSON *result = NULL;
 
-        err = cascade_node_await_child(node, &c->ids[i], &result);
-        c->sum += read_number(result, "double");
+        err = cascade_node_await_child(node, &ids[i], &result);
+        sum += read_number(result, "double");
         cJSON_Delete(result);
     }
+    atomic_store(&course_of(user)->sum, sum);
     return err;
 }
 
@@ -118,40 +116,47 @@ static cascade_err
 ask_the_broken(cascade_node *node, void *user)
 {
     course *c = course_of(user);
-    cascade_err err = cascade_node_start_child(node, "broken", "breaks", NULL,
-                                               NULL, &c->ids[0]);
+    cascade_uuid id;
+    cascade_err err =
+        cascade_node_start_child(node, "broken", "breaks", NULL, NULL, &id);
 
     if (err == CASCADE_OK)
-        err = cascade_node_await_child(node, &c->ids[0], NULL);
+        err = cascade_node_await_child(node, &id, NULL);
     if (err == CASCADE_SUSPENDED)
         return err;
-    c->err = err;
+    atomic_store(&c->err, err);
     (void)snprintf(c->text, sizeof(c->text), "%s", cascade_errmsg());
     return CASCADE_OK;
 }
 
-/* Leaves a child behind that waits for ever. */
+/* Has a child that waits for ever. */
+static cascade_err
+have_one(cascade_node *node, void *user, cascade_uuid *id)
+{
+    cascade_child_options options = {
+        .size = sizeof(options), .when_parent_ends = course_of(user)->policy};
+
+    return cascade_node_start_child(node, "left", "waits", NULL, &options, id);
+}
+
 static cascade_err
 leave_behind(cascade_node *node, void *user)
 {
-    course *c = course_of(user);
-    cascade_child_options options = {.size = sizeof(options),
-                                     .when_parent_ends = c->policy};
+    cascade_uuid id;
 
-    return cascade_node_start_child(node, "left", "waits", NULL, &options,
-                                    &c->ids[0]);
+    return have_one(node, user, &id);
 }
 
 /* Waits for it. */
 static cascade_err
 stay_with(cascade_node *node, void *user)
 {
-    course *c = course_of(user);
-    cascade_err err = leave_behind(node, user);
+    cascade_uuid id;
+    cascade_err err = have_one(node, user, &id);
 
     if (err == CASCADE_OK)
-        err = cascade_node_await_child(node, &c->ids[0], NULL);
-    c->err = err;
+        err = cascade_node_await_child(node, &id, NULL);
+    atomic_store(&course_of(user)->err, err);
     return err;
 }
 
@@ -200,12 +205,14 @@ a_child_gives_its_result(test_db *db, cascade_mode mode)
     play p = {.nodes = {{"asks", ask_one}, {"doubles", double_it}}, .user = &c};
     char text[100];
     cascade_info *child = NULL;
+    cascade_uuid id;
 
     play_run(&p, db, mode, "asks", NULL, CASCADE_COMPLETED);
     assert_string_equal(result_of(&p, text, sizeof(text)), "{\"double\":42}");
     assert_int_equal(
         play_count(&p, "cascade.child:one", CASCADE_EXECUTION_COMPLETED), 1);
-    assert_ok(cascade_get(p.store, &c.ids[0], &child));
+    id = play_find(&p, "doubles", 0);
+    assert_ok(cascade_get(p.store, &id, &child));
     assert_int_equal(child->status, CASCADE_COMPLETED);
     cascade_info_free(child);
     play_end(&p);
@@ -219,7 +226,7 @@ many_children_are_awaited(test_db *db, cascade_mode mode)
               .user = &c};
 
     play_run(&p, db, mode, "asks", NULL, CASCADE_COMPLETED);
-    assert_int_equal(c.sum, MANY * (MANY - 1));
+    assert_int_equal(atomic_load(&c.sum), MANY * (MANY - 1));
     assert_int_equal(atomic_load(&c.begun), MANY);
     assert_int_equal(
         play_count(&p, "cascade.child:many", CASCADE_EXECUTION_COMPLETED),
@@ -235,7 +242,7 @@ the_error_of_a_child_is_told(test_db *db, cascade_mode mode)
               .user = &c};
 
     play_run(&p, db, mode, "asks", NULL, CASCADE_COMPLETED);
-    assert_int_equal(c.err, CASCADE_ERR_FAILED);
+    assert_int_equal(atomic_load(&c.err), CASCADE_ERR_FAILED);
     assert_non_null(strstr(c.text, "out of order"));
     play_end(&p);
 }
@@ -252,7 +259,7 @@ leave(test_db *db, cascade_mode mode, cascade_child_end policy,
     cascade_snapshot *snapshot = NULL;
 
     play_run(&p, db, mode, "leaves", NULL, CASCADE_COMPLETED);
-    p.id = c.ids[0];
+    p.id = play_find(&p, "waits", 0);
     if (error == NULL) { /* it goes on by itself */
         play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
         play_end(&p);
@@ -297,11 +304,11 @@ a_cancelled_parent_cancels_its_child(test_db *db, cascade_mode mode)
     play_until(&p, "cascade.gather:left", CASCADE_EXECUTION_RUNNING, 1);
     assert_ok(cascade_cancel(p.store, &p.id, NULL));
     play_await(&p, &p.id, CASCADE_ERROR);
-    assert_int_equal(c.err, CASCADE_ERR_CANCELLED);
+    assert_int_equal(atomic_load(&c.err), CASCADE_ERR_CANCELLED);
     assert_int_equal(
         play_count(&p, "cascade.child:left", CASCADE_EXECUTION_FAILED), 1);
     parent = p.id;
-    p.id = c.ids[0];
+    p.id = play_find(&p, "waits", 0);
     play_await(&p, &p.id, CASCADE_ERROR);
     p.id = parent;
     play_end(&p);
@@ -313,12 +320,14 @@ a_terminated_parent_ends_its_child(test_db *db, cascade_mode mode)
     course c = {.policy = CASCADE_CHILD_TERMINATE};
     play p = {.nodes = {{"stays", stay_with}, {"waits", wait_for_ever}},
               .user = &c};
+    cascade_uuid child;
 
     play_begin(&p, db, mode, "stays");
     play_until(&p, "cascade.gather:left", CASCADE_EXECUTION_RUNNING, 1);
     assert_ok(cascade_terminate(p.store, &p.id, NULL));
     play_await(&p, &p.id, CASCADE_ERROR);
-    play_await(&p, &c.ids[0], CASCADE_ERROR);
+    child = play_find(&p, "waits", 0);
+    play_await(&p, &child, CASCADE_ERROR);
     play_end(&p);
 }
 
@@ -333,7 +342,7 @@ the_child_of_a_deleted_parent_ends(test_db *db, cascade_mode mode)
 
     play_run(&p, db, mode, "leaves", NULL, CASCADE_COMPLETED);
     assert_ok(cascade_delete(p.store, &p.id, NULL));
-    p.id = c.ids[0];
+    p.id = play_find(&p, "waits", 0);
     play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
     assert_ok(cascade_signal(p.store, &p.id, "never", NULL, NULL));
     play_await(&p, &p.id, CASCADE_COMPLETED);
@@ -390,12 +399,13 @@ leave_unserved(cascade_node *node, void *user)
 {
     const cascade_child_options options = {.size = sizeof(options),
                                            .queue = "nobody"};
-    course *c = course_of(user);
-    cascade_err err = cascade_node_start_child(node, "one", "waits", NULL,
-                                               &options, &c->ids[0]);
+    cascade_uuid id;
+    cascade_err err =
+        cascade_node_start_child(node, "one", "waits", NULL, &options, &id);
 
+    (void)user;
     if (err == CASCADE_OK)
-        err = cascade_node_await_child(node, &c->ids[0], NULL);
+        err = cascade_node_await_child(node, &id, NULL);
     return err;
 }
 

@@ -18,9 +18,9 @@ static const cascade_request_options because = {
 typedef struct course {
     atomic_int entered;
     atomic_int left;
-    int tidied;
-    int undone;
-    cascade_err errs[3];
+    atomic_int tidied;
+    atomic_int undone;
+    _Atomic cascade_err errs[3];
 } course;
 
 static course *

@@ -438,12 +438,13 @@ have_children(cascade_node *node, void *user)
 static cascade_err
 have_a_family(cascade_node *node, void *user)
 {
-    course *c = ((play *)user)->user;
-    cascade_err err = cascade_node_start_child(node, "middle", "middle", NULL,
-                                               NULL, &c->middle);
+    cascade_uuid middle;
+    cascade_err err =
+        cascade_node_start_child(node, "middle", "middle", NULL, NULL, &middle);
 
+    (void)user;
     if (err == CASCADE_OK)
-        err = cascade_node_await_child(node, &c->middle, NULL);
+        err = cascade_node_await_child(node, &middle, NULL);
     return err == CASCADE_ERR_FAILED ? CASCADE_OK : err;
 }
 
@@ -560,6 +561,7 @@ end_in_the_midst(test_db *db, int64_t park_after_ms)
         play_until_parked(&c.p);
     else
         assert_true(db_stats(c.p.engine).held > 0);
+    c.middle = play_find(&c.p, "middle", CASCADE_RUNNING);
     before = db_stats(c.p.engine).hydrations;
     assert_ok(cascade_terminate(c.p.store, &c.middle, &why));
     play_await(&c.p, &c.middle, CASCADE_ERROR);

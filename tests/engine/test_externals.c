@@ -481,7 +481,7 @@ the_deadline_fails_it(test_db *db, cascade_mode mode)
 {
     course c = {0};
     play p = {.nodes = {{"asks", ask}},
-              .externals = {{TASK, {.timeout_ms = 300}}},
+              .externals = {{TASK, {.timeout_ms = 1500}}},
               .user = &c};
     cascade_info *info = NULL;
     task t;
@@ -506,7 +506,7 @@ the_deadline_finds_it_parked(test_db *db, cascade_mode mode)
     course c = {0};
     play p = {.nodes = {{"asks", ask}, {"looks", look_around}},
               .externals = {{TASK,
-                             {.timeout_ms = 500,
+                             {.timeout_ms = 1500,
                               .final_failure = CASCADE_FINAL_INSTEAD,
                               .instead = "looks"}}},
               .park_after_ms = 1,

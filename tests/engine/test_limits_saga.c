@@ -12,8 +12,11 @@
 #include "engine/engine.h"
 #include "engine/stage.h"
 
+/* A limit in real time by which a node has certainly recorded its steps. */
+#define LIMIT_MS 1000
+
 /* One letter for each call of a compensation, in their order. */
-static char undone[16];
+static atomic_char undone[16];
 static atomic_int undone_count;
 /* How many calls of the compensation of the hotel block. */
 static atomic_int hotel_blocks;
@@ -35,7 +38,7 @@ note_undone(char letter)
     int at = atomic_fetch_add(&undone_count, 1);
 
     if ((size_t)at < sizeof(undone) - 1)
-        undone[at] = letter;
+        atomic_store(&undone[at], letter);
     return CASCADE_OK;
 }
 
@@ -203,10 +206,21 @@ run_until_late(cascade_node *node, void *user)
 static void
 open_stage(stage *s, test_db *db, cascade_mode mode)
 {
-    memset(undone, 0, sizeof(undone));
+    for (size_t i = 0; i < sizeof(undone); i++)
+        atomic_store(&undone[i], '\0');
     atomic_store(&undone_count, 0);
     atomic_store(&hotel_blocks, 0);
     stage_open(s, db, mode);
+}
+
+static void
+check_undone(const char *expected)
+{
+    char letters[sizeof(undone)];
+
+    for (size_t i = 0; i < sizeof(undone); i++)
+        letters[i] = atomic_load(&undone[i]);
+    assert_string_equal(letters, expected);
 }
 
 /* The parts of the node: their names without the prefix, with ! for FAILED. */
@@ -243,7 +257,7 @@ finish(stage *s)
 {
     atomic_store(&s->go, true);
     assert_true(stores_until(nothing_is_overdue, s->engine));
-    assert_string_equal(undone, "hf");
+    check_undone("hf");
     stage_end(s);
 }
 
@@ -256,13 +270,13 @@ undone_after_last_attempt(test_db *db)
     stage s = {
         .nodes = {{"travels",
                    travel_and_block,
-                   {.attempts_max = 1, .attempt_timeout_ms = SHORT_MS}}}};
+                   {.attempts_max = 1, .attempt_timeout_ms = LIMIT_MS}}}};
 
     open_stage(&s, db, CASCADE_MODE_THREADS);
     stage_run(&s, "travels", CASCADE_ERROR);
     assert_int_equal(atomic_load(&s.left), 0);
     assert_int_equal(atomic_load(&s.entered), 2);
-    stage_check(&s, 0, 1, "attempt 1 timed out after 100 ms");
+    stage_check(&s, 0, 1, "attempt 1 timed out after 1000 ms");
     check_parts(&s, BOOKED UNDONE);
     finish(&s);
 }
@@ -272,7 +286,7 @@ undone_after_deadline(test_db *db)
 {
     stage s = {.nodes = {{"travels",
                           travel_and_block,
-                          {.attempts_max = -1, .deadline_ms = SHORT_MS}}}};
+                          {.attempts_max = -1, .deadline_ms = LIMIT_MS}}}};
 
     open_stage(&s, db, CASCADE_MODE_THREADS);
     stage_run(&s, "travels", CASCADE_ERROR);
@@ -340,7 +354,7 @@ undone_behind_a_child(test_db *db)
     db_close_engine(db, s.engine);
     stage_start_engine(&s);
     stage_await(&s, CASCADE_ERROR);
-    assert_string_equal(undone, "f");
+    check_undone("f");
     stage_end(&s);
 }
 
@@ -359,7 +373,7 @@ undone_behind_a_step(test_db *db)
     s.id = started.id;
     stage_await(&s, CASCADE_ERROR);
     stage_check(&s, 0, 0, "deadline passed");
-    assert_string_equal(undone, "f");
+    check_undone("f");
     stage_end(&s);
 }
 
@@ -375,14 +389,14 @@ undone_though_cancelled(test_db *db)
     stage s = {
         .nodes = {{"runs",
                    run_until_late,
-                   {.attempts_max = 3, .attempt_timeout_ms = 10 * SHORT_MS}}}};
+                   {.attempts_max = 3, .attempt_timeout_ms = LIMIT_MS}}}};
 
     open_stage(&s, db, CASCADE_MODE_THREADS);
     s.id = db_start(s.store, "runs");
     assert_true(stores_until(has_stepped, &s));
     assert_ok(cascade_cancel(s.store, &s.id, NULL));
     stage_await(&s, CASCADE_ERROR);
-    assert_string_equal(undone, "f");
+    check_undone("f");
     atomic_store(&s.go, true);
     assert_true(stores_until(nothing_is_overdue, s.engine));
     stage_end(&s);
@@ -436,7 +450,7 @@ a_compensation_times_out(test_db *db, int blocks, const char *order,
     stage s = {
         .nodes = {{"travels",
                    travel_and_fail,
-                   {.attempts_max = 1, .attempt_timeout_ms = SHORT_MS}}}};
+                   {.attempts_max = 1, .attempt_timeout_ms = LIMIT_MS}}}};
 
     open_stage(&s, db, CASCADE_MODE_THREADS);
     atomic_store(&hotel_blocks, blocks);
@@ -446,7 +460,7 @@ a_compensation_times_out(test_db *db, int blocks, const char *order,
     atomic_store(&s.go, true);
     assert_true(stores_until(nothing_is_overdue, s.engine));
     assert_int_equal(atomic_load(&s.refused), blocks);
-    assert_string_equal(undone, order);
+    check_undone(order);
     stage_end(&s);
 }
 

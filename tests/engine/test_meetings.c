@@ -55,7 +55,7 @@ a_form_that_comes_after_the_first_has_its_deadline(test_db *db)
     play p = {.nodes = {{"spawns", spawn_form},
                         {"quick", stores_nothing},
                         {"waits", wait_for_ever}},
-              .externals = {{"form", {.timeout_ms = 500}}},
+              .externals = {{"form", {.timeout_ms = 1500}}},
               .park_after_ms = 1};
 
     play_begin(&p, db, CASCADE_MODE_THREADS, "spawns");

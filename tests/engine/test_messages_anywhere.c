@@ -21,6 +21,7 @@
 #include "support/stores.h"
 
 #define POLL_MS 1000
+#define REAL_POLL_MS 150 /* where the test waits for it */
 #define PARK_MS 20
 #define IDLE_MS 2500 /* so long nothing is sent, when nothing was */
 #define TIMEOUT_MS 30
@@ -156,12 +157,18 @@ hear_in_time(cascade_node *node, void *user)
     return cascade_node_step(node, "act", act, NULL, NULL, NULL);
 }
 
+static int64_t
+poll_ms(const test_db *db)
+{
+    return db->backend->virtual_time ? POLL_MS : REAL_POLL_MS;
+}
+
 static void
 begin(crossing *c)
 {
     const cascade_engine_options options = {.size = sizeof(options),
                                             .mode = CASCADE_MODE_INLINE,
-                                            .poll_interval_ms = POLL_MS,
+                                            .poll_interval_ms = poll_ms(c->db),
                                             .park_after_ms = PARK_MS};
 
     c->db->fake_time = c->db->backend->virtual_time;

@@ -144,7 +144,7 @@ claim_all(cascade_store *store, const cascade_uuid *engine_id)
                            .node_count = 1,
                            .limit = 1000,
                            .suspect_from = 3};
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     size_t count = 0;
 
     while (count < MUCH) {

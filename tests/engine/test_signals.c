@@ -47,8 +47,8 @@ hear(cascade_node *node, hearing *h, const char *name, int64_t timeout_ms,
     if (*err != CASCADE_OK && *err != CASCADE_ERR_TIMEOUT)
         return false;
     h->errs[at] = *err;
-    h->heard[at] = (int)cJSON_GetNumberValue(
-        cJSON_GetObjectItemCaseSensitive(payload, "n"));
+    if (payload != NULL)
+        h->heard[at] = cJSON_GetObjectItemCaseSensitive(payload, "n")->valueint;
     h->count++;
     cJSON_Delete(payload);
     *err = CASCADE_OK;

@@ -21,14 +21,19 @@ typedef struct shadow {
     dump_rows rows;
     csc_state state;
     csc_buf picture; /* of the state, as of its last commit */
+    cascade_uuid by; /* whose commit is in flight, or all zero, */
+    uint32_t lane;   /* and in which of its lanes */
 } shadow;
+
+#define LANES (CSC_LANES_MAX + CSC_NATIVES_MAX)
 
 /* What an incarnation has sent through each lane. */
 typedef struct sent {
-    int64_t decided[CSC_LANES_MAX]; /* number of the last that took effect */
-    int64_t number[CSC_LANES_MAX];  /* of the last try */
-    bool open[CSC_LANES_MAX];       /* whose outcome the engine cannot know */
-    csc_buf text[CSC_LANES_MAX];    /* of the last try */
+    int64_t decided[LANES];  /* number of the last that took effect */
+    int64_t number[LANES];   /* of the last try */
+    bool open[LANES];        /* whose outcome the engine cannot know */
+    csc_buf text[LANES];     /* of the last try */
+    cascade_uuid run[LANES]; /* FINISH: of which cascade */
 } sent;
 
 /* ---- Batches ------------------------------------------------------------ */
@@ -240,6 +245,17 @@ await_shadow(watch *w, const cascade_uuid *id)
     return s;
 }
 
+/* A retry or a rerun that is carried out. */
+static bool
+has_course(const cascade_change *change)
+{
+    for (size_t i = 0; i < change->insert_count; i++)
+        if (change->inserts[i].status == CASCADE_EXECUTION_COMPLETED &&
+            csc_course_is_receipt(&change->inserts[i]))
+            return true;
+    return false;
+}
+
 static void
 follow(watch *w, const wrap_call *call, const cascade_change *change,
        bool existed)
@@ -262,11 +278,63 @@ follow(watch *w, const wrap_call *call, const cascade_change *change,
         note_ended(s, &change->updates[i]);
     for (size_t i = 0; i < change->insert_count; i++)
         note_ended(s, &change->inserts[i]);
-    expect(csc_build_apply(&s->state, change) == CASCADE_OK);
+    if (has_course(change)) {
+        csc_state_fini(&s->state); /* live it is loaded anew too */
+        expect(dump_rows_hydrate(&s->rows, &s->state) == CASCADE_OK);
+    } else {
+        expect(csc_build_apply(&s->state, change) == CASCADE_OK);
+    }
     csc_buf_clear(&s->picture);
     dump_state(&s->picture, &s->state);
-    if (call->move == WRAP_COMMIT) /* a submitted one may have gone on */
+    if (call->move != WRAP_SUBMIT) /* a submitted one may have gone on */
         compare_hydrated(w, call, s);
+}
+
+/* The commit of one cascade is in flight, and no other of that engine is. */
+static void
+take_flight(const cascade_batch *batch, shadow *s)
+{
+    if (csc_uuid_equal(&s->by, &batch->engine_id))
+        expect(s->lane == batch->lane);
+    s->by = batch->engine_id;
+    s->lane = batch->lane;
+}
+
+static void
+end_flight(watch *w, const cascade_uuid *id, const cascade_uuid *engine_id)
+{
+    shadow *s = csc_map_get(&w->shadows, id);
+
+    if (s != NULL && csc_uuid_equal(&s->by, engine_id))
+        memset(&s->by, 0, sizeof(s->by));
+}
+
+/* A commit begins, of a lane or of a transactional node, which is not repeated.
+ */
+static void
+begin_commit(watch *w, const wrap_call *call)
+{
+    const cascade_batch *batch = call->batch;
+    sent *sender = find_sent(w, &batch->engine_id);
+
+    check_order(batch);
+    if (call->move == WRAP_COMMIT)
+        check_repeat(w, batch);
+    else
+        expect(!sender->open[batch->lane] &&
+               batch->number > sender->decided[batch->lane]);
+    sender->run[batch->lane] = batch->changes[0].cascade.id;
+    for (size_t i = 0; i < batch->change_count; i++) {
+        shadow *s = csc_map_get(&w->shadows, &batch->changes[i].cascade.id);
+
+        if (s == NULL || batch->changes[i].run_action == CASCADE_RUN_START)
+            continue;
+        take_flight(batch, s);
+        if (!sender->open[batch->lane])
+            compare_live(w, &batch->engine_id, s);
+    }
+    /* Until the engine is told otherwise. */
+    sender->open[batch->lane] = true;
 }
 
 static cascade_err
@@ -274,22 +342,9 @@ before_move(void *context, const wrap_call *call)
 {
     watch *w = context;
 
-    if (call->move == WRAP_COMMIT) {
-        const cascade_batch *batch = call->batch;
-
+    if (call->move == WRAP_COMMIT || call->move == WRAP_FINISH) {
         pthread_mutex_lock(&w->mutex);
-        check_order(batch);
-        check_repeat(w, batch);
-        for (size_t i = 0; i < batch->change_count; i++) {
-            shadow *s = csc_map_get(&w->shadows, &batch->changes[i].cascade.id);
-
-            if (s != NULL &&
-                batch->changes[i].run_action != CASCADE_RUN_START &&
-                !find_sent(w, &batch->engine_id)->open[batch->lane])
-                compare_live(w, &batch->engine_id, s);
-        }
-        /* Until the engine is told otherwise. */
-        find_sent(w, &batch->engine_id)->open[batch->lane] = true;
+        begin_commit(w, call);
         pthread_mutex_unlock(&w->mutex);
     }
     return w->before != NULL ? w->before(w->context, call) : CASCADE_OK;
@@ -315,7 +370,8 @@ after_move(void *context, const wrap_call *call, cascade_err answer)
     watch *w = context;
 
     pthread_mutex_lock(&w->mutex);
-    if (call->move == WRAP_COMMIT && answer == CASCADE_OK)
+    if ((call->move == WRAP_COMMIT || call->move == WRAP_FINISH) &&
+        answer == CASCADE_OK)
         after_commit(w, call);
     if (call->move == WRAP_SUBMIT && answer == CASCADE_OK)
         for (size_t i = 0; i < call->start_count; i++)
@@ -332,12 +388,23 @@ static void
 answered(void *context, const wrap_call *call, cascade_err answer)
 {
     watch *w = context;
+    bool settle = call->move == WRAP_SETTLE;
+    const cascade_batch *batch = call->batch;
+    sent *sender = NULL;
+    uint32_t lane = 0;
 
-    if (call->move != WRAP_COMMIT)
+    if (call->move != WRAP_COMMIT && call->move != WRAP_FINISH && !settle)
         return;
     pthread_mutex_lock(&w->mutex);
-    find_sent(w, &call->batch->engine_id)->open[call->batch->lane] =
-        answer == CASCADE_ERR_UNAVAILABLE;
+    sender = find_sent(w, settle ? call->engine_id : &batch->engine_id);
+    lane = settle ? call->lane : batch->lane;
+    sender->open[lane] = answer == CASCADE_ERR_UNAVAILABLE;
+    if (answer != CASCADE_ERR_UNAVAILABLE && settle)
+        end_flight(w, &sender->run[lane], call->engine_id);
+    for (size_t i = 0; answer != CASCADE_ERR_UNAVAILABLE && !settle &&
+                       i < batch->change_count;
+         i++)
+        end_flight(w, &batch->changes[i].cascade.id, &batch->engine_id);
     pthread_mutex_unlock(&w->mutex);
 }
 
@@ -373,7 +440,7 @@ watch_fini(watch *w)
     }
     at = 0;
     while ((lanes = csc_map_next(&w->lanes, &at)) != NULL) {
-        for (size_t i = 0; i < CSC_LANES_MAX; i++)
+        for (size_t i = 0; i < LANES; i++)
             csc_buf_fini(&lanes->text[i]);
         free(lanes);
     }
@@ -389,6 +456,14 @@ watch_engine(watch *w, cascade_engine *engine)
 {
     pthread_mutex_lock(&w->mutex);
     w->engines[w->engine_count++] = engine;
+    pthread_mutex_unlock(&w->mutex);
+}
+
+void
+watch_forget_engines(watch *w)
+{
+    pthread_mutex_lock(&w->mutex);
+    w->engine_count = 0;
     pthread_mutex_unlock(&w->mutex);
 }
 

@@ -14,7 +14,8 @@
  * (incarnation, lane, number), and repeated it must be the identical one.
  *
  * On the way it checks of every batch: sorted, each cascade once; fn_id never
- * back; no event of one execution in two commits (G12); payloads canonical.
+ * back; no event of one execution in two commits (G12); payloads canonical; one
+ * commit of a cascade in flight, whichever lane carries it.
  */
 #ifndef TESTS_ENGINE_WATCH_H
 #define TESTS_ENGINE_WATCH_H
@@ -44,6 +45,8 @@ void watch_init(watch *w, const char *url);
 void watch_fini(watch *w);
 /* A cascade that others start is not known: the watch must see its start. */
 void watch_engine(watch *w, cascade_engine *engine);
+/* Before an engine is closed while others go on. */
+void watch_forget_engines(watch *w);
 /* Everything was equal, and something was compared. */
 void watch_check(watch *w, size_t commits_min);
 

@@ -109,6 +109,8 @@ add_exec(csc_buf *out, const csc_state *state, const csc_exec *exec)
     add_ids(out, "parts", &exec->parts);
     add_number(out, "blocked", exec->blocked);
     add_number(out, "stands_for", exec->stands_for);
+    add_number(out, "resumes", exec->resumes);
+    add_number(out, "place", exec->place);
     add_number(out, "runnable", exec->queued_at != 0 || exec->dispatched);
 }
 
@@ -383,14 +385,19 @@ dump_rows_text(csc_buf *out, const dump_rows *rows)
 cascade_err
 dump_rows_hydrate(const dump_rows *rows, csc_state *state)
 {
+    bool again = true;
     cascade_err err = CASCADE_OK;
 
     csc_state_init(state, &rows->cascade.id);
-    err = csc_state_apply_cascade(state, &rows->cascade);
-    for (size_t i = 0; i < rows->execution_count && err == CASCADE_OK; i++)
-        err = csc_state_apply_execution(state, &rows->executions[i]);
-    for (size_t i = 0; i < rows->event_count && err == CASCADE_OK; i++)
-        err = csc_state_apply_event(state, &rows->events[i]);
+    while (again && err == CASCADE_OK) {
+        err = csc_state_apply_cascade(state, &rows->cascade);
+        for (size_t i = 0; i < rows->execution_count && err == CASCADE_OK; i++)
+            err = csc_state_apply_execution(state, &rows->executions[i]);
+        for (size_t i = 0; i < rows->event_count && err == CASCADE_OK; i++)
+            err = csc_state_apply_event(state, &rows->events[i]);
+        if (err == CASCADE_OK)
+            err = csc_state_begin_again(state, &again);
+    }
     if (err == CASCADE_OK)
         csc_state_settle(state);
     return err;

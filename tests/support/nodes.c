@@ -486,6 +486,23 @@ answer_two(cascade_node *node, void *user)
     return err == CASCADE_OK ? put_out(node, cJSON_CreateString("two")) : err;
 }
 
+/* ---- Transactions -------------------------------------------------------- */
+
+/* Rolled back the first time. */
+static cascade_err
+pay(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = cascade_node_put_text(node, "paid", "true", NULL);
+    if (err == CASCADE_OK)
+        err = cascade_node_spawn(node, "leaf", NULL, NULL);
+    if (err == CASCADE_OK && cascade_node_attempt(node) == 1)
+        err = cascade_node_error(node, "once");
+    return err;
+}
+
 /* ---- Another program ----------------------------------------------------- */
 
 /* What it said is its output. */
@@ -510,6 +527,12 @@ run_program(cascade_node *node, void *user)
     {                                                              \
         .size = sizeof(cascade_node_options), .attempts_max = -1,  \
         .backoff_ms = 1, .backoff_max_ms = 8, .jitter_percent = -1 \
+    }
+#define TRANSACTIONAL                                               \
+    {                                                               \
+        .size = sizeof(cascade_node_options), .attempts_max = -1,   \
+        .backoff_ms = 1, .backoff_max_ms = 8, .jitter_percent = -1, \
+        .transactional = true                                       \
     }
 #define SPARED                                                   \
     {                                                            \
@@ -575,7 +598,23 @@ static const struct {
     {"sleeps", oversleep, ENDLESS, {0}},
     {"limited", oversleep, LIMITED, {0}},
     {"undone", oversleep_undone, LIMITED, {0}},
+    {"pay", pay, TRANSACTIONAL, {0}},
 };
+
+/* What is transactional is not on a store that has no such transactions. */
+static cascade_err
+register_node(cascade_engine *engine, const char *name, cascade_node_fn fn,
+              const cascade_node_options *options, nodes_watcher *watcher)
+{
+    cascade_node_options plain = *options;
+    cascade_err err =
+        cascade_engine_register(engine, name, fn, watcher, options);
+
+    if (err != CASCADE_ERR_UNSUPPORTED)
+        return err;
+    plain.transactional = false;
+    return cascade_engine_register(engine, name, fn, watcher, &plain);
+}
 
 cascade_err
 nodes_register(cascade_engine *engine, const char *without,
@@ -588,8 +627,8 @@ nodes_register(cascade_engine *engine, const char *without,
             err = cascade_engine_register_external(engine, nodes[i].name,
                                                    &nodes[i].external);
         else if (without == NULL || strcmp(nodes[i].name, without) != 0)
-            err = cascade_engine_register(engine, nodes[i].name, nodes[i].fn,
-                                          watcher, &nodes[i].options);
+            err = register_node(engine, nodes[i].name, nodes[i].fn,
+                                &nodes[i].options, watcher);
         if (err != CASCADE_OK)
             return err;
     }

@@ -293,9 +293,14 @@ judge(oracle_view *v)
     c->acknowledged = true;
     if (!oracle_decode(v))
         return;
-    oracle_check_rows(v);
     if (c->looks > 0)
         oracle_check_change(v);
+    if (oracle_has_course(v)) {
+        oracle_check_course(v);
+        oracle_check_messages(v);
+        return;
+    }
+    oracle_check_rows(v);
     oracle_check_run(v);
     oracle_check_messages(v);
     oracle_check_entries(v);

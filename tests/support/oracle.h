@@ -32,7 +32,8 @@
  *       (oracle_saw) what a node sees of the context is what was committed
  *       before its place, and what those it came after wrote; and (oracle_told)
  *       how those ended
- *   G8  nothing is entered before its time; no await has timed out before its
+ *   G8  nothing is entered before its time, or while the cascade is paused; no
+ *       await has timed out before its
  *   G9  what was sent is in the messages or was received, once for each request
  *       id, in the order in which it was sent; awaits take signals in order;
  *       none waits while there is one; what comes too late is undelivered, and
@@ -44,6 +45,9 @@
  *   it had not read, and that alone names it as the one before; and what was
  *   sent to it is in one of its runs. A child is named by its parent, which was
  *   told of its end as it was.
+ * Of a cascade that was retried or run again only G3 is checked as of others,
+ * what is entered and what it sees, and what these commands promise
+ * (oracle_course.c).
  * Besides: the status follows its one rule (design, section 3). Once a cascade
  * is cancelled nothing begins that had not begun, and it ends with the last.
  *
@@ -77,7 +81,8 @@ void oracle_existed(oracle *o, const cascade_uuid *id, bool existed);
 /* A message that the test sends: a signal, or a command. */
 typedef struct oracle_message {
     const cascade_uuid *to;
-    const char *kind;       /* "signal", "cancel", "terminate", "delete" */
+    const char *kind;       /* "signal", "cancel", "terminate", "delete",
+                               "pause", "resume", "retry", "rerun" */
     const char *name;       /* of a signal, else NULL */
     const char *request_id; /* NULL: one of its own */
     const char *payload;    /* canonical; NULL: any */

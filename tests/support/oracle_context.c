@@ -6,7 +6,8 @@
  * Execution k sees the events of writer f when f is before k, and the commit
  * that ended f came before k was made: f < k and at(f) < k. One that came after
  * others sees besides what those wrote, themselves and in their steps, and what
- * they came after in turn.
+ * they came after in turn. What runs in the place of another sees what that one
+ * did, and its recorded steps are its own; what is superseded nobody sees.
  * The order is that of (function_id, id).
  */
 #include <stdlib.h>
@@ -34,6 +35,14 @@ row_of(const dump_rows *rows, const char *path)
     return NULL;
 }
 
+/* A step stands under the first of those in whose place its node runs. */
+static void
+mark_line(const dump_rows *rows, const cascade_execution_row *row, bool *joined)
+{
+    for (; row != NULL; row = row_at(rows, oracle_resumed_by(row)))
+        joined[row->function_id] = true;
+}
+
 static void mark_joined(const dump_rows *rows, const cascade_execution_row *row,
                         bool *joined);
 
@@ -47,7 +56,7 @@ mark(const dump_rows *rows, int64_t id, int64_t join, bool *joined)
     if (row == NULL || oracle_is_late(row, join))
         return;
     if (!joined[id]) {
-        joined[id] = true;
+        mark_line(rows, row, joined);
         mark_joined(rows, row, joined);
     } /* else what ran instead may be new: it was too late for another join */
     if (row->status != CASCADE_EXECUTION_FAILED)
@@ -109,11 +118,13 @@ static void
 collect(const dump_rows *rows, int32_t reader, const char *key,
         const bool *joined, csc_buf *out)
 {
+    bool *counts = oracle_find_counting(rows);
+
     csc_buf_add_char(out, '[');
     for (size_t i = 0; i < rows->event_count; i++) {
         const cascade_event_row *event = &rows->events[i];
 
-        if (strcmp(event->key, key) != 0 ||
+        if (strcmp(event->key, key) != 0 || !counts[event->function_id] ||
             !is_seen(rows, event->function_id, reader, joined))
             continue;
         if (out->len > 1)
@@ -121,6 +132,7 @@ collect(const dump_rows *rows, int32_t reader, const char *key,
         csc_buf_add_text(out, event->value);
     }
     csc_buf_add_char(out, ']');
+    free(counts);
 }
 
 static void
@@ -133,7 +145,7 @@ judge(oracle *o, const oracle_cascade *c, const cascade_execution_row *row,
     if (joined == NULL)
         abort();
     mark_joined(&c->rows, row, joined);
-    collect(&c->rows, row->function_id, key, joined, &expected);
+    collect(&c->rows, oracle_origin_of(&c->rows, row), key, joined, &expected);
     if (strcmp(expected.data, values) != 0)
         oracle_fail(o, "G7", &c->id, row->function_id,
                     "sees %s of key %s, by the rows it must be %s", values, key,

@@ -186,6 +186,41 @@ is_undone(const dump_rows *rows, int64_t function_id)
     return false;
 }
 
+/* The path behind the number of the node: what a step is to its node. */
+static const char *
+part_of(const char *path)
+{
+    const char *slash = strchr(path, '/');
+
+    return slash != NULL ? strchr(slash + 1, '/') : NULL;
+}
+
+/* Whether one in whose place the node runs has recorded that step, and that
+ * counts. */
+static bool
+is_done_before(const dump_rows *rows, const cascade_execution_row *node,
+               const char *path)
+{
+    bool *counts = oracle_find_counting(rows);
+    const char *part = part_of(path);
+    bool done = false;
+    int64_t old = oracle_resumed_by(node);
+
+    for (; old >= 0 && part != NULL;
+         old = oracle_resumed_by(&rows->executions[old]))
+        for (size_t i = 0; i < rows->execution_count; i++) {
+            const cascade_execution_row *row = &rows->executions[i];
+            const char *other = part_of(row->node_instance_id);
+
+            done = done || (counts[i] && other != NULL &&
+                            row->status == CASCADE_EXECUTION_COMPLETED &&
+                            oracle_parent_of(row->node_instance_id) == old &&
+                            strcmp(other, part) == 0);
+        }
+    free(counts);
+    return done;
+}
+
 /* The node of a step: its path names the node's function id. */
 static void
 judge_step(oracle *o, const oracle_cascade *c, const char *path)
@@ -199,6 +234,11 @@ judge_step(oracle *o, const oracle_cascade *c, const char *path)
     if (row == NULL || row->status != CASCADE_EXECUTION_RUNNING)
         oracle_fail(o, "G3", &c->id, (int32_t)parent,
                     "a step entered (%s) while its node is not RUNNING", path);
+    if (row != NULL && !undo && is_done_before(&c->rows, row, path))
+        oracle_fail(o, "G3", &c->id, row->function_id,
+                    "a step entered (%s) that was recorded before its node was "
+                    "made afresh",
+                    path);
     if (undo != is_undone(&c->rows, parent))
         oracle_fail(o, "G3", &c->id, (int32_t)parent,
                     undo ? "entered (%s) before its node had failed"
@@ -223,6 +263,9 @@ judge_entry(oracle *o, const oracle_cascade *c, const oracle_entry *entry,
     else if (o->follow)
         oracle_fail(o, "G1", &c->id, ORACLE_NO_ID,
                     "entered before it was recorded: %s", entry->path);
+    if (o->follow && !o->open && oracle_is_paused(&c->rows))
+        oracle_fail(o, "G3", &c->id, ORACLE_NO_ID,
+                    "entered (%s) while the cascade is paused", entry->path);
     if (o->follow && !o->open && c->rows.found &&
         c->rows.cascade.status != CASCADE_RUNNING)
         oracle_fail(o, "G3", &c->id, ORACLE_NO_ID,

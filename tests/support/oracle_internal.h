@@ -6,7 +6,7 @@
  * oracle_waits.c (waits, signals and commands), oracle_change.c (against those
  * seen before), oracle_messages.c (against what was sent), oracle_context.c
  * (what an execution sees), oracle_runs.c (next runs), oracle_family.c (parents
- * and children).
+ * and children), oracle_course.c (retries, reruns, forks).
  */
 #ifndef TESTS_SUPPORT_ORACLE_INTERNAL_H
 #define TESTS_SUPPORT_ORACLE_INTERNAL_H
@@ -147,6 +147,8 @@ int64_t oracle_parent_of(const char *path);
 /* The request id of `<cascade>/message/<request id>`; NULL for other paths. */
 const char *oracle_request_of(const char *path);
 
+/* Whether a pause is in force: nothing is entered, no wait ends by time. */
+bool oracle_is_paused(const dump_rows *rows);
 /* Decodes the rows into facts; false, with a failure noted, when a path or a
  * record is not of the form it must have. */
 bool oracle_decode(oracle_view *v);
@@ -202,6 +204,20 @@ cascade_status oracle_status(const oracle_view *v);
 
 /* The rows by themselves. */
 void oracle_check_rows(oracle_view *v);
+
+/* ---- oracle_course.c ---------------------------------------------------- */
+
+/* Whether a retry or a rerun was carried out. */
+bool oracle_has_course(const oracle_view *v);
+/* By place in the rows, whether it counts; the caller frees it. */
+bool *oracle_find_counting(const dump_rows *rows);
+/* The superseded one in whose place it runs; ORACLE_NO_ID for none. */
+int64_t oracle_resumed_by(const cascade_execution_row *row);
+/* The first of those in whose place it runs; itself if in none's. */
+int32_t oracle_origin_of(const dump_rows *rows,
+                         const cascade_execution_row *row);
+/* What holds of such a cascade's rows, instead of the rules for others. */
+void oracle_check_course(const oracle_view *v);
 /* Against those of the last look. */
 void oracle_check_change(oracle_view *v);
 /* Among them, what concerns awaits, signals and a cancellation. */

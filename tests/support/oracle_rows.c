@@ -31,6 +31,9 @@
 #define CHILD_PREFIX "cascade.child:"
 #define SIGNAL_PREFIX "cascade.signal:"
 #define CANCEL "cascade.cancel"
+#define PAUSE "cascade.pause"
+#define RESUME "cascade.resume"
+#define RETRY "cascade.retry"
 #define DEADLINE_NAME "cascade.deadline"
 
 bool
@@ -604,9 +607,32 @@ has_turn(const oracle_view *v, const oracle_fact *fact)
            (!fact->await || fact->not_before_ms != CASCADE_TIME_NONE);
 }
 
-/* When the first execution may run; CASCADE_TIME_NONE for never, 0: at once. */
+bool
+oracle_is_paused(const dump_rows *rows)
+{
+    bool paused = false;
+
+    for (size_t i = 0; i < rows->execution_count; i++) {
+        const cascade_execution_row *row = &rows->executions[i];
+
+        if (strcmp(row->node_name, CANCEL) == 0 &&
+            row->status == CASCADE_EXECUTION_RUNNING)
+            return false;
+        if (row->status != CASCADE_EXECUTION_COMPLETED)
+            continue;
+        if (strcmp(row->node_name, PAUSE) == 0)
+            paused = true;
+        else if (strcmp(row->node_name, RESUME) == 0 ||
+                 strcmp(row->node_name, RETRY) == 0)
+            paused = false;
+    }
+    return paused && rows->cascade.status == CASCADE_RUNNING;
+}
+
+/* When the first execution may run; CASCADE_TIME_NONE for never, 0: at once.
+ * While the cascade is `paused` only what waits from outside ends by time. */
 static int64_t
-earliest_due(const oracle_view *v)
+earliest_due(const oracle_view *v, bool paused)
 {
     int64_t earliest = CASCADE_TIME_NONE;
 
@@ -616,6 +642,9 @@ earliest_due(const oracle_view *v)
         int64_t due = number_of(fact->row, "deadline", fact->not_before_ms);
 
         if (!has_turn(v, fact) || verdict == ORACLE_WAIT)
+            continue;
+        if (paused && number_of(fact->row, "deadline", CASCADE_TIME_NONE) ==
+                          CASCADE_TIME_NONE)
             continue;
         if (due == CASCADE_TIME_NONE || verdict != ORACLE_RUN)
             due = 0; /* not to be run: recorded at once */
@@ -656,16 +685,16 @@ deadline_of(const oracle_view *v)
         return deadline;
     csc_json_iter_init(&iter, meta.data, meta.len);
     while (csc_json_next(&iter))
-        if (iter.key.len == 8 && memcmp(iter.key.data, "deadline", 8) == 0)
+        if (csc_json_span_is(iter.key, "deadline"))
             (void)csc_json_span_i64(iter.value, &deadline);
     return deadline;
 }
 
 /* When the cascade must be looked at again. */
 static int64_t
-wake_by(const oracle_view *v)
+wake_by(const oracle_view *v, bool paused)
 {
-    int64_t due = earliest_due(v);
+    int64_t due = earliest_due(v, paused);
     int64_t deadline = deadline_of(v);
 
     if (deadline != CASCADE_TIME_NONE &&
@@ -689,7 +718,8 @@ check_deadline(const oracle_view *v)
 static void
 check_run(const oracle_view *v)
 {
-    int64_t due = wake_by(v);
+    bool paused = oracle_is_paused(&v->rows);
+    int64_t due = wake_by(v, paused);
     bool running = v->rows.cascade.status == CASCADE_RUNNING;
 
     if (v->run.found ? !may_have_run(v) : running)
@@ -698,7 +728,8 @@ check_run(const oracle_view *v)
                                  : "RUNNING, but has no run row");
     if (!v->run.found || !running)
         return;
-    if (earliest_due(v) == CASCADE_TIME_NONE && !waits_for_message(v))
+    if (!paused && earliest_due(v, false) == CASCADE_TIME_NONE &&
+        !waits_for_message(v))
         oracle_fail(v->o, "G2", &v->c->id, ORACLE_NO_ID,
                     "RUNNING, but nothing of it can ever run");
     if (due == CASCADE_TIME_NONE)
@@ -738,9 +769,9 @@ check_meta(const oracle_view *v)
     if (oracle_member(&v->rows.executions[0], "cascade", &meta)) {
         csc_json_iter_init(&iter, meta.data, meta.len);
         while (csc_json_next(&iter)) {
-            if (iter.key.len == 3 && memcmp(iter.key.data, "key", 3) == 0)
+            if (csc_json_span_is(iter.key, "key"))
                 check_key(v, iter.value);
-            if (iter.key.len == 8 && memcmp(iter.key.data, "priority", 8) == 0)
+            if (csc_json_span_is(iter.key, "priority"))
                 (void)csc_json_span_i64(iter.value, &priority);
         }
     }
@@ -763,7 +794,8 @@ check_hydration(const oracle_view *v)
     else if (csc_state_status(&state) != v->rows.cascade.status ||
              state.fn_id != v->rows.cascade.fn_id ||
              (v->rows.cascade.status == CASCADE_RUNNING &&
-              csc_state_wake_at(&state) != wake_by(v)))
+              (csc_state_wake_at(&state) != wake_by(v, false) ||
+               csc_state_is_paused(&state) != oracle_is_paused(&v->rows))))
         oracle_fail(v->o, "G7", &v->c->id, ORACLE_NO_ID,
                     "hydrates to another state than its rows tell");
     csc_state_fini(&state);

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/course.h"
 #include "support/oracle_internal.h"
 
 #define AWAIT_PREFIX "cascade.await:"
@@ -121,13 +122,20 @@ check_await(const oracle_view *v, const oracle_fact *await)
 
 /* ---- Receipts ----------------------------------------------------------- */
 
+/* Of a cascade that runs, too: what nobody knows, and what comes at the wrong
+ * moment. */
+static bool
+may_be_refused(const cascade_execution_row *receipt)
+{
+    return strncmp(receipt->node_name, UNKNOWN_PREFIX,
+                   strlen(UNKNOWN_PREFIX)) == 0 ||
+           csc_course_is_receipt(receipt);
+}
+
 static void
 check_receipt(const oracle_view *v, const oracle_fact *fact)
 {
-    bool unknown = strncmp(fact->row->node_name, UNKNOWN_PREFIX,
-                           strlen(UNKNOWN_PREFIX)) == 0;
-
-    if (fact->undelivered && !unknown &&
+    if (fact->undelivered && !may_be_refused(fact->row) &&
         v->rows.cascade.status == CASCADE_RUNNING)
         fail_fact(v, fact, "G9", "is undelivered though the cascade runs");
     if (fact->undelivered &&

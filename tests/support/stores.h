@@ -17,6 +17,9 @@
  * CASCADE_TEST_PG names (a conninfo); where that is missing though the backend
  * is built in, its tests fail. An argument is a filter of names ("*sqlite*").
  *
+ * After each test what is in the database must be sound (sound.h), unless
+ * the test says that it has broken it.
+ *
  * Nodes run in threads of the library, where a failing assertion of cmocka
  * would jump out of its frames: there it is expect(), which notes what failed;
  * the end of the test looks.
@@ -38,7 +41,7 @@
 #include "support/wrap_store.h"
 
 #define DB_HANDLES 32
-#define DB_WAIT_MS 60000 /* until a test gives up waiting */
+#define DB_WAIT_MS 120000 /* until a test gives up waiting */
 
 typedef struct test_db test_db;
 
@@ -58,6 +61,7 @@ struct test_db {
     fake_clock clock;
     bool fake_time;    /* set before a store is opened: it gets `clock` */
     bool log_warnings; /* kept in `log`, else only counted */
+    bool unsound; /* the test breaks rows: they are not verified after it */
     _Atomic uint64_t random;
     _Atomic size_t warnings;
     cascade_store *stores[DB_HANDLES];

@@ -251,7 +251,7 @@ wrap_claim(void *self, const cascade_claim *claim, cascade_claimed *claimed,
     return leave(h, &call, &found, err);
 }
 
-/* A load whose rows are counted. */
+/* A load or a scan whose rows are counted. */
 typedef struct loading {
     wrap_store *wrap;
     const cascade_load_sink *sink;
@@ -375,6 +375,106 @@ wrap_key(void *self, const char *user_id, const char *key, int32_t *run_number)
 }
 
 static cascade_err
+wrap_pause(void *self, const char *queue, bool paused, const char *about,
+           bool *changed)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_PAUSE};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->pause(h->self, queue, paused, about, changed));
+}
+
+static cascade_err
+wrap_queues(void *self, cascade_queue_sink sink, void *context)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_QUEUES};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->queues(h->self, sink, context));
+}
+
+static cascade_err
+wrap_totals(void *self, cascade_totals *totals)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_TOTALS};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->totals(h->self, totals));
+}
+
+static cascade_err
+wrap_schema(void *self, cascade_migration_sink sink, void *context)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_SCHEMA};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->schema(h->self, sink, context));
+}
+
+static cascade_err
+wrap_scan(void *self, const cascade_scan *scan, const cascade_load_sink *sink)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_SCAN};
+    loading l = {h->wrap, sink};
+    const cascade_load_sink counted = {
+        .context = &l, .on_execution = give_execution, .on_event = give_event};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->scan(h->self, scan, &counted));
+}
+
+static cascade_err
+wrap_repair(void *self, const cascade_repair *repairs, size_t count, bool *done)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_REPAIR};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->repair(h->self, repairs, count, done));
+}
+
+static cascade_err
+wrap_purge(void *self, const cascade_uuid *ids, size_t count,
+           int64_t updated_before_ms, size_t *deleted)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_PURGE};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(
+        h, &call, &found,
+        h->inner->purge(h->self, ids, count, updated_before_ms, deleted));
+}
+
+static cascade_err
 wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
           void *context)
 {
@@ -387,6 +487,76 @@ wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
         return err;
     return leave(h, &call, &found,
                  h->inner->list(h->self, query, sink, context));
+}
+
+static cascade_err
+wrap_begin(void *self, int64_t limit_ms, cascade_native *native)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_BEGIN};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = h->inner->begin(h->self, limit_ms, native);
+    if (err != CASCADE_OK)
+        return leave(h, &call, &found, err);
+    err = leave(h, &call, &found, err);
+    if (err != CASCADE_OK)
+        (void)h->inner->abandon(h->self, native);
+    return err;
+}
+
+/* Where the store is not asked, the transaction ends all the same: S30. */
+static cascade_err
+wrap_finish(void *self, cascade_native *native, const cascade_batch *batch,
+            bool *existed)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_FINISH, .batch = batch};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK) {
+        (void)h->inner->abandon(h->self, native);
+        return err;
+    }
+    err = h->inner->finish(h->self, native, batch, existed);
+    call.existed = existed;
+    return leave(h, &call, &found, err);
+}
+
+static cascade_err
+wrap_abandon(void *self, cascade_native *native)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_ABANDON};
+    fault found;
+
+    cascade_err err;
+
+    (void)enter(h, &call, &found);
+    err = h->inner->abandon(h->self, native);
+    (void)leave(h, &call, &found, CASCADE_OK);
+    return err;
+}
+
+static cascade_err
+wrap_settle(void *self, const cascade_uuid *engine_id, uint32_t lane,
+            int64_t number, bool *committed)
+{
+    handle *h = self;
+    wrap_call call = {
+        .move = WRAP_SETTLE, .engine_id = engine_id, .lane = lane};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = h->inner->settle(h->self, engine_id, lane, number, committed);
+    call.committed = committed;
+    return leave(h, &call, &found, err);
 }
 
 static cascade_err
@@ -459,11 +629,24 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .submit = wrap_submit,
                                           .receive = wrap_receive,
                                           .key = wrap_key,
+                                          .pause = wrap_pause,
+                                          .queues = wrap_queues,
+                                          .totals = wrap_totals,
+                                          .schema = wrap_schema,
+                                          .scan = wrap_scan,
+                                          .repair = wrap_repair,
+                                          .purge = wrap_purge,
                                           .list = wrap_list,
                                           .wait = wrap_wait,
+                                          .begin = wrap_begin,
+                                          .finish = wrap_finish,
+                                          .abandon = wrap_abandon,
+                                          .settle = wrap_settle,
                                           .wake = wrap_wake,
                                           .close = wrap_close};
     wrap->driver.server_clock = wrap->inner->server_clock;
+    wrap->driver.native = wrap->inner->native;
+    wrap->driver.native_max = wrap->inner->native_max;
     return 0;
 }
 

@@ -37,7 +37,18 @@ typedef enum wrap_move {
     WRAP_SUBMIT,
     WRAP_RECEIVE,
     WRAP_KEY,
+    WRAP_PAUSE,
+    WRAP_QUEUES,
+    WRAP_TOTALS,
+    WRAP_SCHEMA,
+    WRAP_SCAN,
+    WRAP_REPAIR,
+    WRAP_PURGE,
     WRAP_LIST,
+    WRAP_BEGIN,
+    WRAP_FINISH,
+    WRAP_ABANDON, /* has no answer, as CLOSE */
+    WRAP_SETTLE,
     WRAP_WAIT,
     WRAP_WAKE,
     WRAP_OPEN, /* after a failure that `after` makes, it is closed again */
@@ -49,14 +60,17 @@ typedef enum wrap_move {
 typedef struct wrap_call {
     wrap_move move;
     size_t number;                /* of the moves of that kind, from 1 */
-    const cascade_batch *batch;   /* COMMIT */
-    const bool *existed;          /* COMMIT, SUBMIT: after it */
+    const cascade_batch *batch;   /* COMMIT, FINISH */
+    const bool *existed;          /* COMMIT, FINISH, SUBMIT: after it */
     const cascade_change *starts; /* SUBMIT */
     size_t start_count;
     const cascade_submission *submission; /* SUBMIT: all of it */
     const cascade_claim_result *claimed;  /* CLAIM: after it */
     const cascade_claimed *claims;        /* the runs of it */
     const size_t *freed;                  /* REMOVE: after it */
+    const cascade_uuid *engine_id;        /* SETTLE: of whom */
+    uint32_t lane;                        /* SETTLE */
+    const bool *committed;                /* SETTLE: after it */
     void *self; /* the real store's; NULL before OPEN and after CLOSE */
 } wrap_call;
 
@@ -85,7 +99,7 @@ typedef struct wrap_store {
     /* What the engine is told in the end, rules included. */
     void (*answered)(void *context, const wrap_call *call, cascade_err answer);
     atomic_size_t counts[WRAP_MOVES];
-    atomic_size_t rows;    /* executions and events that loads have given */
+    atomic_size_t rows;    /* executions and events of loads and scans */
     atomic_size_t faults;  /* answers that a rule replaced */
     pthread_mutex_t mutex; /* guards rules */
     wrap_rule rules[WRAP_MOVES];

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * G11 and G12 where something goes wrong around the transaction of a node:
+ * replies that are lost before and after the effect, a store that cannot be
+ * reached or refuses, functions that are out of time, engines that are removed
+ * or stopped meanwhile. In each case the ledger has one row for what is
+ * recorded as completed, and none for what is not.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/engine.h"
+#include "engine/till.h"
+
+static const till_node paying[] = {
+    {"pay", till_pay, {.transactional = true, .backoff_ms = 1}}};
+
+/* ---- An outcome that is not known --------------------------------------- */
+
+static till *
+open_with(test_db *db, cascade_mode mode, wrap_move move, size_t times,
+          wrap_when when, cascade_err err)
+{
+    till *t = till_open(db, mode, paying, 1);
+
+    wrap_store_fail(&t->w.wrap, move, 0, times, when, err);
+    return t;
+}
+
+/* What is committed is seen before the engine knows it. */
+static bool
+is_settled(void *context)
+{
+    return db_stats(((till *)context)->engine[0]).transactions == 1;
+}
+
+static void
+close_paid(till *t, int attempts)
+{
+    till_check(t, 0, attempts, NULL);
+    assert_int_equal(ledger_count(t->db, NULL), 1);
+    assert_int_equal(atomic_load(&t->entered), attempts);
+    till_close(t, 1);
+}
+
+static void
+a_commit_whose_reply_is_lost_counts(test_db *db, cascade_mode mode)
+{
+    till *t = open_with(db, mode, WRAP_FINISH, 1, WRAP_AFTER,
+                        CASCADE_ERR_UNAVAILABLE);
+
+    till_run(t, "pay", CASCADE_COMPLETED);
+    till_until(t, is_settled, t);
+    assert_int_equal(wrap_store_count(&t->w.wrap, WRAP_SETTLE), 1);
+    close_paid(t, 1);
+}
+TILL_MODES(a_commit_whose_reply_is_lost_counts)
+
+static void
+a_commit_that_is_lost_is_an_attempt(test_db *db, cascade_mode mode)
+{
+    till *t = open_with(db, mode, WRAP_FINISH, 2, WRAP_BEFORE,
+                        CASCADE_ERR_UNAVAILABLE);
+
+    till_run(t, "pay", CASCADE_COMPLETED);
+    assert_int_equal(wrap_store_count(&t->w.wrap, WRAP_SETTLE), 2);
+    close_paid(t, 3);
+}
+TILL_MODES(a_commit_that_is_lost_is_an_attempt)
+
+static void
+settle_late(test_db *db, cascade_mode mode, wrap_when finish, wrap_when settle)
+{
+    till *t =
+        open_with(db, mode, WRAP_FINISH, 1, finish, CASCADE_ERR_UNAVAILABLE);
+
+    wrap_store_fail(&t->w.wrap, WRAP_SETTLE, 0, 4, settle,
+                    CASCADE_ERR_UNAVAILABLE);
+    till_run(t, "pay", CASCADE_COMPLETED);
+    till_until(t, is_settled, t);
+    assert_int_equal(wrap_store_count(&t->w.wrap, WRAP_SETTLE), 5);
+    close_paid(t, finish == WRAP_AFTER ? 1 : 2);
+}
+
+/* G12: whatever the store answers meanwhile, nothing runs again before. */
+static void
+it_is_settled_when_the_store_answers(test_db *db, cascade_mode mode)
+{
+    settle_late(db, mode, WRAP_BEFORE, WRAP_BEFORE);
+}
+TILL_MODES(it_is_settled_when_the_store_answers)
+
+static void
+it_is_settled_the_same_again(test_db *db, cascade_mode mode)
+{
+    settle_late(db, mode, WRAP_AFTER, WRAP_AFTER);
+}
+TILL_MODES(it_is_settled_the_same_again)
+
+static void
+what_was_settled_as_lost_stays_so(test_db *db)
+{
+    settle_late(db, CASCADE_MODE_THREADS, WRAP_BEFORE, WRAP_AFTER);
+}
+
+/* ---- What the store answers --------------------------------------------- */
+
+/* No attempt: the function was not called. */
+static void
+a_transaction_that_cannot_begin_waits(test_db *db, cascade_mode mode)
+{
+    till *t = open_with(db, mode, WRAP_BEGIN, 5, WRAP_BEFORE,
+                        CASCADE_ERR_UNAVAILABLE);
+
+    till_run(t, "pay", CASCADE_COMPLETED);
+    assert_true(wrap_store_count(&t->w.wrap, WRAP_BEGIN) >= 6);
+    assert_int_equal(db_stats(t->engine[0]).attempts, 1);
+    assert_int_equal(db_stats(t->engine[0]).ready, 0);
+    close_paid(t, 1);
+}
+TILL_MODES(a_transaction_that_cannot_begin_waits)
+
+static void
+another_error_of_the_beginning_is_an_attempt(test_db *db)
+{
+    till *t = open_with(db, CASCADE_MODE_THREADS, WRAP_BEGIN, 2, WRAP_AFTER,
+                        CASCADE_ERR_READ_ONLY);
+
+    till_run(t, "pay", CASCADE_COMPLETED);
+    till_check(t, 0, 3, NULL);
+    assert_int_equal(atomic_load(&t->entered), 1);
+    assert_int_equal(ledger_count(db, NULL), 1);
+    till_close(t, 1);
+}
+
+/* Nothing took effect. */
+static void
+a_commit_that_fails_is_an_attempt(test_db *db)
+{
+    static const cascade_err errors[] = {
+        CASCADE_ERR_FAILED, CASCADE_ERR_TIMEOUT, CASCADE_ERR_NO_MEMORY};
+
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        till *t = NULL;
+
+        if (i > 0)
+            assert_int_equal(db_sql(db, "DROP TABLE ledger"), 0);
+        t = open_with(db, CASCADE_MODE_THREADS, WRAP_FINISH, 1, WRAP_BEFORE,
+                      errors[i]);
+        till_run(t, "pay", CASCADE_COMPLETED);
+        assert_int_equal(wrap_store_count(&t->w.wrap, WRAP_SETTLE), 0);
+        close_paid(t, 2);
+    }
+}
+
+static void
+the_last_attempt_fails_for_good(test_db *db)
+{
+    static const till_node nodes[] = {
+        {"pay",
+         till_pay,
+         {.transactional = true, .attempts_max = 2, .backoff_ms = 1}}};
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+
+    wrap_store_fail(&t->w.wrap, WRAP_FINISH, 0, 9, WRAP_BEFORE,
+                    CASCADE_ERR_FAILED);
+    till_run(t, "pay", CASCADE_ERROR);
+    till_check(t, 0, 2, "a fault of the test");
+    assert_int_equal(ledger_count(db, NULL), 0);
+    till_close(t, 1);
+}
+
+/* What the function has committed itself cannot be taken back. */
+static void
+a_transaction_that_the_function_ended_is_final(test_db *db)
+{
+    till *t = open_with(db, CASCADE_MODE_THREADS, WRAP_FINISH, 1, WRAP_BEFORE,
+                        CASCADE_ERR_MISUSE);
+
+    till_run(t, "pay", CASCADE_ERROR);
+    till_check(t, 0, 1, "a fault of the test");
+    till_close(t, 1);
+}
+
+static cascade_err
+pay_and_commit(cascade_node *node, void *user)
+{
+    till *t = user;
+    cascade_err err = till_pay(node, t);
+
+    if (err == CASCADE_OK)
+        err = ledger_run(t->db, node, "COMMIT");
+    return err;
+}
+
+static void
+a_commit_of_its_own_is_seen(test_db *db)
+{
+    static const till_node nodes[] = {
+        {"pay",
+         pay_and_commit,
+         {.transactional = true, .attempts_max = 2, .backoff_ms = 1}}};
+    bool sqlite = strncmp(db->url, "sqlite:", 7) == 0;
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+
+    till_run(t, "pay", CASCADE_ERROR);
+    assert_int_equal(ledger_count(db, NULL), sqlite ? 0 : 1);
+    assert_int_equal(atomic_load(&t->entered), sqlite ? 2 : 1);
+    till_close(t, 1);
+}
+
+static cascade_err
+pay_and_commit_and_fail(cascade_node *node, void *user)
+{
+    cascade_err err = pay_and_commit(node, user);
+
+    return err == CASCADE_OK ? CASCADE_ERR_FAILED : err;
+}
+
+/* Each attempt would commit it once more. */
+static void
+a_commit_of_its_own_is_seen_where_it_fails(test_db *db)
+{
+    static const till_node nodes[] = {
+        {"pay",
+         pay_and_commit_and_fail,
+         {.transactional = true, .attempts_max = 3, .backoff_ms = 1}}};
+    bool sqlite = strncmp(db->url, "sqlite:", 7) == 0;
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+
+    till_run(t, "pay", CASCADE_ERROR);
+    assert_int_equal(ledger_count(db, NULL), sqlite ? 0 : 1);
+    assert_int_equal(atomic_load(&t->entered), sqlite ? 3 : 1);
+    if (!sqlite)
+        till_check(t, 0, 1, "ended its transaction itself");
+    till_close(t, 1);
+}
+
+/* G13: the execution is recorded as FAILED, as any other. */
+static void
+what_is_refused_is_recorded(test_db *db, cascade_mode mode)
+{
+    till *t =
+        open_with(db, mode, WRAP_FINISH, 1, WRAP_BEFORE, CASCADE_ERR_REFUSED);
+
+    till_run(t, "pay", CASCADE_ERROR);
+    till_check(t, 0, 1, "refused");
+    assert_int_equal(ledger_count(db, NULL), 0);
+    assert_int_equal(db_stats(t->engine[0]).refusals, 1);
+    till_close(t, 1);
+}
+TILL_MODES(what_is_refused_is_recorded)
+
+/* ---- Out of time -------------------------------------------------------- */
+
+/* The first attempt goes on for as long as the test says. */
+static cascade_err
+pay_late(cascade_node *node, void *user)
+{
+    till *t = user;
+    bool first = atomic_load(&t->entered) == 0;
+    cascade_err err = till_pay(node, t);
+
+    if (first)
+        till_block(&t->go);
+    return err;
+}
+
+static bool
+one_is_overdue(void *context)
+{
+    return db_stats(((till *)context)->engine[0]).overdue == 1;
+}
+
+static bool
+none_is_running(void *context)
+{
+    return db_stats(((till *)context)->engine[0]).running == 0;
+}
+
+static void
+what_is_late_is_rolled_back(test_db *db)
+{
+    static const till_node nodes[] = {{"pay",
+                                       pay_late,
+                                       {.transactional = true,
+                                        .attempt_timeout_ms = 80,
+                                        .transaction_max_ms = 30000,
+                                        .backoff_ms = 1}}};
+    bool sqlite = strncmp(db->url, "sqlite:", 7) == 0;
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+
+    t->id = db_start(t->store[0], "pay");
+    till_until(t, one_is_overdue, t);
+    if (!sqlite) /* where its locks keep nobody from going on */
+        till_await(t, &t->id, CASCADE_COMPLETED);
+    atomic_store(&t->go, true);
+    till_await(t, &t->id, CASCADE_COMPLETED);
+    till_until(t, none_is_running, t);
+    till_check(t, 0, 2, NULL);
+    assert_int_equal(ledger_count(db, NULL), 1);
+    till_close(t, 2);
+}
+
+static cascade_err
+pay_for_long(cascade_node *node, void *user)
+{
+    till *t = user;
+    cascade_err err = till_pay(node, t);
+    const struct timespec pause = {0, 150000000};
+
+    if (atomic_load(&t->entered) == 1)
+        (void)nanosleep(&pause, NULL);
+    return err;
+}
+
+static void
+a_transaction_has_its_limit(test_db *db, cascade_mode mode)
+{
+    static const till_node nodes[] = {
+        {"pay",
+         pay_for_long,
+         {.transactional = true, .transaction_max_ms = 60, .backoff_ms = 1}}};
+    till *t = till_open(db, mode, nodes, 1);
+
+    till_run(t, "pay", CASCADE_COMPLETED);
+    close_paid(t, 2);
+}
+TILL_MODES(a_transaction_has_its_limit)
+
+/* ---- Engines that go ---------------------------------------------------- */
+
+static void
+remove_engine(till *t, void *self, const cascade_uuid *id)
+{
+    size_t freed = 0;
+
+    expect(t->w.wrap.inner->remove(self, id, 1, 1000, &freed) == CASCADE_OK);
+}
+
+/* Before the transaction begins: it has no lock yet that would be waited for.
+ */
+static cascade_err
+remove_before_begin(void *context, const wrap_call *call)
+{
+    till *t = context;
+
+    if (call->move == WRAP_BEGIN && call->number == 1)
+        remove_engine(t, call->self, &t->engine[0]->id);
+    return CASCADE_OK;
+}
+
+/* G5: only one of the two takes effect. */
+static void
+a_fenced_transaction_is_rolled_back(test_db *db, cascade_mode mode)
+{
+    till *t = till_create(db, mode, paying, 1);
+
+    t->w.before = remove_before_begin;
+    (void)till_engine(t);
+    till_run(t, "pay", CASCADE_COMPLETED);
+    till_check(t, 0, 1, NULL);
+    assert_int_equal(ledger_count(db, NULL), 1);
+    assert_in_range(atomic_load(&t->entered), 1, 2); /* if it saw that first */
+    assert_int_equal(db_stats(t->engine[0]).fences, 1);
+    till_close(t, 1);
+}
+TILL_MODES(a_fenced_transaction_is_rolled_back)
+
+static bool
+is_within(void *context)
+{
+    return atomic_load(&((till *)context)->entered) == 1;
+}
+
+static void
+another_engine_takes_over_while_it_runs(test_db *db)
+{
+    static const till_node nodes[] = {
+        {"pay", pay_late, {.transactional = true}}};
+    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 1);
+    cascade_store *outside = db_store(db);
+    cascade_engine *engine = till_engine(t);
+
+    t->id = db_start(t->store[0], "pay");
+    till_until(t, is_within, t);
+    remove_engine(t, outside->self, &engine->id);
+    (void)till_engine(t);
+    till_await(t, &t->id, CASCADE_COMPLETED);
+    atomic_store(&t->go, true);
+    till_until(t, none_is_running, t);
+    assert_int_equal(ledger_count(db, NULL), 1);
+    assert_int_equal(atomic_load(&t->entered), 2);
+    till_close(t, 1);
+}
+
+/* The reply is lost, and then the incarnation, before it is settled. */
+static cascade_err
+remove_before_settle(void *context, const wrap_call *call)
+{
+    till *t = context;
+
+    if (call->move == WRAP_SETTLE && call->number == 1)
+        remove_engine(t, call->self, call->engine_id);
+    return CASCADE_OK;
+}
+
+static void
+lose_and_remove(test_db *db, cascade_mode mode, wrap_when when)
+{
+    till *t = till_create(db, mode, paying, 1);
+
+    t->w.before = remove_before_settle;
+    wrap_store_fail(&t->w.wrap, WRAP_FINISH, 0, 1, when,
+                    CASCADE_ERR_UNAVAILABLE);
+    (void)till_engine(t);
+    till_run(t, "pay", CASCADE_COMPLETED);
+    assert_int_equal(ledger_count(db, NULL), 1);
+    assert_int_equal(atomic_load(&t->entered), when == WRAP_AFTER ? 1 : 2);
+    till_check(t, 0, 1, NULL);
+    till_close(t, 1);
+}
+
+static void
+a_lost_reply_and_a_removed_engine(test_db *db, cascade_mode mode)
+{
+    lose_and_remove(db, mode, WRAP_BEFORE);
+}
+TILL_MODES(a_lost_reply_and_a_removed_engine)
+
+static void
+a_lost_reply_of_a_commit_and_a_removed_engine(test_db *db)
+{
+    lose_and_remove(db, CASCADE_MODE_THREADS, WRAP_AFTER);
+}
+
+/* ---- Stopping ----------------------------------------------------------- */
+
+static void
+stop_waits_for_a_transaction(test_db *db, cascade_mode mode)
+{
+    till *t = till_open(db, mode, paying, 1);
+
+    till_run(t, "pay", CASCADE_COMPLETED);
+    assert_ok(cascade_engine_stop(t->engine[0], 10000));
+    close_paid(t, 1);
+}
+TILL_MODES(stop_waits_for_a_transaction)
+
+static void
+a_function_that_does_not_return_is_given_up(test_db *db)
+{
+    static const till_node nodes[] = {
+        {"pay", pay_late, {.transactional = true}}};
+    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 1);
+
+    t->options.lease_ms = 1000;
+    t->w.wrap.inner_deadline_ms = 500; /* detaching waits for its lock */
+    (void)till_engine(t);
+    t->id = db_start(t->store[0], "pay");
+    till_until(t, is_within, t);
+    atomic_store(&t->fails, 0);
+    assert_fails(CASCADE_ERR_TIMEOUT, cascade_engine_stop(t->engine[0], 50));
+    assert_fails(CASCADE_ERR_AGAIN, cascade_engine_close(t->engine[0]));
+    atomic_store(&t->go, true);
+    (void)till_engine(t);
+    till_await(t, &t->id, CASCADE_COMPLETED);
+    assert_int_equal(ledger_count(db, NULL), 1);
+    assert_int_equal(atomic_load(&t->entered), 2);
+    till_close(t, 1);
+}
+
+static bool
+is_being_settled(void *context)
+{
+    return wrap_store_count(&((till *)context)->w.wrap, WRAP_SETTLE) > 1;
+}
+
+static void
+stop_undecided(test_db *db, cascade_mode mode, wrap_when when)
+{
+    till *t =
+        open_with(db, mode, WRAP_FINISH, 1, when, CASCADE_ERR_UNAVAILABLE);
+
+    wrap_store_fail(&t->w.wrap, WRAP_SETTLE, 0, SIZE_MAX, WRAP_BEFORE,
+                    CASCADE_ERR_UNAVAILABLE);
+    t->id = db_start(t->store[0], "pay");
+    till_until(t, is_being_settled, t);
+    assert_fails(CASCADE_ERR_TIMEOUT, cascade_engine_stop(t->engine[0], 50));
+    (void)till_engine(t);
+    till_await(t, &t->id, CASCADE_COMPLETED);
+    assert_int_equal(ledger_count(db, NULL), 1);
+    assert_int_equal(atomic_load(&t->entered), when == WRAP_AFTER ? 1 : 2);
+    till_close(t, 1);
+}
+
+static void
+what_is_undecided_at_a_stop_is_lost(test_db *db, cascade_mode mode)
+{
+    stop_undecided(db, mode, WRAP_BEFORE);
+}
+TILL_MODES(what_is_undecided_at_a_stop_is_lost)
+
+static void
+what_is_undecided_at_a_stop_may_be_done(test_db *db)
+{
+    stop_undecided(db, CASCADE_MODE_THREADS, WRAP_AFTER);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        TILL_TESTS(a_commit_whose_reply_is_lost_counts),
+        TILL_TESTS(a_commit_that_is_lost_is_an_attempt),
+        TILL_TESTS(it_is_settled_when_the_store_answers),
+        TILL_TESTS(it_is_settled_the_same_again),
+        {"what_was_settled_as_lost_stays_so", what_was_settled_as_lost_stays_so,
+         STORES_FILES},
+        TILL_TESTS(a_transaction_that_cannot_begin_waits),
+        {"another_error_of_the_beginning_is_an_attempt",
+         another_error_of_the_beginning_is_an_attempt, STORES_FILES},
+        {"a_commit_that_fails_is_an_attempt", a_commit_that_fails_is_an_attempt,
+         STORES_FILES},
+        {"the_last_attempt_fails_for_good", the_last_attempt_fails_for_good,
+         STORES_FILES},
+        {"a_transaction_that_the_function_ended_is_final",
+         a_transaction_that_the_function_ended_is_final, STORES_FILES},
+        {"a_commit_of_its_own_is_seen_where_it_fails",
+         a_commit_of_its_own_is_seen_where_it_fails, STORES_FILES},
+        {"a_commit_of_its_own_is_seen", a_commit_of_its_own_is_seen,
+         STORES_FILES},
+        TILL_TESTS(what_is_refused_is_recorded),
+        {"what_is_late_is_rolled_back", what_is_late_is_rolled_back,
+         STORES_FILES},
+        TILL_TESTS(a_transaction_has_its_limit),
+        TILL_TESTS(a_fenced_transaction_is_rolled_back),
+        {"another_engine_takes_over_while_it_runs",
+         another_engine_takes_over_while_it_runs, STORES_POSTGRES},
+        TILL_TESTS(a_lost_reply_and_a_removed_engine),
+        {"a_lost_reply_of_a_commit_and_a_removed_engine",
+         a_lost_reply_of_a_commit_and_a_removed_engine, STORES_FILES},
+        TILL_TESTS(stop_waits_for_a_transaction),
+        {"a_function_that_does_not_return_is_given_up",
+         a_function_that_does_not_return_is_given_up, STORES_FILES},
+        TILL_TESTS(what_is_undecided_at_a_stop_is_lost),
+        {"what_is_undecided_at_a_stop_may_be_done",
+         what_is_undecided_at_a_stop_may_be_done, STORES_FILES},
+    };
+
+    return stores_run("native_faults", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
