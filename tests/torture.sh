@@ -6,7 +6,8 @@
 #   sh tests/torture.sh --seconds N [--seed S]
 #
 #   simulation      other seeds than in the suite     3/10 of the time
-#   kills, stops    on SQLite, then on PostgreSQL     4/10
+#   kills, stops    on SQLite, then on PostgreSQL     3/10
+#   transfers       kills in transactions of nodes    1/10
 #   storm           all faults of a PostgreSQL        1/10
 #   fuzzing         all targets                       2/10
 #
@@ -79,7 +80,9 @@ part "Simulation" "$build/tests/test_sim" --seconds $((seconds * 3 / 10)) \
     --first "$seed"
 for store in sqlite postgres; do
     part "Kills and stops" "$build/tests/test_process_torture" \
-        --seconds $((seconds / 5)) --seed "$seed" --store "$store"
+        --seconds $((seconds * 3 / 20)) --seed "$seed" --store "$store"
+    part "Transfers" "$build/tests/test_process_transfer" \
+        --seconds $((seconds / 20 + 1)) --seed "$seed" --store "$store"
 done
 part "Storm" "$build/tests/test_faults_postgres_storm" \
     --seconds $((seconds / 10)) --seed "$seed"

@@ -222,6 +222,68 @@ what_the_standby_may_not_have_is_not_acknowledged(void **state)
     rows_fini(&rows);
 }
 
+/* Until the standby has it. Nothing of what settle does may pass for that. */
+static void
+settle_until_replicated(pair *it, const attempt *tried)
+{
+    const cascade_store_driver *driver = tried->store->driver;
+    void *self = tried->store->self;
+    const cascade_batch *batch = &tried->batch;
+    bool committed = false;
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(CASCADE_ERR_UNAVAILABLE,
+                         driver->settle(self, &batch->engine_id, batch->lane,
+                                        batch->number, &committed));
+        cancel_blocked(it);
+        admin_until(it->primary.conninfo,
+                    "SELECT (max(batch) = 2)::int FROM cascade_lanes");
+    }
+    server_start(&it->standby);
+    await_standby(it);
+    assert_ok(driver->settle(self, &batch->engine_id, batch->lane,
+                             batch->number, &committed));
+    assert_true(committed);
+}
+
+/* The same of a node's transaction, which cannot be repeated. */
+static void
+a_transaction_is_settled_when_the_standby_has_it(void **state)
+{
+    const cascade_store_options options = {.size = sizeof(options),
+                                           .deadline_ms = SHORT_DEADLINE_MS};
+    pair *it = open_pair();
+    attempt tried = {.batch = {.number = 1, .change_count = 1}};
+    const cascade_store_driver *driver;
+    cascade_incarnation incarnation;
+    cascade_native native;
+    cascade_uuid id;
+    bool existed;
+    test_rows rows;
+
+    (void)state;
+    rows_init(&rows, rows_seed(), INT64_C(1767225600123));
+    replicate_synchronously(it);
+    assert_ok(cascade_store_open(it->place.url, &options, &tried.store));
+    driver = tried.store->driver;
+    incarnation = rows_incarnation(&rows, 1, LIMIT_MS);
+    assert_ok(driver->attach(tried.store->self, &incarnation));
+    id = rows_id(&rows);
+    tried.batch.engine_id = incarnation.engine_id;
+    tried.batch.changes = rows_start_owned(&rows, id, incarnation.engine_id);
+    assert_ok(driver->commit(tried.store->self, &tried.batch, &existed));
+    tried.batch.changes = rows_write(&rows, id, 1);
+    tried.batch.number = 2;
+    assert_ok(driver->begin(tried.store->self, LIMIT_MS, &native));
+    server_crash(&it->standby);
+    assert_int_equal(
+        CASCADE_ERR_UNAVAILABLE,
+        driver->finish(tried.store->self, &native, &tried.batch, &existed));
+    settle_until_replicated(it, &tried);
+    assert_ok(cascade_store_close(tried.store));
+    rows_fini(&rows);
+}
+
 /* The standby is away, so commits wait for it. Neither a crash of
  * the primary nor an impatient human, both of whom show everybody what was not
  * replicated, must pass for an acknowledgement. Then the primary dies too. */
@@ -333,6 +395,8 @@ static const struct CMUnitTest tests[] = {
         clean_up),
     cmocka_unit_test_teardown(synchronous_failover_loses_nothing, clean_up),
     cmocka_unit_test_teardown(what_the_standby_may_not_have_is_not_acknowledged,
+                              clean_up),
+    cmocka_unit_test_teardown(a_transaction_is_settled_when_the_standby_has_it,
                               clean_up),
     cmocka_unit_test_teardown(nothing_is_acknowledged_while_the_standby_is_away,
                               clean_up),

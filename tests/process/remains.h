@@ -8,8 +8,8 @@
 
 #include "process/place.h"
 
-/* No run, incarnation or lane is there; a SQLite file is sound. Fails the test
- * and names the table otherwise. */
+/* No run, incarnation or lane is there; the rows of the three tables, and a
+ * SQLite file, are sound. Fails the test and names what is not otherwise. */
 void remains_check(const test_place *place);
 
 /* How many connections of workers the server has; 0 without a server. */

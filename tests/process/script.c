@@ -10,10 +10,11 @@
 #include <string.h>
 
 #include "base/uuid.h"
+#include "cascade/manage.h"
 
 #define LOOK_EVERY_MS 1
 #define LOOKS_MAX 60000
-#define UPDATE_LIMIT_MS 60000
+#define LIMIT_MS 60000
 
 /* ---- Calls --------------------------------------------------------------- */
 
@@ -198,7 +199,7 @@ ask(script_caller *c, const char *request_id, int n)
 {
     const cascade_update_options options = {.size = sizeof(options),
                                             .request_id = request_id,
-                                            .timeout_ms = UPDATE_LIMIT_MS};
+                                            .timeout_ms = LIMIT_MS};
     cJSON *answer = NULL;
     const cJSON *told = NULL;
     cascade_err err = cascade_update(c->store, &c->id, "double", number(n),
@@ -229,12 +230,18 @@ typedef cascade_err (*command_fn)(cascade_store *store, const cascade_uuid *id,
                                   const cascade_request_options *options);
 
 static cascade_err
-command(script_caller *c, command_fn call)
+command_as(script_caller *c, command_fn call, const char *request_id)
 {
     const cascade_request_options options = {
-        .size = sizeof(options), .request_id = "command", .reason = "so"};
+        .size = sizeof(options), .request_id = request_id, .reason = "so"};
 
     return unless_ended(call(c->store, &c->id, &options));
+}
+
+static cascade_err
+command(script_caller *c, command_fn call)
+{
+    return command_as(c, call, "command");
 }
 
 /* Twice, once its node waits. */
@@ -282,6 +289,17 @@ call_cancel(script_caller *c)
     return command_tidy(c, cascade_cancel);
 }
 
+/* Paused twice, resumed twice, and then cancelled. */
+static cascade_err
+call_pause(script_caller *c)
+{
+    cascade_err err = command_tidy(c, cascade_pause);
+
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++)
+        err = command_as(c, cascade_resume, "resume");
+    return err == CASCADE_OK ? command_as(c, cascade_cancel, "end") : err;
+}
+
 static cascade_err
 call_terminate(script_caller *c)
 {
@@ -307,6 +325,52 @@ static cascade_err
 call_terminate_parent(script_caller *c)
 {
     return command_parent(c, cascade_terminate);
+}
+
+/* ---- Retry, rerun, fork -------------------------------------------------- */
+
+/* Of a cascade that has ended, which it does once more then. */
+static cascade_err
+call_retry(script_caller *c)
+{
+    const cascade_request_options options = {
+        .size = sizeof(options), .request_id = "again", .wait_ms = LIMIT_MS};
+    cascade_err err = start(c, "end");
+
+    if (err == CASCADE_OK)
+        err = cascade_wait(c->store, &c->id, LIMIT_MS, NULL);
+    return err == CASCADE_OK ? cascade_retry(c->store, &c->id, &options) : err;
+}
+
+static cascade_err
+call_rerun(script_caller *c)
+{
+    const cascade_rerun_options options = {.size = sizeof(options),
+                                           .request_id = "again",
+                                           .wait_ms = LIMIT_MS,
+                                           .from = 2};
+    cascade_err err = start(c, "steps");
+
+    if (err == CASCADE_OK)
+        err = cascade_wait(c->store, &c->id, LIMIT_MS, NULL);
+    return err == CASCADE_OK ? cascade_rerun(c->store, &c->id, &options) : err;
+}
+
+/* Twice, under one id. */
+static cascade_err
+call_fork(script_caller *c)
+{
+    const cascade_uuid id = csc_uuid_v8(c->user, "fork", 1);
+    const cascade_fork_options options = {
+        .size = sizeof(options), .id = &id, .from = 2};
+    cascade_started started;
+    cascade_err err = start(c, "steps");
+
+    if (err == CASCADE_OK)
+        err = cascade_wait(c->store, &c->id, LIMIT_MS, NULL);
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++)
+        err = cascade_fork(c->store, &c->id, &options, &started);
+    return err;
 }
 
 /* ---- Completions --------------------------------------------------------- */
@@ -367,12 +431,17 @@ const script scripts[] = {
     {"updates", call_updates, "result \"two\"", 1, PICTURE_SORTED},
     {"a cancellation", call_cancel, "cancelled: so, context {\"seven\":[7]}", 1,
      PICTURE_WHOLE},
+    {"a pause", call_pause, "cancelled: so, context {\"seven\":[7]}", 1,
+     PICTURE_WHOLE},
     {"a termination", call_terminate, "error terminated", 1, PICTURE_WHOLE},
     {"a deletion", call_delete, "", 0, PICTURE_WHOLE},
     {"a cancelled parent", call_cancel_parent, "error cancelled", 2,
      PICTURE_WHOLE},
     {"a terminated parent", call_terminate_parent, "error terminated", 2,
      PICTURE_WHOLE},
+    {"a retry", call_retry, "cascade.retry", 1, PICTURE_WHOLE},
+    {"a rerun", call_rerun, "cascade.rerun", 1, PICTURE_WHOLE},
+    {"a fork", call_fork, "result \"leaf\"", 2, PICTURE_WHOLE},
     {"a completion from outside", call_completion, "result \"leaf\"", 1,
      PICTURE_WHOLE},
 };

@@ -104,8 +104,10 @@ starter_run(cascade_store *store, worker_shared *shared,
     it.log_fd = open_log(&shared->place);
     shared->figures.key_next = shared->options.key_from;
     while (!*ended) {
+        shared->figures.starting = 1; /* before it looks */
         if (!shared->pause)
             start_some(&it);
+        shared->figures.starting = 0;
         nanosleep(&pace, NULL);
     }
     close(it.log_fd);

@@ -20,6 +20,20 @@ cascade_test(process_stopped test_stopped.c ${process_support} TIMEOUT 180)
 cascade_test(process_poison test_poison.c ${process_support} TIMEOUT 240)
 cascade_test(process_torture test_torture.c torture.c remains.c
     ${process_support} TIMEOUT 300)
+
+set(process_bank
+    bank.c
+    bank_link.c
+    bank_stage.c
+    bank_worker.c
+    place.c
+    remains.c
+    strike.c
+    worker.c)
+
+cascade_test(process_transfer test_transfer.c ${process_bank} TIMEOUT 300)
+cascade_test(process_contention test_contention.c ${process_bank} TIMEOUT 180)
+
 if(CASCADE_POSTGRES)
     cascade_test(process_server test_server.c server.c ${process_support}
         TIMEOUT 300)

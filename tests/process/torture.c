@@ -546,6 +546,26 @@ hold_one(torture *t)
     }
 }
 
+/* A starter that was stopped in its call goes on with it, paused or not. */
+static bool
+nobody_starts(void *context)
+{
+    const torture *t = context;
+
+    for (size_t i = 0; i < SLOTS; i++)
+        if (t->slots[i].worker.shared->figures.starting != 0)
+            return false;
+    return true;
+}
+
+static void
+await_end(torture *t)
+{
+    if (!place_wait(nobody_starts, t, SETTLE_LIMIT_MS))
+        fail_msg("a starter goes on though it is paused");
+    ledger_wait_ended(&t->ledger, END_LIMIT_MS);
+}
+
 static void
 finish(torture *t)
 {
@@ -557,6 +577,7 @@ finish(torture *t)
     ledger_wait_ended(&t->ledger, END_LIMIT_MS);
     t->held = false;
     await_all_up(t);
+    await_end(t);
     if (!place_wait(is_settled, t, SETTLE_LIMIT_MS))
         fail_msg("%lld incarnations for %d engines",
                  (long long)remains_engines(&t->place), SLOTS - 1);

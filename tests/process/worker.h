@@ -22,6 +22,17 @@ typedef enum watch_freeze_at {
     WATCH_STOPPING /* about to, or stopped */
 } watch_freeze_at;
 
+/* How transfers are made. */
+typedef struct worker_bank {
+    int die_at;        /* at that crossing (strike.h), 0: nowhere, */
+    int die_in;        /* of that transaction or a later one; from 1 */
+    bool stop;         /* stops in the middle of the first, instead */
+    bool alone;        /* by a connection of its own, not as it should be */
+    bool serializable; /* at that isolation level, on PostgreSQL */
+    bool disorder;     /* accounts are locked as they come */
+    int64_t max_ms;    /* transaction_max_ms */
+} worker_bank;
+
 typedef struct worker_options {
     int64_t lease_ms; /* 0: 600 */
     int64_t poll_ms;  /* 0: 100 */
@@ -53,6 +64,7 @@ typedef struct worker_options {
     char user[32]; /* this one, and ends; 0: it does not */
     watch_freeze_at stop; /* stops there, see watch.h, */
     int stop_behind;      /* behind so many commits */
+    worker_bank bank;     /* of a worker of the bank (bank.h) */
 } worker_options;
 
 /* What a worker tells, as of a few milliseconds ago. */
@@ -71,6 +83,13 @@ typedef struct worker_figures {
     _Atomic uint64_t fenced;    /* answers that said so */
     _Atomic uint64_t key_next;  /* of the first key not acknowledged */
     _Atomic uint64_t doubtful;  /* starts without key, not acknowledged */
+    _Atomic uint64_t starting;  /* it may start something, though paused */
+    /* Of a worker of the bank: */
+    _Atomic uint64_t transactions;    /* of nodes that came to their end */
+    _Atomic uint64_t crossings_first; /* of the first of them */
+    _Atomic uint64_t crossings_least; /* of any */
+    _Atomic uint64_t died_at;         /* the crossing */
+    _Atomic uint64_t conflicts;       /* statements that failed by another */
 } worker_figures;
 
 typedef struct worker_shared {

@@ -221,6 +221,104 @@ the_worker_sends_and_deletes(test_db *db)
     drop_roles(db, &r);
 }
 
+static cascade_err
+pass_queue(void *context, const cascade_queue_row *row)
+{
+    (void)row;
+    ++*(int *)context;
+    return CASCADE_OK;
+}
+
+static cascade_err
+pass_migration(void *context, const cascade_migration_row *row)
+{
+    *(int *)context += row->applied_at_ms != CASCADE_TIME_NONE;
+    return CASCADE_OK;
+}
+
+static cascade_err
+pass_execution(void *context, const cascade_execution_row *row)
+{
+    (void)row;
+    ++*(int *)context;
+    return CASCADE_OK;
+}
+
+/* What looks and changes nothing: of one cascade, RUNNING, in one queue. */
+static void
+look_around(cascade_store *store)
+{
+    const cascade_store_driver *driver = store->driver;
+    const cascade_scan page = {.limit = 10};
+    int seen = 0;
+    cascade_load_sink sink = {.context = &seen, .on_execution = pass_execution};
+    cascade_totals totals;
+
+    assert_ok(driver->totals(store->self, &totals));
+    assert_int_equal(1, totals.running);
+    assert_ok(driver->queues(store->self, pass_queue, &seen));
+    assert_ok(driver->scan(store->self, &page, &sink));
+    assert_int_equal(2, seen);
+    assert_ok(driver->schema(store->self, pass_migration, &seen));
+    assert_true(seen > 2);
+}
+
+static void
+the_worker_looks_after_what_is_stored(test_db *db)
+{
+    cascade_store *store = NULL;
+    cascade_repair repair = {.status = CASCADE_COMPLETED, .key = "key"};
+    size_t deleted = 0;
+    bool changed = false;
+    bool done = false;
+    roles r;
+
+    prepare(db, &r);
+    assert_ok(open_as(db, r.worker, "", CASCADE_MIGRATE_CHECK, &store));
+    repair.was.id = db_start(store, "n");
+    repair.was.status = CASCADE_RUNNING;
+    repair.run_number = 2;
+    look_around(store);
+    assert_ok(store->driver->pause(store->self, "q", true, NULL, &changed));
+    assert_ok(store->driver->pause(store->self, "q", false, NULL, &changed));
+    assert_true(changed);
+    assert_int_equal(0, db_sql(db, "DELETE FROM cascade_runs"));
+    assert_ok(store->driver->repair(store->self, &repair, 1, &done));
+    assert_true(done);
+    assert_ok(store->driver->purge(store->self, &repair.was.id, 1, INT64_MAX,
+                                   &deleted));
+    assert_int_equal(1, deleted);
+    assert_ok(cascade_store_close(store));
+    drop_roles(db, &r);
+}
+
+/* By the functions for SQL. */
+static void
+the_worker_starts_and_signals_by_sql(test_db *db)
+{
+    static const char *const sql[] = {
+        "SELECT cascade_start('n', '{}', 'k', delay_ms => 1)",
+        "SELECT cascade_signal(cascade_key_id('anonymous', 'k', 1), 'go')",
+        "DELETE FROM cascades",
+        "INSERT INTO cascade_keys VALUES ('anonymous', 'k', 2)",
+        "SELECT cascade_start('n', '{}', 'k')",
+        NULL};
+    roles r;
+    PGconn *pg = NULL;
+
+    prepare(db, &r);
+    pg = connect_as(db, r.worker);
+    for (size_t i = 0; sql[i] != NULL; i++) {
+        PGresult *result = PQexec(pg, sql[i]);
+
+        if (PQresultErrorField(result, PG_DIAG_SQLSTATE) != NULL)
+            fail_msg("%s: %s", sql[i], PQerrorMessage(pg));
+        PQclear(result);
+    }
+    PQfinish(pg);
+    drop_roles(db, &r);
+}
+
 static void
 the_worker_changes_no_table_and_no_history(test_db *db)
 {
@@ -231,6 +329,7 @@ the_worker_changes_no_table_and_no_history(test_db *db)
         "UPDATE context_events SET value = '1'",
         "UPDATE cascade_messages SET payload = '1'",
         "DELETE FROM cascade_keys",
+        "UPDATE cascade_queues SET about = ''",
         "UPDATE cascade_schema SET checksum = ''",
         "CREATE TABLE mine (x int)",
         "CREATE INDEX ON cascades (fn_id)",
@@ -297,9 +396,13 @@ expect_writes_fail(cascade_store *store)
 {
     cascade_started started;
     cascade_engine *engine = NULL;
+    bool changed;
 
     expect_no_right(CASCADE_ERR_SCHEMA,
                     cascade_start(store, "n", NULL, NULL, &started));
+    expect_no_right(
+        CASCADE_ERR_SCHEMA,
+        store->driver->pause(store->self, "q", true, NULL, &changed));
     assert_ok(cascade_engine_open(store, NULL, &engine));
     assert_ok(cascade_engine_register(engine, "n", stores_nothing, NULL, NULL));
     expect_no_right(CASCADE_ERR_SCHEMA, cascade_engine_start(engine));
@@ -316,10 +419,15 @@ the_reader_looks_and_writes_nothing(test_db *db)
         "INSERT INTO cascade_messages (cascade_id, kind, name, path, payload, "
         "sent_at) VALUES (gen_random_uuid(), 'k', '', 'p', '1', 0)",
         "DELETE FROM cascade_messages",
+        "INSERT INTO cascade_queues VALUES ('q', 0, '{}')",
+        "DELETE FROM cascade_queues",
         "SELECT nextval('context_events_id_seq')",
         "SELECT nextval('cascade_messages_id_seq')",
         "SELECT 1 FROM cascade_runs FOR UPDATE",
         "CREATE TABLE mine (x int)",
+        "SELECT cascade_start('n')",
+        "SELECT cascade_signal(gen_random_uuid(), 'go')",
+        "SELECT cascade_start_run(NULL, '', NULL, '', 1, '', '', 1, 1)",
         NULL};
     cascade_store *worker = NULL;
     cascade_store *reader = NULL;
@@ -341,6 +449,7 @@ the_reader_looks_and_writes_nothing(test_db *db)
     assert_ok(cascade_snapshot_load(reader, &id, NULL, &snapshot));
     cascade_snapshot_free(snapshot);
     assert_fails(CASCADE_ERR_TIMEOUT, cascade_wait(reader, &id, 1, NULL));
+    look_around(reader);
     expect_writes_fail(reader);
     expect_denied(db, r.reader, sql);
     assert_ok(cascade_store_close(reader));
@@ -354,7 +463,7 @@ the_reader_looks_and_writes_nothing(test_db *db)
     "DO $$ DECLARE t text; BEGIN FOREACH t IN ARRAY ARRAY['cascades', " \
     "'node_executions', 'context_events', 'cascade_runs', "             \
     "'cascade_engines', 'cascade_lanes', 'cascade_messages', "          \
-    "'cascade_keys', 'cascade_schema'] LOOP EXECUTE "                   \
+    "'cascade_keys', 'cascade_queues', 'cascade_schema'] LOOP EXECUTE " \
     "format(" sql ", t); END LOOP; END $$; "
 
 /* On for every table, for its owner too: nobody sees anything. */
@@ -383,8 +492,8 @@ let_all(test_db *db, const char *role)
                  "DO $$ DECLARE t text; BEGIN FOREACH t IN ARRAY ARRAY["
                  "'cascades', 'node_executions', 'context_events', "
                  "'cascade_runs', 'cascade_engines', 'cascade_lanes', "
-                 "'cascade_messages', 'cascade_keys', 'cascade_schema'] LOOP "
-                 "EXECUTE format('CREATE POLICY %%3$I "
+                 "'cascade_messages', 'cascade_keys', 'cascade_queues', "
+                 "'cascade_schema'] LOOP EXECUTE format('CREATE POLICY %%3$I "
                  "ON %%1$I TO %%2$I USING (true)', t, '%1$s', "
                  "'all of %1$s'); END LOOP; END $$",
                  role);
@@ -578,6 +687,10 @@ main(int argc, char **argv)
          STORES_POSTGRES},
         {"the_worker_sends_and_deletes", the_worker_sends_and_deletes,
          STORES_POSTGRES},
+        {"the_worker_looks_after_what_is_stored",
+         the_worker_looks_after_what_is_stored, STORES_POSTGRES},
+        {"the_worker_starts_and_signals_by_sql",
+         the_worker_starts_and_signals_by_sql, STORES_POSTGRES},
         {"the_worker_changes_no_table_and_no_history",
          the_worker_changes_no_table_and_no_history, STORES_POSTGRES},
         {"the_worker_ends_its_own_stopped_backend",
