@@ -86,10 +86,12 @@ typedef struct sim_letter {
     char kind[12];
     char name[8]; /* of a signal; "": a command */
     char request_id[16];
-    char payload[24];
-    bool unnamed;    /* it is sent without its request id */
-    bool with_start; /* the first one may be sent with the start */
+    char payload[24]; /* "": none */
+    bool unnamed;     /* it is sent without its request id */
+    bool with_start;  /* the first one may be sent with the start */
     bool by_key;
+    unsigned after; /* not before it is known what became of that one (its
+                       place + 1); 0: at any time */
     unsigned times; /* at least so many calls */
     int64_t at_ms;  /* after the beginning of the run */
     /* In a run: */

@@ -106,6 +106,11 @@
     X(CANCELLED, "cascades cancelled")                                  \
     X(TIDIED, "clean-ups of cancelled nodes")                           \
     X(TERMINATED, "cascades terminated")                                \
+    X(PAUSED, "pauses of cascades")                                     \
+    X(RETRIED, "retries carried out")                                   \
+    X(RERUN, "reruns carried out")                                      \
+    X(RECEIVED_AGAIN, "signals that a rerun received once more")        \
+    X(COURSE_REFUSED, "retries and reruns refused")                     \
     X(DELETED, "cascades deleted")                                      \
     X(NEXT_RUN, "next runs of cascades that continued as new")          \
     X(CARRIED, "signals that they were born with")                      \

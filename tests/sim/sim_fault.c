@@ -180,7 +180,18 @@ kill_count(wrap_move move, bool after)
     case WRAP_DETACH:
     case WRAP_ENGINES:
     case WRAP_KEY:
+    case WRAP_PAUSE:
+    case WRAP_QUEUES:
+    case WRAP_TOTALS:
+    case WRAP_SCHEMA:
+    case WRAP_SCAN:
+    case WRAP_REPAIR:
+    case WRAP_PURGE:
     case WRAP_LIST:
+    case WRAP_BEGIN:
+    case WRAP_FINISH:
+    case WRAP_ABANDON:
+    case WRAP_SETTLE:
     case WRAP_WAIT:
     case WRAP_WAKE:
     case WRAP_MOVES:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages from outside: signals, cancellations, terminations, deletions, as
- * the plan of a cascade says. Each is sent through the handle of some process
- * once its cascade may be there, and again with the same request id while its
- * outcome is unknown, as a caller would; some are sent again though they were
- * acknowledged. One without a request id is sent until it is acknowledged: each
- * call may have had an effect. The oracle knows all of them (G9).
+ * Messages from outside: signals, commands, as the plan of a cascade says. Each
+ * is sent through the handle of some process once its cascade may be there, and
+ * again with the same request id while its outcome is unknown, as a caller
+ * would; some are sent again though they were acknowledged. One without a
+ * request id is sent until it is acknowledged: each call may have had an
+ * effect. The oracle knows all of them (G9).
  *
  * Commands are submitted as cascade_cancel() and its neighbours do, but are not
  * carried out by the call where no engine is alive: that takes real time.
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/post.h"
 #include "engine/signal.h"
 #include "sim/work.h"
 
@@ -29,7 +30,7 @@ told(const sim_planned *c, const sim_letter *letter)
         .kind = letter->kind,
         .name = letter->name[0] != '\0' ? letter->name : NULL,
         .request_id = letter->unnamed ? NULL : letter->request_id,
-        .payload = letter->name[0] != '\0' ? letter->payload : NULL};
+        .payload = letter->payload[0] != '\0' ? letter->payload : NULL};
 }
 
 static cascade_signal_options
@@ -40,17 +41,26 @@ options_of(const sim_letter *letter)
         .request_id = letter->unnamed ? NULL : letter->request_id};
 }
 
+/* What one that has ended receives too. */
+static bool
+is_of_ended(const sim_letter *letter)
+{
+    return strcmp(letter->kind, CSC_MESSAGE_RETRY) == 0 ||
+           strcmp(letter->kind, CSC_MESSAGE_RERUN) == 0;
+}
+
 static cascade_err
 command(sim_process *p, const sim_planned *c, const sim_letter *letter)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
     char path[100];
-    cascade_message_row message = {.cascade_id = c->id,
-                                   .kind = letter->kind,
-                                   .name = "",
-                                   .path = path,
-                                   .payload = "{}",
-                                   .sent_at_ms = p->clock.wall_ms(p)};
+    cascade_message_row message = {
+        .cascade_id = c->id,
+        .kind = letter->kind,
+        .name = "",
+        .path = path,
+        .payload = letter->payload[0] != '\0' ? letter->payload : "{}",
+        .sent_at_ms = p->clock.wall_ms(p)};
     cascade_sent sent = CASCADE_SENT_ABSENT;
     cascade_submission submission = {
         .messages = &message, .message_count = 1, .sent = &sent};
@@ -60,9 +70,10 @@ command(sim_process *p, const sim_planned *c, const sim_letter *letter)
                    cascade_uuid_format(&c->id, id), letter->kind,
                    letter->request_id);
     err = csc_submit(p->store, &submission, letter->kind);
-    if (err == CASCADE_OK && strcmp(letter->kind, "delete") != 0)
+    if (err == CASCADE_OK && !is_of_ended(letter) &&
+        strcmp(letter->kind, "delete") != 0)
         err = csc_follow_sent(p->store, &c->id, path, &sent);
-    if (err == CASCADE_OK && sent == CASCADE_SENT_ENDED)
+    if (err == CASCADE_OK && sent == CASCADE_SENT_ENDED && !is_of_ended(letter))
         err = CASCADE_ERR_ENDED;
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
         err = CASCADE_ERR_NOT_FOUND;
@@ -177,7 +188,8 @@ is_startable(const sim_planned *c)
 static bool
 is_wanted(const sim_planned *c, const sim_letter *letter)
 {
-    if (letter->under_way || !is_startable(c))
+    if (letter->under_way || !is_startable(c) ||
+        (letter->after > 0 && !c->letters[letter->after - 1].decided))
         return false;
     return !letter->decided || letter->sent < letter->times;
 }

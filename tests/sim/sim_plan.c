@@ -36,10 +36,11 @@ sim_fault_name(sim_fault_kind kind)
 const char *
 sim_move_name(int move)
 {
-    static const char *const names[] = {
-        "now",   "attach", "renew",  "detach", "engines", "remove",
-        "claim", "load",   "commit", "submit", "receive", "key",
-        "list",  "wait",   "wake",   "open",   "migrate", "close"};
+    static const char *const names[WRAP_MOVES] = {
+        "now",    "attach", "renew",   "detach",  "engines", "remove", "claim",
+        "load",   "commit", "submit",  "receive", "key",     "pause",  "queues",
+        "totals", "schema", "scan",    "repair",  "purge",   "list",   "wait",
+        "wake",   "open",   "migrate", "close"};
 
     return move < 0 ? "any call" : names[move];
 }

@@ -25,6 +25,7 @@
 
 #include "sim/work.h"
 #include "store/store.h"
+#include "support/sound.h"
 
 #define START_WALL_MS INT64_C(1700000000000)
 #define START_MONOTONIC_MS 1000000
@@ -544,6 +545,8 @@ sim_run(sim_plan *plan, bool verbose, sim_outcome *outcome)
     open_world(s, plan);
     safety(s);
     liveness(s);
+    if (!sim_failed(s) && !sound_all(s->eye))
+        sim_fail(s, "has left rows that are not sound");
     close_world(s);
     sim_note(SIM_SEEDS);
     *outcome = (sim_outcome){.failed = sim_failed(s),

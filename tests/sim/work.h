@@ -54,6 +54,7 @@ extern const sim_workload sim_work_signals;
 extern const sim_workload sim_work_limits;
 extern const sim_workload sim_work_runs;
 extern const sim_workload sim_work_family;
+extern const sim_workload sim_work_course;
 
 /* ---- For nodes ---------------------------------------------------------- */
 

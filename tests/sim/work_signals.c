@@ -4,7 +4,8 @@
  * without a time, takes a step now and then, and gives back what it heard.
  * Signals come early, late, in between, while it is parked and after its end
  * (sim_mail.c), some with its start, some twice. Some are cancelled, terminated
- * or deleted meanwhile: cancelled ones clean up in a step.
+ * or deleted meanwhile: cancelled ones clean up in a step. Some are paused and
+ * resumed, once or twice.
  *
  * So that each comes to its end there is a signal for every await: those with
  * a time may take them all.
@@ -141,6 +142,17 @@ add_command(sim_planned *planned, sim_random *random)
     planned->expected = 0;
 }
 
+/* A resume that is sent first would leave it paused for ever. */
+static void
+add_pause(sim_planned *planned, sim_random *random)
+{
+    sim_letter *resume = NULL;
+
+    (void)add_letter(planned, random, "pause");
+    resume = add_letter(planned, random, "resume");
+    resume->after = planned->letter_count - 1;
+}
+
 static void
 plan(sim_planned *planned, sim_random *random)
 {
@@ -165,6 +177,9 @@ plan(sim_planned *planned, sim_random *random)
         add_signal(planned, random, sim_chance(random, 70) ? "a" : "c");
     if (sim_chance(random, 35))
         add_command(planned, random);
+    for (int k = sim_chance(random, 40) ? sim_between(random, 1, 2) : 0;
+         k > 0 && planned->letter_count + 2 <= SIM_LETTERS_MAX; k--)
+        add_pause(planned, random);
 }
 
 /* ---- The check ---------------------------------------------------------- */
@@ -214,6 +229,8 @@ count_receipt(const cascade_execution_info *info)
         sim_note(SIM_CANCELLED);
     if (strcmp(info->node_name, "cascade.terminate") == 0 && failed)
         sim_note(SIM_TERMINATED);
+    if (strcmp(info->node_name, "cascade.pause") == 0 && !failed)
+        sim_note(SIM_PAUSED);
 }
 
 /* What the node gave back is what its awaits took, in their order. */
