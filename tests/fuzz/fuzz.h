@@ -13,6 +13,7 @@
  *   snapshot  the same rows as the looking side shows them
  *   columns   decoding what a database gives back
  *   texts     ids, times, names, paths and store URLs
+ *   document  reading the documents that import takes
  *
  * A finding is mended in the library and its input added to the corpus.
  */

@@ -78,7 +78,7 @@ open_store(void)
 
 /* ---- Checks -------------------------------------------------------------- */
 
-/* The parts of a snapshot are views of its history. */
+/* The parts of a snapshot are views of its history, of what still counts. */
 static void
 check_parts(const cascade_snapshot *it)
 {
@@ -92,8 +92,10 @@ check_parts(const cascade_snapshot *it)
 
         fuzz_check(info != NULL && info->node_name != NULL &&
                    info->input != NULL && info->node_instance_id != NULL);
-        active += info->status == CASCADE_EXECUTION_RUNNING;
-        wrong += info->error != NULL;
+        if (info->superseded_by < 0) {
+            active += info->status == CASCADE_EXECUTION_RUNNING;
+            wrong += info->error != NULL;
+        }
         if (info->output != NULL)
             fuzz_check(fuzz_is_canonical(info->output));
     }

@@ -6,8 +6,8 @@
 #   sh tests/fuzz/run.sh SECONDS [TARGET...]
 #
 # builds them with clang, libFuzzer and the address and undefined-behaviour
-# sanitizers in build/fuzz and runs each (json rows snapshot columns texts) for
-# that long, from a copy of its corpus. Prints how many inputs each ran. An
+# sanitizers in build/fuzz and runs each (json rows snapshot columns texts
+# document) for that long, from a copy of its corpus. Prints how many inputs each ran. An
 # input that breaks one is kept in build/fuzz/found, and it is told how to
 # replay it; then the exit status is 1. Seeds are random; FUZZ_ARGS is given
 # to libFuzzer (FUZZ_ARGS="-seed=7").
@@ -24,7 +24,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 [ $# -ge 1 ] || die "usage: sh tests/fuzz/run.sh SECONDS [TARGET...]"
 seconds=$1
 shift
-[ $# -gt 0 ] || set -- json rows snapshot columns texts
+[ $# -gt 0 ] || set -- json rows snapshot columns texts document
 
 build=${FUZZ_BUILD:-$root/build/fuzz}
 found=$build/found

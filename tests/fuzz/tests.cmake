@@ -23,6 +23,6 @@ function(cascade_fuzz name)
     endif()
 endfunction()
 
-foreach(target json rows snapshot columns texts)
+foreach(target json rows snapshot columns texts document)
     cascade_fuzz(${target})
 endforeach()

@@ -11,6 +11,7 @@
  *                   effect
  *   is cut after    it is called, and then the connection ends
  */
+#include <libpq-events.h>
 #include <libpq-fe.h>
 #include <sys/socket.h>
 
@@ -29,6 +30,7 @@ REAL(PQconninfoOption *, conninfoParse, const char *, char **);
 REAL(int, setnonblocking, PGconn *, int);
 REAL(int, enterPipelineMode, PGconn *);
 REAL(int, exitPipelineMode, PGconn *);
+REAL(int, registerEventProc, PGconn *, PGEventProc, const char *, void *);
 REAL(int, pipelineSync, PGconn *);
 REAL(int, sendFlushRequest, PGconn *);
 REAL(int, setSingleRowMode, PGconn *);
@@ -109,6 +111,18 @@ __wrap_PQconninfoParse(const char *conninfo, char **error)
         options = __real_PQconninfoParse(conninfo, error);
     leave(NULL);
     return options;
+}
+
+int
+__wrap_PQregisterEventProc(PGconn *conn, PGEventProc proc, const char *name,
+                           void *through)
+{
+    int result = 0;
+
+    if (!enter(conn))
+        result = __real_PQregisterEventProc(conn, proc, name, through);
+    leave(conn);
+    return result;
 }
 
 int

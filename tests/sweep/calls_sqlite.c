@@ -38,6 +38,13 @@ REAL(int, bind_blob64, sqlite3_stmt *, int, const void *, sqlite3_uint64,
 REAL(int, wal_checkpoint_v2, sqlite3 *, const char *, int, int *, int *);
 REAL(int, extended_result_codes, sqlite3 *, int);
 REAL(const unsigned char *, column_text, sqlite3_stmt *, int);
+REAL(const unsigned char *, value_text, sqlite3_value *);
+REAL(int, bind_pointer, sqlite3_stmt *, int, void *, const char *,
+     void (*)(void *));
+REAL(int, create_function_v2, sqlite3 *, const char *, int, int, void *,
+     void (*)(sqlite3_context *, int, sqlite3_value **),
+     void (*)(sqlite3_context *, int, sqlite3_value **),
+     void (*)(sqlite3_context *), void (*)(void *));
 REAL(const char *, db_filename, sqlite3 *, const char *);
 
 static int
@@ -239,6 +246,52 @@ __wrap_sqlite3_db_filename(sqlite3 *db, const char *name)
     if (events_strike() && events_variant() == CALLS_NOMEM)
         return NULL;
     result = __real_sqlite3_db_filename(db, name);
+    events_done();
+    return result;
+}
+
+const unsigned char *
+__wrap_sqlite3_value_text(sqlite3_value *value)
+{
+    const unsigned char *text = NULL;
+
+    if (events_strike())
+        return NULL;
+    text = __real_sqlite3_value_text(value);
+    events_done();
+    return text;
+}
+
+int
+__wrap_sqlite3_bind_pointer(sqlite3_stmt *statement, int at, void *pointer,
+                            const char *type, void (*destroy)(void *))
+{
+    int result = SQLITE_OK;
+
+    if (events_strike())
+        return code();
+    result = __real_sqlite3_bind_pointer(statement, at, pointer, type, destroy);
+    events_done();
+    return result;
+}
+
+/* One that fails destroys. */
+int
+__wrap_sqlite3_create_function_v2(
+    sqlite3 *db, const char *name, int count, int flags, void *context,
+    void (*run)(sqlite3_context *, int, sqlite3_value **),
+    void (*step)(sqlite3_context *, int, sqlite3_value **),
+    void (*final)(sqlite3_context *), void (*destroy)(void *))
+{
+    int result = SQLITE_OK;
+
+    if (events_strike()) {
+        if (destroy != NULL)
+            destroy(context);
+        return code();
+    }
+    result = __real_sqlite3_create_function_v2(db, name, count, flags, context,
+                                               run, step, final, destroy);
     events_done();
     return result;
 }

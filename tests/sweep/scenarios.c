@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cascade/manage.h"
+#include "sweep/plays.h"
 
 #define LONG_AGO_MS 100 /* the shortest lease */
 #define ALONE_MS 60     /* a call that does the work itself gives up then */
@@ -18,8 +20,8 @@
 
 /* ---- Parts --------------------------------------------------------------- */
 
-static cascade_err
-open_both(scene *s, cascade_store **store, cascade_engine **engine)
+cascade_err
+plays_open_both(scene *s, cascade_store **store, cascade_engine **engine)
 {
     cascade_err err = scene_open(s, store);
 
@@ -31,7 +33,7 @@ static cascade_err
 play_one(scene *s, const char *node, const cascade_start_options *options)
 {
     cascade_store *store = NULL;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, node, options);
@@ -70,6 +72,15 @@ play_retries(scene *s)
     return play_one(s, "flaky", NULL);
 }
 
+/* The reply to its first commit is lost. */
+static cascade_err
+play_transaction(scene *s)
+{
+    wrap_store_fail(s->wrap, WRAP_FINISH, 0, 1, WRAP_AFTER,
+                    CASCADE_ERR_UNAVAILABLE);
+    return play_one(s, "pay", NULL);
+}
+
 static cascade_err
 play_waits(scene *s)
 {
@@ -101,7 +112,7 @@ play_deadlines(scene *s)
     const cascade_start_options options = {
         .size = sizeof(options), .id = &id, .deadline_ms = 8};
     cascade_store *store = NULL;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, "sleeps", &options);
@@ -158,7 +169,7 @@ play_key(scene *s)
 {
     cascade_store *store = NULL;
     bool existed = false;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
     cascade_err first = CASCADE_OK;
 
     if (err != CASCADE_OK)
@@ -181,7 +192,7 @@ play_many(scene *s)
     cascade_uuid ids[5];
     cascade_started started[5];
     cascade_store *store = NULL;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
 
     for (size_t i = 0; i < 5; i++) {
         ids[i] = i < 4 ? scene_id(s) : ids[0];
@@ -259,7 +270,7 @@ leave_behind(scene *s, cascade_store *store, const char *host)
                            .limit = 1,
                            .suspect_from = 3};
     cascade_claimed claimed;
-    cascade_claim_result result;
+    cascade_claim_result result = {0};
     cascade_err err = CASCADE_OK;
 
     csc_clock_host(here);
@@ -312,7 +323,7 @@ play_stop(scene *s)
 {
     cascade_store *store = NULL;
     cascade_engine *engine = NULL;
-    cascade_err err = open_both(s, &store, &engine);
+    cascade_err err = plays_open_both(s, &store, &engine);
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, "fork", NULL);
@@ -323,19 +334,19 @@ play_stop(scene *s)
     if (err == CASCADE_OK)
         err = scene_close_store(s, store);
     if (err == CASCADE_OK)
-        err = open_both(s, &store, &engine);
+        err = plays_open_both(s, &store, &engine);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
 /* ---- Signals ------------------------------------------------------------- */
 
-static const scene_message first_news = {"signal", "news", "first", 1};
+const scene_message plays_first_news = {"signal", "news", "first", 1};
 static const scene_message second_news = {"signal", "news", "second", 2};
 static const scene_message third_news = {"signal", "news", "third", 3};
 
 /* The cascade that the play began with, if it came so far. */
-static void
-send_again(scene *s, cascade_store *store, const scene_message *message)
+void
+plays_send_again(scene *s, cascade_store *store, const scene_message *message)
 {
     cascade_err err = CASCADE_OK;
 
@@ -347,21 +358,21 @@ send_again(scene *s, cascade_store *store, const scene_message *message)
 static void
 send_first(scene *s, cascade_store *store)
 {
-    send_again(s, store, &first_news);
+    plays_send_again(s, store, &plays_first_news);
 }
 
 static void
 send_both(scene *s, cascade_store *store)
 {
-    send_again(s, store, &first_news);
-    send_again(s, store, &second_news);
+    plays_send_again(s, store, &plays_first_news);
+    plays_send_again(s, store, &second_news);
 }
 
 /* Its start, and polls while it does what it can. */
-static cascade_err
-begin(scene *s, cascade_store **store, const char *node, int polls)
+cascade_err
+plays_begin(scene *s, cascade_store **store, const char *node, int polls)
 {
-    cascade_err err = open_both(s, store, NULL);
+    cascade_err err = plays_open_both(s, store, NULL);
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, *store, node, NULL);
@@ -374,10 +385,10 @@ static cascade_err
 play_signal(scene *s)
 {
     cascade_store *store = NULL;
-    cascade_err err = begin(s, &store, "hear", 3);
+    cascade_err err = plays_begin(s, &store, "hear", 3);
 
     if (err == CASCADE_OK)
-        err = scene_send(s, store, &s->journal->ids[0], &first_news);
+        err = scene_send(s, store, &s->journal->ids[0], &plays_first_news);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
@@ -386,10 +397,10 @@ static cascade_err
 play_early_signals(scene *s)
 {
     cascade_store *store = NULL;
-    cascade_err err = begin(s, &store, "hear.two", 0);
+    cascade_err err = plays_begin(s, &store, "hear.two", 0);
 
     for (int i = 0; i < 2 && err == CASCADE_OK; i++)
-        err = scene_send(s, store, &s->journal->ids[0], &first_news);
+        err = scene_send(s, store, &s->journal->ids[0], &plays_first_news);
     if (err == CASCADE_OK)
         err = scene_send(s, store, &s->journal->ids[0], &second_news);
     return err == CASCADE_OK ? scene_run(s) : err;
@@ -406,12 +417,12 @@ static cascade_err
 play_parked_receiver(scene *s)
 {
     cascade_store *stores[2] = {NULL, NULL};
-    cascade_err err = begin(s, &stores[0], "hear", 12);
+    cascade_err err = plays_begin(s, &stores[0], "hear", 12);
 
     if (err == CASCADE_OK)
         err = scene_open(s, &stores[1]);
     if (err == CASCADE_OK)
-        err = scene_send(s, stores[1], &s->journal->ids[0], &first_news);
+        err = scene_send(s, stores[1], &s->journal->ids[0], &plays_first_news);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
@@ -420,10 +431,10 @@ static cascade_err
 play_start_with_signal(scene *s)
 {
     cascade_store *store = NULL;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
 
     if (err == CASCADE_OK)
-        err = scene_start_with(s, store, "k", &first_news);
+        err = scene_start_with(s, store, "k", &plays_first_news);
     if (err == CASCADE_OK)
         err = scene_poll(s);
     if (err == CASCADE_OK)
@@ -435,10 +446,10 @@ static cascade_err
 play_signal_by_key(scene *s)
 {
     cascade_store *store = NULL;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
 
     if (err == CASCADE_OK)
-        err = scene_start_with(s, store, "k", &first_news);
+        err = scene_start_with(s, store, "k", &plays_first_news);
     if (err == CASCADE_OK)
         err = scene_send_key(s, store, "k", &second_news);
     return err == CASCADE_OK ? scene_run(s) : err;
@@ -448,12 +459,12 @@ static cascade_err
 play_late_signal(scene *s)
 {
     cascade_store *store = NULL;
-    cascade_err err = begin(s, &store, "leaf", 0);
+    cascade_err err = plays_begin(s, &store, "leaf", 0);
 
     if (err == CASCADE_OK)
         err = scene_run(s);
     if (err == CASCADE_OK)
-        err = scene_send(s, store, &s->journal->ids[0], &first_news);
+        err = scene_send(s, store, &s->journal->ids[0], &plays_first_news);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
@@ -469,7 +480,7 @@ play_unknown_message(scene *s)
     cascade_sent sent = CASCADE_SENT_ABSENT;
     const cascade_submission submission = {
         .messages = &message, .message_count = 1, .sent = &sent};
-    cascade_err err = begin(s, &store, "leaf", 0);
+    cascade_err err = plays_begin(s, &store, "leaf", 0);
 
     if (err != CASCADE_OK)
         return err;
@@ -489,7 +500,7 @@ static void
 send_three(scene *s, cascade_store *store)
 {
     send_both(s, store);
-    send_again(s, store, &third_news);
+    plays_send_again(s, store, &third_news);
 }
 
 /* Each finds the run that the key has by then; the last two may find the same,
@@ -500,12 +511,12 @@ play_runs(scene *s)
     const cascade_start_options options = {
         .size = sizeof(options), .user_id = "u", .key = "k"};
     cascade_store *store = NULL;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, "relay", &options);
     if (err == CASCADE_OK)
-        err = scene_send_key(s, store, "k", &first_news);
+        err = scene_send_key(s, store, "k", &plays_first_news);
     for (int i = 0; i < 4 && err == CASCADE_OK; i++)
         err = scene_poll(s);
     if (err == CASCADE_OK)
@@ -522,7 +533,7 @@ static cascade_err
 play_update(scene *s)
 {
     cascade_store *store = NULL;
-    cascade_err err = begin(s, &store, "answer.one", 0);
+    cascade_err err = plays_begin(s, &store, "answer.one", 0);
 
     if (err == CASCADE_OK)
         err = scene_ask(s, store, &s->journal->ids[0], &asked);
@@ -568,79 +579,6 @@ look_at_answer(scene *s, cascade_store *store)
     cJSON_Delete(count);
 }
 
-/* ---- Commands ------------------------------------------------------------ */
-
-static const scene_message cancellation = {"cancel", NULL, "c", 0};
-static const scene_message termination = {"terminate", NULL, "t", 0};
-static const scene_message deletion = {"delete", NULL, "d", 0};
-
-static void
-cancel_again(scene *s, cascade_store *store)
-{
-    send_again(s, store, &cancellation);
-}
-
-static void
-terminate_again(scene *s, cascade_store *store)
-{
-    send_again(s, store, &termination);
-}
-
-static void
-delete_again(scene *s, cascade_store *store)
-{
-    send_again(s, store, &deletion);
-}
-
-static cascade_err
-command(scene *s, int polls, const scene_message *message)
-{
-    cascade_store *store = NULL;
-    cascade_err err = begin(s, &store, "tidy", polls);
-
-    if (err == CASCADE_OK)
-        err = scene_send(s, store, &s->journal->ids[0], message);
-    return err == CASCADE_OK ? scene_run(s) : err;
-}
-
-static cascade_err
-play_cancel(scene *s)
-{
-    return command(s, 3, &cancellation);
-}
-
-static cascade_err
-play_cancel_parked(scene *s)
-{
-    return command(s, 12, &cancellation);
-}
-
-static cascade_err
-play_terminate(scene *s)
-{
-    return command(s, 3, &termination);
-}
-
-static cascade_err
-play_delete(scene *s)
-{
-    return command(s, 3, &deletion);
-}
-
-/* Nobody is alive: the call does it. */
-static cascade_err
-play_delete_alone(scene *s)
-{
-    cascade_store *store = NULL;
-    cascade_err err = scene_open(s, &store);
-
-    if (err == CASCADE_OK)
-        err = scene_start_one(s, store, "tidy", NULL);
-    if (err == CASCADE_OK)
-        err = scene_send(s, store, &s->journal->ids[0], &deletion);
-    return err;
-}
-
 /* ---- External executions ------------------------------------------------- */
 
 static cascade_err
@@ -682,7 +620,7 @@ play_completion(scene *s)
 {
     cascade_store *store = NULL;
     bool over = false;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, "task", NULL);
@@ -760,7 +698,7 @@ static cascade_err
 play_looks(scene *s)
 {
     cascade_store *store = NULL;
-    cascade_err err = open_both(s, &store, NULL);
+    cascade_err err = plays_open_both(s, &store, NULL);
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, "fork", NULL);
@@ -773,6 +711,97 @@ play_looks(scene *s)
 
 /* ---- The table ----------------------------------------------------------- */
 
+/* ---- Looking after the store --------------------------------------------- */
+
+/* The moves behind adopt and purge, where there is nothing to be done: a
+ * cascade that is not there is not repaired, and none is old enough. */
+static cascade_err
+mend_nothing(scene *s, cascade_store *store, const cascade_uuid *id)
+{
+    const cascade_repair repair = {.was = {.id = scene_id(s),
+                                           .status = CASCADE_RUNNING,
+                                           .user_id = "nobody"},
+                                   .status = CASCADE_COMPLETED};
+    bool done = true;
+    size_t deleted = 1;
+    cascade_err err = store->driver->repair(store->self, &repair, 1, &done);
+
+    if (err == CASCADE_OK)
+        SCENE_EXPECT(s, !done);
+    if (err == CASCADE_OK)
+        err = store->driver->purge(store->self, id, 1, 1, &deleted);
+    if (err == CASCADE_OK)
+        SCENE_EXPECT(s, deleted == 0);
+    return err;
+}
+
+static cascade_err
+note_none(void *context, const cascade_execution_row *row)
+{
+    (void)row;
+    ++*(int *)context;
+    return CASCADE_OK;
+}
+
+static cascade_err
+scan_first(scene *s, cascade_store *store, const cascade_uuid *id)
+{
+    int count = 0;
+    const cascade_load_sink sink = {.context = &count,
+                                    .on_execution = note_none};
+    const cascade_scan scan = {.cascade_id = id, .limit = 1};
+    cascade_err err = store->driver->scan(store->self, &scan, &sink);
+
+    if (err == CASCADE_OK)
+        SCENE_EXPECT(s, count == 1);
+    return err;
+}
+
+static cascade_err
+look_after(scene *s, cascade_store *store, const cascade_uuid *id)
+{
+    cascade_check_report report = {.size = sizeof(report)};
+    cascade_started started = {.existed = false};
+    char *text = NULL;
+    cascade_err err =
+        scene_check(s, cascade_verify(store, NULL, &report), "verify");
+
+    if (err == CASCADE_OK)
+        SCENE_EXPECT(s, report.cascades == 1 && report.findings == 0);
+    if (err == CASCADE_OK)
+        err = scene_check(s, cascade_adopt(store, NULL, &report), "adopt");
+    if (err == CASCADE_OK)
+        err = scene_check(s, cascade_export(store, id, &text), "export");
+    if (err == CASCADE_OK)
+        err = scene_check(s, cascade_import(store, text, NULL, &started),
+                          "import");
+    if (err == CASCADE_OK)
+        SCENE_EXPECT(s, started.existed);
+    cascade_document_free(text);
+    return err;
+}
+
+static cascade_err
+play_looked_after(scene *s)
+{
+    cascade_store *store = NULL;
+    const cascade_uuid id = scene_id(s);
+    const cascade_start_options options = {.size = sizeof(options), .id = &id};
+    cascade_err err = scene_open(s, &store);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "steps", &options);
+    if (err == CASCADE_OK)
+        err = look_after(s, store, &id);
+    if (err == CASCADE_OK)
+        err = scan_first(s, store, &id);
+    if (err == CASCADE_OK)
+        err = mend_nothing(s, store, &id);
+    if (err == CASCADE_OK)
+        err = scene_engine(s, store, NULL, NULL);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
 const scenario scenarios[] = {
     {.name = "a graph with a join", .play = play_graph},
     {.name = "steps of a straight line", .play = play_steps},
@@ -781,6 +810,7 @@ const scenario scenarios[] = {
      .play = play_children,
      .varies = true}, /* they may have ended before they are asked for */
     {.name = "attempts with backoff", .play = play_retries},
+    {.name = "a transactional node", .play = play_transaction},
     {.name = "delays held and parked", .play = play_waits},
     {.name = "a wait beyond the lease", .play = play_long_wait},
     {.name = "deadlines", .play = play_deadlines, .varies = true},
@@ -794,6 +824,7 @@ const scenario scenarios[] = {
     {.name = "many starts in one call", .play = play_many},
     {.name = "nodes that one engine lacks", .play = play_unknown},
     {.name = "several handles", .play = play_handles},
+    {.name = "a store that is looked after", .play = play_looked_after},
     {.name = "a takeover from a dead process", .play = play_dead},
     {.name = "a takeover when a lease ends", .play = play_expired},
     {.name = "a poisoned node",
@@ -844,26 +875,37 @@ const scenario scenarios[] = {
      .look = look_at_answer,
      .reorders = true},
     {.name = "a cancellation with its clean-up",
-     .play = play_cancel,
-     .mend = cancel_again,
+     .play = plays_cancel,
+     .mend = plays_cancel_again,
      .varies = true},
     {.name = "a cancellation of what is parked",
-     .play = play_cancel_parked,
-     .mend = cancel_again,
+     .play = plays_cancel_parked,
+     .mend = plays_cancel_again,
      .varies = true},
     {.name = "a termination",
-     .play = play_terminate,
-     .mend = terminate_again,
+     .play = plays_terminate,
+     .mend = plays_terminate_again,
      .varies = true},
     {.name = "a deletion",
-     .play = play_delete,
-     .mend = delete_again,
+     .play = plays_delete,
+     .mend = plays_delete_again,
      .varies = true},
     {.name = "a deletion without an engine",
-     .play = play_delete_alone,
-     .mend = delete_again,
+     .play = plays_delete_alone,
+     .mend = plays_delete_again,
      .varies = true,
      .deadline_ms = ALONE_MS},
+    {.name = "looking after a store", .play = plays_care},
+    {.name = "a retry", .play = plays_retry, .varies = true},
+    {.name = "a rerun", .play = plays_rerun, .varies = true},
+    {.name = "a pause and its end",
+     .play = plays_pause,
+     .mend = plays_resume_again,
+     .varies = true,
+     .reorders = true},
+    {.name = "a pause of a queue",
+     .play = plays_queue_pause,
+     .mend = plays_resume_queue_again},
     {.name = "a database without tables", .play = play_graph, .fresh = true},
 };
 

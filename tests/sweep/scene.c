@@ -17,11 +17,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cascade/manage.h"
 #include "engine/state.h"
 #ifdef CASCADE_HAVE_SQLITE
 #include "store/sqlite_internal.h"
 #endif
 #include "sweep/events.h"
+#include "sweep/scene_internal.h"
 
 #define START_MS INT64_C(1700000000000)
 #define LEASE_MS 150      /* where time is real */
@@ -31,7 +33,6 @@
 #define REAL_MAX_MS 20000 /* until it is given up in any case */
 #define DEADLINE_LASTING_MS 9
 #define DEADLINE_REAL_MS 300 /* the same where time is real */
-#define ANSWER_MS 1          /* while nobody polls there can be none */
 #define STOP_MS 8000
 #define STOP_LASTING_MS 1
 
@@ -90,9 +91,8 @@ scene_now_ms(const scene *s)
     return real_ns(CLOCK_REALTIME) / 1000000;
 }
 
-/* Time passes by itself, or stands from now on. */
-static void
-let_flow(scene *s, bool flows)
+void
+scene_let_flow(scene *s, bool flows)
 {
     if (flows && s->flows_since_ns == 0)
         s->flows_since_ns = real_ns(CLOCK_MONOTONIC);
@@ -386,7 +386,7 @@ scene_begin(scene *s, uint64_t seed)
     s->fds = count_entries("/proc/self/fd");
     s->tasks = count_entries("/proc/self/task");
     s->oracle = oracle_create();
-    let_flow(s, !s->db->backend->virtual_time);
+    scene_let_flow(s, !s->db->backend->virtual_time);
     open_keeper(s);
     s->wrap = wrap_store_create(s->url);
     if (s->wrap == NULL) {
@@ -476,12 +476,12 @@ scene_stop(scene *s, cascade_engine *engine)
     for (size_t i = 0; i < s->engine_count; i++)
         if (s->engines[i].engine == engine)
             s->engines[i] = (scene_engine_slot){NULL, false};
-    let_flow(s, true);
+    scene_let_flow(s, true);
     err = scene_check(
         s, cascade_engine_stop(engine, patient ? STOP_MS : STOP_LASTING_MS),
         "engine stop");
     closed = scene_check(s, cascade_engine_close(engine), "engine close");
-    let_flow(s, false);
+    scene_let_flow(s, false);
     SCENE_EXPECT(s, closed == CASCADE_OK);
     if (patient)
         SCENE_EXPECT(s, err == CASCADE_OK);
@@ -516,9 +516,8 @@ scene_close(scene *s)
 
 /* ---- Starts -------------------------------------------------------------- */
 
-/* What the id of a start will be. */
-static cascade_uuid
-id_of(const cascade_start_options *options)
+cascade_uuid
+scene_id_of(const cascade_start_options *options)
 {
     const char *user =
         options->user_id != NULL ? options->user_id : "anonymous";
@@ -537,7 +536,7 @@ scene_start(scene *s, cascade_store *store, const cascade_start_spec *specs,
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < count; i++) {
-        cascade_uuid id = id_of(specs[i].options);
+        cascade_uuid id = scene_id_of(specs[i].options);
 
         journal_starting(s->journal, &id);
     }
@@ -559,198 +558,6 @@ scene_start_one(scene *s, cascade_store *store, const char *node,
     cascade_started started;
 
     return scene_start(s, store, &spec, 1, &started);
-}
-
-/* ---- Messages ------------------------------------------------------------ */
-
-static void
-note_message(scene *s, const cascade_uuid *id, const scene_message *message,
-             bool sent, cascade_err err)
-{
-    const oracle_message told = {.to = id,
-                                 .kind = message->kind,
-                                 .name = message->name,
-                                 .request_id = message->request_id};
-
-    journal_message(s->journal, &told, sent, err);
-}
-
-/* What the caller did not know is no fault. */
-static cascade_err
-check_sent(scene *s, cascade_err err, const char *call)
-{
-    (void)scene_check(s, err, call);
-    return err == CASCADE_ERR_ENDED ? CASCADE_OK : err;
-}
-
-static cascade_err
-send_command(cascade_store *store, const cascade_uuid *id,
-             const scene_message *message)
-{
-    const cascade_request_options options = {.size = sizeof(options),
-                                             .request_id = message->request_id,
-                                             .reason = "so it is played"};
-
-    if (strcmp(message->kind, "cancel") == 0)
-        return cascade_cancel(store, id, &options);
-    if (strcmp(message->kind, "terminate") == 0)
-        return cascade_terminate(store, id, &options);
-    return cascade_delete(store, id, &options);
-}
-
-/* {"n":n}; without memory the call has failed. */
-static cJSON *
-make_payload(int n)
-{
-    cJSON *payload = cJSON_CreateObject();
-
-    if (payload == NULL || cJSON_AddNumberToObject(payload, "n", n) == NULL) {
-        cJSON_Delete(payload);
-        return NULL;
-    }
-    return payload;
-}
-
-cascade_err
-scene_send(scene *s, cascade_store *store, const cascade_uuid *id,
-           const scene_message *message)
-{
-    const cascade_signal_options options = {.size = sizeof(options),
-                                            .request_id = message->request_id};
-    cJSON *payload = message->name != NULL ? make_payload(message->n) : NULL;
-    cascade_err err = CASCADE_OK;
-
-    if (message->name != NULL && payload == NULL)
-        return CASCADE_ERR_NO_MEMORY;
-    note_message(s, id, message, false, CASCADE_OK);
-    let_flow(s, true); /* a command may be carried out by the call */
-    if (message->name != NULL)
-        err = cascade_signal(store, id, message->name, payload, &options);
-    else
-        err = send_command(store, id, message);
-    let_flow(s, false);
-    note_message(s, id, message, true, err);
-    return check_sent(s, err, message->kind);
-}
-
-cascade_err
-scene_start_with(scene *s, cascade_store *store, const char *key,
-                 const scene_message *message)
-{
-    const cascade_start_options start = {
-        .size = sizeof(start), .user_id = "u", .key = key};
-    const cascade_signal_options options = {.size = sizeof(options),
-                                            .request_id = message->request_id};
-    const cascade_uuid id = id_of(&start);
-    cascade_started started;
-    cJSON *payload = make_payload(message->n);
-    cascade_err err = CASCADE_OK;
-
-    if (payload == NULL)
-        return CASCADE_ERR_NO_MEMORY;
-    journal_starting(s->journal, &id);
-    note_message(s, &id, message, false, CASCADE_OK);
-    err = cascade_start_with_signal(store, "hear", NULL, &start, message->name,
-                                    payload, &options, &started);
-    note_message(s, &id, message, true, err);
-    if (err == CASCADE_OK || err == CASCADE_ERR_ENDED)
-        journal_started(s->journal, &started.id, started.existed);
-    return check_sent(s, err, "start with signal");
-}
-
-cascade_err
-scene_send_key(scene *s, cascade_store *store, const char *key,
-               const scene_message *message)
-{
-    const cascade_start_options start = {.user_id = "u", .key = key};
-    const cascade_signal_options options = {.size = sizeof(options),
-                                            .request_id = message->request_id};
-    const cascade_uuid id = id_of(&start);
-    cJSON *payload = make_payload(message->n);
-    cascade_err err = CASCADE_OK;
-
-    if (payload == NULL)
-        return CASCADE_ERR_NO_MEMORY;
-    note_message(s, &id, message, false, CASCADE_OK);
-    err = cascade_signal_key(store, "u", key, message->name, payload, &options);
-    note_message(s, &id, message, true, err);
-    return check_sent(s, err, "signal by key");
-}
-
-static cascade_err
-note_waiting(void *context, const cascade_message_row *row, bool repeated)
-{
-    (void)row;
-    (void)repeated;
-    *(bool *)context = true;
-    return CASCADE_OK;
-}
-
-static cascade_err
-pass_cascade(void *context, const cascade_row *row)
-{
-    (void)context;
-    (void)row;
-    return CASCADE_OK;
-}
-
-/* Whether messages to it wait, as far as that can be read. */
-static bool
-has_messages(const scene *s, const cascade_store *store, const cascade_uuid *id)
-{
-    bool waits = false;
-    const cascade_load_sink sink = {.context = &waits,
-                                    .on_cascade = pass_cascade,
-                                    .on_message = note_waiting};
-
-    return journal_was_sent(s->journal, id, NULL) &&
-           (store->driver->load(store->self, id, 1, CASCADE_LOAD_MESSAGES,
-                                &sink) != CASCADE_OK ||
-            waits);
-}
-
-/* ---- Updates ------------------------------------------------------------- */
-
-static cascade_err
-update(scene *s, cascade_store *store, const cascade_uuid *id,
-       const scene_message *message, cJSON *request)
-{
-    const cascade_update_options options = {.size = sizeof(options),
-                                            .request_id = message->request_id,
-                                            .timeout_ms = ANSWER_MS};
-    cJSON *answer = NULL;
-    cascade_err err = CASCADE_OK;
-
-    let_flow(s, true);
-    err = cascade_update(store, id, message->name, request, &options, &answer);
-    let_flow(s, false);
-    if (err == CASCADE_OK)
-        SCENE_EXPECT(s, cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(
-                            answer, "n")) == 2.0 * message->n);
-    cJSON_Delete(answer);
-    return scene_check(s, err, "update");
-}
-
-/* To the oracle it is a signal. Without an answer it may have been sent. */
-cascade_err
-scene_ask_once(scene *s, cascade_store *store, const cascade_uuid *id,
-               const scene_message *message)
-{
-    char name[JOURNAL_NAME];
-    scene_message told = *message;
-    cJSON *request = make_payload(message->n);
-    cascade_err err = CASCADE_OK;
-
-    if (request == NULL)
-        return CASCADE_ERR_NO_MEMORY;
-    snprintf(name, sizeof(name), "%s%s", CSC_UPDATE_NAME, message->name);
-    told.name = name;
-    note_message(s, id, &told, false, CASCADE_OK);
-    err = update(s, store, id, message, request);
-    note_message(s, id, &told, true,
-                 err == CASCADE_ERR_TIMEOUT ? CASCADE_ERR_OUTCOME_UNKNOWN
-                                            : err);
-    return err;
 }
 
 /* ---- Polling ------------------------------------------------------------- */
@@ -813,7 +620,7 @@ has_ended(scene *s, const cascade_uuid *id)
     err = scene_check(s, cascade_wait(store, id, 0, NULL), "wait");
     if (journal_was_sent(s->journal, id, "delete"))
         return err == CASCADE_ERR_NOT_FOUND;
-    return err == CASCADE_OK && !has_messages(s, store, id) &&
+    return err == CASCADE_OK && !scene_has_messages(s, store, id) &&
            note_next_run(s, store, id) == CASCADE_OK;
 }
 
@@ -897,7 +704,8 @@ is_over(scene *s, cascade_store *store, const cascade_uuid *id)
     else if (err != CASCADE_OK && err != CASCADE_ERR_TIMEOUT)
         journal_fail(s->journal, "wait: %s", cascade_errmsg());
     return err == CASCADE_ERR_NOT_FOUND ||
-           (err == CASCADE_OK && !deleting && !has_messages(s, store, id) &&
+           (err == CASCADE_OK && !deleting &&
+            !scene_has_messages(s, store, id) &&
             note_next_run(s, store, id) == CASCADE_OK);
 }
 
@@ -948,7 +756,7 @@ scene_finish(scene *s)
     cascade_store *store = NULL;
 
     s->finishing = true;
-    let_flow(s, !s->db->backend->virtual_time);
+    scene_let_flow(s, !s->db->backend->virtual_time);
     if (scene_open(s, &store) != CASCADE_OK) {
         journal_fail(s->journal, "afterwards it cannot be opened: %s",
                      cascade_errmsg());

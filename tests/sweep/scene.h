@@ -142,7 +142,8 @@ cascade_err scene_start(scene *s, cascade_store *store,
 cascade_err scene_start_one(scene *s, cascade_store *store, const char *node,
                             const cascade_start_options *options);
 /* A message with that request id: a signal `name` with {"n":n}, or (NULL)
- * without a name a command. An answer that it has ended is none. */
+ * without a name a command (a rerun from n). An answer that it has ended is
+ * none. */
 typedef struct scene_message {
     const char *kind;
     const char *name;

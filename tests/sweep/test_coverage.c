@@ -42,6 +42,16 @@ the_wrapping_store_knows_every_move(void **state)
     assert_int_equal(bytes / sizeof(void (*)(void)), WRAP_MOVES);
 }
 
+/* Those of transactions of nodes, where the store has none. */
+static bool
+is_for_others(const test_db *db, size_t move)
+{
+    const cascade_store_driver *driver = NULL;
+
+    assert_int_equal(csc_store_driver_find(db->url, &driver), CASCADE_OK);
+    return driver->native == NULL && move >= WRAP_BEGIN && move <= WRAP_SETTLE;
+}
+
 static void
 every_move_and_kind_is_reached(test_db *db)
 {
@@ -50,7 +60,7 @@ every_move_and_kind_is_reached(test_db *db)
 
     sweep_play_all(db, add_up, &all);
     for (size_t i = 0; i < WRAP_MOVES; i++)
-        if (all.calls[i] == 0)
+        if (all.calls[i] == 0 && !is_for_others(db, i))
             fail_msg("no scenario calls move %zu of wrap_move", i);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (all.kinds[i] == 0)
@@ -108,17 +118,27 @@ every_reserved_name_is_a_kind(void **state)
 /* What cannot fail, as the library calls it: it reads what is there, frees, or
  * sets a function; or what it says is not looked at. */
 static const char harmless[] =
-    " sqlite3_busy_handler sqlite3_changes sqlite3_close_v2 "
+    " sqlite3_busy_handler sqlite3_changes sqlite3_close sqlite3_close_v2 "
     "sqlite3_column_bytes sqlite3_column_int sqlite3_column_int64 "
-    "sqlite3_column_type sqlite3_db_config sqlite3_db_readonly "
-    "sqlite3_finalize sqlite3_get_autocommit sqlite3_libversion "
-    "sqlite3_libversion_number sqlite3_next_stmt sqlite3_progress_handler "
-    "sqlite3_reset sqlite3_stricmp sqlite3_system_errno sqlite3_threadsafe "
-    "sqlite3_wal_hook "
-    "PQclear PQcmdStatus PQconninfoFree PQerrorMessage PQfinish PQfreemem "
-    "PQgetisnull PQgetlength PQgetvalue PQisBusy PQnotifies PQntuples "
-    "PQparameterStatus PQresultErrorField PQresultStatus PQserverVersion "
-    "PQsetNoticeReceiver PQsocket PQstatus PQtransactionStatus ";
+    "sqlite3_column_type sqlite3_commit_hook sqlite3_context_db_handle "
+    "sqlite3_db_config sqlite3_errmsg sqlite3_extended_errcode "
+    "sqlite3_db_readonly sqlite3_finalize sqlite3_get_autocommit "
+    "sqlite3_libversion sqlite3_libversion_number sqlite3_next_stmt "
+    "sqlite3_progress_handler sqlite3_reset sqlite3_rollback_hook "
+    "sqlite3_result_error sqlite3_result_error_code "
+    "sqlite3_result_error_nomem sqlite3_result_int sqlite3_result_text "
+    "sqlite3_set_authorizer sqlite3_stmt_busy sqlite3_stmt_readonly "
+    "sqlite3_stricmp sqlite3_strnicmp sqlite3_total_changes "
+    "sqlite3_user_data sqlite3_value_bytes sqlite3_value_int64 "
+    "sqlite3_value_pointer sqlite3_value_type sqlite3_wal_autocheckpoint "
+    "sqlite3_system_errno sqlite3_threadsafe sqlite3_trace_v2 "
+    "sqlite3_update_hook sqlite3_wal_hook "
+    "PQbackendPID PQclear PQclientEncoding PQcmdStatus PQconninfoFree "
+    "PQerrorMessage PQfinish PQfreemem PQgetisnull PQgetlength PQgetvalue "
+    "PQhost PQisBusy PQisnonblocking PQnotifies PQntuples PQparameterStatus "
+    "PQpipelineStatus PQport PQresultErrorField PQresultStatus PQserverVersion "
+    "PQsetErrorContextVisibility PQsetErrorVerbosity PQsetNoticeReceiver "
+    "PQsocket PQstatus PQtransactionStatus PQuntrace ";
 /* Those that the sweeps stand in for: " name name ". */
 static const char wrapped[] = SWEEP_WRAPPED_CALLS;
 

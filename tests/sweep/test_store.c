@@ -7,7 +7,9 @@
 #include "sweep/sweep.h"
 
 /* The moves that may tell that the incarnation is gone. */
-#define FENCED_MOVES (1u << WRAP_RENEW | 1u << WRAP_CLAIM | 1u << WRAP_COMMIT)
+#define FENCED_MOVES                                           \
+    (1u << WRAP_RENEW | 1u << WRAP_CLAIM | 1u << WRAP_COMMIT | \
+     1u << WRAP_FINISH | 1u << WRAP_SETTLE)
 
 #define STORE_FAULT(called, ...)                                              \
     {                                                                         \

@@ -8,7 +8,9 @@ set(sweep_support
     journal.c
     picture.c
     scenarios.c
+    scenarios_commands.c
     scene.c
+    scene_messages.c
     sweep.c
     witness.c)
 
@@ -27,8 +29,10 @@ set(sqlite_calls
     sqlite3_bind_blob64
     sqlite3_bind_int64
     sqlite3_bind_null
+    sqlite3_bind_pointer
     sqlite3_bind_text
     sqlite3_column_text
+    sqlite3_create_function_v2
     sqlite3_db_filename
     sqlite3_exec
     sqlite3_extended_result_codes
@@ -36,12 +40,16 @@ set(sqlite_calls
     sqlite3_prepare_v2
     sqlite3_prepare_v3
     sqlite3_step
+    sqlite3_value_text
     sqlite3_wal_checkpoint_v2)
 
 if(CASCADE_SQLITE)
     cascade_test(sweep_sqlite_calls test_sqlite_calls.c calls_sqlite.c
         ${sweep_support} TIMEOUT 200)
     cascade_wrap_calls(sweep_sqlite_calls ${sqlite_calls})
+    cascade_test(sweep_sqlite_guest test_sqlite_guest.c calls_sqlite.c events.c
+        TIMEOUT 200)
+    cascade_wrap_calls(sweep_sqlite_guest ${sqlite_calls})
 endif()
 
 set(libpq_calls
@@ -50,6 +58,7 @@ set(libpq_calls
     PQconninfoParse
     PQconsumeInput
     PQenterPipelineMode
+    PQregisterEventProc
     PQexitPipelineMode
     PQflush
     PQgetResult
