@@ -20,6 +20,19 @@ if(CASCADE_EXAMPLES)
     cascade_script_test(libuv_loop_runs_nodes libuv_loop.sh ${libuv_loop})
     cascade_script_test(what_was_booked_is_cancelled saga.sh
         $<TARGET_FILE:example_saga>)
+    if(CASCADE_SQLITE)
+        cascade_script_test(transfers_are_made_once_on_sqlite transfer.sh
+            $<TARGET_FILE:example_transfer_sqlite> sqlite)
+        cascade_script_test(what_sql_orders_is_delivered_on_sqlite outbox.sh
+            $<TARGET_FILE:example_outbox_sqlite> sqlite)
+    endif()
+    if(CASCADE_POSTGRES)
+        cascade_script_test(transfers_are_made_once_on_postgres transfer.sh
+            $<TARGET_FILE:example_transfer_postgres> postgres)
+        cascade_script_test(what_sql_orders_is_delivered_on_postgres outbox.sh
+            $<TARGET_FILE:example_outbox> postgres
+            ${PROJECT_SOURCE_DIR}/examples/outbox.sql)
+    endif()
     cascade_script_test(orders_survive_kills_on_sqlite demo.sh
         $<TARGET_FILE:example_orders> ${orders} sqlite)
     cascade_script_test(orders_survive_kills_on_postgres demo.sh

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+#
+# For the examples that use the default schema: a database of their own, on the
+# server that CASCADE_TEST_PG names. To be sourced.
+#
+#   database_create NAME    makes it; sets DATABASE, its conninfo
+#   database_drop           it is gone, and whoever is connected to it
+
+database_admin() {
+    PGOPTIONS='-c client_min_messages=warning' \
+        psql -X -q -v ON_ERROR_STOP=1 -c "$1" "${CASCADE_TEST_PG:?names no server}"
+}
+
+database_create() {
+    database_name=$1
+    database_admin "CREATE DATABASE $database_name"
+    DATABASE="$CASCADE_TEST_PG dbname=$database_name"
+}
+
+database_drop() {
+    [ -z "${database_name:-}" ] ||
+        database_admin "DROP DATABASE IF EXISTS $database_name WITH (FORCE)"
+}
