@@ -98,8 +98,16 @@ load_open(const bench *b, bench_kind kind, const char *name,
                 cascade_engine_register(l->engine, "line", line, l, NULL));
     bench_check("register",
                 cascade_engine_register(l->engine, "graph", graph, l, NULL));
+    if (setting->also != NULL)
+        bench_check("register", setting->also(l->engine, setting->context));
     bench_check("start", cascade_engine_start(l->engine));
     return l;
+}
+
+cascade_store *
+load_store(load *l)
+{
+    return l->store;
 }
 
 void

@@ -16,11 +16,15 @@ typedef struct load load;
 typedef struct load_setting {
     unsigned workers; /* 0: the library's default */
     bool suspend;     /* steps suspend their node instead of its worker */
+    /* Registers further nodes; NULL: none. */
+    cascade_err (*also)(cascade_engine *engine, void *context);
+    void *context;
 } load_setting;
 
 load *load_open(const bench *b, bench_kind kind, const char *name,
                 const load_setting *setting);
 void load_close(load *l);
+cascade_store *load_store(load *l);
 
 typedef struct load_run {
     raw_style style;

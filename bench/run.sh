@@ -23,7 +23,8 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/postgres.sh"
 . "$root/tests/lib/build.sh"
 
-programs="ceiling throughput latency waits hydration scale idle footprint"
+programs="ceiling throughput latency waits hydration scale idle footprint
+    manage native"
 size=
 chosen=
 for argument in "$@"; do
