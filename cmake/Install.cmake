@@ -17,6 +17,19 @@ foreach(set cascade-targets cascade-static-targets)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/cascade
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+if(CASCADE_CLI)
+    # Found beside its library wherever both are moved to.
+    file(RELATIVE_PATH to_library
+        ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+    set_target_properties(cascade_command PROPERTIES
+        INSTALL_RPATH "$ORIGIN/${to_library}")
+    install(TARGETS cascade_command DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(FILES ${PROJECT_SOURCE_DIR}/src/cli/cascade.1
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_SOURCE_DIR}/src/cli/cascade.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME cascade)
+endif()
 if(CASCADE_POSTGRES)
     install(FILES ${PROJECT_SOURCE_DIR}/sql/roles.sql
         DESTINATION ${CMAKE_INSTALL_DATADIR}/cascade)

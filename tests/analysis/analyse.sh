@@ -3,11 +3,12 @@
 #
 #   analyse.sh gcc|clang-tidy|cppcheck ROOT
 #
-# The library and the examples as an analyser reads them: it finds nothing.
+# The library, the command and the examples as an analyser reads them: it finds
+# nothing.
 # What each is asked, and what it is not and why, stands in the tree:
 #
 #   gcc          -fanalyzer, all of it
-#   clang-tidy   .clang-tidy, examples/.clang-tidy
+#   clang-tidy   .clang-tidy, and those of examples/ and src/cli/
 #   cppcheck     tests/analysis/cppcheck.supp
 #
 # Asserts are on: they tell the analysers of states that cannot be. What these
@@ -23,8 +24,10 @@ command -v "$tool" >/dev/null ||
 flags="-D_GNU_SOURCE -DCASCADE_ASSERTS=1 -DCASCADE_HAVE_SQLITE=1
     -DCASCADE_HAVE_POSTGRES=1 -Isrc -Iinclude"
 libraries=$(pkg-config --cflags libcjson libpq sqlite3 uuid)
-of_library=$(find src -name '*.c' ! -path src/base/error.c | sort)
-of_others=$(find src/base/error.c examples -name '*.c' 2>/dev/null | sort)
+of_library=$(find src -name '*.c' ! -path src/base/error.c ! -path 'src/cli/*' |
+    sort)
+of_others=$(find src/base/error.c src/cli examples -name '*.c' 2>/dev/null |
+    sort)
 [ -n "$of_library" ] || { echo "no sources in $2" >&2; exit 1; }
 
 # each SOURCES COMMAND...: one run a source, several at a time, for an analyser

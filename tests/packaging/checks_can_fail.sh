@@ -14,7 +14,7 @@ licence='/* SPDX-License-Identifier: MIT */'
 good_tree() {
     rm -rf "$tree"
     mkdir -p "$tree/include/cascade" "$tree/src/base" "$tree/src/engine" \
-        "$tree/src/store" "$tree/examples" "$tree/tests" "$tree/cmake" \
+        "$tree/src/store" "$tree/src/cli" "$tree/examples" "$tree/tests" "$tree/cmake" \
         "$tree/sql" "$tree/.ci"
     cp "$here/../../.clang-format" "$tree"
     printf '# SPDX-License-Identifier: MIT\n' >"$tree/CMakeLists.txt"
@@ -50,6 +50,8 @@ refuses layering.sh src/engine/a.c '#include <libpq-fe.h>\n'
 refuses layering.sh src/store/a.c '#include "engine/state.h"\n'
 refuses layering.sh src/store/memory.c '#include <sqlite3.h>\n'
 refuses layering.sh examples/a.c '#include "base/json.h"\n'
+refuses layering.sh src/cli/a.c '#include "base/json.h"\n'
+refuses layering.sh src/cli/a.c '#include <libpq-fe.h>\n'
 refuses layering.sh include/cascade/a.h '#include "base/json.h"\n'
 refuses layering.sh src/engine/a.c 'run("SELECT 1");\n'
 

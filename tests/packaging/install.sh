@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-#   install.sh CMAKE BUILD COMPILER
+#   install.sh CMAKE BUILD COMPILER [command]
 #
 # Installs the library into a temporary folder and builds the program in
 # consumer/ against it with find_package and with pkg-config, shared and static;
 # all four run. The installation is moved first: nothing in it may remember
-# where it was made.
+# where it was made. With "command" the `cascade` command is there too, with its
+# manual page and its completion for bash, and finds its library by itself.
 set -eu
 
 cmake=$1
@@ -51,3 +52,12 @@ for program in build/static pc-static; do
 done
 ! "$work/pc-shared" >/dev/null 2>&1 ||
     { echo "pc-shared is not linked with the shared library" >&2; exit 1; }
+
+[ "${4:-}" = command ] || exit 0
+printed=$("$work/prefix/bin/cascade" version)
+[ "$printed" = "cascade $version" ] ||
+    { echo "cascade printed '$printed', not cascade $version" >&2; exit 1; }
+for file in man/man1/cascade.1 bash-completion/completions/cascade; do
+    [ -s "$work/prefix/share/$file" ] ||
+        { echo "share/$file is not installed" >&2; exit 1; }
+done

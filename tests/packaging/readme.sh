@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-#   readme.sh ROOT LIBRARY_FOLDER COMPILER
+#   readme.sh ROOT LIBRARY_FOLDER COMPILER [COMMAND]
 #
 # The first complete program in README.md is what it says: it compiles without
-# a warning, runs to its end, and runs a second time on what the first left.
+# a warning, runs to its end, and runs a second time on what the first left. Each
+# other block of C that begins with an include compiles too. With COMMAND, the
+# `cascade` command, the session with it that README.md shows goes on from there,
+# and prints what stands there.
 set -eu
 
 root=$1
@@ -30,9 +33,46 @@ awk '
 "$compiler" -std=c11 -Wall -Wextra -pedantic -Werror -o "$work/main" \
     -I"$root/include" $(pkg-config --cflags libcjson) "$work/main.c" \
     -L"$libdir" -lcascade $(pkg-config --libs libcjson)
+
+# The others, as part1.c, part2.c, ...
+awk -v work="$work" '
+    /^```c$/ { inside = 1; text = ""; next }
+    /^```$/ && inside {
+        if (text ~ /^#include/ && text !~ /main\(/)
+            printf "%s", text >(work "/part" ++parts ".c")
+        inside = 0
+    }
+    inside { text = text $0 "\n" }
+' "$root/README.md"
+[ -s "$work/part1.c" ] || { echo "README.md holds no other code" >&2; exit 1; }
+for part in "$work"/part*.c; do
+    "$compiler" -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only \
+        -I"$root/include" $(pkg-config --cflags libcjson sqlite3 libpq) "$part"
+done
+
 for run in first second; do
     (cd "$work" && LD_LIBRARY_PATH=$libdir timeout 60 ./main) || {
         echo "the program failed at its $run run" >&2
         exit 1
     }
 done
+
+[ -n "${4:-}" ] || exit 0
+. "$root/tests/cli/normal.sh"
+
+# The block of a console: "$ COMMAND", and what that prints.
+sed -n '/^```console$/,/^```$/{/^```/!p}' "$root/README.md" >"$work/session"
+[ -s "$work/session" ] || { echo "README.md holds no session" >&2; exit 1; }
+mkdir "$work/bin"
+ln -s "$4" "$work/bin/cascade"
+sed -n 's/^\$ //p' "$work/session" >"$work/typed"
+(
+    cd "$work"
+    PATH=$work/bin:$PATH
+    while read -r line; do
+        printf '$ %s\n' "$line"
+        eval "$line" </dev/null 2>&1
+    done <"$work/typed"
+) >"$work/printed"
+normalised <"$work/session" >"$work/expected"
+normalised <"$work/printed" | diff -u "$work/expected" -

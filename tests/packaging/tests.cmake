@@ -19,8 +19,14 @@ cascade_script_test(migrations_are_embedded_unchanged migrations.sh
 cascade_script_test(library_exports_its_headers_alone symbols.sh
     ${PROJECT_SOURCE_DIR} $<TARGET_FILE:cascade> $<TARGET_FILE:cascade_static>)
 cascade_script_test(installed_library_is_usable install.sh
-    ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER} TIMEOUT 300)
+    ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER}
+    $<$<BOOL:${CASCADE_CLI}>:command> TIMEOUT 300)
 if(EXISTS ${PROJECT_SOURCE_DIR}/README.md)
+    set(readme_command "")
+    if(CASCADE_CLI)
+        set(readme_command $<TARGET_FILE:cascade_command>)
+    endif()
     cascade_script_test(program_in_the_readme_runs readme.sh
-        ${PROJECT_SOURCE_DIR} $<TARGET_FILE_DIR:cascade> ${CMAKE_C_COMPILER})
+        ${PROJECT_SOURCE_DIR} $<TARGET_FILE_DIR:cascade> ${CMAKE_C_COMPILER}
+        ${readme_command})
 endif()
