@@ -36,12 +36,22 @@ server_login_retry = 0.2
 END
 }
 
-# -d returns once it listens.
+did_not_start() {
+    tail -n 20 "$PG_FOLDER/log" >&2 || :
+    die "pgbouncer did not start"
+}
+
+# -d returns before it listens; what comes after that is the file with its
+# number.
 start_pooler() {
-    quietly pg_as_user /usr/sbin/pgbouncer -q -d "$PG_FOLDER/pgbouncer.ini" || {
-        tail -n 20 "$PG_FOLDER/log" >&2 || :
-        die "pgbouncer did not start"
-    }
+    quietly pg_as_user /usr/sbin/pgbouncer -q -d "$PG_FOLDER/pgbouncer.ini" ||
+        did_not_start
+    tries=0
+    until [ -s "$PG_FOLDER/pid" ]; do
+        tries=$((tries + 1))
+        [ "$tries" -le 6000 ] || did_not_start
+        sleep 0.01
+    done
 }
 
 # A dead process that nobody has waited for, as may be where the first process
