@@ -351,6 +351,16 @@ report(sweep *w, const char *how, size_t struck, size_t events, long begun_ms)
     begin_silence(w);
 }
 
+/* Of those that are drawn, as CASCADE_SWEEP_SHARE says: "3" is a third. */
+static size_t
+share_of(size_t points)
+{
+    const char *share = getenv("CASCADE_SWEEP_SHARE");
+    size_t divisor = share != NULL && atoi(share) > 0 ? (size_t)atoi(share) : 1;
+
+    return points == SIZE_MAX || points < divisor ? points : points / divisor;
+}
+
 /* The plays of the scenario that are allowed. */
 static size_t
 points_of(const sweep *w)
@@ -362,9 +372,10 @@ points_of(const sweep *w)
     if (wanted != NULL && atoi(wanted) > 0)
         return (size_t)atoi(wanted);
     if (!w->db->backend->virtual_time)
-        return w->plan->points_postgres;
-    return strcmp(w->db->backend->name, "sqlite") == 0 ? w->plan->points_sqlite
-                                                       : w->plan->points_memory;
+        return share_of(w->plan->points_postgres);
+    return share_of(strcmp(w->db->backend->name, "sqlite") == 0
+                        ? w->plan->points_sqlite
+                        : w->plan->points_memory);
 }
 
 /* `events` is how many the first fault could have struck. */

@@ -8,10 +8,10 @@
  * with every fault of a list. With CASCADE_SWEEP=full each N is tried, and so
  * it is where that takes no more plays than the plan allows. Else the faults
  * strike in turn at places that the seed draws; how many is said.
- * CASCADE_SWEEP=NUMBER allows that many. CASCADE_SWEEP_ONLY=TEXT plays the
- * scenarios with that in their names. CASCADE_SWEEP_AT=N tries that place
- * alone, with every fault, N/F with fault F of the list (from 0), to look at a
- * failure.
+ * CASCADE_SWEEP=NUMBER allows that many, CASCADE_SWEEP_SHARE=3 a third of what
+ * the plan does. CASCADE_SWEEP_ONLY=TEXT plays the scenarios with that in their
+ * names. CASCADE_SWEEP_AT=N tries that place alone, with every fault, N/F with
+ * fault F of the list (from 0), to look at a failure.
  */
 #ifndef TESTS_SWEEP_SWEEP_H
 #define TESTS_SWEEP_SWEEP_H
