@@ -52,8 +52,9 @@ peer_remove(cascade_store *store, const cascade_uuid *peer)
 {
     size_t freed = 0;
 
+    /* Not always one: an engine that looks may free it first. */
     assert_ok(store->driver->remove(store->self, peer, 1, 10, &freed));
-    assert_int_equal(freed, 1);
+    assert_in_range(freed, 0, 1);
     assert_ok(store->driver->wake(store->self));
 }
 

@@ -223,9 +223,9 @@ progress_outlives_the_engine(test_db *db)
     assert_true(stores_until(is_recorded, &first));
     assert_true(stores_until(is_recorded, &last));
     dead = s.engine;
+    /* Its own housekeeping may be the one that frees the cascade. */
     assert_ok(
         dead->driver->remove(dead->driver_self, &dead->id, 1, 10, &freed));
-    assert_int_equal(freed, 1);
     cascade_engine_request_stop(dead);
     stage_start_engine(&s);
     stage_await(&s, CASCADE_COMPLETED);
