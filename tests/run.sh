@@ -45,7 +45,7 @@ slow='process_torture|process_poison|process_stopped|process_takeover'
 slow="$slow|process_each_commit|process_transfer|faults_standby|store_pooler"
 many='engine_scale|engine_many_timers|engine_clocks|engine_crowd'
 # One thread, whatever they do: there is nothing to race for.
-alone='store_sqlite_connection|store_sqlite_native_faults'
+alone='engine_joined|store_sqlite_connection|store_sqlite_native_faults'
 # What mostly waits, or does what others do on another connection: once is
 # enough.
 once='faults_postgres_storm|process_contention|store_sqlite_connection'
