@@ -324,6 +324,8 @@ cascade_err sim_mail_start(sim *s, sim_process *p, sim_planned *c,
                            cascade_started *started);
 /* Whether its deletion was asked for. */
 bool sim_mail_deletes(const sim_planned *c);
+/* Whether it may be asked to go on after its end. */
+bool sim_mail_restarts(const sim_planned *c);
 /* Before a run. */
 void sim_mail_forget(sim_planned *c);
 /* A start of `p` reaches the store; after it, that it took effect. */

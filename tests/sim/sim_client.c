@@ -370,6 +370,7 @@ look_at(sim *s, sim_process *p, const sim_planned *c)
     cascade_status before =
         sim_mail_deletes(c) ? CASCADE_RUNNING : oracle_seen(s->o, &c->id);
     bool was_there = c->acknowledged && !sim_mail_deletes(c);
+    uint64_t turns = s->turn_count;
     cascade_status status = 0;
     cascade_err err = CASCADE_OK;
     unsigned what = sim_below(&s->turns, 3);
@@ -384,6 +385,8 @@ look_at(sim *s, sim_process *p, const sim_planned *c)
         sim_note(SIM_WAIT_ENDED);
     if (err == CASCADE_ERR_NOT_FOUND && sim_mail_deletes(c))
         return; /* it was deleted meanwhile */
+    if (s->turn_count != turns && sim_mail_restarts(c))
+        before = CASCADE_RUNNING; /* others went on while it lasted */
     judge(s, c, names[what], err, was_there, before, status);
 }
 

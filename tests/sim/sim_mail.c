@@ -253,6 +253,16 @@ sim_mail_deletes(const sim_planned *c)
     return false;
 }
 
+bool
+sim_mail_restarts(const sim_planned *c)
+{
+    for (unsigned i = 0; i < c->letter_count; i++)
+        if (strcmp(c->letters[i].kind, "retry") == 0 ||
+            strcmp(c->letters[i].kind, "rerun") == 0)
+            return true;
+    return false;
+}
+
 void
 sim_mail_forget(sim_planned *c)
 {
