@@ -490,6 +490,49 @@ wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
 }
 
 static cascade_err
+begin_inner(const handle *h, int64_t limit_ms, cascade_native *native)
+{
+    const wrap_natives *lent = h->wrap->natives;
+
+    return lent != NULL ? lent->begin(h->wrap->context, limit_ms, native)
+                        : h->inner->begin(h->self, limit_ms, native);
+}
+
+static cascade_err
+finish_inner(const handle *h, cascade_native *native,
+             const cascade_batch *batch, bool *existed)
+{
+    const wrap_natives *lent = h->wrap->natives;
+    const wrap_inner inner = {h->inner, h->self};
+
+    return lent != NULL
+               ? lent->finish(h->wrap->context, &inner, native, batch, existed)
+               : h->inner->finish(h->self, native, batch, existed);
+}
+
+static cascade_err
+abandon_inner(const handle *h, cascade_native *native)
+{
+    const wrap_natives *lent = h->wrap->natives;
+
+    return lent != NULL ? lent->abandon(h->wrap->context, native)
+                        : h->inner->abandon(h->self, native);
+}
+
+static cascade_err
+settle_inner(const handle *h, const cascade_uuid *engine_id, uint32_t lane,
+             int64_t number, bool *committed)
+{
+    const wrap_natives *lent = h->wrap->natives;
+    const wrap_inner inner = {h->inner, h->self};
+
+    return lent != NULL
+               ? lent->settle(h->wrap->context, &inner, engine_id, lane, number,
+                              committed)
+               : h->inner->settle(h->self, engine_id, lane, number, committed);
+}
+
+static cascade_err
 wrap_begin(void *self, int64_t limit_ms, cascade_native *native)
 {
     handle *h = self;
@@ -499,12 +542,12 @@ wrap_begin(void *self, int64_t limit_ms, cascade_native *native)
 
     if (err != CASCADE_OK)
         return err;
-    err = h->inner->begin(h->self, limit_ms, native);
+    err = begin_inner(h, limit_ms, native);
     if (err != CASCADE_OK)
         return leave(h, &call, &found, err);
     err = leave(h, &call, &found, err);
     if (err != CASCADE_OK)
-        (void)h->inner->abandon(h->self, native);
+        (void)abandon_inner(h, native);
     return err;
 }
 
@@ -519,10 +562,10 @@ wrap_finish(void *self, cascade_native *native, const cascade_batch *batch,
     cascade_err err = enter(h, &call, &found);
 
     if (err != CASCADE_OK) {
-        (void)h->inner->abandon(h->self, native);
+        (void)abandon_inner(h, native);
         return err;
     }
-    err = h->inner->finish(h->self, native, batch, existed);
+    err = finish_inner(h, native, batch, existed);
     call.existed = existed;
     return leave(h, &call, &found, err);
 }
@@ -533,11 +576,10 @@ wrap_abandon(void *self, cascade_native *native)
     handle *h = self;
     wrap_call call = {.move = WRAP_ABANDON};
     fault found;
-
-    cascade_err err;
+    cascade_err err = CASCADE_OK;
 
     (void)enter(h, &call, &found);
-    err = h->inner->abandon(h->self, native);
+    err = abandon_inner(h, native);
     (void)leave(h, &call, &found, CASCADE_OK);
     return err;
 }
@@ -554,7 +596,7 @@ wrap_settle(void *self, const cascade_uuid *engine_id, uint32_t lane,
 
     if (err != CASCADE_OK)
         return err;
-    err = h->inner->settle(h->self, engine_id, lane, number, committed);
+    err = settle_inner(h, engine_id, lane, number, committed);
     call.committed = committed;
     return leave(h, &call, &found, err);
 }
@@ -672,6 +714,14 @@ wrap_store_free(wrap_store *wrap)
 {
     wrap_store_fini(wrap);
     free(wrap);
+}
+
+void
+wrap_store_lend(wrap_store *wrap, const wrap_natives *natives)
+{
+    wrap->natives = natives;
+    wrap->driver.native = natives->name;
+    wrap->driver.native_max = natives->max;
 }
 
 void

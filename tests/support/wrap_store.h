@@ -13,6 +13,10 @@
  *
  * For the usual faults there are rules: "the next 3 commits: UNAVAILABLE after
  * the effect". A rule that `before` sets holds for that very move.
+ *
+ * Where the real store has no transactions of nodes a test may lend it some:
+ * then these stand in its place for the four moves, with all that is around
+ * them.
  */
 #ifndef TESTS_SUPPORT_WRAP_STORE_H
 #define TESTS_SUPPORT_WRAP_STORE_H
@@ -86,9 +90,31 @@ typedef struct wrap_rule {
     cascade_err err;
 } wrap_rule;
 
+/* Transactions of nodes that a test has: as the moves of store.h, with the
+ * wrap's `context`, and the real store for what they do there. */
+typedef struct wrap_inner {
+    const cascade_store_driver *driver;
+    void *self;
+} wrap_inner;
+
+typedef struct wrap_natives {
+    const char *name; /* cascade_store_driver.native */
+    uint32_t max;     /* native_max */
+    cascade_err (*begin)(void *context, int64_t limit_ms,
+                         cascade_native *native);
+    cascade_err (*finish)(void *context, const wrap_inner *inner,
+                          cascade_native *native, const cascade_batch *batch,
+                          bool *existed);
+    cascade_err (*abandon)(void *context, cascade_native *native);
+    cascade_err (*settle)(void *context, const wrap_inner *inner,
+                          const cascade_uuid *engine_id, uint32_t lane,
+                          int64_t number, bool *committed);
+} wrap_natives;
+
 typedef struct wrap_store {
     cascade_store_driver driver; /* for cascade_store_open_driver() */
     const cascade_store_driver *inner;
+    const wrap_natives *natives; /* lent, or NULL */
     char inner_url[1024];
     int64_t inner_deadline_ms; /* of its moves; 0: as whoever opens it says */
     char url[64]; /* for cascade_store_open_driver(): names this object */
@@ -113,6 +139,9 @@ void wrap_store_fini(wrap_store *wrap);
 /* The same on the heap; NULL when there is no such store. */
 wrap_store *wrap_store_create(const char *url);
 void wrap_store_free(wrap_store *wrap);
+
+/* Before it is opened; `natives` must outlive it. */
+void wrap_store_lend(wrap_store *wrap, const wrap_natives *natives);
 
 /* Replaces the rule of a move. */
 void wrap_store_fail(wrap_store *wrap, wrap_move move, size_t skip,
