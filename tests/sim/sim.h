@@ -7,6 +7,7 @@
  *   sim_world.c     one run: phases, turns, virtual time
  *   sim_process.c   processes: born, polled, killed, stopped, closed
  *   sim_fault.c     between engines and store: every call passes here
+ *   sim_ledger.c    transactions of nodes: what they write, and where
  *   sim_lease.c     who is removed, and when
  *   sim_client.c    what comes from outside: starts, looks
  *   sim_mail.c      and messages
@@ -25,6 +26,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "sim/sim_count.h"
+#include "sim/sim_ledger.h"
 #include "sim/sim_random.h"
 #include "support/oracle.h"
 #include "support/wrap_store.h"
@@ -61,9 +63,12 @@ typedef enum sim_fault_kind {
     FAULT_STALL_BEFORE, /* the call takes so long that others go on meanwhile */
     FAULT_STALL_AFTER,
     FAULT_STOP,     /* some process is not run for a while */
-    FAULT_LEAVE,    /* some process stops in good order */
+    FAULT_LEAVE,    /* some process stops in good order; with a move: that which
+                       makes it, and in vain */
     FAULT_REMOVE,   /* an engine that lives is removed by another */
     FAULT_FORGET,   /* a commit is told CASCADE_ERR_LOST */
+    FAULT_LATE,     /* a finish comes to the store when it is settled; or it
+                       takes that long, and is not in doubt */
     FAULT_DROP,     /* the connection is down for a while */
     FAULT_DROP_ALL, /* the store is down for all */
     FAULT_JUMP,     /* somebody sets the wall clock */
@@ -208,8 +213,9 @@ struct sim_process {
     cascade_uuid open_engine; /* the last commit whose reply was lost */
     uint32_t open_lane;
     int64_t open_number;
-    bool sending;  /* in a call that sends a message */
-    bool starting; /* in a start, whose submits are these */
+    sim_doubts doubts; /* transactions of unknown outcome */
+    bool sending;      /* in a call that sends a message */
+    bool starting;     /* in a start, whose submits are these */
     cascade_uuid submitted[SIM_CASCADES_MAX];
     size_t submitted_count;
     bool submit_done;  /* one took effect */
@@ -228,6 +234,7 @@ struct sim {
     cascade_clock eye_clock;
     cascade_store *eye; /* the oracle's own look at the store, never faulty */
     oracle *o;
+    sim_ledger ledger; /* the application's */
     sim_process processes[SIM_PROCESSES_MAX];
     sim_process client;
     int64_t now_ms;        /* virtual, from 0; monotonic */

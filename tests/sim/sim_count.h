@@ -124,7 +124,34 @@
     X(CHILD_LEFT, "children left by a parent that ended")               \
     X(CHILD_ENDED, "of them that this ended")                           \
     X(CHILD_GOES_ON, "of them that went on by themselves")              \
-    X(PARENT_ERROR, "parents that ended in error")
+    X(PARENT_ERROR, "parents that ended in error")                      \
+    X(TRANSFERS, "transactions of nodes with effect")                   \
+    X(FINISH_LOST_BEFORE, "of unknown outcome, without effect")         \
+    X(FINISH_LOST_AFTER, "of unknown outcome, with effect")             \
+    X(FINISH_LATE, "of unknown outcome, not in the store yet")          \
+    X(LATE_DONE, "of these, in the store before they were settled")     \
+    X(LATE_FENCED, "of these, fenced since they were settled")          \
+    X(SETTLED_DONE, "settled as committed")                             \
+    X(SETTLED_UNDONE, "settled as not committed")                       \
+    X(SETTLE_FAILED, "settlings without an answer")                     \
+    X(SETTLE_FENCED, "settlings fenced")                                \
+    X(FINISH_FENCED, "transactions fenced")                             \
+    X(FINISH_OVER, "out of time when they should be committed")         \
+    X(FINISH_FAILED, "transactions that could not be committed")        \
+    X(FINISH_MISUSE, "ended by their function")                         \
+    X(FINISH_REFUSED, "refused for what they hold")                     \
+    X(ABANDONED, "transactions rolled back")                            \
+    X(ABANDONED_LATE, "rolled back out of time")                        \
+    X(BEGIN_FAILED, "transactions that did not begin")                  \
+    X(BEGUN_LATE, "that began when their engine was removed")           \
+    X(KILL_BEGIN, "killed in beginning a transaction")                  \
+    X(KILL_WITHIN, "killed within a transaction")                       \
+    X(KILL_FINISH_BEFORE, "killed before a transaction took effect")    \
+    X(KILL_FINISH_AFTER, "killed after a transaction took effect")      \
+    X(KILL_ABANDON, "killed in rolling one back")                       \
+    X(KILL_SETTLE, "killed in settling one")                            \
+    X(KILL_IN_DOUBT, "killed with one that was not settled")            \
+    X(LEFT_IN_DOUBT, "stopped with one that was not settled")
 
 typedef enum sim_count {
 #define SIM_COUNT_ENUM(name, text) SIM_##name,

@@ -12,6 +12,9 @@
  *            stalled                  --> others run, then the reply arrives
  *            lost, killed             --> CASCADE_ERR_UNAVAILABLE, with effect
  *
+ * A finish that is told as UNAVAILABLE is in doubt until settle answers; one
+ * may come to the store as late as that (sim_ledger.c).
+ *
  * The curse is the only fault that depends on what is written: the store always
  * refuses it, so the engine must find the one row among those that others share
  * the batch with.
@@ -28,11 +31,12 @@
 /* ---- Which -------------------------------------------------------------- */
 
 static bool
-is_idle(sim_fault_kind kind)
+is_idle(const sim_fault *f)
 {
-    return kind == FAULT_KILL_IDLE || kind == FAULT_STOP ||
-           kind == FAULT_LEAVE || kind == FAULT_REMOVE ||
-           kind == FAULT_DROP_ALL || kind == FAULT_JUMP || kind == FAULT_SKEW;
+    return f->kind == FAULT_KILL_IDLE || f->kind == FAULT_STOP ||
+           f->kind == FAULT_REMOVE || f->kind == FAULT_DROP_ALL ||
+           f->kind == FAULT_JUMP || f->kind == FAULT_SKEW ||
+           (f->kind == FAULT_LEAVE && f->move < 0);
 }
 
 static sim_fault *
@@ -45,12 +49,9 @@ take_fault(sim *s, bool idle, int move)
     for (size_t i = 0; i < plan->fault_count; i++) {
         sim_fault *f = &plan->faults[i];
 
-        if (f->off || f->fired || f->at_call > s->calls ||
-            is_idle(f->kind) != idle)
+        if (f->off || f->fired || f->at_call > s->calls || is_idle(f) != idle)
             continue;
         if (f->move >= 0 && f->move != move)
-            continue;
-        if (f->kind == FAULT_FORGET && move != WRAP_COMMIT)
             continue;
         f->fired = true;
         s->lossy = true;
@@ -174,6 +175,14 @@ kill_count(wrap_move move, bool after)
     case WRAP_OPEN:
     case WRAP_MIGRATE:
         return SIM_KILL_OPEN;
+    case WRAP_BEGIN:
+        return SIM_KILL_BEGIN;
+    case WRAP_FINISH:
+        return after ? SIM_KILL_FINISH_AFTER : SIM_KILL_FINISH_BEFORE;
+    case WRAP_ABANDON:
+        return SIM_KILL_ABANDON;
+    case WRAP_SETTLE:
+        return SIM_KILL_SETTLE;
     case WRAP_CLOSE:
     case WRAP_NOW:
     case WRAP_RENEW:
@@ -188,10 +197,6 @@ kill_count(wrap_move move, bool after)
     case WRAP_REPAIR:
     case WRAP_PURGE:
     case WRAP_LIST:
-    case WRAP_BEGIN:
-    case WRAP_FINISH:
-    case WRAP_ABANDON:
-    case WRAP_SETTLE:
     case WRAP_WAIT:
     case WRAP_WAKE:
     case WRAP_MOVES:
@@ -236,6 +241,12 @@ strike(sim_process *p, const wrap_call *call, const sim_fault *f)
     } else if (f->kind == FAULT_FORGET) {
         sim_note(SIM_COMMIT_LOSSES);
         return CASCADE_ERR_LOST;
+    } else if (f->kind == FAULT_LEAVE) {
+        p->leaving = true;
+        return CASCADE_ERR_UNAVAILABLE;
+    } else if (f->kind == FAULT_LATE) {
+        p->doubts.comes_late = f->amount_ms == 0;
+        p->doubts.takes_ms = f->amount_ms;
     } else if (f->kind == FAULT_DROP) {
         p->down_until_ms = s->now_ms + f->amount_ms;
         sim_note(SIM_OUTAGE);
@@ -269,7 +280,7 @@ is_cursed(const cascade_change *change)
 static bool
 is_refused(const wrap_call *call)
 {
-    if (call->move != WRAP_COMMIT)
+    if (call->move != WRAP_COMMIT && call->move != WRAP_FINISH)
         return false;
     for (size_t i = 0; i < call->batch->change_count; i++)
         if (is_cursed(&call->batch->changes[i])) {
@@ -286,6 +297,8 @@ note_lost_before(const wrap_call *call)
 {
     if (call->move == WRAP_COMMIT)
         sim_note(SIM_COMMIT_LOST_BEFORE);
+    if (call->move == WRAP_FINISH)
+        sim_note(SIM_FINISH_LOST_BEFORE);
     if (call->move == WRAP_SUBMIT)
         sim_note(SIM_SUBMIT_LOST_BEFORE);
     if (call->move == WRAP_LOAD)
@@ -324,6 +337,7 @@ sim_fault_before(void *context, const wrap_call *call)
     sim_note(SIM_STORE_CALLS);
     if (call->move == WRAP_SUBMIT)
         sim_client_submit(p, call);
+    sim_ledger_check_call(p, call);
     s->now_ms += sim_below(&s->turns, 2);
     f = take_fault(s, false, (int)call->move);
     if (f != NULL)
@@ -432,11 +446,23 @@ see_submit(sim_process *p, const wrap_call *call)
         look(p->s, &call->submission->messages[i].cascade_id);
 }
 
+/* A finish may have come to the store only now. */
+static void
+see_settle(sim_process *p, const wrap_call *call)
+{
+    const cascade_uuid *id = sim_ledger_doubt(p, call);
+
+    if (id != NULL)
+        look(p->s, id);
+}
+
 /* Whatever the engine will be told: this is what the store did. */
 static void
 see(sim_process *p, const wrap_call *call)
 {
-    if (call->move == WRAP_COMMIT)
+    if (call->move == WRAP_SETTLE)
+        see_settle(p, call);
+    if (call->move == WRAP_COMMIT || call->move == WRAP_FINISH)
         see_commit(p, call);
     if (call->move == WRAP_CLAIM)
         see_claim(p, call);
@@ -457,6 +483,8 @@ lose_reply(sim_process *p, const wrap_call *call)
         p->open_lane = call->batch->lane;
         p->open_number = call->batch->number;
     }
+    if (call->move == WRAP_FINISH)
+        sim_note(SIM_FINISH_LOST_AFTER);
     if (call->move == WRAP_SUBMIT)
         sim_note(SIM_SUBMIT_LOST_AFTER);
     if (call->move == WRAP_CLAIM && call->claimed->count > 0)
@@ -490,6 +518,21 @@ finish(sim_process *p, const wrap_call *call, cascade_err answer)
     return answer;
 }
 
+/* An engine looks at its lease before it begins a transaction, and then enters
+ * the function, however long that took. */
+static void
+note_begin(sim_process *p)
+{
+    sim_engine *e = p->current;
+    int64_t left_ms = 0;
+
+    sim_leases_read(p->s, &p->leases);
+    if (sim_leases_find(&p->leases, &e->engine->id, &left_ms))
+        return;
+    e->removed = e->engine->id;
+    sim_note(SIM_BEGUN_LATE);
+}
+
 cascade_err
 sim_fault_after(void *context, const wrap_call *call, cascade_err answer)
 {
@@ -503,6 +546,8 @@ sim_fault_after(void *context, const wrap_call *call, cascade_err answer)
     err = finish(p, call, answer);
     if (err == CASCADE_ERR_FENCED && call->move == WRAP_COMMIT)
         sim_note(SIM_COMMIT_FENCED);
+    if (err == CASCADE_OK && call->move == WRAP_BEGIN)
+        note_begin(p);
     if (err == CASCADE_ERR_FENCED && call->move == WRAP_RENEW)
         sim_note(SIM_RENEW_FENCED);
     sim_trace(p->s, "p%u %s %zu: %s%s%s", p->slot,

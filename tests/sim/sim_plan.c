@@ -25,10 +25,11 @@ const char *
 sim_fault_name(sim_fault_kind kind)
 {
     static const char *const names[] = {
-        "delay",        "lost before",  "lost after",   "killed before",
-        "killed after", "killed idle",  "stall before", "stall after",
-        "stopped",      "leaves",       "removed",      "store forgot",
-        "down",         "down for all", "clock set",    "skewed"};
+        "delay",        "lost before", "lost after",   "killed before",
+        "killed after", "killed idle", "stall before", "stall after",
+        "stopped",      "leaves",      "removed",      "store forgot",
+        "comes late",   "down",        "down for all", "clock set",
+        "skewed"};
 
     return names[kind];
 }
@@ -37,10 +38,11 @@ const char *
 sim_move_name(int move)
 {
     static const char *const names[WRAP_MOVES] = {
-        "now",    "attach", "renew",   "detach",  "engines", "remove", "claim",
-        "load",   "commit", "submit",  "receive", "key",     "pause",  "queues",
-        "totals", "schema", "scan",    "repair",  "purge",   "list",   "wait",
-        "wake",   "open",   "migrate", "close"};
+        "now",   "attach", "renew",  "detach",  "engines", "remove",
+        "claim", "load",   "commit", "submit",  "receive", "key",
+        "pause", "queues", "totals", "schema",  "scan",    "repair",
+        "purge", "list",   "begin",  "finish",  "abandon", "settle",
+        "wait",  "wake",   "open",   "migrate", "close"};
 
     return move < 0 ? "any call" : names[move];
 }
@@ -94,6 +96,30 @@ static const shape shapes[] = {
     {FAULT_LEAVE, 3, 0, 0, {-1}},
     {FAULT_REMOVE, 8, 0, 0, {-1}},
     {FAULT_FORGET, 2, 0, 0, {WRAP_COMMIT, -1}},
+    {FAULT_LOSE_BEFORE, 5, 0, 0, {WRAP_FINISH, -1}},
+    {FAULT_LOSE_BEFORE, 2, 0, 0, {WRAP_BEGIN, WRAP_SETTLE, -1}},
+    {FAULT_LOSE_AFTER, 7, 0, 0, {WRAP_FINISH, -1}},
+    {FAULT_LOSE_AFTER, 2, 0, 0, {WRAP_BEGIN, WRAP_SETTLE, -1}},
+    {FAULT_LATE, 4, 0, 0, {WRAP_FINISH, -1}},
+    {FAULT_LATE, 3, 2000, 25000, {WRAP_FINISH, -1}},
+    {FAULT_KILL_BEFORE,
+     4,
+     0,
+     0,
+     {WRAP_BEGIN, WRAP_FINISH, WRAP_FINISH, WRAP_ABANDON, WRAP_SETTLE, -1}},
+    {FAULT_KILL_AFTER,
+     4,
+     0,
+     0,
+     {WRAP_BEGIN, WRAP_FINISH, WRAP_FINISH, WRAP_ABANDON, WRAP_SETTLE, -1}},
+    {FAULT_DELAY, 2, 1, 500, {WRAP_BEGIN, WRAP_FINISH, WRAP_SETTLE, -1}},
+    {FAULT_STALL_BEFORE, 2, 200, 25000, {WRAP_BEGIN, WRAP_FINISH, -1}},
+    {FAULT_STALL_BEFORE, 3, 2000, 25000, {WRAP_SETTLE, -1}},
+    {FAULT_STALL_AFTER, 2, 200, 25000, {WRAP_BEGIN, WRAP_FINISH, -1}},
+    {FAULT_STALL_AFTER, 1, 200, 25000, {WRAP_SETTLE, -1}},
+    {FAULT_LEAVE, 2, 0, 0, {WRAP_SETTLE, -1}},
+    {FAULT_FORGET, 1, 0, 0, {WRAP_FINISH, WRAP_SETTLE, -1}},
+    {FAULT_DROP, 2, 50, 15000, {WRAP_FINISH, -1}},
     {FAULT_DROP, 5, 50, 15000, {-1}},
     {FAULT_DROP_ALL, 2, 50, 15000, {-1}},
     {FAULT_JUMP, 3, -60000, 60000, {-1}},

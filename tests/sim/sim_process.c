@@ -56,6 +56,7 @@ draw_options(sim_process *p)
     options.park_after_ms = parks_ms[sim_below(r, 3)];
     options.capacity = capacities[sim_below(r, 5)];
     options.batch_cascades_max = batches[sim_below(r, 5)];
+    options.transaction_count = 1 + sim_below(r, 4);
     if (p->slot > 0)
         options.queue_count = 1 + sim_below(r, 3);
     return options;
@@ -108,6 +109,8 @@ open_store(sim_process *p)
     p->wrap->context = p;
     p->wrap->before = sim_fault_before;
     p->wrap->after = sim_fault_after;
+    p->wrap->answered = sim_ledger_answered;
+    wrap_store_lend(p->wrap, &sim_ledger_natives);
     p->busy = true;
     err = cascade_store_open_driver(&p->wrap->driver, p->wrap->url, &options,
                                     &p->store);
@@ -226,7 +229,10 @@ sim_process_kill(sim *s, sim_process *p, sim_count why)
     for (unsigned i = 0; i < p->engine_count; i++)
         if (p->engines[i].holds_left)
             sim_note(SIM_KILL_RECOVERING);
+    if (sim_ledger_in_doubt(p))
+        sim_note(SIM_KILL_IN_DOUBT);
     sim_trace(s, "p%u is killed", p->slot);
+    sim_ledger_check(s);
 }
 
 void
@@ -234,6 +240,8 @@ sim_process_bury(sim *s, sim_process *p)
 {
     sim_trace(s, "p%u is buried", p->slot);
     p->busy = true;
+    if (!p->dead && sim_ledger_in_doubt(p))
+        sim_note(SIM_LEFT_IN_DOUBT);
     for (unsigned i = 0; i < p->engine_count; i++) {
         cascade_engine *engine = p->engines[i].engine;
 
@@ -250,6 +258,7 @@ sim_process_bury(sim *s, sim_process *p)
         sim_fail(s, "a store does not close: %s", cascade_errmsg());
     p->store = NULL;
     wrap_store_free(p->wrap);
+    sim_ledger_forget(p);
     p->busy = false;
     p->current = NULL;
     p->alive = false;

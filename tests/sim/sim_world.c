@@ -294,6 +294,8 @@ mend(sim *s)
         p->down_until_ms = 0;
         p->rule_times = 0;
         p->after = NULL;
+        p->doubts.comes_late = false;
+        p->doubts.takes_ms = 0;
         if (!p->alive && p->born_at_ms > s->now_ms + 1000)
             p->born_at_ms = s->now_ms + 1000;
     }
@@ -423,6 +425,8 @@ check_end(sim *s)
     if (!oracle_check(s->o, s->eye->driver, s->eye->self,
                       sim_failed(s) ? ORACLE_RUNNING : ORACLE_ENDED))
         sim_fail(s, "%s", oracle_text(s->o));
+    if (!sim_failed(s))
+        sim_ledger_check(s);
     for (size_t i = 0; i < s->plan->cascade_count && !sim_failed(s); i++)
         if (!s->plan->cascades[i].off && s->plan->cascades[i].has_id)
             check_cascade(s, &s->plan->cascades[i]);
@@ -508,6 +512,7 @@ open_world(sim *s, sim_plan *plan)
     }
     check_empty(s);
     s->o = oracle_create();
+    sim_ledger_init(&s->ledger);
     oracle_follow(s->o);
     oracle_refuse_strangers(s->o);
     oracle_set_poison_limit(s->o, SIM_POISON_LIMIT);
@@ -530,6 +535,7 @@ close_world(sim *s)
     if (cascade_store_close(s->eye) != CASCADE_OK)
         sim_fail(s, "the store does not close: %s", cascade_errmsg());
     oracle_free(s->o);
+    sim_ledger_fini(&s->ledger);
     if (s->folder[0] != '\0')
         nftw(s->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

@@ -20,7 +20,8 @@
  *          |                                                     |
  *          +----------> sim_fault.c: every call passes <---------+
  *                              |
- *                  memory, or SQLite on a file (few seeds)
+ *                  memory, or SQLite on a file (few seeds); beside it the
+ *                  ledger, for transactions of nodes
  *                              |
  *                         the oracle's eye
  *
@@ -46,8 +47,9 @@
  *   several times in a row; the connection down for one, or the store for all;
  *   killed before or after the effect of any call, between calls, in a node;
  *   stopped (SIGSTOP) in a call, in a node, between calls, past the lease;
- *   removed by another though alive; told that the store lost commits; the wall
- *   clock set, or another in one process; payloads that the store refuses.
+ *   removed by another though alive; told that the store lost commits; a finish
+ *   that is in doubt and comes to the store later, while it is settled; the
+ *   wall clock set, or another in one process; payloads that the store refuses.
  *   A killed process reaches the store no more. What is on its stack unwinds
  *   without effect, its nodes do nothing, and its memory is freed (ASan looks);
  *   its incarnation stays behind in the store until its lease has run out.
@@ -70,10 +72,21 @@
  *   long it must wait, and whom poisoning may blame. Leases are looked at by
  *   sim_lease.c: nobody is removed early, no dead one stays.
  *
+ * TRANSACTIONS OF NODES (sim_ledger.c). The memory store has none, and SQLite's
+ *   would wait in real time for a writer that is on the same stack. So the
+ *   simulation lends both stores a ledger of accounts, whose writes are made in
+ *   the same instant as a commit of the store takes effect. Begin, finish,
+ *   abandon and settle are moves as any other, with all faults. Whenever a
+ *   process dies, and in the end, the book of transfers is compared with the
+ *   rows, and the money is counted (G11); and no commit may carry a cascade
+ *   while nobody knows what became of its transaction (G12).
+ *
  * EXCUSED, since no engine can do better
  *   An engine that was removed though it lives cannot know before its next
  *   call: functions it enters until then are not counted as entries. What it
  *   records must still have no effect.
+ *   The same holds where it was removed while a transaction began: it looked at
+ *   its lease before that.
  *   An engine that waits for the outcome of a commit goes on with what else is
  *   ready of that cascade, which may have ended by that commit.
  *   An execution may be poisoned that did not kill anybody, when its engines

@@ -55,6 +55,7 @@ extern const sim_workload sim_work_limits;
 extern const sim_workload sim_work_runs;
 extern const sim_workload sim_work_family;
 extern const sim_workload sim_work_course;
+extern const sim_workload sim_work_transfer;
 
 /* ---- For nodes ---------------------------------------------------------- */
 
