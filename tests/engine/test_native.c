@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cascade/manage.h"
 #include "engine/engine.h"
 #include "engine/till.h"
 
@@ -439,20 +440,63 @@ one_is_within(void *context)
     return atomic_load(&((till *)context)->within) == 1;
 }
 
-/* A command that comes meanwhile is received behind it. */
+/* And has gone on to the next, which is transactional too. */
+static cascade_err
+pay_and_spawn(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_spawn(node, "pay", NULL, NULL);
+
+    return err == CASCADE_OK ? pay_slowly(node, user) : err;
+}
+
+/* The engine has a receipt for it to record. */
+static bool
+one_is_received(void *context)
+{
+    till *t = context;
+    cascade_engine *engine = t->engine[0];
+    const csc_run *run = NULL;
+    bool received = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    run = csc_map_get(&engine->runs, &t->id);
+    received = run != NULL && run->receiving;
+    pthread_mutex_unlock(&engine->mutex);
+    return received;
+}
+
+static int64_t
+count_messages(const till *t)
+{
+    cascade_counts counts = {.size = sizeof(counts)};
+
+    assert_ok(cascade_count(t->store[0], &counts));
+    return counts.messages;
+}
+
+/* A command that comes meanwhile is received behind it, and in front of what
+ * follows. */
 static void
 a_cancellation_comes_behind_it(test_db *db)
 {
-    till *t = till_open(db, CASCADE_MODE_THREADS, pairing, 3);
-    cascade_request_options options = {.size = sizeof(options)};
+    static const till_node nodes[] = {
+        {"slow", pay_and_spawn, {.transactional = true}},
+        {"pay", till_pay, {.transactional = true}}};
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 2);
 
     t->id = db_start(t->store[0], "slow");
     till_until(t, one_is_within, t);
-    assert_ok(cascade_cancel(t->store[0], &t->id, &options));
+    assert_ok(cascade_cancel(t->store[0], &t->id, NULL));
+    till_until(t, one_is_received, t);
+    assert_int_equal(count_messages(t), 1);
+    assert_int_equal(count_running(t), 1);
     atomic_store(&t->go, true);
-    db_await(t->store[0], &t->id, CASCADE_COMPLETED);
+    till_await(t, &t->id, CASCADE_ERROR);
+    till_check(t, 0, 1, NULL);
+    assert_int_equal(ledger_count(db, "slow"), 1);
     assert_int_equal(ledger_count(db, NULL), 1);
-    till_close(t, 1);
+    assert_int_equal(count_messages(t), 0);
+    till_close(t, 2);
 }
 
 /* ---- While they wait ---------------------------------------------------- */
