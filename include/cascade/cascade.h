@@ -940,9 +940,11 @@ CASCADE_API cascade_err cascade_engine_wait(cascade_engine *engine,
 /* Stops: begins no further execution, lets those that run return and records
  * them, gives up every cascade, detaches. When `timeout_ms` (-1: no limit)
  * passes first, ownership is given up all the same and CASCADE_ERR_TIMEOUT
- * names a node that has not returned. A store that does not answer can make it
- * last longer, by up to twice the store's deadline. Idempotent.
- * CASCADE_ERR_MISUSE inside a node. */
+ * names a node that has not returned. Where that is a transactional one on
+ * SQLite, whose transaction all wait for, it cannot be given up before it
+ * returns: that is done then, by its thread (sqlite.h). A store that does not
+ * answer can make it last longer, by up to twice the store's deadline.
+ * Idempotent. CASCADE_ERR_MISUSE inside a node. */
 CASCADE_API cascade_err cascade_engine_stop(cascade_engine *engine,
                                             int64_t timeout_ms);
 

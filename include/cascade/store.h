@@ -527,7 +527,8 @@ typedef struct cascade_store_driver {
     uint32_t lane_max;   /* lanes that commit independently: 1 for one writer */
     const char *native;  /* CASCADE_NATIVE_*: what `begin` gives; NULL: no such
                            transactions */
-    uint32_t native_max; /* of them at once in one handle */
+    uint32_t native_max; /* of them at once in one handle; 1: all that write
+                            wait for it (S29) */
     bool server_clock; /* `now` asks a server, which takes time: starts may use
                           an answer for a second, by the system's own clock */
 

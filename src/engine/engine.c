@@ -6,7 +6,9 @@
  *
  * Draining begins nothing new and lets what runs be recorded. Then ownership
  * is given up in any case: the incarnation is detached, so other engines take
- * over at once; a node that still runs reports to nobody.
+ * over at once; a node that still runs reports to nobody. But where it is a
+ * transactional one, for which all wait that write, that is done by its thread
+ * when it returns.
  */
 #include "engine/engine.h"
 
@@ -640,6 +642,7 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     if (engine->poll_signalled)
         drain_fd(engine->poll_fd);
     engine->poll_signalled = false;
+    engine->callers++;
     pthread_mutex_unlock(&engine->mutex);
     if (engine->options.mode == CASCADE_MODE_INLINE)
         do_store_work(engine);
@@ -655,6 +658,8 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     pthread_mutex_lock(&engine->mutex);
     if (engine->ready_count > 0)
         csc_engine_wake_host(engine);
+    engine->callers--;
+    pthread_cond_broadcast(&engine->quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
     if (ran != NULL)
         *ran = count;
@@ -753,7 +758,8 @@ drain(cascade_engine *engine, int64_t end_ms)
 
         if (left <= 0)
             return false;
-        if (engine->options.mode == CASCADE_MODE_INLINE) {
+        if (engine->options.mode == CASCADE_MODE_INLINE &&
+            !csc_native_blocks(engine)) {
             pthread_mutex_unlock(&engine->mutex);
             run_lanes(engine);
             pthread_mutex_lock(&engine->mutex);
@@ -773,18 +779,27 @@ detach(cascade_engine *engine, const cascade_uuid *id)
                     cascade_errmsg());
 }
 
+/* What is in a function reports to nobody from now on. Locked. */
 static void
-give_up(cascade_engine *engine)
+drop(cascade_engine *engine)
+{
+    csc_run_drop_all(engine, CASCADE_ERR_STOPPED);
+    if (engine->life == CSC_LIFE_STOPPED)
+        return; /* for whoever stopped: he looks at it without the lock */
+    engine->life = CSC_LIFE_STOPPED;
+    pthread_cond_broadcast(&engine->work_cond);
+}
+
+void
+csc_engine_release(cascade_engine *engine)
 {
     bool attached = false;
 
     csc_threads_end(engine);
     pthread_mutex_lock(&engine->mutex);
-    csc_run_drop_all(engine, CASCADE_ERR_STOPPED);
+    drop(engine);
     attached = engine->attached;
     engine->attached = false;
-    engine->life = CSC_LIFE_STOPPED;
-    pthread_cond_broadcast(&engine->work_cond);
     pthread_mutex_unlock(&engine->mutex);
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         csc_lane_fini(&engine->lanes[i]);
@@ -793,6 +808,30 @@ give_up(cascade_engine *engine)
     if (engine->has_dead_id)
         detach(engine, &engine->dead_id);
     (void)engine->driver->wake(engine->driver_self);
+    csc_engine_tell(engine);
+    pthread_mutex_lock(&engine->mutex);
+    engine->put_off = false;
+    pthread_cond_broadcast(&engine->quiet_cond);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* Behind a transaction that does not end nothing can be given up: that is left
+ * to the thread that has it (native.c). */
+static void
+give_up(cascade_engine *engine)
+{
+    bool put_off = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    put_off = csc_native_blocks(engine);
+    engine->put_off = put_off;
+    if (put_off) {
+        csc_threads_request_end(engine);
+        drop(engine);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    if (!put_off)
+        csc_engine_release(engine);
     csc_engine_tell(engine);
 }
 
@@ -816,6 +855,22 @@ end_work(cascade_engine *engine, int64_t end_ms)
     if (works)
         give_up(engine);
     return quiet;
+}
+
+static cascade_err
+fail_stop(cascade_engine *engine, const char *node, int64_t timeout_ms)
+{
+    bool put_off = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    put_off = engine->put_off;
+    pthread_mutex_unlock(&engine->mutex);
+    return csc_fail(CASCADE_ERR_TIMEOUT,
+                    "stop: node %s has not returned within %lld ms; its "
+                    "cascades are given up%s",
+                    node, (long long)timeout_ms,
+                    put_off ? " when the transaction ends that all wait for"
+                            : "");
 }
 
 cascade_err
@@ -843,10 +898,7 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
     quiet = end_work(engine, end_ms);
     node = csc_threads_join_workers(engine);
     if (node != NULL)
-        return csc_fail(CASCADE_ERR_TIMEOUT,
-                        "stop: node %s has not returned within %lld ms; its "
-                        "cascades are given up",
-                        node, (long long)timeout_ms);
+        return fail_stop(engine, node, timeout_ms);
     if (!quiet)
         return csc_fail(CASCADE_ERR_TIMEOUT,
                         "stop: the store did not decide the last commits "

@@ -356,9 +356,11 @@ struct cascade_engine {
     int house_fd;     /* eventfd: wakes the housekeeper (or I/O thread) */
     int poll_fd;      /* eventfd: wakes the host's loop; -1 in THREADS */
     int stop_fd;      /* eventfd: readable once a stop was requested */
-    size_t callers;   /* threads inside cascade_start() */
+    size_t callers;   /* threads inside cascade_start() or _poll() */
     bool poll_signalled;
     bool house_signalled;
+    bool put_off; /* by a stop: whoever is in a transactional node's lane is to
+                     give up the rest, and has not done so */
 
     /* The housekeeper's own. */
     int64_t poll_at_ns;   /* when to look for work of others */
@@ -425,6 +427,9 @@ void csc_engine_house_awake(cascade_engine *engine);
 void csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
                      int64_t timeout_ms);
 cascade_err csc_engine_init_cond(pthread_cond_t *cond);
+/* Ends lanes and housekeeper, drops what there is and detaches: what a stop
+ * does in the end. Not locked. */
+void csc_engine_release(cascade_engine *engine);
 /* Logging under the lock: the line is told by the next csc_engine_tell(), which
  * is not locked. Beyond CSC_NOTES_MAX lines are lost. */
 void csc_engine_note(cascade_engine *engine, cascade_log_level level,
@@ -690,10 +695,12 @@ cascade_err csc_threads_start(cascade_engine *engine);
 /* A thread with all signals blocked; `stack_size` 0: the system's default. */
 cascade_err csc_threads_create(pthread_t *thread, size_t stack_size,
                                void *(*main)(void *), void *context);
-/* Ends lanes and housekeeper; waits for them. */
+/* Tells lanes and housekeeper to end. Locked. */
+void csc_threads_request_end(cascade_engine *engine);
+/* The same; waits for them. */
 void csc_threads_end(cascade_engine *engine);
-/* Joins the workers that have ended; the node that one is still in, NULL when
- * all are joined. */
+/* Joins the workers that have ended; the node that one is still in, or that the
+ * host's thread is in, NULL when all are joined. */
 const char *csc_threads_join_workers(cascade_engine *engine);
 
 /* ---- start.c ------------------------------------------------------------ */

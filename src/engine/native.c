@@ -52,6 +52,15 @@
  * transaction is rolled back. Once it has returned in time the outcome of its
  * commit counts, however long that takes.
  *
+ * STOPPED before the function returns: its cascade is dropped, and what it did
+ * is rolled back when it returns. Where a database has one writer (native_max =
+ * 1) nothing can be detached before: so the stop does not wait for lanes and
+ * housekeeper, which may ask for that lock as well, nor for workers that do. It
+ * leaves the detachment, and them, to the thread that has the lane (`put_off`,
+ * csc_engine_release()). That has it alone, so it is done once; and a close
+ * waits for that thread. Elsewhere the stop detaches at once: no takeover waits
+ * for a function (S29).
+ *
  * IF THE PROCESS DIES
  *   before the commit of the transaction   nothing of it is there; the
  *              execution runs again, as any other (G4)
@@ -129,6 +138,13 @@ static bool
 is_free(const csc_lane *lane)
 {
     return !lane->taken && !lane->busy && !lane->in_round;
+}
+
+bool
+csc_native_blocks(const cascade_engine *engine)
+{
+    return engine->driver->native_max == 1 && engine->native_count > 0 &&
+           engine->lanes[engine->lane_count].taken;
 }
 
 /* NULL without one. */
@@ -744,11 +760,12 @@ await_try(csc_lane *lane)
     return due;
 }
 
-void
+bool
 csc_native_end(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     bool threads = engine->options.mode == CASCADE_MODE_THREADS;
+    bool put_off = false;
 
     if (lane->keeps)
         commit(lane);
@@ -764,5 +781,7 @@ csc_native_end(csc_lane *lane)
         csc_lane_wake(lane);
     else
         csc_native_resume(engine);
+    put_off = engine->put_off;
     pthread_mutex_unlock(&engine->mutex);
+    return put_off;
 }

@@ -52,11 +52,16 @@ cascade_err csc_native_returned(csc_lane *lane, csc_post *post);
  * outcome of the commit counts. False when it is to be posted as others are
  * (NULL: nothing is); then what the run has posted waits no longer. Locked. */
 bool csc_native_keep(csc_lane *lane, csc_post *post);
-/* Commits what it keeps, or rolls back; frees the lane. Not locked. */
-void csc_native_end(csc_lane *lane);
+/* Commits what it keeps, or rolls back; frees the lane. True when a stop that
+ * was in no time to wait for that has left the rest of it to whoever is out of
+ * the lane: csc_engine_release(). Not locked. */
+bool csc_native_end(csc_lane *lane);
 
 /* ---- The lane ----------------------------------------------------------- */
 
+/* Whether somebody has one for whose transaction all that write wait: that of a
+ * store with one writer (native_max = 1, S29). Locked. */
+bool csc_native_blocks(const cascade_engine *engine);
 /* Decides what is undecided, if the store can be reached. Not locked. */
 void csc_native_settle(csc_lane *lane);
 

@@ -8,12 +8,13 @@
  *
  * Signals are blocked in all of them: they belong to the host's threads.
  */
-#include "engine/engine.h"
+#include "engine/native.h"
 
 #include <poll.h>
 #include <signal.h>
 
 #define RETRY_MS 100 /* when the store cannot wait */
+#define JOIN_POLL_MS 10
 
 /* What a worker's stack has beyond what the nodes may use: for a commit in the
  * worker itself, connecting to the store included. */
@@ -290,13 +291,19 @@ csc_threads_start(cascade_engine *engine)
 }
 
 void
-csc_threads_end(cascade_engine *engine)
+csc_threads_request_end(cascade_engine *engine)
 {
-    pthread_mutex_lock(&engine->mutex);
     engine->threads_end = true;
     csc_engine_wake_house(engine);
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         pthread_cond_broadcast(&engine->lanes[i].cond);
+}
+
+void
+csc_threads_end(cascade_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    csc_threads_request_end(engine);
     pthread_mutex_unlock(&engine->mutex);
     for (uint32_t i = 0; i < engine->lane_count; i++) {
         csc_lane *lane = &engine->lanes[i];
@@ -314,7 +321,48 @@ csc_threads_end(cascade_engine *engine)
     engine->house_started = false;
 }
 
-/* A worker that is not in a node ends by itself in no time. */
+/* The node whose function has the transaction that all that write wait for;
+ * NULL without one. Locked. */
+static const char *
+find_blocking(const cascade_engine *engine)
+{
+    size_t count = engine->workers != NULL ? engine->options.worker_count : 0;
+    const csc_worker *worker = &engine->looper;
+
+    if (!csc_native_blocks(engine))
+        return NULL;
+    for (size_t i = 0; i < count && worker->node == NULL; i++)
+        if (engine->workers[i].native != NULL)
+            worker = &engine->workers[i];
+    return worker->node;
+}
+
+/* NULL when it is joined, else the node it is in or waits for. One that is not
+ * in a node ends by itself in no time, unless it is to commit what was posted
+ * and cannot. */
+static const char *
+join_worker(cascade_engine *engine, csc_worker *worker)
+{
+    const char *node = NULL;
+    bool ended = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    while (!worker->ended && worker->node == NULL &&
+           find_blocking(engine) == NULL)
+        csc_engine_wait(engine, &engine->quiet_cond, JOIN_POLL_MS);
+    ended = worker->ended;
+    if (!ended)
+        node = worker->node != NULL ? worker->node : find_blocking(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    if (ended) {
+        (void)pthread_join(worker->thread, NULL);
+        worker->started = false;
+    }
+    return node;
+}
+
+/* In the poll modes the host's thread may be in a node, or be giving up what a
+ * stop has left to it. */
 const char *
 csc_threads_join_workers(cascade_engine *engine)
 {
@@ -322,22 +370,18 @@ csc_threads_join_workers(cascade_engine *engine)
     size_t count = engine->workers != NULL ? engine->options.worker_count : 0;
 
     for (size_t i = 0; i < count; i++) {
-        csc_worker *worker = &engine->workers[i];
-        bool ended = false;
+        const char *found = NULL;
 
-        if (!worker->started)
-            continue;
-        pthread_mutex_lock(&engine->mutex);
-        while (!worker->ended && worker->node == NULL)
-            csc_engine_wait(engine, &engine->quiet_cond, 10);
-        ended = worker->ended;
-        if (!ended)
-            node = worker->node;
-        pthread_mutex_unlock(&engine->mutex);
-        if (!ended)
-            continue;
-        (void)pthread_join(worker->thread, NULL);
-        worker->started = false;
+        if (engine->workers[i].started)
+            found = join_worker(engine, &engine->workers[i]);
+        if (found != NULL)
+            node = found;
     }
+    pthread_mutex_lock(&engine->mutex);
+    while (engine->put_off && find_blocking(engine) == NULL)
+        csc_engine_wait(engine, &engine->quiet_cond, JOIN_POLL_MS);
+    if (node == NULL)
+        node = engine->looper.node;
+    pthread_mutex_unlock(&engine->mutex);
     return node;
 }

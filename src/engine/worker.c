@@ -286,6 +286,7 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     csc_lane *native = NULL;
     bool entered = false;
     bool unwanted = false;
+    bool releases = false;
     csc_run *run = begin(engine, worker, &unwanted);
     cascade_err err = CASCADE_OK;
 
@@ -314,10 +315,12 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
     if (native != NULL)
-        csc_native_end(native);
+        releases = csc_native_end(native);
     if (entered)
         csc_lane_serve(lane);
     else
         csc_engine_tell(engine);
+    if (releases)
+        csc_engine_release(engine);
     return true;
 }

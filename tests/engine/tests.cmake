@@ -12,6 +12,7 @@ cascade_test(engine_native_faults test_native_faults.c till.c ledger.c mix.c wat
 cascade_test(engine_native_lanes test_native_lanes.c till.c ledger.c mix.c watch.c)
 cascade_test(engine_native_refuse test_native_refuse.c till.c ledger.c mix.c watch.c)
 cascade_test(engine_native_store test_native_store.c till.c ledger.c mix.c watch.c)
+cascade_test(engine_native_stop test_native_stop.c till.c ledger.c mix.c watch.c)
 cascade_test(engine_life test_life.c mix.c TIMEOUT 200)
 cascade_test(engine_timers test_timers.c)
 cascade_test(engine_many_timers test_many_timers.c TIMEOUT 300)

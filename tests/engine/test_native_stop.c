@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stop while the function of a transactional node does not return: it is
+ * bounded by its timeout, whatever waits for that transaction, and others have
+ * the cascades as soon as the store lets them, without waiting for a lease.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "engine/engine.h"
+#include "engine/till.h"
+
+#define STOP_MS 200
+#define BOUND_MS 10000 /* far from the deadline of the store, 30 s */
+#define DELAY_MS 400
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+/* Stuck the first time. */
+static cascade_err
+pay_stuck(cascade_node *node, void *user)
+{
+    till *t = user;
+    bool first = atomic_load(&t->entered) == 0;
+    cascade_err err = CASCADE_OK;
+
+    till_enter(t);
+    err = ledger_write(t->db, node, "paid");
+    if (first)
+        till_block(&t->go);
+    till_leave(t);
+    return err;
+}
+
+static atomic_bool released;
+
+static cascade_err
+go_beside(cascade_node *node, void *user)
+{
+    (void)node;
+    atomic_fetch_add(&((till *)user)->other, 1);
+    till_block(&released);
+    return CASCADE_OK;
+}
+
+static cascade_err
+pass(cascade_node *node, void *user)
+{
+    (void)node;
+    (void)user;
+    return CASCADE_OK;
+}
+
+static const till_node nodes[] = {{"stuck", pay_stuck, TILL_TRANSACTIONAL},
+                                  {"beside", go_beside, {0}},
+                                  {"pass", pass, {0}}};
+
+/* ---- Looking ------------------------------------------------------------ */
+
+static bool
+one_is_stuck(void *context)
+{
+    return atomic_load(&((till *)context)->within) == 1;
+}
+
+static bool
+one_is_beside(void *context)
+{
+    return atomic_load(&((till *)context)->other) == 1;
+}
+
+static size_t
+count_detached(till *t)
+{
+    return wrap_store_count(&t->w.wrap, WRAP_DETACH);
+}
+
+static bool
+has_detached(void *context)
+{
+    return count_detached(context) == 1;
+}
+
+static int64_t
+real_ms(clockid_t clock)
+{
+    struct timespec now;
+
+    (void)clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- The host's loop ---------------------------------------------------- */
+
+typedef struct loop {
+    till *t;
+    pthread_t thread;
+    atomic_bool ends;
+} loop;
+
+static void *
+loop_main(void *context)
+{
+    const struct timespec pause = {0, 1000000};
+    loop *l = context;
+
+    while (!atomic_load(&l->ends)) {
+        expect(cascade_engine_poll(l->t->engine[0], 0, NULL) == CASCADE_OK);
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static void
+begin_loop(loop *l, till *t)
+{
+    l->t = t;
+    atomic_init(&l->ends, false);
+    if (t->mode != CASCADE_MODE_THREADS)
+        assert_int_equal(pthread_create(&l->thread, NULL, loop_main, l), 0);
+}
+
+static void
+end_loop(loop *l)
+{
+    atomic_store(&l->ends, true);
+    if (l->t->mode != CASCADE_MODE_THREADS)
+        assert_int_equal(pthread_join(l->thread, NULL), 0);
+}
+
+/* ---- Stopping ----------------------------------------------------------- */
+
+static void
+stop_in_time(till *t)
+{
+    int64_t began_ms = real_ms(CLOCK_MONOTONIC);
+
+    assert_fails(CASCADE_ERR_TIMEOUT,
+                 cascade_engine_stop(t->engine[0], STOP_MS));
+    assert_non_null(strstr(cascade_errmsg(), "node stuck"));
+    assert_fails(CASCADE_ERR_AGAIN, cascade_engine_close(t->engine[0]));
+    assert_in_range(real_ms(CLOCK_MONOTONIC) - began_ms, STOP_MS, BOUND_MS);
+}
+
+/* By another engine, to which nobody's lease has run out. */
+static void
+take_over(till *t, const cascade_uuid *ids, size_t count)
+{
+    db_ends ends = {t->store[0], ids, count, 0};
+    cascade_engine *other = till_engine(t);
+
+    if (t->mode != CASCADE_MODE_THREADS)
+        assert_true(db_poll_until(t->db, &other, 1, db_all_ended, &ends));
+    for (size_t i = 0; i < count; i++)
+        db_await(t->store[0], &ids[i], CASCADE_COMPLETED);
+    assert_int_equal(db_stats(other).takeovers, 0);
+    assert_int_equal(ledger_count(t->db, NULL), 1);
+}
+
+static void
+close_stopped(till *t)
+{
+    watch_forget_engines(&t->w);
+    db_close_engine(t->db, t->engine[0]);
+    t->engine[0] = NULL;
+}
+
+/* ---- One writer --------------------------------------------------------- */
+
+static void
+the_detachment_waits_for_the_function(test_db *db, cascade_mode mode)
+{
+    till *t = till_open(db, mode, nodes, 1);
+    loop l;
+
+    begin_loop(&l, t);
+    t->id = db_start(t->store[0], "stuck");
+    assert_true(stores_until(one_is_stuck, t));
+    stop_in_time(t);
+    assert_int_equal(count_detached(t), 0);
+    atomic_store(&t->go, true);
+    assert_true(stores_until(has_detached, t));
+    end_loop(&l);
+    assert_ok(cascade_engine_stop(t->engine[0], STOP_MS));
+    close_stopped(t);
+    assert_int_equal(count_detached(t), 1);
+    take_over(t, &t->id, 1);
+    till_close(t, 1);
+}
+
+static void
+the_detachment_waits_for_the_function_threads(test_db *db)
+{
+    the_detachment_waits_for_the_function(db, CASCADE_MODE_THREADS);
+}
+
+static void
+the_detachment_waits_for_the_function_loop(test_db *db)
+{
+    the_detachment_waits_for_the_function(db, CASCADE_MODE_LOOP);
+}
+
+static void
+the_detachment_waits_for_the_function_inline(test_db *db)
+{
+    the_detachment_waits_for_the_function(db, CASCADE_MODE_INLINE);
+}
+
+/* The host closes what its loop has still to leave. */
+static void
+a_close_waits_for_the_loop(test_db *db)
+{
+    till *t = till_open(db, CASCADE_MODE_LOOP, nodes, 1);
+    loop l;
+
+    begin_loop(&l, t);
+    t->id = db_start(t->store[0], "stuck");
+    assert_true(stores_until(one_is_stuck, t));
+    stop_in_time(t);
+    atomic_store(&l.ends, true);
+    atomic_store(&t->go, true);
+    close_stopped(t);
+    assert_int_equal(count_detached(t), 1);
+    end_loop(&l);
+    take_over(t, &t->id, 1);
+    till_close(t, 1);
+}
+
+/* ---- Those that wait for the lock as well ------------------------------- */
+
+static atomic_int_least64_t due_ms; /* from when a claim finds something */
+static atomic_bool claims;          /* one that does is under way */
+static atomic_bool commits;
+
+static cascade_err
+note_move(void *context, const wrap_call *call)
+{
+    (void)context;
+    if (call->move == WRAP_COMMIT)
+        atomic_store(&commits, true);
+    if (call->move == WRAP_CLAIM)
+        atomic_store(&claims, real_ms(CLOCK_REALTIME) >= atomic_load(&due_ms));
+    if (call->move == WRAP_WAIT)
+        atomic_store(&claims, false);
+    return CASCADE_OK;
+}
+
+static bool
+both_wait(void *context)
+{
+    (void)context;
+    return atomic_load(&commits) && atomic_load(&claims);
+}
+
+/* The housekeeper claims what is due, and a worker commits what has returned.
+ */
+static void
+those_who_wait_for_the_lock_are_not_waited_for(test_db *db)
+{
+    const cascade_start_options later = {.size = sizeof(later),
+                                         .delay_ms = DELAY_MS};
+    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 3);
+    cascade_started started;
+    cascade_uuid ids[3];
+
+    atomic_store(&released, false);
+    atomic_store(&due_ms, INT64_MAX);
+    t->w.before = note_move;
+    (void)till_engine(t);
+    ids[0] = db_start(t->store[0], "beside");
+    assert_true(stores_until(one_is_beside, t));
+    atomic_store(&due_ms, real_ms(CLOCK_REALTIME) + DELAY_MS);
+    assert_ok(cascade_start(t->store[0], "pass", NULL, &later, &started));
+    ids[1] = started.id;
+    ids[2] = db_start(t->store[0], "stuck");
+    assert_true(stores_until(one_is_stuck, t));
+    atomic_store(&commits, false);
+    atomic_store(&released, true);
+    assert_true(stores_until(both_wait, t));
+    stop_in_time(t);
+    atomic_store(&t->go, true);
+    close_stopped(t);
+    assert_int_equal(count_detached(t), 1);
+    take_over(t, ids, 3);
+    till_close(t, 3);
+}
+
+/* ---- Transactions apart ------------------------------------------------- */
+
+/* No takeover waits for a function. */
+static void
+others_have_the_cascade_at_once(test_db *db)
+{
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+
+    t->id = db_start(t->store[0], "stuck");
+    assert_true(stores_until(one_is_stuck, t));
+    stop_in_time(t);
+    assert_int_equal(count_detached(t), 1);
+    take_over(t, &t->id, 1);
+    assert_int_equal(atomic_load(&t->within), 1);
+    atomic_store(&t->go, true);
+    close_stopped(t);
+    assert_int_equal(count_detached(t), 1);
+    assert_int_equal(ledger_count(db, NULL), 1);
+    till_close(t, 1);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"the_detachment_waits_for_the_function_with_threads",
+         the_detachment_waits_for_the_function_threads, STORES_SQLITE},
+        {"the_detachment_waits_for_the_function_in_a_loop",
+         the_detachment_waits_for_the_function_loop, STORES_SQLITE},
+        {"the_detachment_waits_for_the_function_inline",
+         the_detachment_waits_for_the_function_inline, STORES_SQLITE},
+        {"a_close_waits_for_the_loop", a_close_waits_for_the_loop,
+         STORES_SQLITE},
+        {"those_who_wait_for_the_lock_are_not_waited_for",
+         those_who_wait_for_the_lock_are_not_waited_for, STORES_SQLITE},
+        {"others_have_the_cascade_at_once", others_have_the_cascade_at_once,
+         STORES_POSTGRES},
+    };
+
+    return stores_run("native_stop", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
