@@ -148,6 +148,7 @@ typedef struct csc_run {
     bool receiving;     /* a RECEIVE post is under way: no other is made */
     bool more_messages; /* there are some besides: looked for once it is */
     uint64_t receipt;   /* the number of its last commit that received */
+    uint64_t receives;  /* looks for messages, when its last commit began */
     bool expelled; /* to be loaded anew, as `reload` says, once inactive, */
     cascade_uuid expelled_by; /* by this incarnation */
     bool gone;
@@ -380,6 +381,9 @@ struct cascade_engine {
     bool receive_due;   /* there may be messages for what is owned */
     bool passed_over;   /* some were for a run that is not in memory */
     uint64_t receipts;  /* counts commits that received */
+    uint64_t receives;  /* counts looks for messages that are over */
+    uint64_t left;      /* counts runs that a commit has ended or given up, */
+    uint64_t left_seen; /* up to the last claim's beginning */
     size_t initialised; /* workers whose init hook is through */
     cascade_err worker_err;
 
@@ -677,6 +681,9 @@ void csc_receive_look(cascade_engine *engine);
 void csc_receive_done(cascade_engine *engine, csc_run *run);
 /* A run was born: its messages may have been passed over. Locked. */
 void csc_receive_born(cascade_engine *engine);
+/* A commit has ended the run, or given it up: messages that were looked for
+ * meanwhile may have been missed. Locked. */
+void csc_receive_left(cascade_engine *engine, const csc_run *run);
 /* A run has no commit in flight any more: if it was passed over, its messages
  * are to be looked for again. Locked. */
 void csc_receive_again(cascade_engine *engine, csc_run *run);

@@ -336,6 +336,8 @@ look_for_work(cascade_engine *engine)
     claim = poll || suspects || engine->told || engine->claim_more ||
             (engine->next_wake_ms != CASCADE_TIME_NONE &&
              engine->next_wake_ms <= csc_engine_now(engine));
+    if (claim)
+        engine->left_seen = engine->left;
     engine->suspects_soon = engine->suspects_soon || engine->told;
     if (csc_hydrate_room(engine) > 0)
         engine->suspects_due = false;

@@ -174,6 +174,7 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
     if (run->first_post == NULL)
         run->last_post = NULL;
     run->committing = item->posts != NULL;
+    run->receives = lane->engine->receives;
     return bytes;
 }
 

@@ -158,6 +158,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
                change->run_action == CASCADE_RUN_DELETE ||
                change->run_action == CASCADE_RUN_FREE) {
         note_freed(engine, change);
+        csc_receive_left(engine, run);
         csc_run_drop(engine, run, CASCADE_ERR_FENCED);
     } else if (run->plan != NULL || run->leaves) {
         csc_receive_leave(engine, run);

@@ -535,6 +535,7 @@ csc_native_keep(csc_lane *lane, csc_post *post)
     }
     run->native = NULL;
     run->committing = true;
+    run->receives = lane->engine->receives;
     csc_run_ref(run);
     lane->items[0] = (csc_item){.run = run, .posts = post, .count = 1};
     lane->item_count = 1;

@@ -16,6 +16,17 @@
  * A run that is not in memory is passed over too: its load is to come, and
  * brings its messages; or it is being born, and they are looked for then.
  *
+ * Or it has left. What a claim has told of is looked for behind it: if the run
+ * is ended or given up in between, or while that goes on, the claim has seen it
+ * as owned, and the look does not, or finds it gone:
+ *
+ *   claim  told       look             over
+ *     |-----+----------|----------------|
+ *         |--commit--------------applied|            `left` has changed
+ *                    |--commit---------------applied|    `receives` has
+ *
+ * Then another claim is made, which finds it by its message.
+ *
  * RETRY AND RERUN
  *   Such a message stands alone: what comes before it is received before, what
  *   comes after it after. It is made of all rows of the cascade, also of what
@@ -263,11 +274,17 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
 }
 
 static void
-look_again(cascade_engine *engine)
+claim_again(cascade_engine *engine)
 {
     engine->told = true;
-    engine->receive_due = true;
     csc_engine_wake_house(engine);
+}
+
+static void
+look_again(cascade_engine *engine)
+{
+    engine->receive_due = true;
+    claim_again(engine);
 }
 
 void
@@ -284,6 +301,14 @@ csc_receive_born(cascade_engine *engine)
         return;
     engine->passed_over = false;
     look_again(engine);
+}
+
+void
+csc_receive_left(cascade_engine *engine, const csc_run *run)
+{
+    engine->left++;
+    if (run->receives != engine->receives)
+        claim_again(engine);
 }
 
 void
@@ -326,6 +351,9 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
 
         post_one(engine, post, since, inbox->count == RECEIVE_MAX);
     }
+    engine->receives++;
+    if (engine->left != engine->left_seen)
+        claim_again(engine);
     pthread_mutex_unlock(&engine->mutex);
 }
 

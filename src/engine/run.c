@@ -191,6 +191,7 @@ void
 csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
 {
     csc_post *posts = run->first_post;
+    bool full = csc_hydrate_room(engine) == 0;
 
     if (run->gone)
         return;
@@ -210,7 +211,7 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
         return;
     run->held = false;
     (void)csc_map_remove(&engine->runs, &run->state.id);
-    if (engine->claim_more)
+    if (engine->claim_more || full) /* nothing to claim was waited for */
         csc_engine_wake_house(engine);
     csc_run_unref(run);
 }

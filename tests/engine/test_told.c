@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Wake-ups: an engine hears of what it is to do, and does not find it by its
+ * next poll only. So here it polls, and renews its lease, much later than a
+ * test waits.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/engine.h"
+#include "support/stores.h"
+
+#define NEVER_MS (INT64_C(3600) * 1000)
+#define PARK_MS 300
+#define LONG_MS 1500 /* is parked */
+#define SHORT_MS 20  /* is not */
+#define BOUND_MS 30000
+
+/* How the commit that gives the cascade up and the look for its messages, of
+ * which a claim has told, meet. */
+typedef enum meeting {
+    NONE,
+    BETWEEN, /* it is over when that begins */
+    WHILE,   /* that has shown one when it comes, and works on when it is over
+              */
+    ACROSS   /* it has taken effect when that begins, and is over behind it */
+} meeting;
+
+typedef struct crossing {
+    wrap_store wrap;
+    cascade_store *store;
+    cascade_engine *engine;
+    cascade_uuid id;
+    meeting meeting;
+    atomic_size_t parks; /* the number of that commit */
+    atomic_bool told;    /* a claim has told of messages for what is owned */
+    atomic_bool parked;  /* it has taken effect */
+    atomic_bool looked;  /* the messages were looked for */
+    atomic_bool shown;
+    atomic_bool waits; /* the housekeeper has nothing to do */
+} crossing;
+
+/* ---- What stands in between --------------------------------------------- */
+
+static cascade_err
+hear(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_await(node, "news", -1, NULL);
+}
+
+static bool
+is_set(void *flag)
+{
+    return atomic_load((atomic_bool *)flag);
+}
+
+static bool
+is_parking(void *context)
+{
+    return atomic_load(&((crossing *)context)->parks) > 0;
+}
+
+/* The commit is worked in: the engine holds nothing. */
+static bool
+is_over(void *context)
+{
+    crossing *c = context;
+
+    return atomic_load(&c->parked) && db_stats(c->engine).held == 0;
+}
+
+static bool
+gives_up(const wrap_call *call)
+{
+    return call->batch->change_count == 1 &&
+           call->batch->changes[0].run_action == CASCADE_RUN_FREE;
+}
+
+static cascade_err
+before(void *context, const wrap_call *call)
+{
+    crossing *c = context;
+
+    if (call->move == WRAP_COMMIT && gives_up(call) && !is_parking(c)) {
+        atomic_store(&c->parks, call->number);
+        expect(
+            stores_until(is_set, c->meeting == WHILE ? &c->shown : &c->told));
+    }
+    if (call->move == WRAP_RECEIVE && is_set(&c->told) && !is_set(&c->looked))
+        expect(c->meeting == WHILE ||
+               stores_until(c->meeting == BETWEEN ? is_over : is_set,
+                            c->meeting == BETWEEN ? (void *)c : &c->parked));
+    return CASCADE_OK;
+}
+
+static cascade_err
+after(void *context, const wrap_call *call, cascade_err answer)
+{
+    crossing *c = context;
+
+    if (call->move == WRAP_CLAIM && answer == CASCADE_OK &&
+        call->claimed->messages)
+        atomic_store(&c->told, true);
+    if (call->move == WRAP_RECEIVE && is_set(&c->told) && !is_set(&c->looked)) {
+        atomic_store(&c->shown, true);
+        expect(c->meeting != WHILE || stores_until(is_over, c));
+        atomic_store(&c->looked, true);
+    }
+    if (call->move == WRAP_COMMIT && call->number == atomic_load(&c->parks)) {
+        atomic_store(&c->parked, true);
+        expect(c->meeting != ACROSS || stores_until(is_set, &c->looked));
+    }
+    return answer;
+}
+
+/* A timer fires once the clock was read. */
+static cascade_err
+note_wait(void *context, const wrap_call *call)
+{
+    crossing *c = context;
+
+    if (call->move == WRAP_WAIT)
+        atomic_store(&c->waits, true);
+    if (call->move == WRAP_NOW)
+        atomic_store(&c->waits, false);
+    return CASCADE_OK;
+}
+
+/* ---- Engines ------------------------------------------------------------ */
+
+static crossing *
+crossing_open(test_db *db, meeting how, const char *node, cascade_node_fn fn,
+              const cascade_engine_options *options)
+{
+    crossing *c = calloc(1, sizeof(*c));
+
+    assert_non_null(c);
+    assert_int_equal(wrap_store_init(&c->wrap, db->url), 0);
+    c->meeting = how;
+    c->wrap.context = c;
+    c->wrap.before = how == NONE ? note_wait : before;
+    c->wrap.after = how == NONE ? NULL : after;
+    c->store = db_wrapped(db, &c->wrap);
+    c->engine = db_engine(db, c->store, options);
+    assert_ok(cascade_engine_register(c->engine, node, fn, c, NULL));
+    assert_ok(cascade_engine_start(c->engine));
+    return c;
+}
+
+static void
+crossing_free(test_db *db, crossing *c)
+{
+    db_close_engine(db, c->engine);
+    db_close_store(db, c->store);
+    wrap_store_fini(&c->wrap);
+    free(c);
+}
+
+/* ---- A message that crosses a parking ----------------------------------- */
+
+/* A claim that came before the commit has told of it; the look comes too late.
+ * Another process has sent it: the engine is woken once. */
+static void
+cross(test_db *db, meeting how)
+{
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .worker_count = 2,
+                                            .lease_ms = NEVER_MS,
+                                            .poll_interval_ms = NEVER_MS,
+                                            .park_after_ms = 1};
+    crossing *c = crossing_open(db, how, "hears", hear, &options);
+    cascade_store *other = db_store(db);
+
+    c->id = db_start(c->store, "hears");
+    assert_true(stores_until(is_parking, c));
+    assert_ok(cascade_signal(other, &c->id, "news", NULL, NULL));
+    db_await(c->store, &c->id, CASCADE_COMPLETED);
+    assert_true(is_set(&c->looked));
+    crossing_free(db, c);
+}
+
+static void
+a_message_is_found_that_came_before_a_parking(test_db *db)
+{
+    cross(db, BETWEEN);
+}
+
+static void
+a_message_is_found_that_was_shown_before_a_parking(test_db *db)
+{
+    cross(db, WHILE);
+}
+
+static void
+a_message_is_found_that_came_during_a_parking(test_db *db)
+{
+    cross(db, ACROSS);
+}
+
+/* ---- Room --------------------------------------------------------------- */
+
+static bool
+is_parked(void *context)
+{
+    cascade_engine_stats stats = db_stats(((crossing *)context)->engine);
+
+    return stats.parked == 1 && stats.held == 0;
+}
+
+static bool
+is_waiting(void *context)
+{
+    crossing *c = context;
+    bool woken = false;
+
+    pthread_mutex_lock(&c->engine->mutex);
+    woken = c->engine->house_signalled;
+    pthread_mutex_unlock(&c->engine->mutex);
+    return is_set(&c->waits) && !woken;
+}
+
+/* The short one is held, and ends when the housekeeper waits again. */
+static cascade_err
+nap(cascade_node *node, void *user)
+{
+    crossing *c = user;
+    bool short_one = strcmp(cascade_node_input_text(node), "1") == 0;
+    cascade_err err =
+        cascade_node_sleep(node, "nap", short_one ? SHORT_MS : LONG_MS);
+
+    if (err == CASCADE_OK && short_one)
+        expect(stores_until(is_waiting, c));
+    return err;
+}
+
+static int64_t
+real_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* One that held all the room there was has ended before. */
+static void
+a_sleeper_is_claimed_when_there_is_room_again(test_db *db)
+{
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .worker_count = 2,
+                                            .capacity = 1,
+                                            .lease_ms = NEVER_MS,
+                                            .poll_interval_ms = NEVER_MS,
+                                            .park_after_ms = PARK_MS};
+    crossing *c = crossing_open(db, NONE, "naps", nap, &options);
+    int64_t began_ms = real_ms();
+    cascade_uuid other;
+
+    c->id = db_start_text(c->store, "naps", "2");
+    assert_true(stores_until(is_parked, c));
+    other = db_start_text(c->store, "naps", "1");
+    db_await(c->store, &other, CASCADE_COMPLETED);
+    db_await(c->store, &c->id, CASCADE_COMPLETED);
+    assert_in_range(real_ms() - began_ms, LONG_MS, BOUND_MS);
+    crossing_free(db, c);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"a_message_is_found_that_came_before_a_parking",
+         a_message_is_found_that_came_before_a_parking, STORES_ALL},
+        {"a_message_is_found_that_was_shown_before_a_parking",
+         a_message_is_found_that_was_shown_before_a_parking, STORES_ALL},
+        {"a_message_is_found_that_came_during_a_parking",
+         a_message_is_found_that_came_during_a_parking, STORES_ALL},
+        {"a_sleeper_is_claimed_when_there_is_room_again",
+         a_sleeper_is_claimed_when_there_is_room_again, STORES_ALL},
+    };
+
+    return stores_run("told", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
