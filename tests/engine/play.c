@@ -15,7 +15,7 @@ play_open(play *p, test_db *db, cascade_mode mode)
         .size = sizeof(options),
         .mode = mode,
         .worker_count = p->worker_count != 0 ? p->worker_count : 3,
-        .poll_interval_ms = 20,
+        .poll_interval_ms = p->poll_interval_ms != 0 ? p->poll_interval_ms : 20,
         .suspend_steps = play_suspend_steps,
         .park_after_ms = p->park_after_ms,
         .depth_max = p->depth_max,

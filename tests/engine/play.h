@@ -32,6 +32,7 @@ typedef struct play {
     cascade_final_failure final_failure;
     size_t execution_bytes_max;
     int64_t park_after_ms;
+    int64_t poll_interval_ms; /* 0: 20 */
     int depth_max;
     unsigned worker_count; /* 0: 3 */
     void *user;            /* the test's own */

@@ -10,6 +10,7 @@
 #include "engine/play.h"
 
 #define MANY 20
+#define HOUR_MS (INT64_C(3600) * 1000)
 
 /* What the nodes of a play met. */
 typedef struct course {
@@ -376,13 +377,15 @@ the_depth_is_limited(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
-/* One worker, and a thousand parents that wait. */
+/* One worker, and a thousand parents that wait. No poll finds them: each is
+ * woken, first by its start and then by its child's end. */
 static void
 a_thousand_levels_need_one_worker(test_db *db)
 {
     course c = {0};
     play p = {.nodes = {{"down", go_down}},
               .park_after_ms = 1,
+              .poll_interval_ms = HOUR_MS,
               .worker_count = 1,
               .user = &c};
     char text[100];
