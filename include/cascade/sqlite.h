@@ -130,6 +130,11 @@
  *       CASCADE_ERR_UNAVAILABLE (SQLITE_BUSY_SNAPSHOT). Begin with BEGIN
  *       IMMEDIATE. Without a transaction, a SELECT that is still being stepped
  *       does the same: CASCADE_ERR_MISUSE.
+ *     - sqlite3_interrupt() and your progress handler interrupt the library's
+ *       statements too: CASCADE_ERR_UNAVAILABLE, and of that call nothing
+ *       stays. Where it meets a write SQLite rolls your whole transaction back,
+ *       as with your own; the text says so. A commit hook of yours that refuses
+ *       the commit of a call outside a transaction: CASCADE_ERR_REFUSED.
  *     - Close the store before the connection, outside a transaction. One store
  *       to a connection (and the functions below).
  *
@@ -154,10 +159,11 @@
  *   triggers (not with PRAGMA trusted_schema = OFF, nor on a connection without
  *   them: there the statement that fires the trigger fails). In a SELECT
  *   outside a transaction each call is one of its own. What is wrong is the
- *   error of the statement (SQLITE_BUSY where trying again may help): of that
- *   call nothing stays, and of earlier ones in the statement neither, but where
- *   it is a SELECT, or inserts a single row. The rules of the connection above
- *   hold; it is closed as any other.
+ *   error of the statement (SQLITE_BUSY where trying again may help,
+ *   SQLITE_INTERRUPT where you interrupted it): of that call nothing stays, and
+ *   of earlier ones in the statement neither, but where it is a SELECT, or
+ *   inserts a single row. The rules of the connection above hold; it is closed
+ *   as any other.
  */
 #ifndef CASCADE_SQLITE_H
 #define CASCADE_SQLITE_H
@@ -179,8 +185,8 @@ CASCADE_API cascade_err cascade_node_sqlite(cascade_node *node, sqlite3 **db);
 /* A store on a connection of the application's: see above. `db` stays the
  * caller's; where it fails its settings are as they were. CASCADE_ERR_INVALID
  * for one that is read-only or in memory, CASCADE_ERR_MISUSE while a
- * transaction is open on it. Options: `durability` and `connection_max` are not
- * read. */
+ * transaction is open on it, or where WAL is to be entered while a SELECT is
+ * being stepped. Options: `durability` and `connection_max` are not read. */
 CASCADE_API cascade_err cascade_sqlite_open(
     sqlite3 *db, const cascade_store_options *options, cascade_store **store);
 

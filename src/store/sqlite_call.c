@@ -142,8 +142,7 @@ csc_sqlite_call_next(csc_sqlite_call *call, bool *row)
     if (call->code == SQLITE_ROW || call->code == SQLITE_DONE)
         call->code = SQLITE_OK;
     else
-        call->err =
-            csc_sqlite_error_set(call->conn->db, call->code, call->verb);
+        call->err = csc_sqlite_error_set(call->conn, call->code, call->verb);
     return call->err;
 }
 

@@ -128,7 +128,7 @@ csc_sqlite_conn_exec(csc_sqlite_conn *conn, const char *verb, const char *sql)
 
     if (code == SQLITE_OK)
         return CASCADE_OK;
-    return csc_sqlite_error_set(conn->db, code, verb);
+    return csc_sqlite_error_set(conn, code, verb);
 }
 
 /* Asks for WAL; `*wal` tells whether the database is one now. */
@@ -169,7 +169,7 @@ csc_sqlite_conn_enter_wal(csc_sqlite_conn *conn)
         code = ask_for_wal(conn->db, &wal);
     }
     if (code != SQLITE_OK)
-        return csc_sqlite_error_set(conn->db, code, "open the database");
+        return csc_sqlite_error_set(conn, code, "open the database");
     if (!wal)
         return cascade_store_fail(
             CASCADE_ERR_UNSUPPORTED,
@@ -230,8 +230,7 @@ csc_sqlite_conn_open(csc_sqlite_conn *conn)
     if (code == SQLITE_OK)
         code = csc_sqlite_conn_install(conn);
     if (code != SQLITE_OK) {
-        cascade_err err =
-            csc_sqlite_error_set(conn->db, code, "open the database");
+        cascade_err err = csc_sqlite_error_set(conn, code, "open the database");
 
         csc_sqlite_conn_close(conn);
         return err;
@@ -312,7 +311,7 @@ csc_sqlite_conn_compile(csc_sqlite_conn *conn, const char *verb,
 
     if (code == SQLITE_OK)
         return CASCADE_OK;
-    return csc_sqlite_error_set(conn->db, code, verb);
+    return csc_sqlite_error_set(conn, code, verb);
 }
 
 cascade_err

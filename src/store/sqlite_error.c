@@ -8,6 +8,9 @@
  *   the file or folder forbids   READ_ONLY    not as this user
  *   not a database, damaged      CORRUPT      a person must look
  *
+ * On a connection of the application's some come of what it has installed
+ * there, and say so.
+ *
  * SQLite's own message may quote a value or a name of the user's, so the text
  * is ours, with the extended code as a number for whoever wants to look it up.
  */
@@ -88,12 +91,29 @@ csc_sqlite_error_extend(sqlite3 *db, int code)
     return (extended & 0xff) == code ? extended : code;
 }
 
-cascade_err
-csc_sqlite_error_set(sqlite3 *db, int result, const char *verb)
+static const char *
+hook_text(const csc_sqlite_conn *conn, int code, const char *otherwise)
 {
+    if (!csc_sqlite_guest_is_hooked(conn->store))
+        return otherwise;
+    conn->store->guest.interrupted |= code == SQLITE_INTERRUPT;
+    if (code == SQLITE_INTERRUPT)
+        return "the application interrupted it, by sqlite3_interrupt() or its "
+               "progress handler; call it again when neither does";
+    if (code == SQLITE_CONSTRAINT_COMMITHOOK)
+        return "the application's commit hook refused it, so it was rolled "
+               "back; have that return 0 for the library's commits";
+    return otherwise;
+}
+
+cascade_err
+csc_sqlite_error_set(const csc_sqlite_conn *conn, int result, const char *verb)
+{
+    sqlite3 *db = conn->db;
     int code = csc_sqlite_error_extend(db, result);
     const meaning *found = find_meaning(code);
-    const char *text = constraint_text(code, found->text);
+    const char *text =
+        hook_text(conn, code, constraint_text(code, found->text));
     cascade_err err = found->err;
     int system = db != NULL ? sqlite3_system_errno(db) : 0;
 

@@ -34,12 +34,23 @@ typedef struct functions {
 
 /* ---- Values -------------------------------------------------------------- */
 
+static bool
+is_interrupted(const functions *own)
+{
+    const csc_sqlite *store = own->store->self;
+
+    return store->guest.interrupted;
+}
+
 static void
 give_error(sqlite3_context *context, cascade_err err)
 {
     sqlite3_result_error(context, cascade_errmsg(), -1);
     if (err == CASCADE_ERR_NO_MEMORY)
         sqlite3_result_error_nomem(context);
+    else if (err == CASCADE_ERR_UNAVAILABLE &&
+             is_interrupted(sqlite3_user_data(context)))
+        sqlite3_result_error_code(context, SQLITE_INTERRUPT);
     else if (err == CASCADE_ERR_UNAVAILABLE)
         sqlite3_result_error_code(context, SQLITE_BUSY);
     else if (err == CASCADE_ERR_TOO_LARGE)
@@ -251,8 +262,17 @@ remove_form(sqlite3 *db, const form *it)
                                      NULL, NULL, NULL, NULL);
 }
 
-/* Some or none of them: those that were added before one that cannot be are
- * removed. `own` has a reference of ours meanwhile. */
+static cascade_err
+fail_form(const functions *own, int code)
+{
+    const csc_sqlite *store = own->store->self;
+
+    return csc_sqlite_error_set(&store->writer, code, "add a function");
+}
+
+/* All or none of them: those that were added before one that cannot be are
+ * removed, which works as long as no statement is under way. `own` has a
+ * reference of ours meanwhile. */
 static cascade_err
 add_forms(sqlite3 *db, functions *own)
 {
@@ -263,7 +283,7 @@ add_forms(sqlite3 *db, functions *own)
         int code = add_form(db, &forms[count], own);
 
         if (code != SQLITE_OK)
-            err = csc_sqlite_error_set(db, code, "add a function");
+            err = fail_form(own, code);
         else
             count++;
     }

@@ -43,6 +43,12 @@
  *   even go back to the savepoint, we roll all of it back: half of a start must
  *   not be committed. Where that fails as well the text says what to do.
  *
+ * INTERRUPTED
+ *   By sqlite3_interrupt(), or by the application's progress handler: at any
+ *   statement of ours, COMMIT and ROLLBACK among them. A write that is
+ *   interrupted takes the whole transaction with it; for what is left open then
+ *   see interrupt_all().
+ *
  * LIMITS
  *   Nobody waits here: a second call on a connection in use is the fault of the
  *   caller, who would wait for himself.
@@ -54,6 +60,8 @@
 #include "base/mem.h"
 #include "store/sqlite_internal.h"
 #include "store/store.h"
+
+#define ROLLBACKS_MAX 3
 
 /* ---- What is left over --------------------------------------------------- */
 
@@ -75,6 +83,16 @@ is_writing(const csc_sqlite *store)
         statement = sqlite3_next_stmt(store->writer.db, statement);
     }
     return false;
+}
+
+bool
+csc_sqlite_guest_is_busy(sqlite3 *db)
+{
+    sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL);
+
+    while (statement != NULL && !sqlite3_stmt_busy(statement))
+        statement = sqlite3_next_stmt(db, statement);
+    return statement != NULL;
 }
 
 bool
@@ -161,25 +179,74 @@ find_span(const csc_sqlite *store, bool writes)
     return writing ? CSC_SQLITE_SPAN_STATEMENT : CSC_SQLITE_SPAN_SAVEPOINT;
 }
 
-/* 0 where it cannot be read. */
+/* SQLITE_OK, or a result code. */
 static int
-get_number(sqlite3 *db, const char *sql)
+read_number(sqlite3 *db, const char *sql, int *number)
 {
     sqlite3_stmt *statement = NULL;
-    int number = 0;
+    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
 
-    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW)
-        number = sqlite3_column_int(statement, 0);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *number = sqlite3_column_int(statement, 0);
+        code = SQLITE_OK;
+    }
     (void)sqlite3_finalize(statement);
-    return number;
+    return code;
 }
 
 /* A handler of the application's cannot be seen; its timeout can. */
 static bool
 has_busy_timeout(sqlite3 *db)
 {
-    return get_number(db, "PRAGMA busy_timeout") > 0;
+    int timeout_ms = 0;
+
+    (void)read_number(db, "PRAGMA busy_timeout", &timeout_ms);
+    return timeout_ms > 0;
+}
+
+/* Compiled before it is needed, for interrupt_all(): where that fails it is
+ * done without. */
+static void
+arm(csc_sqlite_conn *conn)
+{
+    sqlite3_stmt **begin = &conn->statements[CSC_SQLITE_BEGIN_WRITE];
+
+    if (*begin == NULL && csc_sqlite_guest_is_hooked(conn->store))
+        (void)sqlite3_prepare_v3(conn->db,
+                                 csc_sqlite_sql[CSC_SQLITE_BEGIN_WRITE].sql, -1,
+                                 SQLITE_PREPARE_PERSISTENT, begin, NULL);
+}
+
+/* An interruption holds as long as any statement is under way on the
+ * connection, a SELECT of the application's say, and interrupts ROLLBACK too.
+ * But with a statement that would write, SQLite takes the transaction back by
+ * itself. BEGIN IMMEDIATE is one, and does nothing else in a transaction. */
+static void
+interrupt_all(csc_sqlite_conn *conn)
+{
+    sqlite3_stmt *begin = conn->statements[CSC_SQLITE_BEGIN_WRITE];
+
+    if (begin == NULL)
+        return;
+    (void)sqlite3_step(begin);
+    (void)sqlite3_reset(begin);
+}
+
+/* A progress handler may interrupt the one and not the other. */
+static void
+end_all(csc_sqlite_conn *conn)
+{
+    int code = SQLITE_INTERRUPT;
+
+    for (int i = 0; i < ROLLBACKS_MAX && code == SQLITE_INTERRUPT; i++) {
+        code = sqlite3_exec(conn->db, "ROLLBACK", NULL, NULL, NULL);
+        if (!is_in_transaction(conn->store))
+            return;
+        if (code == SQLITE_INTERRUPT)
+            interrupt_all(conn);
+    }
 }
 
 /* Rolls all of it back. Where not even that works, as without any memory, the
@@ -192,7 +259,7 @@ roll_back(csc_sqlite_conn *conn, cascade_err err)
     if (!is_in_transaction(conn->store))
         return err;
     (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
-    (void)sqlite3_exec(conn->db, "ROLLBACK", NULL, NULL, NULL);
+    end_all(conn);
     if (!is_in_transaction(conn->store))
         return cascade_store_fail(err, "%s", text);
     return cascade_store_fail(err,
@@ -218,6 +285,24 @@ try_begin(csc_sqlite_conn *conn, bool writes, int *code)
     return err;
 }
 
+/* Not while a statement reads on the connection: all of them are the
+ * application's here. */
+static cascade_err
+enter_wal(csc_sqlite_conn *conn)
+{
+    cascade_err err = csc_sqlite_conn_enter_wal(conn);
+
+    if (err != CASCADE_ERR_SCHEMA || !csc_sqlite_guest_is_busy(conn->db))
+        return err;
+    return cascade_store_fail(
+        CASCADE_ERR_MISUSE,
+        "SQLite: the database has no write-ahead log yet, and none can be "
+        "begun "
+        "while a statement of the application is reading on this connection, a "
+        "SELECT say: step it to its end, or reset it, or run PRAGMA "
+        "journal_mode = WAL before it");
+}
+
 static cascade_err
 begin_own(csc_sqlite_conn *conn, bool writes)
 {
@@ -225,7 +310,7 @@ begin_own(csc_sqlite_conn *conn, bool writes)
     cascade_err err = CASCADE_OK;
 
     if (writes)
-        err = csc_sqlite_conn_enter_wal(conn);
+        err = enter_wal(conn);
     if (err == CASCADE_OK)
         err = try_begin(conn, writes, &code);
     for (unsigned round = 0; (code & 0xff) == SQLITE_BUSY; round++) {
@@ -238,7 +323,7 @@ begin_own(csc_sqlite_conn *conn, bool writes)
                 "it");
         if (has_busy_timeout(conn->db) ||
             !csc_sqlite_conn_pause(conn->deadline_ns, round))
-            return csc_sqlite_error_set(conn->db, code, "begin a transaction");
+            return csc_sqlite_error_set(conn, code, "begin a transaction");
         err = try_begin(conn, writes, &code);
     }
     return err;
@@ -249,8 +334,10 @@ begin_own(csc_sqlite_conn *conn, bool writes)
 static cascade_err
 require_wal(csc_sqlite_conn *conn)
 {
-    if (csc_sqlite_conn_enter_wal(conn) == CASCADE_OK)
-        return CASCADE_OK;
+    cascade_err err = csc_sqlite_conn_enter_wal(conn);
+
+    if (err != CASCADE_ERR_SCHEMA)
+        return err;
     return cascade_store_fail(
         CASCADE_ERR_MISUSE,
         "SQLite: the database has no write-ahead log, and a transaction is "
@@ -272,6 +359,22 @@ take_share(csc_sqlite *store)
     return err;
 }
 
+/* One that was interrupted may have been made all the same. Where releasing it
+ * is interrupted too it stays, with nothing in it. */
+static cascade_err
+save(csc_sqlite_conn *conn)
+{
+    char text[CSC_ERRMSG_SIZE];
+    int code = SQLITE_OK;
+    cascade_err err = run(conn, CSC_SQLITE_SAVE, &code);
+
+    if ((code & 0xff) != SQLITE_INTERRUPT)
+        return err;
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    (void)run(conn, CSC_SQLITE_RELEASE, NULL);
+    return cascade_store_fail(err, "%s", text);
+}
+
 static cascade_err
 begin_span(csc_sqlite_conn *conn, bool writes)
 {
@@ -284,10 +387,12 @@ begin_span(csc_sqlite_conn *conn, bool writes)
         return err;
     switch (store->guest.span) {
     case CSC_SQLITE_SPAN_OWN:
+        arm(conn);
         return begin_own(conn, writes);
     case CSC_SQLITE_SPAN_SAVEPOINT:
+        arm(conn);
         err = require_wal(conn);
-        return err == CASCADE_OK ? run(conn, CSC_SQLITE_SAVE, NULL) : err;
+        return err == CASCADE_OK ? save(conn) : err;
     case CSC_SQLITE_SPAN_STATEMENT:
         return require_wal(conn);
     case CSC_SQLITE_SPAN_NONE:
@@ -304,6 +409,12 @@ find_guarded(const csc_sqlite *store)
         store->guest.native != NULL ? store->guest.native->own : NULL;
 
     return it == NULL || it->conn.store->guest.there ? NULL : it;
+}
+
+bool
+csc_sqlite_guest_is_hooked(const csc_sqlite *store)
+{
+    return store->guest.there && find_guarded(store) == NULL;
 }
 
 static void
@@ -374,6 +485,7 @@ csc_sqlite_guest_begin(csc_sqlite *store, bool writes, csc_sqlite_conn **out)
     store->guest.open = true;
     store->guest.committed = false;
     store->guest.told = false;
+    store->guest.interrupted = false;
     csc_sqlite_link_hold(store);
     conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
     store->guest.span = find_span(store, writes);
@@ -404,11 +516,24 @@ leave_own(csc_sqlite_conn *conn, cascade_err err)
     return err;
 }
 
+/* SQLite asks the progress handler once more behind the last step: a COMMIT
+ * that was interrupted, and has left no transaction, is done. */
+static cascade_err
+commit(csc_sqlite_conn *conn)
+{
+    int code = SQLITE_OK;
+    cascade_err err = run(conn, CSC_SQLITE_COMMIT, &code);
+
+    if ((code & 0xff) == SQLITE_INTERRUPT && !is_in_transaction(conn->store))
+        return csc_ok();
+    return err;
+}
+
 static cascade_err
 end_own(csc_sqlite_conn *conn, cascade_err err)
 {
     if (err == CASCADE_OK)
-        err = run(conn, CSC_SQLITE_COMMIT, NULL);
+        err = commit(conn);
     return leave_own(conn, err);
 }
 
@@ -536,8 +661,9 @@ check_node(csc_sqlite *store)
                                   "finish: a statement of the node's function "
                                   "is writing still; step it to its end, and "
                                   "finalize it");
-    if (run(&store->writer, CSC_SQLITE_RELEASE_NODE, NULL) == CASCADE_OK)
-        return CASCADE_OK;
+    err = run(&store->writer, CSC_SQLITE_RELEASE_NODE, NULL);
+    if (err != CASCADE_ERR_SCHEMA) /* else there is no such savepoint */
+        return err;
     return cascade_store_fail(CASCADE_ERR_MISUSE,
                               "finish: the node's function has rolled its "
                               "transaction back and begun another one; leave "
@@ -603,7 +729,7 @@ csc_sqlite_guest_enter_wal(csc_sqlite *store)
     csc_sqlite_conn *conn = &store->writer;
 
     conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
-    return csc_sqlite_conn_enter_wal(conn);
+    return enter_wal(conn);
 }
 
 /* ---- Open and close ------------------------------------------------------ */
@@ -631,7 +757,12 @@ check_connection(const csc_sqlite *store)
         return refuse("the database of this connection is no regular file");
     if (sqlite3_db_readonly(db, "main") != 0)
         return refuse("this connection cannot write its database");
-    if (is_in_transaction(store) || is_writing(store))
+    if (!is_in_transaction(store) && is_writing(store))
+        return cascade_store_fail(CASCADE_ERR_MISUSE,
+                                  "SQLite: a statement of the application is "
+                                  "writing on this connection: step it to its "
+                                  "end, or reset it, and open the store then");
+    if (is_in_transaction(store))
         return cascade_store_fail(CASCADE_ERR_MISUSE,
                                   "SQLite: a transaction is open on this "
                                   "connection: open the store before it "
@@ -642,22 +773,25 @@ check_connection(const csc_sqlite *store)
 static cascade_err
 set_up(csc_sqlite *store)
 {
-    sqlite3 *db = store->writer.db;
+    csc_sqlite_conn *conn = &store->writer;
+    sqlite3 *db = conn->db;
     csc_sqlite_guest *guest = &store->guest;
     int code;
 
-    guest->autocheckpoint = get_number(db, "PRAGMA wal_autocheckpoint");
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, -1,
                             &guest->no_checkpoint_on_close);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, -1,
                             &guest->foreign_keys);
+    code = read_number(db, "PRAGMA wal_autocheckpoint", &guest->autocheckpoint);
+    if (code != SQLITE_OK) /* else it could not be put back */
+        return csc_sqlite_error_set(conn, code, "set up the connection");
     code = sqlite3_wal_autocheckpoint(db, 0);
     if (code == SQLITE_OK)
         code = sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
     if (code != SQLITE_OK)
-        return csc_sqlite_error_set(db, code, "set up the connection");
+        return csc_sqlite_error_set(conn, code, "set up the connection");
     csc_sqlite_link_hold(store); /* behind the first, which takes the hook */
     return CASCADE_OK;
 }

@@ -208,6 +208,7 @@ typedef struct csc_sqlite_guest {
     bool within;                  /* and began in a transaction */
     bool committed;               /* the transaction of its own was */
     bool told;                    /* that the application's is over */
+    bool interrupted;             /* the move was, by the application */
     bool refused;                 /* it could not be opened */
     int autocheckpoint;           /* pages, before it was opened; 0: none */
     int no_checkpoint_on_close;   /* before it was opened; -1: not known */
@@ -262,9 +263,10 @@ cascade_err csc_sqlite_check_path(const char *path);
 /* The extended code, of a connection of the application's that may give primary
  * ones only. `db` may be NULL. */
 int csc_sqlite_error_extend(sqlite3 *db, int code);
-/* Makes an error of a result code. `db` may be NULL. The text is ours: SQLite's
- * own may hold data. */
-cascade_err csc_sqlite_error_set(sqlite3 *db, int result, const char *verb);
+/* Makes an error of a result code. `conn` may have no handle. The text is ours:
+ * SQLite's own may hold data. */
+cascade_err csc_sqlite_error_set(const csc_sqlite_conn *conn, int result,
+                                 const char *verb);
 
 /* ---- sqlite_lock.c ------------------------------------------------------- */
 
@@ -415,6 +417,10 @@ void csc_sqlite_guest_leave(csc_sqlite *store);
 void csc_sqlite_guest_note_commit(csc_sqlite *store, int pages);
 /* Whether a transaction is open, or a statement writing. */
 bool csc_sqlite_guest_is_within(const csc_sqlite *store);
+/* Whether the handlers and hooks of its connection are the application's. */
+bool csc_sqlite_guest_is_hooked(const csc_sqlite *store);
+/* Whether a statement is under way on a connection of the application's. */
+bool csc_sqlite_guest_is_busy(sqlite3 *db);
 /* Without one nothing of it is left over. */
 void csc_sqlite_guest_settle(csc_sqlite *store);
 

@@ -35,7 +35,8 @@ typedef enum place {
 } place;
 
 struct csc_sqlite_link {
-    bool owned; /* by the function on the connection */
+    bool owned;  /* by the function on the connection */
+    bool hooked; /* the WAL hook was taken */
     csc_sqlite *stores[PLACE_COUNT];
 };
 
@@ -89,6 +90,7 @@ csc_sqlite_link_hold(csc_sqlite *store)
     if (link == NULL)
         return;
     (void)sqlite3_wal_hook(store->writer.db, on_wal, link);
+    link->hooked = true;
     for (size_t i = 0; i < PLACE_COUNT; i++)
         if (link->stores[i] != NULL)
             csc_sqlite_guest_settle(link->stores[i]);
@@ -128,7 +130,7 @@ give_link(sqlite3_context *context, int count, sqlite3_value **values)
 }
 
 static cascade_err
-make_link(sqlite3 *db, csc_sqlite_link **out)
+make_link(const csc_sqlite_conn *conn, csc_sqlite_link **out)
 {
     csc_sqlite_link *link = csc_mem_zalloc(1, sizeof(*link));
     int code;
@@ -136,11 +138,11 @@ make_link(sqlite3 *db, csc_sqlite_link **out)
     if (link == NULL)
         return csc_fail_memory();
     link->owned = true;
-    code = sqlite3_create_function_v2(db, LINK_FUNCTION, 1,
+    code = sqlite3_create_function_v2(conn->db, LINK_FUNCTION, 1,
                                       SQLITE_UTF8 | SQLITE_DIRECTONLY, link,
                                       give_link, NULL, NULL, disown_link);
     if (code != SQLITE_OK)
-        return csc_sqlite_error_set(db, code, "set up the connection");
+        return csc_sqlite_error_set(conn, code, "set up the connection");
     *out = link;
     return CASCADE_OK;
 }
@@ -161,15 +163,15 @@ is_missing(sqlite3 *db, int code)
 
 /* The one that is there, or a new one. */
 static cascade_err
-find_link(sqlite3 *db, csc_sqlite_link **link)
+find_link(const csc_sqlite_conn *conn, csc_sqlite_link **link)
 {
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, "SELECT " LINK_FUNCTION "(?1)", -1,
+    int code = sqlite3_prepare_v2(conn->db, "SELECT " LINK_FUNCTION "(?1)", -1,
                                   &statement, NULL);
 
     *link = NULL;
-    if (is_missing(db, code))
-        return make_link(db, link);
+    if (is_missing(conn->db, code))
+        return make_link(conn, link);
     if (code == SQLITE_OK)
         code = sqlite3_bind_pointer(statement, 1, link, LINK_POINTER, NULL);
     if (code == SQLITE_OK)
@@ -186,7 +188,7 @@ find_link(sqlite3 *db, csc_sqlite_link **link)
             "library's: give it another name");
     if (code == SQLITE_ERROR) /* compiling it, or a function of another's */
         code = SQLITE_AUTH;
-    return csc_sqlite_error_set(db, code, "set up the connection");
+    return csc_sqlite_error_set(conn, code, "set up the connection");
 }
 
 cascade_err
@@ -194,7 +196,7 @@ csc_sqlite_link_enter(csc_sqlite *store)
 {
     place at = get_place(store);
     csc_sqlite_link *link = NULL;
-    cascade_err err = find_link(store->writer.db, &link);
+    cascade_err err = find_link(&store->writer, &link);
 
     if (link == NULL)
         return err;
@@ -224,8 +226,9 @@ csc_sqlite_link_leave(csc_sqlite *store)
     }
     if (!is_empty(link))
         return;
-    if (!store->guest.closing)
+    if (link->hooked && !store->guest.closing)
         (void)sqlite3_wal_hook(store->writer.db, NULL, NULL);
+    link->hooked = false;
     if (!link->owned)
         csc_mem_free(link);
 }

@@ -241,7 +241,7 @@ install(csc_sqlite_native *it)
     (void)sqlite3_trace_v2(db, 0, NULL, NULL);
     install_authorizer(it);
     if (code != SQLITE_OK)
-        return csc_sqlite_error_set(db, code, "set up the connection");
+        return csc_sqlite_error_set(&it->conn, code, "set up the connection");
     return CASCADE_OK;
 }
 
@@ -418,6 +418,9 @@ csc_sqlite_native_commit(csc_sqlite_conn *conn)
     err = csc_sqlite_call_run(&call, NULL);
     if (err == CASCADE_OK || call.code == SQLITE_OK) /* not run at all */
         return err;
+    if (csc_sqlite_error_extend(conn->db, call.code) ==
+        SQLITE_CONSTRAINT_COMMITHOOK)
+        return cascade_store_fail(CASCADE_ERR_FAILED, "%s", cascade_errmsg());
     if ((call.code & 0xff) == SQLITE_CONSTRAINT)
         return cascade_store_fail(CASCADE_ERR_FAILED,
                                   "finish: what the node's function wrote "

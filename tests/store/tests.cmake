@@ -53,6 +53,8 @@ if(CASCADE_SQLITE)
         TIMEOUT 120)
     cascade_test(store_sqlite_guest test_sqlite_guest.c sqlite_fixture.c
         TIMEOUT 120)
+    cascade_test(store_sqlite_hooks test_sqlite_hooks.c sqlite_fixture.c
+        TIMEOUT 120)
     cascade_test(store_sqlite_manage test_sqlite_manage.c sqlite_fixture.c
         TIMEOUT 120)
     cascade_test(store_sqlite_messages test_sqlite_messages.c sqlite_fixture.c
