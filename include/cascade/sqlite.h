@@ -190,9 +190,10 @@ CASCADE_API cascade_err cascade_node_sqlite(cascade_node *node, sqlite3 **db);
 CASCADE_API cascade_err cascade_sqlite_open(
     sqlite3 *db, const cascade_store_options *options, cascade_store **store);
 
-/* Adds the functions for SQL to a connection, until it is closed. `options` as
- * of cascade_sqlite_open(), whose errors it has too; what they point at for the
- * log must outlive the connection. A second time: CASCADE_ERR_MISUSE. */
+/* Adds the functions for SQL to a connection, until it is closed: all of them,
+ * or none. `options` as of cascade_sqlite_open(), whose errors it has too; what
+ * they point at for the log must outlive the connection. A second time, or
+ * while any statement is being stepped: CASCADE_ERR_MISUSE. */
 CASCADE_API cascade_err
 cascade_sqlite_functions(sqlite3 *db, const cascade_store_options *options);
 

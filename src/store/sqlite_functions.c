@@ -292,12 +292,32 @@ add_forms(sqlite3 *db, functions *own)
     return err;
 }
 
+/* Returns `err`, with its text; the settings are as they were. */
+static cascade_err
+close_again(functions *own, cascade_err err)
+{
+    char text[CSC_ERRMSG_SIZE];
+
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    csc_sqlite_guest_refuse(own->store->self);
+    (void)cascade_store_close(own->store);
+    csc_mem_free(own);
+    return csc_fail(err, "%s", text);
+}
+
 cascade_err
 cascade_sqlite_functions(sqlite3 *db, const cascade_store_options *options)
 {
-    functions *own = csc_mem_zalloc(1, sizeof(*own));
+    functions *own;
     cascade_err err;
 
+    if (db != NULL && csc_sqlite_guest_is_busy(db))
+        return csc_fail(CASCADE_ERR_MISUSE,
+                        "cascade_sqlite_functions: a statement is under way on "
+                        "this connection, and SQLite replaces and removes no "
+                        "function meanwhile: step it to its end, or reset it, "
+                        "and add them then");
+    own = csc_mem_zalloc(1, sizeof(*own));
     if (own == NULL)
         return csc_fail_memory();
     err = csc_store_open_guest(csc_sqlite_guest_functions(), db, options, NULL,
@@ -311,9 +331,7 @@ cascade_sqlite_functions(sqlite3 *db, const cascade_store_options *options)
     own->refs--;
     if (err == CASCADE_OK)
         return csc_ok();
-    if (own->refs == 0) { /* else a form that could not be removed has it */
-        (void)cascade_store_close(own->store);
-        csc_mem_free(own);
-    }
+    if (own->refs == 0) /* else a form that could not be removed has it */
+        err = close_again(own, err);
     return err;
 }

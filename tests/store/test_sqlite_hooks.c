@@ -626,6 +626,42 @@ no_log_is_begun_while_a_select_is_under_way(void **state)
     close_guest(&own);
 }
 
+static void
+give_seven(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    (void)values;
+    sqlite3_result_int(context, 7);
+}
+
+/* SQLite would add those that are new, and neither replace the application's
+ * nor remove ours again. */
+static void
+functions_are_not_added_by_halves(void **state)
+{
+    sqlite_fixture *it = *state;
+    sqlite3 *db = connect(it);
+    sqlite3_stmt *look = NULL;
+
+    assert_int_equal(CASCADE_OK, fixture_try(it, CASCADE_MIGRATE_AUTO));
+    assert_int_equal(
+        SQLITE_OK, sqlite3_create_function(db, "cascade_signal", 4, SQLITE_UTF8,
+                                           NULL, give_seven, NULL, NULL));
+    change_settings(db);
+    look = step_once(db, COUNT_CASCADES);
+    fails(CASCADE_ERR_MISUSE, cascade_sqlite_functions(db, NULL), "under way");
+    check_settings(db);
+    assert_int_equal(SQLITE_ERROR,
+                     sqlite3_exec(db, "SELECT cascade_start('ship', NULL)",
+                                  NULL, NULL, NULL));
+    assert_int_equal(7, get_number(db, "SELECT cascade_signal(1, 2, 3, 4)"));
+    assert_int_equal(SQLITE_DONE, sqlite3_step(look));
+    assert_int_equal(CASCADE_OK, cascade_sqlite_functions(db, NULL));
+    run(db, "SELECT cascade_start('ship', NULL)");
+    sqlite3_finalize(look);
+    assert_int_equal(SQLITE_OK, sqlite3_close(db));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -645,6 +681,7 @@ main(int argc, char **argv)
         TEST(an_open_that_the_hook_refuses_leaves_the_settings),
         TEST(a_node_that_the_hook_refuses_has_failed),
         TEST(no_log_is_begun_while_a_select_is_under_way),
+        TEST(functions_are_not_added_by_halves),
     };
 
     if (argc > 1)

@@ -279,11 +279,68 @@ whatever_fails_leaves_no_half(void **state)
     }
 }
 
+/* The functions alone, on a connection without a store. */
+static size_t
+add_functions(const char *path, size_t nth, bool *added)
+{
+    const cascade_store_options options = {.size = sizeof(options)};
+    life it = {.sure = 0};
+    size_t seen = 0;
+    bool there;
+
+    snprintf(it.path, sizeof(it.path), "%s", path);
+    connect(&it);
+    events_arm(nth, false, CALLS_NOMEM, &seen);
+    *added = cascade_sqlite_functions(it.db, &options) == CASCADE_OK;
+    events_disarm();
+    assert_int_equal(*added, cascade_errmsg()[0] == '\0');
+    for (int count = 2; count <= 7; count++) {
+        char sql[100];
+
+        snprintf(sql, sizeof(sql),
+                 "SELECT count(*) FROM pragma_function_list"
+                 " WHERE name = 'cascade_start' AND narg = %d",
+                 count);
+        there = get_number(&it, sql) == 1;
+        assert_int_equal(*added, there);
+    }
+    if (!*added) {
+        assert_int_equal(1000, get_number(&it, "PRAGMA wal_autocheckpoint"));
+        assert_int_equal(0, get_number(&it, "PRAGMA foreign_keys"));
+    }
+    assert_int_equal(SQLITE_OK, sqlite3_close(it.db));
+    return seen;
+}
+
+static void
+functions_are_added_all_or_none(void **state)
+{
+    const char *base = getenv("TMPDIR");
+    char folder[200];
+    char path[256];
+    bool added = false;
+    size_t calls;
+
+    (void)state;
+    snprintf(folder, sizeof(folder), "%s/cascade-guest.XXXXXX",
+             base == NULL ? "/tmp" : base);
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/cascade.db", folder);
+    (void)add_functions(path, 0, &added); /* makes the schema */
+    assert_true(added);
+    calls = add_functions(path, 0, &added);
+    assert_true(calls > 10);
+    for (size_t nth = 1; nth <= calls; nth++)
+        (void)add_functions(path, nth, &added);
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(whatever_fails_leaves_no_half),
+        cmocka_unit_test(functions_are_added_all_or_none),
     };
 
     return cmocka_run_group_tests_name("sweep_sqlite_guest", tests, NULL, NULL);
