@@ -140,7 +140,9 @@
  *   used in them but their own.
  *   After ALTER SCHEMA ... RENAME they mean the old name: run
  *   sql/postgres/005_functions.sql once more, with the new name first in the
- *   search_path. Opening a store does not look whether they are there still.
+ *   search_path. Opening a store looks whether they are there still, and is
+ *   CASCADE_ERR_SCHEMA where one is not (unless with CASCADE_MIGRATE_NEVER);
+ *   it does not look whether they mean that schema, nor who may call them.
  *   SQLSTATE 22023: an argument is not allowed, its text says why; a payload
  *   may have 1 MiB there whatever `payload_max` is. P0002: there is no such
  *   cascade. 40001: another transaction was first, as above. 54000: the

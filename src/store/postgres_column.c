@@ -4,10 +4,12 @@
  * rely on is looked up in the catalogue: that each column is there, has a type
  * that keeps what we write, takes NULL where we write it, and that a row can be
  * inserted without the columns we do not know. Further, the labels of the two
- * enums, and the unique keys that ON CONFLICT and "one row at most" stand on.
+ * enums, the functions for SQL, and the unique keys that ON CONFLICT and "one
+ * row at most" stand on.
  *
  * Not looked at: further indexes and constraints, which only cost time or
- * refuse rows, and the names of ours.
+ * refuse rows, and the names of ours; whether a role may call the functions;
+ * and what is in them.
  */
 #include <string.h>
 
@@ -131,19 +133,43 @@ static const char columns_sql[] =
     "  AND a.attnum > 0\n"
     "  AND NOT a.attisdropped";
 
-/* $1 schema. Enums with all the labels that we write. */
-static const char labels_sql[] =
-    "SELECT t.typname::text\n"
-    "FROM pg_catalog.pg_type AS t\n"
-    "JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace\n"
-    "JOIN pg_catalog.pg_enum AS e ON e.enumtypid = t.oid\n"
-    "WHERE n.nspname = $1::text\n"
-    "  AND (t.typname = 'cascade_status'\n"
-    "      AND e.enumlabel IN ('RUNNING', 'COMPLETED', 'ERROR')\n"
-    "    OR t.typname = 'execution_status'\n"
-    "      AND e.enumlabel IN ('RUNNING', 'COMPLETED', 'FAILED'))\n"
-    "GROUP BY t.typname\n"
-    "HAVING count(*) = 3";
+/* Of 005_functions.sql: those to be called, then those that they call. */
+static const char *const functions[] = {
+    "cascade_start(text, jsonb, text, text, text, integer, bigint)",
+    "cascade_signal(uuid, text, jsonb, text)",
+    "cascade_key_id(text, text, integer)",
+    "cascade_wake()",
+    ("cascade_start_run(uuid, text, jsonb, text, integer, text, text, integer, "
+     "bigint)"),
+    "cascade_next_run(uuid)",
+    "cascade_random_id(bigint)",
+    "cascade_check_name(text, text)",
+    "cascade_check_text(text, text)",
+    "cascade_check_payload(text, jsonb)",
+};
+
+/* $1 schema, $2 functions. How many enums have all the labels that we write,
+ * and the first function that is missing. */
+static const char others_sql[] =
+    "SELECT (\n"
+    "  SELECT count(*)\n"
+    "  FROM (\n"
+    "    SELECT t.typname\n"
+    "    FROM pg_catalog.pg_type AS t\n"
+    "    JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace\n"
+    "    JOIN pg_catalog.pg_enum AS e ON e.enumtypid = t.oid\n"
+    "    WHERE n.nspname = $1::text\n"
+    "      AND (t.typname = 'cascade_status'\n"
+    "          AND e.enumlabel IN ('RUNNING', 'COMPLETED', 'ERROR')\n"
+    "        OR t.typname = 'execution_status'\n"
+    "          AND e.enumlabel IN ('RUNNING', 'COMPLETED', 'FAILED'))\n"
+    "    GROUP BY t.typname\n"
+    "    HAVING count(*) = 3) AS enums), (\n"
+    "  SELECT f.name\n"
+    "  FROM unnest($2::text[]) WITH ORDINALITY AS f (name, place)\n"
+    "  WHERE to_regprocedure(format('%I.%s', $1::text, f.name)) IS NULL\n"
+    "  ORDER BY f.place\n"
+    "  LIMIT 1)";
 
 /* $1 schema, $2 table, $3 columns */
 static const char unique_sql[] =
@@ -348,25 +374,50 @@ out:
     return err;
 }
 
-/* ---- Labels and keys ----------------------------------------------------- */
+/* ---- Labels, functions and keys ------------------------------------------ */
 
 static cascade_err
-check_labels(csc_postgres_conn *conn)
+tell_others(const PGresult *result)
 {
+    if (csc_postgres_result_i64(result, 0, 0) != 2)
+        return csc_fail(CASCADE_ERR_SCHEMA,
+                        "the enums cascade_status and execution_status do not "
+                        "have the labels RUNNING, COMPLETED, ERROR and "
+                        "RUNNING, COMPLETED, FAILED");
+    if (PQgetisnull(result, 0, 1))
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_SCHEMA,
+                    "function %s is missing, although cascade_schema tells "
+                    "that it was made: run sql/postgres/005_functions.sql once "
+                    "more, with the schema first in the search_path",
+                    PQgetvalue(result, 0, 1));
+}
+
+static cascade_err
+check_others(csc_postgres_conn *conn)
+{
+    csc_postgres_rows names = {.count = 0};
     csc_postgres_params params;
     PGresult *result = NULL;
     cascade_err err;
 
+    csc_postgres_rows_start(&names, "s");
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        csc_postgres_rows_text(&names, 0, functions[i]);
+    if (!csc_postgres_rows_good(&names)) {
+        err = csc_fail_memory();
+        goto out;
+    }
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, conn->store->config->schema);
+    csc_postgres_params_rows(&params, &names);
     err =
-        csc_postgres_conn_query(conn, "migrate", labels_sql, &params, &result);
-    if (err == CASCADE_OK && PQntuples(result) != 2)
-        err = csc_fail(CASCADE_ERR_SCHEMA,
-                       "the enums cascade_status and execution_status do not "
-                       "have the labels RUNNING, COMPLETED, ERROR and RUNNING, "
-                       "COMPLETED, FAILED");
+        csc_postgres_conn_query(conn, "migrate", others_sql, &params, &result);
+    if (err == CASCADE_OK)
+        err = tell_others(result);
+out:
     PQclear(result);
+    csc_postgres_rows_fini(&names);
     return err;
 }
 
@@ -410,7 +461,7 @@ csc_postgres_column_check(csc_postgres_conn *conn, bool all)
 
     if (err != CASCADE_OK || !all)
         return err;
-    err = check_labels(conn);
+    err = check_others(conn);
     for (size_t i = 0; i < sizeof(uniques) / sizeof(uniques[0]); i++) {
         if (err == CASCADE_OK)
             err = check_unique(conn, uniques[i]);

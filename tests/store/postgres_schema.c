@@ -235,6 +235,98 @@ a_missing_table_is_refused(void **state)
     assert_non_null(strstr(cascade_errmsg(), "cascade_lanes"));
 }
 
+/* Opens as the test's role. */
+static cascade_err
+try_as_role(pg_test *test, cascade_migrate mode)
+{
+    char url[1024];
+
+    snprintf(url, sizeof(url), "%s user=%s", pg_conninfo(), test->role);
+    return pg_try_open(test, url, mode);
+}
+
+/* Drops a function, and runs the file again as the text says. */
+static void
+miss_function(pg_test *test, const char *name)
+{
+    static const cascade_migrate modes[] = {CASCADE_MIGRATE_AUTO,
+                                            CASCADE_MIGRATE_CHECK};
+
+    pg_sql(test, "DROP FUNCTION %s", name);
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        assert_fails(CASCADE_ERR_SCHEMA, pg_try_open(test, NULL, modes[i]));
+        if (strstr(cascade_errmsg(), name) == NULL ||
+            strstr(cascade_errmsg(), "005_functions.sql") == NULL)
+            fail_msg("'%s' says nothing of %s", cascade_errmsg(), name);
+    }
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_NEVER));
+    pg_sql(test, "%s", csc_migrations_postgres[4].sql);
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+}
+
+/* S1: what a dump of the tables alone leaves out. */
+static void
+a_missing_function_is_refused(void **state)
+{
+    pg_test *test = *state;
+    int64_t count = 0;
+
+    pg_sql(test, "SET client_min_messages = error");
+    assert_string_equal("005_functions", csc_migrations_postgres[4].name);
+    count = pg_number(test,
+                      "SELECT count(*) FROM pg_proc"
+                      " WHERE pronamespace = '%s'::regnamespace",
+                      test->schema);
+    assert_true(count >= 4);
+    for (int64_t i = 0; i < count; i++) {
+        char *name = pg_text(test,
+                             "SELECT format('%%s(%%s)', proname,"
+                             "  oidvectortypes(proargtypes)) FROM pg_proc"
+                             " WHERE pronamespace = '%s'::regnamespace"
+                             " ORDER BY proname, oid OFFSET %lld LIMIT 1",
+                             test->schema, (long long)i);
+
+        miss_function(test, name);
+        free(name);
+    }
+}
+
+/* Another one of that name is not it. */
+static void
+a_function_with_other_arguments_is_not_taken_for_ours(void **state)
+{
+    pg_test *test = *state;
+
+    pg_sql(test, "DROP FUNCTION cascade_wake()");
+    pg_sql(test, "CREATE FUNCTION cascade_wake(int) RETURNS int LANGUAGE sql"
+                 " AS 'SELECT 1'");
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+    assert_non_null(strstr(cascade_errmsg(), "cascade_wake()"));
+}
+
+/* S1, as above: to call one is another right. */
+static void
+functions_that_a_role_may_not_call_are_there(void **state)
+{
+    pg_test *test = *state;
+
+    pg_make_role(test);
+    pg_sql(test, "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA %s FROM PUBLIC",
+           test->schema);
+    assert_int_equal(0, pg_number(test,
+                                  "SELECT count(*) FROM pg_proc"
+                                  " WHERE pronamespace = '%s'::regnamespace"
+                                  "  AND has_function_privilege('%s', oid,"
+                                  "   'EXECUTE')",
+                                  test->schema, test->role));
+    assert_ok(try_as_role(test, CASCADE_MIGRATE_AUTO));
+    assert_ok(try_as_role(test, CASCADE_MIGRATE_CHECK));
+    pg_sql(test, "DROP FUNCTION cascade_signal");
+    assert_fails(CASCADE_ERR_SCHEMA, try_as_role(test, CASCADE_MIGRATE_CHECK));
+    assert_non_null(strstr(cascade_errmsg(), "cascade_signal("));
+}
+
 static int64_t
 count_signed(pg_test *test)
 {
@@ -405,16 +497,6 @@ psql_applies_the_files(void **state)
     assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
 }
 
-/* Opens as the test's role. */
-static cascade_err
-try_as_role(pg_test *test, cascade_migrate mode)
-{
-    char url[1024];
-
-    snprintf(url, sizeof(url), "%s user=%s", pg_conninfo(), test->role);
-    return pg_try_open(test, url, mode);
-}
-
 /* S1 */
 static void
 a_role_that_may_not_create_can_open_a_current_schema(void **state)
@@ -543,6 +625,9 @@ postgres_schema(void)
         PG_TEST(a_newer_schema_is_refused),
         PG_TEST(a_changed_migration_is_refused),
         PG_TEST(a_missing_table_is_refused),
+        PG_TEST(a_missing_function_is_refused),
+        PG_TEST(a_function_with_other_arguments_is_not_taken_for_ours),
+        PG_TEST(functions_that_a_role_may_not_call_are_there),
         PG_TEST_EMPTY(a_schema_applied_by_hand_is_taken_over),
         PG_TEST_EMPTY(a_schema_of_an_older_library_is_upgraded),
         PG_TEST_EMPTY(an_engine_of_the_release_before_goes_on),
