@@ -6,7 +6,9 @@
  *
  * The application that orders needs no libcascade and no C: it calls functions
  * that lie in the database. What it starts there exists from its COMMIT on, and
- * is found at the next poll.
+ * cascade_wake() behind that has it found at once: to show it, this program
+ * polls rarely. A real one keeps the default, for a wake that is forgotten, or
+ * lost with its connection.
  */
 #include <cascade/cascade.h>
 #include <signal.h>
@@ -41,8 +43,8 @@ deliver(cascade_node *node, void *user)
 int
 main(int argc, char **argv)
 {
-    const cascade_engine_options often = {.size = sizeof(often),
-                                          .poll_interval_ms = 100};
+    const cascade_engine_options rarely = {.size = sizeof(rarely),
+                                           .poll_interval_ms = 600000};
     cascade_store *store = NULL;
     int failed = 0;
 
@@ -51,7 +53,7 @@ main(int argc, char **argv)
         return 2;
     }
     failed = cascade_store_open(argv[1], NULL, &store) ||
-             cascade_engine_open(store, &often, &engine) ||
+             cascade_engine_open(store, &rarely, &engine) ||
              cascade_engine_register(engine, "deliver", deliver, NULL, NULL) ||
              cascade_engine_start(engine);
     if (!failed) {

@@ -20,6 +20,10 @@ SELECT cascade_start('deliver', '{"item": "lamp"}', key => 'order-' || :id);
 SELECT cascade_start('deliver', '{"item": "lamp"}', key => 'order-' || :id);
 COMMIT;
 
+-- Engines look at once; without it, at their next poll. Behind the COMMIT, since
+-- PostgreSQL lets transactions that call it commit one after the other.
+SELECT cascade_wake();
+
 -- What is rolled back is never delivered.
 BEGIN;
 INSERT INTO orders (item) VALUES ('mistake') RETURNING id \gset
@@ -40,3 +44,4 @@ CREATE TRIGGER deliver_order AFTER INSERT ON orders
     FOR EACH ROW EXECUTE FUNCTION deliver_order();
 
 INSERT INTO orders (item) VALUES ('chair'), ('table');
+SELECT cascade_wake();

@@ -11,6 +11,7 @@ set -eu
 program=$1
 kind=$2
 work=$(mktemp -d)
+WAIT_S=30
 running=
 cleanup() {
     [ -z "$running" ] || kill -9 "$running" 2>/dev/null || :
@@ -21,11 +22,26 @@ trap cleanup EXIT
 
 # until_lines COUNT PATTERN: until the program has printed so many.
 until_lines() {
-    tries=0
+    end=$(($(date +%s) + WAIT_S))
     while [ "$(grep -c "$2" "$work/out")" -lt "$1" ]; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 3000 ] ||
+        [ "$(date +%s)" -lt "$end" ] ||
             { cat "$work/out"; echo "nothing is delivered" >&2; exit 1; }
+        sleep 0.01
+    done
+}
+
+# until_listening: until it listens, and has looked once since: what is ordered
+# from then on it has to be told.
+until_listening() {
+    end=$(($(date +%s) + WAIT_S))
+    while [ "$(psql -X -q -At -c "SELECT count(*)
+        FROM pg_stat_activity AS l
+        JOIN pg_stat_activity AS o USING (datname, application_name)
+        WHERE datname = current_database() AND l.query LIKE 'LISTEN%' AND
+            o.state = 'idle' AND o.query_start > l.query_start" \
+        "$DATABASE")" -eq 0 ]; do
+        [ "$(date +%s)" -lt "$end" ] ||
+            { echo "it does not listen" >&2; exit 1; }
         sleep 0.01
     done
 }
@@ -42,6 +58,7 @@ database_create "cascade_outbox_$$"
 "$program" "$DATABASE" >"$work/out" &
 running=$!
 until_lines 1 ready
+until_listening
 psql -X -q -f "$3" "$DATABASE" >/dev/null
 until_lines 3 deliver
 kill -TERM "$running"
