@@ -467,6 +467,100 @@ a_deadlock_with_an_outside_session_ends(void **state)
     assert_ok(node_finish(&it));
 }
 
+typedef struct detacher {
+    pthread_t thread;
+    const cascade_store *store;
+    const cascade_uuid *engine;
+    cascade_err err;
+    char text[256];
+} detacher;
+
+static void *
+detach_apart(void *context)
+{
+    detacher *it = context;
+
+    it->err = it->store->driver->detach(it->store->self, it->engine);
+    snprintf(it->text, sizeof(it->text), "%s", cascade_errmsg());
+    return NULL;
+}
+
+/* Between its lanes and its runs a detachment waits for us. Sequences keep what
+ * is rolled back: `tries` counts each time it came so far. */
+static void
+hold_detachments(pg_test *test)
+{
+    pg_sql(test, "CREATE SEQUENCE tries");
+    pg_sql(
+        test,
+        "CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS $$"
+        " BEGIN PERFORM nextval('%s.tries');"
+        " PERFORM pg_advisory_xact_lock(hashtext('%s')); RETURN NULL; END $$",
+        test->schema, test->schema);
+    pg_sql(test, "CREATE TRIGGER held AFTER DELETE ON cascade_lanes"
+                 " FOR EACH STATEMENT EXECUTE FUNCTION held()");
+    pg_sql(test, "SELECT pg_advisory_lock(hashtext('%s'))", test->schema);
+}
+
+/* One that waits looks once whether it waits for itself, after so long. */
+static const char *
+conninfo_with(const char *deadlock_timeout)
+{
+    static char conninfo[1024];
+
+    snprintf(conninfo, sizeof(conninfo), "%s options='-c deadlock_timeout=%s'",
+             pg_conninfo(), deadlock_timeout);
+    return conninfo;
+}
+
+static void
+until_waiting(pg_test *test, const char *for_what)
+{
+    pg_until(test,
+             "SELECT count(*) FROM pg_stat_activity"
+             " WHERE application_name = '%s' AND wait_event_type = 'Lock'"
+             "  AND wait_event = '%s'",
+             test->schema, for_what);
+}
+
+/* Design 7: the finish has its run and wants its lane, the detachment the other
+ * way round. The server ends the one that closes the circle, here the
+ * detachment, which is repeated when the other is through. */
+static void
+a_detachment_crosswise_to_a_finish_is_repeated(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    finisher finishing = {.it = NULL};
+    detacher detaching = {.store = NULL};
+    node_test it;
+
+    options.deadline_ms = NODE_LIMIT_MS;
+    options.application_name = test->schema;
+    it = node_open_on(test, conninfo_with("10min"), &options);
+    detaching.store = pg_open(test, conninfo_with("50ms"), &options);
+    detaching.engine = &it.engine;
+    hold_detachments(test);
+    node_begin(&it);
+    pthread_create(&detaching.thread, NULL, detach_apart, &detaching);
+    until_waiting(test, "advisory");
+    finishing.it = &it;
+    finishing.change = node_record(&it);
+    finishing.change->run_action = CASCADE_RUN_RESET;
+    pthread_create(&finishing.thread, NULL, finish_apart, &finishing);
+    until_waiting(test, "transactionid");
+    pg_sql(test, "SELECT pg_advisory_unlock(hashtext('%s'))", test->schema);
+    pthread_join(finishing.thread, NULL);
+    pthread_join(detaching.thread, NULL);
+    if (finishing.err != CASCADE_OK || detaching.err != CASCADE_OK)
+        fail_msg("%s; %s", finishing.text, detaching.text);
+    assert_int_equal(2, pg_number(test, "SELECT last_value FROM tries"));
+    assert_int_equal(0, pg_number(test, "SELECT count(*) FROM cascade_lanes"));
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascade_runs"
+                                        " WHERE engine_id IS NULL"));
+    node_expect_rows(&it, 0, 1);
+}
+
 /* Told by the constraint's name, without its values. */
 static void
 a_deferred_constraint_fails_the_attempt(void **state)
@@ -782,6 +876,7 @@ postgres_native(void)
         PG_TEST(a_serialization_failure_fails_one_of_two),
         PG_TEST(an_old_snapshot_fails_the_attempt),
         PG_TEST(a_deadlock_with_an_outside_session_ends),
+        PG_TEST(a_detachment_crosswise_to_a_finish_is_repeated),
         PG_TEST(a_deferred_constraint_fails_the_attempt),
         PG_TEST(deferred_triggers_run_as_the_functions),
         PG_TEST(a_finish_cut_before_its_commit_is_settled_as_nothing),
