@@ -433,14 +433,34 @@ put_back(cascade_engine *engine, csc_worker *worker)
     csc_run_advance(engine, run);
 }
 
+/* However long that takes: the lease may be over by then. */
+static cascade_err
+begin(csc_lane *lane, const csc_node_def *def)
+{
+    cascade_engine *engine = lane->engine;
+    bool may = false;
+    cascade_err err = engine->driver->begin(
+        engine->driver_self, def->transaction_ms, &lane->transaction);
+
+    if (err != CASCADE_OK)
+        return err;
+    pthread_mutex_lock(&engine->mutex);
+    may = csc_run_may_begin(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    if (may)
+        return CASCADE_OK;
+    (void)engine->driver->abandon(engine->driver_self, &lane->transaction);
+    return csc_fail(CASCADE_ERR_UNAVAILABLE,
+                    "the engine stops, or its lease may be over");
+}
+
 bool
 csc_native_begin(cascade_engine *engine, csc_worker *worker)
 {
     csc_lane *lane = worker->native;
     csc_run *run = lane->run;
     const csc_node_def *def = csc_engine_node(engine, lane->exec->name);
-    cascade_err err = engine->driver->begin(
-        engine->driver_self, def->transaction_ms, &lane->transaction);
+    cascade_err err = begin(lane, def);
     bool back = false;
 
     if (err != CASCADE_OK) {

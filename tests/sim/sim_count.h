@@ -143,7 +143,6 @@
     X(ABANDONED, "transactions rolled back")                            \
     X(ABANDONED_LATE, "rolled back out of time")                        \
     X(BEGIN_FAILED, "transactions that did not begin")                  \
-    X(BEGUN_LATE, "that began when their engine was removed")           \
     X(KILL_BEGIN, "killed in beginning a transaction")                  \
     X(KILL_WITHIN, "killed within a transaction")                       \
     X(KILL_FINISH_BEFORE, "killed before a transaction took effect")    \

@@ -518,21 +518,6 @@ finish(sim_process *p, const wrap_call *call, cascade_err answer)
     return answer;
 }
 
-/* An engine looks at its lease before it begins a transaction, and then enters
- * the function, however long that took. */
-static void
-note_begin(sim_process *p)
-{
-    sim_engine *e = p->current;
-    int64_t left_ms = 0;
-
-    sim_leases_read(p->s, &p->leases);
-    if (sim_leases_find(&p->leases, &e->engine->id, &left_ms))
-        return;
-    e->removed = e->engine->id;
-    sim_note(SIM_BEGUN_LATE);
-}
-
 cascade_err
 sim_fault_after(void *context, const wrap_call *call, cascade_err answer)
 {
@@ -546,8 +531,6 @@ sim_fault_after(void *context, const wrap_call *call, cascade_err answer)
     err = finish(p, call, answer);
     if (err == CASCADE_ERR_FENCED && call->move == WRAP_COMMIT)
         sim_note(SIM_COMMIT_FENCED);
-    if (err == CASCADE_OK && call->move == WRAP_BEGIN)
-        note_begin(p);
     if (err == CASCADE_ERR_FENCED && call->move == WRAP_RENEW)
         sim_note(SIM_RENEW_FENCED);
     sim_trace(p->s, "p%u %s %zu: %s%s%s", p->slot,
