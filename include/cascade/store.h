@@ -115,6 +115,11 @@
  *       was not committed behind its back.
  *   S32 settle decides a finish whose outcome is not known, once and for all: a
  *       finish of that number that comes to the server later is fenced.
+ *   S33 a start that waits for a transaction which is not the store's (one of
+ *       the application's, in which the same cascade was started) does not keep
+ *       the rest of its batch waiting: a commit with starts, and a submit that
+ *       is `brief`, may answer CASCADE_ERR_AGAIN within a second. Nothing of
+ *       that call has taken effect, or will. Without starts none does.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -145,6 +150,7 @@
  *   CASCADE_ERR_UNAVAILABLE  transient: the call may or may not have taken
  *                            effect; repeating the identical call is right
  *   CASCADE_ERR_REFUSED      permanent, for these data
+ *   CASCADE_ERR_AGAIN        of commit and submit: S33
  *   CASCADE_ERR_FENCED, _LOST, _NOT_FOUND, _NO_MEMORY, _SCHEMA, _READ_ONLY,
  *   _UNSUPPORTED, _CORRUPT   as their texts say
  *   Every error leaves a text by cascade_store_fail().
@@ -312,6 +318,8 @@ typedef struct cascade_submission {
     const cascade_message_row *messages;
     size_t message_count;
     cascade_sent *sent; /* written for each message */
+    bool brief; /* it is not to wait long for transactions that are not the
+                   store's: S33. A backend may pass over it */
 } cascade_submission;
 
 /* ---- Owning ------------------------------------------------------------- */
@@ -590,14 +598,17 @@ typedef struct cascade_store_driver {
     /* Commits a batch: S2-S6. `existed[i]` is written for each change i when
      * it returns OK: true for a start whose cascade was there before.
      * CASCADE_ERR_UNAVAILABLE: repeat the identical batch; if the lane shows
-     * that an earlier try took effect the answer is OK. */
+     * that an earlier try took effect the answer is OK.
+     * CASCADE_ERR_AGAIN: S33. The number is still the next one, and may be that
+     * of another batch, unless an earlier try was UNAVAILABLE: that one may
+     * come to the store yet. `settle` decides it, where there is one. */
     cascade_err (*commit)(void *self, const cascade_batch *batch,
                           bool *existed);
 
     /* Commits starts and messages from outside, without a lane, all or none:
      * S6, S19. Repeating it is safe: starts that took effect are recognised,
      * messages are told as REPEATED. OK tells the waiters too, as `wake` does:
-     * S17. */
+     * S17. CASCADE_ERR_AGAIN where it is brief: S33. */
     cascade_err (*submit)(void *self, const cascade_submission *submission);
 
     /* Gives up to `limit` (1-10,000) messages of runs that the incarnation

@@ -15,6 +15,8 @@
  * meanwhile: the mutex is held. What was there before is not altered until
  * everything has been found good.
  *
+ * Nobody else's transaction is ever open: no commit is AGAIN (S33).
+ *
  * A plan owns the records it made until they are entered; `entered` counts how
  * far staging came.
  */

@@ -59,6 +59,17 @@
  * the same snapshot, and any commit that could have received it before is one
  * of that cascade's, so it is in that snapshot.
  *
+ * A START MAY WAIT FOR A TRANSACTION THAT IS NOT OURS: an application may have
+ * started the same cascade in its own, which is open as long as it likes. The
+ * server only finds out by waiting. So lock_timeout is short for the statement
+ * of the starts alone (START_WAIT_MAX_MS), set and put back in the same round
+ * trip; where it runs out the answer is AGAIN, and the engine commits the rest
+ * without them. The fence keeps its own: it has to wait for a first try. One
+ * that merely meets a start of another engine waits as long as that commit
+ * takes, and where that is too long it gets AGAIN as well, which costs it
+ * another transaction. Of a second try of a batch AGAIN says nothing about the
+ * first, which may come to the server later still.
+ *
  * What can wait for what: cascades, then keys, messages, runs, each sorted, and
  * between commits that is all there is but messages, since the rest is owned.
  * Only two that bring the same two messages, of which one has just received the
@@ -87,8 +98,9 @@
 #include "store/postgres_internal.h"
 
 #define FIRST_MAX 4
-#define CALLS_MAX (19 + FIRST_MAX)
-#define PARAMS_MAX 14
+#define CALLS_MAX (21 + FIRST_MAX)
+#define PARAMS_MAX 16
+#define START_WAIT_MAX_MS 250
 
 typedef struct write_state {
     const char *move;
@@ -104,7 +116,10 @@ typedef struct write_state {
     size_t call_count;
     size_t params_count;
     bool notifies;
-    bool within; /* an open transaction: the fence is last */
+    bool within;       /* an open transaction: the fence is last */
+    bool brief;        /* its starts wait START_WAIT_MAX_MS at most */
+    char start_ms[24]; /* lock_timeout of the starts */
+    char other_ms[24]; /* and of what follows them */
 } write_state;
 
 /* ---- What is sent -------------------------------------------------------- */
@@ -171,13 +186,43 @@ add_counted(write_state *state, csc_postgres_statement statement,
     csc_postgres_params_i64(params, (int64_t)rows->count);
 }
 
+/* A quarter of the deadline leaves time for another try. */
+static int64_t
+start_wait_ms(const cascade_store_config *config)
+{
+    int64_t ms = config->deadline_ms / 4;
+
+    if (ms > START_WAIT_MAX_MS)
+        return START_WAIT_MAX_MS;
+    return ms > 0 ? ms : 1; /* 0 would be: for ever */
+}
+
+/* For what follows in the transaction. `text` is to stay until it was sent. */
 static void
-add_starts(write_state *state, csc_postgres_batch *rows, const char *sequence)
+add_lock_timeout(write_state *state, int64_t ms, char text[24])
+{
+    (void)snprintf(text, 24, "%lld", (long long)ms);
+    csc_postgres_params_text(add_call(state, CSC_POSTGRES_LOCK_TIMEOUT), text);
+}
+
+/* Whether the batch has more than starts. */
+static bool
+has_others(const write_state *state, const csc_postgres_batch *rows)
+{
+    return rows->start_cascades.count < state->count || rows->sends.count > 0 ||
+           rows->submitted.count > 0;
+}
+
+static void
+add_starts(write_state *state, const cascade_store_config *config,
+           csc_postgres_batch *rows, const char *sequence)
 {
     csc_postgres_params *params;
 
     if (rows->start_cascades.count == 0)
         return;
+    if (state->brief)
+        add_lock_timeout(state, start_wait_ms(config), state->start_ms);
     params = add_call(state, rows->keyed == 0 ? CSC_POSTGRES_START
                                               : CSC_POSTGRES_START_KEYED);
     csc_postgres_params_rows(params, &rows->start_cascades);
@@ -187,6 +232,8 @@ add_starts(write_state *state, csc_postgres_batch *rows, const char *sequence)
     csc_postgres_params_text(params, sequence);
     if (rows->keyed > 0)
         csc_postgres_params_rows(params, &rows->start_keys);
+    if (state->brief && has_others(state, rows))
+        add_lock_timeout(state, csc_postgres_lock_ms(config), state->other_ms);
 }
 
 static void
@@ -217,13 +264,14 @@ add_submitted(write_state *state, csc_postgres_rows *messages)
 }
 
 static void
-add_calls(write_state *state, csc_postgres_batch *rows, const char *sequence)
+add_calls(write_state *state, csc_postgres_conn *conn, const char *sequence)
 {
+    csc_postgres_batch *rows = conn->batch;
     csc_postgres_params *params;
 
     if (state->batch != NULL && !state->within)
         add_fence(state);
-    add_starts(state, rows, sequence);
+    add_starts(state, conn->store->config, rows, sequence);
     add_rows(state, CSC_POSTGRES_DELETE_RECEIVED, &rows->received);
     add_rows(state, CSC_POSTGRES_INSERT_EXECUTIONS, &rows->inserts);
     add_counted(state, CSC_POSTGRES_UPDATE_EXECUTIONS, &rows->updates, false);
@@ -437,6 +485,30 @@ fail_overtaken(const write_state *state)
                     state->move);
 }
 
+/* The wait of the starts was over, and all is rolled back. */
+static bool
+is_held(const csc_postgres_conn *conn, const write_state *state,
+        const csc_postgres_trouble *trouble)
+{
+    csc_postgres_statement statement;
+
+    if (!state->brief || conn->broken || trouble->call == NULL)
+        return false;
+    statement = trouble->call->statement;
+    return (statement == CSC_POSTGRES_START ||
+            statement == CSC_POSTGRES_START_KEYED) &&
+           strcmp(trouble->sqlstate, "55P03") == 0;
+}
+
+static cascade_err
+fail_held(const write_state *state)
+{
+    return csc_fail(CASCADE_ERR_AGAIN,
+                    "%s: a cascade that it starts is being started in another "
+                    "transaction, which is still open (SQLSTATE 55P03)",
+                    state->move);
+}
+
 static cascade_err
 write_batch(csc_postgres_conn *conn, void *context)
 {
@@ -455,7 +527,7 @@ write_batch(csc_postgres_conn *conn, void *context)
         goto out;
     state->call_count = 0;
     state->params_count = 0;
-    add_calls(state, conn->batch, sequence);
+    add_calls(state, conn, sequence);
     csc_postgres_wait_fill_notify(conn->store, &notify, &params);
     err = csc_postgres_conn_write_then(conn, state->move, state->calls,
                                        state->call_count, &trouble,
@@ -467,6 +539,8 @@ write_batch(csc_postgres_conn *conn, void *context)
         err = decide(conn, state);
     } else if (raised(&trouble, CSC_POSTGRES_START_KEYED)) {
         err = fail_overtaken(state);
+    } else if (is_held(conn, state, &trouble)) {
+        err = fail_held(state);
     }
     csc_postgres_conn_clear(state->calls, state->call_count);
 out:
@@ -481,7 +555,8 @@ csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     write_state state = {.move = "commit",
                          .batch = batch,
                          .changes = batch->changes,
-                         .count = batch->change_count};
+                         .count = batch->change_count,
+                         .brief = true};
     cascade_err err;
 
     state.existed = csc_mem_zalloc(state.count + 1, sizeof(bool));
@@ -594,7 +669,7 @@ csc_postgres_commit_within(csc_postgres_conn *conn, csc_postgres_within *within,
         goto out;
     for (size_t i = 0; i < within->first_count; i++)
         state.calls[state.call_count++] = within->first[i];
-    add_calls(&state, conn->batch, sequence);
+    add_calls(&state, conn, sequence);
     err = write_within(conn, &state, within);
     if (err == CASCADE_OK)
         err = tell_existed(conn, &state, fresh_starts(&state));
@@ -722,14 +797,17 @@ submit_and_tell(csc_postgres *store, write_state *state)
     return err;
 }
 
+/* On a guest's connection the application's settings hold. */
 cascade_err
 csc_postgres_commit_submit(void *self, const cascade_submission *submission)
 {
+    const csc_postgres *store = self;
     size_t count = submission->start_count;
     submit_state submit = {.count = 0};
     write_state state = {.move = "submit",
                          .messages = submission->messages,
-                         .message_count = submission->message_count};
+                         .message_count = submission->message_count,
+                         .brief = submission->brief && store->guest == NULL};
     cascade_err err = sort_starts(submission->starts, count, &submit);
 
     state.sent = csc_mem_zalloc(state.message_count + 1, sizeof(*state.sent));

@@ -32,6 +32,10 @@
  *   row of the key says the new number in the same transaction. One that comes
  *   as it ended (an import) gets no run.
  *
+ * Who writes has the database alone, an application's open transaction too: all
+ * of a batch waits for that, with starts or without, and no answer is AGAIN
+ * (S33).
+ *
  * A change that the database refuses (a path that is taken, an execution that
  * is not there or has ended, a run that is not ours) rolls the whole batch back
  * and is REFUSED, naming the cascade: the caller splits the batch.

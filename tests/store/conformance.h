@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The conformance suite: what every store must do, one test for each promise of
- * cascade/store.h (S1 to S32, cited in the comment above each test, with the G
+ * cascade/store.h (S1 to S33, cited in the comment above each test, with the G
  * numbers of the library's guarantees that stand on it).
  *
  * A test program of a backend is a table of its own and a main:

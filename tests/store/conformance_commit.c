@@ -188,6 +188,30 @@ a_repeated_submit_is_recognised(void **state)
     db_assert_unchanged(db, picture);
 }
 
+/* S33, S6: where nobody else starts it, one that is brief is as any other. */
+static void
+a_brief_submit_is_a_submit(void **state)
+{
+    conformance_db *db = *state;
+    cascade_uuid id = rows_id(&db->rows);
+    cascade_change *starts[2] = {rows_start(&db->rows, id),
+                                 rows_start(&db->rows, id)};
+    bool existed = true;
+    cascade_submission submission = {
+        .start_count = 1, .existed = &existed, .brief = true};
+    char *picture = NULL;
+
+    for (int i = 0; i < 3; i++) {
+        existed = i < 2;
+        submission.starts = starts[i / 2];
+        assert_ok(db->driver->submit(db->self, &submission));
+        assert_int_equal(existed, i == 2);
+        if (i == 0)
+            picture = db_picture(db);
+    }
+    db_assert_unchanged(db, picture);
+}
+
 /* S6: starts from outside come in any order, and a user may name a cascade
  * twice: then one of the two made it. */
 static void
@@ -679,6 +703,7 @@ conformance_commit(void)
         cmocka_unit_test(a_repeated_batch_tells_the_same_of_its_starts),
         cmocka_unit_test(a_start_of_an_existing_cascade_leaves_it_alone),
         cmocka_unit_test(a_repeated_submit_is_recognised),
+        cmocka_unit_test(a_brief_submit_is_a_submit),
         cmocka_unit_test(a_submit_may_name_a_cascade_twice),
         cmocka_unit_test(a_submit_of_a_write_is_refused),
         cmocka_unit_test(an_ended_cascade_is_not_started_again),

@@ -22,5 +22,6 @@ postgres_group postgres_native(void);
 postgres_group postgres_native_session(void);
 postgres_group postgres_guest(void);
 postgres_group postgres_functions(void);
+postgres_group postgres_held(void);
 
 #endif

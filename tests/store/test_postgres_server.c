@@ -12,9 +12,11 @@ int
 main(int argc, char **argv)
 {
     static postgres_group (*const groups[])(void) = {
-        postgres_schema,         postgres_faults, postgres_session,
-        postgres_messages,       postgres_manage, postgres_native,
-        postgres_native_session, postgres_guest,  postgres_functions};
+        postgres_schema,         postgres_faults,
+        postgres_session,        postgres_messages,
+        postgres_manage,         postgres_native,
+        postgres_native_session, postgres_guest,
+        postgres_functions,      postgres_held};
     int failed = 0;
 
     if (pg_conninfo()[0] == '\0') {

@@ -42,7 +42,7 @@ if(CASCADE_POSTGRES)
     cascade_test(store_postgres_server test_postgres_server.c
         postgres_app.c postgres_faults.c postgres_fixture.c
         postgres_functions.c
-        postgres_guest.c postgres_manage.c postgres_messages.c
+        postgres_guest.c postgres_held.c postgres_manage.c postgres_messages.c
         postgres_native.c postgres_native_session.c postgres_node.c
         postgres_proxy.c postgres_schema.c postgres_session.c TIMEOUT 300)
 endif()
