@@ -84,6 +84,8 @@
  *   A start with a key, or with an id of your own, holds that until your
  *   COMMIT or ROLLBACK: others who start with the same one wait for it, up to
  *   their deadline_ms. So commit soon.
+ *   Nothing else waits: what an engine has to commit together with such a start
+ *   is held up for a quarter of a second, once for your transaction.
  *   With READ COMMITTED what is read of a cascade that others write meanwhile
  *   may be of several moments, as with your own statements.
  *   Outside a transaction each call is a transaction of its own, as always; but
@@ -98,8 +100,9 @@
  *       transaction has just used is a serialization failure:
  *       CASCADE_ERR_UNAVAILABLE, and the transaction is to be begun anew.
  *     - A start with a key, or an id, holds that until the COMMIT: a start of
- *       the same elsewhere waits for it, up to its deadline, and with it what
- *       that engine has in the same batch. Keep such a transaction short.
+ *       the same elsewhere waits for it, as told above. Once it has waited, it
+ *       is no engine's own from birth, but claimed by any. Keep such a
+ *       transaction short.
  *     - A transaction that has failed takes no calls: CASCADE_ERR_MISUSE.
  *     - A connection that is lost is the application's to make anew, with a new
  *       store: CASCADE_ERR_UNAVAILABLE. One that is lost while a call outside a

@@ -118,8 +118,8 @@ csc_engine_init_cond(pthread_cond_t *cond)
 }
 
 void
-csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
-                int64_t timeout_ms)
+csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
+                   int64_t timeout_ms)
 {
     struct timespec until;
 
@@ -132,7 +132,14 @@ csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
         until.tv_sec++;
         until.tv_nsec -= 1000000000L;
     }
-    (void)pthread_cond_timedwait(cond, &engine->mutex, &until);
+    (void)pthread_cond_timedwait(cond, mutex, &until);
+}
+
+void
+csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
+                int64_t timeout_ms)
+{
+    csc_engine_wait_on(&engine->mutex, cond, timeout_ms);
 }
 
 /* ---- Log lines born under the lock -------------------------------------- */

@@ -186,9 +186,15 @@ typedef struct csc_start {
     atomic_int refs;
     bool queued;  /* still in the lane's list: can be taken back */
     bool entered; /* the caller is in the lane */
+    bool left;    /* the caller is not: it has told that nobody knows */
     bool done;
     cascade_err err; /* once done */
     pthread_cond_t cond;
+
+    /* Of held.c, whose mutex guards the first two; and the caller's then. */
+    struct csc_start *held_next;
+    bool in_line;
+    bool doubtful; /* it may have been made */
 } csc_start;
 
 /* What one batch writes for one run, or one csc_start. */
@@ -430,6 +436,9 @@ void csc_engine_house_awake(cascade_engine *engine);
 /* A timed wait in real time. Locked. */
 void csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
                      int64_t timeout_ms);
+/* The same with another mutex, which is held. */
+void csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
+                        int64_t timeout_ms);
 cascade_err csc_engine_init_cond(pthread_cond_t *cond);
 /* Ends lanes and housekeeper, drops what there is and detaches: what a stop
  * does in the end. Not locked. */
@@ -715,6 +724,20 @@ const char *csc_threads_join_workers(cascade_engine *engine);
 /* The lane is done with a start. Locked. */
 void csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err);
 void csc_start_unref(csc_start *start);
+
+/* ---- held.c ------------------------------------------------------------- */
+
+/* Starts that wait for a transaction which is not the library's. Each of these
+ * leaves to the caller of the start that it calls csc_held_submit(). */
+void csc_held_add(cascade_store *store, csc_start *start);
+/* Adds it where another that waits starts the same cascade. */
+bool csc_held_join(cascade_store *store, csc_start *start);
+/* Tries the submission, a brief one, until `end_ms` (monotonic), and takes the
+ * start out: CASCADE_ERR_UNAVAILABLE where it was not made by then,
+ * CASCADE_ERR_OUTCOME_UNKNOWN where it may have been. */
+cascade_err csc_held_submit(cascade_store *store, csc_start *start,
+                            const cascade_submission *submission,
+                            int64_t end_ms);
 
 /* ---- submit.c ----------------------------------------------------------- */
 

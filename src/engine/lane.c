@@ -23,6 +23,14 @@
  *                it had posted, is loaded anew, and the execution is recorded
  *                FAILED. If it had posted several things they are first tried
  *                one by one.
+ *   AGAIN        nothing took effect: a start in it waits for a transaction
+ *                that is not the store's (S33), which may stay open for long.
+ *                Its starts are taken out, and their callers go on without the
+ *                lane (held.c); the rest is built anew, as a batch with the
+ *                same number. Where an earlier try was UNAVAILABLE, that might
+ *                still come to the store, and be taken for the new batch: so
+ *                the number is used up first, by `settle`. A store that has
+ *                none is asked with the same batch again.
  *   FENCED,LOST  the incarnation is no more. Everything in memory is dropped;
  *                starts in the batch, which need no ownership, are handed to
  *                `submit`, which recognises those that had taken effect
@@ -207,6 +215,28 @@ answer_existing(csc_lane *lane, csc_start *start)
     return true;
 }
 
+/* The caller goes on without the lane, if it is still there. Locked. */
+static void
+set_aside(csc_lane *lane, csc_start *start)
+{
+    if (!start->left)
+        csc_held_add(lane->engine->store, start);
+    csc_start_done(lane->engine, start, CASCADE_ERR_AGAIN);
+}
+
+/* A start of what others wait for is not put to the test. */
+static bool
+join_held(csc_lane *lane, csc_start *start)
+{
+    csc_item item;
+
+    if (!csc_held_join(lane->engine->store, start))
+        return false;
+    take_start(lane, &item);
+    csc_start_done(lane->engine, start, CASCADE_ERR_AGAIN);
+    return true;
+}
+
 /* Whether the batch has a start of that cascade already: two starts with one
  * key may come at the same time, and a batch names a cascade once. A start of
  * several is a batch by itself, which keeps batches sorted. */
@@ -275,7 +305,8 @@ collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
            has_room(lane, bytes)) {
         csc_item *item = &lane->items[lane->item_count];
 
-        if (answer_existing(lane, lane->first_start))
+        if (answer_existing(lane, lane->first_start) ||
+            join_held(lane, lane->first_start))
             continue;
         if (is_apart(lane, lane->first_start))
             break;
@@ -440,14 +471,19 @@ rescue(csc_lane *lane)
     csc_start *start = lane->items[lane->from].start;
     cascade_submission submission = {.starts = start->changes,
                                      .start_count = start->count,
-                                     .existed = start->existed};
+                                     .existed = start->existed,
+                                     .brief = true};
     cascade_err err = engine->driver->submit(engine->driver_self, &submission);
 
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {
         set_backoff(lane);
     } else {
-        csc_start_done(engine, start, err);
+        start->doubtful = true;
+        if (err == CASCADE_ERR_AGAIN)
+            set_aside(lane, start);
+        else
+            csc_start_done(engine, start, err);
         lane->backoff_ms = 0;
         lane->from++;
         if (lane->from == lane->item_count)
@@ -511,6 +547,79 @@ find_unbuilt(csc_lane *lane)
     return false;
 }
 
+static bool
+has_starts(const csc_lane *lane)
+{
+    for (size_t i = lane->from; i < lane->from + lane->slice; i++)
+        if (lane->items[i].start != NULL)
+            return true;
+    return false;
+}
+
+/* Takes the starts out of what was tried. What is decided is left out too, as
+ * the rows of the rest are made anew. */
+static void
+take_starts_out(csc_lane *lane)
+{
+    size_t to = lane->from + lane->slice;
+    size_t kept = 0;
+    size_t slice = 0;
+
+    pthread_mutex_lock(&lane->engine->mutex);
+    for (size_t i = lane->from; i < lane->item_count; i++) {
+        if (i < to && lane->items[i].start != NULL) {
+            set_aside(lane, lane->items[i].start);
+            continue;
+        }
+        slice += i < to;
+        lane->items[kept++] = lane->items[i];
+    }
+    lane->item_count = kept;
+    lane->from = 0;
+    lane->slice = slice > 0 ? slice : kept;
+    lane->built = false;
+    lane->tried = false;
+    lane->trouble[0] = '\0';
+    lane->backoff_ms = 0;
+    if (kept == 0)
+        csc_lane_end_batch(lane);
+    pthread_mutex_unlock(&lane->engine->mutex);
+}
+
+/* Whether no earlier try of the batch can take effect any more. */
+static bool
+use_number_up(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    bool committed = false;
+    cascade_err err = CASCADE_OK;
+
+    if (!lane->tried)
+        return true;
+    err = engine->driver->settle(engine->driver_self, &engine->id, lane->index,
+                                 lane->number + 1, &committed);
+    if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
+        csc_lane_lose(lane, err);
+    else if (err != CASCADE_OK)
+        csc_lane_try_later(lane, err);
+    if (err != CASCADE_OK || committed)
+        return false; /* the same batch once more is told that it was */
+    pthread_mutex_lock(&engine->mutex);
+    lane->number += 2;
+    pthread_mutex_unlock(&engine->mutex);
+    return true;
+}
+
+/* One that has only what nodes start is tried again as it is. */
+static void
+give_way(csc_lane *lane)
+{
+    if (!has_starts(lane))
+        csc_lane_try_later(lane, CASCADE_ERR_AGAIN);
+    else if (use_number_up(lane))
+        take_starts_out(lane);
+}
+
 static void
 attempt(csc_lane *lane)
 {
@@ -534,6 +643,8 @@ attempt(csc_lane *lane)
         lane->tried = false;
     } else if (err == CASCADE_ERR_REFUSED) {
         csc_lane_refuse(lane, err);
+    } else if (err == CASCADE_ERR_AGAIN) {
+        give_way(lane);
     } else {
         csc_lane_try_later(lane, err);
     }

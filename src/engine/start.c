@@ -7,6 +7,8 @@
  *                           whatever else is committed
  *   else                --> submit: a transaction of its own, owned by nobody;
  *                           engines are told, and one claims it
+ *   it waits for a transaction of somebody else's that starts the same cascade
+ *                       --> out of its lane, and by submits: held.c
  *
  * Ids are made here, before anything is sent, so a repeated try is the same
  * start: the store recognises execution 0 by its id (S6). If the process dies
@@ -383,17 +385,17 @@ await_lane(cascade_engine *engine, csc_start *start, int64_t end_ms)
         err = CASCADE_ERR_UNAVAILABLE;
     else
         err = CASCADE_ERR_OUTCOME_UNKNOWN;
-    if (err == CASCADE_OK)
+    start->left = !start->done;
+    if (err == CASCADE_OK || err == CASCADE_ERR_AGAIN)
         return err;
     return fail_start(lane_of(engine, start), err);
 }
 
-/* CASCADE_ERR_STOPPED: the engine stopped before it had sent anything. */
+/* CASCADE_ERR_STOPPED: the engine stopped before it had sent anything.
+ * CASCADE_ERR_AGAIN: the start is among those that are held. */
 static cascade_err
-start_by_engine(cascade_engine *engine, csc_start *start)
+start_by_engine(cascade_engine *engine, csc_start *start, int64_t end_ms)
 {
-    int64_t end_ms = csc_clock_monotonic_ms(&csc_clock_system) +
-                     engine->store->config.deadline_ms;
     cascade_err err = CASCADE_OK;
 
     if (start->entered)
@@ -519,14 +521,38 @@ find_current(cascade_store *store, const cascade_change *change,
     return fail_unknown(err);
 }
 
-static cascade_err
-start_by_submit(cascade_store *store, csc_start *start)
+static int64_t
+end_of_call(const cascade_store *store)
 {
-    cascade_submission submission = {.starts = start->changes,
-                                     .start_count = start->count,
-                                     .existed = start->existed};
+    return csc_clock_monotonic_ms(&csc_clock_system) +
+           store->config.deadline_ms;
+}
 
-    return csc_submit(store, &submission, "start");
+static bool
+has_engines(cascade_store *store)
+{
+    bool has = false;
+
+    pthread_mutex_lock(&store->mutex);
+    has = store->engine_count > 0;
+    pthread_mutex_unlock(&store->mutex);
+    return has;
+}
+
+/* Without an engine it may keep its connection for as long as it waits. */
+static cascade_err
+start_by_submit(cascade_store *store, csc_start *start,
+                cascade_submission *submission, int64_t end_ms)
+{
+    cascade_err err = CASCADE_OK;
+
+    submission->brief = has_engines(store);
+    err = csc_submit(store, submission, "start");
+    if (err != CASCADE_ERR_AGAIN)
+        return err;
+    start->doubtful = true; /* a try before it may have had no answer */
+    csc_held_add(store, start);
+    return csc_held_submit(store, start, submission, end_ms);
 }
 
 /* The store's time and the location; an engine of this process knows both
@@ -561,13 +587,24 @@ find_place(cascade_store *store, csc_arena *arena, place *here)
 static cascade_err
 send_start(cascade_store *store, csc_start *start, int64_t now_ms)
 {
-    cascade_engine *engine = find_engine(store, start, now_ms);
+    cascade_submission submission = {.starts = start->changes,
+                                     .start_count = start->count,
+                                     .existed = start->existed,
+                                     .brief = true};
+    int64_t end_ms = end_of_call(store);
+    cascade_engine *engine = NULL;
     cascade_err err = CASCADE_ERR_STOPPED;
 
+    if (csc_held_join(store, start))
+        err = CASCADE_ERR_AGAIN;
+    else
+        engine = find_engine(store, start, now_ms);
     if (engine != NULL)
-        err = start_by_engine(engine, start);
-    if (err == CASCADE_ERR_STOPPED)
-        err = start_by_submit(store, start);
+        err = start_by_engine(engine, start, end_ms);
+    if (err == CASCADE_ERR_AGAIN)
+        err = csc_held_submit(store, start, &submission, end_ms);
+    else if (err == CASCADE_ERR_STOPPED)
+        err = start_by_submit(store, start, &submission, end_ms);
     return err;
 }
 
@@ -757,7 +794,7 @@ start_and_signal(cascade_store *store, csc_start *start,
 
     message.cascade_id = *id;
     if (err == CASCADE_OK)
-        err = csc_submit(store, &submission, "start");
+        err = start_by_submit(store, start, &submission, end_of_call(store));
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
         *started =
             (cascade_started){*id, err == CASCADE_OK && start->existed[0]};

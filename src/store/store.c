@@ -294,11 +294,29 @@ free_config(cascade_store *store)
     csc_mem_free(store);
 }
 
+static cascade_err
+init_mutexes(cascade_store *store)
+{
+    if (pthread_mutex_init(&store->mutex, NULL) != 0)
+        return csc_fail_memory();
+    if (pthread_mutex_init(&store->held.mutex, NULL) == 0)
+        return CASCADE_OK;
+    pthread_mutex_destroy(&store->mutex);
+    return csc_fail_memory();
+}
+
+static void
+fini_mutexes(cascade_store *store)
+{
+    pthread_mutex_destroy(&store->held.mutex);
+    pthread_mutex_destroy(&store->mutex);
+}
+
 static void
 free_store(cascade_store *store)
 {
     store->driver->close(store->self);
-    pthread_mutex_destroy(&store->mutex);
+    fini_mutexes(store);
     free_config(store);
 }
 
@@ -334,15 +352,15 @@ create_store(const csc_store_opener *opener,
     store->guest = opener->guest;
     store->native = opener->native != NULL;
     err = configure(store, options);
-    if (err == CASCADE_OK && pthread_mutex_init(&store->mutex, NULL) != 0)
-        err = csc_fail_memory();
+    if (err == CASCADE_OK)
+        err = init_mutexes(store);
     if (err != CASCADE_OK) {
         free_config(store);
         return err;
     }
     err = ensure_text(opener->driver, open_self(opener, store));
     if (err != CASCADE_OK) {
-        pthread_mutex_destroy(&store->mutex);
+        fini_mutexes(store);
         free_config(store);
         return err;
     }

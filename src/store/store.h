@@ -28,6 +28,14 @@ typedef struct csc_store_watch {
 
 typedef struct csc_store_guest csc_store_guest;
 
+/* Starts that wait for a transaction which is not the library's (held.c). */
+typedef struct csc_store_held {
+    pthread_mutex_t mutex; /* guards what follows */
+    struct csc_start *first;
+    struct csc_start *last;
+    size_t tries; /* of them that try now */
+} csc_store_held;
+
 struct cascade_store {
     const cascade_store_driver *driver;
     void *self;                   /* the backend's */
@@ -43,6 +51,7 @@ struct cascade_store {
     size_t engine_count;
     int64_t now_offset_ns; /* see csc_store_get_now() */
     int64_t now_read_at_ns;
+    csc_store_held held;
 };
 
 /* A store that is opened on `self`, which open makes; it is not migrated. */

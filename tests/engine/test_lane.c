@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/uuid.h"
 #include "engine/engine.h"
@@ -26,8 +27,9 @@ typedef struct bench {
     watch w;
     cascade_store *store[2];
     cascade_engine *engine[2];
-    atomic_size_t left;   /* commits until the trigger is pulled */
-    atomic_size_t pulled; /* times it was */
+    atomic_size_t left;    /* commits until the trigger is pulled */
+    atomic_size_t pulled;  /* times it was */
+    atomic_size_t between; /* starts given up between other changes */
     uint64_t random;
     void (*pull)(struct bench *b, const wrap_call *call);
 } bench;
@@ -454,6 +456,158 @@ a_start_that_took_effect_in_a_fenced_batch_is_recognised(test_db *db)
     start_in_a_fenced_batch(db, 1);
 }
 
+/* ---- Starts that are held up -------------------------------------------- */
+
+static bool
+has_start(const cascade_batch *batch)
+{
+    for (size_t i = 0; i < batch->change_count; i++)
+        if (batch->changes[i].run_action == CASCADE_RUN_START)
+            return true;
+    return false;
+}
+
+/* What is left when its starts are taken out has a gap. */
+static bool
+has_start_between(const cascade_batch *batch)
+{
+    size_t at = 0;
+
+    while (at < batch->change_count &&
+           batch->changes[at].run_action == CASCADE_RUN_START)
+        at++;
+    while (at < batch->change_count &&
+           batch->changes[at].run_action != CASCADE_RUN_START)
+        at++;
+    while (at < batch->change_count &&
+           batch->changes[at].run_action == CASCADE_RUN_START)
+        at++;
+    return at < batch->change_count;
+}
+
+static void
+pause_ms(int ms)
+{
+    const struct timespec pause = {0, ms * 1000000L};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+static void
+say_next(bench *b, wrap_move move, wrap_when when, cascade_err err)
+{
+    wrap_store_fail(&b->w.wrap, move, 0, 1, when, err);
+}
+
+/* Half of the commits with starts are given up, and a fifth of all lose their
+ * replies; of the submits then, half are given up too. */
+static cascade_err
+hold_up(void *context, const wrap_call *call)
+{
+    bench *b = context;
+    uint64_t drawn = 0;
+
+    if (call->move != WRAP_COMMIT && call->move != WRAP_SUBMIT)
+        return CASCADE_OK;
+    pause_ms(2); /* while it is in the store, the next batch fills */
+    drawn = stores_hash("held", b->random + atomic_fetch_add(&b->pulled, 1));
+    if (call->move == WRAP_SUBMIT && call->submission->brief && drawn % 2 == 0)
+        say_next(b, WRAP_SUBMIT, WRAP_BEFORE, CASCADE_ERR_AGAIN);
+    else if (call->move == WRAP_COMMIT && drawn % 5 == 0)
+        say_next(b, WRAP_COMMIT, drawn / 5 % 2 == 0 ? WRAP_BEFORE : WRAP_AFTER,
+                 CASCADE_ERR_UNAVAILABLE);
+    else if (call->move == WRAP_COMMIT && has_start(call->batch) &&
+             drawn % 2 == 0) {
+        say_next(b, WRAP_COMMIT, WRAP_BEFORE, CASCADE_ERR_AGAIN);
+        atomic_fetch_add(&b->left, 1);
+        atomic_fetch_add(&b->between, has_start_between(call->batch));
+    }
+    return CASCADE_OK;
+}
+
+static bool
+was_held_up(bench *b)
+{
+    return atomic_load(&b->left) > 40 && atomic_load(&b->between) > 2 &&
+           wrap_store_count(&b->w.wrap, WRAP_SETTLE) > 2;
+}
+
+/* Chains whose ids lie anywhere, so that starts come between others. */
+static void
+start_anywhere(bench *b, int wave, cascade_uuid *ids)
+{
+    for (size_t i = 0; i < WAVE; i++) {
+        const uint64_t parts[2] = {
+            stores_hash("id", b->random + (uint64_t)wave * WAVE + i),
+            stores_hash("rest", b->random + i)};
+        const cascade_start_options options = {.size = sizeof(options),
+                                               .id = &ids[i]};
+        cascade_started started;
+
+        memcpy(&ids[i], parts, sizeof(ids[i]));
+        assert_ok(cascade_start(b->store[0], "chain",
+                                cJSON_Parse("{\"left\":9}"), &options,
+                                &started));
+        assert_false(started.existed);
+    }
+}
+
+/* S33, G12: starts go on by themselves, and nothing else of their batches is
+ * lost, written twice, or taken for another batch. */
+static void
+starts_that_are_held_up_leave_the_rest_alone(test_db *db)
+{
+    bench *b = bench_create(db, hold_up);
+    cascade_uuid ids[WAVE];
+
+    assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
+    for (int i = 0; i < WAVES_MAX && !was_held_up(b); i++) {
+        cascade_uuid chains[WAVE];
+
+        start_anywhere(b, i, chains);
+        mix_start(b->store[0], ids, WAVE);
+        check_wave(b->store[0], ids);
+        for (size_t c = 0; c < WAVE; c++)
+            check_chain(b->store[0], &chains[c], 10);
+    }
+    assert_true(was_held_up(b));
+    assert_int_equal(db_stats(b->engine[0]).fences, 0);
+    assert_int_equal(db_stats(b->engine[0]).losses, 0);
+    bench_free(b, 10);
+}
+
+/* Its engine is removed, and the lane may not wait for it either. */
+static cascade_err
+remove_and_hold_up(void *context, const wrap_call *call)
+{
+    bench *b = context;
+
+    if (call->move == WRAP_COMMIT && has_start(call->batch) &&
+        atomic_fetch_add(&b->pulled, 1) == 0) {
+        remove_sender(b, call);
+        wrap_store_fail(&b->w.wrap, WRAP_SUBMIT, 0, 3, WRAP_BEFORE,
+                        CASCADE_ERR_AGAIN);
+    }
+    return CASCADE_OK;
+}
+
+static void
+a_start_in_a_fenced_batch_may_be_held_up(test_db *db)
+{
+    bench *b = bench_create(db, remove_and_hold_up);
+    cascade_started started = {0};
+    cascade_start_options options = {.size = sizeof(options), .key = "once"};
+
+    assert_ok(cascade_engine_start(bench_engine(b, 0, CASCADE_MODE_THREADS)));
+    assert_ok(cascade_start(b->store[0], "chain", cJSON_Parse("{\"left\":3}"),
+                            &options, &started));
+    assert_false(started.existed);
+    assert_int_equal(wrap_store_count(&b->w.wrap, WRAP_SUBMIT), 4);
+    check_chain(b->store[0], &started.id, 4);
+    assert_int_equal(db_stats(b->engine[0]).fences, 1);
+    bench_free(b, 1);
+}
+
 #define IMPATIENT_MS 500
 
 /* A handle with a short deadline; the tables are made before, by a patient
@@ -518,6 +672,51 @@ an_outcome_is_unknown_only_after_the_deadline(test_db *db)
     db_close_engine(db, engine);
     assert_ok(cascade_store_close(store));
     wrap_store_free(wrap);
+}
+
+/* G12: one that was held up all the time is known not to have happened, unless
+ * a try of it had no answer. */
+static void
+hold_up_to_the_end(test_db *db, bool doubtful)
+{
+    wrap_store *wrap = wrap_store_create(db->url);
+    cascade_store *store = NULL;
+    cascade_started started = {0};
+    cascade_engine *engine = NULL;
+
+    assert_non_null(wrap);
+    store = open_impatient(db, wrap);
+    engine = db_engine(db, store, NULL);
+    assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    wrap_store_fail(wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
+                    CASCADE_ERR_AGAIN);
+    wrap_store_fail(wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_BEFORE,
+                    doubtful ? CASCADE_ERR_UNAVAILABLE : CASCADE_ERR_AGAIN);
+    assert_fails(doubtful ? CASCADE_ERR_OUTCOME_UNKNOWN
+                          : CASCADE_ERR_UNAVAILABLE,
+                 cascade_start(store, "chain", NULL, NULL, &started));
+    assert_int_equal(wrap_store_count(wrap, WRAP_COMMIT), 1);
+    assert_true(wrap_store_count(wrap, WRAP_SUBMIT) > 1);
+    wrap_store_fail(wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
+    wrap_store_fail(wrap, WRAP_SUBMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
+    assert_ok(cascade_start(store, "chain", NULL, NULL, &started));
+    check_chain(store, &started.id, 1);
+    db_close_engine(db, engine);
+    assert_ok(cascade_store_close(store));
+    wrap_store_free(wrap);
+}
+
+static void
+a_start_that_is_held_up_to_the_end_is_not_made(test_db *db)
+{
+    hold_up_to_the_end(db, false);
+}
+
+static void
+a_start_that_had_no_answer_may_have_been_made(test_db *db)
+{
+    hold_up_to_the_end(db, true);
 }
 
 /* A start that is not in a batch yet can be taken back: it is known not to
@@ -751,6 +950,14 @@ main(int argc, char **argv)
          starts_get_in_while_every_batch_is_full, STORES_ALL},
         {"a_start_that_outlives_its_incarnation_is_born_owned",
          a_start_that_outlives_its_incarnation_is_born_owned, STORES_ALL},
+        {"starts_that_are_held_up_leave_the_rest_alone",
+         starts_that_are_held_up_leave_the_rest_alone, STORES_ALL},
+        {"a_start_in_a_fenced_batch_may_be_held_up",
+         a_start_in_a_fenced_batch_may_be_held_up, STORES_ALL},
+        {"a_start_that_is_held_up_to_the_end_is_not_made",
+         a_start_that_is_held_up_to_the_end_is_not_made, STORES_ALL},
+        {"a_start_that_had_no_answer_may_have_been_made",
+         a_start_that_had_no_answer_may_have_been_made, STORES_ALL},
         {"a_submit_without_reply_is_unknown_with_its_id",
          a_submit_without_reply_is_unknown_with_its_id, STORES_ALL},
     };

@@ -32,6 +32,7 @@ typedef struct sent {
     int64_t decided[LANES];  /* number of the last that took effect */
     int64_t number[LANES];   /* of the last try */
     bool open[LANES];        /* whose outcome the engine cannot know */
+    bool doubtful[LANES];    /* a try of that number had no answer */
     csc_buf text[LANES];     /* of the last try */
     cascade_uuid run[LANES]; /* FINISH: of which cascade */
 } sent;
@@ -383,6 +384,29 @@ after_move(void *context, const wrap_call *call, cascade_err answer)
     return answer;
 }
 
+/* A lane that commits has its number used up (S33), unless its batch took
+ * effect: then that is told when it is repeated. */
+static void
+note_settled(sent *s, uint32_t lane, cascade_err answer, bool committed)
+{
+    if (s->text[lane].data == NULL) {
+        s->open[lane] = answer == CASCADE_ERR_UNAVAILABLE;
+    } else if (answer == CASCADE_OK && !committed) {
+        s->open[lane] = false;
+        s->doubtful[lane] = false;
+        s->decided[lane] = s->number[lane] + 1;
+    }
+}
+
+/* What has not taken effect may come to do so where it had no answer before. */
+static void
+note_tried(sent *s, uint32_t lane, cascade_err answer)
+{
+    s->doubtful[lane] = answer == CASCADE_ERR_UNAVAILABLE ||
+                        (answer == CASCADE_ERR_AGAIN && s->doubtful[lane]);
+    s->open[lane] = s->doubtful[lane];
+}
+
 /* What the engine is told in the end. */
 static void
 answered(void *context, const wrap_call *call, cascade_err answer)
@@ -398,12 +422,15 @@ answered(void *context, const wrap_call *call, cascade_err answer)
     pthread_mutex_lock(&w->mutex);
     sender = find_sent(w, settle ? call->engine_id : &batch->engine_id);
     lane = settle ? call->lane : batch->lane;
-    sender->open[lane] = answer == CASCADE_ERR_UNAVAILABLE;
+    if (settle)
+        note_settled(sender, lane, answer,
+                     answer == CASCADE_OK && *call->committed);
+    else
+        note_tried(sender, lane, answer);
     if (answer != CASCADE_ERR_UNAVAILABLE && settle)
         end_flight(w, &sender->run[lane], call->engine_id);
-    for (size_t i = 0; answer != CASCADE_ERR_UNAVAILABLE && !settle &&
-                       i < batch->change_count;
-         i++)
+    for (size_t i = 0;
+         !settle && !sender->open[lane] && i < batch->change_count; i++)
         end_flight(w, &batch->changes[i].cascade.id, &batch->engine_id);
     pthread_mutex_unlock(&w->mutex);
 }

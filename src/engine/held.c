@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starts that wait for a transaction which is not ours.
+ *
+ * An application may have started a cascade in a transaction of its own, by its
+ * key or its id, and leave that open. Whoever starts the same one has to wait
+ * for how it ends. A lane must not: all that it commits would wait too. So the
+ * store gives up such a batch soon (S33), the lane takes the starts out of it,
+ * and each caller goes on here, in its own thread:
+ *
+ *   lane --AGAIN--> held --one try--> made, or existed: answered
+ *                    ^       |
+ *                    +-rest--+ AGAIN
+ *
+ * A try is a submit of its own, owned by nobody; the engines are told, and one
+ * claims it. It is brief, since it has a connection all the while; and of all
+ * the callers that wait here only a few try at a time, in turn, so that most of
+ * the connections are left to the engines whatever number of callers there is.
+ *
+ * While one waits here, whoever starts a cascade of the same id joins it
+ * without going through a lane: a lane is held up once for a transaction, not
+ * once for each call.
+ *
+ * No try has taken effect where the last one was AGAIN, unless one before it
+ * was UNAVAILABLE, or the lane had met that: then its caller is told
+ * CASCADE_ERR_OUTCOME_UNKNOWN when its time is over, else
+ * CASCADE_ERR_UNAVAILABLE. If we die, the start is there or it is not, as any
+ * other (start.c).
+ *
+ * What goes by a submit from the beginning (start.c) comes here too, where an
+ * engine of this process needs the connections.
+ *
+ * LOCKS. store->held.mutex guards the list and the members of a csc_start that
+ * engine.h says it does. It is taken last: a lane adds with its engine locked.
+ */
+#include "base/clock.h"
+#include "engine/engine.h"
+
+#define REST_FIRST_MS 10
+#define REST_MAX_MS 100
+#define CONNECTIONS_PER_TRY 4 /* there are, for each that tries */
+
+/* ---- The list ----------------------------------------------------------- */
+
+static void
+append(csc_store_held *held, csc_start *start)
+{
+    start->held_next = NULL;
+    if (held->last != NULL)
+        held->last->held_next = start;
+    else
+        held->first = start;
+    held->last = start;
+}
+
+static void
+take_out(csc_store_held *held, csc_start *start)
+{
+    csc_start *previous = NULL;
+    csc_start *at = held->first;
+
+    while (at != start) {
+        previous = at;
+        at = at->held_next;
+    }
+    if (previous != NULL)
+        previous->held_next = start->held_next;
+    else
+        held->first = start->held_next;
+    if (held->last == start)
+        held->last = previous;
+}
+
+static bool
+starts(const csc_start *start, const cascade_uuid *id)
+{
+    size_t from = 0;
+    size_t to = start->count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int order = csc_uuid_compare(id, &start->changes[middle].cascade.id);
+
+        if (order == 0)
+            return true;
+        if (order < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return false;
+}
+
+/* Whether they start the same cascade; the changes of each are sorted. */
+static bool
+meet(const csc_start *a, const csc_start *b)
+{
+    const csc_start *fewer = a->count <= b->count ? a : b;
+    const csc_start *more = fewer == a ? b : a;
+
+    for (size_t i = 0; i < fewer->count; i++)
+        if (starts(more, &fewer->changes[i].cascade.id))
+            return true;
+    return false;
+}
+
+void
+csc_held_add(cascade_store *store, csc_start *start)
+{
+    pthread_mutex_lock(&store->held.mutex);
+    append(&store->held, start);
+    pthread_mutex_unlock(&store->held.mutex);
+}
+
+bool
+csc_held_join(cascade_store *store, csc_start *start)
+{
+    csc_store_held *held = &store->held;
+    const csc_start *other = NULL;
+
+    pthread_mutex_lock(&held->mutex);
+    other = held->first;
+    while (other != NULL && !meet(other, start))
+        other = other->held_next;
+    if (other != NULL)
+        append(held, start);
+    pthread_mutex_unlock(&held->mutex);
+    return other != NULL;
+}
+
+/* ---- Taking turns ------------------------------------------------------- */
+
+static size_t
+tries_max(const cascade_store *store)
+{
+    size_t max = store->config.connection_max / CONNECTIONS_PER_TRY;
+
+    return max > 0 ? max : 1;
+}
+
+static int64_t
+left_ms(int64_t end_ms)
+{
+    return end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+}
+
+/* False: its time was over before its turn came. */
+static bool
+enter(cascade_store *store, csc_start *start, int64_t end_ms)
+{
+    csc_store_held *held = &store->held;
+    bool entered = false;
+
+    pthread_mutex_lock(&held->mutex);
+    start->in_line = true;
+    while (held->tries >= tries_max(store) && left_ms(end_ms) > 0)
+        csc_engine_wait_on(&held->mutex, &start->cond, left_ms(end_ms));
+    start->in_line = false;
+    entered = held->tries < tries_max(store);
+    if (entered)
+        held->tries++;
+    pthread_mutex_unlock(&held->mutex);
+    return entered;
+}
+
+/* The next in line has its turn; this one is last from now on. */
+static void
+leave(cascade_store *store, csc_start *start)
+{
+    csc_store_held *held = &store->held;
+    csc_start *next = NULL;
+
+    pthread_mutex_lock(&held->mutex);
+    held->tries--;
+    take_out(held, start);
+    append(held, start);
+    next = held->first;
+    while (next != NULL && !next->in_line)
+        next = next->held_next;
+    if (next != NULL)
+        pthread_cond_signal(&next->cond);
+    pthread_mutex_unlock(&held->mutex);
+}
+
+/* Nobody ends it early. */
+static void
+rest(cascade_store *store, csc_start *start, int64_t ms)
+{
+    pthread_mutex_lock(&store->held.mutex);
+    csc_engine_wait_on(&store->held.mutex, &start->cond, ms);
+    pthread_mutex_unlock(&store->held.mutex);
+}
+
+/* ---- Trying ------------------------------------------------------------- */
+
+static cascade_err
+try_until(cascade_store *store, csc_start *start,
+          const cascade_submission *submission, int64_t end_ms)
+{
+    int64_t rest_ms = REST_FIRST_MS;
+    cascade_err err = CASCADE_ERR_AGAIN;
+
+    while (enter(store, start, end_ms)) {
+        err = store->driver->submit(store->self, submission);
+        leave(store, start);
+        start->doubtful = start->doubtful || err == CASCADE_ERR_UNAVAILABLE;
+        if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_UNAVAILABLE)
+            return err;
+        if (left_ms(end_ms) <= rest_ms)
+            return err;
+        rest(store, start, rest_ms);
+        rest_ms = rest_ms * 2 < REST_MAX_MS ? rest_ms * 2 : REST_MAX_MS;
+    }
+    return err;
+}
+
+static cascade_err
+fail_late(const cascade_store *store, const csc_start *start, cascade_err err)
+{
+    const char *why = err == CASCADE_ERR_AGAIN
+                          ? "another transaction, which is still open, starts "
+                            "a cascade with the same key or id"
+                          : cascade_errmsg();
+
+    if (start->doubtful)
+        return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                        "start: undecided after %lld ms, look the cascade up "
+                        "by its id: %s",
+                        (long long)store->config.deadline_ms, why);
+    return csc_fail(CASCADE_ERR_UNAVAILABLE,
+                    "start: not made within %lld ms: %s",
+                    (long long)store->config.deadline_ms, why);
+}
+
+cascade_err
+csc_held_submit(cascade_store *store, csc_start *start,
+                const cascade_submission *submission, int64_t end_ms)
+{
+    cascade_err err = try_until(store, start, submission, end_ms);
+
+    pthread_mutex_lock(&store->held.mutex);
+    take_out(&store->held, start);
+    pthread_mutex_unlock(&store->held.mutex);
+    if (err == CASCADE_OK)
+        csc_submit_tell(store);
+    if (err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_UNAVAILABLE)
+        err = fail_late(store, start, err);
+    return err;
+}

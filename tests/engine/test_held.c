@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * S33 on PostgreSQL: an application's open transaction has started a cascade by
+ * its key, and the same is asked of an engine. Who asks waits for how that
+ * transaction ends; the engine's other cascades do not.
+ */
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "cascade/postgres.h"
+#include "support/stores.h"
+
+#define KEY "the one that is held"
+#define OTHERS 40
+#define OTHERS_MAX_MS 12000 /* they take; a lock is given up after 22,500 */
+#define CALLERS 40          /* more than there are connections */
+#define IMPATIENT_MS 2000
+
+/* ---- The application ---------------------------------------------------- */
+
+typedef struct app {
+    test_db *db;
+    PGconn *conn;
+    cascade_store *store; /* on it */
+    cascade_uuid id;      /* of what it has started */
+} app;
+
+static void
+app_run(app *a, const char *sql)
+{
+    PGresult *result = PQexec(a->conn, sql);
+
+    assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+    PQclear(result);
+}
+
+static int
+app_number(app *a, const char *sql)
+{
+    PGresult *result = PQexec(a->conn, sql);
+    int number = -1;
+
+    assert_int_equal(PQresultStatus(result), PGRES_TUPLES_OK);
+    number = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return number;
+}
+
+/* It has started a cascade with these options in a transaction that is open. */
+static void
+app_open(app *a, test_db *db, const cascade_start_options *options)
+{
+    const cascade_store_options store_options = db_store_options(db);
+    cascade_started started;
+
+    *a = (app){.db = db, .conn = PQconnectdb(db->url)};
+    assert_int_equal(PQstatus(a->conn), CONNECTION_OK);
+    assert_ok(cascade_postgres_open(a->conn, &store_options, &a->store));
+    /* So that nothing hangs on a test that fails. */
+    app_run(a, "SET idle_in_transaction_session_timeout = '60s'");
+    app_run(a, "BEGIN");
+    assert_ok(cascade_start(a->store, "work", NULL, options, &started));
+    assert_false(started.existed);
+    a->id = started.id;
+}
+
+static void
+app_close(app *a)
+{
+    assert_ok(cascade_store_close(a->store));
+    PQfinish(a->conn);
+}
+
+static bool
+somebody_waits_for_it(void *context)
+{
+    return app_number(context,
+                      "SELECT count(*) FROM pg_locks WHERE NOT granted"
+                      " AND pg_backend_pid() = ANY (pg_blocking_pids(pid))") >
+           0;
+}
+
+/* ---- The callers -------------------------------------------------------- */
+
+typedef struct caller {
+    cascade_store *store;
+    const cascade_start_spec *specs;
+    size_t count;
+    cascade_started started[3];
+    cascade_err err;
+    atomic_bool answered;
+    int64_t took_ms;
+    pthread_t thread;
+} caller;
+
+static int64_t
+now_ms(void)
+{
+    return csc_clock_monotonic_ms(&csc_clock_system);
+}
+
+static void *
+call(void *context)
+{
+    caller *c = context;
+    int64_t begun_ms = now_ms();
+
+    c->err = cascade_start_many(c->store, c->specs, c->count, c->started);
+    c->took_ms = now_ms() - begun_ms;
+    atomic_store(&c->answered, true);
+    return NULL;
+}
+
+static void
+begin_calls(caller *callers, size_t callers_count, cascade_store *store,
+            const cascade_start_spec *specs, size_t count)
+{
+    for (size_t i = 0; i < callers_count; i++) {
+        callers[i].store = store;
+        callers[i].specs = specs;
+        callers[i].count = count;
+        assert_int_equal(
+            pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+    }
+}
+
+static void
+end_calls(caller *callers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        pthread_join(callers[i].thread, NULL);
+}
+
+static size_t
+count_answered(caller *callers, size_t count)
+{
+    size_t answered = 0;
+
+    for (size_t i = 0; i < count; i++)
+        answered += atomic_load(&callers[i].answered);
+    return answered;
+}
+
+/* ---- The engine --------------------------------------------------------- */
+
+static cascade_err
+walk(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_put(node, "at", cJSON_CreateNumber(1));
+
+    (void)user;
+    return err == CASCADE_OK ? cascade_node_spawn(node, "arrive", NULL, NULL)
+                             : err;
+}
+
+static cascade_engine *
+open_engine(test_db *db, cascade_store *store)
+{
+    cascade_engine *engine = db_engine(db, store, NULL);
+
+    assert_ok(
+        cascade_engine_register(engine, "work", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_register(engine, "walk", walk, NULL, NULL));
+    assert_ok(
+        cascade_engine_register(engine, "arrive", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    return engine;
+}
+
+/* On all lanes, started and ended. */
+static void
+others_pass(cascade_store *store)
+{
+    cascade_uuid ids[OTHERS];
+    db_ends ends = {.store = store, .ids = ids, .count = OTHERS};
+    int64_t begun_ms = now_ms();
+
+    for (size_t i = 0; i < OTHERS; i++)
+        ids[i] = db_start(store, "walk");
+    assert_true(stores_until(db_all_ended, &ends));
+    for (size_t i = 0; i < OTHERS; i++)
+        db_await(store, &ids[i], CASCADE_COMPLETED);
+    assert_in_range(now_ms() - begun_ms, 0, OTHERS_MAX_MS);
+}
+
+/* ---- One caller --------------------------------------------------------- */
+
+static const cascade_first work = {.node = "work"};
+static const cascade_start_options keyed = {.size = sizeof(keyed), .key = KEY};
+static const cascade_start_options another = {.size = sizeof(another),
+                                              .key = "another one"};
+
+/* What the calls were told, once the application's transaction has ended. */
+static void
+check_answers(app *a, caller *callers, size_t count, bool committed)
+{
+    size_t existed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        assert_ok(callers[i].err);
+        existed += callers[i].started[0].existed;
+        assert_true(csc_uuid_equal(&callers[i].started[0].id, &a->id));
+    }
+    assert_int_equal(existed, committed ? count : count - 1);
+    db_await(callers[0].store, &a->id, CASCADE_COMPLETED);
+}
+
+static void
+hold(test_db *db, const cascade_start_options *options, size_t count,
+     const char *how)
+{
+    const cascade_start_spec spec = {&work, 1, options};
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = open_engine(db, store);
+    caller *callers = calloc(count, sizeof(*callers));
+    app a;
+
+    assert_non_null(callers);
+    app_open(&a, db, options);
+    begin_calls(callers, count, store, &spec, 1);
+    assert_true(stores_until(somebody_waits_for_it, &a));
+    others_pass(store);
+    assert_int_equal(count_answered(callers, count), 0);
+    app_run(&a, how);
+    end_calls(callers, count);
+    check_answers(&a, callers, count, how[0] == 'C');
+    assert_int_equal(db_stats(engine).fences, 0);
+    app_close(&a);
+    free(callers);
+}
+
+static void
+others_pass_while_a_key_is_held_that_is_used(test_db *db)
+{
+    hold(db, &keyed, 1, "COMMIT");
+}
+
+static void
+others_pass_while_a_key_is_held_that_is_freed(test_db *db)
+{
+    hold(db, &keyed, 1, "ROLLBACK");
+}
+
+static void
+others_pass_while_an_id_is_held(test_db *db)
+{
+    const cascade_uuid id = {{7, 7, 7}};
+    const cascade_start_options named = {.size = sizeof(named), .id = &id};
+
+    hold(db, &named, 1, "COMMIT");
+}
+
+/* Those who wait for it leave connections to the engine. */
+static void
+others_pass_while_many_wait_for_a_key(test_db *db)
+{
+    hold(db, &keyed, CALLERS, "COMMIT");
+}
+
+static void
+of_many_who_waited_one_starts_it(test_db *db)
+{
+    hold(db, &keyed, CALLERS, "ROLLBACK");
+}
+
+/* A start that no engine takes, as it is for later, goes by itself. */
+static void
+others_pass_while_many_wait_with_a_delay(test_db *db)
+{
+    const cascade_start_options later = {
+        .size = sizeof(later), .key = KEY, .delay_ms = 1};
+
+    hold(db, &later, CALLERS, "COMMIT");
+}
+
+/* ---- Several in one call ------------------------------------------------ */
+
+static void
+hold_one_of_several(test_db *db, const char *how)
+{
+    const bool committed = how[0] == 'C';
+    const cascade_start_spec specs[3] = {
+        {&work, 1, NULL}, {&work, 1, &keyed}, {&work, 1, &another}};
+    cascade_store *store = db_store(db);
+    caller *c = calloc(1, sizeof(*c));
+    app a;
+
+    assert_non_null(c);
+    (void)open_engine(db, store);
+    app_open(&a, db, &keyed);
+    begin_calls(c, 1, store, specs, 3);
+    assert_true(stores_until(somebody_waits_for_it, &a));
+    others_pass(store);
+    assert_int_equal(count_answered(c, 1), 0);
+    app_run(&a, how);
+    end_calls(c, 1);
+    assert_ok(c->err);
+    assert_true(csc_uuid_equal(&c->started[1].id, &a.id));
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(c->started[i].existed, committed && i == 1);
+        db_await(store, &c->started[i].id, CASCADE_COMPLETED);
+    }
+    app_close(&a);
+    free(c);
+}
+
+static void
+several_wait_for_the_one_that_is_used(test_db *db)
+{
+    hold_one_of_several(db, "COMMIT");
+}
+
+static void
+several_wait_for_the_one_that_is_freed(test_db *db)
+{
+    hold_one_of_several(db, "ROLLBACK");
+}
+
+/* ---- How often, how long ------------------------------------------------ */
+
+static atomic_size_t given_up; /* commits */
+
+static void
+count_given_up(void *context, const wrap_call *call, cascade_err answer)
+{
+    (void)context;
+    if (call->move == WRAP_COMMIT && answer == CASCADE_ERR_AGAIN)
+        atomic_fetch_add(&given_up, 1);
+}
+
+static bool
+one_is_given_up(void *context)
+{
+    (void)context;
+    return atomic_load(&given_up) > 0;
+}
+
+/* The lanes are held up once, however many ask, and then again. */
+static void
+a_lane_is_held_up_once(test_db *db)
+{
+    const cascade_start_spec spec = {&work, 1, &keyed};
+    wrap_store *wrap = wrap_store_create(db->url);
+    caller *callers = calloc(CALLERS, sizeof(*callers));
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    app a;
+
+    assert_non_null(wrap);
+    assert_non_null(callers);
+    atomic_store(&given_up, 0);
+    wrap->answered = count_given_up;
+    store = db_wrapped(db, wrap);
+    engine = open_engine(db, store);
+    app_open(&a, db, &keyed);
+    begin_calls(callers, 1, store, &spec, 1);
+    assert_true(stores_until(one_is_given_up, NULL));
+    begin_calls(callers + 1, CALLERS - 1, store, &spec, 1);
+    others_pass(store);
+    app_run(&a, "COMMIT");
+    end_calls(callers, CALLERS);
+    check_answers(&a, callers, CALLERS, true);
+    assert_int_equal(atomic_load(&given_up), 1);
+    app_close(&a);
+    db_close_engine(db, engine);
+    db_close_store(db, store);
+    wrap_store_free(wrap);
+    free(callers);
+}
+
+/* G12: it was not made, and that is what is said. */
+static void
+a_caller_waits_no_longer_than_its_deadline(test_db *db)
+{
+    const cascade_start_spec spec = {&work, 1, &keyed};
+    cascade_store_options options = db_store_options(db);
+    caller *c = calloc(1, sizeof(*c));
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    app a;
+
+    assert_non_null(c);
+    (void)db_store(db);
+    options.deadline_ms = IMPATIENT_MS;
+    assert_ok(cascade_store_open(db->url, &options, &store));
+    engine = open_engine(db, store);
+    app_open(&a, db, &keyed);
+    begin_calls(c, 1, store, &spec, 1);
+    end_calls(c, 1);
+    assert_int_equal(c->err, CASCADE_ERR_UNAVAILABLE);
+    assert_in_range(c->took_ms, IMPATIENT_MS / 2, IMPATIENT_MS * 2);
+    app_run(&a, "ROLLBACK");
+    begin_calls(c, 1, store, &spec, 1);
+    end_calls(c, 1);
+    check_answers(&a, c, 1, false);
+    app_close(&a);
+    db_close_engine(db, engine);
+    assert_ok(cascade_store_close(store));
+    free(c);
+}
+
+/* An engine that stops does not wait for those who wait. */
+static void
+an_engine_stops_while_a_key_is_held(test_db *db)
+{
+    const cascade_start_spec spec = {&work, 1, &keyed};
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = open_engine(db, store);
+    caller *c = calloc(1, sizeof(*c));
+    app a;
+
+    assert_non_null(c);
+    app_open(&a, db, &keyed);
+    begin_calls(c, 1, store, &spec, 1);
+    assert_true(stores_until(somebody_waits_for_it, &a));
+    db_close_engine(db, engine);
+    assert_int_equal(count_answered(c, 1), 0);
+    app_run(&a, "ROLLBACK");
+    end_calls(c, 1);
+    assert_ok(c->err);
+    assert_false(c->started[0].existed);
+    (void)open_engine(db, store);
+    db_await(store, &a.id, CASCADE_COMPLETED);
+    app_close(&a);
+    free(c);
+}
+
+int
+main(int argc, char **argv)
+{
+#define TEST(name)                   \
+    {                                \
+#name, name, STORES_POSTGRES \
+    }
+    static const stores_test tests[] = {
+        TEST(others_pass_while_a_key_is_held_that_is_used),
+        TEST(others_pass_while_a_key_is_held_that_is_freed),
+        TEST(others_pass_while_an_id_is_held),
+        TEST(others_pass_while_many_wait_for_a_key),
+        TEST(of_many_who_waited_one_starts_it),
+        TEST(others_pass_while_many_wait_with_a_delay),
+        TEST(several_wait_for_the_one_that_is_used),
+        TEST(several_wait_for_the_one_that_is_freed),
+        TEST(a_lane_is_held_up_once),
+        TEST(a_caller_waits_no_longer_than_its_deadline),
+        TEST(an_engine_stops_while_a_key_is_held),
+    };
+#undef TEST
+
+    return stores_run("held", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
