@@ -24,6 +24,7 @@
     X(COMMIT_REPEATED, "repeated commits that had taken effect before") \
     X(COMMIT_FENCED, "commits fenced")                                  \
     X(COMMIT_LOSSES, "commits told that the store lost some")           \
+    X(COMMIT_HELD, "commits with starts that were held up")             \
     X(COMMIT_REFUSED, "commits refused for what they hold")             \
     X(BATCH_SPLIT, "refused commits of several cascades (split)")       \
     X(BATCH_SHARED, "commits of several cascades")                      \

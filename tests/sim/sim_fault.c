@@ -8,6 +8,7 @@
  *   before   dead, down, lost, killed --> CASCADE_ERR_UNAVAILABLE, no effect
  *            stalled                  --> others run, then the call goes on
  *            cursed payload           --> CASCADE_ERR_REFUSED, no effect
+ *            held up                  --> CASCADE_ERR_AGAIN, no effect
  *   after    the oracle looks at what was written, whoever will hear of it
  *            stalled                  --> others run, then the reply arrives
  *            lost, killed             --> CASCADE_ERR_UNAVAILABLE, with effect
@@ -39,8 +40,26 @@ is_idle(const sim_fault *f)
            (f->kind == FAULT_LEAVE && f->move < 0);
 }
 
+static bool
+has_start(const cascade_batch *batch)
+{
+    for (size_t i = 0; i < batch->change_count; i++)
+        if (batch->changes[i].run_action == CASCADE_RUN_START)
+            return true;
+    return false;
+}
+
+/* Whether it is made for such a call; NULL: between calls. */
+static bool
+fits(const sim_fault *f, const wrap_call *call)
+{
+    if (f->move >= 0 && (call == NULL || f->move != (int)call->move))
+        return false;
+    return f->kind != FAULT_HOLD || has_start(call->batch);
+}
+
 static sim_fault *
-take_fault(sim *s, bool idle, int move)
+take_fault(sim *s, bool idle, const wrap_call *call)
 {
     sim_plan *plan = s->plan;
 
@@ -49,9 +68,8 @@ take_fault(sim *s, bool idle, int move)
     for (size_t i = 0; i < plan->fault_count; i++) {
         sim_fault *f = &plan->faults[i];
 
-        if (f->off || f->fired || f->at_call > s->calls || is_idle(f) != idle)
-            continue;
-        if (f->move >= 0 && f->move != move)
+        if (f->off || f->fired || f->at_call > s->calls || is_idle(f) != idle ||
+            !fits(f, call))
             continue;
         f->fired = true;
         s->lossy = true;
@@ -146,7 +164,7 @@ befall(sim *s, const sim_fault *f)
 void
 sim_fault_idle(sim *s)
 {
-    const sim_fault *f = take_fault(s, true, -1);
+    const sim_fault *f = take_fault(s, true, NULL);
 
     if (f != NULL)
         befall(s, f);
@@ -247,6 +265,9 @@ strike(sim_process *p, const wrap_call *call, const sim_fault *f)
     } else if (f->kind == FAULT_LATE) {
         p->doubts.comes_late = f->amount_ms == 0;
         p->doubts.takes_ms = f->amount_ms;
+    } else if (f->kind == FAULT_HOLD) {
+        sim_note(SIM_COMMIT_HELD);
+        return CASCADE_ERR_AGAIN;
     } else if (f->kind == FAULT_DROP) {
         p->down_until_ms = s->now_ms + f->amount_ms;
         sim_note(SIM_OUTAGE);
@@ -339,7 +360,7 @@ sim_fault_before(void *context, const wrap_call *call)
         sim_client_submit(p, call);
     sim_ledger_check_call(p, call);
     s->now_ms += sim_below(&s->turns, 2);
-    f = take_fault(s, false, (int)call->move);
+    f = take_fault(s, false, call);
     if (f != NULL)
         err = strike(p, call, f);
     if (err == CASCADE_OK &&
