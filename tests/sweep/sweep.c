@@ -298,10 +298,12 @@ note_events(sweep *w, size_t played, size_t events[FAULTS_MAX])
             events[i] = w->journal->seen;
 }
 
-/* The faults in turn, each at a place of chance. */
+/* The faults in turn, each at a place of chance. Scenarios begin with others:
+ * few plays of each strike every fault somewhere. */
 static size_t
 strike_some(sweep *w, size_t points, size_t first)
 {
+    uint64_t begin = stores_hash(w->scenario->name, rows_seed());
     size_t events[FAULTS_MAX];
     size_t count = 0;
 
@@ -310,7 +312,7 @@ strike_some(sweep *w, size_t points, size_t first)
         events[i] = first;
     for (size_t i = 0; i < points; i++) {
         uint64_t drawn = stores_hash(w->scenario->name, rows_seed() + i);
-        size_t fault = (rows_seed() + i) % w->plan->fault_count;
+        size_t fault = (begin + i) % w->plan->fault_count;
 
         count += strike(w, &w->plan->faults[fault], 1 + drawn % events[fault]);
         note_events(w, fault, events);
