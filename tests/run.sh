@@ -53,12 +53,12 @@ once='faults_postgres_storm|process_contention|store_sqlite_connection'
 # them to find.
 cuts='sweep_crash|sqlite_power|store_sqlite_crash|process_kills|process_server'
 
-# run_suite BUILD [CTEST OPTIONS...]: two more at a time than there are cores,
+# run_suite BUILD [CTEST OPTIONS...]: four more at a time than there are cores,
 # for many of them wait more than they compute.
 run_suite() {
     (cd "$1" && shift &&
         ${in_place:-} ctest --output-on-failure --no-tests=error \
-            --parallel "$(($(nproc) + 2))" "$@")
+            --parallel "$(($(nproc) + 4))" "$@")
 }
 
 # run_suite_in_place BUILD [CTEST OPTIONS...]: where the kernel spreads
