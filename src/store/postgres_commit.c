@@ -68,7 +68,8 @@
  * that merely meets a start of another engine waits as long as that commit
  * takes, and where that is too long it gets AGAIN as well, which costs it
  * another transaction. Of a second try of a batch AGAIN says nothing about the
- * first, which may come to the server later still.
+ * first, which may come to the server later still: so what may be AGAIN is not
+ * repeated here, or it would hide that.
  *
  * What can wait for what: cascades, then keys, messages, runs, each sorted, and
  * between commits that is all there is but messages, since the rest is owned.
@@ -128,6 +129,7 @@ static void
 add_call_with(write_state *state, csc_postgres_statement statement,
               const csc_postgres_params *params)
 {
+    csc_assert(state->call_count < CALLS_MAX);
     state->calls[state->call_count++] =
         (csc_postgres_call){.statement = statement, .params = params};
 }
@@ -135,8 +137,10 @@ add_call_with(write_state *state, csc_postgres_statement statement,
 static csc_postgres_params *
 add_call(write_state *state, csc_postgres_statement statement)
 {
-    csc_postgres_params *params = &state->params[state->params_count++];
+    csc_postgres_params *params = &state->params[state->params_count];
 
+    csc_assert(state->params_count < PARAMS_MAX);
+    state->params_count++;
     csc_postgres_params_init(params);
     add_call_with(state, statement, params);
     return params;
@@ -504,8 +508,8 @@ static cascade_err
 fail_held(const write_state *state)
 {
     return csc_fail(CASCADE_ERR_AGAIN,
-                    "%s: a cascade that it starts is being started in another "
-                    "transaction, which is still open (SQLSTATE 55P03)",
+                    "%s: a start in it waits for another transaction, such as "
+                    "one that starts the same cascade (SQLSTATE 55P03)",
                     state->move);
 }
 
@@ -786,7 +790,9 @@ submit_and_tell(csc_postgres *store, write_state *state)
     cascade_err err;
 
     state->notifies = alone && !store->config->pooler;
-    err = csc_postgres_pool_run_until(store, deadline_ms, CSC_POSTGRES_ALWAYS,
+    err = csc_postgres_pool_run_until(store, deadline_ms,
+                                      state->brief ? CSC_POSTGRES_ONCE
+                                                   : CSC_POSTGRES_ALWAYS,
                                       write_batch, state);
     leave_submit(store);
     if (err == CASCADE_ERR_UNAVAILABLE && store->guest != NULL)

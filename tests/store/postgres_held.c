@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store/postgres_groups.h"
+#include "store/postgres_proxy.h"
 #include "support/rows.h"
 
 #define DEADLINE_MS 4000
@@ -291,6 +292,102 @@ a_brief_submit_does_not_wait(void **state)
     close_held(&it);
 }
 
+/* ---- A submit whose first try is under way still ------------------------- */
+
+#define GATE "770033" /* an advisory lock */
+
+typedef struct submitter {
+    pthread_t thread;
+    held *it;
+    cascade_store *store;
+    cascade_change *start;
+    cascade_err err;
+} submitter;
+
+static void *
+submit_all_along(void *context)
+{
+    submitter *s = context;
+    const cascade_submission submission = {.starts = s->start,
+                                           .start_count = 1,
+                                           .existed = &(bool){false},
+                                           .brief = true};
+
+    s->err = s->store->driver->submit(s->store->self, &submission);
+    return NULL;
+}
+
+/* A COMMIT with starts waits at the gate, however short lock_timeout is. */
+static void
+build_gate(held *it)
+{
+    char sql[800];
+
+    snprintf(sql, sizeof(sql),
+             "CREATE FUNCTION %s.gate() RETURNS trigger LANGUAGE plpgsql AS $$"
+             " BEGIN"
+             "  PERFORM set_config('lock_timeout', '0', true);"
+             "  PERFORM pg_advisory_xact_lock_shared(" GATE ");"
+             "  RETURN NULL;"
+             " END $$;"
+             "CREATE CONSTRAINT TRIGGER gate AFTER INSERT ON %s.cascades"
+             " DEFERRABLE INITIALLY DEFERRED"
+             " FOR EACH ROW EXECUTE FUNCTION %s.gate()",
+             it->test->schema, it->test->schema, it->test->schema);
+    run(it->other, "ROLLBACK");
+    run(it->other, sql);
+    run(it->other, "SELECT pg_advisory_lock(" GATE ")");
+}
+
+static bool
+waits_at_gate(held *it)
+{
+    int64_t end_ms = pg_now_ms() + 10 * SOON_MS;
+    bool waits = false;
+
+    while (!waits && pg_now_ms() < end_ms)
+        waits =
+            pg_number(it->test, "SELECT count(*) FROM pg_locks"
+                                " WHERE locktype = 'advisory' AND NOT granted"
+                                "  AND objid = " GATE) > 0;
+    return waits;
+}
+
+/* S33, G12: the first try's COMMIT is under way in a backend that nobody
+ * listens to any more, and the second waits for that one: it does not say that
+ * nothing will have taken effect. */
+static void
+an_undecided_try_is_not_hidden_by_a_later_one(void **state)
+{
+    held it = open_held(*state);
+    cascade_store_options options = pg_options(it.test);
+    pg_proxy *proxy = pg_proxy_start(pg_conninfo());
+    submitter s = {.it = &it};
+    bool existed = true;
+    bool waited = false;
+
+    assert_non_null(proxy);
+    options.deadline_ms = DEADLINE_MS;
+    s.store = pg_open(it.test, pg_proxy_conninfo(proxy), &options);
+    s.start = rows_start(&it.test->rows, rows_id(&it.test->rows));
+    build_gate(&it);
+    assert_int_equal(0, pthread_create(&s.thread, NULL, submit_all_along, &s));
+    waited = waits_at_gate(&it);
+    pg_proxy_arm(proxy, PG_FAULT_REFUSE);
+    PQfinish(PQconnectdb(pg_proxy_conninfo(proxy))); /* is behind the cut */
+    pg_proxy_arm(proxy, PG_FAULT_NONE);
+    pthread_join(s.thread, NULL);
+    waited = waited && waits_at_gate(&it);
+    run(it.other, "SELECT pg_advisory_unlock(" GATE ")");
+    assert_true(waited);
+    assert_int_equal(CASCADE_ERR_UNAVAILABLE, s.err);
+    assert_ok(submit(&it, s.start, false, &existed));
+    assert_false(existed);
+    assert_int_equal(2, count(&it, "cascades"));
+    pg_proxy_stop(proxy);
+    close_held(&it);
+}
+
 postgres_group
 postgres_held(void)
 {
@@ -302,6 +399,7 @@ postgres_held(void)
         PG_TEST(what_follows_a_start_waits_as_long_as_ever),
         PG_TEST(the_session_waits_as_long_as_ever),
         PG_TEST(a_brief_submit_does_not_wait),
+        PG_TEST(an_undecided_try_is_not_hidden_by_a_later_one),
     };
 
     return (postgres_group){"held", tests, sizeof(tests) / sizeof(tests[0])};
