@@ -191,9 +191,10 @@ typedef struct csc_start {
     cascade_err err; /* once done */
     pthread_cond_t cond;
 
-    /* Of held.c, whose mutex guards the first two; and the caller's then. */
+    /* Of held.c, whose mutex guards the first three; and the caller's then. */
     struct csc_start *held_next;
     bool in_line;
+    bool fresh;    /* it was not tried by itself yet */
     bool doubtful; /* it may have been made */
 } csc_start;
 
@@ -240,6 +241,8 @@ typedef struct csc_lane {
     bool in_round; /* a thread is in it: nobody else tries its batch */
     bool built;    /* its changes are: from then on it stays the same */
     bool tried;    /* it was tried and its outcome is not known */
+    bool settling; /* its number may have been used up: it is not tried again
+                      before that is known */
     bool rescue;   /* the incarnation is gone: only starts are left in it */
     char trouble[CSC_TROUBLE_SIZE]; /* why its last try failed, or "" */
 
@@ -746,6 +749,11 @@ cascade_err csc_held_submit(cascade_store *store, csc_start *start,
  * in CASCADE_ERR_OUTCOME_UNKNOWN. */
 cascade_err csc_submit(cascade_store *store,
                        const cascade_submission *submission, const char *what);
+/* What to say of an error where a try before it had no answer: that nobody
+ * knows, but for errors that tell that nothing is there. */
+cascade_err csc_submit_doubt(cascade_err err, const char *what);
+/* Between two tries: nobody ends it early. */
+void csc_submit_sleep(int64_t ms);
 /* Tells the engines of this process that there may be something for them. */
 void csc_submit_tell(cascade_store *store);
 

@@ -15,20 +15,27 @@
  * A try is a submit of its own, owned by nobody; the engines are told, and one
  * claims it. It is brief, since it has a connection all the while; and of all
  * the callers that wait here only a few try at a time, in turn, so that most of
- * the connections are left to the engines whatever number of callers there is.
+ * the connections are left to the engines whatever number of callers there is:
+ * a quarter of them at most, but one try at least. Where there are fewer than
+ * four connections, that one is more than a quarter.
+ *
+ * The turn goes from one to the next. Those that have not been tried alone yet
+ * are first: a batch that is given up has one start that is held, as a rule,
+ * and the others would pass at once.
  *
  * While one waits here, whoever starts a cascade of the same id joins it
  * without going through a lane: a lane is held up once for a transaction, not
  * once for each call.
  *
  * No try has taken effect where the last one was AGAIN, unless one before it
- * was UNAVAILABLE, or the lane had met that: then its caller is told
- * CASCADE_ERR_OUTCOME_UNKNOWN when its time is over, else
- * CASCADE_ERR_UNAVAILABLE. If we die, the start is there or it is not, as any
- * other (start.c).
+ * was UNAVAILABLE, or the lane had met that (`doubtful`): then its caller is
+ * told CASCADE_ERR_OUTCOME_UNKNOWN when its time is over, or when the store
+ * fails otherwise, else CASCADE_ERR_UNAVAILABLE. If we die, the start is there
+ * or it is not, as any other (start.c). The last try may begin just before the
+ * caller's time is over, and has the store's whole deadline.
  *
- * What goes by a submit from the beginning (start.c) comes here too, where an
- * engine of this process needs the connections.
+ * What goes by a submit from the beginning (start.c) comes here at once, where
+ * an engine of this process needs the connections.
  *
  * LOCKS. store->held.mutex guards the list and the members of a csc_start that
  * engine.h says it does. It is taken last: a lane adds with its engine locked.
@@ -51,6 +58,28 @@ append(csc_store_held *held, csc_start *start)
     else
         held->first = start;
     held->last = start;
+}
+
+/* Behind the others that have not been tried alone. */
+static void
+insert(csc_store_held *held, csc_start *start)
+{
+    csc_start *previous = NULL;
+    csc_start *at = held->first;
+
+    while (at != NULL && at->fresh) {
+        previous = at;
+        at = at->held_next;
+    }
+    if (at == NULL) {
+        append(held, start);
+        return;
+    }
+    start->held_next = at;
+    if (previous != NULL)
+        previous->held_next = start;
+    else
+        held->first = start;
 }
 
 static void
@@ -108,7 +137,8 @@ void
 csc_held_add(cascade_store *store, csc_start *start)
 {
     pthread_mutex_lock(&store->held.mutex);
-    append(&store->held, start);
+    start->fresh = true;
+    insert(&store->held, start);
     pthread_mutex_unlock(&store->held.mutex);
 }
 
@@ -149,21 +179,25 @@ static bool
 enter(cascade_store *store, csc_start *start, int64_t end_ms)
 {
     csc_store_held *held = &store->held;
+    int64_t left = left_ms(end_ms);
     bool entered = false;
 
     pthread_mutex_lock(&held->mutex);
-    start->in_line = true;
-    while (held->tries >= tries_max(store) && left_ms(end_ms) > 0)
-        csc_engine_wait_on(&held->mutex, &start->cond, left_ms(end_ms));
-    start->in_line = false;
-    entered = held->tries < tries_max(store);
-    if (entered)
+    start->in_line = held->tries >= tries_max(store);
+    if (!start->in_line)
         held->tries++;
+    while (start->in_line && left > 0) {
+        csc_engine_wait_on(&held->mutex, &start->cond, left);
+        left = left_ms(end_ms);
+    }
+    entered = !start->in_line;
+    start->in_line = false;
     pthread_mutex_unlock(&held->mutex);
     return entered;
 }
 
-/* The next in line has its turn; this one is last from now on. */
+/* The next in line has this one's turn, and nobody else can take it; this one
+ * is last from now on. */
 static void
 leave(cascade_store *store, csc_start *start)
 {
@@ -171,24 +205,19 @@ leave(cascade_store *store, csc_start *start)
     csc_start *next = NULL;
 
     pthread_mutex_lock(&held->mutex);
-    held->tries--;
     take_out(held, start);
+    start->fresh = false;
     append(held, start);
     next = held->first;
     while (next != NULL && !next->in_line)
         next = next->held_next;
-    if (next != NULL)
+    if (next != NULL) {
+        next->in_line = false;
         pthread_cond_signal(&next->cond);
+    } else {
+        held->tries--;
+    }
     pthread_mutex_unlock(&held->mutex);
-}
-
-/* Nobody ends it early. */
-static void
-rest(cascade_store *store, csc_start *start, int64_t ms)
-{
-    pthread_mutex_lock(&store->held.mutex);
-    csc_engine_wait_on(&store->held.mutex, &start->cond, ms);
-    pthread_mutex_unlock(&store->held.mutex);
 }
 
 /* ---- Trying ------------------------------------------------------------- */
@@ -208,7 +237,7 @@ try_until(cascade_store *store, csc_start *start,
             return err;
         if (left_ms(end_ms) <= rest_ms)
             return err;
-        rest(store, start, rest_ms);
+        csc_submit_sleep(rest_ms);
         rest_ms = rest_ms * 2 < REST_MAX_MS ? rest_ms * 2 : REST_MAX_MS;
     }
     return err;
@@ -218,8 +247,8 @@ static cascade_err
 fail_late(const cascade_store *store, const csc_start *start, cascade_err err)
 {
     const char *why = err == CASCADE_ERR_AGAIN
-                          ? "another transaction, which is still open, starts "
-                            "a cascade with the same key or id"
+                          ? "it waits for another transaction, such as one "
+                            "that starts the same cascade"
                           : cascade_errmsg();
 
     if (start->doubtful)
@@ -244,6 +273,6 @@ csc_held_submit(cascade_store *store, csc_start *start,
     if (err == CASCADE_OK)
         csc_submit_tell(store);
     if (err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_UNAVAILABLE)
-        err = fail_late(store, start, err);
-    return err;
+        return fail_late(store, start, err);
+    return start->doubtful ? csc_submit_doubt(err, "start") : err;
 }

@@ -29,8 +29,9 @@
  *                lane (held.c); the rest is built anew, as a batch with the
  *                same number. Where an earlier try was UNAVAILABLE, that might
  *                still come to the store, and be taken for the new batch: so
- *                the number is used up first, by `settle`. A store that has
- *                none is asked with the same batch again.
+ *                the number is used up first, by `settle`, and again until
+ *                that has an answer (`settling`). A store that has none is
+ *                asked with the same batch again.
  *   FENCED,LOST  the incarnation is no more. Everything in memory is dropped;
  *                starts in the batch, which need no ownership, are handed to
  *                `submit`, which recognises those that had taken effect
@@ -339,6 +340,7 @@ collect(csc_lane *lane)
     lane->slice = lane->item_count;
     lane->built = false;
     lane->tried = false;
+    lane->settling = false;
     lane->retry_at_ns = 0;
     lane->backoff_ms = 0;
     /* Nothing was taken, though something waits: there was no memory. */
@@ -435,6 +437,7 @@ csc_lane_abandon(csc_lane *lane)
         csc_item *item = &lane->items[i];
 
         if (item->start != NULL) {
+            item->start->doubtful = lane->tried && i < lane->from + lane->slice;
             lane->items[kept++] = *item;
             continue;
         }
@@ -462,6 +465,17 @@ set_backoff(csc_lane *lane)
         csc_engine_monotonic_ns(lane->engine) + lane->backoff_ms * CSC_MS_NS;
 }
 
+/* What a start is told of which an earlier try had no answer. Locked. */
+static cascade_err
+tell_doubt(csc_lane *lane, cascade_err err)
+{
+    err = csc_submit_doubt(err, "start");
+    if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
+                       cascade_errmsg());
+    return err;
+}
+
 /* Hands the next start to `submit`, owned by nobody; one nobody waits for any
  * more is let go: it was reported as unknown. */
 static void
@@ -477,9 +491,11 @@ rescue(csc_lane *lane)
 
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {
+        start->doubtful = true;
         set_backoff(lane);
     } else {
-        start->doubtful = true;
+        if (start->doubtful)
+            err = tell_doubt(lane, err);
         if (err == CASCADE_ERR_AGAIN)
             set_aside(lane, start);
         else
@@ -557,15 +573,15 @@ has_starts(const csc_lane *lane)
 }
 
 /* Takes the starts out of what was tried. What is decided is left out too, as
- * the rows of the rest are made anew. */
-static void
+ * the rows of the rest are made anew. How many they are. Locked. */
+static size_t
 take_starts_out(csc_lane *lane)
 {
     size_t to = lane->from + lane->slice;
+    size_t count = lane->item_count - lane->from;
     size_t kept = 0;
     size_t slice = 0;
 
-    pthread_mutex_lock(&lane->engine->mutex);
     for (size_t i = lane->from; i < lane->item_count; i++) {
         if (i < to && lane->items[i].start != NULL) {
             set_aside(lane, lane->items[i].start);
@@ -583,12 +599,23 @@ take_starts_out(csc_lane *lane)
     lane->backoff_ms = 0;
     if (kept == 0)
         csc_lane_end_batch(lane);
-    pthread_mutex_unlock(&lane->engine->mutex);
+    return count - kept;
+}
+
+/* Where the store cannot, the lane says what it said before: `why`. */
+static void
+try_settling_later(csc_lane *lane, cascade_err err, const char *why)
+{
+    if (err == CASCADE_ERR_UNSUPPORTED) {
+        lane->settling = false;
+        err = csc_fail(CASCADE_ERR_AGAIN, "%s", why);
+    }
+    csc_lane_try_later(lane, err);
 }
 
 /* Whether no earlier try of the batch can take effect any more. */
 static bool
-use_number_up(csc_lane *lane)
+use_number_up(csc_lane *lane, const char *why)
 {
     cascade_engine *engine = lane->engine;
     bool committed = false;
@@ -596,13 +623,17 @@ use_number_up(csc_lane *lane)
 
     if (!lane->tried)
         return true;
+    lane->settling = true;
     err = engine->driver->settle(engine->driver_self, &engine->id, lane->index,
                                  lane->number + 1, &committed);
     if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
         csc_lane_lose(lane, err);
     else if (err != CASCADE_OK)
-        csc_lane_try_later(lane, err);
-    if (err != CASCADE_OK || committed)
+        try_settling_later(lane, err, why);
+    if (err != CASCADE_OK)
+        return false;
+    lane->settling = false;
+    if (committed)
         return false; /* the same batch once more is told that it was */
     pthread_mutex_lock(&engine->mutex);
     lane->number += 2;
@@ -610,14 +641,32 @@ use_number_up(csc_lane *lane)
     return true;
 }
 
+static void
+let_starts_go(csc_lane *lane, const char *why)
+{
+    cascade_engine *engine = lane->engine;
+    size_t count = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    count = take_starts_out(lane);
+    pthread_mutex_unlock(&engine->mutex);
+    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                "lane %u: %zu starts go on by themselves: %s",
+                (unsigned)lane->index, count, why);
+}
+
 /* One that has only what nodes start is tried again as it is. */
 static void
 give_way(csc_lane *lane)
 {
+    char why[CSC_TROUBLE_SIZE];
+
+    (void)snprintf(why, sizeof(why), "%s",
+                   lane->settling ? lane->trouble : cascade_errmsg());
     if (!has_starts(lane))
         csc_lane_try_later(lane, CASCADE_ERR_AGAIN);
-    else if (use_number_up(lane))
-        take_starts_out(lane);
+    else if (use_number_up(lane, why))
+        let_starts_go(lane, why);
 }
 
 static void
@@ -627,6 +676,10 @@ attempt(csc_lane *lane)
 
     if (err != CASCADE_OK) {
         csc_lane_try_later(lane, err);
+        return;
+    }
+    if (lane->settling) {
+        give_way(lane);
         return;
     }
     if (find_unbuilt(lane)) {

@@ -539,19 +539,17 @@ has_engines(cascade_store *store)
     return has;
 }
 
-/* Without an engine it may keep its connection for as long as it waits. */
+/* Without an engine it may keep its connection for as long as it waits. Where
+ * there is one it takes its turn with those that are held, as it may be. */
 static cascade_err
 start_by_submit(cascade_store *store, csc_start *start,
                 cascade_submission *submission, int64_t end_ms)
 {
-    cascade_err err = CASCADE_OK;
-
     submission->brief = has_engines(store);
-    err = csc_submit(store, submission, "start");
-    if (err != CASCADE_ERR_AGAIN)
-        return err;
-    start->doubtful = true; /* a try before it may have had no answer */
-    csc_held_add(store, start);
+    if (!submission->brief)
+        return csc_submit(store, submission, "start");
+    if (!csc_held_join(store, start))
+        csc_held_add(store, start);
     return csc_held_submit(store, start, submission, end_ms);
 }
 

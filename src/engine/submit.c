@@ -31,12 +31,24 @@ csc_submit_tell(cascade_store *store)
     pthread_mutex_unlock(&store->mutex);
 }
 
-static void
-sleep_ms(int64_t ms)
+void
+csc_submit_sleep(int64_t ms)
 {
     struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
 
     (void)nanosleep(&pause, NULL);
+}
+
+cascade_err
+csc_submit_doubt(cascade_err err, const char *what)
+{
+    if (err == CASCADE_OK || err == CASCADE_ERR_REFUSED ||
+        err == CASCADE_ERR_AGAIN)
+        return err;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "%s: a try before had no answer, look the cascade up by "
+                    "its id: %s",
+                    what, cascade_errmsg());
 }
 
 cascade_err
@@ -46,25 +58,27 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
     int64_t end_ms =
         csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
     int64_t pause_ms = BACKOFF_FIRST_MS;
+    bool doubtful = false;
     cascade_err err = CASCADE_OK;
 
     for (;;) {
         err = store->driver->submit(store->self, submission);
         if (err != CASCADE_ERR_UNAVAILABLE || store->guest != NULL)
             break;
+        doubtful = true;
         if (csc_clock_monotonic_ms(&csc_clock_system) + pause_ms >= end_ms)
             return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
                             "%s: undecided after %lld ms, look the cascade up "
                             "by its id: %s",
                             what, (long long)store->config.deadline_ms,
                             cascade_errmsg());
-        sleep_ms(pause_ms);
+        csc_submit_sleep(pause_ms);
         pause_ms =
             pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
     }
     if (err == CASCADE_OK)
         csc_submit_tell(store);
-    return err;
+    return doubtful ? csc_submit_doubt(err, what) : err;
 }
 
 cascade_err

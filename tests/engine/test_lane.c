@@ -500,18 +500,24 @@ say_next(bench *b, wrap_move move, wrap_when when, cascade_err err)
 }
 
 /* Half of the commits with starts are given up, and a fifth of all lose their
- * replies; of the submits then, half are given up too. */
+ * replies, as half of what is settled then; of the submits, half are given up
+ * too. */
 static cascade_err
 hold_up(void *context, const wrap_call *call)
 {
     bench *b = context;
     uint64_t drawn = 0;
 
-    if (call->move != WRAP_COMMIT && call->move != WRAP_SUBMIT)
+    if (call->move != WRAP_COMMIT && call->move != WRAP_SUBMIT &&
+        call->move != WRAP_SETTLE)
         return CASCADE_OK;
     pause_ms(2); /* while it is in the store, the next batch fills */
     drawn = stores_hash("held", b->random + atomic_fetch_add(&b->pulled, 1));
-    if (call->move == WRAP_SUBMIT && call->submission->brief && drawn % 2 == 0)
+    if (call->move == WRAP_SETTLE && drawn % 2 == 0)
+        say_next(b, WRAP_SETTLE, drawn / 2 % 2 == 0 ? WRAP_BEFORE : WRAP_AFTER,
+                 CASCADE_ERR_UNAVAILABLE);
+    else if (call->move == WRAP_SUBMIT && call->submission->brief &&
+             drawn % 2 == 0)
         say_next(b, WRAP_SUBMIT, WRAP_BEFORE, CASCADE_ERR_AGAIN);
     else if (call->move == WRAP_COMMIT && drawn % 5 == 0)
         say_next(b, WRAP_COMMIT, drawn / 5 % 2 == 0 ? WRAP_BEFORE : WRAP_AFTER,
@@ -529,7 +535,7 @@ static bool
 was_held_up(bench *b)
 {
     return atomic_load(&b->left) > 40 && atomic_load(&b->between) > 2 &&
-           wrap_store_count(&b->w.wrap, WRAP_SETTLE) > 2;
+           wrap_store_count(&b->w.wrap, WRAP_SETTLE) > 12;
 }
 
 /* Chains whose ids lie anywhere, so that starts come between others. */

@@ -4,6 +4,7 @@
 
 cascade_test(engine_hydrate test_hydrate.c mix.c watch.c TIMEOUT 300)
 cascade_test(engine_lane test_lane.c mix.c watch.c TIMEOUT 200)
+cascade_test(engine_lane_held test_lane_held.c)
 cascade_test(engine_refuse test_refuse.c)
 cascade_test(engine_scale test_scale.c TIMEOUT 300)
 cascade_test(engine_native test_native.c till.c ledger.c mix.c watch.c TIMEOUT 200)

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starts that go on without their lane (held.c): what their callers are told,
+ * G12; that they take turns; and a lane whose number cannot be used up, S32.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "engine/engine.h"
+#include "support/stores.h"
+#include "support/wrap_store.h"
+
+#define IMPATIENT_MS 500
+#define PATIENT_MS 10000
+
+/* ---- A store behind a wrap, with an engine or without ------------------- */
+
+typedef struct bench {
+    test_db *db;
+    wrap_store *wrap;
+    cascade_store *store;
+    cascade_engine *engine;
+    /* Of the hooks. */
+    atomic_size_t commits;
+    atomic_size_t under_way;
+    atomic_size_t at_once;
+    atomic_size_t tries;
+    atomic_size_t before;
+    cascade_uuid innocent;
+} bench;
+
+static bench *
+bench_open(test_db *db, int64_t deadline_ms, size_t connection_max)
+{
+    cascade_store_options options = db_store_options(db);
+    bench *b = calloc(1, sizeof(*b));
+
+    assert_non_null(b);
+    (void)db_store(db); /* makes the tables, with patience */
+    b->db = db;
+    b->wrap = wrap_store_create(db->url);
+    assert_non_null(b->wrap);
+    b->wrap->context = b;
+    options.deadline_ms = deadline_ms;
+    options.connection_max = connection_max;
+    assert_ok(cascade_store_open_driver(&b->wrap->driver, b->wrap->url,
+                                        &options, &b->store));
+    return b;
+}
+
+static void
+bench_start(bench *b)
+{
+    const cascade_engine_options one_lane = {.size = sizeof(one_lane),
+                                             .worker_count = 2,
+                                             .lane_count = 1,
+                                             .lease_ms = 60000,
+                                             .poll_interval_ms = 20};
+
+    b->engine = db_engine(b->db, b->store, &one_lane);
+    assert_ok(
+        cascade_engine_register(b->engine, "work", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(b->engine));
+}
+
+static void
+bench_close(bench *b)
+{
+    if (b->engine != NULL)
+        db_close_engine(b->db, b->engine);
+    assert_ok(cascade_store_close(b->store));
+    wrap_store_free(b->wrap);
+    free(b);
+}
+
+static void
+say(bench *b, wrap_move move, size_t times, cascade_err err)
+{
+    wrap_store_fail(b->wrap, move, 0, times, WRAP_BEFORE, err);
+}
+
+static void
+say_nothing(bench *b)
+{
+    say(b, WRAP_COMMIT, 0, CASCADE_OK);
+    say(b, WRAP_SUBMIT, 0, CASCADE_OK);
+    say(b, WRAP_SETTLE, 0, CASCADE_OK);
+}
+
+static void
+pause_ms(int ms)
+{
+    const struct timespec pause = {0, ms * 1000000L};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Nobody is in the list, nor has a turn. */
+static void
+check_nobody_waits(bench *b)
+{
+    pthread_mutex_lock(&b->store->held.mutex);
+    assert_null(b->store->held.first);
+    assert_null(b->store->held.last);
+    assert_int_equal(b->store->held.tries, 0);
+    pthread_mutex_unlock(&b->store->held.mutex);
+}
+
+/* ---- How a start is made ------------------------------------------------ */
+
+typedef cascade_err (*start_how)(cascade_store *store,
+                                 cascade_started *started);
+
+static cascade_err
+by_lane(cascade_store *store, cascade_started *started)
+{
+    return cascade_start(store, "work", NULL, NULL, started);
+}
+
+static cascade_err
+later(cascade_store *store, cascade_started *started)
+{
+    const cascade_start_options options = {.size = sizeof(options),
+                                           .delay_ms = 1};
+
+    return cascade_start(store, "work", NULL, &options, started);
+}
+
+static cascade_err
+with_signal(cascade_store *store, cascade_started *started)
+{
+    return cascade_start_with_signal(store, "work", NULL, NULL, "go", NULL,
+                                     NULL, started);
+}
+
+static const start_how ways[] = {by_lane, later, with_signal};
+#define WAYS (sizeof(ways) / sizeof(ways[0]))
+
+/* ---- What the caller is told -------------------------------------------- */
+
+/* All the tries of a start are answered so. */
+static void
+answer_tries(test_db *db, start_how how, cascade_err answer,
+             cascade_err expected)
+{
+    bench *b = bench_open(db, IMPATIENT_MS, 0);
+    cascade_started started = {0};
+
+    bench_start(b);
+    say(b, WRAP_COMMIT, SIZE_MAX, CASCADE_ERR_AGAIN);
+    say(b, WRAP_SUBMIT, SIZE_MAX, answer);
+    assert_fails(expected, how(b->store, &started));
+    assert_true(wrap_store_count(b->wrap, WRAP_SUBMIT) > 1);
+    if (expected == CASCADE_ERR_OUTCOME_UNKNOWN)
+        assert_false(csc_uuid_is_nil(&started.id));
+    check_nobody_waits(b);
+    say_nothing(b);
+    bench_close(b);
+}
+
+/* G12: however it is sent, one that was held up all the time was not made. */
+static void
+whatever_is_held_up_to_the_end_is_not_made(test_db *db)
+{
+    for (size_t i = 0; i < WAYS; i++)
+        answer_tries(db, ways[i], CASCADE_ERR_AGAIN, CASCADE_ERR_UNAVAILABLE);
+}
+
+/* G12: unless a try of it had no answer. */
+static void
+whatever_had_no_answer_may_have_been_made(test_db *db)
+{
+    for (size_t i = 0; i < WAYS; i++)
+        answer_tries(db, ways[i], CASCADE_ERR_UNAVAILABLE,
+                     CASCADE_ERR_OUTCOME_UNKNOWN);
+}
+
+/* The second submit finds no memory. */
+static cascade_err
+fail_second(void *context, const wrap_call *call)
+{
+    bench *b = context;
+
+    if (call->move != WRAP_SUBMIT)
+        return CASCADE_OK;
+    return atomic_fetch_add(&b->tries, 1) == 0
+               ? csc_fail(CASCADE_ERR_UNAVAILABLE, "no answer")
+               : csc_fail(CASCADE_ERR_NO_MEMORY, "no memory");
+}
+
+static void
+fail_behind_doubt(test_db *db, bool engine, start_how how)
+{
+    bench *b = bench_open(db, PATIENT_MS, 0);
+    cascade_started started = {0};
+
+    if (engine)
+        bench_start(b);
+    say(b, WRAP_COMMIT, SIZE_MAX, CASCADE_ERR_AGAIN);
+    b->wrap->before = fail_second;
+    assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN, how(b->store, &started));
+    assert_int_equal(atomic_load(&b->tries), 2);
+    assert_false(csc_uuid_is_nil(&started.id));
+    say_nothing(b);
+    bench_close(b);
+}
+
+/* G12: an error does not say "not made" where a try before may have made it. */
+static void
+an_error_behind_a_try_without_answer_decides_nothing(test_db *db)
+{
+    for (size_t i = 0; i < WAYS; i++)
+        fail_behind_doubt(db, true, ways[i]);
+    fail_behind_doubt(db, false, by_lane);
+}
+
+/* ---- Callers that leave ------------------------------------------------- */
+
+static bool
+has_given_way(void *context)
+{
+    bench *b = context;
+    bool busy = false;
+
+    pthread_mutex_lock(&b->engine->mutex);
+    busy = b->engine->lanes[0].busy;
+    pthread_mutex_unlock(&b->engine->mutex);
+    return !busy;
+}
+
+/* Its caller has been told, and is not there to go on with it. */
+static void
+a_start_whose_caller_has_left_is_let_go(test_db *db)
+{
+    bench *b = bench_open(db, IMPATIENT_MS, 0);
+    cascade_started started = {0};
+
+    bench_start(b);
+    say(b, WRAP_COMMIT, SIZE_MAX, CASCADE_ERR_UNAVAILABLE);
+    assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN, by_lane(b->store, &started));
+    say(b, WRAP_SETTLE, 0, CASCADE_OK);
+    say(b, WRAP_COMMIT, 1, CASCADE_ERR_AGAIN);
+    assert_true(stores_until(has_given_way, b));
+    check_nobody_waits(b);
+    say_nothing(b);
+    assert_ok(by_lane(b->store, &started));
+    db_await(b->store, &started.id, CASCADE_COMPLETED);
+    bench_close(b);
+}
+
+/* ---- The number of a batch that is given up ----------------------------- */
+
+/* UNAVAILABLE, then AGAIN: its number is to be used up. */
+static cascade_err
+lose_and_hold_up(void *context, const wrap_call *call)
+{
+    bench *b = context;
+    size_t number = 0;
+
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    number = atomic_fetch_add(&b->commits, 1);
+    if (number == 0)
+        return csc_fail(CASCADE_ERR_UNAVAILABLE, "no answer");
+    return number == 1 ? csc_fail(CASCADE_ERR_AGAIN, "held") : CASCADE_OK;
+}
+
+static void
+settle_with(test_db *db, wrap_when when, size_t times, cascade_err err,
+            bool lost)
+{
+    bench *b = bench_open(db, PATIENT_MS, 0);
+    cascade_started started = {0};
+
+    bench_start(b);
+    b->wrap->before = lose_and_hold_up;
+    wrap_store_fail(b->wrap, WRAP_SETTLE, 0, times, when, err);
+    assert_ok(by_lane(b->store, &started));
+    assert_false(started.existed);
+    db_await(b->store, &started.id, CASCADE_COMPLETED);
+    assert_int_equal(wrap_store_count(b->wrap, WRAP_SETTLE),
+                     lost ? times : times + 1);
+    assert_int_equal(db_stats(b->engine).losses,
+                     lost && err == CASCADE_ERR_LOST);
+    assert_int_equal(db_stats(b->engine).fences,
+                     lost && err == CASCADE_ERR_FENCED);
+    check_nobody_waits(b);
+    bench_close(b);
+}
+
+/* S32: used up once or several times, whichever try it was. */
+static void
+a_number_is_used_up_until_there_is_an_answer(test_db *db)
+{
+    settle_with(db, WRAP_BEFORE, 3, CASCADE_ERR_UNAVAILABLE, false);
+    settle_with(db, WRAP_AFTER, 3, CASCADE_ERR_UNAVAILABLE, false);
+}
+
+static void
+a_number_may_be_lost_with_the_incarnation(test_db *db)
+{
+    settle_with(db, WRAP_BEFORE, 1, CASCADE_ERR_FENCED, true);
+    settle_with(db, WRAP_BEFORE, 1, CASCADE_ERR_LOST, true);
+}
+
+/* ---- Turns -------------------------------------------------------------- */
+
+#define CALLERS 12
+
+typedef struct caller {
+    bench *b;
+    const cascade_uuid *id;
+    cascade_started started;
+    cascade_err err;
+    pthread_t thread;
+} caller;
+
+static void *
+start_later(void *context)
+{
+    caller *c = context;
+    const cascade_start_options options = {
+        .size = sizeof(options), .delay_ms = 1, .id = c->id};
+
+    c->err = cascade_start(c->b->store, "work", NULL, &options, &c->started);
+    return NULL;
+}
+
+static void
+begin(caller *c, bench *b, const cascade_uuid *id)
+{
+    c->b = b;
+    c->id = id;
+    assert_int_equal(pthread_create(&c->thread, NULL, start_later, c), 0);
+}
+
+static void
+end(caller *c)
+{
+    pthread_join(c->thread, NULL);
+    assert_ok(c->err);
+    db_await(c->b->store, &c->started.id, CASCADE_COMPLETED);
+}
+
+/* Each try takes a while. */
+static cascade_err
+count_in(void *context, const wrap_call *call)
+{
+    bench *b = context;
+    size_t now = 0;
+    size_t most = atomic_load(&b->at_once);
+
+    if (call->move != WRAP_SUBMIT)
+        return CASCADE_OK;
+    now = atomic_fetch_add(&b->under_way, 1) + 1;
+    while (now > most && !atomic_compare_exchange_weak(&b->at_once, &most, now))
+        continue;
+    pause_ms(20);
+    return CASCADE_OK;
+}
+
+static cascade_err
+count_out(void *context, const wrap_call *call, cascade_err answer)
+{
+    if (call->move == WRAP_SUBMIT)
+        atomic_fetch_sub(&((bench *)context)->under_way, 1);
+    return answer;
+}
+
+/* What no lane takes has a quarter of the connections too, from its first try
+ * on. */
+static void
+starts_that_go_by_themselves_take_turns(test_db *db)
+{
+    bench *b = bench_open(db, PATIENT_MS, 8);
+    caller callers[CALLERS] = {0};
+
+    b->wrap->before = count_in;
+    b->wrap->after = count_out;
+    bench_start(b);
+    for (size_t i = 0; i < CALLERS; i++)
+        begin(&callers[i], b, NULL);
+    for (size_t i = 0; i < CALLERS; i++)
+        end(&callers[i]);
+    assert_in_range(atomic_load(&b->at_once), 1, 2);
+    check_nobody_waits(b);
+    bench_close(b);
+}
+
+/* All are held up but the innocent one; that one is to count. */
+static cascade_err
+hold_up_others(void *context, const wrap_call *call)
+{
+    bench *b = context;
+
+    if (call->move != WRAP_SUBMIT)
+        return CASCADE_OK;
+    if (csc_uuid_equal(&call->starts[0].cascade.id, &b->innocent)) {
+        atomic_store(&b->before, atomic_load(&b->tries));
+        atomic_store(&b->under_way, 1);
+        return CASCADE_OK;
+    }
+    atomic_fetch_add(&b->tries, 1);
+    if (atomic_load(&b->under_way) == 1)
+        return CASCADE_OK;
+    pause_ms(20);
+    return csc_fail(CASCADE_ERR_AGAIN, "held");
+}
+
+static bool
+all_were_held_up(void *context)
+{
+    return atomic_load(&((bench *)context)->tries) >= 2 * CALLERS;
+}
+
+/* Whoever has not been tried alone does not wait behind all that are held. */
+static void
+an_innocent_start_is_tried_next(test_db *db)
+{
+    bench *b = bench_open(db, PATIENT_MS, 4);
+    caller callers[CALLERS] = {0};
+    caller innocent = {0};
+    cascade_uuid ids[CALLERS];
+    size_t before = 0;
+
+    b->innocent = (cascade_uuid){{255, 1}};
+    b->wrap->before = hold_up_others;
+    bench_start(b);
+    for (size_t i = 0; i < CALLERS; i++) {
+        ids[i] = (cascade_uuid){{(unsigned char)(i + 1), 9}};
+        begin(&callers[i], b, &ids[i]);
+    }
+    assert_true(stores_until(all_were_held_up, b));
+    before = atomic_load(&b->tries);
+    begin(&innocent, b, &b->innocent);
+    end(&innocent);
+    /* One was under way, one had its turn, and threads begin slowly. */
+    assert_in_range(atomic_load(&b->before) - before, 0, CALLERS / 2);
+    for (size_t i = 0; i < CALLERS; i++)
+        end(&callers[i]);
+    check_nobody_waits(b);
+    bench_close(b);
+}
+
+int
+main(int argc, char **argv)
+{
+#define TEST(name, stores)  \
+    {                       \
+#name, name, stores \
+    }
+    static const stores_test tests[] = {
+        TEST(whatever_is_held_up_to_the_end_is_not_made, STORES_ALL),
+        TEST(whatever_had_no_answer_may_have_been_made, STORES_ALL),
+        TEST(an_error_behind_a_try_without_answer_decides_nothing, STORES_ALL),
+        TEST(a_start_whose_caller_has_left_is_let_go, STORES_ALL),
+        TEST(a_number_is_used_up_until_there_is_an_answer, STORES_FILES),
+        TEST(a_number_may_be_lost_with_the_incarnation, STORES_ALL),
+        TEST(starts_that_go_by_themselves_take_turns, STORES_ALL),
+        TEST(an_innocent_start_is_tried_next, STORES_ALL),
+    };
+#undef TEST
+
+    return stores_run("lane_held", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
