@@ -355,7 +355,9 @@ typedef struct cascade_started {
  * the cascade is durable and ends as long as some engine knows its nodes. An
  * engine of this process that runs on the same store takes it on at once.
  * CASCADE_ERR_OUTCOME_UNKNOWN when the store went away in mid-commit: then
- * started->id is set all the same, to be looked up. */
+ * started->id is set all the same, to be looked up. CASCADE_ERR_UNAVAILABLE
+ * when it is known not to be made, as where another transaction that starts the
+ * same was open all the time. */
 CASCADE_API cascade_err cascade_start(cascade_store *store, const char *node,
                                       cJSON *input,
                                       const cascade_start_options *options,

@@ -83,9 +83,16 @@
  *   and every fifth time where they do: within 10 s by default.
  *   A start with a key, or with an id of your own, holds that until your
  *   COMMIT or ROLLBACK: others who start with the same one wait for it, up to
- *   their deadline_ms. So commit soon.
- *   Nothing else waits: what an engine has to commit together with such a start
- *   is held up for a quarter of a second, once for your transaction.
+ *   their deadline_ms; the last try may begin just before that is over, and
+ *   then takes up to deadline_ms more. What is known not to be made by then is
+ *   CASCADE_ERR_UNAVAILABLE; where a try had no answer, as when the server went
+ *   away meanwhile, it is CASCADE_ERR_OUTCOME_UNKNOWN. So commit soon.
+ *   Other cascades do not: what an engine has to commit together with such a
+ *   start is held up for a quarter of a second, once in each engine for each
+ *   cascade that you started there, as long as somebody waits for it. One that
+ *   goes on as the next run of its own key, or starts children with it, cannot
+ *   go on without: where you have started that, what its lane has to commit
+ *   waits for your transaction too.
  *   With READ COMMITTED what is read of a cascade that others write meanwhile
  *   may be of several moments, as with your own statements.
  *   Outside a transaction each call is a transaction of its own, as always; but

@@ -118,8 +118,10 @@
  *   S33 a start that waits for a transaction which is not the store's (one of
  *       the application's, in which the same cascade was started) does not keep
  *       the rest of its batch waiting: a commit with starts, and a submit that
- *       is `brief`, may answer CASCADE_ERR_AGAIN within a second. Nothing of
- *       that call has taken effect, or will. Without starts none does.
+ *       is `brief`, do not wait long for each, and may answer
+ *       CASCADE_ERR_AGAIN. Nothing of that call has taken effect, or will: a
+ *       try of it that is undecided is UNAVAILABLE, never AGAIN later in the
+ *       same call. Without starts none does.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing

@@ -69,7 +69,8 @@ typedef enum sim_fault_kind {
     FAULT_FORGET,   /* a commit is told CASCADE_ERR_LOST */
     FAULT_LATE,     /* a finish comes to the store when it is settled; or it
                        takes that long, and is not in doubt */
-    FAULT_HOLD,     /* one with starts is told CASCADE_ERR_AGAIN */
+    FAULT_HOLD,     /* one with starts from outside, or of children, is told
+                       CASCADE_ERR_AGAIN; no submit is */
     FAULT_DROP,     /* the connection is down for a while */
     FAULT_DROP_ALL, /* the store is down for all */
     FAULT_JUMP,     /* somebody sets the wall clock */
