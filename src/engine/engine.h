@@ -741,6 +741,10 @@ bool csc_held_join(cascade_store *store, csc_start *start);
 cascade_err csc_held_submit(cascade_store *store, csc_start *start,
                             const cascade_submission *submission,
                             int64_t end_ms);
+/* The same for one that no lane has had: added where its first try is held up,
+ * or while others are. */
+cascade_err csc_held_send(cascade_store *store, csc_start *start,
+                          const cascade_submission *submission, int64_t end_ms);
 
 /* ---- submit.c ----------------------------------------------------------- */
 

@@ -261,6 +261,17 @@ fail_late(const cascade_store *store, const csc_start *start, cascade_err err)
                     (long long)store->config.deadline_ms, why);
 }
 
+/* What the caller is told, once there is no try to come. */
+static cascade_err
+answer(cascade_store *store, const csc_start *start, cascade_err err)
+{
+    if (err == CASCADE_OK)
+        csc_submit_tell(store);
+    if (err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_UNAVAILABLE)
+        return fail_late(store, start, err);
+    return start->doubtful ? csc_submit_doubt(err, "start") : err;
+}
+
 cascade_err
 csc_held_submit(cascade_store *store, csc_start *start,
                 const cascade_submission *submission, int64_t end_ms)
@@ -270,9 +281,33 @@ csc_held_submit(cascade_store *store, csc_start *start,
     pthread_mutex_lock(&store->held.mutex);
     take_out(&store->held, start);
     pthread_mutex_unlock(&store->held.mutex);
-    if (err == CASCADE_OK)
-        csc_submit_tell(store);
-    if (err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_UNAVAILABLE)
-        return fail_late(store, start, err);
-    return start->doubtful ? csc_submit_doubt(err, "start") : err;
+    return answer(store, start, err);
+}
+
+static bool
+is_anybody_held(cascade_store *store)
+{
+    bool is = false;
+
+    pthread_mutex_lock(&store->held.mutex);
+    is = store->held.first != NULL;
+    pthread_mutex_unlock(&store->held.mutex);
+    return is;
+}
+
+cascade_err
+csc_held_send(cascade_store *store, csc_start *start,
+              const cascade_submission *submission, int64_t end_ms)
+{
+    cascade_err err = CASCADE_ERR_AGAIN;
+
+    if (!is_anybody_held(store)) {
+        err = store->driver->submit(store->self, submission);
+        start->doubtful = err == CASCADE_ERR_UNAVAILABLE;
+        if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_UNAVAILABLE)
+            return answer(store, start, err);
+    }
+    if (!csc_held_join(store, start))
+        csc_held_add(store, start);
+    return csc_held_submit(store, start, submission, end_ms);
 }

@@ -539,8 +539,7 @@ has_engines(cascade_store *store)
     return has;
 }
 
-/* Without an engine it may keep its connection for as long as it waits. Where
- * there is one it takes its turn with those that are held, as it may be. */
+/* Without an engine it may keep its connection for as long as it waits. */
 static cascade_err
 start_by_submit(cascade_store *store, csc_start *start,
                 cascade_submission *submission, int64_t end_ms)
@@ -548,9 +547,7 @@ start_by_submit(cascade_store *store, csc_start *start,
     submission->brief = has_engines(store);
     if (!submission->brief)
         return csc_submit(store, submission, "start");
-    if (!csc_held_join(store, start))
-        csc_held_add(store, start);
-    return csc_held_submit(store, start, submission, end_ms);
+    return csc_held_send(store, start, submission, end_ms);
 }
 
 /* The store's time and the location; an engine of this process knows both

@@ -346,19 +346,31 @@ end(caller *c)
     db_await(c->b->store, &c->started.id, CASCADE_COMPLETED);
 }
 
-/* Each try takes a while. */
+/* One is held up. Of the others each try takes a while; where none is held up,
+ * until all are under way. */
 static cascade_err
 count_in(void *context, const wrap_call *call)
 {
     bench *b = context;
+    bool held = atomic_load(&b->tries) > 0;
     size_t now = 0;
     size_t most = atomic_load(&b->at_once);
 
     if (call->move != WRAP_SUBMIT)
         return CASCADE_OK;
+    if (csc_uuid_equal(&call->starts[0].cascade.id, &b->innocent)) {
+        atomic_store(&b->tries, 1);
+        return atomic_load(&b->before) == CALLERS
+                   ? CASCADE_OK
+                   : csc_fail(CASCADE_ERR_AGAIN, "held");
+    }
     now = atomic_fetch_add(&b->under_way, 1) + 1;
     while (now > most && !atomic_compare_exchange_weak(&b->at_once, &most, now))
         continue;
+    for (int i = 0; i < PATIENT_MS && !held; i += 20) {
+        held = atomic_load(&b->at_once) == CALLERS;
+        pause_ms(20);
+    }
     pause_ms(20);
     return CASCADE_OK;
 }
@@ -366,29 +378,68 @@ count_in(void *context, const wrap_call *call)
 static cascade_err
 count_out(void *context, const wrap_call *call, cascade_err answer)
 {
-    if (call->move == WRAP_SUBMIT)
-        atomic_fetch_sub(&((bench *)context)->under_way, 1);
+    bench *b = context;
+
+    if (call->move != WRAP_SUBMIT ||
+        csc_uuid_equal(&call->starts[0].cascade.id, &b->innocent))
+        return answer;
+    atomic_fetch_sub(&b->under_way, 1);
+    atomic_fetch_add(&b->before, 1);
     return answer;
 }
 
-/* What no lane takes has a quarter of the connections too, from its first try
- * on. */
-static void
-starts_that_go_by_themselves_take_turns(test_db *db)
+static bool
+one_is_held_up(void *context)
+{
+    bench *b = context;
+    bool waits = false;
+
+    pthread_mutex_lock(&b->store->held.mutex);
+    waits = b->store->held.first != NULL;
+    pthread_mutex_unlock(&b->store->held.mutex);
+    return waits;
+}
+
+/* What no lane takes, `CALLERS` at a time. How many of them were under way. */
+static size_t
+send_beside(test_db *db, bool one_held)
 {
     bench *b = bench_open(db, PATIENT_MS, 8);
     caller callers[CALLERS] = {0};
+    caller held = {0};
+    size_t at_once = 0;
 
+    b->innocent = (cascade_uuid){{255, 1}};
     b->wrap->before = count_in;
     b->wrap->after = count_out;
     bench_start(b);
+    if (one_held) {
+        begin(&held, b, &b->innocent);
+        assert_true(stores_until(one_is_held_up, b));
+    }
     for (size_t i = 0; i < CALLERS; i++)
         begin(&callers[i], b, NULL);
     for (size_t i = 0; i < CALLERS; i++)
         end(&callers[i]);
-    assert_in_range(atomic_load(&b->at_once), 1, 2);
+    if (one_held)
+        end(&held);
+    at_once = atomic_load(&b->at_once);
     check_nobody_waits(b);
     bench_close(b);
+    return at_once;
+}
+
+/* From their first try on they have a quarter of the connections. */
+static void
+starts_that_go_by_themselves_take_turns(test_db *db)
+{
+    assert_in_range(send_beside(db, true), 1, 2);
+}
+
+static void
+where_nobody_is_held_nobody_takes_turns(test_db *db)
+{
+    assert_int_equal(send_beside(db, false), CALLERS);
 }
 
 /* All are held up but the innocent one; that one is to count. */
@@ -461,6 +512,7 @@ main(int argc, char **argv)
         TEST(a_number_is_used_up_until_there_is_an_answer, STORES_FILES),
         TEST(a_number_may_be_lost_with_the_incarnation, STORES_ALL),
         TEST(starts_that_go_by_themselves_take_turns, STORES_ALL),
+        TEST(where_nobody_is_held_nobody_takes_turns, STORES_ALL),
         TEST(an_innocent_start_is_tried_next, STORES_ALL),
     };
 #undef TEST
