@@ -25,7 +25,10 @@
  *         |--commit--------------applied|            `left` has changed
  *                    |--commit---------------applied|    `receives` has
  *
- * Then another claim is made, which finds it by its message.
+ * Then another claim is made, which finds it by its message. But where the last
+ * one was full, another follows by itself, as soon as there is room; while there
+ * is none, to ask for one would only make for another look, which the next to
+ * leave would meet in turn.
  *
  * RETRY AND RERUN
  *   Such a message stands alone: what comes before it is received before, what
@@ -307,7 +310,7 @@ void
 csc_receive_left(cascade_engine *engine, const csc_run *run)
 {
     engine->left++;
-    if (run->receives != engine->receives)
+    if (run->receives != engine->receives && !engine->claim_more)
         claim_again(engine);
 }
 
@@ -352,7 +355,7 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
         post_one(engine, post, since, inbox->count == RECEIVE_MAX);
     }
     engine->receives++;
-    if (engine->left != engine->left_seen)
+    if (engine->left != engine->left_seen && !engine->claim_more)
         claim_again(engine);
     pthread_mutex_unlock(&engine->mutex);
 }

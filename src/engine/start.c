@@ -253,8 +253,10 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
 void
 csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err)
 {
+    bool full = csc_hydrate_room(engine) == 0;
+
     engine->births -= start->count;
-    if (engine->claim_more)
+    if (engine->claim_more || full) /* what was not born leaves room */
         csc_engine_wake_house(engine);
     start->done = true;
     start->err = err;

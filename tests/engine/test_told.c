@@ -4,6 +4,7 @@
  * next poll only. So here it polls, and renews its lease, much later than a
  * test waits.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 #define LONG_MS 1500 /* is parked */
 #define SHORT_MS 20  /* is not */
 #define BOUND_MS 30000
+#define ROUNDS 10
 
 /* How the commit that gives the cascade up and the look for its messages, of
  * which a claim has told, meet. */
@@ -39,6 +41,10 @@ typedef struct crossing {
     atomic_bool looked;  /* the messages were looked for */
     atomic_bool shown;
     atomic_bool waits; /* the housekeeper has nothing to do */
+    atomic_bool stays; /* the next commit waits until that is so again */
+    atomic_int turns;  /* at most so many looks have one replaced */
+    atomic_int looks;
+    atomic_int ends; /* those of a number below may end */
 } crossing;
 
 /* ---- What stands in between --------------------------------------------- */
@@ -115,6 +121,50 @@ after(void *context, const wrap_call *call, cascade_err answer)
     return answer;
 }
 
+static bool
+is_waiting(void *context)
+{
+    crossing *c = context;
+    bool woken = false;
+
+    pthread_mutex_lock(&c->engine->mutex);
+    woken = c->engine->house_signalled;
+    pthread_mutex_unlock(&c->engine->mutex);
+    return is_set(&c->waits) && !woken;
+}
+
+/* The housekeeper looks around, and finds nothing to do. */
+static void
+stay(crossing *c)
+{
+    pthread_mutex_lock(&c->engine->mutex);
+    csc_engine_wake_house(c->engine);
+    pthread_mutex_unlock(&c->engine->mutex);
+    expect(stores_until(is_waiting, c));
+}
+
+static bool
+holds_nothing(void *context)
+{
+    return db_stats(((crossing *)context)->engine).held == 0;
+}
+
+/* Whatever the engine holds ends, and another is born in its place. */
+static void
+replace(crossing *c)
+{
+    char number[16];
+    int look = atomic_fetch_add(&c->looks, 1);
+
+    atomic_store(&c->waits, false);
+    if (look >= atomic_load(&c->turns))
+        return;
+    atomic_store(&c->ends, look + 1);
+    expect(stores_until(holds_nothing, c));
+    (void)snprintf(number, sizeof(number), "%d", look + 1);
+    (void)db_start_text(c->store, "lasts", number);
+}
+
 /* A timer fires once the clock was read. */
 static cascade_err
 note_wait(void *context, const wrap_call *call)
@@ -125,7 +175,24 @@ note_wait(void *context, const wrap_call *call)
         atomic_store(&c->waits, true);
     if (call->move == WRAP_NOW)
         atomic_store(&c->waits, false);
+    if (call->move == WRAP_RECEIVE)
+        replace(c);
+    if (call->move == WRAP_COMMIT && is_set(&c->stays)) {
+        atomic_store(&c->stays, false);
+        stay(c);
+    }
     return CASCADE_OK;
+}
+
+/* Not yet awake: then it cannot be taken for one that waits. */
+static cascade_err
+note_woken(void *context, const wrap_call *call, cascade_err answer)
+{
+    crossing *c = context;
+
+    if (call->move == WRAP_WAIT)
+        atomic_store(&c->waits, false);
+    return answer;
 }
 
 /* ---- Engines ------------------------------------------------------------ */
@@ -141,7 +208,7 @@ crossing_open(test_db *db, meeting how, const char *node, cascade_node_fn fn,
     c->meeting = how;
     c->wrap.context = c;
     c->wrap.before = how == NONE ? note_wait : before;
-    c->wrap.after = how == NONE ? NULL : after;
+    c->wrap.after = how == NONE ? note_woken : after;
     c->store = db_wrapped(db, &c->wrap);
     c->engine = db_engine(db, c->store, options);
     assert_ok(cascade_engine_register(c->engine, node, fn, c, NULL));
@@ -209,18 +276,6 @@ is_parked(void *context)
     return stats.parked == 1 && stats.held == 0;
 }
 
-static bool
-is_waiting(void *context)
-{
-    crossing *c = context;
-    bool woken = false;
-
-    pthread_mutex_lock(&c->engine->mutex);
-    woken = c->engine->house_signalled;
-    pthread_mutex_unlock(&c->engine->mutex);
-    return is_set(&c->waits) && !woken;
-}
-
 /* The short one is held, and ends when the housekeeper waits again. */
 static cascade_err
 nap(cascade_node *node, void *user)
@@ -244,17 +299,18 @@ real_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static const cascade_engine_options narrow = {.size = sizeof(narrow),
+                                              .worker_count = 2,
+                                              .capacity = 1,
+                                              .lease_ms = NEVER_MS,
+                                              .poll_interval_ms = NEVER_MS,
+                                              .park_after_ms = PARK_MS};
+
 /* One that held all the room there was has ended before. */
 static void
 a_sleeper_is_claimed_when_there_is_room_again(test_db *db)
 {
-    const cascade_engine_options options = {.size = sizeof(options),
-                                            .worker_count = 2,
-                                            .capacity = 1,
-                                            .lease_ms = NEVER_MS,
-                                            .poll_interval_ms = NEVER_MS,
-                                            .park_after_ms = PARK_MS};
-    crossing *c = crossing_open(db, NONE, "naps", nap, &options);
+    crossing *c = crossing_open(db, NONE, "naps", nap, &narrow);
     int64_t began_ms = real_ms();
     cascade_uuid other;
 
@@ -264,6 +320,81 @@ a_sleeper_is_claimed_when_there_is_room_again(test_db *db)
     db_await(c->store, &other, CASCADE_COMPLETED);
     db_await(c->store, &c->id, CASCADE_COMPLETED);
     assert_in_range(real_ms() - began_ms, LONG_MS, BOUND_MS);
+    crossing_free(db, c);
+}
+
+/* A start has had it, and was none: its key was there. */
+static void
+a_sleeper_is_claimed_behind_a_start_that_was_none(test_db *db)
+{
+    const cascade_start_options keyed = {.size = sizeof(keyed), .key = "nap"};
+    crossing *c = crossing_open(db, NONE, "naps", nap, &narrow);
+    int64_t began_ms = real_ms();
+    cascade_started started;
+
+    assert_ok(cascade_start(c->store, "naps", cJSON_CreateNumber(2), &keyed,
+                            &started));
+    c->id = started.id;
+    assert_true(stores_until(is_parked, c));
+    atomic_store(&c->stays, true);
+    do { /* one is submitted while the engine claims */
+        assert_ok(cascade_start(c->store, "naps", cJSON_CreateNumber(2), &keyed,
+                                &started));
+        assert_true(started.existed);
+        assert_true(real_ms() - began_ms < LONG_MS);
+    } while (is_set(&c->stays));
+    db_await(c->store, &c->id, CASCADE_COMPLETED);
+    crossing_free(db, c);
+}
+
+/* ---- No room ------------------------------------------------------------- */
+
+typedef struct lasting {
+    crossing *c;
+    int number;
+} lasting;
+
+static bool
+may_end(void *context)
+{
+    const lasting *l = context;
+
+    return l->number < atomic_load(&l->c->ends);
+}
+
+static cascade_err
+last(cascade_node *node, void *user)
+{
+    lasting l = {user, atoi(cascade_node_input_text(node))};
+
+    expect(stores_until(may_end, &l));
+    return CASCADE_OK;
+}
+
+static bool
+has_looked(void *context)
+{
+    return atomic_load(&((crossing *)context)->looks) > 0 &&
+           is_waiting(context);
+}
+
+/* Where in each look one ends, and in its place another is born, nothing makes
+ * for the next look. */
+static void
+a_full_engine_does_not_look_for_ever(test_db *db)
+{
+    crossing *c = crossing_open(db, NONE, "lasts", last, &narrow);
+    cascade_uuid other;
+
+    c->id = db_start_text(c->store, "lasts", "0");
+    atomic_store(&c->turns, ROUNDS);
+    other = db_start_text(c->store, "lasts", "0"); /* there is no room for it */
+    assert_true(stores_until(has_looked, c));
+    assert_in_range(atomic_load(&c->looks), 1, ROUNDS / 2);
+    atomic_store(&c->turns, 0);
+    atomic_store(&c->ends, ROUNDS + 1);
+    db_await(c->store, &c->id, CASCADE_COMPLETED);
+    db_await(c->store, &other, CASCADE_COMPLETED);
     crossing_free(db, c);
 }
 
@@ -279,6 +410,10 @@ main(int argc, char **argv)
          a_message_is_found_that_came_during_a_parking, STORES_ALL},
         {"a_sleeper_is_claimed_when_there_is_room_again",
          a_sleeper_is_claimed_when_there_is_room_again, STORES_ALL},
+        {"a_sleeper_is_claimed_behind_a_start_that_was_none",
+         a_sleeper_is_claimed_behind_a_start_that_was_none, STORES_ALL},
+        {"a_full_engine_does_not_look_for_ever",
+         a_full_engine_does_not_look_for_ever, STORES_ALL},
     };
 
     return stores_run("told", tests, sizeof(tests) / sizeof(tests[0]), argc,
