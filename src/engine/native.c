@@ -9,8 +9,9 @@
  *     v                                          ...and is ready again later
  *   taken: lane and run have each other; what the cascade has to commit
  *     |    otherwise waits in the run
- *     |  begin    the store cannot be reached, or has no memory: not an
- *     |           attempt; `aside` again
+ *     |  begin    the store cannot be reached, or has no memory, or the lease
+ *     |           may be over behind it, or the engine stops: not an attempt;
+ *     |           `aside` again
  *     v
  *   open: the function runs in a worker
  *     |   \-- anything but a completion, or out of time, or the run is gone:
@@ -421,7 +422,8 @@ put_back(cascade_engine *engine, csc_worker *worker)
     csc_lane *lane = worker->native;
     csc_run *run = lane->run;
 
-    hold(engine);
+    if (lane->begun != CASCADE_ERR_STOPPED)
+        hold(engine);
     let_go(engine, lane);
     worker->node = NULL;
     lane->taken = false;
@@ -433,25 +435,47 @@ put_back(cascade_engine *engine, csc_worker *worker)
     csc_run_advance(engine, run);
 }
 
+/* Whether anything is to begin still. */
+static cascade_err
+check_turn(cascade_engine *engine)
+{
+    bool stops = false;
+    bool may = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    may = csc_run_may_begin(engine);
+    stops = atomic_load_explicit(&engine->stop_requested, memory_order_relaxed);
+    pthread_mutex_unlock(&engine->mutex);
+    if (may)
+        return CASCADE_OK;
+    return stops ? csc_fail(CASCADE_ERR_STOPPED, "the engine stops")
+                 : csc_fail(CASCADE_ERR_UNAVAILABLE,
+                            "the lease of the engine may be over");
+}
+
 /* However long that takes: the lease may be over by then. */
 static cascade_err
 begin(csc_lane *lane, const csc_node_def *def)
 {
     cascade_engine *engine = lane->engine;
-    bool may = false;
     cascade_err err = engine->driver->begin(
         engine->driver_self, def->transaction_ms, &lane->transaction);
 
     if (err != CASCADE_OK)
         return err;
-    pthread_mutex_lock(&engine->mutex);
-    may = csc_run_may_begin(engine);
-    pthread_mutex_unlock(&engine->mutex);
-    if (may)
-        return CASCADE_OK;
-    (void)engine->driver->abandon(engine->driver_self, &lane->transaction);
-    return csc_fail(CASCADE_ERR_UNAVAILABLE,
-                    "the engine stops, or its lease may be over");
+    err = check_turn(engine);
+    if (err != CASCADE_OK)
+        (void)engine->driver->abandon(engine->driver_self, &lane->transaction);
+    return err;
+}
+
+/* Nobody has done anything about it yet: it is tried again, in this engine or
+ * in another. */
+static bool
+is_no_attempt(cascade_err err)
+{
+    return err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_NO_MEMORY ||
+           err == CASCADE_ERR_STOPPED;
 }
 
 bool
@@ -463,21 +487,20 @@ csc_native_begin(cascade_engine *engine, csc_worker *worker)
     cascade_err err = begin(lane, def);
     bool back = false;
 
-    if (err != CASCADE_OK) {
+    if (err != CASCADE_OK)
         (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
                        cascade_errmsg());
+    if (err != CASCADE_OK && err != CASCADE_ERR_STOPPED)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "node %s: its transaction was not begun: %s", def->name,
                     cascade_errmsg());
-    }
     pthread_mutex_lock(&engine->mutex);
     lane->begun = err;
     lane->open = err == CASCADE_OK;
     lane->guest_used = false;
     if (lane->open)
         engine->native_backoff_ms = 0;
-    back = (err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_NO_MEMORY) &&
-           !run->gone;
+    back = is_no_attempt(err) && !run->gone;
     if (back) {
         put_back(engine, worker);
     } else {
