@@ -63,9 +63,11 @@
  *   most, beyond which its statements are interrupted and the attempt has
  *   failed with CASCADE_ERR_TIMEOUT. Do what takes long in a node before it.
  *   Each commit renews the lease. The lock itself is held until the function
- *   returns. cascade_engine_stop() does not wait for that beyond its timeout:
- *   it leaves the function's thread to roll back and to detach then, from when
- *   on other engines have the cascades without waiting for the lease. Starts
+ *   returns. cascade_engine_stop() does not wait for that beyond its timeout,
+ *   where the function is of the engine that stops: it leaves the function's
+ *   thread to roll back and to detach then, from when on other engines have the
+ *   cascades without waiting for the lease. For the function of another engine
+ *   on the same file it waits as for any writer, up to deadline_ms. Starts
  *   that wait for a commit of that engine wait as long, up to deadline_ms.
  *   Those who wait for the lock ask for it now and then only (SQLite's own
  *   busy_timeout each 100 ms in the end): so behind one that took 10 ms or more

@@ -628,6 +628,24 @@ do_store_work(cascade_engine *engine)
     run_lanes(engine);
 }
 
+/* False where the engine has not been started. */
+static bool
+begin_poll(cascade_engine *engine)
+{
+    bool started = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    started = engine->life != CSC_LIFE_NEW;
+    if (started && engine->poll_signalled)
+        drain_fd(engine->poll_fd);
+    if (started) {
+        engine->poll_signalled = false;
+        engine->callers++;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return started;
+}
+
 cascade_err
 cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
 {
@@ -640,17 +658,11 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "poll: the engine runs in threads of its own; open it "
                         "with CASCADE_MODE_LOOP or CASCADE_MODE_INLINE");
-    if (engine->life == CSC_LIFE_NEW)
-        return csc_fail(CASCADE_ERR_MISUSE, "poll: start the engine first");
     err = csc_store_refuse_within(engine->store, "cascade_engine_poll()");
     if (err != CASCADE_OK)
         return err;
-    pthread_mutex_lock(&engine->mutex);
-    if (engine->poll_signalled)
-        drain_fd(engine->poll_fd);
-    engine->poll_signalled = false;
-    engine->callers++;
-    pthread_mutex_unlock(&engine->mutex);
+    if (!begin_poll(engine))
+        return csc_fail(CASCADE_ERR_MISUSE, "poll: start the engine first");
     if (engine->options.mode == CASCADE_MODE_INLINE)
         do_store_work(engine);
     pthread_mutex_lock(&engine->mutex);
@@ -791,8 +803,6 @@ static void
 drop(cascade_engine *engine)
 {
     csc_run_drop_all(engine, CASCADE_ERR_STOPPED);
-    if (engine->life == CSC_LIFE_STOPPED)
-        return; /* for whoever stopped: he looks at it without the lock */
     engine->life = CSC_LIFE_STOPPED;
     pthread_cond_broadcast(&engine->work_cond);
 }
@@ -822,8 +832,9 @@ csc_engine_release(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* Behind a transaction that does not end nothing can be given up: that is left
- * to the thread that has it (native.c). */
+/* Behind a transaction that does not end, or is being settled or rolled back
+ * just now, nothing can be given up: that is left to the thread that has it
+ * (native.c). */
 static void
 give_up(cascade_engine *engine)
 {
@@ -857,6 +868,7 @@ end_work(cascade_engine *engine, int64_t end_ms)
         quiet = drain(engine, end_ms);
     } else {
         engine->life = CSC_LIFE_STOPPED;
+        csc_threads_await_left(engine, end_ms);
     }
     pthread_mutex_unlock(&engine->mutex);
     if (works)
@@ -886,20 +898,21 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
     int64_t end_ms = end_after(timeout_ms);
     bool quiet = false;
     bool inside = false;
+    bool started = false;
     const char *node = NULL;
 
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "stop: engine is NULL");
     pthread_mutex_lock(&engine->mutex);
     inside = csc_worker_is_inside(engine);
+    started = engine->life != CSC_LIFE_NEW;
     pthread_mutex_unlock(&engine->mutex);
     if (inside)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "stop: called inside a node, which it would wait for; "
                         "use cascade_engine_request_stop()");
-    if (engine->life != CSC_LIFE_NEW &&
-        csc_store_refuse_within(engine->store, "cascade_engine_stop()") !=
-            CASCADE_OK)
+    if (started && csc_store_refuse_within(
+                       engine->store, "cascade_engine_stop()") != CASCADE_OK)
         return CASCADE_ERR_MISUSE;
     cascade_engine_request_stop(engine);
     quiet = end_work(engine, end_ms);
@@ -929,10 +942,14 @@ cascade_err
 cascade_engine_close(cascade_engine *engine)
 {
     const char *node = NULL;
+    bool stopped = false;
 
     if (engine == NULL)
         return csc_ok();
-    if (engine->life != CSC_LIFE_STOPPED &&
+    pthread_mutex_lock(&engine->mutex);
+    stopped = engine->life == CSC_LIFE_STOPPED;
+    pthread_mutex_unlock(&engine->mutex);
+    if (!stopped &&
         cascade_engine_stop(engine, CLOSE_TIMEOUT_MS) == CASCADE_ERR_MISUSE)
         return CASCADE_ERR_MISUSE;
     node = csc_threads_join_workers(engine);

@@ -718,8 +718,12 @@ cascade_err csc_threads_create(pthread_t *thread, size_t stack_size,
 void csc_threads_request_end(cascade_engine *engine);
 /* The same; waits for them. */
 void csc_threads_end(cascade_engine *engine);
-/* Joins the workers that have ended; the node that one is still in, or that the
- * host's thread is in, NULL when all are joined. */
+/* Waits, until `end_ms`, for what a stop has left: functions that had not
+ * returned, and whoever is to detach. Locked. */
+void csc_threads_await_left(cascade_engine *engine, int64_t end_ms);
+/* Joins the workers that have ended. The node that one is still in, or that the
+ * host's thread is in, or whose transaction one waits for; NULL when all are
+ * joined. Waits for what a stop has put off while no function is in its way. */
 const char *csc_threads_join_workers(cascade_engine *engine);
 
 /* ---- start.c ------------------------------------------------------------ */

@@ -17,7 +17,8 @@
  *                  when there is no room for a claim to be made
  *   claim          runs that are free and due, up to the capacity; then load.
  *                  When somebody says that there are some, when the earliest
- *                  that is known comes due, and every poll interval; where
+ *                  that is known comes due, when the last one was full and
+ *                  there is room again, and every poll interval; where
  *                  wakes are heard, every few of them. It tells of paused
  *                  queues too; at a poll where there is no room for it, one is
  *                  made that claims nothing

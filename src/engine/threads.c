@@ -321,6 +321,18 @@ csc_threads_end(cascade_engine *engine)
     engine->house_started = false;
 }
 
+void
+csc_threads_await_left(cascade_engine *engine, int64_t end_ms)
+{
+    int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+
+    while ((engine->put_off || engine->running > 0) && left > 0) {
+        csc_engine_wait(engine, &engine->quiet_cond,
+                        left < JOIN_POLL_MS ? left : JOIN_POLL_MS);
+        left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+    }
+}
+
 /* The node whose function has the transaction that all that write wait for;
  * NULL without one. Locked. */
 static const char *
@@ -361,12 +373,13 @@ join_worker(cascade_engine *engine, csc_worker *worker)
     return node;
 }
 
-/* In the poll modes the host's thread may be in a node, or be giving up what a
- * stop has left to it. */
+/* The one that all wait for is named, if there is one. In the poll modes the
+ * host's thread may be in a node, or be giving up what a stop has left to it. */
 const char *
 csc_threads_join_workers(cascade_engine *engine)
 {
     const char *node = NULL;
+    const char *blocking = NULL;
     size_t count = engine->workers != NULL ? engine->options.worker_count : 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -380,7 +393,10 @@ csc_threads_join_workers(cascade_engine *engine)
     pthread_mutex_lock(&engine->mutex);
     while (engine->put_off && find_blocking(engine) == NULL)
         csc_engine_wait(engine, &engine->quiet_cond, JOIN_POLL_MS);
-    if (node == NULL)
+    blocking = find_blocking(engine);
+    if (blocking != NULL)
+        node = blocking;
+    else if (node == NULL)
         node = engine->looper.node;
     pthread_mutex_unlock(&engine->mutex);
     return node;

@@ -285,6 +285,191 @@ those_who_wait_for_the_lock_are_not_waited_for(test_db *db)
     till_close(t, 3);
 }
 
+/* ---- Several that do not return ----------------------------------------- */
+
+#define BESIDE 5 /* of six workers */
+
+static bool
+all_are_beside(void *context)
+{
+    return atomic_load(&((till *)context)->other) == BESIDE;
+}
+
+/* Whichever worker it is in. */
+static void
+the_one_that_all_wait_for_is_named(test_db *db)
+{
+    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 3);
+    cascade_uuid ids[BESIDE + 1];
+
+    atomic_store(&released, false);
+    (void)till_engine(t);
+    for (int i = 0; i < BESIDE; i++)
+        ids[i] = db_start(t->store[0], "beside");
+    assert_true(stores_until(all_are_beside, t));
+    ids[BESIDE] = db_start(t->store[0], "stuck");
+    assert_true(stores_until(one_is_stuck, t));
+    stop_in_time(t);
+    atomic_store(&released, true);
+    atomic_store(&t->go, true);
+    close_stopped(t);
+    take_over(t, ids, BESIDE + 1);
+    till_close(t, BESIDE + 1);
+}
+
+/* ---- A further stop ------------------------------------------------------ */
+
+static void *
+stop_again(void *context)
+{
+    till *t = context;
+
+    expect(cascade_engine_stop(t->engine[0], BOUND_MS * 3) == CASCADE_OK);
+    atomic_store(&t->other, 1);
+    return NULL;
+}
+
+static void
+a_further_stop_waits(test_db *db)
+{
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+    int64_t began_ms = 0;
+    pthread_t thread;
+
+    t->id = db_start(t->store[0], "stuck");
+    assert_true(stores_until(one_is_stuck, t));
+    stop_in_time(t);
+    began_ms = real_ms(CLOCK_MONOTONIC);
+    assert_fails(CASCADE_ERR_TIMEOUT,
+                 cascade_engine_stop(t->engine[0], STOP_MS));
+    assert_in_range(real_ms(CLOCK_MONOTONIC) - began_ms, STOP_MS, BOUND_MS);
+    assert_int_equal(pthread_create(&thread, NULL, stop_again, t), 0);
+    atomic_store(&t->go, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(one_is_beside(t));
+    close_stopped(t);
+    take_over(t, &t->id, 1);
+    till_close(t, 1);
+}
+
+/* ---- In a move of the transaction ---------------------------------------- */
+
+static atomic_bool holds; /* the move is held up */
+static atomic_bool reached;
+static wrap_move held_move;
+
+static cascade_err
+hold_move(void *context, const wrap_call *call)
+{
+    (void)context;
+    if (call->move == held_move && atomic_load(&holds)) {
+        atomic_store(&reached, true);
+        while (atomic_load(&holds))
+            (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return CASCADE_OK;
+}
+
+static bool
+is_reached(void *context)
+{
+    (void)context;
+    return atomic_load(&reached);
+}
+
+static bool
+is_put_off(void *context)
+{
+    cascade_engine *engine = ((till *)context)->engine[0];
+    bool put_off = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    put_off = engine->put_off;
+    pthread_mutex_unlock(&engine->mutex);
+    return put_off;
+}
+
+static till *
+open_held(test_db *db, wrap_move move)
+{
+    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 1);
+
+    held_move = move;
+    atomic_store(&reached, false);
+    atomic_store(&holds, true);
+    atomic_store(&t->go, true);
+    t->w.before = hold_move;
+    (void)till_engine(t);
+    t->id = db_start(t->store[0], "stuck");
+    assert_true(stores_until(is_reached, t));
+    return t;
+}
+
+/* It waits for another process's lock: nothing is begun behind it. */
+static void
+a_stop_while_a_transaction_begins(test_db *db)
+{
+    till *t = open_held(db, WRAP_BEGIN);
+
+    stop_in_time(t);
+    assert_int_equal(count_detached(t), 0);
+    atomic_store(&holds, false);
+    assert_ok(cascade_engine_stop(t->engine[0], BOUND_MS));
+    assert_int_equal(atomic_load(&t->entered), 0);
+    close_stopped(t);
+    assert_int_equal(count_detached(t), 1);
+    assert_int_equal(wrap_store_count(&t->w.wrap, WRAP_ABANDON), 1);
+    take_over(t, &t->id, 1);
+    till_close(t, 1);
+}
+
+static void *
+stop_late(void *context)
+{
+    till *t = context;
+
+    (void)cascade_engine_stop(t->engine[0], STOP_MS);
+    return NULL;
+}
+
+/* The outcome counts, however long it takes. */
+static void
+a_stop_while_a_transaction_commits(test_db *db)
+{
+    till *t = open_held(db, WRAP_FINISH);
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, stop_late, t), 0);
+    assert_true(stores_until(is_put_off, t));
+    assert_int_equal(count_detached(t), 0);
+    atomic_store(&holds, false);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close_stopped(t);
+    assert_int_equal(count_detached(t), 1);
+    take_over(t, &t->id, 1);
+    assert_int_equal(atomic_load(&t->entered), 1);
+    till_close(t, 1);
+}
+
+/* The engine stops while it begins, and in time: that is no trouble. */
+static void
+nothing_begins_once_the_engine_stops(test_db *db)
+{
+    till *t = open_held(db, WRAP_BEGIN);
+    size_t warnings = atomic_load(&db->warnings);
+
+    cascade_engine_request_stop(t->engine[0]);
+    atomic_store(&holds, false);
+    assert_ok(cascade_engine_stop(t->engine[0], BOUND_MS));
+    assert_int_equal(atomic_load(&db->warnings), warnings);
+    assert_int_equal(db_stats(t->engine[0]).attempts, 0);
+    assert_int_equal(atomic_load(&t->entered), 0);
+    close_stopped(t);
+    assert_int_equal(wrap_store_count(&t->w.wrap, WRAP_ABANDON), 1);
+    take_over(t, &t->id, 1);
+    till_close(t, 1);
+}
+
 /* ---- Transactions apart ------------------------------------------------- */
 
 /* No takeover waits for a function. */
@@ -320,6 +505,15 @@ main(int argc, char **argv)
          STORES_SQLITE},
         {"those_who_wait_for_the_lock_are_not_waited_for",
          those_who_wait_for_the_lock_are_not_waited_for, STORES_SQLITE},
+        {"the_one_that_all_wait_for_is_named",
+         the_one_that_all_wait_for_is_named, STORES_SQLITE},
+        {"a_further_stop_waits", a_further_stop_waits, STORES_SQLITE},
+        {"a_stop_while_a_transaction_begins", a_stop_while_a_transaction_begins,
+         STORES_SQLITE},
+        {"a_stop_while_a_transaction_commits",
+         a_stop_while_a_transaction_commits, STORES_SQLITE},
+        {"nothing_begins_once_the_engine_stops",
+         nothing_begins_once_the_engine_stops, STORES_FILES},
         {"others_have_the_cascade_at_once", others_have_the_cascade_at_once,
          STORES_POSTGRES},
     };
