@@ -85,8 +85,6 @@
  *   An engine that was removed though it lives cannot know before its next
  *   call: functions it enters until then are not counted as entries. What it
  *   records must still have no effect.
- *   The same holds where it was removed while a transaction began: it looked at
- *   its lease before that.
  *   An engine that waits for the outcome of a commit goes on with what else is
  *   ready of that cascade, which may have ended by that commit.
  *   An execution may be poisoned that did not kill anybody, when its engines
