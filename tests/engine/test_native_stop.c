@@ -32,14 +32,16 @@ pay_stuck(cascade_node *node, void *user)
     return err;
 }
 
-static atomic_bool released;
+static atomic_bool first_goes; /* the first to be there returns */
+static atomic_bool others_go;
 
 static cascade_err
 go_beside(cascade_node *node, void *user)
 {
+    int number = atomic_fetch_add(&((till *)user)->other, 1);
+
     (void)node;
-    atomic_fetch_add(&((till *)user)->other, 1);
-    till_block(&released);
+    till_block(number == 0 ? &first_goes : &others_go);
     return CASCADE_OK;
 }
 
@@ -263,7 +265,7 @@ those_who_wait_for_the_lock_are_not_waited_for(test_db *db)
     cascade_started started;
     cascade_uuid ids[3];
 
-    atomic_store(&released, false);
+    atomic_store(&first_goes, false);
     atomic_store(&due_ms, INT64_MAX);
     t->w.before = note_move;
     (void)till_engine(t);
@@ -275,7 +277,7 @@ those_who_wait_for_the_lock_are_not_waited_for(test_db *db)
     ids[2] = db_start(t->store[0], "stuck");
     assert_true(stores_until(one_is_stuck, t));
     atomic_store(&commits, false);
-    atomic_store(&released, true);
+    atomic_store(&first_goes, true);
     assert_true(stores_until(both_wait, t));
     stop_in_time(t);
     atomic_store(&t->go, true);
@@ -287,7 +289,7 @@ those_who_wait_for_the_lock_are_not_waited_for(test_db *db)
 
 /* ---- Several that do not return ----------------------------------------- */
 
-#define BESIDE 5 /* of six workers */
+#define BESIDE 6 /* as many as there are workers */
 
 static bool
 all_are_beside(void *context)
@@ -295,22 +297,24 @@ all_are_beside(void *context)
     return atomic_load(&((till *)context)->other) == BESIDE;
 }
 
-/* Whichever worker it is in. */
+/* In the worker that was the first: the others are looked at after it. */
 static void
 the_one_that_all_wait_for_is_named(test_db *db)
 {
     till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 3);
     cascade_uuid ids[BESIDE + 1];
 
-    atomic_store(&released, false);
+    atomic_store(&first_goes, false);
+    atomic_store(&others_go, false);
     (void)till_engine(t);
     for (int i = 0; i < BESIDE; i++)
         ids[i] = db_start(t->store[0], "beside");
     assert_true(stores_until(all_are_beside, t));
     ids[BESIDE] = db_start(t->store[0], "stuck");
+    atomic_store(&first_goes, true);
     assert_true(stores_until(one_is_stuck, t));
     stop_in_time(t);
-    atomic_store(&released, true);
+    atomic_store(&others_go, true);
     atomic_store(&t->go, true);
     close_stopped(t);
     take_over(t, ids, BESIDE + 1);
