@@ -435,6 +435,51 @@ a_lost_reply_of_a_commit_and_a_removed_engine(test_db *db)
     lose_and_remove(db, CASCADE_MODE_THREADS, WRAP_AFTER);
 }
 
+/* ---- The lease ---------------------------------------------------------- */
+
+static bool
+lease_is_over(void *context)
+{
+    cascade_engine *engine = context;
+    bool over = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    over = csc_engine_monotonic_ns(engine) >= engine->lease_until_ns;
+    pthread_mutex_unlock(&engine->mutex);
+    return over;
+}
+
+/* Begins the first transaction when the lease is over, which nothing renews
+ * before that is taken back. */
+static cascade_err
+outlast_lease(void *context, const wrap_call *call)
+{
+    till *t = context;
+
+    if (call->move == WRAP_ABANDON)
+        atomic_store(&t->go, true);
+    if (call->move == WRAP_RENEW && !atomic_load(&t->go))
+        return CASCADE_ERR_UNAVAILABLE;
+    if (call->move == WRAP_BEGIN && call->number == 1)
+        expect(stores_until(lease_is_over, t->engine[0]));
+    return CASCADE_OK;
+}
+
+/* No attempt: the function is not entered before the lease is renewed. */
+static void
+nothing_begins_once_the_lease_is_over(test_db *db)
+{
+    till *t = till_create(db, CASCADE_MODE_THREADS, paying, 1);
+
+    t->options.lease_ms = CSC_LEASE_MIN_MS;
+    t->w.before = outlast_lease;
+    (void)till_engine(t);
+    till_run(t, "pay", CASCADE_COMPLETED);
+    assert_int_equal(wrap_store_count(&t->w.wrap, WRAP_ABANDON), 1);
+    assert_int_equal(db_stats(t->engine[0]).attempts, 1);
+    close_paid(t, 1);
+}
+
 /* ---- Stopping ----------------------------------------------------------- */
 
 static void
@@ -453,11 +498,8 @@ a_function_that_does_not_return_is_given_up(test_db *db)
 {
     static const till_node nodes[] = {
         {"pay", pay_late, {.transactional = true}}};
-    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 1);
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
 
-    t->options.lease_ms = 1000;
-    t->w.wrap.inner_deadline_ms = 500; /* detaching waits for its lock */
-    (void)till_engine(t);
     t->id = db_start(t->store[0], "pay");
     till_until(t, is_within, t);
     atomic_store(&t->fails, 0);
@@ -466,6 +508,8 @@ a_function_that_does_not_return_is_given_up(test_db *db)
     atomic_store(&t->go, true);
     (void)till_engine(t);
     till_await(t, &t->id, CASCADE_COMPLETED);
+    assert_int_equal(wrap_store_count(&t->w.wrap, WRAP_DETACH), 1);
+    assert_int_equal(db_stats(t->engine[1]).takeovers, 0);
     assert_int_equal(ledger_count(db, NULL), 1);
     assert_int_equal(atomic_load(&t->entered), 2);
     till_close(t, 1);
@@ -512,6 +556,8 @@ int
 main(int argc, char **argv)
 {
     static const stores_test tests[] = {
+        {"nothing_begins_once_the_lease_is_over",
+         nothing_begins_once_the_lease_is_over, STORES_FILES},
         TILL_TESTS(a_commit_whose_reply_is_lost_counts),
         TILL_TESTS(a_commit_that_is_lost_is_an_attempt),
         TILL_TESTS(it_is_settled_when_the_store_answers),
