@@ -93,7 +93,8 @@
  *   A call that fails takes back what it wrote, and your transaction goes on.
  *   Some errors make SQLite roll all of it back (a full disk, I/O, no memory):
  *   the error text says so, and sqlite3_get_autocommit() tells. Where SQLite
- *   cannot even do that the text ends with "do not COMMIT".
+ *   cannot even do that the text ends with "do not COMMIT", or, within a
+ *   statement of yours (below), with "let this statement fail".
  *   While a statement of yours is writing (from a function of yours that it
  *   calls, say), SQLite has no savepoints: then a call that starts one cascade,
  *   or sends one message, works, and others are CASCADE_ERR_MISUSE.
@@ -134,9 +135,10 @@
  *       does the same: CASCADE_ERR_MISUSE.
  *     - sqlite3_interrupt() and your progress handler interrupt the library's
  *       statements too: CASCADE_ERR_UNAVAILABLE, and of that call nothing
- *       stays. Where it meets a write SQLite rolls your whole transaction back,
- *       as with your own; the text says so. A commit hook of yours that refuses
- *       the commit of a call outside a transaction: CASCADE_ERR_REFUSED.
+ *       stays. Where it meets a write, or the end of the call's savepoint, your
+ *       whole transaction is rolled back; the text says so. A commit hook of
+ *       yours that refuses the commit of a call outside a transaction:
+ *       CASCADE_ERR_UNAVAILABLE.
  *     - Close the store before the connection, outside a transaction. One store
  *       to a connection (and the functions below).
  *
@@ -146,7 +148,9 @@
  *   such a node's transaction, since authorizer, handlers and hooks are yours:
  *   BEGIN, COMMIT and ROLLBACK are seen when it returns only, as
  *   CASCADE_ERR_MISUSE (a mere ROLLBACK as CASCADE_ERR_FAILED), what it changed
- *   on the connection stays, and its time limit is looked at in the end.
+ *   on the connection stays, and its time limit is looked at in the end. What
+ *   your commit hook refuses the engine repeats until it does not, and nothing
+ *   is lost by it; but the attempt of a transactional node has failed then.
  *
  * FUNCTIONS FOR SQL
  *   cascade_sqlite_functions() adds to a connection, with the same checks:
@@ -187,15 +191,18 @@ CASCADE_API cascade_err cascade_node_sqlite(cascade_node *node, sqlite3 **db);
 /* A store on a connection of the application's: see above. `db` stays the
  * caller's; where it fails its settings are as they were. CASCADE_ERR_INVALID
  * for one that is read-only or in memory, CASCADE_ERR_MISUSE while a
- * transaction is open on it, or where WAL is to be entered while a SELECT is
- * being stepped. Options: `durability` and `connection_max` are not read. */
+ * transaction is open on it or a statement of yours is writing, or where WAL is
+ * to be entered while a SELECT is being stepped. Options: `durability` and
+ * `connection_max` are not read. */
 CASCADE_API cascade_err cascade_sqlite_open(
     sqlite3 *db, const cascade_store_options *options, cascade_store **store);
 
 /* Adds the functions for SQL to a connection, until it is closed: all of them,
- * or none. `options` as of cascade_sqlite_open(), whose errors it has too; what
- * they point at for the log must outlive the connection. A second time, or
- * while any statement is being stepped: CASCADE_ERR_MISUSE. */
+ * or none. Functions of these names and argument counts that it has are
+ * replaced, and where it fails they may be gone. `options` as of
+ * cascade_sqlite_open(), whose errors it has too; what they point at for the log
+ * must outlive the connection. A second time, or while any statement is being
+ * stepped: CASCADE_ERR_MISUSE. */
 CASCADE_API cascade_err
 cascade_sqlite_functions(sqlite3 *db, const cascade_store_options *options);
 

@@ -153,14 +153,34 @@ csc_sqlite_call_end(csc_sqlite_call *call)
         (void)sqlite3_reset(call->statement); /* repeats the step's error */
 }
 
+/* SQLite asks the progress handler once more behind the last step: a statement
+ * that was interrupted there is done, and within one of the application's it
+ * stays. One that was interrupted before has changed nothing. */
+static bool
+is_done(const csc_sqlite_call *call, int changes_before)
+{
+    const csc_sqlite_guest *guest = &call->conn->store->guest;
+    sqlite3 *db = call->conn->db;
+
+    return (call->code & 0xff) == SQLITE_INTERRUPT && guest->open &&
+           guest->span == CSC_SQLITE_SPAN_STATEMENT &&
+           sqlite3_changes(db) > 0 &&
+           sqlite3_total_changes(db) != changes_before;
+}
+
 cascade_err
 csc_sqlite_call_run(csc_sqlite_call *call, int *changes)
 {
+    int before = sqlite3_total_changes(call->conn->db);
     bool row = false;
     cascade_err err = csc_sqlite_call_next(call, &row);
 
     if (err == CASCADE_OK && row) /* PRAGMA count_changes of an application */
         err = csc_sqlite_call_next(call, &row);
+    if (err != CASCADE_OK && is_done(call, before)) {
+        call->conn->store->guest.interrupted = false;
+        err = csc_ok();
+    }
     if (err == CASCADE_OK && changes != NULL)
         *changes = sqlite3_changes(call->conn->db);
     csc_sqlite_call_end(call);

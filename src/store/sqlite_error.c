@@ -92,11 +92,8 @@ csc_sqlite_error_extend(sqlite3 *db, int code)
 }
 
 static const char *
-hook_text(const csc_sqlite_conn *conn, int code, const char *otherwise)
+hook_text(int code, const char *otherwise)
 {
-    if (!csc_sqlite_guest_is_hooked(conn->store))
-        return otherwise;
-    conn->store->guest.interrupted |= code == SQLITE_INTERRUPT;
     if (code == SQLITE_INTERRUPT)
         return "the application interrupted it, by sqlite3_interrupt() or its "
                "progress handler; call it again when neither does";
@@ -107,16 +104,21 @@ hook_text(const csc_sqlite_conn *conn, int code, const char *otherwise)
 }
 
 cascade_err
-csc_sqlite_error_set(const csc_sqlite_conn *conn, int result, const char *verb)
+csc_sqlite_error_set(csc_sqlite_conn *conn, int result, const char *verb)
 {
     sqlite3 *db = conn->db;
     int code = csc_sqlite_error_extend(db, result);
     const meaning *found = find_meaning(code);
-    const char *text =
-        hook_text(conn, code, constraint_text(code, found->text));
+    const char *text = constraint_text(code, found->text);
     cascade_err err = found->err;
     int system = db != NULL ? sqlite3_system_errno(db) : 0;
 
+    if (csc_sqlite_guest_is_hooked(conn->store)) {
+        conn->store->guest.interrupted |= code == SQLITE_INTERRUPT;
+        text = hook_text(code, text);
+        if (code == SQLITE_CONSTRAINT_COMMITHOOK) /* nothing of the data */
+            err = CASCADE_ERR_UNAVAILABLE;
+    }
     if ((code & 0xff) == SQLITE_CANTOPEN &&
         (system == EACCES || system == EROFS || system == EPERM)) {
         err = CASCADE_ERR_READ_ONLY;

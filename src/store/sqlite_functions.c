@@ -265,7 +265,7 @@ remove_form(sqlite3 *db, const form *it)
 static cascade_err
 fail_form(const functions *own, int code)
 {
-    const csc_sqlite *store = own->store->self;
+    csc_sqlite *store = own->store->self;
 
     return csc_sqlite_error_set(&store->writer, code, "add a function");
 }

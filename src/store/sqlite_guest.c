@@ -24,8 +24,10 @@
  *                       first move that writes            its COMMIT: on_wal
  *     nothing left over -----------------------> left over ---------------->
  *                       <-----------------------          <----------------
- *                        the move failed          ROLLBACK: seen by the next
- *                                                 call on the connection
+ *                        the move failed         ROLLBACK, or a COMMIT that was
+ *                                                interrupted when it was done:
+ *                                                seen by the next call on the
+ *                                                connection
  *
  *   SQLite has one rollback hook for a connection, and it is the application's:
  *   so after its ROLLBACK the share is held until its next call of the library,
@@ -110,32 +112,39 @@ release_share(csc_sqlite *store)
     store->writer.locked = false;
 }
 
-/* With a transaction of its own the move does the rest by itself. */
-void
-csc_sqlite_guest_note_commit(csc_sqlite *store, int pages)
+static void
+end_left_over(csc_sqlite *store)
 {
     bool tell = store->guest.tell;
 
-    store->writer.wal_pages = pages;
-    if (store->guest.open && store->guest.span == CSC_SQLITE_SPAN_OWN) {
-        store->guest.committed = true;
-        return;
-    }
     release_share(store);
     store->guest.tell = false;
     if (tell)
         (void)csc_sqlite_wait_wake(store); /* a hint */
 }
 
-/* A transaction that is over without on_wal was rolled back, or wrote nothing.
- */
+/* With a transaction of its own the move does the rest by itself. The hook of a
+ * COMMIT that was interrupted comes with the next statement that is done, which
+ * may be one of ours within a write: that has the share. */
+void
+csc_sqlite_guest_note_commit(csc_sqlite *store, int pages)
+{
+    store->writer.wal_pages = pages;
+    if (store->guest.open && store->guest.span == CSC_SQLITE_SPAN_OWN) {
+        store->guest.committed = true;
+        return;
+    }
+    if (!csc_sqlite_guest_is_within(store))
+        end_left_over(store);
+}
+
+/* A transaction that is over without on_wal was rolled back, wrote nothing, or
+ * its COMMIT was interrupted when it was done: others are told in any case. */
 void
 csc_sqlite_guest_settle(csc_sqlite *store)
 {
-    if (csc_sqlite_guest_is_within(store))
-        return;
-    release_share(store);
-    store->guest.tell = false;
+    if (!csc_sqlite_guest_is_within(store))
+        end_left_over(store);
 }
 
 bool
@@ -234,7 +243,8 @@ interrupt_all(csc_sqlite_conn *conn)
     (void)sqlite3_reset(begin);
 }
 
-/* A progress handler may interrupt the one and not the other. */
+/* A progress handler may interrupt the one and not the other. ROLLBACK first,
+ * twice: BEGIN IMMEDIATE may wait for the write lock, on behalf of a read. */
 static void
 end_all(csc_sqlite_conn *conn)
 {
@@ -244,7 +254,7 @@ end_all(csc_sqlite_conn *conn)
         code = sqlite3_exec(conn->db, "ROLLBACK", NULL, NULL, NULL);
         if (!is_in_transaction(conn->store))
             return;
-        if (code == SQLITE_INTERRUPT)
+        if (code == SQLITE_INTERRUPT && i > 0)
             interrupt_all(conn);
     }
 }
@@ -266,6 +276,36 @@ roll_back(csc_sqlite_conn *conn, cascade_err err)
                               "%s; nor could what it had written be rolled "
                               "back: ROLLBACK, and do not COMMIT",
                               text);
+}
+
+static cascade_err
+tell_rolled_back(csc_sqlite *store, cascade_err err)
+{
+    store->guest.told = true;
+    return cascade_store_fail(err,
+                              "%s; the whole transaction of the application "
+                              "was rolled back with it",
+                              cascade_errmsg());
+}
+
+/* Also where SQLite has. Without a transaction there is but the statement of the
+ * application's that the move is part of, which is SQLite's to take back. */
+static cascade_err
+roll_back_all(csc_sqlite_conn *conn, cascade_err err)
+{
+    csc_sqlite *store = conn->store;
+
+    err = roll_back(conn, err);
+    if (is_in_transaction(store))
+        return err;
+    if (store->guest.within)
+        return tell_rolled_back(store, err);
+    if (!is_writing(store))
+        return err;
+    return cascade_store_fail(err,
+                              "%s; nor could what it had written be taken "
+                              "back: let this statement fail",
+                              cascade_errmsg());
 }
 
 /* Reads something too: a transaction that only says BEGIN has seen nothing,
@@ -297,10 +337,9 @@ enter_wal(csc_sqlite_conn *conn)
     return cascade_store_fail(
         CASCADE_ERR_MISUSE,
         "SQLite: the database has no write-ahead log yet, and none can be "
-        "begun "
-        "while a statement of the application is reading on this connection, a "
-        "SELECT say: step it to its end, or reset it, or run PRAGMA "
-        "journal_mode = WAL before it");
+        "begun while a statement of the application is reading on this "
+        "connection, a SELECT say: run PRAGMA journal_mode = WAL before it, or "
+        "step it to its end, or reset it");
 }
 
 static cascade_err
@@ -359,20 +398,25 @@ take_share(csc_sqlite *store)
     return err;
 }
 
-/* One that was interrupted may have been made all the same. Where releasing it
- * is interrupted too it stays, with nothing in it. */
+/* One that was interrupted may have been made all the same. It must not stay: a
+ * later ROLLBACK TO would find it, and take back what came between. */
 static cascade_err
 save(csc_sqlite_conn *conn)
 {
     char text[CSC_ERRMSG_SIZE];
     int code = SQLITE_OK;
     cascade_err err = run(conn, CSC_SQLITE_SAVE, &code);
+    cascade_err released;
 
-    if ((code & 0xff) != SQLITE_INTERRUPT)
+    if ((code & 0xff) != SQLITE_INTERRUPT ||
+        conn->statements[CSC_SQLITE_SAVE] == NULL) /* not even compiled */
         return err;
     (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
-    (void)run(conn, CSC_SQLITE_RELEASE, NULL);
-    return cascade_store_fail(err, "%s", text);
+    released = run(conn, CSC_SQLITE_RELEASE, NULL);
+    (void)cascade_store_fail(err, "%s", text);
+    if (released == CASCADE_OK || released == CASCADE_ERR_SCHEMA) /* none */
+        return err;
+    return roll_back_all(conn, err);
 }
 
 static cascade_err
@@ -394,6 +438,7 @@ begin_span(csc_sqlite_conn *conn, bool writes)
         err = require_wal(conn);
         return err == CASCADE_OK ? save(conn) : err;
     case CSC_SQLITE_SPAN_STATEMENT:
+        arm(conn);
         return require_wal(conn);
     case CSC_SQLITE_SPAN_NONE:
         break;
@@ -429,16 +474,6 @@ give_back(csc_sqlite *store)
         csc_sqlite_conn_finalize(&store->writer);
     guest->fresh = false;
     guest->open = false;
-}
-
-static cascade_err
-tell_rolled_back(csc_sqlite *store, cascade_err err)
-{
-    store->guest.told = true;
-    return cascade_store_fail(err,
-                              "%s; the whole transaction of the application "
-                              "was rolled back with it",
-                              cascade_errmsg());
 }
 
 /* Where the application's transaction, in which the move began, is over. */
@@ -516,15 +551,30 @@ leave_own(csc_sqlite_conn *conn, cascade_err err)
     return err;
 }
 
+/* Another one behind each commit of this connection, and not behind a
+ * ROLLBACK. */
+static unsigned
+get_data_version(sqlite3 *db)
+{
+    unsigned version = 0;
+
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_DATA_VERSION, &version);
+    return version;
+}
+
 /* SQLite asks the progress handler once more behind the last step: a COMMIT
- * that was interrupted, and has left no transaction, is done. */
+ * that was interrupted may be done. That it has left no transaction does not
+ * tell: the application's virtual tables run statements in it, FTS4 say, whose
+ * interruption rolls all of it back. */
 static cascade_err
 commit(csc_sqlite_conn *conn)
 {
     int code = SQLITE_OK;
+    unsigned before = get_data_version(conn->db);
     cascade_err err = run(conn, CSC_SQLITE_COMMIT, &code);
 
-    if ((code & 0xff) == SQLITE_INTERRUPT && !is_in_transaction(conn->store))
+    if ((code & 0xff) == SQLITE_INTERRUPT && !is_in_transaction(conn->store) &&
+        get_data_version(conn->db) != before)
         return csc_ok();
     return err;
 }
@@ -535,14 +585,6 @@ end_own(csc_sqlite_conn *conn, cascade_err err)
     if (err == CASCADE_OK)
         err = commit(conn);
     return leave_own(conn, err);
-}
-
-static cascade_err
-roll_back_all(csc_sqlite_conn *conn, cascade_err err)
-{
-    err = roll_back(conn, err);
-    return is_in_transaction(conn->store) ? err
-                                          : tell_rolled_back(conn->store, err);
 }
 
 /* `err` stays, whatever comes of it. */
@@ -623,6 +665,7 @@ csc_sqlite_guest_native_begin(csc_sqlite *store, int64_t limit_ms,
                                  "SQLite: a transaction of the application is "
                                  "open on the connection that the node is to "
                                  "have");
+    store->guest.committed = false; /* WAL was entered, or a late hook came */
     if (err == CASCADE_OK)
         err = run(conn, CSC_SQLITE_SAVE_NODE, NULL);
     if (err != CASCADE_OK)
@@ -904,11 +947,12 @@ csc_sqlite_guest_leave(csc_sqlite *store)
 
     csc_sqlite_link_leave(store);
     if (!store->guest.closing) {
-        if (store->guest.native == NULL && csc_sqlite_lock_alone(&store->lock))
-            (void)sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
-                                    0, NULL);
         if (store->guest.refused)
             put_settings_back(store);
+        else if (store->guest.native == NULL &&
+                 csc_sqlite_lock_alone(&store->lock))
+            (void)sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+                                    0, NULL);
         csc_sqlite_conn_finalize(conn);
     }
     conn->db = NULL;

@@ -265,7 +265,7 @@ cascade_err csc_sqlite_check_path(const char *path);
 int csc_sqlite_error_extend(sqlite3 *db, int code);
 /* Makes an error of a result code. `conn` may have no handle. The text is ours:
  * SQLite's own may hold data. */
-cascade_err csc_sqlite_error_set(const csc_sqlite_conn *conn, int result,
+cascade_err csc_sqlite_error_set(csc_sqlite_conn *conn, int result,
                                  const char *verb);
 
 /* ---- sqlite_lock.c ------------------------------------------------------- */

@@ -130,7 +130,7 @@ give_link(sqlite3_context *context, int count, sqlite3_value **values)
 }
 
 static cascade_err
-make_link(const csc_sqlite_conn *conn, csc_sqlite_link **out)
+make_link(csc_sqlite_conn *conn, csc_sqlite_link **out)
 {
     csc_sqlite_link *link = csc_mem_zalloc(1, sizeof(*link));
     int code;
@@ -163,7 +163,7 @@ is_missing(sqlite3 *db, int code)
 
 /* The one that is there, or a new one. */
 static cascade_err
-find_link(const csc_sqlite_conn *conn, csc_sqlite_link **link)
+find_link(csc_sqlite_conn *conn, csc_sqlite_link **link)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(conn->db, "SELECT " LINK_FUNCTION "(?1)", -1,

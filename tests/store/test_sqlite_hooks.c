@@ -5,6 +5,7 @@
  * refuses; a statement of its own is under way. What fails says what it was,
  * and leaves neither rows nor a transaction nor settings.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 
 #define PLACES_MAX 20000
 #define COUNT_CASCADES "SELECT count(*) FROM main.cascades"
+#define COUNT_MESSAGES "SELECT count(*) FROM main.cascade_messages"
 /* 1 where each cascade has its run and its execution. */
 #define ARE_WHOLE                                 \
     "SELECT (SELECT count(*) FROM cascades) ="    \
@@ -252,6 +254,23 @@ an_interrupted_call_leaves_nothing(void **state)
     close_guest(&own);
 }
 
+/* It runs statements of its own in our COMMIT, and an interruption of these
+ * takes everything back. */
+static void
+an_interrupted_commit_of_an_index_is_none(void **state)
+{
+    guest own = open_guest(*state);
+
+    if (!sqlite3_compileoption_used("ENABLE_FTS4") &&
+        !sqlite3_compileoption_used("ENABLE_FTS3"))
+        skip();
+    run(own.db, "CREATE VIRTUAL TABLE found USING fts4(id);"
+                "CREATE TRIGGER find AFTER INSERT ON cascades BEGIN"
+                " INSERT INTO found VALUES (NEW.id); END");
+    sweep(&own, play_alone);
+    close_guest(&own);
+}
+
 /* As long as that is under way an interruption holds, for ROLLBACK too. */
 static void
 play_behind_a_select(const guest *own, breaker *it)
@@ -302,8 +321,7 @@ an_interrupted_look_leaves_no_transaction(void **state)
 /* The application's transaction goes on, with nothing of the call in it, or it
  * is gone and the text says so. */
 static void
-check_transaction(const guest *own, cascade_err err, int64_t before,
-                  bool always)
+check_transaction(const guest *own, cascade_err err, int64_t before)
 {
     if (err != CASCADE_OK)
         check_interrupted(err);
@@ -315,10 +333,9 @@ check_transaction(const guest *own, cascade_err err, int64_t before,
     assert_int_equal(before + (err == CASCADE_OK),
                      get_number(own->db, COUNT_CASCADES));
     assert_int_equal(4, get_number(own->db, "SELECT count(*) FROM orders"));
-    if (!always) /* else the savepoint cannot be released either */
-        assert_int_equal(
-            SQLITE_ERROR,
-            sqlite3_exec(own->db, "RELEASE cascade_guest", NULL, NULL, NULL));
+    assert_int_equal(
+        SQLITE_ERROR,
+        sqlite3_exec(own->db, "RELEASE cascade_guest", NULL, NULL, NULL));
     assert_int_equal(1, get_number(own->db, ARE_WHOLE));
     run(own->db, "ROLLBACK");
 }
@@ -333,7 +350,7 @@ play_within(const guest *own, breaker *it)
     arm(it);
     err = try_start(own);
     disarm(it);
-    check_transaction(own, err, before, it->how == MANNER_ALWAYS);
+    check_transaction(own, err, before);
     assert_int_equal(before, get_number(own->db, COUNT_CASCADES));
 }
 
@@ -349,27 +366,31 @@ an_interrupted_call_in_a_transaction_leaves_nothing(void **state)
 /* By a function, in a statement that writes, too: trying again is no remedy for
  * what the application wanted, so it is not SQLITE_BUSY. */
 static void
-play_function(const guest *own, breaker *it)
+play_statement(const guest *own, breaker *it, const char *sql)
 {
-    static const char *const statements[] = {
-        "SELECT cascade_start('ship', NULL)",
-        "INSERT INTO orders SELECT 4 WHERE cascade_start('ship', NULL) > ''"};
-    sqlite3_stmt *statement = NULL;
     int code;
 
-    code = sqlite3_prepare_v2(own->db, statements[it->nth % 2], -1, &statement,
-                              NULL);
-    assert_int_equal(SQLITE_OK, code);
     arm(it);
-    do
-        code = sqlite3_step(statement);
-    while (code == SQLITE_ROW);
+    code = sqlite3_exec(own->db, sql, NULL, NULL, NULL);
     disarm(it);
-    sqlite3_finalize(statement);
-    if (code != SQLITE_DONE)
+    if (code != SQLITE_OK)
         assert_int_equal(SQLITE_INTERRUPT, code);
     assert_true(sqlite3_get_autocommit(own->db));
     run(own->db, "DELETE FROM orders WHERE id = 4");
+}
+
+static void
+play_select(const guest *own, breaker *it)
+{
+    play_statement(own, it, "SELECT cascade_start('ship', NULL)");
+}
+
+static void
+play_insert(const guest *own, breaker *it)
+{
+    play_statement(own, it,
+                   "INSERT INTO orders"
+                   " SELECT 4 WHERE cascade_start('ship', NULL) > ''");
 }
 
 static void
@@ -377,7 +398,198 @@ an_interrupted_function_is_an_interrupted_statement(void **state)
 {
     guest own = open_guest(*state);
 
-    sweep(&own, play_function);
+    sweep(&own, play_select);
+    sweep(&own, play_insert);
+    close_guest(&own);
+}
+
+/* A function of the application's own, which makes nothing of an error. */
+typedef struct caller {
+    const guest *own;
+    const cascade_uuid *id; /* of the cascade that it signals; NULL: starts */
+    cascade_err err;
+    char text[CSC_ERRMSG_SIZE];
+    bool locked; /* the sidecar, behind it */
+} caller;
+
+static bool
+is_locked(const guest *own)
+{
+    const csc_sqlite *store = own->store->self;
+
+    return store->writer.locked;
+}
+
+static void
+call_here(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    caller *it = sqlite3_user_data(context);
+
+    (void)count;
+    (void)values;
+    it->err = it->id == NULL
+                  ? try_start(it->own)
+                  : cascade_signal(it->own->store, it->id, "go", NULL, NULL);
+    snprintf(it->text, sizeof(it->text), "%s", cascade_errmsg());
+    it->locked = is_locked(it->own);
+    sqlite3_result_int(context, 1);
+}
+
+/* Within a statement that writes. */
+static int
+call_within(caller *it, breaker *by)
+{
+    sqlite3 *db = it->own->db;
+    int code;
+
+    it->err = CASCADE_ERR_SYSTEM; /* where it is not called */
+    it->locked = true;
+    assert_int_equal(SQLITE_OK,
+                     sqlite3_create_function(db, "call_here", 0, SQLITE_UTF8,
+                                             it, call_here, NULL, NULL));
+    arm(by);
+    code = sqlite3_exec(db, "INSERT INTO orders SELECT 4 WHERE call_here() = 1",
+                        NULL, NULL, NULL);
+    disarm(by);
+    return code;
+}
+
+/* What the call said is there, if the statement is. */
+static void
+play_swallowed(const guest *own, breaker *it, const cascade_uuid *id)
+{
+    const char *sql = id == NULL ? COUNT_CASCADES : COUNT_MESSAGES;
+    caller by = {.own = own, .id = id};
+    int64_t before = get_number(own->db, sql);
+    int64_t there;
+
+    (void)call_within(&by, it);
+    assert_true(sqlite3_get_autocommit(own->db));
+    there = get_number(own->db, "SELECT count(*) FROM orders WHERE id = 4");
+    assert_int_equal(before + (there == 1 && by.err == CASCADE_OK),
+                     get_number(own->db, sql));
+    run(own->db, "DELETE FROM orders WHERE id = 4");
+}
+
+static void
+play_start_within_a_statement(const guest *own, breaker *it)
+{
+    play_swallowed(own, it, NULL);
+}
+
+static void
+play_signal_within_a_statement(const guest *own, breaker *it)
+{
+    static cascade_started started;
+
+    if (get_number(own->db, COUNT_CASCADES) == 0)
+        assert_int_equal(CASCADE_OK, cascade_start(own->store, "ship", NULL,
+                                                   NULL, &started));
+    play_swallowed(own, it, &started.id);
+}
+
+static void
+an_interrupted_call_in_a_statement_is_whole_or_not_there(void **state)
+{
+    guest own = open_guest(*state);
+
+    sweep(&own, play_start_within_a_statement);
+    run(own.db, "DELETE FROM cascade_runs; DELETE FROM context_events;"
+                "DELETE FROM node_executions; DELETE FROM cascades");
+    sweep(&own, play_signal_within_a_statement);
+    close_guest(&own);
+}
+
+/* SQLite calls the hook of a COMMIT that was interrupted when it was done with
+ * the next statement that is, which may be one of ours within a write. */
+static void
+play_late_hook(const guest *own, breaker *it)
+{
+    caller by = {.own = own};
+    breaker never = {.db = own->db, .nth = PLACES_MAX};
+
+    arm(it);
+    (void)try_start(own);
+    disarm(it);
+    assert_int_equal(SQLITE_OK, call_within(&by, &never));
+    assert_int_equal(CASCADE_OK, by.err);
+    assert_true(by.locked);
+    assert_false(is_locked(own));
+    run(own->db, "DELETE FROM orders WHERE id = 4");
+}
+
+static void
+a_late_hook_takes_no_lock_from_a_write(void **state)
+{
+    guest own = open_guest(*state);
+
+    sweep(&own, play_late_hook);
+    close_guest(&own);
+}
+
+static uint64_t
+get_token(const guest *own)
+{
+    const csc_sqlite *store = own->store->self;
+
+    return csc_sqlite_lock_get_token(&store->lock);
+}
+
+/* Also where its COMMIT was interrupted when it was done. */
+static void
+what_the_application_has_committed_is_told(void **state)
+{
+    const cascade_list_options all = {.size = sizeof(all)};
+    guest own = open_guest(*state);
+    breaker it = {.db = own.db};
+    cascade_page *page = NULL;
+    int done = 0;
+
+    do {
+        int64_t before = get_number(own.db, COUNT_CASCADES);
+        uint64_t token = get_token(&own);
+        int code;
+
+        run(own.db, "BEGIN IMMEDIATE");
+        assert_int_equal(CASCADE_OK, try_start(&own));
+        it.nth++;
+        it.seen = 0;
+        arm(&it);
+        code = sqlite3_exec(own.db, "COMMIT", NULL, NULL, NULL);
+        disarm(&it);
+        (void)sqlite3_exec(own.db, "ROLLBACK", NULL, NULL, NULL);
+        assert_int_equal(CASCADE_OK, cascade_list(own.store, &all, &page));
+        cascade_page_free(page);
+        if (get_number(own.db, COUNT_CASCADES) == before)
+            continue;
+        assert_true(get_token(&own) != token);
+        done += code == SQLITE_INTERRUPT;
+    } while (it.seen >= it.nth && it.nth < PLACES_MAX);
+    assert_int_not_equal(0, done);
+    close_guest(&own);
+}
+
+/* What cannot be taken back is the statement's to take back; a transaction is
+ * said to be over where it is. */
+static void
+what_is_left_in_a_statement_is_told(void **state)
+{
+    guest own = open_guest(*state);
+    caller by = {.own = &own};
+    breaker never = {.db = own.db, .nth = PLACES_MAX};
+
+    run(own.db, "CREATE TRIGGER no_run BEFORE INSERT ON cascade_runs BEGIN"
+                " SELECT RAISE(ABORT, 'no'); END;"
+                "CREATE TRIGGER no_end BEFORE DELETE ON cascades BEGIN"
+                " SELECT RAISE(ABORT, 'no'); END");
+    (void)call_within(&by, &never);
+    assert_int_not_equal(CASCADE_OK, by.err);
+    assert_non_null(strstr(by.text, "let this statement fail"));
+    assert_null(strstr(by.text, "rolled back"));
+    run(own.db, "BEGIN IMMEDIATE");
+    (void)call_within(&by, &never);
+    assert_true(sqlite3_get_autocommit(own.db));
+    assert_non_null(strstr(by.text, "was rolled back with it"));
     close_guest(&own);
 }
 
@@ -411,9 +623,24 @@ an_interrupted_function_in_a_transaction_leaves_no_half(void **state)
     close_guest(&own);
 }
 
+typedef cascade_err (*opening)(sqlite3 *db, cascade_store **store);
+
+static cascade_err
+open_store(sqlite3 *db, cascade_store **store)
+{
+    return open_on(db, CASCADE_MIGRATE_AUTO, store);
+}
+
+static cascade_err
+open_functions(sqlite3 *db, cascade_store **store)
+{
+    (void)store;
+    return cascade_sqlite_functions(db, NULL);
+}
+
 /* Some places are asked when all is done: then it is. */
 static void
-play_open(const sqlite_fixture *it, breaker *by)
+play_open(const sqlite_fixture *it, breaker *by, opening open)
 {
     static const char *const files[] = {"", "-wal", "-shm", "-lock"};
     cascade_store *store = NULL;
@@ -425,7 +652,7 @@ play_open(const sqlite_fixture *it, breaker *by)
     run(by->db, "PRAGMA synchronous = OFF");
     change_settings(by->db);
     arm(by);
-    err = open_on(by->db, CASCADE_MIGRATE_AUTO, &store);
+    err = open(by->db, &store);
     disarm(by);
     if (err != CASCADE_OK) {
         check_interrupted(err);
@@ -442,15 +669,24 @@ play_open(const sqlite_fixture *it, breaker *by)
 
 /* Of a schema that is to be made, on a file without a log. */
 static void
+sweep_open(const sqlite_fixture *it, opening open)
+{
+    for (int how = 0; how < MANNER_COUNT; how++) {
+        breaker by = {.how = (manner)how};
+
+        do {
+            by.nth += by.nth < 100 ? 1 : 97;
+            play_open(it, &by, open);
+        } while (by.seen >= by.nth && by.nth < PLACES_MAX);
+        assert_in_range(by.nth, 100, PLACES_MAX - 1);
+    }
+}
+
+static void
 an_interrupted_open_leaves_the_settings(void **state)
 {
-    breaker by = {.how = MANNER_ONCE};
-
-    do {
-        by.nth += by.nth < 100 ? 1 : 97;
-        play_open(*state, &by);
-    } while (by.seen >= by.nth && by.nth < PLACES_MAX);
-    assert_in_range(by.nth, 100, PLACES_MAX - 1);
+    sweep_open(*state, open_store);
+    sweep_open(*state, open_functions);
 }
 
 /* A folder in the place of its sidecar. */
@@ -507,7 +743,7 @@ a_commit_that_the_hook_refuses_is_told(void **state)
     guest own = open_guest(*state);
 
     sqlite3_commit_hook(own.db, on_commit, &refuse);
-    fails(CASCADE_ERR_REFUSED, try_start(&own), "commit hook");
+    fails(CASCADE_ERR_UNAVAILABLE, try_start(&own), "commit hook");
     assert_true(sqlite3_get_autocommit(own.db));
     assert_int_not_equal(
         SQLITE_OK, sqlite3_exec(own.db, "SELECT cascade_start('ship', NULL)",
@@ -534,7 +770,7 @@ an_open_that_the_hook_refuses_leaves_the_settings(void **state)
 
     change_settings(db);
     sqlite3_commit_hook(db, on_commit, &refuse);
-    fails(CASCADE_ERR_REFUSED, open_on(db, CASCADE_MIGRATE_AUTO, &store),
+    fails(CASCADE_ERR_UNAVAILABLE, open_on(db, CASCADE_MIGRATE_AUTO, &store),
           "commit hook");
     check_settings(db);
     assert_int_equal(0, get_number(db, "SELECT count(*) FROM sqlite_schema"));
@@ -542,6 +778,69 @@ an_open_that_the_hook_refuses_leaves_the_settings(void **state)
     assert_int_equal(CASCADE_OK, open_on(db, CASCADE_MIGRATE_AUTO, &store));
     assert_int_equal(CASCADE_OK, cascade_store_close(store));
     assert_int_equal(SQLITE_OK, sqlite3_close(db));
+}
+
+#define REFUSALS 3
+#define ROUNDS_MAX 2000
+
+typedef struct moody {
+    int refusals; /* to come */
+    int ran;
+} moody;
+
+static int
+on_moody_commit(void *context)
+{
+    moody *it = context;
+
+    if (it->refusals == 0)
+        return 0;
+    it->refusals--;
+    return 1;
+}
+
+static cascade_err
+run_moody(cascade_node *node, void *user)
+{
+    moody *it = user;
+
+    (void)node;
+    it->ran++;
+    it->refusals = REFUSALS;
+    return CASCADE_OK;
+}
+
+/* It has nothing to do with what is committed. */
+static void
+an_engine_repeats_what_the_hook_refuses(void **state)
+{
+    const cascade_engine_options inside = {.size = sizeof(inside),
+                                           .mode = CASCADE_MODE_INLINE,
+                                           .poll_interval_ms = 10};
+    static const char ended[] =
+        "SELECT count(*) FROM cascades WHERE status <> 'RUNNING'";
+    guest own = open_guest(*state);
+    cascade_engine *engine = NULL;
+    moody it = {0};
+
+    assert_int_equal(CASCADE_OK,
+                     cascade_engine_open(own.store, &inside, &engine));
+    assert_int_equal(CASCADE_OK, cascade_engine_register(engine, "ship",
+                                                         run_moody, &it, NULL));
+    assert_int_equal(CASCADE_OK, cascade_engine_start(engine));
+    sqlite3_commit_hook(own.db, on_moody_commit, &it);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(CASCADE_OK, try_start(&own));
+    for (int i = 0; i < ROUNDS_MAX && get_number(own.db, ended) < 3; i++) {
+        (void)poll(NULL, 0, 5); /* a beat, whatever it says it waits for */
+        (void)cascade_engine_poll(engine, 0, NULL);
+    }
+    assert_int_equal(3, get_number(own.db, "SELECT count(*) FROM cascades"
+                                           " WHERE status = 'COMPLETED'"));
+    assert_int_equal(3, it.ran);
+    assert_int_equal(0, it.refusals);
+    assert_int_equal(CASCADE_OK, cascade_engine_close(engine));
+    close_guest(&own);
 }
 
 /* The finish of a transactional node on that connection. */
@@ -669,15 +968,21 @@ main(int argc, char **argv)
     cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     static const struct CMUnitTest tests[] = {
         TEST(an_interrupted_call_leaves_nothing),
+        TEST(an_interrupted_commit_of_an_index_is_none),
         TEST(an_interrupted_call_behind_a_select_leaves_nothing),
         TEST(an_interrupted_look_leaves_no_transaction),
         TEST(an_interrupted_call_in_a_transaction_leaves_nothing),
         TEST(an_interrupted_function_is_an_interrupted_statement),
+        TEST(an_interrupted_call_in_a_statement_is_whole_or_not_there),
+        TEST(a_late_hook_takes_no_lock_from_a_write),
+        TEST(what_the_application_has_committed_is_told),
+        TEST(what_is_left_in_a_statement_is_told),
         TEST(an_interrupted_function_in_a_transaction_leaves_no_half),
         TEST(an_interrupted_open_leaves_the_settings),
         TEST(a_failed_open_leaves_the_checkpoint_on_close),
         TEST(an_open_without_its_sidecar_leaves_the_settings),
         TEST(a_commit_that_the_hook_refuses_is_told),
+        TEST(an_engine_repeats_what_the_hook_refuses),
         TEST(an_open_that_the_hook_refuses_leaves_the_settings),
         TEST(a_node_that_the_hook_refuses_has_failed),
         TEST(no_log_is_begun_while_a_select_is_under_way),
