@@ -327,6 +327,25 @@ functions_that_a_role_may_not_call_are_there(void **state)
     assert_non_null(strstr(cascade_errmsg(), "cascade_signal("));
 }
 
+/* Another program's in front in the search_path. */
+static void
+types_of_our_names_are_not_taken_for_the_built_in_ones(void **state)
+{
+    pg_test *test = *state;
+    char url[700];
+
+    pg_sql(test, "CREATE DOMAIN text AS pg_catalog.text");
+    pg_sql(test, "CREATE DOMAIN jsonb AS pg_catalog.jsonb");
+    pg_sql(test, "CREATE DOMAIN uuid AS pg_catalog.uuid");
+    snprintf(url, sizeof(url), "%s options='-c search_path=%s,pg_catalog'",
+             pg_conninfo(), test->schema);
+    assert_ok(pg_try_open(test, url, CASCADE_MIGRATE_CHECK));
+    pg_sql(test, "DROP FUNCTION cascade_next_run(pg_catalog.uuid)");
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, url, CASCADE_MIGRATE_CHECK));
+    assert_non_null(strstr(cascade_errmsg(), "cascade_next_run(uuid)"));
+}
+
 static int64_t
 count_signed(pg_test *test)
 {
@@ -628,6 +647,7 @@ postgres_schema(void)
         PG_TEST(a_missing_function_is_refused),
         PG_TEST(a_function_with_other_arguments_is_not_taken_for_ours),
         PG_TEST(functions_that_a_role_may_not_call_are_there),
+        PG_TEST(types_of_our_names_are_not_taken_for_the_built_in_ones),
         PG_TEST_EMPTY(a_schema_applied_by_hand_is_taken_over),
         PG_TEST_EMPTY(a_schema_of_an_older_library_is_upgraded),
         PG_TEST_EMPTY(an_engine_of_the_release_before_goes_on),
