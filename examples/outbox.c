@@ -2,17 +2,18 @@
  *
  * Delivers what an application orders in SQL: see outbox.sql.
  *
- *   outbox CONNINFO         until SIGINT or SIGTERM
+ *   outbox CONNINFO [POLL_MS]         until SIGINT or SIGTERM
  *
  * The application that orders needs no libcascade and no C: it calls functions
  * that lie in the database. What it starts there exists from its COMMIT on, and
- * cascade_wake() behind that has it found at once: to show it, this program
- * polls rarely. A real one keeps the default, for a wake that is forgotten, or
- * lost with its connection.
+ * cascade_wake() behind that has it found at once. To see that, have it poll
+ * rarely by POLL_MS; else leave that alone: polling finds what a wake that was
+ * forgotten, or lost with its connection, did not tell.
  */
 #include <cascade/cascade.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static cascade_engine *engine;
 
@@ -43,17 +44,18 @@ deliver(cascade_node *node, void *user)
 int
 main(int argc, char **argv)
 {
-    const cascade_engine_options rarely = {.size = sizeof(rarely),
-                                           .poll_interval_ms = 600000};
+    cascade_engine_options options = {.size = sizeof(options)};
     cascade_store *store = NULL;
     int failed = 0;
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: outbox CONNINFO\n");
+    if (argc != 2 && argc != 3) {
+        fprintf(stderr, "usage: outbox CONNINFO [POLL_MS]\n");
         return 2;
     }
+    if (argc == 3)
+        options.poll_interval_ms = strtoll(argv[2], NULL, 10);
     failed = cascade_store_open(argv[1], NULL, &store) ||
-             cascade_engine_open(store, &rarely, &engine) ||
+             cascade_engine_open(store, &options, &engine) ||
              cascade_engine_register(engine, "deliver", deliver, NULL, NULL) ||
              cascade_engine_start(engine);
     if (!failed) {
