@@ -200,9 +200,9 @@ CASCADE_API cascade_err cascade_sqlite_open(
 /* Adds the functions for SQL to a connection, until it is closed: all of them,
  * or none. Functions of these names and argument counts that it has are
  * replaced, and where it fails they may be gone. `options` as of
- * cascade_sqlite_open(), whose errors it has too; what they point at for the log
- * must outlive the connection. A second time, or while any statement is being
- * stepped: CASCADE_ERR_MISUSE. */
+ * cascade_sqlite_open(), whose errors it has too; what they point at for the
+ * log must outlive the connection. A second time, or while any statement is
+ * being stepped: CASCADE_ERR_MISUSE. */
 CASCADE_API cascade_err
 cascade_sqlite_functions(sqlite3 *db, const cascade_store_options *options);
 

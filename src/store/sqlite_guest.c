@@ -288,8 +288,9 @@ tell_rolled_back(csc_sqlite *store, cascade_err err)
                               cascade_errmsg());
 }
 
-/* Also where SQLite has. Without a transaction there is but the statement of the
- * application's that the move is part of, which is SQLite's to take back. */
+/* Also where SQLite has. Without a transaction there is but the statement of
+ * the application's that the move is part of, which is SQLite's to take back.
+ */
 static cascade_err
 roll_back_all(csc_sqlite_conn *conn, cascade_err err)
 {
