@@ -945,17 +945,14 @@ CASCADE_API cascade_err cascade_engine_wait(cascade_engine *engine,
  * names a node that has not returned. Where that is a transactional one on
  * SQLite, whose transaction all wait for, it cannot be given up before it
  * returns: that is done then, by its thread (sqlite.h). A store that does not
- * answer can make it last longer, by up to twice the store's deadline.
- * Idempotent; a further one waits, `timeout_ms` at most, for what has not
- * returned. CASCADE_ERR_MISUSE inside a node. */
+ * answer can add up to twice its deadline. Idempotent: a further one waits for
+ * what has not returned. CASCADE_ERR_MISUSE inside a node. */
 CASCADE_API cascade_err cascade_engine_stop(cascade_engine *engine,
                                             int64_t timeout_ms);
 
-/* Stops with a limit of 10 seconds where that has not been done, and frees the
- * engine. CASCADE_ERR_AGAIN while a node has not returned: call it again
- * later. It waits, without a limit, for a cascade_engine_poll() under way in
- * another thread, which must not begin another from the call on. NULL is
- * accepted. */
+/* Stops, within 10 seconds, if need be; frees the engine. NULL is accepted.
+ * CASCADE_ERR_AGAIN while a node has not returned: call it again later. Waits
+ * for a poll in another thread, without a limit: let it begin no other. */
 CASCADE_API cascade_err cascade_engine_close(cascade_engine *engine);
 
 typedef struct cascade_engine_stats {

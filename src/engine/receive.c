@@ -26,9 +26,9 @@
  *                    |--commit---------------applied|    `receives` has
  *
  * Then another claim is made, which finds it by its message. But where the last
- * one was full, another follows by itself, as soon as there is room; while there
- * is none, to ask for one would only make for another look, which the next to
- * leave would meet in turn.
+ * one was full, another follows by itself, as soon as there is room; while
+ * there is none, to ask for one would only make for another look, which the
+ * next to leave would meet in turn.
  *
  * RETRY AND RERUN
  *   Such a message stands alone: what comes before it is received before, what

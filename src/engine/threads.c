@@ -374,7 +374,8 @@ join_worker(cascade_engine *engine, csc_worker *worker)
 }
 
 /* The one that all wait for is named, if there is one. In the poll modes the
- * host's thread may be in a node, or be giving up what a stop has left to it. */
+ * host's thread may be in a node, or be giving up what a stop has left to
+ * it. */
 const char *
 csc_threads_join_workers(cascade_engine *engine)
 {
