@@ -9,9 +9,8 @@
  *     v                                          ...and is ready again later
  *   taken: lane and run have each other; what the cascade has to commit
  *     |    otherwise waits in the run
- *     |  begin    the store cannot be reached, or has no memory, or the lease
- *     |           may be over behind it, or the engine stops: not an attempt;
- *     |           `aside` again
+ *     |  begin    the store is in trouble, or the lease may be over behind it,
+ *     |           or the engine stops: not an attempt; `aside` again
  *     v
  *   open: the function runs in a worker
  *     |   \-- anything but a completion, or out of time, or the run is gone:
@@ -469,13 +468,14 @@ begin(csc_lane *lane, const csc_node_def *def)
     return err;
 }
 
-/* Nobody has done anything about it yet: it is tried again, in this engine or
- * in another. */
+/* The store is in trouble, as it may be when a lane commits, and the function
+ * had no part in that: it is tried again, in this engine or in another. Not so
+ * what would fail each time. */
 static bool
 is_no_attempt(cascade_err err)
 {
-    return err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_NO_MEMORY ||
-           err == CASCADE_ERR_STOPPED;
+    return err != CASCADE_OK && err != CASCADE_ERR_UNSUPPORTED &&
+           err != CASCADE_ERR_MISUSE;
 }
 
 bool
