@@ -299,7 +299,7 @@ cascade_err
 csc_held_send(cascade_store *store, csc_start *start,
               const cascade_submission *submission, int64_t end_ms)
 {
-    cascade_err err = CASCADE_ERR_AGAIN;
+    cascade_err err;
 
     if (!is_anybody_held(store)) {
         err = store->driver->submit(store->self, submission);
