@@ -121,17 +121,30 @@ a_transaction_that_cannot_begin_waits(test_db *db, cascade_mode mode)
 }
 TILL_MODES(a_transaction_that_cannot_begin_waits)
 
+/* How many attempts it takes where the first two do not begin. */
 static void
-another_error_of_the_beginning_is_an_attempt(test_db *db)
+begin_with(test_db *db, cascade_err err, int attempts)
 {
-    till *t = open_with(db, CASCADE_MODE_THREADS, WRAP_BEGIN, 2, WRAP_AFTER,
-                        CASCADE_ERR_READ_ONLY);
+    till *t =
+        open_with(db, CASCADE_MODE_THREADS, WRAP_BEGIN, 2, WRAP_AFTER, err);
 
     till_run(t, "pay", CASCADE_COMPLETED);
-    till_check(t, 0, 3, NULL);
+    till_check(t, 0, attempts, NULL);
     assert_int_equal(atomic_load(&t->entered), 1);
     assert_int_equal(ledger_count(db, NULL), 1);
     till_close(t, 1);
+}
+
+static void
+no_trouble_of_the_store_is_an_attempt(test_db *db)
+{
+    begin_with(db, CASCADE_ERR_READ_ONLY, 1);
+}
+
+static void
+what_would_fail_each_time_is_an_attempt(test_db *db)
+{
+    begin_with(db, CASCADE_ERR_UNSUPPORTED, 3);
 }
 
 /* Nothing took effect. */
@@ -565,8 +578,10 @@ main(int argc, char **argv)
         {"what_was_settled_as_lost_stays_so", what_was_settled_as_lost_stays_so,
          STORES_FILES},
         TILL_TESTS(a_transaction_that_cannot_begin_waits),
-        {"another_error_of_the_beginning_is_an_attempt",
-         another_error_of_the_beginning_is_an_attempt, STORES_FILES},
+        {"no_trouble_of_the_store_is_an_attempt",
+         no_trouble_of_the_store_is_an_attempt, STORES_FILES},
+        {"what_would_fail_each_time_is_an_attempt",
+         what_would_fail_each_time_is_an_attempt, STORES_FILES},
         {"a_commit_that_fails_is_an_attempt", a_commit_that_fails_is_an_attempt,
          STORES_FILES},
         {"the_last_attempt_fails_for_good", the_last_attempt_fails_for_good,
