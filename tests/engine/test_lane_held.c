@@ -198,10 +198,10 @@ fail_behind_doubt(test_db *db, bool engine, start_how how)
     bench *b = bench_open(db, PATIENT_MS, 0);
     cascade_started started = {0};
 
+    b->wrap->before = fail_second;
     if (engine)
         bench_start(b);
     say(b, WRAP_COMMIT, SIZE_MAX, CASCADE_ERR_AGAIN);
-    b->wrap->before = fail_second;
     assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN, how(b->store, &started));
     assert_int_equal(atomic_load(&b->tries), 2);
     assert_false(csc_uuid_is_nil(&started.id));
@@ -276,8 +276,8 @@ settle_with(test_db *db, wrap_when when, size_t times, cascade_err err,
     bench *b = bench_open(db, PATIENT_MS, 0);
     cascade_started started = {0};
 
-    bench_start(b);
     b->wrap->before = lose_and_hold_up;
+    bench_start(b);
     wrap_store_fail(b->wrap, WRAP_SETTLE, 0, times, when, err);
     assert_ok(by_lane(b->store, &started));
     assert_false(started.existed);
