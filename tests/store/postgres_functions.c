@@ -10,6 +10,7 @@
 
 #include "cascade/manage.h"
 #include "store/postgres_groups.h"
+#include "support/sound.h"
 
 #define SQL_SIZE 4096
 #define DELAY_MAX_MS "3153600000000"
@@ -766,6 +767,7 @@ expect_sound(pg_test *test)
 
     assert_ok(cascade_verify(test->handles[0], NULL, &report));
     assert_true(report.cascades > 0);
+    assert_true(sound_all(test->handles[0])); /* names what it finds */
     assert_int_equal(0, report.findings);
 }
 
