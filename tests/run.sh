@@ -48,8 +48,8 @@ many='engine_scale|engine_many_timers|engine_clocks|engine_crowd'
 # is recorded in every way there is: those that race do less of it, more often
 # at the same time.
 alone='engine_joined|store_sqlite_connection|store_sqlite_native_faults'
-alone="$alone|engine_(courses|hydrate|joins|version)"
-alone="$alone|api_(document|purge|verify)"
+alone="$alone|engine_(courses|fork|hydrate|joins|rerun|retry|saga|version)"
+alone="$alone|api_(document|purge|verify)|store_sqlite(_file)?"
 # What mostly waits, or does what others do on another connection: once is
 # enough.
 once='faults_postgres_storm|process_contention|store_sqlite_connection'
