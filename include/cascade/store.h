@@ -81,8 +81,8 @@
  *   S20 a message is there until the commit that names it among `received`, or
  *       that deletes its cascade; receiving it and what comes of it are one
  *       commit. A cascade that has ended and has messages is claimable: its run
- *       row is made anew. A message for a cascade that is not there is deleted
- *       by some claim.
+ *       row is made anew, in some queue of the claim and of priority 0. A
+ *       message for a cascade that is not there is deleted by some claim.
  *   S21 CASCADE_RUN_DELETE leaves no row of the cascade in any table but
  *       cascade_keys.
  *   S22 a start with a key takes effect only while it is the next run of that

@@ -520,6 +520,22 @@ check_cascade(csc_audit *audit)
                       "waits for it");
 }
 
+/* Those of a cascade that has ended are of the claim that receives for it. */
+static void
+check_place(csc_audit *audit)
+{
+    int priority = audit->run.priority;
+
+    if (audit->meta.queue != NULL &&
+        strcmp(audit->meta.queue, audit->run_queue) != 0)
+        csc_audit_add(audit, CSC_AUDIT_RUN_VALUES, -1,
+                      "the run is in another queue than execution 0 records");
+    if (priority != audit->meta.priority)
+        csc_audit_add(audit, CSC_AUDIT_RUN_VALUES, -1,
+                      "the run has priority %d, and execution 0 records %d",
+                      priority, audit->meta.priority);
+}
+
 static void
 check_run(csc_audit *audit)
 {
@@ -528,14 +544,8 @@ check_run(csc_audit *audit)
 
     if (!audit->has_run)
         return;
-    if (audit->meta.queue != NULL &&
-        strcmp(audit->meta.queue, audit->run_queue) != 0)
-        csc_audit_add(audit, CSC_AUDIT_RUN_VALUES, -1,
-                      "the run is in another queue than execution 0 records");
-    if (run->priority != audit->meta.priority)
-        csc_audit_add(audit, CSC_AUDIT_RUN_VALUES, -1,
-                      "the run has priority %d, and execution 0 records %d",
-                      run->priority, audit->meta.priority);
+    if (audit->row.status == CASCADE_RUNNING)
+        check_place(audit);
     if (run->takeovers < 0 || run->claim_no < (owned ? 1 : 0))
         csc_audit_add(audit, CSC_AUDIT_RUN_VALUES, -1,
                       "the run was claimed %lld times, and taken over %d times",

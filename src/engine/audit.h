@@ -37,8 +37,8 @@
       "a cascade has a run while it is RUNNING, and afterwards only while a "  \
       "message waits for it")                                                  \
     X(RUN_VALUES, "V5 run values",                                             \
-      "queue and priority of a run are those that execution 0 records, and "   \
-      "its counters are sound")                                                \
+      "queue and priority of a run are those that execution 0 records, while " \
+      "the cascade is RUNNING, and its counters are sound")                    \
     X(COMPLETED_AT, "V6 completed_at",                                         \
       "an execution has a completed_at exactly when it has ended")             \
     X(PATH, "V7 node_instance_id",                                             \

@@ -4,6 +4,7 @@
  * and each rule finds the row that was broken by hand. Rows of other programs
  * are left in peace.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -327,6 +328,91 @@ what_engines_write_is_sound(test_db *db)
     assert_int_equal(0, report.findings + report.repaired + report.unknown);
 }
 
+/* The run of a cascade that has ended is made by the claim of whoever receives
+ * what came for it, and is the cascade's again when that goes on. */
+typedef struct receipt {
+    cascade_store *store;
+    cascade_uuid id;
+    atomic_int runs; /* seen where a receipt is about to be committed */
+    atomic_size_t findings;
+} receipt;
+
+static cascade_err
+verify_receipt(void *context, const wrap_call *call)
+{
+    receipt *r = context;
+    cascade_info *info = NULL;
+
+    if (call->move != WRAP_COMMIT || call->batch->change_count == 0 ||
+        call->batch->changes[0].received_count == 0)
+        return CASCADE_OK;
+    assert_ok(cascade_get(r->store, &r->id, &info));
+    if (info->status == CASCADE_COMPLETED && info->owned)
+        atomic_fetch_add(&r->runs, 1);
+    cascade_info_free(info);
+    atomic_fetch_add(&r->findings, verify(r->store).count);
+    return CASCADE_OK;
+}
+
+static bool
+is_received(void *context)
+{
+    receipt *r = context;
+    cascade_info *info = NULL;
+    bool received = false;
+
+    assert_ok(cascade_get(r->store, &r->id, &info));
+    received = atomic_load(&r->runs) == 1 && !info->owned;
+    cascade_info_free(info);
+    return received;
+}
+
+static void
+end_in_queue(test_db *db, receipt *r, const char *queue)
+{
+    const cascade_engine_options options = {
+        .size = sizeof(options), .queues = &queue, .queue_count = 1};
+    const cascade_start_options urgent = {
+        .size = sizeof(urgent), .queue = queue, .priority = 3};
+    cascade_engine *engine = db_engine(db, r->store, &options);
+    cascade_started started;
+
+    assert_ok(
+        cascade_engine_register(engine, "leaf", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    assert_ok(cascade_start(r->store, "leaf", NULL, &urgent, &started));
+    r->id = started.id;
+    db_await(r->store, &r->id, CASCADE_COMPLETED);
+    db_close_engine(db, engine);
+}
+
+static void
+what_is_received_after_the_end_is_sound(test_db *db)
+{
+    const char *elsewhere = "elsewhere";
+    const cascade_engine_options options = {
+        .size = sizeof(options), .queues = &elsewhere, .queue_count = 1};
+    wrap_store *wrap = wrap_store_create(db->url);
+    cascade_engine *engine = NULL;
+    receipt r = {0};
+
+    assert_non_null(wrap);
+    r.store = db_wrapped(db, wrap);
+    end_in_queue(db, &r, "here");
+    wrap->context = &r;
+    wrap->before = verify_receipt;
+    assert_int_equal(CASCADE_ERR_ENDED,
+                     cascade_signal(r.store, &r.id, "news", NULL, NULL));
+    engine = db_engine(db, r.store, &options);
+    assert_ok(cascade_engine_start(engine));
+    assert_true(stores_until(is_received, &r));
+    assert_int_equal(0, atomic_load(&r.findings));
+    db_close_engine(db, engine);
+    assert_true(sound_all(r.store));
+    db_close_store(db, r.store);
+    wrap_store_free(wrap);
+}
+
 static const char *const foreign =
     "INSERT INTO node_executions (id, node_instance_id, cascade_id, node_name,"
     " function_id, input_context, full_output, location, status, error,"
@@ -560,6 +646,8 @@ main(int argc, char **argv)
          STORES_ALL},
         {"rows_of_others_are_left_in_peace", rows_of_others_are_left_in_peace,
          STORES_ALL},
+        {"what_is_received_after_the_end_is_sound",
+         what_is_received_after_the_end_is_sound, STORES_ALL},
         {"large_cascades_are_read_in_pages", large_cascades_are_read_in_pages,
          STORES_ALL},
         {"what_is_written_between_pages_is_no_finding",
