@@ -326,20 +326,6 @@ on_term(int signal)
         cascade_engine_request_stop(running);
 }
 
-static void
-tell(cascade_engine *engine, worker_figures *figures)
-{
-    cascade_engine_stats stats = {.size = sizeof(stats)};
-
-    if (cascade_engine_get_stats(engine, &stats) != CASCADE_OK)
-        return;
-    figures->executions = stats.executions;
-    figures->attempts = stats.attempts;
-    figures->fences = stats.fences;
-    figures->takeovers = stats.takeovers;
-    figures->refusals = stats.refusals;
-}
-
 static cascade_err
 run(cascade_engine *engine, worker_shared *shared)
 {
@@ -354,7 +340,7 @@ run(cascade_engine *engine, worker_shared *shared)
             poll(&fd, 1, LOOK_EVERY_MS);
             err = cascade_engine_poll(engine, 0, NULL);
         }
-        tell(engine, &shared->figures);
+        worker_tell(engine, &shared->figures);
     }
     return err == CASCADE_OK || err == CASCADE_ERR_TIMEOUT
                ? cascade_engine_stop(engine, ENGINE_STOP_MS)

@@ -53,6 +53,9 @@ run_sql(const char *format, const char *schema)
 
 /* ---- Kinds --------------------------------------------------------------- */
 
+const char *const place_names[] = {
+    [PLACE_SQLITE] = "sqlite", [PLACE_POSTGRES] = "postgres"};
+
 place_kind place_kinds[] = {PLACE_SQLITE, PLACE_POSTGRES};
 
 place_kind

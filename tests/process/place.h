@@ -25,6 +25,8 @@ typedef struct test_place {
     bool relaxed;    /* opened with relaxed durability */
 } test_place;
 
+extern const char *const place_names[2]; /* "sqlite", "postgres" */
+
 /* Makes an empty database; fails the test when it cannot. */
 void place_create(test_place *place, place_kind kind);
 /* On a server of the test's own: `conninfo`, in the default schema. */

@@ -9,11 +9,10 @@
  * (of each store in turn). Its last line counts what happened. A run in which
  * no kill, or no stop, hit a commit in flight fails.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "process/check.h"
+#include "process/long_run.h"
 #include "process/torture.h"
 #include "process/worker.h"
 
@@ -24,9 +23,6 @@ static const size_t stops[] = {[PLACE_SQLITE] = 20, [PLACE_POSTGRES] = 34};
 
 #define ROUND_KILLS 150 /* of a long run */
 #define ROUND_STOPS 40
-
-static const char *const names[] = {
-    [PLACE_SQLITE] = "sqlite", [PLACE_POSTGRES] = "postgres"};
 
 static int
 clear(void **state)
@@ -45,7 +41,7 @@ nothing_is_lost_or_done_twice(void **state)
 
     plan.stops = stops[plan.kind];
     torture_round(&plan, &counts);
-    torture_print(names[plan.kind], &counts);
+    torture_print(place_names[plan.kind], &counts);
     assert_true(counts.kills_in_flight >= KILLS);
     assert_true(counts.stops_in_flight >= plan.stops);
     assert_true(counts.fences > 0);
@@ -53,11 +49,6 @@ nothing_is_lost_or_done_twice(void **state)
 }
 
 /* ---- For a given time ---------------------------------------------------- */
-
-typedef struct long_run {
-    int64_t seconds;
-    bool stores[2];
-} long_run;
 
 static void
 nothing_is_lost_in_the_long_run(void **state)
@@ -77,59 +68,13 @@ nothing_is_lost_in_the_long_run(void **state)
             if (!it->stores[kind] || place_now_ms() >= until_ms)
                 continue;
             torture_round(&plan, &counts);
-            torture_print(names[kind], &counts);
+            torture_print(place_names[kind], &counts);
             torture_add(&sum, &counts);
         }
     }
     torture_print("in all", &sum);
     assert_true(sum.kills_in_flight > 0);
     assert_true(sum.stops_in_flight > 0);
-}
-
-static int
-usage(void)
-{
-    fputs("usage: test_process_torture --seconds N [--seed S] "
-          "[--store sqlite|postgres]\n",
-          stderr);
-    return 2;
-}
-
-static bool
-take_option(long_run *it, const char *name, const char *value)
-{
-    if (strcmp(name, "--seconds") == 0)
-        it->seconds = strtoll(value, NULL, 10);
-    else if (strcmp(name, "--seed") == 0)
-        setenv("CASCADE_TEST_SEED", value, 1);
-    else if (strcmp(name, "--store") == 0)
-        for (int kind = 0; kind < 2; kind++)
-            it->stores[kind] &= strcmp(value, names[kind]) == 0;
-    else
-        return false;
-    return true;
-}
-
-static int
-run_long(int argc, char **argv)
-{
-    long_run it = {.stores = {
-#ifdef CASCADE_HAVE_SQLITE
-                       [PLACE_SQLITE] = true,
-#endif
-#ifdef CASCADE_HAVE_POSTGRES
-                       [PLACE_POSTGRES] = true,
-#endif
-                   }};
-    const struct CMUnitTest test[] = {cmocka_unit_test_prestate_setup_teardown(
-        nothing_is_lost_in_the_long_run, NULL, clear, &it)};
-
-    for (int i = 1; i < argc; i += 2)
-        if (i + 1 == argc || !take_option(&it, argv[i], argv[i + 1]))
-            return usage();
-    if (it.seconds <= 0 || (!it.stores[0] && !it.stores[1]))
-        return usage();
-    return cmocka_run_group_tests(test, NULL, NULL);
 }
 
 #define TORTURE_TEST(kind, suffix)                                          \
@@ -150,8 +95,9 @@ main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "worker") == 0)
         return worker_main(argv[2]);
-    if (argc > 1 && strncmp(argv[1], "--", 2) == 0)
-        return run_long(argc, argv);
+    if (long_run_asked(argc, argv))
+        return long_run_main("test_process_torture", argc, argv,
+                             nothing_is_lost_in_the_long_run, clear);
     if (argc == 2)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

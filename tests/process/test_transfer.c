@@ -24,6 +24,7 @@
 
 #include "process/bank_stage.h"
 #include "process/check.h"
+#include "process/long_run.h"
 
 #define ROUNDS 2 /* over all crossings */
 #define CROSSINGS_MAX 400
@@ -37,9 +38,6 @@
 
 static const cascade_mode modes[] = {CASCADE_MODE_INLINE, CASCADE_MODE_THREADS,
                                      CASCADE_MODE_LOOP};
-static const char *const names[] = {
-    [PLACE_SQLITE] = "sqlite", [PLACE_POSTGRES] = "postgres"};
-
 typedef struct tally {
     size_t kills;  /* of engines */
     size_t chosen; /* of them at a chosen crossing */
@@ -177,7 +175,7 @@ transfers_are_made_once_wherever_they_die(void **state)
     sweep_in_turn(kind, ROUNDS, &t);
     for (size_t at = 1; at <= CROSSINGS_MAX; at++)
         places += t.at[at] > 0;
-    print_message("%s: %zu kills at %zu places\n", names[kind], t.kills,
+    print_message("%s: %zu kills at %zu places\n", place_names[kind], t.kills,
                   places);
     assert_true(places >= CROSSINGS_MIN);
     assert_true(t.kills >= places * ROUNDS / 2);
@@ -325,7 +323,7 @@ transfers_are_made_once_in_a_crowd(void **state)
     tally t = {.kills = 0};
 
     kill_in_crowd(kind, CROWD_KILLS, INT64_MAX, &t);
-    print_message("%s: %zu kills, %zu at a chosen place\n", names[kind],
+    print_message("%s: %zu kills, %zu at a chosen place\n", place_names[kind],
                   t.kills, t.chosen);
     assert_int_equal(CROWD_KILLS, t.kills);
     assert_true(t.chosen >= CROWD_KILLS / 4);
@@ -401,11 +399,6 @@ a_transfer_that_was_stopped_is_fenced(void **state)
 
 #define LONG_ROUND 400 /* kills in a crowd */
 
-typedef struct long_run {
-    int64_t seconds;
-    bool stores[2];
-} long_run;
-
 static void
 transfers_are_made_once_in_the_long_run(void **state)
 {
@@ -419,51 +412,11 @@ transfers_are_made_once_in_the_long_run(void **state)
                 continue;
             sweep_in_turn((place_kind)kind, ROUNDS, &sum);
             kill_in_crowd((place_kind)kind, LONG_ROUND, until_ms, &sum);
-            print_message("%s: %zu kills so far\n", names[kind], sum.kills);
+            print_message("%s: %zu kills so far\n", place_names[kind],
+                          sum.kills);
         }
     print_message("%zu kills, %zu at a chosen place\n", sum.kills, sum.chosen);
     assert_true(sum.chosen > 0);
-}
-
-static bool
-take_option(long_run *it, const char *name, const char *value)
-{
-    if (strcmp(name, "--seconds") == 0)
-        it->seconds = strtoll(value, NULL, 10);
-    else if (strcmp(name, "--seed") == 0)
-        setenv("CASCADE_TEST_SEED", value, 1);
-    else if (strcmp(name, "--store") == 0)
-        for (int kind = 0; kind < 2; kind++)
-            it->stores[kind] &= strcmp(value, names[kind]) == 0;
-    else
-        return false;
-    return true;
-}
-
-static int
-run_long(int argc, char **argv)
-{
-    long_run it = {.stores = {
-#ifdef CASCADE_HAVE_SQLITE
-                       [PLACE_SQLITE] = true,
-#endif
-#ifdef CASCADE_HAVE_POSTGRES
-                       [PLACE_POSTGRES] = true,
-#endif
-                   }};
-    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(
-        transfers_are_made_once_in_the_long_run, &it)};
-
-    for (int i = 1; i + 1 < argc; i += 2)
-        if (!take_option(&it, argv[i], argv[i + 1]))
-            it.seconds = 0;
-    if (it.seconds <= 0) {
-        fputs("usage: test_process_transfer --seconds N [--seed S] "
-              "[--store sqlite|postgres]\n",
-              stderr);
-        return 2;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -478,8 +431,9 @@ main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "worker") == 0)
         return bank_worker(argv[2]);
-    if (argc > 2)
-        return run_long(argc, argv);
+    if (long_run_asked(argc, argv))
+        return long_run_main("test_process_transfer", argc, argv,
+                             transfers_are_made_once_in_the_long_run, NULL);
     if (argc == 2)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ cascade_test(process_each_commit test_each_commit.c picture.c remains.c
     ${process_support} TIMEOUT 300)
 cascade_test(process_stopped test_stopped.c ${process_support} TIMEOUT 180)
 cascade_test(process_poison test_poison.c ${process_support} TIMEOUT 240)
-cascade_test(process_torture test_torture.c torture.c remains.c
+cascade_test(process_torture test_torture.c torture.c remains.c long_run.c
     ${process_support} TIMEOUT 300)
 
 set(process_bank
@@ -31,7 +31,7 @@ set(process_bank
     strike.c
     worker.c)
 
-cascade_test(process_transfer test_transfer.c ${process_bank} TIMEOUT 300)
+cascade_test(process_transfer test_transfer.c long_run.c ${process_bank} TIMEOUT 300)
 cascade_test(process_contention test_contention.c ${process_bank} TIMEOUT 180)
 
 if(CASCADE_POSTGRES)

@@ -175,3 +175,21 @@ worker_end(test_worker *worker)
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("a worker ended with status %d", status);
 }
+
+/* ---- In the process itself ----------------------------------------------- */
+
+void
+worker_tell(cascade_engine *engine, worker_figures *figures)
+{
+    cascade_engine_stats stats = {.size = sizeof(stats)};
+
+    if (cascade_engine_get_stats(engine, &stats) != CASCADE_OK)
+        return;
+    figures->executions = stats.executions;
+    figures->attempts = stats.attempts;
+    figures->fences = stats.fences;
+    figures->losses = stats.losses;
+    figures->takeovers = stats.takeovers;
+    figures->held = stats.held;
+    figures->refusals = stats.refusals;
+}

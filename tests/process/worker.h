@@ -129,6 +129,8 @@ bool worker_ended(test_worker *worker);
 
 /* The process itself. */
 int worker_main(const char *path);
+/* In it: what the engine has counted by now. */
+void worker_tell(cascade_engine *engine, worker_figures *figures);
 
 /* What every main() of these tests does: runs the tests, or the worker. */
 #define WORKER_MAIN(tests)                                \

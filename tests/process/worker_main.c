@@ -74,22 +74,6 @@ register_nodes(cascade_engine *engine, test_flow *flow, worker_options *options)
 }
 
 static void
-tell(cascade_engine *engine, worker_figures *figures)
-{
-    cascade_engine_stats stats = {.size = sizeof(stats)};
-
-    if (cascade_engine_get_stats(engine, &stats) != CASCADE_OK)
-        return;
-    figures->executions = stats.executions;
-    figures->attempts = stats.attempts;
-    figures->fences = stats.fences;
-    figures->losses = stats.losses;
-    figures->takeovers = stats.takeovers;
-    figures->held = stats.held;
-    figures->refusals = stats.refusals;
-}
-
-static void
 begin(cascade_engine *engine, worker_shared *shared)
 {
     running = engine;
@@ -104,7 +88,7 @@ run_threads(cascade_engine *engine, worker_shared *shared)
 
     while (err == CASCADE_ERR_TIMEOUT) {
         err = cascade_engine_wait(engine, LOOK_EVERY_MS);
-        tell(engine, &shared->figures);
+        worker_tell(engine, &shared->figures);
     }
     return err;
 }
@@ -123,7 +107,7 @@ run_loop(cascade_engine *engine, worker_shared *shared)
             timeout_ms = LOOK_EVERY_MS;
         poll(&fd, 1, (int)timeout_ms);
         err = cascade_engine_poll(engine, 0, NULL);
-        tell(engine, &shared->figures);
+        worker_tell(engine, &shared->figures);
     }
     return err;
 }
