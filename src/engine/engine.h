@@ -760,6 +760,9 @@ cascade_err csc_submit(cascade_store *store,
 /* What to say of an error where a try before it had no answer: that nobody
  * knows, but for errors that tell that nothing is there. */
 cascade_err csc_submit_doubt(cascade_err err, const char *what);
+/* What to say when the store's deadline has passed and nobody knows. */
+cascade_err csc_submit_undecided(const cascade_store *store, const char *what,
+                                 const char *why);
 /* Between two tries: nobody ends it early. */
 void csc_submit_sleep(int64_t ms);
 /* Tells the engines of this process that there may be something for them. */

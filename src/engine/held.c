@@ -252,10 +252,7 @@ fail_late(const cascade_store *store, const csc_start *start, cascade_err err)
                           : cascade_errmsg();
 
     if (start->doubtful)
-        return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
-                        "start: undecided after %lld ms, look the cascade up "
-                        "by its id: %s",
-                        (long long)store->config.deadline_ms, why);
+        return csc_submit_undecided(store, "start", why);
     return csc_fail(CASCADE_ERR_UNAVAILABLE,
                     "start: not made within %lld ms: %s",
                     (long long)store->config.deadline_ms, why);

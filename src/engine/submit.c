@@ -40,6 +40,16 @@ csc_submit_sleep(int64_t ms)
 }
 
 cascade_err
+csc_submit_undecided(const cascade_store *store, const char *what,
+                     const char *why)
+{
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "%s: undecided after %lld ms, look the cascade up by its "
+                    "id: %s",
+                    what, (long long)store->config.deadline_ms, why);
+}
+
+cascade_err
 csc_submit_doubt(cascade_err err, const char *what)
 {
     if (err == CASCADE_OK || err == CASCADE_ERR_REFUSED ||
@@ -67,11 +77,7 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
             break;
         doubtful = true;
         if (csc_clock_monotonic_ms(&csc_clock_system) + pause_ms >= end_ms)
-            return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
-                            "%s: undecided after %lld ms, look the cascade up "
-                            "by its id: %s",
-                            what, (long long)store->config.deadline_ms,
-                            cascade_errmsg());
+            return csc_submit_undecided(store, what, cascade_errmsg());
         csc_submit_sleep(pause_ms);
         pause_ms =
             pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
