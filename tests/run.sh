@@ -117,7 +117,7 @@ all_stages() {
         "the thread and undefined-behaviour sanitizers"
     quietly run_suite_in_place "$root/build/tsan" \
         -R '^(base|engine|store|api)_' \
-        -E "^($slow|$many|$alone|store_(sqlite_crash|postgres_server))\$" ||
+        -E "^($slow|$many|$alone|store_(sqlite_crash|postgres_.*))\$" ||
         die "the suite failed under the thread sanitizer (build/tsan)"
     timed_stage "Running the core under valgrind"
     # Unquoted: a list of names.

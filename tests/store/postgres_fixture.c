@@ -318,3 +318,17 @@ pg_index_sum(pg_test *test, cascade_store **store, const char *figure,
                      " WHERE relid = '%s.%s'::regclass",
                      figure, test->schema, table);
 }
+
+int
+pg_main(const char *name, const struct CMUnitTest *tests, size_t count,
+        int argc, char **argv)
+{
+    if (pg_conninfo()[0] == '\0') {
+        fprintf(stderr, "CASCADE_TEST_PG is not set: give the conninfo of a "
+                        "PostgreSQL database for tests\n");
+        return 1;
+    }
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return _cmocka_run_group_tests(name, tests, count, NULL, NULL) == 0 ? 0 : 1;
+}

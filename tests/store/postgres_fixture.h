@@ -44,6 +44,11 @@ int pg_teardown(void **state);
 #define PG_TEST_EMPTY(test) \
     cmocka_unit_test_setup_teardown(test, pg_setup, pg_teardown)
 
+/* What main() returns: runs the tests, on the server that CASCADE_TEST_PG
+ * names. A first argument is a filter of their names. */
+int pg_main(const char *name, const struct CMUnitTest *tests, size_t count,
+            int argc, char **argv);
+
 const char *pg_conninfo(void);
 int64_t pg_now_ms(void); /* monotonic */
 

@@ -39,12 +39,26 @@ if(CASCADE_POSTGRES)
         ../process/server.c ${conformance} TIMEOUT 300)
     cascade_test(store_guest_pooler test_guest_pooler.c ../faults/pooler.c
         ../process/server.c TIMEOUT 120)
-    cascade_test(store_postgres_server test_postgres_server.c
-        postgres_app.c postgres_faults.c postgres_fixture.c
-        postgres_functions.c
-        postgres_guest.c postgres_held.c postgres_manage.c postgres_messages.c
-        postgres_native.c postgres_native_session.c postgres_node.c
-        postgres_proxy.c postgres_schema.c postgres_session.c TIMEOUT 300)
+    cascade_test(store_postgres_schema test_postgres_schema.c
+        postgres_fixture.c)
+    cascade_test(store_postgres_faults test_postgres_faults.c
+        postgres_fixture.c postgres_proxy.c)
+    cascade_test(store_postgres_session test_postgres_session.c
+        postgres_fixture.c)
+    cascade_test(store_postgres_messages test_postgres_messages.c
+        postgres_fixture.c)
+    cascade_test(store_postgres_manage test_postgres_manage.c
+        postgres_fixture.c)
+    cascade_test(store_postgres_native test_postgres_native.c
+        postgres_fixture.c postgres_node.c postgres_proxy.c)
+    cascade_test(store_postgres_native_session test_postgres_native_session.c
+        postgres_fixture.c postgres_node.c postgres_proxy.c)
+    cascade_test(store_postgres_guest test_postgres_guest.c
+        postgres_fixture.c postgres_app.c)
+    cascade_test(store_postgres_functions test_postgres_functions.c
+        postgres_fixture.c)
+    cascade_test(store_postgres_held test_postgres_held.c
+        postgres_fixture.c postgres_proxy.c)
 endif()
 cascade_test(store_handle test_store.c)
 cascade_test(store_memory_parts test_memory_parts.c)

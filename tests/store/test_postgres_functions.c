@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cascade/manage.h"
-#include "store/postgres_groups.h"
+#include "store/postgres_fixture.h"
 #include "support/sound.h"
 
 #define SQL_SIZE 4096
@@ -830,8 +830,8 @@ a_signal_follows_a_run_that_went_on(void **state)
     expect_sound(test);
 }
 
-postgres_group
-postgres_functions(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST(a_start_writes_what_the_library_writes),
@@ -852,6 +852,6 @@ postgres_functions(void)
         PG_TEST(a_signal_follows_a_run_that_went_on),
     };
 
-    return (postgres_group){"postgres: functions for SQL", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: functions for SQL", tests,
+                   sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

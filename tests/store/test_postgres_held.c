@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/postgres_groups.h"
+#include "store/postgres_fixture.h"
 #include "store/postgres_proxy.h"
 #include "support/rows.h"
 
@@ -388,8 +388,8 @@ an_undecided_try_is_not_hidden_by_a_later_one(void **state)
     close_held(&it);
 }
 
-postgres_group
-postgres_held(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST(a_batch_does_not_wait_for_a_start),
@@ -402,5 +402,6 @@ postgres_held(void)
         PG_TEST(an_undecided_try_is_not_hidden_by_a_later_one),
     };
 
-    return (postgres_group){"held", tests, sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: starts that are held", tests,
+                   sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

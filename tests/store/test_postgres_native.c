@@ -2,14 +2,13 @@
  *
  * Transactions of nodes on PostgreSQL: whatever a function does with its
  * transaction, and whenever a connection ends, what it wrote and what records
- * it are there both or neither. postgres_native_session.c is about what it
- * does with the session.
+ * it are there both or neither. test_postgres_native_session.c is about what
+ * it does with the session.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "store/postgres_groups.h"
 #include "store/postgres_node.h"
 
 /* ---- Both or neither ----------------------------------------------------- */
@@ -853,8 +852,8 @@ a_backend_that_dies_in_a_finish_is_settled(void **state)
     node_expect_rows(&it, 0, 0);
 }
 
-postgres_group
-postgres_native(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST(both_are_committed),
@@ -891,6 +890,6 @@ postgres_native(void)
         PG_TEST(a_backend_that_dies_in_a_finish_is_settled),
     };
 
-    return (postgres_group){"postgres: transactions of nodes", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: transactions of nodes", tests,
+                   sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/postgres_groups.h"
+#include "store/postgres_fixture.h"
 #include "store/postgres_internal.h"
 
 /* A trigger on cascades that notes the settings of whoever inserts. */
@@ -755,8 +755,8 @@ steps_are_committed_by_the_thousand(void **state)
                                             " FROM context_events"));
 }
 
-postgres_group
-postgres_session(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST(the_defaults_of_a_role_do_not_matter),
@@ -775,6 +775,6 @@ postgres_session(void)
         PG_TEST(steps_are_committed_by_the_thousand),
     };
 
-    return (postgres_group){"postgres: sessions", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: sessions", tests,
+                   sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

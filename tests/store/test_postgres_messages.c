@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/postgres_groups.h"
+#include "store/postgres_fixture.h"
 
 #define LIMIT 10
 
@@ -549,8 +549,8 @@ messages_for_others_do_not_slow_down(void **state)
     assert_in_range(claims, 0, COUNT / WALK + 2);
 }
 
-postgres_group
-postgres_messages(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST(crossing_sends_do_not_wait_for_each_other),
@@ -564,6 +564,6 @@ postgres_messages(void)
         PG_TEST(messages_for_others_do_not_slow_down),
     };
 
-    return (postgres_group){"postgres: messages", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: messages", tests,
+                   sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

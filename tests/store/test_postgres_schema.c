@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "store/migrations.h"
-#include "store/postgres_groups.h"
+#include "store/postgres_fixture.h"
 
 /* The three tables as another program makes them, with a row of its own. */
 static const char foreign_tables[] =
@@ -634,8 +634,8 @@ a_schema_name_keeps_its_case(void **state)
     pg_sql(test, "DROP SCHEMA \"%s\" CASCADE", name);
 }
 
-postgres_group
-postgres_schema(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST_EMPTY(tables_of_another_program_are_accepted),
@@ -660,6 +660,6 @@ postgres_schema(void)
         PG_TEST_EMPTY(a_schema_name_keeps_its_case),
     };
 
-    return (postgres_group){"postgres: schema", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: schema", tests, sizeof(tests) / sizeof(tests[0]),
+                   argc, argv);
 }

@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "store/postgres_groups.h"
 #include "store/postgres_node.h"
 
 #define MANY 16 /* what the driver says */
@@ -452,8 +451,8 @@ running_out_of_memory_leaves_nothing(void **state)
 }
 #endif
 
-postgres_group
-postgres_native_session(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST(no_setting_changes_what_is_written),
@@ -474,6 +473,6 @@ postgres_native_session(void)
 #endif
     };
 
-    return (postgres_group){"postgres: sessions of nodes", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: sessions of nodes", tests,
+                   sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

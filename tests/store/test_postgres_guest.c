@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "cascade/postgres.h"
 #include "store/postgres_app.h"
-#include "store/postgres_groups.h"
 
 /* ---- Outside a transaction ----------------------------------------------- */
 
@@ -846,8 +845,8 @@ what_failed_halfway_is_taken_back(void **state)
     assert_true(seen > 0);
 }
 
-postgres_group
-postgres_guest(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         APP_TEST(outside_a_transaction_each_call_is_one_of_its_own),
@@ -879,6 +878,6 @@ postgres_guest(void)
         APP_TEST(what_failed_halfway_is_taken_back),
     };
 
-    return (postgres_group){"postgres: guests", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: guests", tests, sizeof(tests) / sizeof(tests[0]),
+                   argc, argv);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "store/postgres_groups.h"
+#include "store/postgres_fixture.h"
 
 #define FIRST "00000000-0000-7000-8000-000000000001"
 #define SECOND "00000000-0000-7000-8000-000000000002"
@@ -502,8 +502,8 @@ a_purge_that_cannot_get_a_lock_changes_nothing(void **state)
     assert_int_equal(2, deleted);
 }
 
-postgres_group
-postgres_manage(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST(a_page_reads_what_it_gives),
@@ -519,6 +519,6 @@ postgres_manage(void)
         PG_TEST(a_purge_that_cannot_get_a_lock_changes_nothing),
     };
 
-    return (postgres_group){"postgres: management", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: management", tests,
+                   sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

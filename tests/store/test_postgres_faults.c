@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/postgres_groups.h"
+#include "store/postgres_fixture.h"
 #include "store/postgres_proxy.h"
 
 /* ---- Lost replies -------------------------------------------------------- */
@@ -596,8 +596,8 @@ a_few_connections_serve_many_threads(void **state)
                     1, 2);
 }
 
-postgres_group
-postgres_faults(void)
+int
+main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         PG_TEST(a_batch_cut_before_its_commit_has_no_effect),
@@ -615,6 +615,6 @@ postgres_faults(void)
         PG_TEST(a_few_connections_serve_many_threads),
     };
 
-    return (postgres_group){"postgres: faults", tests,
-                            sizeof(tests) / sizeof(tests[0])};
+    return pg_main("postgres: faults", tests, sizeof(tests) / sizeof(tests[0]),
+                   argc, argv);
 }
