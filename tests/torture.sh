@@ -12,7 +12,8 @@
 #   fuzzing         all targets                       2/10
 #
 # and, however long they take: the sweeps, over other places than in the suite
-# (with an hour or more, over all) and all the planted bugs. The seed, which is
+# (with an hour or more, over all), all the planted bugs, and clang-tidy, which
+# follows more paths than the suite lets it. The seed, which is
 # printed, makes the choices of all but the fuzzing and the bugs; without --seed
 # it is the time. What fails says how to repeat it, and the rest goes on; the
 # status is 1 in the end.
@@ -93,6 +94,7 @@ places=
 for sweep in "$build"/tests/test_sweep_* "$build/tests/test_sqlite_power"; do
     part "Sweep" env CASCADE_SWEEP="$places" CASCADE_TEST_SEED="$seed" "$sweep"
 done
+part "Analysis" sh "$root/tests/analysis/analyse.sh" clang-tidy "$root"
 part "Planted bugs" sh "$root/tests/mutants/run.sh" --unmutated
 
 [ -z "${failed:-}" ] || die "seed $seed failed:$failed"
