@@ -73,6 +73,22 @@ run_suite_in_place() {
         run_suite "$@")
 }
 
+# memory_folder: a folder for temporary files that are gone with the machine's
+# power: /dev/shm, where it has 4 GB to give and programs in it run; otherwise
+# where all temporary files are.
+memory_folder() {
+    room=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
+    probe=$(mktemp /dev/shm/cascade-probe.XXXXXX 2>/dev/null) || probe=
+    if [ -n "$probe" ] && [ "${room:-0}" -ge 4000000 ] &&
+        printf '#!/bin/sh\n' >"$probe" && chmod 700 "$probe" &&
+        "$probe" 2>/dev/null; then
+        echo /dev/shm
+    else
+        echo "${TMPDIR:-/tmp}"
+    fi
+    [ -z "$probe" ] || rm -f "$probe"
+}
+
 # all_builds: the builds beside the plain one.
 all_builds() {
     timed_stage "Building (the library alone, no database, no asserts)"
@@ -95,7 +111,9 @@ all_builds() {
 analyses() {
     for tool in gcc cppcheck clang-tidy; do
         timed_stage "Analysing the sources ($tool)"
-        quietly sh "$root/tests/analysis/analyse.sh" "$tool" "$root" ||
+        # A third of its bound; tests/torture.sh leaves it all of it.
+        quietly env TIDY_NODES=75000 \
+            sh "$root/tests/analysis/analyse.sh" "$tool" "$root" ||
             die "$tool found fault with the sources"
     done
 }
@@ -105,8 +123,9 @@ all_stages() {
     timed_stage "Running the suite under the address sanitizer, and measuring" \
         "coverage"
     find "$root/build/asan" -name '*.gcda' -delete
-    # The plain build draws more places for the sweeps.
-    (export CASCADE_SWEEP_SHARE=3
+    # The plain build draws more places for the sweeps, and runs on every store
+    # what is here on one database or the other.
+    (export CASCADE_SWEEP_SHARE=3 CASCADE_TEST_STORES=turns
         quietly run_suite "$root/build/asan" \
             -E "^($slow|$cuts|$many|$once|sim)\$") ||
         die "the suite failed under the address sanitizer (build/asan)"
@@ -115,9 +134,10 @@ all_stages() {
     coverage
     timed_stage "Running the base, the engine, the stores and the API under" \
         "the thread and undefined-behaviour sanitizers"
-    quietly run_suite_in_place "$root/build/tsan" \
-        -R '^(base|engine|store|api)_' \
-        -E "^($slow|$many|$alone|store_(sqlite_crash|postgres_.*))\$" ||
+    (export CASCADE_TEST_STORES=turns
+        quietly run_suite_in_place "$root/build/tsan" \
+            -R '^(base|engine|store|api)_' \
+            -E "^($slow|$many|$alone|store_(sqlite_crash|postgres_.*))\$") ||
         die "the suite failed under the thread sanitizer (build/tsan)"
     timed_stage "Running the core under valgrind"
     # Unquoted: a list of names.
@@ -169,9 +189,13 @@ if [ "$quick" = no ]; then
 fi
 
 timed_stage "Starting a throwaway PostgreSQL server"
+# No test cuts this server's power, so it may leave its flushes out, and its
+# files too: half of the suite's time. Those that crash a server start their
+# own.
+disk=${TMPDIR:-/tmp}
+TMPDIR=$(memory_folder)
+export TMPDIR
 pg_create
-# No test cuts this server's power, so it may leave its flushes out: a third of
-# the suite's time. Those that crash a server start their own.
 pg_start fsync=off full_page_writes=off
 if [ "$quick" = no ]; then
     all_stages
@@ -180,5 +204,6 @@ fi
 
 timed_table
 stage "Running the suite"
+TMPDIR=$disk
 # Unquoted: a list of options.
 run_suite "$root/build/tests" ${CTEST_ARGS:-}
