@@ -566,6 +566,27 @@ await_end(torture *t)
     ledger_wait_ended(&t->ledger, END_LIMIT_MS);
 }
 
+/* Of each slot: what it should be doing, and what the kernel says its process
+ * does ("S (sleeping)", "T (stopped)"). */
+static void
+print_slots(const torture *t)
+{
+    for (size_t i = 0; i < SLOTS; i++) {
+        const slot *s = &t->slots[i];
+        char text[64];
+        FILE *file = NULL;
+
+        snprintf(text, sizeof(text), "/proc/%d/status", (int)s->worker.pid);
+        file = fopen(text, "r");
+        while (file != NULL && fgets(text, sizeof(text), file) != NULL)
+            if (strncmp(text, "State:", 6) == 0)
+                print_message("slot %zu: state %d, pid %d: %s", i, s->state,
+                              (int)s->worker.pid, text);
+        if (file != NULL)
+            fclose(file);
+    }
+}
+
 static void
 finish(torture *t)
 {
@@ -578,9 +599,11 @@ finish(torture *t)
     t->held = false;
     await_all_up(t);
     await_end(t);
-    if (!place_wait(is_settled, t, SETTLE_LIMIT_MS))
+    if (!place_wait(is_settled, t, SETTLE_LIMIT_MS)) {
+        print_slots(t);
         fail_msg("%lld incarnations for %d engines",
                  (long long)remains_engines(&t->place), SLOTS - 1);
+    }
     for (size_t i = 0; i < SLOTS; i++) {
         worker_end(&t->slots[i].worker);
         take_down(t, &t->slots[i]);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "process/check.h"
 #include "store/store.h"
 
 #ifdef CASCADE_HAVE_POSTGRES
@@ -21,6 +22,7 @@
 #endif
 
 #define EXECUTED_LIMIT_MS 2000
+#define STOPPING_LIMIT_MS 60000
 #define PIPELINE_STATEMENTS 4 /* when options.freeze asks: behind the fence */
 
 /* Of the process: a driver has no room for more. */
@@ -245,7 +247,8 @@ watch_freeze(test_worker *worker, watch_freeze_at where, int statements,
     watch_arm(worker, WATCH_NOWHERE, 0);
     worker->shared->statements = statements;
     atomic_store(&worker->shared->freeze, where);
-    if (!place_wait(is_decided, &it, limit_ms) && !watch_disarm(worker))
-        place_wait(is_decided, &it, limit_ms);
+    if (!place_wait(is_decided, &it, limit_ms) && !watch_disarm(worker) &&
+        !place_wait(is_decided, &it, STOPPING_LIMIT_MS))
+        fail_msg("a worker about to stop does not");
     return it.stopped || watch_has_stopped(worker);
 }
