@@ -134,7 +134,7 @@ all_stages() {
     coverage
     timed_stage "Running the base, the engine, the stores and the API under" \
         "the thread and undefined-behaviour sanitizers"
-    (export CASCADE_TEST_STORES=turns
+    (export CASCADE_TEST_STORES=others
         quietly run_suite_in_place "$root/build/tsan" \
             -R '^(base|engine|store|api)_' \
             -E "^($slow|$many|$alone|store_(sqlite_crash|postgres_.*))\$") ||

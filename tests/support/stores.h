@@ -17,8 +17,8 @@
  * CASCADE_TEST_PG names (a conninfo); where that is missing though the backend
  * is built in, its tests fail. An argument is a filter of names ("*sqlite*").
  * Where CASCADE_TEST_STORES is "turns", a test runs on memory and on one of the
- * two others, and how many were left out is told: for a build whose tests are
- * slow, beside another that runs them all.
+ * two others, with "others" on the other one, and how many were left out is
+ * told: for a build whose tests are slow, beside another that runs them all.
  *
  * After each test what is in the database must be sound (sound.h), unless
  * the test says that it has broken it.
