@@ -17,6 +17,7 @@ open_sqlite(const test_db *db)
 
     assert_int_equal(SQLITE_OK,
                      sqlite3_open(strchr(db->url, ':') + 1, &handle));
+    assert_int_equal(SQLITE_OK, sqlite3_busy_timeout(handle, 10000));
     return handle;
 }
 

@@ -298,7 +298,7 @@ what_is_late_is_rolled_back(test_db *db)
     static const till_node nodes[] = {{"pay",
                                        pay_late,
                                        {.transactional = true,
-                                        .attempt_timeout_ms = 80,
+                                        .attempt_timeout_ms = 1000,
                                         .transaction_max_ms = 30000,
                                         .backoff_ms = 1}}};
     bool sqlite = strncmp(db->url, "sqlite:", 7) == 0;
@@ -321,7 +321,7 @@ pay_for_long(cascade_node *node, void *user)
 {
     till *t = user;
     cascade_err err = till_pay(node, t);
-    const struct timespec pause = {0, 150000000};
+    const struct timespec pause = {0, 900000000};
 
     if (atomic_load(&t->entered) == 1)
         (void)nanosleep(&pause, NULL);
@@ -334,7 +334,7 @@ a_transaction_has_its_limit(test_db *db, cascade_mode mode)
     static const till_node nodes[] = {
         {"pay",
          pay_for_long,
-         {.transactional = true, .transaction_max_ms = 60, .backoff_ms = 1}}};
+         {.transactional = true, .transaction_max_ms = 600, .backoff_ms = 1}}};
     till *t = till_open(db, mode, nodes, 1);
 
     till_run(t, "pay", CASCADE_COMPLETED);
@@ -484,7 +484,7 @@ nothing_begins_once_the_lease_is_over(test_db *db)
 {
     till *t = till_create(db, CASCADE_MODE_THREADS, paying, 1);
 
-    t->options.lease_ms = CSC_LEASE_MIN_MS;
+    t->options.lease_ms = 1000;
     t->w.before = outlast_lease;
     (void)till_engine(t);
     till_run(t, "pay", CASCADE_COMPLETED);

@@ -195,12 +195,14 @@ pass_over(void *context, const cascade_row *row, const cascade_run_row *run)
     return CASCADE_OK;
 }
 
+#define HALF_OPEN_MS 1000 /* opening it, on a slow machine, takes less */
+
 /* S15: nobody answers, and nobody says so. Each move has the deadline. */
 static void
 a_half_open_connection_ends_by_the_deadline(void **state)
 {
     pg_test *test = *state;
-    proxied it = open_proxied(test, 300);
+    proxied it = open_proxied(test, HALF_OPEN_MS);
     const cascade_store_driver *driver = it.store->driver;
     cascade_query query = {.limit = 10};
     cascade_claim claim = {.engine_id = it.engine, .limit = 1};
@@ -225,9 +227,9 @@ a_half_open_connection_ends_by_the_deadline(void **state)
     assert_fails(CASCADE_ERR_UNAVAILABLE,
                  driver->list(self, &query, pass_over, NULL));
     assert_fails(CASCADE_ERR_UNAVAILABLE, driver->wake(self));
-    assert_ok(driver->wait(self, -1, 300, NULL));
-    assert_true(pg_now_ms() - begun_ms >= 8 * 250);
-    assert_true(pg_now_ms() - begun_ms < 8 * 300 + 4000);
+    assert_ok(driver->wait(self, -1, HALF_OPEN_MS, NULL));
+    assert_true(pg_now_ms() - begun_ms >= 8 * (HALF_OPEN_MS - 100));
+    assert_true(pg_now_ms() - begun_ms < 8 * HALF_OPEN_MS + 4000);
     pg_proxy_arm(it.proxy, PG_FAULT_NONE);
     assert_ok(driver->now(self, &now_ms));
     close_proxied(&it);
@@ -411,7 +413,7 @@ a_backend_that_works_is_not_ended(void **state)
     one.dead = pg_attach(test, one.store, PG_LEASE_MS);
     snprintf(sql, sizeof(sql),
              "BEGIN; UPDATE %s.cascade_lanes SET batch = 1;"
-             "SELECT pg_sleep(0.4); COMMIT; SELECT 7",
+             "SELECT pg_sleep(0.6); COMMIT; SELECT 7",
              test->schema);
     assert_int_equal(1, PQsendQuery(holder, sql));
     pg_until(test,

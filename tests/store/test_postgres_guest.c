@@ -368,8 +368,8 @@ others_are_told_by_wake_after_the_commit(void **state)
     cascade_store *store = app_open(test);
     char *channel = NULL;
 
-    assert_ok(test->handles[0]->driver->wait(test->handles[0]->self, -1, 1,
-                                             NULL)); /* listens */
+    assert_ok(
+        test->handles[0]->driver->wait(test->handles[0]->self, -1, 1, NULL));
     channel = pg_text(test,
                       "SELECT 'cascade_' || substr(encode(sha256("
                       "'%s'::bytea), 'hex'), 1, 16)",
@@ -643,7 +643,7 @@ a_deadline_in_a_transaction_costs_the_connection(void **state)
     cascade_store_options options = pg_options(test);
     cascade_store *store = NULL;
 
-    options.deadline_ms = 600;
+    options.deadline_ms = 3000;
     store = app_open_with(test, &options);
     pg_sql(test, "BEGIN; LOCK TABLE cascades IN EXCLUSIVE MODE");
     assert_fails(CASCADE_ERR_UNAVAILABLE, app_try_start(store, NULL));

@@ -484,7 +484,7 @@ a_purge_that_cannot_get_a_lock_changes_nothing(void **state)
     size_t deleted = 99;
 
     make_ended(test, 2);
-    options.deadline_ms = 400;
+    options.deadline_ms = 1500;
     store = pg_open(test, NULL, &options);
     pg_sql(test, "BEGIN");
     pg_sql(test,

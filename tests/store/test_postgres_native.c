@@ -677,7 +677,7 @@ settle_waits_for_a_finish_under_way(void **state)
     finisher stalled;
     bool committed = false;
 
-    hasty.deadline_ms = 400;
+    hasty.deadline_ms = 1500;
     other.store = pg_open(it.test, NULL, &hasty);
     node_begin(&it);
     node_run_here(&it, NODE_INSERT);

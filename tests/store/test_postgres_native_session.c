@@ -295,7 +295,7 @@ a_statement_past_the_limit_is_interrupted(void **state)
     node_test it = node_open(*state);
     int64_t begun_ms = pg_now_ms();
 
-    node_begin_for(&it, 100);
+    node_begin_for(&it, 1000);
     node_run_here(&it, NODE_INSERT);
     assert_string_equal("57014", node_try(it.conn, "SELECT pg_sleep(30)"));
     assert_true(pg_now_ms() - begun_ms < 15000);
@@ -315,16 +315,17 @@ static void
 a_function_past_the_limit_is_not_committed(void **state)
 {
     node_test it = node_open(*state);
-    int64_t begun_ms = pg_now_ms();
+    int64_t late_ms;
 
-    node_begin_for(&it, 50);
+    node_begin_for(&it, 1000);
+    late_ms = pg_now_ms() + 1000;
     node_run_here(&it, NODE_INSERT);
     pg_until(it.test,
              "SELECT (count(*) = 0)::int FROM pg_stat_activity"
              " WHERE application_name = '%s'"
              "  AND state = 'idle in transaction'",
              it.test->schema);
-    wait_until(begun_ms + 200);
+    wait_until(late_ms + 50);
     assert_fails(CASCADE_ERR_TIMEOUT, node_finish(&it));
     node_expect_rows(&it, 0, 0);
     node_begin(&it);
@@ -336,12 +337,13 @@ static void
 the_limit_counts_whatever_is_set(void **state)
 {
     node_test it = node_open(*state);
-    int64_t begun_ms = pg_now_ms();
+    int64_t late_ms;
 
-    node_begin_for(&it, 50);
+    node_begin_for(&it, 1000);
+    late_ms = pg_now_ms() + 1000;
     node_run(it.conn, "SET LOCAL idle_in_transaction_session_timeout = 0");
     node_run_here(&it, NODE_INSERT);
-    wait_until(begun_ms + 200);
+    wait_until(late_ms + 50);
     assert_fails(CASCADE_ERR_TIMEOUT, node_finish(&it));
     node_expect_rows(&it, 0, 0);
     assert_int_equal(1, node_lane_shows(it.test));
