@@ -577,6 +577,12 @@ void csc_lane_add_run(csc_lane *lane, csc_run *run);       /* locked */
 void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
 /* Lets whoever runs the lane know. Locked. */
 void csc_lane_wake(csc_lane *lane);
+/* The lane's items are its batch from now on, of which nothing was tried.
+ * Locked. */
+void csc_lane_begin_batch(csc_lane *lane);
+/* How long to wait before the next try; the last time it was `last_ms`, 0 for
+ * none. */
+int64_t csc_lane_backoff_ms(int64_t last_ms);
 /* Lets go of runs that are gone from what is to be committed. Locked. */
 void csc_lane_forget(csc_lane *lane);
 void csc_lane_fini(csc_lane *lane);

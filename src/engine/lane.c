@@ -68,6 +68,24 @@
 #define BIRTHS_MAX 4000         /* in one batch, and those of one run more */
 #define POST_OVERHEAD_BYTES 512 /* of a row beside its payloads, roughly */
 
+/* ---- Backing off -------------------------------------------------------- */
+
+int64_t
+csc_lane_backoff_ms(int64_t last_ms)
+{
+    if (last_ms == 0)
+        return BACKOFF_FIRST_MS;
+    return last_ms * 2 < BACKOFF_MAX_MS ? last_ms * 2 : BACKOFF_MAX_MS;
+}
+
+static void
+set_backoff(csc_lane *lane)
+{
+    lane->backoff_ms = csc_lane_backoff_ms(lane->backoff_ms);
+    lane->retry_at_ns =
+        csc_engine_monotonic_ns(lane->engine) + lane->backoff_ms * CSC_MS_NS;
+}
+
 /* ---- Filling ------------------------------------------------------------ */
 
 void
@@ -320,6 +338,19 @@ collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
     return bytes;
 }
 
+void
+csc_lane_begin_batch(csc_lane *lane)
+{
+    lane->busy = lane->item_count > 0;
+    lane->from = 0;
+    lane->slice = lane->item_count;
+    lane->built = false;
+    lane->tried = false;
+    lane->settling = false;
+    lane->retry_at_ns = 0;
+    lane->backoff_ms = 0;
+}
+
 /* Moves what is waiting into the lane's batch, within its bounds. Runs that go
  * on could fill every batch; so in turn the starts come first, with up to half
  * of it. Locked. */
@@ -335,18 +366,10 @@ collect(csc_lane *lane)
     lane->births = 0;
     bytes = collect_runs(lane, bytes);
     (void)collect_starts(lane, bytes, items_max);
-    lane->busy = lane->item_count > 0;
-    lane->from = 0;
-    lane->slice = lane->item_count;
-    lane->built = false;
-    lane->tried = false;
-    lane->settling = false;
-    lane->retry_at_ns = 0;
-    lane->backoff_ms = 0;
+    csc_lane_begin_batch(lane);
     /* Nothing was taken, though something waits: there was no memory. */
     if (!lane->busy && (lane->first_dirty != NULL || lane->first_start != NULL))
-        lane->retry_at_ns = csc_engine_monotonic_ns(lane->engine) +
-                            BACKOFF_FIRST_MS * CSC_MS_NS;
+        set_backoff(lane);
 }
 
 /* ---- The culprit -------------------------------------------------------- */
@@ -452,17 +475,6 @@ csc_lane_abandon(csc_lane *lane)
     lane->backoff_ms = 0;
     if (kept == 0)
         csc_lane_end_batch(lane);
-}
-
-static void
-set_backoff(csc_lane *lane)
-{
-    lane->backoff_ms =
-        lane->backoff_ms == 0 ? BACKOFF_FIRST_MS : lane->backoff_ms * 2;
-    if (lane->backoff_ms > BACKOFF_MAX_MS)
-        lane->backoff_ms = BACKOFF_MAX_MS;
-    lane->retry_at_ns =
-        csc_engine_monotonic_ns(lane->engine) + lane->backoff_ms * CSC_MS_NS;
 }
 
 /* What a start is told of which an earlier try had no answer. Locked. */

@@ -79,8 +79,6 @@
 
 #include "engine/node.h"
 
-#define BACKOFF_FIRST_MS 10
-#define BACKOFF_MAX_MS 1000
 #define PASSED_MAX 3 /* commits that go before a waiting execution */
 
 /* ---- Lanes -------------------------------------------------------------- */
@@ -401,12 +399,8 @@ csc_native_drop(cascade_engine *engine, csc_run *run)
 static void
 hold(cascade_engine *engine)
 {
-    int64_t backoff_ms = engine->native_backoff_ms == 0
-                             ? BACKOFF_FIRST_MS
-                             : engine->native_backoff_ms * 2;
+    int64_t backoff_ms = csc_lane_backoff_ms(engine->native_backoff_ms);
 
-    if (backoff_ms > BACKOFF_MAX_MS)
-        backoff_ms = BACKOFF_MAX_MS;
     engine->native_backoff_ms = backoff_ms;
     engine->native_at_ns =
         csc_engine_monotonic_ns(engine) + backoff_ms * CSC_MS_NS;
@@ -582,14 +576,8 @@ csc_native_keep(csc_lane *lane, csc_post *post)
     csc_run_ref(run);
     lane->items[0] = (csc_item){.run = run, .posts = post, .count = 1};
     lane->item_count = 1;
-    lane->from = 0;
-    lane->slice = 1;
-    lane->busy = true;
     lane->in_round = true;
-    lane->built = false;
-    lane->tried = false;
-    lane->retry_at_ns = 0;
-    lane->backoff_ms = 0;
+    csc_lane_begin_batch(lane);
     return true;
 }
 
