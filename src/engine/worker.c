@@ -269,11 +269,7 @@ call_node(cascade_node *node)
     (void)csc_ok();
     if (node->native != NULL)
         return csc_native_call(node);
-    if (node->def->transactional)
-        return csc_fail(CASCADE_ERR_UNSUPPORTED,
-                        "node %s is transactional, and the engine has no "
-                        "transactions for it",
-                        node->def->name);
+    csc_assert(!node->def->transactional);
     return node->def->fn(node, node->def->user);
 }
 
