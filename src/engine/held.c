@@ -100,27 +100,7 @@ take_out(csc_store_held *held, csc_start *start)
         held->last = previous;
 }
 
-static bool
-starts(const csc_start *start, const cascade_uuid *id)
-{
-    size_t from = 0;
-    size_t to = start->count;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        int order = csc_uuid_compare(id, &start->changes[middle].cascade.id);
-
-        if (order == 0)
-            return true;
-        if (order < 0)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return false;
-}
-
-/* Whether they start the same cascade; the changes of each are sorted. */
+/* Whether they start the same cascade. */
 static bool
 meet(const csc_start *a, const csc_start *b)
 {
@@ -128,7 +108,7 @@ meet(const csc_start *a, const csc_start *b)
     const csc_start *more = fewer == a ? b : a;
 
     for (size_t i = 0; i < fewer->count; i++)
-        if (starts(more, &fewer->changes[i].cascade.id))
+        if (csc_start_find(more, &fewer->changes[i].cascade.id) < more->count)
             return true;
     return false;
 }

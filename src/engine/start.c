@@ -454,22 +454,24 @@ sort_changes(csc_start *start)
     return CASCADE_OK;
 }
 
-/* The place of the change that starts `id`. */
-static size_t
-find_change(const csc_start *start, const cascade_uuid *id)
+size_t
+csc_start_find(const csc_start *start, const cascade_uuid *id)
 {
     size_t from = 0;
     size_t to = start->count;
 
-    while (to - from > 1) {
+    while (from < to) {
         size_t middle = from + (to - from) / 2;
+        int order = csc_uuid_compare(id, &start->changes[middle].cascade.id);
 
-        if (csc_uuid_compare(&start->changes[middle].cascade.id, id) <= 0)
-            from = middle;
-        else
+        if (order == 0)
+            return middle;
+        if (order < 0)
             to = middle;
+        else
+            from = middle + 1;
     }
-    return from;
+    return start->count;
 }
 
 /* `ids` in the order of the call; a repeated one existed, as far as the second
@@ -480,7 +482,7 @@ write_started(const csc_start *start, const cascade_uuid *ids, size_t count,
 {
     for (size_t i = 0; i < count; i++)
         started[i] = (cascade_started){
-            ids[i], start->existed[find_change(start, &ids[i])]};
+            ids[i], start->existed[csc_start_find(start, &ids[i])]};
     if (count == start->count)
         return;
     for (size_t i = 1; i < count; i++)
@@ -689,7 +691,7 @@ find_all_current(cascade_store *store, const cascade_start_spec *specs,
     cascade_err err = known != NULL ? CASCADE_OK : csc_fail_memory();
 
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
-        size_t at = find_change(start, &started[i].id);
+        size_t at = csc_start_find(start, &started[i].id);
         int32_t anew = 0;
 
         if (known[at] != NULL) {
