@@ -130,7 +130,7 @@ go_on(cascade_engine *engine, csc_run *run, bool reset)
         }
     }
     run->linger_until_ms = 0;
-    if (run->first_post != NULL && !csc_native_has_turn(engine, run))
+    if (run->first_post != NULL && !csc_native_give_turn(engine, run))
         csc_lane_add_run(&engine->lanes[run->lane], run);
     csc_run_advance(engine, run);
 }

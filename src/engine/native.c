@@ -339,7 +339,7 @@ is_idle(const cascade_engine *engine)
 }
 
 bool
-csc_native_has_turn(cascade_engine *engine, csc_run *run)
+csc_native_give_turn(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = run->waiting.first;
 

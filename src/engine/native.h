@@ -16,9 +16,9 @@ cascade_err csc_native_init(cascade_engine *engine);
 /* An execution, out of the ready list, is to begin. True when it may: then
  * `*taken` is the lane it has, NULL where it needs none. Else it waits. */
 bool csc_native_take(cascade_engine *engine, csc_exec *exec, csc_lane **taken);
-/* A commit of the run is done, and more is posted: whether one that waits
- * begins first. */
-bool csc_native_has_turn(cascade_engine *engine, csc_run *run);
+/* A commit of the run is done, and more is posted: where enough went before it,
+ * one that waits has the turn, and begins first. Whether it has. */
+bool csc_native_give_turn(cascade_engine *engine, csc_run *run);
 /* The run may be free: the first of those that wait for that goes on. */
 void csc_native_go_on(cascade_engine *engine, csc_run *run);
 /* Whether what the run has posted stays there. */
