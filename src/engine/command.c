@@ -26,7 +26,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
 #include "base/json.h"
@@ -74,14 +73,6 @@ look(cascade_store *store, const cascade_uuid *id, bool *waits)
                                &sink);
 }
 
-static void
-pause_round(void)
-{
-    struct timespec pause = {0, (long)ROUND_MS * 1000000};
-
-    (void)nanosleep(&pause, NULL);
-}
-
 static int64_t
 left_ms(int64_t end_ms)
 {
@@ -103,7 +94,7 @@ receive_alone(cascade_store *store, const cascade_uuid *id,
         if (err == CASCADE_OK)
             err = look(store, id, &waits);
         if (waits)
-            pause_round();
+            csc_submit_sleep(ROUND_MS);
     }
     return err;
 }
