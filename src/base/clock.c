@@ -144,6 +144,14 @@ csc_clock_monotonic_ms(const cascade_clock *clock)
     return clock->monotonic_ns(clock->context) / CSC_MS_NS;
 }
 
+int64_t
+csc_clock_left_ms(int64_t end_ms)
+{
+    int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+
+    return left > 0 ? left : 0;
+}
+
 uint64_t
 csc_random_u64(const cascade_random *random)
 {

@@ -19,6 +19,10 @@ int64_t csc_clock_wall_ms(const cascade_clock *clock);
 int64_t csc_clock_monotonic_ms(const cascade_clock *clock);
 uint64_t csc_random_u64(const cascade_random *random);
 
+/* How long it is until `end_ms` of the system's monotonic clock; 0 when that
+ * has passed. */
+int64_t csc_clock_left_ms(int64_t end_ms);
+
 /* a + b without wrapping. */
 int64_t csc_clock_add(int64_t a, int64_t b);
 

@@ -73,14 +73,6 @@ look(cascade_store *store, const cascade_uuid *id, bool *waits)
                                &sink);
 }
 
-static int64_t
-left_ms(int64_t end_ms)
-{
-    int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
-
-    return left > 0 ? left : 0;
-}
-
 /* Polls an engine of our own until the messages are received. */
 static cascade_err
 receive_alone(cascade_store *store, const cascade_uuid *id,
@@ -89,7 +81,7 @@ receive_alone(cascade_store *store, const cascade_uuid *id,
     bool waits = true;
     cascade_err err = cascade_engine_start(engine);
 
-    while (err == CASCADE_OK && waits && left_ms(end_ms) > 0) {
+    while (err == CASCADE_OK && waits && csc_clock_left_ms(end_ms) > 0) {
         err = cascade_engine_poll(engine, 0, NULL);
         if (err == CASCADE_OK)
             err = look(store, id, &waits);
@@ -132,7 +124,7 @@ open_alone(cascade_store *store, const cascade_uuid *id)
     if (cascade_engine_open(store, &options, &engine) == CASCADE_OK) {
         engine->brief = true;
         (void)receive_alone(store, id, engine, end_ms);
-        (void)cascade_engine_stop(engine, left_ms(end_ms));
+        (void)cascade_engine_stop(engine, csc_clock_left_ms(end_ms));
     }
     (void)cascade_engine_close(engine);
     cascade_info_free(info);

@@ -751,11 +751,9 @@ cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
         return csc_fail(CASCADE_ERR_INVALID, "wait: engine is NULL");
     fd.fd = engine->stop_fd;
     for (;;) {
-        int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+        int64_t left = csc_clock_left_ms(end_ms);
         int ready = 0;
 
-        if (left < 0)
-            left = 0;
         ready = poll(&fd, 1,
                      left > SILENT_TIMEOUT_MS ? SILENT_TIMEOUT_MS : (int)left);
         if (ready > 0)
@@ -773,7 +771,7 @@ static bool
 drain(cascade_engine *engine, int64_t end_ms)
 {
     while (!csc_run_quiet(engine)) {
-        int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+        int64_t left = csc_clock_left_ms(end_ms);
 
         if (left <= 0)
             return false;

@@ -148,18 +148,12 @@ tries_max(const cascade_store *store)
     return max > 0 ? max : 1;
 }
 
-static int64_t
-left_ms(int64_t end_ms)
-{
-    return end_ms - csc_clock_monotonic_ms(&csc_clock_system);
-}
-
 /* False: its time was over before its turn came. */
 static bool
 enter(cascade_store *store, csc_start *start, int64_t end_ms)
 {
     csc_store_held *held = &store->held;
-    int64_t left = left_ms(end_ms);
+    int64_t left = csc_clock_left_ms(end_ms);
     bool entered = false;
 
     pthread_mutex_lock(&held->mutex);
@@ -168,7 +162,7 @@ enter(cascade_store *store, csc_start *start, int64_t end_ms)
         held->tries++;
     while (start->in_line && left > 0) {
         csc_engine_wait_on(&held->mutex, &start->cond, left);
-        left = left_ms(end_ms);
+        left = csc_clock_left_ms(end_ms);
     }
     entered = !start->in_line;
     start->in_line = false;
@@ -215,7 +209,7 @@ try_until(cascade_store *store, csc_start *start,
         start->doubtful = start->doubtful || err == CASCADE_ERR_UNAVAILABLE;
         if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_UNAVAILABLE)
             return err;
-        if (left_ms(end_ms) <= rest_ms)
+        if (csc_clock_left_ms(end_ms) <= rest_ms)
             return err;
         csc_submit_sleep(rest_ms);
         rest_ms = rest_ms * 2 < REST_MAX_MS ? rest_ms * 2 : REST_MAX_MS;

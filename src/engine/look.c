@@ -149,7 +149,7 @@ csc_look_until(cascade_store *store, csc_store_watch *watch, int64_t timeout_ms,
 
         if (err != CASCADE_ERR_AGAIN)
             return err;
-        left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+        left = csc_clock_left_ms(end_ms);
         if (left <= 0)
             return err;
         (void)csc_store_watch_wait(store, watch,

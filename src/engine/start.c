@@ -375,7 +375,7 @@ await_lane(cascade_engine *engine, csc_start *start, int64_t end_ms)
     cascade_err err = CASCADE_OK;
 
     while (!start->done) {
-        int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+        int64_t left = csc_clock_left_ms(end_ms);
 
         if (left <= 0)
             break;

@@ -324,12 +324,12 @@ csc_threads_end(cascade_engine *engine)
 void
 csc_threads_await_left(cascade_engine *engine, int64_t end_ms)
 {
-    int64_t left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+    int64_t left = csc_clock_left_ms(end_ms);
 
     while ((engine->put_off || engine->running > 0) && left > 0) {
         csc_engine_wait(engine, &engine->quiet_cond,
                         left < JOIN_POLL_MS ? left : JOIN_POLL_MS);
-        left = end_ms - csc_clock_monotonic_ms(&csc_clock_system);
+        left = csc_clock_left_ms(end_ms);
     }
 }
 
