@@ -125,12 +125,13 @@ interrupted() {
     exec 8>&-
 }
 
-interrupted "$command ps --watch=1h" "$(id 4)"
+# What is written last: typed before, ^C would stand among the rows.
+interrupted "$command ps --watch=1h" "$escape[?7h"
 exits 130
 # Six rows of cascades, below a line with the time and one with the heads; what
 # is too wide is cut, and wraps again behind it.
 shows "$escape[?7l"
-shows "$escape[?7h"
+shows "$(id 4)"
 shows "$(id 7)"
 shows_not "$(id 8)"
 tail -n 1 "$work/screen" | grep -q '\^C' || fail "not ended by itself"
