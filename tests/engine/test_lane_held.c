@@ -15,6 +15,7 @@
 #include "support/wrap_store.h"
 
 #define IMPATIENT_MS 500
+#define HASTY_MS 2000 /* enough for a commit */
 #define PATIENT_MS 10000
 
 /* ---- A store behind a wrap, with an engine or without ------------------- */
@@ -237,7 +238,7 @@ has_given_way(void *context)
 static void
 a_start_whose_caller_has_left_is_let_go(test_db *db)
 {
-    bench *b = bench_open(db, IMPATIENT_MS, 0);
+    bench *b = bench_open(db, HASTY_MS, 0);
     cascade_started started = {0};
 
     bench_start(b);
