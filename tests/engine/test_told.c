@@ -14,7 +14,7 @@
 
 #define NEVER_MS (INT64_C(3600) * 1000)
 #define PARK_MS 300
-#define LONG_MS 1500 /* is parked */
+#define LONG_MS 4000 /* is parked */
 #define SHORT_MS 20  /* is not */
 #define BOUND_MS 30000
 #define ROUNDS 10
