@@ -25,6 +25,7 @@
 #include "process/bank_stage.h"
 #include "process/check.h"
 #include "process/long_run.h"
+#include "process/remains.h"
 
 #define ROUNDS 2 /* over all crossings */
 #define CROSSINGS_MAX 400
@@ -105,7 +106,16 @@ live(bank_stage *s, const worker_options *options, tally *t)
     return false;
 }
 
-/* Without dying, to the end of all that there is; gives its figures. */
+static bool
+is_alone(void *context)
+{
+    bank_stage *s = context;
+
+    return remains_engines(&s->place) == 1;
+}
+
+/* Without dying, to the end of all that there is, and of those that died
+ * before; gives its figures. */
 static worker_figures
 live_on(bank_stage *s, const worker_options *options)
 {
@@ -113,6 +123,8 @@ live_on(bank_stage *s, const worker_options *options)
 
     worker_start(&worker, &s->place, options);
     bank_stage_await(s);
+    if (!place_wait(is_alone, s, LIFE_LIMIT_MS))
+        fail_msg("the dead are not removed");
     worker_end(&worker);
     return worker.last;
 }
