@@ -147,16 +147,13 @@ csc_sqlite_guest_settle(csc_sqlite *store)
         end_left_over(store);
 }
 
+/* Behind the transaction of a node the engine wakes. */
 bool
 csc_sqlite_guest_put_off_wake(csc_sqlite *store)
 {
-    csc_sqlite_guest *guest = &store->guest;
-
     if (!csc_sqlite_guest_is_within(store))
         return false;
-    if (guest->native != NULL)
-        ((csc_sqlite_native *)guest->native->own)->tell = true;
-    guest->tell = true;
+    store->guest.tell = true;
     return true;
 }
 
@@ -730,7 +727,7 @@ csc_sqlite_guest_native_finish(csc_sqlite *store, const cascade_batch *batch,
         err = csc_sqlite_native_commit(conn);
     err = leave_own(conn, err);
     give_back(store);
-    if (err == CASCADE_OK && (claimable || store->native.tell))
+    if (err == CASCADE_OK && claimable)
         (void)csc_sqlite_wait_wake(store);
     return err;
 }

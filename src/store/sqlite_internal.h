@@ -179,7 +179,6 @@ typedef struct csc_sqlite_native {
     int inside;      /* the statements are the library's, not the function's */
     bool asked;      /* the authorizer was, about a statement */
     bool may_commit; /* finish is committing */
-    bool tell;       /* others, when it is committed: of a guest within it */
 } csc_sqlite_native;
 
 /* The sidecar: see sqlite_lock.c. */

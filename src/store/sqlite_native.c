@@ -340,7 +340,6 @@ csc_sqlite_native_begin(void *self, int64_t limit_ms, cascade_native *native)
     csc_sqlite_conn *conn = NULL;
     cascade_err err;
 
-    it->tell = false;
     if (store->guest.there)
         return csc_sqlite_guest_native_begin(store, limit_ms, native);
     err = csc_sqlite_txn_begin_native(store, &conn);
@@ -453,7 +452,7 @@ csc_sqlite_native_finish(void *self, cascade_native *native,
         it->may_commit = false;
     }
     csc_sqlite_txn_leave(&it->conn, err);
-    if (err == CASCADE_OK && (claimable || it->tell))
+    if (err == CASCADE_OK && claimable)
         (void)csc_sqlite_wait_wake(self);
     return err;
 }
