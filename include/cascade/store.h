@@ -700,8 +700,9 @@ typedef struct cascade_store_driver {
     cascade_err (*settle)(void *self, const cascade_uuid *engine_id,
                           uint32_t lane, int64_t number, bool *committed);
 
-    /* Tells the waiters that something may have become claimable. Coalesced;
-     * outside any transaction; losing it only costs a few poll intervals. */
+    /* Tells the waiters that something may have become claimable; the engine
+     * calls it behind a pause and a repair, too. Coalesced; outside any
+     * transaction; losing it only costs a few poll intervals. */
     cascade_err (*wake)(void *self);
 
     /* Frees everything. No other move is running. */

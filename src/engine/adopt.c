@@ -14,10 +14,12 @@
  *   what is to be changed of a page --> one repair of the store: all of it, but
  *                                       for what has changed meanwhile (S27)
  *
- * If the process dies between two pages, the first is adopted: the next call
- * finds nothing to do there. Messages are not made: what was sent, and had not
- * been received when the auxiliary tables were lost, is lost, and so is that a
- * child has ended. Such things are told, and counted as unknown.
+ * Engines are told behind each page. If the process dies before that they find
+ * its runs when they poll; if it dies between two pages, the first is adopted:
+ * the next call finds nothing to do there. Messages are not made: what was
+ * sent, and had not been received when the auxiliary tables were lost, is lost,
+ * and so is that a child has ended. Such things are told, and counted as
+ * unknown.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +30,7 @@
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/audit_read.h"
+#include "engine/engine.h"
 #include "engine/family.h"
 #include "engine/record.h"
 #include "engine/state.h"
@@ -503,10 +506,19 @@ read_families(adopter *a)
     return csc_family_read(a->store, ids, a->count, note_family, a);
 }
 
+/* There may be new runs. */
+static void
+tell_engines(cascade_store *store)
+{
+    csc_submit_tell(store);
+    (void)store->driver->wake(store->self);
+}
+
 static cascade_err
 make_repairs(adopter *a)
 {
     bool done[PAGE] = {false};
+    int64_t before = a->report->repaired;
     cascade_err err = CASCADE_OK;
 
     if (a->arena.failed)
@@ -517,6 +529,8 @@ make_repairs(adopter *a)
                                    done);
     for (size_t i = 0; i < a->repair_count && err == CASCADE_OK; i++)
         a->report->repaired += done[i];
+    if (a->report->repaired > before)
+        tell_engines(a->store);
     return err;
 }
 

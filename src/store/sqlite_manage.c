@@ -44,10 +44,9 @@ cascade_err
 csc_sqlite_manage_pause(void *self, const char *queue, bool paused,
                         const char *about, bool *changed)
 {
-    csc_sqlite *store = self;
     csc_sqlite_conn *conn = NULL;
     int changes = 0;
-    cascade_err err = csc_sqlite_txn_begin_write(store, &conn);
+    cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
     if (err != CASCADE_OK)
         return err;
@@ -56,8 +55,6 @@ csc_sqlite_manage_pause(void *self, const char *queue, bool paused,
     if (err != CASCADE_OK)
         return err;
     *changed = changes == 1;
-    if (!paused)
-        (void)csc_sqlite_wait_wake(store); /* a hint: its runs may be claimed */
     return CASCADE_OK;
 }
 
@@ -178,24 +175,16 @@ cascade_err
 csc_sqlite_manage_repair(void *self, const cascade_repair *repairs,
                          size_t count, bool *done)
 {
-    csc_sqlite *store = self;
     csc_sqlite_conn *conn = NULL;
-    bool claimable = false;
     cascade_err err = csc_store_check_mend("repair", count);
 
     if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_write(store, &conn);
+        err = csc_sqlite_txn_begin_write(self, &conn);
     if (err != CASCADE_OK)
         return err;
-    for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
         err = repair_one(conn, &repairs[i], &done[i]);
-        if (done[i] && repairs[i].starts)
-            claimable = true;
-    }
-    err = csc_sqlite_txn_end(conn, err);
-    if (err == CASCADE_OK && claimable)
-        (void)csc_sqlite_wait_wake(store); /* a hint: there are new runs */
-    return err;
+    return csc_sqlite_txn_end(conn, err);
 }
 
 /* ---- Purge --------------------------------------------------------------- */

@@ -12,10 +12,14 @@
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/mix.h"
+#include "engine/peer.h"
+#include "store/store.h"
 #include "support/sound.h"
 
 #define MIXED 40
 #define PAGES 450 /* cascades, more than two pages */
+#define STRAYS 5
+#define HOUR_MS INT64_C(3600000)
 
 /* ---- Databases of others ------------------------------------------------- */
 
@@ -549,6 +553,58 @@ has_entered(void *context)
     return atomic_load(&((gate *)context)->entered);
 }
 
+/* RUNNING, and without a run. */
+static cascade_uuid
+make_stray(cascade_store *store)
+{
+    cascade_change change = {.cascade = {.id = db_start(store, "plan"),
+                                         .status = CASCADE_RUNNING,
+                                         .user_id = "anonymous"},
+                             .run_action = CASCADE_RUN_END};
+    const cascade_batch batch = {.engine_id = peer_own(store, "plan", 0),
+                                 .number = 1,
+                                 .changes = &change,
+                                 .change_count = 1};
+    bool existed = false;
+
+    assert_ok(store->driver->commit(store->self, &batch, &existed));
+    assert_ok(store->driver->detach(store->self, &batch.engine_id));
+    return change.cascade.id;
+}
+
+static void
+adopt_one(cascade_store *store, const cascade_uuid *id)
+{
+    const cascade_check_options options = {.size = sizeof(options), .id = id};
+    cascade_check_report report = {.size = sizeof(report)};
+
+    assert_ok(cascade_adopt(store, &options, &report));
+    assert_int_equal(1, report.repaired);
+}
+
+/* Those of other processes too, none of which waits for its next look: one that
+ * has just begun to listen may look all the same, but not for each. */
+static void
+engines_are_told_of_what_is_adopted(test_db *db)
+{
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .lease_ms = HOUR_MS,
+                                            .poll_interval_ms = HOUR_MS};
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = db_engine(db, db_store(db), &options);
+    cascade_uuid ids[STRAYS];
+
+    for (size_t i = 0; i < STRAYS; i++)
+        ids[i] = make_stray(store);
+    assert_ok(
+        cascade_engine_register(engine, "plan", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    for (size_t i = 0; i < STRAYS; i++) {
+        adopt_one(store, &ids[i]);
+        db_await(store, &ids[i], CASCADE_COMPLETED);
+    }
+}
+
 static void
 what_engines_have_is_left_alone(test_db *db)
 {
@@ -641,6 +697,8 @@ main(int argc, char **argv)
          keys_lead_to_their_last_runs_again, STORES_FILES},
         {"parents_of_lost_children_are_told", parents_of_lost_children_are_told,
          STORES_FILES},
+        {"engines_are_told_of_what_is_adopted",
+         engines_are_told_of_what_is_adopted, STORES_ALL},
         {"what_engines_have_is_left_alone", what_engines_have_is_left_alone,
          STORES_FILES},
         {"many_pages_are_adopted", many_pages_are_adopted, STORES_FILES},

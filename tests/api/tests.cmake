@@ -2,7 +2,8 @@
 #
 # The public contract: what is refused and how, and what may be relied on.
 
-cascade_test(api_adopt test_adopt.c raw_sql.c ../engine/mix.c TIMEOUT 120)
+cascade_test(api_adopt test_adopt.c raw_sql.c ../engine/mix.c ../engine/peer.c
+    TIMEOUT 120)
 cascade_test(api_bad_input test_bad_input.c TIMEOUT 120)
 cascade_test(api_bad_stores test_bad_stores.c TIMEOUT 120)
 cascade_test(api_arguments test_arguments.c TIMEOUT 120)
