@@ -113,3 +113,18 @@ csc_error_last(void)
 {
     return last.err;
 }
+
+void
+csc_error_keep(csc_error_kept *kept, cascade_err err)
+{
+    kept->err = err;
+    memcpy(kept->text, last.text, sizeof(kept->text));
+}
+
+cascade_err
+csc_error_restore(const csc_error_kept *kept)
+{
+    if (kept->err == CASCADE_OK)
+        return csc_ok();
+    return csc_fail(kept->err, "%s", kept->text);
+}

@@ -37,4 +37,16 @@ cascade_err csc_ok(void);
  * text. */
 cascade_err csc_error_last(void);
 
+/* An error while something else is done, which may leave another. */
+typedef struct csc_error_kept {
+    cascade_err err;
+    char text[CSC_ERRMSG_SIZE];
+} csc_error_kept;
+
+/* Keeps `err`, with the thread's text. */
+void csc_error_keep(csc_error_kept *kept, cascade_err err);
+
+/* Makes it the thread's again; returns it. */
+cascade_err csc_error_restore(const csc_error_kept *kept);
+
 #endif

@@ -451,15 +451,18 @@ static cascade_err
 begin(csc_lane *lane, const csc_node_def *def)
 {
     cascade_engine *engine = lane->engine;
+    csc_error_kept kept;
     cascade_err err = engine->driver->begin(
         engine->driver_self, def->transaction_ms, &lane->transaction);
 
     if (err != CASCADE_OK)
         return err;
     err = check_turn(engine);
-    if (err != CASCADE_OK)
-        (void)engine->driver->abandon(engine->driver_self, &lane->transaction);
-    return err;
+    if (err == CASCADE_OK)
+        return CASCADE_OK;
+    csc_error_keep(&kept, err);
+    (void)engine->driver->abandon(engine->driver_self, &lane->transaction);
+    return csc_error_restore(&kept);
 }
 
 /* The store is in trouble, as it may be when a lane commits, and the function
@@ -739,11 +742,11 @@ finish(csc_lane *lane)
 static cascade_err
 give_back(csc_lane *lane, cascade_err err)
 {
-    char text[CSC_NOTE_SIZE];
+    csc_error_kept kept;
 
-    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    csc_error_keep(&kept, err);
     (void)roll_back(lane);
-    return csc_fail(err, "%s", text);
+    return csc_error_restore(&kept);
 }
 
 static void

@@ -581,17 +581,17 @@ static cascade_err
 decide_within(csc_postgres_conn *conn, const write_state *state,
               cascade_err failed)
 {
-    char text[CSC_ERRMSG_SIZE];
+    csc_error_kept kept;
     int64_t number;
     cascade_err err;
 
-    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    csc_error_keep(&kept, failed);
     err = read_lane(conn, state, &number);
     if (err != CASCADE_OK)
         return err;
     if (number != state->batch->number - 1)
         return fail_lane(state, number);
-    return csc_fail(failed, "%s", text);
+    return csc_error_restore(&kept);
 }
 
 /* Who is told that something of the batch failed: an attempt that the

@@ -469,28 +469,6 @@ has_ended(const csc_postgres_conn *conn)
                            PQtransactionStatus(conn->pg) == PQTRANS_IDLE);
 }
 
-/* The thread's. */
-typedef struct kept_error {
-    cascade_err err;
-    char text[CSC_ERRMSG_SIZE];
-} kept_error;
-
-static void
-keep_error(kept_error *kept)
-{
-    kept->err = csc_error_last();
-    (void)snprintf(kept->text, sizeof(kept->text), "%s", cascade_errmsg());
-}
-
-static void
-restore_error(const kept_error *kept)
-{
-    if (kept->err == CASCADE_OK)
-        csc_ok();
-    else
-        csc_fail(kept->err, "%s", kept->text);
-}
-
 static bool
 is_in_copy(const PGresult *result)
 {
@@ -651,14 +629,14 @@ stop_statement(lent_state *lent, int64_t deadline_ms)
 static void
 end_lent(lent_state *lent, int64_t within_ms)
 {
-    kept_error kept;
+    csc_error_kept kept;
 
-    keep_error(&kept);
+    csc_error_keep(&kept, csc_error_last());
     lent->conn->deadline_ms = csc_postgres_now_ms() + within_ms;
     stop_statement(lent, lent->conn->deadline_ms);
     give_back(lent->store, lent->conn);
     csc_mem_free(lent);
-    restore_error(&kept);
+    (void)csc_error_restore(&kept);
 }
 
 cascade_err
@@ -688,12 +666,12 @@ csc_postgres_native_abandon(void *self, cascade_native *native)
     lent_state *lent = native->own;
     csc_postgres_conn *conn = lent->conn;
     cascade_err err = CASCADE_OK;
-    kept_error kept;
+    csc_error_kept kept;
 
     (void)self;
-    keep_error(&kept);
+    csc_error_keep(&kept, csc_error_last());
     fetch_left(lent);
-    restore_error(&kept);
+    (void)csc_error_restore(&kept);
     conn->broken = !is_usable(conn);
     if (has_ended(conn))
         err = fail_ended(conn);

@@ -16,7 +16,6 @@
  * a SELECT or a single inserted row. Of the failing call nothing stays in any
  * case: it takes that back by itself.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -296,13 +295,13 @@ add_forms(sqlite3 *db, functions *own)
 static cascade_err
 close_again(functions *own, cascade_err err)
 {
-    char text[CSC_ERRMSG_SIZE];
+    csc_error_kept kept;
 
-    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    csc_error_keep(&kept, err);
     csc_sqlite_guest_refuse(own->store->self);
     (void)cascade_store_close(own->store);
     csc_mem_free(own);
-    return csc_fail(err, "%s", text);
+    return csc_error_restore(&kept);
 }
 
 cascade_err

@@ -55,7 +55,6 @@
  *   Nobody waits here: a second call on a connection in use is the fault of the
  *   caller, who would wait for himself.
  */
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -261,18 +260,18 @@ end_all(csc_sqlite_conn *conn)
 static cascade_err
 roll_back(csc_sqlite_conn *conn, cascade_err err)
 {
-    char text[CSC_ERRMSG_SIZE];
+    csc_error_kept kept;
 
     if (!is_in_transaction(conn->store))
         return err;
-    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    csc_error_keep(&kept, err);
     end_all(conn);
     if (!is_in_transaction(conn->store))
-        return cascade_store_fail(err, "%s", text);
+        return csc_error_restore(&kept);
     return cascade_store_fail(err,
                               "%s; nor could what it had written be rolled "
                               "back: ROLLBACK, and do not COMMIT",
-                              text);
+                              kept.text);
 }
 
 static cascade_err
@@ -401,7 +400,7 @@ take_share(csc_sqlite *store)
 static cascade_err
 save(csc_sqlite_conn *conn)
 {
-    char text[CSC_ERRMSG_SIZE];
+    csc_error_kept kept;
     int code = SQLITE_OK;
     cascade_err err = run(conn, CSC_SQLITE_SAVE, &code);
     cascade_err released;
@@ -409,9 +408,9 @@ save(csc_sqlite_conn *conn)
     if ((code & 0xff) != SQLITE_INTERRUPT ||
         conn->statements[CSC_SQLITE_SAVE] == NULL) /* not even compiled */
         return err;
-    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    csc_error_keep(&kept, err);
     released = run(conn, CSC_SQLITE_RELEASE, NULL);
-    (void)cascade_store_fail(err, "%s", text);
+    (void)csc_error_restore(&kept);
     if (released == CASCADE_OK || released == CASCADE_ERR_SCHEMA) /* none */
         return err;
     return roll_back_all(conn, err);
@@ -589,16 +588,16 @@ end_own(csc_sqlite_conn *conn, cascade_err err)
 static cascade_err
 undo_savepoint(csc_sqlite_conn *conn, cascade_err err)
 {
-    char text[CSC_ERRMSG_SIZE];
+    csc_error_kept kept;
+    bool undone;
 
     if (!is_in_transaction(conn->store))
         return tell_rolled_back(conn->store, err);
-    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
-    if (run(conn, CSC_SQLITE_ROLL_BACK_TO, NULL) == CASCADE_OK &&
-        run(conn, CSC_SQLITE_RELEASE, NULL) == CASCADE_OK)
-        return cascade_store_fail(err, "%s", text);
-    (void)cascade_store_fail(err, "%s", text);
-    return roll_back_all(conn, err);
+    csc_error_keep(&kept, err);
+    undone = run(conn, CSC_SQLITE_ROLL_BACK_TO, NULL) == CASCADE_OK &&
+             run(conn, CSC_SQLITE_RELEASE, NULL) == CASCADE_OK;
+    err = csc_error_restore(&kept);
+    return undone ? err : roll_back_all(conn, err);
 }
 
 static cascade_err
@@ -636,12 +635,12 @@ cascade_err
 csc_sqlite_guest_take_back(csc_sqlite_conn *conn, const cascade_uuid *id,
                            cascade_err err)
 {
-    char text[CSC_ERRMSG_SIZE];
+    csc_error_kept kept;
     cascade_err undone;
 
-    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    csc_error_keep(&kept, err);
     undone = csc_sqlite_commit_delete(conn, id);
-    (void)cascade_store_fail(err, "%s", text);
+    err = csc_error_restore(&kept);
     return undone == CASCADE_OK ? err : roll_back_all(conn, err);
 }
 

@@ -87,6 +87,25 @@ a_text_may_be_built_from_the_one_before(void **state)
 
 /* Cut where a character ends, whatever the length. */
 static void
+an_error_is_kept_while_another_is_made(void **state)
+{
+    csc_error_kept kept;
+    csc_error_kept none;
+
+    (void)state;
+    (void)csc_ok();
+    csc_error_keep(&none, CASCADE_OK);
+    (void)csc_fail(CASCADE_ERR_JSON, "first");
+    csc_error_keep(&kept, CASCADE_ERR_JSON);
+    (void)csc_fail(CASCADE_ERR_INVALID, "second");
+    assert_int_equal(csc_error_restore(&kept), CASCADE_ERR_JSON);
+    assert_int_equal(csc_error_last(), CASCADE_ERR_JSON);
+    assert_string_equal(cascade_errmsg(), "first");
+    assert_int_equal(csc_error_restore(&none), CASCADE_OK);
+    assert_string_equal(cascade_errmsg(), "");
+}
+
+static void
 a_long_text_is_cut_between_characters(void **state)
 {
     char *two = support_repeat("\xc3\xa9", 400);
@@ -358,6 +377,7 @@ main(void)
         cmocka_unit_test(the_version_is_that_of_the_header),
         cmocka_unit_test(a_failure_leaves_text_and_a_success_none),
         cmocka_unit_test(a_text_may_be_built_from_the_one_before),
+        cmocka_unit_test(an_error_is_kept_while_another_is_made),
         cmocka_unit_test(a_long_text_is_cut_between_characters),
         cmocka_unit_test(each_thread_has_its_own_text),
         cmocka_unit_test(names_are_checked_at_their_limits),
