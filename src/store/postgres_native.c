@@ -71,6 +71,7 @@
 
 #include <libpq-events.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "store/postgres_internal.h"
@@ -384,9 +385,7 @@ csc_postgres_native_begin(void *self, int64_t limit_ms, cascade_native *native)
         csc_mem_free(lent);
         return err;
     }
-    lent->until_ms = limit_ms > INT64_MAX - csc_postgres_now_ms()
-                         ? INT64_MAX
-                         : csc_postgres_now_ms() + limit_ms;
+    lent->until_ms = csc_clock_add(csc_postgres_now_ms(), limit_ms);
     *native = (cascade_native){.handle = lent->conn->pg, .own = lent};
     return CASCADE_OK;
 }

@@ -197,8 +197,7 @@ open_file(csc_sqlite *store)
     csc_sqlite_conn *writer = &store->writer;
     cascade_err err;
 
-    writer->deadline_ns = csc_clock_add(csc_sqlite_conn_now_ns(),
-                                        store->config->deadline_ms * CSC_MS_NS);
+    writer->deadline_ns = csc_sqlite_txn_get_deadline(store);
     err = csc_sqlite_conn_open(writer);
     if (err != CASCADE_OK)
         return err;

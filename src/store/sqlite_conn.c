@@ -45,6 +45,16 @@ csc_sqlite_conn_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t
+csc_sqlite_conn_end_ns(int64_t span_ms)
+{
+    int64_t span_ns = 0;
+
+    if (__builtin_mul_overflow(span_ms, CSC_MS_NS, &span_ns))
+        span_ns = INT64_MAX;
+    return csc_clock_add(csc_sqlite_conn_now_ns(), span_ns);
+}
+
 /* Doubles from 50 us to 5 ms, each time between half and all of it: those who
  * wait for one lock should not try in step. */
 bool

@@ -291,6 +291,8 @@ cascade_err csc_sqlite_lock_set_token(const csc_sqlite_lock *lock,
 
 /* Real time: deadlines hold also where the injected clock stands still. */
 int64_t csc_sqlite_conn_now_ns(void);
+/* When it is `span_ms` from now. */
+int64_t csc_sqlite_conn_end_ns(int64_t span_ms);
 /* Sleeps a little, more with each `round`; false when the deadline is over. */
 bool csc_sqlite_conn_pause(int64_t deadline_ns, unsigned round);
 

@@ -323,12 +323,8 @@ csc_sqlite_native_give_back(csc_sqlite_native *it)
 void
 csc_sqlite_native_set_limit(csc_sqlite_native *it, int64_t limit_ms)
 {
-    int64_t span_ns = 0;
-
-    if (__builtin_mul_overflow(limit_ms, CSC_MS_NS, &span_ns))
-        span_ns = INT64_MAX;
     it->limit_ms = limit_ms;
-    it->limit_ns = csc_clock_add(csc_sqlite_conn_now_ns(), span_ns);
+    it->limit_ns = csc_sqlite_conn_end_ns(limit_ms);
     it->conn.deadline_ns = it->limit_ns;
 }
 
@@ -358,12 +354,7 @@ csc_sqlite_native_begin(void *self, int64_t limit_ms, cascade_native *native)
 static cascade_err
 take_back(csc_sqlite_native *it)
 {
-    const csc_sqlite *store = it->conn.store;
-    int64_t span_ns = 0;
-
-    if (__builtin_mul_overflow(store->config->deadline_ms, CSC_MS_NS, &span_ns))
-        span_ns = INT64_MAX;
-    it->conn.deadline_ns = csc_clock_add(csc_sqlite_conn_now_ns(), span_ns);
+    it->conn.deadline_ns = csc_sqlite_txn_get_deadline(it->conn.store);
     csc_sqlite_native_enter(it);
     reset_statements(it);
     return install(it);

@@ -63,11 +63,7 @@
 int64_t
 csc_sqlite_txn_get_deadline(const csc_sqlite *store)
 {
-    int64_t span_ns = 0;
-
-    if (__builtin_mul_overflow(store->config->deadline_ms, CSC_MS_NS, &span_ns))
-        span_ns = INT64_MAX;
-    return csc_clock_add(csc_sqlite_conn_now_ns(), span_ns);
+    return csc_sqlite_conn_end_ns(store->config->deadline_ms);
 }
 
 static csc_sqlite_conn *
