@@ -686,18 +686,12 @@ csc_postgres_conn_clear(csc_postgres_call *calls, size_t count)
     }
 }
 
-/* Outside the pipeline mode, which knows no scripts. */
 cascade_err
-csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
-                         const char *sql)
+csc_postgres_conn_receive_script(csc_postgres_conn *conn, const char *move)
 {
-    cascade_err err = settle(conn);
+    cascade_err err = CASCADE_OK;
     PGresult *result = NULL;
 
-    if (err != CASCADE_OK)
-        return err;
-    if (PQexitPipelineMode(conn->pg) != 1 || PQsendQuery(conn->pg, sql) != 1)
-        return csc_postgres_error_lost(conn);
     do {
         cascade_err got = csc_postgres_conn_next(conn, &result);
 
@@ -707,7 +701,22 @@ csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
             err = csc_postgres_error_result(conn, move, result);
         PQclear(result);
     } while (result != NULL);
-    if (PQenterPipelineMode(conn->pg) != 1)
+    return err;
+}
+
+/* Outside the pipeline mode, which knows no scripts. */
+cascade_err
+csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
+                         const char *sql)
+{
+    cascade_err err = settle(conn);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (PQexitPipelineMode(conn->pg) != 1 || PQsendQuery(conn->pg, sql) != 1)
+        return csc_postgres_error_lost(conn);
+    err = csc_postgres_conn_receive_script(conn, move);
+    if (!conn->broken && PQenterPipelineMode(conn->pg) != 1)
         return csc_postgres_error_lost(conn);
     return err;
 }

@@ -402,6 +402,9 @@ cascade_err csc_postgres_conn_recover(csc_postgres_conn *conn, cascade_err err);
 /* Several statements at once, without parameters: for migrations. */
 cascade_err csc_postgres_conn_script(csc_postgres_conn *conn, const char *move,
                                      const char *sql);
+/* What such a text gives, up to its end; its first error counts. */
+cascade_err csc_postgres_conn_receive_script(csc_postgres_conn *conn,
+                                             const char *move);
 
 /* Hands the connection, on which nothing is under way, to somebody else: out of
  * pipeline mode, blocking. And takes it back; what he has set in libpq is

@@ -138,30 +138,6 @@ send_script(csc_postgres_conn *conn, const char *sql)
     return CASCADE_OK;
 }
 
-/* Up to the end of what was sent; the first error counts, and breaks the
- * connection. */
-static cascade_err
-receive_script(csc_postgres_conn *conn)
-{
-    cascade_err err = CASCADE_OK;
-    PGresult *result;
-
-    do {
-        cascade_err got = csc_postgres_conn_next(conn, &result);
-        ExecStatusType status = PQresultStatus(result);
-
-        if (got != CASCADE_OK)
-            return got;
-        if (result != NULL && status != PGRES_COMMAND_OK &&
-            status != PGRES_TUPLES_OK && err == CASCADE_OK) {
-            err = csc_postgres_error_result(conn, "begin", result);
-            conn->broken = true;
-        }
-        PQclear(result);
-    } while (result != NULL);
-    return err;
-}
-
 /* Makes the session as a new one is, but for what is prepared. Nobody waits for
  * the answer. */
 static cascade_err
@@ -306,13 +282,14 @@ open_transaction(lent_state *lent)
 
     (void)snprintf(sql, sizeof(sql), opening, limit_ms, limit_ms, lent->mark,
                    conn->store->config->pooler ? "" : keepalives);
-    if (conn->owed && receive_script(conn) != CASCADE_OK)
+    if (conn->owed &&
+        csc_postgres_conn_receive_script(conn, "begin") != CASCADE_OK)
         err = csc_postgres_error_lost(conn);
     conn->owed = false;
     if (err == CASCADE_OK)
         err = send_script(conn, sql);
     if (err == CASCADE_OK)
-        err = receive_script(conn);
+        err = csc_postgres_conn_receive_script(conn, "begin");
     if (err == CASCADE_OK)
         err = csc_postgres_conn_release(conn);
     if (err == CASCADE_OK)
