@@ -459,6 +459,13 @@ cascade_err csc_sqlite_row_execution(sqlite3_stmt *statement,
 cascade_err csc_sqlite_row_event(sqlite3_stmt *statement,
                                  csc_sqlite_row_room *room,
                                  cascade_event_row *row);
+/* Read one, and give it to the sink. */
+cascade_err csc_sqlite_row_give_execution(sqlite3_stmt *statement,
+                                          csc_sqlite_row_room *room,
+                                          const cascade_load_sink *sink);
+cascade_err csc_sqlite_row_give_event(sqlite3_stmt *statement,
+                                      csc_sqlite_row_room *room,
+                                      const cascade_load_sink *sink);
 /* `*repeated`: the column behind those of the row. */
 cascade_err csc_sqlite_row_message(sqlite3_stmt *statement,
                                    csc_sqlite_row_room *room,

@@ -56,23 +56,13 @@ give_cascade(load_state *state, sqlite3_stmt *statement)
 static cascade_err
 give_execution(load_state *state, sqlite3_stmt *statement)
 {
-    cascade_execution_row row;
-    cascade_err err = csc_sqlite_row_execution(statement, &state->room, &row);
-
-    if (err != CASCADE_OK)
-        return err;
-    return state->sink->on_execution(state->sink->context, &row);
+    return csc_sqlite_row_give_execution(statement, &state->room, state->sink);
 }
 
 static cascade_err
 give_event(load_state *state, sqlite3_stmt *statement)
 {
-    cascade_event_row row;
-    cascade_err err = csc_sqlite_row_event(statement, &state->room, &row);
-
-    if (err != CASCADE_OK)
-        return err;
-    return state->sink->on_event(state->sink->context, &row);
+    return csc_sqlite_row_give_event(statement, &state->room, state->sink);
 }
 
 static void

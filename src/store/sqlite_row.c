@@ -354,3 +354,24 @@ csc_sqlite_row_uuid(sqlite3_stmt *statement, int at, const char *table,
     *id = next_uuid(&from, column);
     return from.err;
 }
+
+cascade_err
+csc_sqlite_row_give_execution(sqlite3_stmt *statement,
+                              csc_sqlite_row_room *room,
+                              const cascade_load_sink *sink)
+{
+    cascade_execution_row row;
+    cascade_err err = csc_sqlite_row_execution(statement, room, &row);
+
+    return err == CASCADE_OK ? sink->on_execution(sink->context, &row) : err;
+}
+
+cascade_err
+csc_sqlite_row_give_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
+                          const cascade_load_sink *sink)
+{
+    cascade_event_row row;
+    cascade_err err = csc_sqlite_row_event(statement, room, &row);
+
+    return err == CASCADE_OK ? sink->on_event(sink->context, &row) : err;
+}

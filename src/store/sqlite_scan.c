@@ -24,25 +24,12 @@ typedef struct scan_state {
 } scan_state;
 
 static cascade_err
-give_execution(scan_state *state, sqlite3_stmt *statement)
+give_row(scan_state *state, sqlite3_stmt *statement)
 {
-    cascade_execution_row row;
-    cascade_err err = csc_sqlite_row_execution(statement, &state->room, &row);
-
-    if (err != CASCADE_OK)
-        return err;
-    return state->sink->on_execution(state->sink->context, &row);
-}
-
-static cascade_err
-give_event(scan_state *state, sqlite3_stmt *statement)
-{
-    cascade_event_row row;
-    cascade_err err = csc_sqlite_row_event(statement, &state->room, &row);
-
-    if (err != CASCADE_OK)
-        return err;
-    return state->sink->on_event(state->sink->context, &row);
+    return state->scan->events
+               ? csc_sqlite_row_give_event(statement, &state->room, state->sink)
+               : csc_sqlite_row_give_execution(statement, &state->room,
+                                               state->sink);
 }
 
 /* Runs a call whose last parameter, the limit, is still to come; ends it. */
@@ -55,8 +42,7 @@ give_rows(scan_state *state, csc_sqlite_call *call)
     csc_sqlite_call_add_i64(call, (int64_t)(state->scan->limit - state->given));
     err = csc_sqlite_call_next(call, &row);
     while (err == CASCADE_OK && row) {
-        err = state->scan->events ? give_event(state, call->statement)
-                                  : give_execution(state, call->statement);
+        err = give_row(state, call->statement);
         state->given++;
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(call, &row);
