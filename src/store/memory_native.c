@@ -6,15 +6,21 @@
 #include "base/error.h"
 #include "store/memory.h"
 
+static cascade_err
+refuse(void)
+{
+    return cascade_store_fail(CASCADE_ERR_UNSUPPORTED,
+                              "the memory store has no transactions of nodes; "
+                              "use SQLite or PostgreSQL");
+}
+
 cascade_err
 csc_memory_native_begin(void *self, int64_t limit_ms, cascade_native *native)
 {
     (void)self;
     (void)limit_ms;
     (void)native;
-    return cascade_store_fail(CASCADE_ERR_UNSUPPORTED,
-                              "the memory store has no transactions of nodes; "
-                              "use SQLite or PostgreSQL");
+    return refuse();
 }
 
 cascade_err
@@ -25,9 +31,7 @@ csc_memory_native_finish(void *self, cascade_native *native,
     (void)native;
     (void)batch;
     (void)existed;
-    return cascade_store_fail(CASCADE_ERR_UNSUPPORTED,
-                              "the memory store has no transactions of nodes; "
-                              "use SQLite or PostgreSQL");
+    return refuse();
 }
 
 cascade_err
@@ -47,7 +51,5 @@ csc_memory_native_settle(void *self, const cascade_uuid *engine_id,
     (void)lane;
     (void)number;
     (void)committed;
-    return cascade_store_fail(CASCADE_ERR_UNSUPPORTED,
-                              "the memory store has no transactions of nodes; "
-                              "use SQLite or PostgreSQL");
+    return refuse();
 }

@@ -273,7 +273,7 @@ csc_store_postgres_driver(void)
         .name = "postgres",
         .lane_max = LANE_MAX,
         .native = CASCADE_NATIVE_POSTGRES,
-        .native_max = 16,
+        .native_max = CSC_POSTGRES_NATIVE_MAX,
         .server_clock = true,
         .open = open_store,
         .migrate = csc_postgres_schema_migrate,

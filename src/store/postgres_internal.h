@@ -522,6 +522,7 @@ cascade_err csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,
 #define CSC_POSTGRES_NOTHING "{}"
 
 #define CSC_POSTGRES_CHANNEL_SIZE 32
+#define CSC_POSTGRES_NATIVE_MAX 16 /* transactions of nodes at once */
 
 typedef struct csc_postgres_waiter {
     int fd; /* an eventfd */
@@ -549,7 +550,7 @@ struct csc_postgres {
     char *sequence;           /* of context_events.id; NULL: not looked up */
     cascade_uuid walk_from;   /* of a claim's walk over messages */
     csc_postgres_conn *native_idle; /* beside those above, for nodes */
-    size_t native_count;            /* in use; at most native_max */
+    size_t native_count;            /* in use */
     uint64_t native_begun;          /* ever: the marks of transactions */
 
     pthread_mutex_t wait_mutex; /* guards what follows */

@@ -12,8 +12,8 @@
  *    +-- cleaning <---- ROLLBACK <--------------+------------/         settle
  *
  * These connections are apart from those of the other moves, which commits of
- * other lanes wait for, and there are at most NATIVE_MAX of them. While one is
- * lent it is blocking and not in pipeline mode.
+ * other lanes wait for, and there are at most CSC_POSTGRES_NATIVE_MAX of them.
+ * While one is lent it is blocking and not in pipeline mode.
  *
  * BEGIN says, in one round trip
  *
@@ -76,7 +76,6 @@
 #include "base/mem.h"
 #include "store/postgres_internal.h"
 
-#define NATIVE_MAX 16   /* as the driver says: native_max */
 #define END_MAX_MS 2000 /* of a ROLLBACK */
 #define MARK_SIZE 24
 #define FIRST_COUNT 4
@@ -196,8 +195,8 @@ open_conn(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
     return err;
 }
 
-/* Waits until there are fewer than NATIVE_MAX, and takes an idle connection:
- * NULL when there is none. */
+/* Waits until there are fewer than the most, and takes an idle connection: NULL
+ * when there is none. */
 static cascade_err
 enter(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
 {
@@ -205,10 +204,10 @@ enter(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
 
     *conn = NULL;
     pthread_mutex_lock(&store->mutex);
-    while (store->native_count >= NATIVE_MAX &&
+    while (store->native_count >= CSC_POSTGRES_NATIVE_MAX &&
            csc_postgres_now_ms() < deadline_ms)
         csc_postgres_pool_sleep(&store->changed, &store->mutex, deadline_ms);
-    if (store->native_count < NATIVE_MAX) {
+    if (store->native_count < CSC_POSTGRES_NATIVE_MAX) {
         store->native_count++;
         *conn = store->native_idle;
         if (*conn != NULL)
@@ -217,7 +216,8 @@ enter(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
         err = csc_fail(CASCADE_ERR_UNAVAILABLE,
                        "begin: all %d connections for transactions of nodes "
                        "were in use for %lld ms",
-                       NATIVE_MAX, (long long)store->config->deadline_ms);
+                       CSC_POSTGRES_NATIVE_MAX,
+                       (long long)store->config->deadline_ms);
     }
     pthread_mutex_unlock(&store->mutex);
     return err;
@@ -603,12 +603,12 @@ stop_statement(lent_state *lent, int64_t deadline_ms)
 /* Takes the connection back, where it can be used, and gives it to the next.
  * The thread's error is left as it is. */
 static void
-end_lent(lent_state *lent, int64_t within_ms)
+end_lent(lent_state *lent)
 {
     csc_error_kept kept;
 
     csc_error_keep(&kept, csc_error_last());
-    lent->conn->deadline_ms = csc_postgres_now_ms() + within_ms;
+    lent->conn->deadline_ms = csc_postgres_now_ms() + end_within(lent);
     stop_statement(lent, lent->conn->deadline_ms);
     give_back(lent->store, lent->conn);
     csc_mem_free(lent);
@@ -632,7 +632,7 @@ csc_postgres_native_finish(void *self, cascade_native *native,
     }
     if (err != CASCADE_OK)
         doubt(lent);
-    end_lent(lent, end_within(lent));
+    end_lent(lent);
     return err;
 }
 
@@ -654,7 +654,7 @@ csc_postgres_native_abandon(void *self, cascade_native *native)
     else if (!conn->broken)
         csc_postgres_conn_claim(conn);
     doubt(lent);
-    end_lent(lent, end_within(lent));
+    end_lent(lent);
     return err;
 }
 
