@@ -133,8 +133,8 @@ static const char columns_sql[] =
     "  AND a.attnum > 0\n"
     "  AND NOT a.attisdropped";
 
-/* Of 005_functions.sql: those to be called, then those that they call. */
-/* As an error names them. */
+/* Of 005_functions.sql: those to be called, then those that they call, as an
+ * error names them. */
 static const char *const functions[] = {
     "cascade_start(text, jsonb, text, text, text, integer, bigint)",
     "cascade_signal(uuid, text, jsonb, text)",

@@ -178,7 +178,7 @@ typedef struct csc_sqlite_native {
     csc_sqlite_native_end end;
     int inside;      /* the statements are the library's, not the function's */
     bool asked;      /* the authorizer was, about a statement */
-    bool may_commit; /* finish is committing */
+    bool may_commit; /* the library may, as in begin and finish */
 } csc_sqlite_native;
 
 /* The sidecar: see sqlite_lock.c. */
@@ -410,7 +410,7 @@ cascade_err csc_sqlite_guest_check_shadows(csc_sqlite_conn *conn);
 /* It cannot be opened: when it lets go of the connection, the settings of that
  * are as they were. */
 void csc_sqlite_guest_refuse(csc_sqlite *store);
-/* Behind it. */
+/* Behind a migration. */
 cascade_err csc_sqlite_guest_enter_wal(csc_sqlite *store);
 /* Lets go of the connection, which stays open. */
 void csc_sqlite_guest_leave(csc_sqlite *store);
@@ -424,6 +424,11 @@ bool csc_sqlite_guest_is_hooked(const csc_sqlite *store);
 bool csc_sqlite_guest_is_busy(sqlite3 *db);
 /* Without one nothing of it is left over. */
 void csc_sqlite_guest_settle(csc_sqlite *store);
+/* From now on the connection of this store (of csc_sqlite_guest_functions()) is
+ * being closed. */
+void csc_sqlite_guest_set_closing(csc_sqlite *store);
+/* As csc_store_sqlite_guest(), for a store of the functions for SQL. */
+const struct csc_store_guest *csc_sqlite_guest_functions(void);
 
 /* ---- sqlite_link.c ------------------------------------------------------- */
 
@@ -434,11 +439,6 @@ void csc_sqlite_link_leave(csc_sqlite *store);
 /* Takes the connection's WAL hook, again if need be, and settles the stores
  * there. */
 void csc_sqlite_link_hold(csc_sqlite *store);
-/* From now on the connection of this store (of csc_sqlite_guest_functions()) is
- * being closed. */
-void csc_sqlite_guest_set_closing(csc_sqlite *store);
-/* As csc_store_sqlite_guest(), for a store of the functions for SQL. */
-const struct csc_store_guest *csc_sqlite_guest_functions(void);
 
 /* ---- sqlite_row.c -------------------------------------------------------- */
 

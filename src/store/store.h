@@ -119,8 +119,8 @@ void csc_store_close_native(cascade_store *guest);
 bool csc_store_is_within(const cascade_store *store);
 
 /* CASCADE_ERR_MISUSE where they are, or where the thread is in a transactional
- * node on this store: for what waits, or commits by itself. `what` is the name
- * of the public function. */
+ * node on this store: for what waits, or commits by itself. `what` names the
+ * call. */
 cascade_err csc_store_refuse_within(const cascade_store *store,
                                     const char *what);
 /* The second of these alone: for what commits here, and would wait for the
