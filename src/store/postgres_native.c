@@ -215,7 +215,8 @@ enter(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
     } else {
         err = csc_fail(CASCADE_ERR_UNAVAILABLE,
                        "begin: all %d connections for transactions of nodes "
-                       "were in use for %lld ms",
+                       "were in use for %lld ms; lower transaction_count, or "
+                       "open another store handle",
                        CSC_POSTGRES_NATIVE_MAX,
                        (long long)store->config->deadline_ms);
     }

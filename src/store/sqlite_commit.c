@@ -486,8 +486,8 @@ static cascade_err
 fenced(void)
 {
     return cascade_store_fail(CASCADE_ERR_FENCED,
-                              "commit: this incarnation or its lane was "
-                              "removed; attach a new one");
+                              "this incarnation or its lane was removed; "
+                              "attach a new one");
 }
 
 cascade_err

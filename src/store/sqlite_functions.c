@@ -78,7 +78,8 @@ get_text(sqlite3_value *value, const char *function, const char *what,
     if (got == NULL)
         return csc_fail_memory();
     if (strlen(got) != (size_t)sqlite3_value_bytes(value))
-        return refuse(function, what, "has a NUL byte in it");
+        return refuse(function, what,
+                      "has a NUL byte in it; give a text without");
     *text = got;
     return CASCADE_OK;
 }
@@ -93,7 +94,7 @@ get_i64(sqlite3_value *value, const char *function, const char *what,
     if (type == SQLITE_NULL)
         return CASCADE_OK;
     if (type != SQLITE_INTEGER)
-        return refuse(function, what, "is no integer");
+        return refuse(function, what, "is no integer; give one");
     *number = sqlite3_value_int64(value);
     return CASCADE_OK;
 }
@@ -119,7 +120,9 @@ read_start(int count, sqlite3_value **values, cascade_first *first,
         err =
             get_i64(values[6], "cascade_start", "delay_ms", &options->delay_ms);
     if (err == CASCADE_OK && (priority < 0 || priority > 9))
-        err = refuse("cascade_start", "priority", "is not one of 0 to 9");
+        err = csc_fail(CASCADE_ERR_INVALID,
+                       "cascade_start(): priority is %lld; give 0 to 9",
+                       (long long)priority);
     options->priority = (int)priority;
     return err;
 }
@@ -185,7 +188,8 @@ read_signal(const functions *own, int count, sqlite3_value **values,
     for (int i = 0; i < count && err == CASCADE_OK; i++)
         err = get_text(values[i], "cascade_signal", names[i], &texts[i]);
     if (err == CASCADE_OK && texts[0] == NULL)
-        err = refuse("cascade_signal", names[0], "is NULL");
+        err = refuse("cascade_signal", names[0],
+                     "is NULL; give the id of a cascade");
     if (err == CASCADE_OK)
         err = cascade_uuid_parse(texts[0], &given->id);
     given->name = texts[1];
