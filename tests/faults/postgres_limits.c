@@ -118,6 +118,8 @@ a_full_server_is_told_clearly(void **state)
     assert_ok(cascade_engine_open(store, NULL, &engine));
     pg_sql(&stage.sql, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                        " WHERE application_name = 'libcascade'");
+    pg_until(&stage.sql, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+                         " WHERE application_name = 'libcascade'");
     assert_true(fill_server() > 0);
     await_refusal(try_to_start, engine);
     empty_server();

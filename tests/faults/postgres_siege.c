@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/engine.h"
 #include "store/postgres_internal.h"
 #include "support/oracle.h"
 
@@ -317,6 +318,32 @@ have_settled(void *context)
 }
 
 static bool
+are_lanes_quiet(const test_load *load)
+{
+    bool quiet = true;
+
+    for (int i = 0; i < LOAD_ENGINES && quiet; i++) {
+        cascade_engine *engine = load->engines[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        quiet = csc_run_quiet(engine);
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    return quiet;
+}
+
+/* A start that nobody waits for any more comes from a lane, then through the
+ * server, and then it runs: looked for in that order. */
+static bool
+are_all_quiet(void *context)
+{
+    const pg_siege *siege = context;
+
+    return are_lanes_quiet(siege->load) && have_settled(context) &&
+           are_idle(siege->load);
+}
+
+static bool
 have_gone(void *context)
 {
     return count_connections(context, "true") == 0;
@@ -399,7 +426,7 @@ check_quiet(pg_siege *siege)
 {
     if (!place_wait(are_idle, siege->load, SIEGE_LIMIT_MS))
         fail_msg("not all has ended");
-    if (!place_wait(have_settled, siege, SIEGE_LIMIT_MS))
+    if (!place_wait(are_all_quiet, siege, SIEGE_LIMIT_MS))
         fail_msg("the server has %lld connections, the stores know of %lld",
                  (long long)count_connections(siege, "true"),
                  (long long)count_known(siege->load));

@@ -13,7 +13,7 @@
 #include "process/check.h"
 
 #define LIMIT_MS 90000
-#define STARTS 800
+#define STARTS 2000
 #define SOME_EXECUTIONS 200
 #define SOME_STARTS 20
 #define POOL 3
