@@ -17,7 +17,7 @@
 #include "support/must.h"
 #include "support/rows.h"
 
-#define REST_MS 500
+#define REST_MS 2000
 #define MANY 20000
 #define BIG_PAYLOAD ((size_t)1024 * 1024)
 

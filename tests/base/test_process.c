@@ -576,8 +576,8 @@ a_timeout_ends_a_group_that_ignores_sigterm(void **state)
 static void
 a_cancelled_program_may_end_in_its_own_way(void **state)
 {
-    csc_process_spec spec = SHELL("trap 'echo bye; exit 3' TERM; : >\"$0\"; "
-                                  "while :; do sleep 600; done");
+    csc_process_spec spec = SHELL("trap 'echo bye; exit 3' TERM; "
+                                  "sleep 600 & : >\"$0\"; wait");
     csc_process_end end;
 
     (void)state;

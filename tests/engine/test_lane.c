@@ -614,7 +614,7 @@ a_start_in_a_fenced_batch_may_be_held_up(test_db *db)
     bench_free(b, 1);
 }
 
-#define IMPATIENT_MS 500
+#define IMPATIENT_MS 1500
 
 /* A handle with a short deadline; the tables are made before, by a patient
  * one. */

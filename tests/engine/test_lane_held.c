@@ -14,7 +14,7 @@
 #include "support/stores.h"
 #include "support/wrap_store.h"
 
-#define IMPATIENT_MS 500
+#define IMPATIENT_MS 1500
 #define HASTY_MS 2000 /* enough for a commit */
 #define PATIENT_MS 10000
 
@@ -509,8 +509,8 @@ an_innocent_start_is_tried_next(test_db *db)
         begin(&callers[i], b, &ids[i]);
     }
     assert_true(stores_until(all_were_held_up, b));
-    before = atomic_load(&b->tries);
     atomic_store(&b->awaits, true);
+    before = atomic_load(&b->tries);
     begin(&innocent, b, &b->innocent);
     end(&innocent);
     /* One was under way, one had its turn, and threads begin slowly. */

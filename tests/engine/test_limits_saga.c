@@ -13,7 +13,7 @@
 #include "engine/stage.h"
 
 /* A limit in real time by which a node has certainly recorded its steps. */
-#define LIMIT_MS 1000
+#define LIMIT_MS 2000
 
 /* One letter for each call of a compensation, in their order. */
 static atomic_char undone[16];
@@ -276,7 +276,7 @@ undone_after_last_attempt(test_db *db)
     stage_run(&s, "travels", CASCADE_ERROR);
     assert_int_equal(atomic_load(&s.left), 0);
     assert_int_equal(atomic_load(&s.entered), 2);
-    stage_check(&s, 0, 1, "attempt 1 timed out after 1000 ms");
+    stage_check(&s, 0, 1, "attempt 1 timed out after 2000 ms");
     check_parts(&s, BOOKED UNDONE);
     finish(&s);
 }

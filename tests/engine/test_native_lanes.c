@@ -311,7 +311,7 @@ begin_slowly(void *context, const wrap_call *call)
 {
     (void)context;
     if (call->move == WRAP_BEGIN)
-        pause_ms(800);
+        pause_ms(4000);
     return CASCADE_OK;
 }
 
@@ -320,7 +320,7 @@ static void
 a_deadline_passes_while_the_transaction_begins(test_db *db)
 {
     static const till_node nodes[] = {
-        {"stuck", block, {.transactional = true, .deadline_ms = 300}}};
+        {"stuck", block, {.transactional = true, .deadline_ms = 2000}}};
     till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 1);
 
     t->w.before = begin_slowly;

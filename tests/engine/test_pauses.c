@@ -93,7 +93,7 @@ place_create(test_db *db)
                                       .lease_ms = 60000,
                                       .poll_interval_ms = 50};
     cascade_node_options node = {
-        .size = sizeof(node), .backoff_ms = 150, .jitter_percent = -1};
+        .size = sizeof(node), .backoff_ms = 1000, .jitter_percent = -1};
     place *p = calloc(1, sizeof(*p));
 
     assert_non_null(p);
@@ -203,7 +203,8 @@ an_engine_that_cannot_read_the_time_rests(test_db *db)
 
     assert_true(stores_until(has_timer, p->engine));
     set_fault(p, WRAP_NOW, CASCADE_ERR_UNAVAILABLE);
-    check_rests(p);
+    for (int i = 0; i < 4; i++) /* until it is due, and longer */
+        check_rests(p);
     set_fault(p, WRAP_NOW, CASCADE_OK);
     db_await(p->store, &id, CASCADE_COMPLETED);
     place_free(p);
@@ -224,14 +225,15 @@ knows_what_comes(void *context)
 static void
 an_engine_that_cannot_claim_rests(test_db *db)
 {
-    cascade_start_options later = {.size = sizeof(later), .delay_ms = 200};
+    cascade_start_options later = {.size = sizeof(later), .delay_ms = 2000};
     place *p = place_create(db);
     cascade_started started;
 
     assert_ok(cascade_start(p->store, "nothing", NULL, &later, &started));
     assert_true(stores_until(knows_what_comes, p->engine));
     set_fault(p, WRAP_CLAIM, CASCADE_ERR_NO_MEMORY);
-    check_rests(p);
+    for (int i = 0; i < 6; i++) /* until it is due, and longer */
+        check_rests(p);
     set_fault(p, WRAP_CLAIM, CASCADE_OK);
     db_await(p->store, &started.id, CASCADE_COMPLETED);
     place_free(p);

@@ -122,7 +122,7 @@ a_peer_that_attaches_is_noticed(test_db *db)
 
     (void)start_engine(db, store, 1, PEER_NEVER_MS);
     assert_true(stores_until(is_alone, store));
-    (void)peer_attach(other, 400);
+    (void)peer_attach(other, 3000);
     assert_int_equal(peer_count_all(store), 2);
     assert_true(stores_until(is_alone, store));
 }

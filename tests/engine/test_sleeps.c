@@ -10,7 +10,7 @@
 #include "engine/play.h"
 
 #define NAP_MS 20
-#define PARK_MS 200
+#define PARK_MS 1000
 
 /* What the node did in one play. */
 typedef struct course {

@@ -10,7 +10,7 @@
 #include "engine/play.h"
 
 #define LONG_MS (INT64_C(60) * 60 * 1000)
-#define SHORT_MS 80           /* where time cannot be injected */
+#define SHORT_MS 1000         /* where time cannot be injected */
 #define DEATHS 6              /* more than poison_limit */
 #define HELD_MS (2 * LONG_MS) /* nothing is parked */
 

@@ -48,7 +48,7 @@ clean_up(void **state)
 static void
 open_scene(stage *scene, const char *options, bool relaxed)
 {
-    const worker_options workers = {.lease_ms = 3000, .work_us = 2000};
+    const worker_options workers = {.lease_ms = 3000, .work_us = 20000};
 
     *scene = (stage){.started = 0};
     server_create(&scene->server, options);

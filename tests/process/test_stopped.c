@@ -211,6 +211,7 @@ owner_stopped_at_random_moments(void **state)
     test_ledger ledger;
     test_worker workers[2];
 
+    both.work_us = 30000; /* not over before the signal is there */
     place_create(&place, place_of(state));
     ledger_open(&ledger, &place);
     ledger.late_max = ROUNDS * THREADS;
