@@ -89,7 +89,7 @@ survivor_takes_over(void **state)
     assert_true(place_wait(has_taken_over, &workers[1], LOOK_MS));
     took_ms = place_now_ms() - killed_ms;
     print_message("taken over after %lld ms\n", (long long)took_ms);
-    assert_true(took_ms <= LEASE_MS + POLL_MS + 4000);
+    assert_true(took_ms <= LEASE_MS + POLL_MS + 500);
     ledger_wait_ended(&ledger, WORK_MS);
     worker_end(&workers[1]);
     finish(&place, &ledger);
