@@ -35,8 +35,8 @@ done
 # It runs one thread at a time, so races are not for it.
 core="base_error base_mem base_map base_uuid base_clock base_json_gate
     base_json_tree base_json_read base_json_plain base_json_hostile engine_state
-    engine_build engine_refuse store_handle store_memory_parts
-    store_sqlite_file"
+    engine_build engine_refuse store_handle store_memory_parts store_sqlite_file
+    api_arguments api_bad_input"
 
 # What mostly waits, for leases or for processes that it kills, and what does
 # the same many times over: the plain build runs these, others reach what they
@@ -129,7 +129,7 @@ all_stages() {
         quietly run_suite "$root/build/asan" \
             -E "^($slow|$cuts|$many|$once|sim)\$") ||
         die "the suite failed under the address sanitizer (build/asan)"
-    quietly "$root/build/asan/tests/test_sim" --seeds 40 ||
+    quietly "$root/build/asan/tests/test_sim" --seeds 60 ||
         die "the simulation failed under the address sanitizer (build/asan)"
     coverage
     timed_stage "Running the base, the engine, the stores and the API under" \
