@@ -19,8 +19,8 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/stage.sh"
-. "$root/tests/lib/packages.sh"
 . "$root/tests/lib/postgres.sh"
+. "$root/tests/lib/packages.sh"
 . "$root/tests/lib/build.sh"
 
 programs="ceiling throughput latency waits hydration scale idle footprint
@@ -102,8 +102,7 @@ run_program() {
 }
 
 stage "Checking packages"
-packages_ensure $PACKAGES_BUILD
-packages_ensure_postgresql
+packages_ensure $PACKAGES_BUILD postgresql
 
 stage "Building"
 build_tree "$root" "$root/build/bench" -DCMAKE_BUILD_TYPE=Release \

@@ -16,8 +16,8 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/stage.sh"
-. "$root/tests/lib/packages.sh"
 . "$root/tests/lib/postgres.sh"
+. "$root/tests/lib/packages.sh"
 . "$root/tests/lib/build.sh"
 
 usage="usage: sh examples/run.sh [--postgres] [--kills N] [--seed N] [--keep]"
@@ -54,8 +54,9 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 stage "Checking packages"
-packages_ensure $PACKAGES_BUILD
-[ "$store" != PostgreSQL ] || packages_ensure_postgresql
+server=
+[ "$store" != PostgreSQL ] || server=postgresql
+packages_ensure $PACKAGES_BUILD $server
 
 stage "Building"
 build_tree "$root" "$root/build/examples" -DCASCADE_TESTS=OFF

@@ -1,26 +1,54 @@
 # SPDX-License-Identifier: MIT
 #
 # Debian packages: install what is missing and nothing else. To be sourced,
-# after stage.sh.
+# after stage.sh and postgres.sh.
 #
-#   packages_ensure NAME...      these packages are installed when it returns
-#   packages_ensure_postgresql   so is a PostgreSQL server, without a cluster
-#   packages_ensure_pgbouncer    so is pgbouncer, without a service
+#   packages_ensure NAME...   these packages are installed when it returns, all
+#                             in one go; a PostgreSQL server without a cluster,
+#                             pgbouncer without a service
 #
-# With everything there, both ask dpkg once and neither root nor a network is
-# needed.
+# With everything there it asks dpkg once, and neither root nor a network is
+# needed. Somebody else may be installing at the same time: that is waited for,
+# APT_WAIT_SECONDS long.
+#
+# A script that has ensured all that those need which it calls sets and exports
+# CASCADE_PACKAGES=ready: they look no more. What is there while apt works
+# elsewhere may look for a moment as if it were not.
 
 PACKAGES_BUILD="gcc libc6-dev cmake make pkg-config libcjson-dev libpq-dev
     libsqlite3-dev libuv1-dev uuid-dev"
 PACKAGES_TEST="g++ clang clang-format clang-tidy cppcheck gcovr libcmocka-dev
     sqlite3 libclang-rt-14-dev man-db openssl patch spin valgrind"
+PACKAGES_SERVER="postgresql pgbouncer"
+
+APT_WAIT_SECONDS=600
+
+packages_ensure() {
+    [ "${CASCADE_PACKAGES:-}" != ready ] || return 0
+    command -v dpkg-query >/dev/null ||
+        die "this script knows Debian's packages only (no dpkg-query here)"
+    missing=$(packages_missing "$@")
+    # Unquoted: a list of names.
+    [ -z "$missing" ] || packages_install $missing
+}
 
 packages_missing() {
     for name in "$@"; do
-        state=$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) ||
-            state=none
-        [ "$state" = installed ] || printf '%s ' "$name"
+        packages_is_there "$name" || printf '%s ' "$name"
     done
+}
+
+# A package that waits for triggers, of its own or of others, can be used. Of
+# PostgreSQL any version will do, and whatever package it comes from.
+packages_is_there() {
+    if [ "$1" = postgresql ]; then
+        pg_is_installed
+        return
+    fi
+    case $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) in
+    installed | triggers-awaited | triggers-pending) return 0 ;;
+    *) return 1 ;;
+    esac
 }
 
 # packages_may_install NAME...: ends the script where we cannot.
@@ -34,59 +62,73 @@ packages_may_install() {
 packages_install() {
     packages_may_install "$@"
     stage "Installing packages: $*"
-    if [ -z "${packages_updated:-}" ]; then
-        quietly as_root apt-get update || die "apt-get update failed"
-        packages_updated=yes
-    fi
-    quietly as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y --no-install-recommends "$@" ||
-        die "apt-get install failed"
-}
-
-packages_ensure() {
-    command -v dpkg-query >/dev/null ||
-        die "this script knows Debian's packages only (no dpkg-query here)"
-    missing=$(packages_missing "$@")
-    # Unquoted: a list of names.
-    [ -z "$missing" ] || packages_install $missing
-}
-
-# Installing Debian's pgbouncer starts one for the whole machine, now and at
-# every start. We want the program only. A machine with rules of its own for
-# what may start keeps them.
-packages_ensure_pgbouncer() {
-    [ -z "$(packages_missing pgbouncer)" ] && return 0
-    packages_may_install pgbouncer
-    if [ ! -e /usr/sbin/policy-rc.d ]; then
-        packages_policy=/usr/sbin/policy-rc.d
-        printf '#!/bin/sh\nexit 101\n' |
-            as_root tee "$packages_policy" >/dev/null
-        as_root chmod 755 "$packages_policy"
-    fi
-    status=0
-    (packages_install pgbouncer) || status=$?
-    as_root update-rc.d pgbouncer disable >/dev/null 2>&1 || :
+    packages_keep_quiet "$@"
+    packages_status=0
+    (
+        packages_apt update
+        packages_apt install -y --no-install-recommends "$@"
+    ) || packages_status=$?
+    case " $* " in
+    *" pgbouncer "*)
+        as_root update-rc.d pgbouncer disable >/dev/null 2>&1 || :
+        ;;
+    esac
     packages_cleanup
-    return "$status"
+    return "$packages_status"
 }
 
-# Installing Debian's server creates a cluster for the whole machine and starts
-# it. We want the programs only, so that is switched off for the while, and left
-# as it was found: a server installed later by its owner is none of our business.
-packages_ensure_postgresql() {
-    for initdb in /usr/lib/postgresql/*/bin/initdb; do
-        [ ! -x "$initdb" ] || return 0
+# packages_apt ARGUMENTS...: apt-get, once nobody else has it. DPkg's lock it
+# waits for by itself; those of its lists and of its archives it does not.
+packages_apt() {
+    packages_until=$(($(date +%s) + APT_WAIT_SECONDS))
+    packages_log=$(log_create apt)
+    until as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get \
+        -o "DPkg::Lock::Timeout=$APT_WAIT_SECONDS" -o Acquire::Retries=3 \
+        "$@" >"$packages_log" 2>&1 </dev/null; do
+        if ! packages_is_locked "$packages_log"; then
+            log_show "$packages_log"
+            die "apt-get $1 failed"
+        elif [ "$(date +%s)" -ge "$packages_until" ]; then
+            log_show "$packages_log"
+            die "apt-get $1: somebody else has had apt's lock for" \
+                "$APT_WAIT_SECONDS s: try again once that has ended"
+        fi
+        sleep 1
     done
-    packages_may_install postgresql
-    folder=/etc/postgresql-common/createcluster.d
-    packages_setting=$folder/zz-cascade.conf
-    as_root mkdir -p "$folder"
-    echo "create_main_cluster = false" |
-        as_root tee "$packages_setting" >/dev/null
-    status=0
-    (packages_install postgresql) || status=$?
-    packages_cleanup
-    return "$status"
+    rm -f "$packages_log"
+}
+
+packages_is_locked() {
+    grep -q 'E: Could not get lock\|E: Unable to.* lock' "$1" &&
+        ! grep -q 'are you root' "$1"
+}
+
+# Installing Debian's server creates a cluster for the whole machine, installing
+# its pgbouncer starts one, now and at every start. We want the programs only,
+# so both are switched off for the while. What was there before is left as it
+# was: a server installed later by its owner is none of our business, and a
+# machine with rules of its own for what may start keeps them.
+packages_keep_quiet() {
+    case " $* " in
+    *" postgresql "*)
+        packages_setting=/etc/postgresql-common/createcluster.d/zz-cascade.conf
+        as_root mkdir -p "${packages_setting%/*}"
+        packages_write "create_main_cluster = false" "$packages_setting"
+        ;;
+    esac
+    case " $* " in
+    *" pgbouncer "*)
+        [ ! -e /usr/sbin/policy-rc.d ] || return 0
+        packages_policy=/usr/sbin/policy-rc.d
+        packages_write '#!/bin/sh
+exit 101' "$packages_policy"
+        as_root chmod 755 "$packages_policy"
+        ;;
+    esac
+}
+
+packages_write() {
+    printf '%s\n' "$1" | as_root tee "$2" >/dev/null
 }
 
 # For a trap on EXIT: an interrupted installation leaves no setting.

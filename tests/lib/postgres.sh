@@ -4,6 +4,7 @@
 # folder, it listens on no address, and nothing of it stays behind. To be
 # sourced, after stage.sh.
 #
+#   pg_is_installed            whether there are the programs of a server
 #   pg_create                  a new folder with a database; sets PG_FOLDER
 #   pg_start [NAME=VALUE...]   start the server in PG_FOLDER, wait until it
 #                              answers; sets and exports CASCADE_TEST_PG
@@ -18,12 +19,17 @@
 # PG_FOLDER and go on from there. A script that calls pg_create has to call
 # pg_remove in a trap on EXIT.
 
+# pg_bin: the folder of the newest server's programs; "" without any.
 pg_bin() {
+    newest=
     for initdb in /usr/lib/postgresql/*/bin/initdb; do
         [ ! -x "$initdb" ] || newest=${initdb%/initdb}
     done
-    [ -n "${newest:-}" ] || die "no PostgreSQL server programs in /usr/lib"
     printf '%s\n' "$newest"
+}
+
+pg_is_installed() {
+    [ -n "$(pg_bin)" ]
 }
 
 # The server refuses to run as root.
@@ -49,6 +55,7 @@ pg_as_user() {
 # pg_run PROGRAM ARGUMENTS...: one of PostgreSQL's programs.
 pg_run() {
     program=$(pg_bin)/$1
+    [ -x "$program" ] || die "no PostgreSQL server's $1 in /usr/lib/postgresql"
     shift
     pg_as_user "$program" "$@"
 }
@@ -95,7 +102,7 @@ pg_create_standby() {
 
 pg_promote() {
     quietly pg_run pg_ctl promote --pgdata="$PG_FOLDER/data" --wait \
-        --timeout=60 || die "the standby was not promoted"
+        --timeout=300 || die "the standby was not promoted"
 }
 
 pg_start() {
@@ -103,7 +110,7 @@ pg_start() {
     for option in "$@"; do
         options="$options -c $option"
     done
-    pg_run pg_ctl start --pgdata="$PG_FOLDER/data" --wait --timeout=60 \
+    pg_run pg_ctl start --pgdata="$PG_FOLDER/data" --wait --timeout=300 \
         --log="$PG_FOLDER/log" --options="$options" >/dev/null 2>&1 </dev/null ||
         pg_start_failed
     pg_run psql -X -q -h "$PG_FOLDER" -U cascade -d postgres \
