@@ -7,4 +7,5 @@ if(CASCADE_SANITIZE)
     return()
 endif()
 
-cascade_script_test(analyses_can_fail checks_can_fail.sh TIMEOUT 300)
+cascade_script_test(analyses_can_fail checks_can_fail.sh
+    NEEDS clang-tidy cppcheck clang valgrind)

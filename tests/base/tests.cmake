@@ -4,7 +4,7 @@
 
 cascade_test(base_error test_error.c support.c)
 cascade_test(base_mem test_mem.c support.c)
-cascade_test(base_process test_process.c support.c TIMEOUT 200)
+cascade_test(base_process test_process.c support.c)
 cascade_test(base_map test_map.c support.c)
 cascade_test(base_uuid test_uuid.c support.c)
 cascade_test(base_clock test_clock.c support.c)
@@ -15,6 +15,8 @@ cascade_test(base_json_plain test_json_plain.c json_random.c support.c)
 cascade_test(base_json_hostile test_json_hostile.c support.c)
 
 if(CASCADE_POSTGRES)
-    cascade_test(base_json_jsonb test_json_jsonb.c json_random.c server.c support.c)
-    cascade_test(base_postgres_forms test_postgres_forms.c server.c support.c)
+    cascade_test(base_json_jsonb test_json_jsonb.c json_random.c server.c support.c
+        NEEDS server)
+    cascade_test(base_postgres_forms test_postgres_forms.c server.c support.c
+        NEEDS server)
 endif()

@@ -16,11 +16,14 @@ cascade_test(cli_parts test_parts.c ../../src/cli/moment.c ../../src/cli/scan.c
 target_include_directories(test_cli_parts PRIVATE ${PROJECT_SOURCE_DIR}/src/cli)
 
 set(cli $<TARGET_FILE:cascade_command> $<TARGET_FILE:test_cli_player>)
+set(needs_of_sqlite "")
+set(needs_of_postgres server)
 foreach(store sqlite postgres)
     foreach(part look command course care engine)
-        cascade_script_test(cli_${part}_on_${store} ${part}.sh ${cli} ${store})
+        cascade_script_test(cli_${part}_on_${store} ${part}.sh ${cli} ${store}
+            NEEDS ${needs_of_${store}})
     endforeach()
 endforeach()
-cascade_script_test(cli_mends_what_is_wrong mend.sh ${cli} sqlite)
-cascade_script_test(cli_pages pages.sh ${cli} sqlite)
+cascade_script_test(cli_mends_what_is_wrong mend.sh ${cli} sqlite NEEDS sqlite3)
+cascade_script_test(cli_pages pages.sh ${cli} sqlite NEEDS man-db)
 cascade_script_test(cli_in_a_terminal terminal.sh ${cli} sqlite)

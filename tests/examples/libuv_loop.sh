@@ -1,16 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-#   libuv_loop.sh [PROGRAM]
+#   libuv_loop.sh PROGRAM
 #
 # A loop of libuv runs the nodes, all in its own thread; on a store without and
-# on one with a disk. Without PROGRAM the example was not built, which fails.
+# on one with a disk.
 set -eu
-
-if [ "$#" -eq 0 ]; then
-    echo "the example libuv_loop was left out: install libuv1-dev" >&2
-    exit 1
-fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -10,9 +10,8 @@ endif()
 function(cascade_fuzz name)
     set(folder ${CMAKE_CURRENT_LIST_DIR})
     cascade_test_program(fuzz_${name} fuzz_${name}.c fuzz.c row_text.c replay.c)
-    add_test(NAME fuzz_${name}
-        COMMAND test_fuzz_${name} ${folder}/corpus/${name})
-    cascade_test_properties(fuzz_${name})
+    cascade_test_command(fuzz_${name} "" ""
+        $<TARGET_FILE:test_fuzz_${name}> ${folder}/corpus/${name})
     if(CASCADE_FUZZ)
         add_executable(fuzz_${name} EXCLUDE_FROM_ALL ${folder}/fuzz_${name}.c
             ${folder}/fuzz.c ${folder}/row_text.c)

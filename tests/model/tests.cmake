@@ -7,4 +7,4 @@ if(CASCADE_SANITIZE)
     return()
 endif()
 
-cascade_script_test(model_ownership check.sh ${PROJECT_SOURCE_DIR} TIMEOUT 300)
+cascade_script_test(model_ownership check.sh ${PROJECT_SOURCE_DIR} NEEDS spin)

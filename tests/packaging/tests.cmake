@@ -9,18 +9,21 @@ if(CASCADE_SANITIZE)
     return()
 endif()
 
-cascade_script_test(headers_compile_alone headers.sh ${PROJECT_SOURCE_DIR})
+cascade_script_test(headers_compile_alone headers.sh ${PROJECT_SOURCE_DIR}
+    NEEDS clang g++)
 cascade_script_test(includes_run_one_way layering.sh ${PROJECT_SOURCE_DIR})
 cascade_script_test(sources_keep_the_style style.sh ${PROJECT_SOURCE_DIR})
-cascade_script_test(sources_are_formatted format.sh ${PROJECT_SOURCE_DIR})
-cascade_script_test(checks_of_the_tree_can_fail checks_can_fail.sh)
+cascade_script_test(sources_are_formatted format.sh ${PROJECT_SOURCE_DIR}
+    NEEDS clang-format)
+cascade_script_test(checks_of_the_tree_can_fail checks_can_fail.sh
+    NEEDS clang-format clang g++)
 cascade_script_test(migrations_are_embedded_unchanged migrations.sh
-    ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR})
+    ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR} NEEDS clang)
 cascade_script_test(library_exports_its_headers_alone symbols.sh
     ${PROJECT_SOURCE_DIR} $<TARGET_FILE:cascade> $<TARGET_FILE:cascade_static>)
 cascade_script_test(installed_library_is_usable install.sh
     ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER}
-    $<$<BOOL:${CASCADE_CLI}>:command> TIMEOUT 300)
+    $<$<BOOL:${CASCADE_CLI}>:command>)
 if(EXISTS ${PROJECT_SOURCE_DIR}/README.md)
     set(readme_command "")
     if(CASCADE_CLI)

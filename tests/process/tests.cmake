@@ -12,14 +12,14 @@ set(process_support
     worker.c
     worker_main.c)
 
-cascade_test(process_takeover test_takeover.c ${process_support} TIMEOUT 180)
-cascade_test(process_kills test_kills.c ${process_support} TIMEOUT 300)
+cascade_test(process_takeover test_takeover.c ${process_support} NEEDS server)
+cascade_test(process_kills test_kills.c ${process_support} NEEDS server)
 cascade_test(process_each_commit test_each_commit.c picture.c remains.c
-    ${process_support} TIMEOUT 300)
-cascade_test(process_stopped test_stopped.c ${process_support} TIMEOUT 180)
-cascade_test(process_poison test_poison.c ${process_support} TIMEOUT 240)
+    ${process_support} NEEDS server)
+cascade_test(process_stopped test_stopped.c ${process_support} NEEDS server)
+cascade_test(process_poison test_poison.c ${process_support} NEEDS server)
 cascade_test(process_torture test_torture.c torture.c remains.c long_run.c
-    ${process_support} TIMEOUT 300)
+    ${process_support} NEEDS server)
 
 set(process_bank
     bank.c
@@ -31,14 +31,15 @@ set(process_bank
     strike.c
     worker.c)
 
-cascade_test(process_transfer test_transfer.c long_run.c ${process_bank} TIMEOUT 300)
-cascade_test(process_contention test_contention.c ${process_bank} TIMEOUT 180)
+cascade_test(process_transfer test_transfer.c long_run.c ${process_bank}
+    NEEDS server)
+cascade_test(process_contention test_contention.c ${process_bank} NEEDS server)
 set_tests_properties(process_contention PROPERTIES RESOURCE_LOCK deadlocks)
 
 if(CASCADE_POSTGRES)
     cascade_test(process_server test_server.c server.c ${process_support}
-        TIMEOUT 300)
+        NEEDS postgresql)
 endif()
 if(CASCADE_SQLITE)
-    cascade_test(process_restore test_restore.c ${process_support} TIMEOUT 180)
+    cascade_test(process_restore test_restore.c ${process_support})
 endif()

@@ -3,13 +3,13 @@
 # What others may try: hostile texts, roles with few rights, secrets in what
 # the library says, the encryption of connections. See SECURITY.md.
 
-cascade_test(security_texts test_texts.c)
+cascade_test(security_texts test_texts.c NEEDS stores)
 if(CASCADE_POSTGRES)
-    cascade_test(security_roles test_roles.c ../engine/mix.c)
+    cascade_test(security_roles test_roles.c ../engine/mix.c NEEDS server)
     cascade_test_program(security_wire test_wire.c ../faults/admin.c
         ../process/place.c)
     cascade_script_test(security_wire wire.sh
-        $<TARGET_FILE:test_security_wire>)
+        $<TARGET_FILE:test_security_wire> NEEDS postgresql openssl)
 endif()
 if(NOT CASCADE_SANITIZE)
     cascade_script_test(security_cjson cjson.sh

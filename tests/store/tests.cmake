@@ -26,39 +26,38 @@ set(conformance
     conformance_text.c
     conformance_wait.c)
 
-cascade_test(store_memory test_memory.c ${conformance} TIMEOUT 120)
+cascade_test(store_memory test_memory.c ${conformance})
 if(CASCADE_SQLITE)
-    cascade_test(store_sqlite test_sqlite.c ${conformance} TIMEOUT 300)
-    cascade_test(store_sqlite_connection test_sqlite_connection.c ${conformance}
-        TIMEOUT 300)
+    cascade_test(store_sqlite test_sqlite.c ${conformance})
+    cascade_test(store_sqlite_connection test_sqlite_connection.c ${conformance})
 endif()
 if(CASCADE_POSTGRES)
     cascade_test(store_postgres test_postgres.c schema_fixture.c ${conformance}
-        TIMEOUT 300)
+        NEEDS server)
     cascade_test(store_pooler test_pooler.c schema_fixture.c ../faults/pooler.c
-        ../process/server.c ${conformance} TIMEOUT 300)
+        ../process/server.c ${conformance} NEEDS postgresql pgbouncer)
     cascade_test(store_guest_pooler test_guest_pooler.c ../faults/pooler.c
-        ../process/server.c TIMEOUT 120)
+        ../process/server.c NEEDS postgresql pgbouncer)
     cascade_test(store_postgres_schema test_postgres_schema.c
-        postgres_fixture.c)
+        postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_faults test_postgres_faults.c
-        postgres_fixture.c postgres_proxy.c)
+        postgres_fixture.c postgres_proxy.c NEEDS server)
     cascade_test(store_postgres_session test_postgres_session.c
-        postgres_fixture.c)
+        postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_messages test_postgres_messages.c
-        postgres_fixture.c)
+        postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_manage test_postgres_manage.c
-        postgres_fixture.c)
+        postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_native test_postgres_native.c
-        postgres_fixture.c postgres_node.c postgres_proxy.c)
+        postgres_fixture.c postgres_node.c postgres_proxy.c NEEDS server)
     cascade_test(store_postgres_native_session test_postgres_native_session.c
-        postgres_fixture.c postgres_node.c postgres_proxy.c)
+        postgres_fixture.c postgres_node.c postgres_proxy.c NEEDS server)
     cascade_test(store_postgres_guest test_postgres_guest.c
-        postgres_fixture.c postgres_app.c)
+        postgres_fixture.c postgres_app.c NEEDS server)
     cascade_test(store_postgres_functions test_postgres_functions.c
-        postgres_fixture.c)
+        postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_held test_postgres_held.c
-        postgres_fixture.c postgres_proxy.c)
+        postgres_fixture.c postgres_proxy.c NEEDS server)
     # The server counts deadlocks by database: who makes some, and who looks
     # whether there were any.
     set_tests_properties(store_postgres_faults store_postgres_guest
@@ -68,25 +67,20 @@ endif()
 cascade_test(store_handle test_store.c)
 cascade_test(store_memory_parts test_memory_parts.c)
 if(CASCADE_SQLITE)
-    cascade_test(store_sqlite_file test_sqlite_file.c sqlite_fixture.c
-        TIMEOUT 120)
-    cascade_test(store_sqlite_guest test_sqlite_guest.c sqlite_fixture.c
-        TIMEOUT 120)
-    cascade_test(store_sqlite_hooks test_sqlite_hooks.c sqlite_fixture.c
-        TIMEOUT 120)
-    cascade_test(store_sqlite_manage test_sqlite_manage.c sqlite_fixture.c
-        TIMEOUT 120)
-    cascade_test(store_sqlite_messages test_sqlite_messages.c sqlite_fixture.c
-        TIMEOUT 120)
+    cascade_test(store_sqlite_file test_sqlite_file.c sqlite_fixture.c)
+    cascade_test(store_sqlite_guest test_sqlite_guest.c sqlite_fixture.c)
+    cascade_test(store_sqlite_hooks test_sqlite_hooks.c sqlite_fixture.c)
+    cascade_test(store_sqlite_manage test_sqlite_manage.c sqlite_fixture.c)
+    cascade_test(store_sqlite_messages test_sqlite_messages.c sqlite_fixture.c)
     cascade_test(store_sqlite_native test_sqlite_native.c sqlite_fixture.c
-        sqlite_nodes.c TIMEOUT 120)
+        sqlite_nodes.c)
     cascade_test(store_sqlite_native_faults test_sqlite_native_faults.c
         sqlite_disk.c sqlite_fixture.c sqlite_memory.c sqlite_nodes.c
-        sqlite_vfs.c TIMEOUT 300)
+        sqlite_vfs.c)
     target_link_options(test_store_sqlite_native_faults PRIVATE
         LINKER:--wrap=sqlite3_step)
     cascade_test(store_sqlite_crash test_sqlite_crash.c sqlite_fixture.c
-        sqlite_memory.c TIMEOUT 300)
+        sqlite_memory.c)
     cascade_test(sqlite_power test_sqlite_power.c power_life.c sqlite_disk.c
-        sqlite_fixture.c sqlite_vfs.c TIMEOUT 300)
+        sqlite_fixture.c sqlite_vfs.c)
 endif()
