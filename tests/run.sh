@@ -2,26 +2,28 @@
 # SPDX-License-Identifier: MIT
 #
 # The whole test suite on a fresh Debian: installs what is missing, builds,
-# starts a throwaway PostgreSQL server, runs ctest, cleans up.
+# runs ctest, cleans up.
 #
 #   sh tests/run.sh            everything
-#   sh tests/run.sh --quick    one build (gcc) and the suite; leaves out the
-#                              other builds and what is run in them
+#   sh tests/run.sh --quick    one build (gcc), and in it the tests but those
+#                              that take longest
 #
 # Each stage is announced, and its minutes are told when it ends; the first that
-# fails ends the run with a line that names it. The last stage is the whole
-# suite in the plain build, whose summary ctest prints.
+# fails ends the run with a line that names it, and one that names its log. The
+# last stage is the suite in the plain build, whose summary ctest prints.
 #
-# The builds lie in build/ of the source tree. CTEST_ARGS, when set, is given
-# to the last ctest (CTEST_ARGS="-R json").
+# The builds lie in build/ of the source tree, the logs in build/logs.
+# CTEST_ARGS, when set, is given to the last ctest (CTEST_ARGS="-R json").
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/stage.sh"
 . "$root/tests/lib/minutes.sh"
-. "$root/tests/lib/packages.sh"
+. "$root/tests/lib/memory.sh"
 . "$root/tests/lib/postgres.sh"
+. "$root/tests/lib/packages.sh"
 . "$root/tests/lib/build.sh"
+. "$root/tests/lib/suite.sh"
 
 quick=no
 for argument in "$@"; do
@@ -57,36 +59,10 @@ once='faults_postgres_storm|process_contention|store_sqlite_connection'
 # them to find.
 cuts='sweep_crash|sqlite_power|store_sqlite_crash|process_kills|process_server'
 
-# run_suite BUILD [CTEST OPTIONS...]: four more at a time than there are cores,
-# for many of them wait more than they compute.
-run_suite() {
-    (cd "$1" && shift &&
-        ${in_place:-} ctest --output-on-failure --no-tests=error \
-            --parallel "$(($(nproc) + 4))" "$@")
-}
-
-# run_suite_in_place BUILD [CTEST OPTIONS...]: where the kernel spreads
-# addresses wider than the thread sanitizer knows, that does not start; so
-# without spreading them, where this may be had.
-run_suite_in_place() {
-    (! setarch -R true 2>/dev/null || in_place="setarch -R"
-        run_suite "$@")
-}
-
-# memory_folder: a folder for temporary files that are gone with the machine's
-# power: /dev/shm, where it has 4 GB to give and programs in it run; otherwise
-# where all temporary files are.
-memory_folder() {
-    room=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
-    probe=$(mktemp /dev/shm/cascade-probe.XXXXXX 2>/dev/null) || probe=
-    if [ -n "$probe" ] && [ "${room:-0}" -ge 4000000 ] &&
-        printf '#!/bin/sh\n' >"$probe" && chmod 700 "$probe" &&
-        "$probe" 2>/dev/null; then
-        echo /dev/shm
-    else
-        echo "${TMPDIR:-/tmp}"
-    fi
-    [ -z "$probe" ] || rm -f "$probe"
+# Where the kernel spreads addresses wider than the thread sanitizer knows, that
+# does not start; so without spreading them, where this may be had.
+without_spread() {
+    ! setarch -R true 2>/dev/null || echo setarch -R
 }
 
 # all_builds: the builds beside the plain one.
@@ -126,7 +102,7 @@ all_stages() {
     # The plain build draws more places for the sweeps, and runs on every store
     # what is here on one database or the other.
     (export CASCADE_SWEEP_SHARE=3 CASCADE_TEST_STORES=turns
-        quietly run_suite "$root/build/asan" \
+        suite_run_quietly asan "$root/build/asan" \
             -E "^($slow|$cuts|$many|$once|sim)\$") ||
         die "the suite failed under the address sanitizer (build/asan)"
     quietly "$root/build/asan/tests/test_sim" --seeds 60 ||
@@ -135,14 +111,18 @@ all_stages() {
     timed_stage "Running the base, the engine, the stores and the API under" \
         "the thread and undefined-behaviour sanitizers"
     (export CASCADE_TEST_STORES=others
-        quietly run_suite_in_place "$root/build/tsan" \
+        export SUITE_UNDER="$(without_spread)"
+        suite_run_quietly tsan "$root/build/tsan" \
             -R '^(base|engine|store|api)_' \
             -E "^($slow|$many|$alone|store_(sqlite_crash|postgres_.*))\$") ||
         die "the suite failed under the thread sanitizer (build/tsan)"
     timed_stage "Running the core under valgrind"
+    pg_create
+    pg_start fsync=off full_page_writes=off
     # Unquoted: a list of names.
     quietly sh "$root/tests/analysis/memcheck.sh" "$root/build/tests/tests" \
         $core || die "valgrind found fault with the core"
+    pg_remove
 }
 
 # coverage: by what ended by itself in the suite just run. Counts of an earlier
@@ -158,11 +138,22 @@ coverage() {
 # for what nobody changed helps nobody. Others are taken by tests/torture.sh.
 chances() {
     timed_stage "Fuzzing"
+    fuzz_status=0
     quietly env FUZZ_ARGS=-seed=1 sh "$root/tests/fuzz/run.sh" 6 ||
-        die "fuzzing found an input that breaks the library"
+        fuzz_status=$?
+    case $fuzz_status in
+    0) ;;
+    2) die "fuzzing found an input that breaks the library" ;;
+    *) die "fuzzing could not be done" ;;
+    esac
     timed_stage "Planting two bugs"
-    quietly sh "$root/tests/mutants/run.sh" --count 2 ||
-        die "the simulation did not find a planted bug"
+    mutants_status=0
+    quietly sh "$root/tests/mutants/run.sh" --count 2 || mutants_status=$?
+    case $mutants_status in
+    0) ;;
+    2) die "the simulation did not find a planted bug" ;;
+    *) die "bugs could not be planted" ;;
+    esac
 }
 
 cleanup() {
@@ -175,35 +166,33 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+CASCADE_LOGS=$root/build/logs
+export CASCADE_LOGS
+suite_begin "$CASCADE_LOGS"
+
 timed_stage "Checking packages"
-packages_ensure $PACKAGES_BUILD $PACKAGES_TEST
-packages_ensure_postgresql
-packages_ensure_pgbouncer
+packages_ensure $PACKAGES_BUILD $PACKAGES_TEST $PACKAGES_SERVER
+CASCADE_PACKAGES=ready
+export CASCADE_PACKAGES
 
 timed_stage "Building (gcc)"
 build_tree "$root" "$root/build/tests" -DCMAKE_C_COMPILER=gcc \
     -DCASCADE_WERROR=ON
+some="-LE long"
 if [ "$quick" = no ]; then
+    some=
     analyses
     all_builds
-fi
-
-timed_stage "Starting a throwaway PostgreSQL server"
-# No test cuts this server's power, so it may leave its flushes out, and its
-# files too: half of the suite's time. Those that crash a server start their
-# own.
-disk=${TMPDIR:-/tmp}
-TMPDIR=$(memory_folder)
-export TMPDIR
-pg_create
-pg_start fsync=off full_page_writes=off
-if [ "$quick" = no ]; then
+    # Their temporary files may be gone with the machine's power.
+    disk=${TMPDIR:-/tmp}
+    TMPDIR=$(memory_folder)
+    export TMPDIR
     all_stages
     chances
+    TMPDIR=$disk
 fi
 
 timed_table
 stage "Running the suite"
-TMPDIR=$disk
-# Unquoted: a list of options.
-run_suite "$root/build/tests" ${CTEST_ARGS:-}
+# Unquoted: lists of options.
+suite_run plain "$root/build/tests" $some ${CTEST_ARGS:-}

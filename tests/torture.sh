@@ -4,6 +4,10 @@
 # The long form of the tests that go by chance, for as long as one likes:
 #
 #   sh tests/torture.sh --seconds N [--seed S]
+#   sh tests/torture.sh --flaky N [CTEST OPTIONS...]
+#
+# The second runs each test program N times under what makes luck run out, and
+# prints its failures of N (stress/flaky.sh). The first does, for N seconds:
 #
 #   simulation      other seeds than in the suite     3/10 of the time
 #   kills, stops    on SQLite, then on PostgreSQL     3/10
@@ -21,25 +25,28 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/stage.sh"
-. "$root/tests/lib/packages.sh"
 . "$root/tests/lib/postgres.sh"
+. "$root/tests/lib/packages.sh"
 . "$root/tests/lib/build.sh"
 
 usage() {
-    die "usage: sh tests/torture.sh --seconds N [--seed S]"
+    die "usage: sh tests/torture.sh --seconds N [--seed S]
+       sh tests/torture.sh --flaky N [CTEST OPTIONS...]"
 }
 
 seconds=
+flaky=
 seed=$(date +%s)
-while [ $# -gt 0 ]; do
+while [ $# -gt 0 ] && [ -z "$flaky" ]; do
     case $1 in
+    --flaky) flaky=$(number "${2:-}"); shift ;;
     --seconds) seconds=$(number "${2:-}"); shift ;;
     --seed) seed=$(number "${2:-}"); shift ;;
     *) usage ;;
     esac
     shift
 done
-[ -n "$seconds" ] && [ "$seconds" -ge 10 ] ||
+[ -n "$flaky" ] || [ "${seconds:-0}" -ge 10 ] ||
     die "give --seconds N, 10 at least"
 
 cleanup() {
@@ -62,12 +69,14 @@ part() {
 }
 
 stage "Checking packages"
-packages_ensure $PACKAGES_BUILD $PACKAGES_TEST
-packages_ensure_postgresql
+packages_ensure $PACKAGES_BUILD $PACKAGES_TEST $PACKAGES_SERVER
+CASCADE_PACKAGES=ready
+export CASCADE_PACKAGES
 
 build=$root/build/torture
 stage "Building"
-build_tree "$root" "$build" -DCASCADE_WERROR=ON -DCASCADE_EXAMPLES=OFF
+build_tree "$root" "$build" -DCASCADE_WERROR=ON
+[ -z "$flaky" ] || exec sh "$root/tests/stress/flaky.sh" "$build" "$flaky" "$@"
 
 stage "Starting a throwaway PostgreSQL server"
 pg_create

@@ -9,7 +9,7 @@
 # sanitizers in build/fuzz and runs each (json rows snapshot columns texts
 # document) for that long, from a copy of its corpus. Prints how many inputs each ran. An
 # input that breaks one is kept in build/fuzz/found, and it is told how to
-# replay it; then the exit status is 1. Seeds are random; FUZZ_ARGS is given
+# replay it; then the exit status is 2. Seeds are random; FUZZ_ARGS is given
 # to libFuzzer (FUZZ_ARGS="-seed=7").
 #
 # Make what was found part of the corpus, with a telling name:
@@ -19,6 +19,7 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/lib/stage.sh"
+. "$root/tests/lib/postgres.sh"
 . "$root/tests/lib/packages.sh"
 
 [ $# -ge 1 ] || die "usage: sh tests/fuzz/run.sh SECONDS [TARGET...]"
@@ -48,7 +49,7 @@ fuzz() {
     cp "$root/tests/fuzz/corpus/$1/"* "$work/$1/"
     # Unquoted: a list of options.
     if (cd "$work" && "$build/tests/fuzz_$1" -max_total_time="$seconds" \
-        -timeout=10 -rss_limit_mb=1024 -max_len=4096 -print_final_stats=1 \
+        -timeout=60 -rss_limit_mb=1024 -max_len=4096 -print_final_stats=1 \
         -dict="$root/tests/fuzz/words.dict" \
         -artifact_prefix="$found/$1-" ${FUZZ_ARGS:-} "$1") \
         >"$work/$1.log" 2>&1; then
@@ -68,6 +69,6 @@ work=$(mktemp -d)
 broken=0
 for target in "$@"; do
     stage "Fuzzing $target"
-    fuzz "$target" || broken=1
+    fuzz "$target" || broken=2
 done
 exit "$broken"
