@@ -38,14 +38,26 @@ db_create(void)
     return db;
 }
 
-void
-db_destroy(conformance_db *db)
+/* False: a handle could not be closed. */
+static bool
+db_close(conformance_db *db)
 {
+    bool closed = true;
+
     while (db->handle_count > 0)
-        cascade_store_close(db->handles[--db->handle_count]);
+        closed = cascade_store_close(db->handles[--db->handle_count]) ==
+                     CASCADE_OK &&
+                 closed;
     current->destroy(db);
     rows_fini(&db->rows);
     free(db);
+    return closed;
+}
+
+void
+db_destroy(conformance_db *db)
+{
+    assert_true(db_close(db));
 }
 
 static int
@@ -63,8 +75,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-    db_destroy(*state);
-    return 0;
+    return db_close(*state) ? 0 : -1;
 }
 
 static int
@@ -143,6 +154,7 @@ db_options(conformance_db *db)
         .size = sizeof(cascade_store_options),
         .schema = db->schema[0] == '\0' ? NULL : db->schema,
         .pooler = db->backend->pooler,
+        .deadline_ms = CONFORMANCE_WAIT_MS,
         .clock = db->backend->virtual_time ? &db->clock.clock : NULL};
 }
 

@@ -5,7 +5,7 @@
  */
 #include "store/conformance_twin.h"
 
-#define LIMIT_MS 60000
+#define LIMIT_MS CONFORMANCE_WAIT_MS
 
 /* Whether it took effect before. */
 static bool
