@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #define START_WALL_MS INT64_C(1767225600123) /* 2026-01-01 00:00:00.123 */
@@ -295,6 +296,23 @@ db_start_many(conformance_db *db, cascade_uuid *ids, size_t count)
     qsort(ids, count, sizeof(ids[0]), compare_ids);
     assert_ok(db_submit(db, starts, count, NULL));
     free(starts);
+}
+
+cascade_err
+db_remove(cascade_store *store, const cascade_uuid *dead, size_t dead_count,
+          size_t limit, size_t *freed)
+{
+    int64_t until_ms =
+        csc_clock_monotonic_ms(&csc_clock_system) + CONFORMANCE_WAIT_MS;
+    cascade_err err;
+
+    do {
+        *freed = 0;
+        err =
+            store->driver->remove(store->self, dead, dead_count, limit, freed);
+    } while (err == CASCADE_ERR_UNAVAILABLE &&
+             csc_clock_monotonic_ms(&csc_clock_system) < until_ms);
+    return err;
 }
 
 cascade_err

@@ -159,6 +159,11 @@ cascade_err db_submit_one(conformance_db *db, cascade_change *start);
 /* Starts `count` cascades with due, free runs; the ids ascend. */
 void db_start_many(conformance_db *db, cascade_uuid *ids, size_t count);
 
+/* The move, again where somebody has held the rows of a dead incarnation for
+ * too long: it says so, and its caller comes back. For any thread. */
+cascade_err db_remove(cascade_store *store, const cascade_uuid *dead,
+                      size_t dead_count, size_t limit, size_t *freed);
+
 /* Claims from `queue` without suspects, nodes none. */
 cascade_err db_claim(conformance_db *db, cascade_uuid engine_id,
                      const char *queue, size_t limit, cascade_claimed *claimed,

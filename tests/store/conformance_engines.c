@@ -96,7 +96,7 @@ remove_engines(conformance_db *db, const cascade_uuid *dead, size_t dead_count,
 {
     size_t freed = 9999;
 
-    assert_ok(db->driver->remove(db->self, dead, dead_count, limit, &freed));
+    assert_ok(db_remove(db->handles[0], dead, dead_count, limit, &freed));
     return freed;
 }
 
@@ -560,8 +560,7 @@ remove_all(void *context)
 
     pthread_barrier_wait(it->barrier);
     while (freed > 0 && it->err == CASCADE_OK)
-        it->err = it->store->driver->remove(it->store->self, &it->engine, 1, 7,
-                                            &freed);
+        it->err = db_remove(it->store, &it->engine, 1, 7, &freed);
     return NULL;
 }
 

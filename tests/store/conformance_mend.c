@@ -391,6 +391,16 @@ claim_in_race(void *context)
     return NULL;
 }
 
+/* Where several write at once a claim gives in to who has the row, and gives
+ * nothing; who asks again gets it. */
+static void
+claim_again(repair_race *race)
+{
+    if (race->claim == CASCADE_OK && race->result.count == 0 &&
+        race->it->db->driver->lane_max > 1)
+        (void)claim_in_race(race);
+}
+
 /* S7, S27: a message makes a claim insert the run that a repair would insert.
  * One of them does; the claim gets it, and the repair says whether it did. */
 static void
@@ -405,10 +415,13 @@ of_a_repair_and_a_claim_one_makes_the_run(void **state)
         repair_race race = {.it = &it, .store = other};
         cascade_run_row run;
 
-        mail_send_path(&it, id, rows_text(it.rows, "race %d", round));
+        assert_int_equal(
+            mail_send_path(&it, id, rows_text(it.rows, "race %d", round)),
+            CASCADE_SENT);
         race.repair = repair_of(&it, &id);
         race.repair.fn_id = 5;
         run_both(round, repair_in_race, claim_in_race, &race);
+        claim_again(&race);
         assert_int_equal(race.repaired, CASCADE_OK);
         assert_int_equal(race.claim, CASCADE_OK);
         assert_int_equal(race.result.count, 1);
@@ -641,7 +654,9 @@ a_purge_beside_an_owner_deletes_nothing(void **state)
         cascade_claim_result result = {0};
         mail_inbox inbox;
 
-        mail_send_path(&it, race.id, rows_text(it.rows, "race %d", round));
+        assert_int_equal(
+            mail_send_path(&it, race.id, rows_text(it.rows, "race %d", round)),
+            CASCADE_SENT_ENDED);
         assert_ok(db_claim(it.db, it.engine, "default", 2, claimed, &result));
         assert_int_equal(result.count, 1);
         inbox = mail_receive(&it, 1);

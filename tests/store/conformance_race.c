@@ -220,7 +220,7 @@ a_commit_beside_a_removal_is_whole_or_fenced(void **state)
         assert_int_equal(0, pthread_create(&it.thread, NULL, commit_once, &it));
         pthread_barrier_wait(&barrier);
         spin(round % 2 == 0 ? 0 : (size_t)1 << rows_below(&db->rows, 12));
-        assert_ok(db->driver->remove(db->self, &engine, 1, 10, &freed));
+        assert_ok(db_remove(db->handles[0], &engine, 1, 10, &freed));
         pthread_join(it.thread, NULL);
         pthread_barrier_destroy(&barrier);
         assert_true(it.err == CASCADE_OK || it.err == CASCADE_ERR_FENCED);
@@ -419,7 +419,7 @@ reap(storm_state *storm)
     assert_ok(db->driver->engines(db->self, collect_dead, &reaper, NULL));
     do {
         assert_ok(
-            db->driver->remove(db->self, reaper.dead, reaper.count, 7, &freed));
+            db_remove(db->handles[0], reaper.dead, reaper.count, 7, &freed));
     } while (freed == 7);
 }
 
