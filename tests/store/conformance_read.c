@@ -3,6 +3,7 @@
  * Reading: order, one moment, pages; and what failing moves leave behind.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,6 +289,7 @@ typedef struct writer_state {
     conformance_db *db;
     cascade_uuid engine;
     cascade_uuid ids[2];
+    sem_t turn; /* a batch, beside a load */
     atomic_bool done;
     cascade_err err;
 } writer_state;
@@ -302,6 +304,8 @@ write_on(void *context)
     for (int32_t i = 1; i <= MOMENTS && it->err == CASCADE_OK; i++) {
         cascade_change *changes[2];
 
+        while (sem_wait(&it->turn) != 0)
+            ;
         for (int k = 0; k < 2; k++) {
             changes[k] = rows_write(rows, it->ids[k], i);
             rows_update(rows, changes[k], i - 1, "{}");
@@ -355,15 +359,18 @@ a_load_shows_one_moment(void **state)
         starts[i] = rows_start_owned(&db->rows, writer.ids[i], writer.engine);
     }
     assert_ok(db_commit(db, writer.engine, 0, 1, starts, 2, NULL));
+    assert_int_equal(0, sem_init(&writer.turn, 0, 0));
     assert_int_equal(0,
                      pthread_create(&writer.thread, NULL, write_on, &writer));
     while (!done) {
         done = atomic_load(&writer.done);
+        assert_int_equal(0, sem_post(&writer.turn));
         assert_ok(load(reader, writer.ids, 2,
                        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &loaded));
         assert_one_moment(&loaded);
     }
     pthread_join(writer.thread, NULL);
+    sem_destroy(&writer.turn);
     assert_int_equal(writer.err, CASCADE_OK);
     assert_int_equal(loaded.rows[0].function_id, MOMENTS);
     csc_mem_free(loaded.rows);
