@@ -16,7 +16,7 @@
 #include "support/splitmix.h"
 
 #define TIME_ZERO_MS INT64_C(1800000000000)
-#define DEADLINE_MS 2000
+#define DEADLINE_MS 90000
 #define POLLS_MAX 5000
 #define USER "user"
 

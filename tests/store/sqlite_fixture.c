@@ -29,6 +29,7 @@ fixture_setup(void **state)
     }
     snprintf(it->path, sizeof(it->path), "%s/cascade.db", it->folder);
     snprintf(it->url, sizeof(it->url), "sqlite:%s", it->path);
+    it->deadline_ms = FIXTURE_WAIT_MS;
     fake_clock_init(&it->clock, NOW_MS);
     rows_init(&it->rows, rows_seed(), NOW_MS);
     *state = it;
@@ -77,6 +78,12 @@ fixture_store(sqlite_fixture *it)
     return store;
 }
 
+void
+fixture_set_deadline(cascade_store *store, int64_t ms)
+{
+    store->config.deadline_ms = ms;
+}
+
 cascade_err
 fixture_try(sqlite_fixture *it, cascade_migrate mode)
 {
@@ -99,7 +106,7 @@ open_plain(sqlite_fixture *it)
     sqlite3 *db = NULL;
 
     assert_int_equal(sqlite3_open(it->path, &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
+    assert_int_equal(sqlite3_busy_timeout(db, FIXTURE_WAIT_MS), SQLITE_OK);
     return db;
 }
 
@@ -195,13 +202,23 @@ fixture_commit(cascade_store *store, cascade_uuid engine_id, int64_t number,
     return store->driver->commit(store->self, &batch, &existed);
 }
 
+pid_t
+fixture_start(void)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0)
+        (void)setenv("CMOCKA_TEST_ABORT", "1", 1);
+    return pid;
+}
+
 void
 fixture_fork(sqlite_fixture *it, int (*child)(sqlite_fixture *it))
 {
     int status = 0;
-    pid_t pid = fork();
+    pid_t pid = fixture_start();
 
-    assert_true(pid >= 0);
     if (pid == 0)
         _exit(child(it));
     assert_int_equal(waitpid(pid, &status, 0), pid);

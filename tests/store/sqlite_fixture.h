@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -23,11 +24,14 @@
 #include "support/fake_clock.h"
 #include "support/rows.h"
 
+/* Until a test gives up on what must come. */
+#define FIXTURE_WAIT_MS 90000
+
 typedef struct sqlite_fixture {
     char folder[200];
     char path[256];
     char url[512];
-    int64_t deadline_ms; /* of stores opened here; 0: the default */
+    int64_t deadline_ms; /* of stores opened here; FIXTURE_WAIT_MS at first */
     fake_clock clock;
     test_rows rows;
 } sqlite_fixture;
@@ -41,6 +45,9 @@ cascade_err fixture_open(sqlite_fixture *it, cascade_migrate mode,
                          cascade_store **store);
 /* The same, which must succeed. */
 cascade_store *fixture_store(sqlite_fixture *it);
+/* The deadline of the moves that follow: a short one for those that are to meet
+ * it, and FIXTURE_WAIT_MS again for what must succeed. */
+void fixture_set_deadline(cascade_store *store, int64_t ms);
 /* Opens and closes. */
 cascade_err fixture_try(sqlite_fixture *it, cascade_migrate mode);
 
@@ -59,6 +66,9 @@ cascade_err fixture_submit(cascade_store *store, cascade_change *start);
 cascade_err fixture_commit(cascade_store *store, cascade_uuid engine_id,
                            int64_t number, cascade_change *change);
 
+/* fork(), whose child ends where an assertion fails: it must not go on with the
+ * tests behind it. */
+pid_t fixture_start(void);
 /* Runs `child` in a forked process, which must exit with 0. */
 void fixture_fork(sqlite_fixture *it, int (*child)(sqlite_fixture *it));
 

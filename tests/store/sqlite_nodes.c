@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/sqlite_nodes.h"
 
-#define LIMIT_MS 60000
+#define LIMIT_MS FIXTURE_WAIT_MS
+#define TRIES_MAX 100
 
 bool
 nodes_open(nodes_scene *scene, sqlite_fixture *it)
@@ -42,6 +43,38 @@ nodes_begin(nodes_scene *scene)
 {
     return scene->store->driver->begin(scene->store->self, LIMIT_MS,
                                        &scene->native);
+}
+
+void
+nodes_begin_at_last(nodes_scene *scene)
+{
+    int tries = 0;
+
+    while (nodes_begin(scene) != CASCADE_OK)
+        assert_true(++tries < TRIES_MAX);
+}
+
+void
+nodes_begin_within(nodes_scene *scene, int64_t limit_ms)
+{
+    assert_int_equal(scene->store->driver->begin(scene->store->self, limit_ms,
+                                                 &scene->native),
+                     CASCADE_OK);
+}
+
+int64_t
+nodes_begin_with(nodes_scene *scene, const char *sql)
+{
+    int64_t limit_ms = 50;
+
+    nodes_begin_within(scene, limit_ms);
+    while (nodes_sql(scene, sql) != SQLITE_OK) {
+        nodes_abandon(scene);
+        limit_ms *= 2;
+        assert_true(limit_ms < LIMIT_MS);
+        nodes_begin_within(scene, limit_ms);
+    }
+    return limit_ms;
 }
 
 void

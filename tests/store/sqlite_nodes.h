@@ -27,6 +27,14 @@ void nodes_close(nodes_scene *scene);
 
 sqlite3 *nodes_db(const nodes_scene *scene);
 cascade_err nodes_begin(nodes_scene *scene);
+/* Where the deadline is so short that it may pass meanwhile: until it does not.
+ */
+void nodes_begin_at_last(nodes_scene *scene);
+/* Under a limit that is to pass. */
+void nodes_begin_within(nodes_scene *scene, int64_t limit_ms);
+/* The same behind a first statement; gives the limit, which is longer where it
+ * had passed before that. */
+int64_t nodes_begin_with(nodes_scene *scene, const char *sql);
 void nodes_abandon(nodes_scene *scene);
 /* Ends one execution and begins the next. */
 cascade_err nodes_finish(nodes_scene *scene);

@@ -503,8 +503,8 @@ waiting_for_the_lock_is_bounded(void **state)
     int64_t begun_ms;
     guest own;
 
-    it->deadline_ms = SHORT_MS;
     own = open_guest(it);
+    fixture_set_deadline(own.store, SHORT_MS);
     run(other, "BEGIN IMMEDIATE");
     begun_ms = now_ms();
     fails(CASCADE_ERR_UNAVAILABLE, try_start(&own, NULL), "deadline");

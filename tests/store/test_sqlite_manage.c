@@ -738,8 +738,7 @@ run_twice(sqlite_fixture *it, int (*child)(sqlite_fixture *it))
     int sum = 0;
 
     for (int i = 0; i < 2; i++) {
-        pids[i] = fork();
-        assert_true(pids[i] >= 0);
+        pids[i] = fixture_start();
         if (pids[i] == 0)
             _exit(child(it));
     }

@@ -12,7 +12,6 @@
 #include "store/sqlite_fixture.h"
 
 #define FAR_MS 1000000
-#define DEADLINE_MS 200 /* where a move must not wait for the write lock */
 
 static void
 assert_says(const char *word)
@@ -460,14 +459,11 @@ an_idle_engine_does_not_write(void **state)
     sqlite_fixture *it = *state;
     cascade_claimed claimed[10];
     cascade_claim_result result = {0};
-    cascade_store *store;
-    cascade_uuid engine_id;
+    cascade_store *store = fixture_store(it);
+    cascade_uuid engine_id = fixture_attach(it, store);
     cascade_uuid id;
     sqlite3 *db = NULL;
 
-    it->deadline_ms = DEADLINE_MS;
-    store = fixture_store(it);
-    engine_id = fixture_attach(it, store);
     assert_int_equal(send(it, store, park(it, store, "other")), CASCADE_SENT);
     id = park(it, store, "default");
     assert_int_equal(sqlite3_open(it->path, &db), SQLITE_OK);
