@@ -781,7 +781,6 @@ an_open_that_the_hook_refuses_leaves_the_settings(void **state)
 }
 
 #define REFUSALS 3
-#define ROUNDS_MAX 2000
 
 typedef struct moody {
     int refusals; /* to come */
@@ -816,11 +815,13 @@ an_engine_repeats_what_the_hook_refuses(void **state)
 {
     const cascade_engine_options inside = {.size = sizeof(inside),
                                            .mode = CASCADE_MODE_INLINE,
+                                           .lease_ms = 10 * FIXTURE_WAIT_MS,
                                            .poll_interval_ms = 10};
     static const char ended[] =
         "SELECT count(*) FROM cascades WHERE status <> 'RUNNING'";
     guest own = open_guest(*state);
     cascade_engine *engine = NULL;
+    int64_t until_ns = csc_sqlite_conn_now_ns() + FIXTURE_WAIT_MS * CSC_MS_NS;
     moody it = {0};
 
     assert_int_equal(CASCADE_OK,
@@ -831,7 +832,8 @@ an_engine_repeats_what_the_hook_refuses(void **state)
     sqlite3_commit_hook(own.db, on_moody_commit, &it);
     for (int i = 0; i < 3; i++)
         assert_int_equal(CASCADE_OK, try_start(&own));
-    for (int i = 0; i < ROUNDS_MAX && get_number(own.db, ended) < 3; i++) {
+    while (get_number(own.db, ended) < 3 &&
+           csc_sqlite_conn_now_ns() < until_ns) {
         (void)poll(NULL, 0, 5); /* a beat, whatever it says it waits for */
         (void)cascade_engine_poll(engine, 0, NULL);
     }
