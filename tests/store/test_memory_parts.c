@@ -229,8 +229,27 @@ park_many(cascade_store *store, test_rows *rows)
     }
 }
 
-/* 1,000 claims among 100,000 runs that they may not have: 200 us is far more
- * than they take, and far less than it takes to look at each run. */
+static cascade_err
+pass_queue(void *context, const cascade_queue_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+/* What it takes to look at each run. */
+static int64_t
+cost_of_a_walk_us(cascade_store *store)
+{
+    int64_t start_us = cpu_us();
+
+    assert_int_equal(store->driver->queues(store->self, pass_queue, NULL),
+                     CASCADE_OK);
+    return cpu_us() - start_us;
+}
+
+/* 1,000 claims among 100,000 runs that they may not have take less than twenty
+ * looks at each run. */
 static void
 a_claim_does_not_walk_over_parked_runs(void **state)
 {
@@ -245,6 +264,7 @@ a_claim_does_not_walk_over_parked_runs(void **state)
     cascade_store_options options = {.size = sizeof(options),
                                      .clock = &clock.clock};
     test_rows rows;
+    int64_t walk_us;
     int64_t start_us;
 
     (void)state;
@@ -256,6 +276,7 @@ a_claim_does_not_walk_over_parked_runs(void **state)
     claim.engine_id = row.engine_id;
     assert_int_equal(store->driver->attach(store->self, &row), CASCADE_OK);
     park_many(store, &rows);
+    walk_us = cost_of_a_walk_us(store);
     start_us = cpu_us();
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(
@@ -263,7 +284,7 @@ a_claim_does_not_walk_over_parked_runs(void **state)
             CASCADE_OK);
         assert_int_equal(result.count, 0);
     }
-    assert_true(cpu_us() - start_us < 200000);
+    assert_true(cpu_us() - start_us < 20 * walk_us);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
     rows_fini(&rows);
 }
@@ -304,7 +325,7 @@ a_wake_before_a_wait_is_not_lost(void **state)
     assert_int_equal(stores[0]->driver->wake(stores[0]->self), CASCADE_OK);
     assert_int_equal(stores[0]->driver->wake(stores[0]->self), CASCADE_OK);
     for (int i = 0; i < 2; i++) {
-        assert_true(wait_ms(stores[i], 60000) < 20000);
+        assert_true(wait_ms(stores[i], 100000) < 60000);
         assert_true(wait_ms(stores[i], 30) >= 29);
         assert_int_equal(cascade_store_close(stores[i]), CASCADE_OK);
     }
