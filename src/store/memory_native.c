@@ -39,7 +39,7 @@ csc_memory_native_abandon(void *self, cascade_native *native)
 {
     (void)self;
     (void)native;
-    return CASCADE_OK;
+    return refuse();
 }
 
 cascade_err

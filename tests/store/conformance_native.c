@@ -982,7 +982,8 @@ there_are_no_transactions_of_nodes(void **state)
                  db->driver->finish(db->self, &native, &batch, &flag));
     assert_fails(CASCADE_ERR_UNSUPPORTED,
                  db->driver->settle(db->self, &engine, 0, 1, &flag));
-    db->driver->abandon(db->self, &native);
+    assert_fails(CASCADE_ERR_UNSUPPORTED,
+                 db->driver->abandon(db->self, &native));
     assert_true(flag);
 }
 
