@@ -130,7 +130,7 @@ begin(native_scene *it)
 static void
 drop(native_scene *it)
 {
-    it->store->driver->abandon(it->store->self, &it->native);
+    assert_ok(it->store->driver->abandon(it->store->self, &it->native));
 }
 
 static cascade_err

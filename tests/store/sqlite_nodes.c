@@ -80,7 +80,9 @@ nodes_begin_with(nodes_scene *scene, const char *sql)
 void
 nodes_abandon(nodes_scene *scene)
 {
-    scene->store->driver->abandon(scene->store->self, &scene->native);
+    assert_int_equal(
+        scene->store->driver->abandon(scene->store->self, &scene->native),
+        CASCADE_OK);
 }
 
 void
