@@ -730,18 +730,25 @@ purge_all(sqlite_fixture *it)
     return cascade_store_close(store) == CASCADE_OK ? purged : FAILED;
 }
 
-/* The sum of what two of them tell. */
+/* Two that begin at once: the sum of what they tell. */
 static int
 run_twice(sqlite_fixture *it, int (*child)(sqlite_fixture *it))
 {
     pid_t pids[2];
+    int gate[2]; /* closed, it is open */
     int sum = 0;
+    char byte;
 
+    assert_int_equal(pipe(gate), 0);
     for (int i = 0; i < 2; i++) {
         pids[i] = fixture_start();
-        if (pids[i] == 0)
-            _exit(child(it));
+        if (pids[i] == 0) {
+            (void)close(gate[1]);
+            _exit(read(gate[0], &byte, 1) == 0 ? child(it) : FAILED);
+        }
     }
+    assert_int_equal(close(gate[0]), 0);
+    assert_int_equal(close(gate[1]), 0);
     for (int i = 0; i < 2; i++) {
         int status = 0;
 
