@@ -3,20 +3,41 @@
 
 #include <libpq-fe.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-/* Runs one statement on a connection of its own. */
+/* For the schemas of all tests of a program. */
+static PGconn *admin;
+
+static void
+close_admin(void)
+{
+    PQfinish(admin);
+}
+
+static void
+connect_admin(const char *conninfo)
+{
+    if (admin == NULL) {
+        admin = PQconnectdb(conninfo);
+        (void)atexit(close_admin);
+    } else if (PQstatus(admin) != CONNECTION_OK) {
+        PQreset(admin);
+    }
+}
+
 static int
 run(const char *conninfo, const char *sql)
 {
-    PGconn *connection = PQconnectdb(conninfo);
-    PGresult *result = PQexec(connection, sql);
-    int failed = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : -1;
+    PGresult *result;
+    int failed;
 
+    connect_admin(conninfo);
+    result = PQexec(admin, sql);
+    failed = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : -1;
     if (failed != 0)
-        fprintf(stderr, "%s: %s", sql, PQerrorMessage(connection));
+        fprintf(stderr, "%s: %s", sql, PQerrorMessage(admin));
     PQclear(result);
-    PQfinish(connection);
     return failed;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The database of a conformance test on PostgreSQL: a schema of its own, made
- * and dropped on a connection of its own to `conninfo`.
+ * and dropped on a connection to `conninfo` that lasts as long as the program.
  */
 #ifndef TESTS_STORE_SCHEMA_FIXTURE_H
 #define TESTS_STORE_SCHEMA_FIXTURE_H
