@@ -57,12 +57,14 @@ cli_begin() {
 }
 
 cli_cast() {
-    timeout 60 "$player" make "$CASCADE_STORE" $schema
+    timeout 100 "$player" make "$CASCADE_STORE" $schema ||
+        { echo "no cast" >&2; exit 1; }
 }
 
 # Its standard input is a pipe that cli_rest closes.
 cli_serve() {
     mkfifo "$work/engine$cli_store"
+    : >"$work/ready"
     timeout 100 "$player" serve "$CASCADE_STORE" $schema \
         <"$work/engine$cli_store" >"$work/ready" &
     serving=$!
