@@ -9,6 +9,13 @@
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 
+script=
+cleanup() {
+    [ -z "$script" ] || kill "$script" 2>/dev/null || :
+    cli_cleanup
+}
+trap cleanup EXIT
+
 export TERM=xterm
 cli_begin
 cli_cast
@@ -20,13 +27,56 @@ fail() {
     exit 1
 }
 
-# on_terminal INPUT COMMAND: types INPUT; the screen is in $work/screen, the exit
-# code in $status.
+# until_shown TEXT: until the screen has it.
+until_shown() {
+    until grep -qF -- "$1" "$work/screen"; do
+        kill -0 "$script" 2>/dev/null || fail "ended too soon"
+        sleep 0.01
+    done
+}
+
+# begin COMMAND: on a terminal. What is still on its way to the screen when all
+# behind the terminal have ended may be lost: its shell ends when it is told
+# that the end has been seen.
+begin() {
+    rm -f "$work/keys"
+    mkfifo "$work/keys"
+    : >"$work/screen"
+    # A shell lets what it starts behind itself ignore SIGINT.
+    SHELL=/bin/sh env --default-signal=INT script -qfec "stty rows 9 cols 60
+        trap : INT
+        $1
+        printf '<%s over>\\n' \$?
+        until read -r line && [ \"\$line\" = seen ]; do :; done" /dev/null \
+        <"$work/keys" >"$work/screen" 2>&1 &
+    script=$!
+    exec 8>"$work/keys"
+}
+
+# end: once it has ended; the screen is in $work/screen, the exit code in
+# $status, and $ended_line says whether the last line was ended.
+end() {
+    until_shown ' over>'
+    echo seen >&8
+    wait "$script" || :
+    script=
+    exec 8>&-
+    status=$(sed -n 's/.*<\([0-9]*\) over>.*/\1/p' "$work/screen")
+    ended_line=no
+    ! grep -q '^<[0-9]* over>' "$work/screen" || ended_line=yes
+    sed -i -e '/^<[0-9]* over>/,$d' \
+        -e '/<[0-9]* over>/{s/<[0-9]* over>.*//;q}' "$work/screen"
+}
+
+# on_terminal ANSWER COMMAND: types ANSWER, if any, once it is asked for, and
+# waits until the command has ended.
 on_terminal() {
-    status=0
-    printf '%b' "$1" |
-        script -qec "stty rows 9 cols 60; $2" /dev/null \
-            >"$work/screen" 2>&1 || status=$?
+    begin "$2"
+    if [ -n "$1" ]; then
+        until_shown ' [y/N] '
+        printf '%b' "$1" >&8
+    fi
+    end
 }
 
 shows() {
@@ -70,7 +120,7 @@ shows_not "$escape"
 
 # ---- The question --------------------------------------------------------------
 
-for answer in '\n' 'n\n' 'no, yes\n' 'yellow\n' 'yes, I do\n' ''; do
+for answer in '\n' 'n\n' 'no, yes\n' 'yellow\n' 'yes, I do\n' '\004'; do
     on_terminal "$answer" "$command terminate $(id 3) $(id 4)"
     shows 'Terminate 2 cascades? [y/N]'
     exits 4
@@ -108,21 +158,10 @@ exits 4
 # interrupted COMMAND TEXT: starts it, waits until TEXT is on its screen, and
 # types Ctrl-C. A limit of the test ends what does not come.
 interrupted() {
-    rm -f "$work/keys"
-    mkfifo "$work/keys"
-    status=0
-    : >"$work/screen"
-    script -qfec "stty rows 9 cols 60; $1" /dev/null \
-        <"$work/keys" >"$work/screen" 2>&1 &
-    shown=$!
-    exec 8>"$work/keys"
-    until grep -qF -- "$2" "$work/screen"; do
-        kill -0 "$shown" 2>/dev/null || fail "ended too soon"
-        sleep 0.02
-    done
+    begin "$1"
+    until_shown "$2"
     printf '\003' >&8
-    wait "$shown" || status=$?
-    exec 8>&-
+    end
 }
 
 # What is written last: typed before, ^C would stand among the rows.
@@ -135,7 +174,7 @@ shows "$(id 4)"
 shows "$(id 7)"
 shows_not "$(id 8)"
 tail -n 1 "$work/screen" | grep -q '\^C' || fail "not ended by itself"
-[ "$(tail -c 1 "$work/screen" | wc -l)" -eq 1 ] || fail "no end of the line"
+[ "$ended_line" = yes ] || fail "no end of the line"
 [ "$(grep -c "$(id 7)" "$work/screen")" -eq 1 ] || fail "drawn more than once"
 interrupted "$command ps --watch=20ms --json" '{"id"'
 exits 130
