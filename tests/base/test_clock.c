@@ -205,21 +205,31 @@ sums_stop_at_the_ends(void **state)
     assert_true(csc_clock_add(INT64_MIN, INT64_MAX) == -1);
 }
 
+static int64_t
+realtime_ms(void)
+{
+    struct timespec now;
+
+    assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* Asked again where somebody has set the clock back meanwhile. */
 static void
 the_clocks_tell_the_time(void **state)
 {
-    struct timespec first;
-    struct timespec last;
-    int64_t wall = 0;
     int64_t before = csc_clock_monotonic_ms(&csc_clock_system);
     int64_t between = csc_clock_system.monotonic_ns(NULL);
+    bool told = false;
 
     (void)state;
-    assert_int_equal(clock_gettime(CLOCK_REALTIME, &first), 0);
-    wall = csc_clock_wall_ms(&csc_clock_system);
-    assert_int_equal(clock_gettime(CLOCK_REALTIME, &last), 0);
-    assert_true(first.tv_sec * 1000 + first.tv_nsec / 1000000 <= wall);
-    assert_true(wall <= last.tv_sec * 1000 + last.tv_nsec / 1000000);
+    for (int i = 0; i < 3 && !told; i++) {
+        int64_t first = realtime_ms();
+        int64_t wall = csc_clock_wall_ms(&csc_clock_system);
+
+        told = first <= wall && wall <= realtime_ms();
+    }
+    assert_true(told);
     assert_true(before <= between / CSC_MS_NS);
     assert_true(between <= csc_clock_system.monotonic_ns(NULL));
 }
@@ -420,6 +430,16 @@ a_living_process_has_its_start_time(void **state)
     assert_true(csc_clock_process_start(getppid()) <= start);
 }
 
+/* In a child: until it is killed, or the test has ended without that. */
+_Noreturn static void
+wait_for_the_end(int ready_fd)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)!write(ready_fd, "r", 1);
+    for (;;)
+        (void)pause();
+}
+
 /* A child that waits until it is killed, with a name made to confuse. */
 static void
 a_name_with_parentheses_does_not_confuse(void **state)
@@ -433,18 +453,17 @@ a_name_with_parentheses_does_not_confuse(void **state)
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        (void)prctl(PR_SET_NAME, "a) Z 1 (b) X");
-        (void)!write(pipe_ends[1], "r", 1);
-        for (;;)
-            (void)pause();
+        if (prctl(PR_SET_NAME, "a) Z 1 (b) X") != 0)
+            _exit(1);
+        wait_for_the_end(pipe_ends[1]);
     }
+    (void)close(pipe_ends[1]); /* so that a dead child is no wait for ever */
     assert_int_equal(read(pipe_ends[0], &ready, 1), 1);
     assert_true(csc_clock_process_start(child) >=
                 csc_clock_process_start(getpid()));
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_false(succeeded(child));
     (void)close(pipe_ends[0]);
-    (void)close(pipe_ends[1]);
 }
 
 static void
@@ -485,9 +504,7 @@ outlive_the_first_thread(void *arg)
             _exit(1);
         (void)fclose(file);
     }
-    (void)!write(thread_pipe[1], "r", 1);
-    for (;;)
-        (void)pause();
+    wait_for_the_end(thread_pipe[1]);
 }
 
 static void
