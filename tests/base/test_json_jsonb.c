@@ -32,6 +32,17 @@ without_blanks(const char *text)
     return csc_buf_take(&out);
 }
 
+/* Class 22 of SQLSTATE is what is wrong with data; anything else says nothing
+ * about the text. */
+static void
+check_refusal(const PGresult *result)
+{
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+    if (code == NULL || strncmp(code, "22", 2) != 0)
+        fail_msg("the server did not judge: %s", PQresultErrorMessage(result));
+}
+
 /* What a jsonb column gives back for `text`; NULL when it refuses it. */
 static char *
 ask_server(const char *text, size_t len)
@@ -41,13 +52,12 @@ ask_server(const char *text, size_t len)
     const int formats[] = {1}; /* as bytes: a NUL must arrive */
     PGresult *result = PQexecParams(server_conn, "SELECT $1::text::jsonb::text",
                                     1, NULL, values, lens, formats, 0);
-    ExecStatusType status = PQresultStatus(result);
     char *given = NULL;
 
-    if (status == PGRES_TUPLES_OK)
+    if (PQresultStatus(result) == PGRES_TUPLES_OK)
         given = without_blanks(PQgetvalue(result, 0, 0));
-    else if (PQstatus(server_conn) != CONNECTION_OK)
-        fail_msg("the server is gone: %s", PQerrorMessage(server_conn));
+    else
+        check_refusal(result);
     PQclear(result);
     return given;
 }
