@@ -46,6 +46,31 @@ check_walk(const csc_map *map)
     assert_int_equal(map->count, present);
 }
 
+/* For the library: numbers that can be replayed. */
+static void
+fill_random(void *context, void *bytes, size_t len)
+{
+    unsigned char *at = bytes;
+
+    for (size_t i = 0; i < len; i++)
+        at[i] = (unsigned char)support_rng_next(context);
+}
+
+/* Every other key differs from its neighbour in one byte only. */
+static void
+make_keys(support_rng *rng)
+{
+    const cascade_random random = {.context = rng, .fill = fill_random};
+
+    for (size_t i = 0; i < MODEL_SIZE; i++) {
+        if (i % 2 == 1)
+            model[i].key = model[i - 1].key;
+        else
+            model[i].key = csc_uuid_v7(1, &random);
+        model[i].key.bytes[i / 2 % 16] ^= (unsigned char)(i % 2);
+    }
+}
+
 static void
 random_operations_agree_with_an_array(void **state)
 {
@@ -54,14 +79,7 @@ random_operations_agree_with_an_array(void **state)
 
     (void)state;
     csc_map_init(&map);
-    for (size_t i = 0; i < MODEL_SIZE; i++) {
-        /* every other key differs from its neighbour in one byte only */
-        if (i % 2 == 1)
-            model[i].key = model[i - 1].key;
-        else
-            model[i].key = csc_uuid_v7(1, &csc_random_system);
-        model[i].key.bytes[i / 2 % 16] ^= (unsigned char)(i % 2);
-    }
+    make_keys(&rng);
     for (int round = 0; round < 100000; round++) {
         size_t i = support_rng_below(&rng, MODEL_SIZE);
 
@@ -138,11 +156,13 @@ an_empty_map_has_nothing(void **state)
 static void
 without_memory_a_put_changes_nothing(void **state)
 {
+    support_rng rng = support_rng_open("without_memory");
+    const cascade_random random = {.context = &rng, .fill = fill_random};
     csc_map map = {0};
     cascade_uuid keys[13];
 
     (void)state;
-    csc_uuid_v7_many(1, &csc_random_system, keys, 13);
+    csc_uuid_v7_many(1, &random, keys, 13);
     (void)csc_mem_fail_at(1, 0);
     assert_int_equal(csc_map_put(&map, &keys[0], keys), -1);
     (void)csc_mem_fail_at(0, 0);
