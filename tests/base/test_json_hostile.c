@@ -13,8 +13,9 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Of processor time, so that a busy machine changes nothing. */
-#define SECONDS_MAX 10
+/* Of processor time, so that a busy machine changes nothing; and far more than
+ * a slow one takes under valgrind. */
+#define SECONDS_MAX 60
 
 static clock_t began;
 
@@ -167,11 +168,9 @@ numbers_that_would_explode_are_refused_at_the_limit(void **state)
     char *numbers = support_repeat("1e399,", MIB / 6 - 1);
     char *zeros = support_repeat("0", MIB - 20);
     csc_buf text = {0};
-    csc_buf out = {0};
 
     (void)state;
     csc_buf_add_format(&text, "[%s0]", numbers);
-    (void)csc_mem_fail_at(0, 0);
     support_refuses(text.data, text.len, CASCADE_ERR_TOO_LARGE, "larger than");
     csc_buf_clear(&text);
     csc_buf_add_format(&text, "0.%s1", zeros);
@@ -180,7 +179,6 @@ numbers_that_would_explode_are_refused_at_the_limit(void **state)
     csc_buf_add_format(&text, "0.%s1e%zu", zeros, strlen(zeros) + 1);
     support_accepts(text.data, "1");
     csc_buf_fini(&text);
-    csc_buf_fini(&out);
     csc_mem_free(numbers);
     csc_mem_free(zeros);
 }

@@ -175,7 +175,7 @@ make_comma_locale(const char *folder)
     (void)fputs("LC_NUMERIC\ndecimal_point \"<U002C>\"\nthousands_sep \"\"\n"
                 "grouping -1\nEND LC_NUMERIC\n",
                 file);
-    (void)fclose(file);
+    assert_int_equal(fclose(file), 0);
     file = fopen("map", "w");
     assert_non_null(file);
     (void)fputs("<code_set_name> TEST\n<escape_char> /\n<mb_cur_max> 1\n"
@@ -184,7 +184,7 @@ make_comma_locale(const char *folder)
     for (unsigned i = 0; i < 128; i++)
         (void)fprintf(file, "<U%04X> /x%02x C\n", i, i);
     (void)fputs("END CHARMAP\n", file);
-    (void)fclose(file);
+    assert_int_equal(fclose(file), 0);
     (void)snprintf(command, sizeof(command),
                    "localedef -c -i ./source -f ./map '%s/comma' >log 2>&1",
                    folder);
