@@ -525,6 +525,15 @@ note_claimed(cascade_engine *engine, const cascade_claim_result *result)
     pthread_mutex_unlock(&engine->mutex);
 }
 
+/* Whether there is a suspect nobody knows: it is asked for again. */
+static void
+note_unasked(cascade_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->suspects_due = true;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 static size_t
 claim_some(cascade_engine *engine, size_t limit, bool suspects,
            int32_t suspect_from, csc_reload *wanted)
@@ -551,6 +560,8 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     err = engine->driver->claim(engine->driver_self, &claim, claimed, &result);
     if (err != CASCADE_OK) {
         note_unclaimed(engine, err);
+        if (suspects)
+            note_unasked(engine);
         return 0;
     }
     if (!suspects)
@@ -687,7 +698,8 @@ run_burst(cascade_engine *engine, batch *b)
     csc_mem_free(u);
 }
 
-/* True when there was one. */
+/* True when there was one. While another is held there is no place: whether
+ * more of them follow is then as the last claim has told. */
 static bool
 claim_suspect(cascade_engine *engine)
 {
@@ -695,10 +707,16 @@ claim_suspect(cascade_engine *engine)
     size_t places = take_places(engine);
     size_t found = 0;
 
-    if (places > 0)
-        found = claim_some(engine, 1, true, suspect_from(engine), &wanted);
+    if (places == 0) {
+        note_unasked(engine);
+        return false;
+    }
+    found = claim_some(engine, 1, true, suspect_from(engine), &wanted);
     load_claimed(engine, &wanted, found);
     give_places(engine, places);
+    pthread_mutex_lock(&engine->mutex);
+    engine->suspect_more = found > 0;
+    pthread_mutex_unlock(&engine->mutex);
     return found > 0;
 }
 
@@ -730,7 +748,6 @@ csc_hydrate_claim(cascade_engine *engine, bool suspects)
         load_batch(engine, &b);
     pthread_mutex_lock(&engine->mutex);
     engine->claim_more = found || b.count == b.places;
-    engine->suspect_more = found;
     if (found || b.count > 0)
         engine->hydrate_ns += csc_engine_monotonic_ns(engine) - begun_ns;
     pthread_mutex_unlock(&engine->mutex);

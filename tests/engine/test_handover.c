@@ -493,6 +493,63 @@ suspects_follow_one_another_at_once(test_db *db)
     assert_true(took_ms < 2 * 5000);
 }
 
+static bool
+is_one_held(void *context)
+{
+    return db_stats(context).held == 1;
+}
+
+typedef struct calling {
+    cascade_store *caller;
+    wrap_store wrap; /* the engine's */
+    size_t waits;    /* that it is to have begun */
+} calling;
+
+/* Calls all engines until this one has looked for what there is. */
+static bool
+have_called(void *context)
+{
+    calling *c = context;
+
+    if (wrap_store_count(&c->wrap, WRAP_WAIT) >= c->waits)
+        return true;
+    assert_ok(c->caller->driver->wake(c->caller->self));
+    return false;
+}
+
+/* Who is called while a suspect is held can ask for no other, and must not take
+ * that for an answer: the next one would come after six leases. */
+static void
+suspects_follow_one_another_though_others_call(test_db *db)
+{
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .mode = CASCADE_MODE_LOOP,
+                                      .lease_ms = HOUR_MS,
+                                      .poll_interval_ms = HOUR_MS};
+    calling c = {.caller = db_store(db)};
+    cascade_uuid ids[SUSPECTS];
+    db_ends ends = {c.caller, ids, SUSPECTS, 0};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+
+    for (size_t i = 0; i < SUSPECTS; i++)
+        ids[i] = db_start(c.caller, "suspect");
+    make_suspects(c.caller, SUSPECTS);
+    assert_int_equal(wrap_store_init(&c.wrap, db->url), 0);
+    store = db_wrapped(db, &c.wrap);
+    engine = db_engine(db, store, &options);
+    assert_ok(
+        cascade_engine_register(engine, "suspect", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    assert_true(stores_until(is_one_held, engine));
+    c.waits = wrap_store_count(&c.wrap, WRAP_WAIT) + 2;
+    assert_true(stores_until(have_called, &c));
+    assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
+    db_close_engine(db, engine);
+    db_close_store(db, store);
+    wrap_store_fini(&c.wrap);
+}
+
 /* It is asked for first: there are always others. */
 static void
 a_suspect_is_claimed_though_others_wait(test_db *db)
@@ -638,6 +695,8 @@ main(int argc, char **argv)
          STORES_ALL},
         {"suspects_follow_one_another_at_once",
          suspects_follow_one_another_at_once, STORES_ALL},
+        {"suspects_follow_one_another_though_others_call",
+         suspects_follow_one_another_though_others_call, STORES_ALL},
         {"a_suspect_is_claimed_though_others_wait",
          a_suspect_is_claimed_though_others_wait, STORES_ALL},
         {"what_is_loaded_anew_runs_nothing_twice_at_a_time",
