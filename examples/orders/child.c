@@ -12,12 +12,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define NUMBER_SIZE 24
 #define ARGUMENTS_MAX 24
+#define PERMITS_MAX 512
 
 struct arguments {
     char *list[ARGUMENTS_MAX + 1]; /* execv() changes none of them */
@@ -52,7 +54,7 @@ add_number(struct arguments *arguments, const char *name, uint64_t value)
 
 static void
 fill(struct arguments *arguments, const struct settings *settings,
-     const char *command, int status_fd)
+     const char *command, int status_fd, int permits_fd)
 {
     *arguments = (struct arguments){.count = 0};
     add_text(arguments, "orders", command);
@@ -66,18 +68,40 @@ fill(struct arguments *arguments, const struct settings *settings,
     add_number(arguments, "--workers", settings->workers);
     if (status_fd >= 0)
         add_number(arguments, "--status-fd", (uint64_t)status_fd);
+    if (permits_fd >= 0)
+        add_number(arguments, "--permits-fd", (uint64_t)permits_fd);
 }
 
-/* In the child. `keep_fd` is the one descriptor to hand on, or -1. */
+/* In the child. Two descriptors are handed on, or -1. */
 static void
-become(struct arguments *arguments, int keep_fd)
+become(struct arguments *arguments, int status_fd, int permits_fd)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (keep_fd >= 0)
-        fcntl(keep_fd, F_SETFD, 0);
+    if (status_fd >= 0)
+        fcntl(status_fd, F_SETFD, 0);
+    if (permits_fd >= 0)
+        fcntl(permits_fd, F_SETFD, 0);
     execv("/proc/self/exe", arguments->list);
     fprintf(stderr, "orders: cannot start: %s\n", strerror(errno));
     _exit(127);
+}
+
+static void
+close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* The end of a child's pipe that is read stays open here, so that a child that
+ * has died is no signal to who writes. */
+static void
+close_child(struct child *child)
+{
+    close_fd(&child->status_fd);
+    close_fd(&child->permits[0]);
+    close_fd(&child->permits[1]);
 }
 
 bool
@@ -87,24 +111,25 @@ child_start(const struct settings *settings, const char *command, bool reports,
     struct arguments arguments;
     int ends[2] = {-1, -1};
 
-    *child = (struct child){.pid = -1, .status_fd = -1};
-    if (reports && pipe2(ends, O_CLOEXEC) != 0) {
+    *child = (struct child){.pid = -1, .status_fd = -1, .permits = {-1, -1}};
+    if (reports && (pipe2(ends, O_CLOEXEC) != 0 ||
+                    pipe2(child->permits, O_CLOEXEC) != 0)) {
         fprintf(stderr, "orders: no pipe: %s\n", strerror(errno));
+        close_fd(&ends[0]);
+        close_fd(&ends[1]);
         return false;
     }
-    fill(&arguments, settings, command, ends[1]);
+    fill(&arguments, settings, command, ends[1], child->permits[0]);
     fflush(NULL);
     child->pid = fork();
     if (child->pid == 0)
-        become(&arguments, ends[1]);
+        become(&arguments, ends[1], child->permits[0]);
     child->status_fd = ends[0];
-    if (ends[1] >= 0)
-        close(ends[1]);
+    close_fd(&ends[1]);
     if (child->pid > 0)
         return true;
     fprintf(stderr, "orders: cannot fork: %s\n", strerror(errno));
-    if (ends[0] >= 0)
-        close(ends[0]);
+    close_child(child);
     return false;
 }
 
@@ -117,6 +142,7 @@ take_lines(struct child *child, struct status *status)
     while (end != NULL) {
         *end = '\0';
         status_read(begin, status);
+        child->reports++;
         child->buffered -= (size_t)(end + 1 - begin);
         begin = end + 1;
         end = memchr(begin, '\n', child->buffered);
@@ -141,6 +167,21 @@ child_poll(struct child *child, int64_t timeout_us, struct status *status)
     return true;
 }
 
+void
+child_permit(const struct child *child, size_t count)
+{
+    static const char permits[PERMITS_MAX];
+    int unread = 0;
+    if (count > PERMITS_MAX)
+        count = PERMITS_MAX;
+    if (ioctl(child->permits[1], FIONREAD, &unread) != 0 || unread < 0 ||
+        (size_t)unread >= count)
+        return;
+    count -= (size_t)unread;
+    if (write(child->permits[1], permits, count) < 0)
+        fprintf(stderr, "orders: no permits: %s\n", strerror(errno));
+}
+
 /* Waits for the end and gives the wait status; -1 when there is none. */
 static int
 reap(struct child *child)
@@ -150,9 +191,7 @@ reap(struct child *child)
     do
         pid = waitpid(child->pid, &end, 0);
     while (pid < 0 && errno == EINTR);
-    if (child->status_fd >= 0)
-        close(child->status_fd);
-    child->status_fd = -1;
+    close_child(child);
     return pid == child->pid ? end : -1;
 }
 

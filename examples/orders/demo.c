@@ -12,6 +12,11 @@
  * at once instead, up to 60 ms after the restart: it hits the worker while it
  * opens the store and reads back what was in flight.
  *
+ * However late the supervisor is, the work must not be over by then: the
+ * outside world lets an effect happen for a permit, and each report of the
+ * worker brings it a few of them. So no more effects can have happened since
+ * the last report than permits were given for that one and the one before it.
+ *
  * SIGKILL cannot be caught: the worker gets no chance to write anything.
  */
 #include "demo.h"
@@ -41,6 +46,7 @@ struct demo {
     int64_t begun_us;
     struct child worker;
     struct status status;
+    size_t permits; /* for each report */
     struct kill_report kills[RECORDS_MAX];
     size_t kill_count;
 };
@@ -85,22 +91,40 @@ note_restart(struct demo *demo)
 static bool
 start_worker(struct demo *demo)
 {
-    demo->status.back = false;
+    demo->status = (struct status){.back = false};
     return child_start(demo->settings, "run", true, &demo->worker);
+}
+
+/* Takes what the worker reports in `timeout_us`. False when it has ended. */
+static bool
+look(struct demo *demo, int64_t timeout_us, size_t permits)
+{
+    size_t reports = demo->worker.reports;
+    if (!child_poll(&demo->worker, timeout_us, &demo->status))
+        return false;
+    if (demo->worker.reports > reports)
+        child_permit(&demo->worker, permits);
+    show(demo);
+    return true;
 }
 
 /* Lets the worker run until `until_us`. False when it ends before. */
 static bool
-run_until(struct demo *demo, int64_t until_us)
+run_until(struct demo *demo, int64_t until_us, size_t permits)
 {
     for (int64_t left_us = until_us - now_us(); left_us > 0;
-         left_us = until_us - now_us()) {
-        if (!child_poll(&demo->worker, left_us < POLL_US ? left_us : POLL_US,
-                        &demo->status))
+         left_us = until_us - now_us())
+        if (!look(demo, left_us < POLL_US ? left_us : POLL_US, permits))
             return false;
-        show(demo);
-    }
     return true;
+}
+
+/* Enough that there still are when no report comes any more. */
+static bool
+are_in_flight(const struct demo *demo)
+{
+    return demo->status.in_flight >=
+           demo->settings->in_flight_min + 2 * demo->permits;
 }
 
 /* Lets the worker run until `ended` orders have ended and enough are in flight;
@@ -111,11 +135,9 @@ run_until_ended(struct demo *demo, size_t ended)
     size_t last = demo->status.ended;
     int64_t last_us = now_us();
 
-    while (demo->status.ended < ended ||
-           demo->status.in_flight < demo->settings->in_flight_min) {
-        if (!child_poll(&demo->worker, POLL_US, &demo->status))
+    while (demo->status.ended < ended || !are_in_flight(demo)) {
+        if (!look(demo, POLL_US, demo->permits))
             return false;
-        show(demo);
         if (demo->status.ended != last)
             last_us = now_us();
         last = demo->status.ended;
@@ -144,11 +166,14 @@ static bool
 run_to_the_kill(struct demo *demo)
 {
     size_t number = demo->kill_count + 1;
+    size_t ended = ended_at(demo, number);
     if (number % 3 == 0)
-        return run_until(demo, now_us() + random_below(demo, AT_ONCE_MAX_US));
-    if (!run_until_ended(demo, ended_at(demo, number)))
-        return false;
-    return run_until(demo, now_us() + random_below(demo, DELAY_MAX_US));
+        return run_until(demo, now_us() + random_below(demo, AT_ONCE_MAX_US),
+                         0);
+    return run_until_ended(demo, ended) &&
+           run_until(demo, now_us() + random_below(demo, DELAY_MAX_US),
+                     demo->permits) &&
+           run_until_ended(demo, ended);
 }
 
 static bool
@@ -204,6 +229,7 @@ run_with_kills(struct demo *demo)
     while (demo->kill_count < demo->settings->kills)
         if (!kill_once(demo))
             return false;
+    demo->permits = SIZE_MAX / 4; /* no moment is to be met any more */
     (void)run_until_ended(demo, SIZE_MAX);
     note_restart(demo);
     progress_end();
@@ -211,6 +237,19 @@ run_with_kills(struct demo *demo)
         return true;
     fprintf(stderr, "orders: the worker failed\n");
     return false;
+}
+
+/* Some for each thread, but so few that most of the window stays in flight. */
+static size_t
+permits_for(const struct settings *settings)
+{
+    size_t spare = settings->window > settings->in_flight_min
+                       ? settings->window - settings->in_flight_min
+                       : 0;
+    size_t permits = settings->workers * 4;
+    if (permits > spare / 4)
+        permits = spare / 4;
+    return permits > 0 ? permits : 1;
 }
 
 static bool
@@ -238,8 +277,10 @@ count_orders(struct demo *demo)
 bool
 demo_run(const struct settings *settings)
 {
-    struct demo demo = {
-        .settings = settings, .random = settings->seed, .begun_us = now_us()};
+    struct demo demo = {.settings = settings,
+                        .random = settings->seed,
+                        .permits = permits_for(settings),
+                        .begun_us = now_us()};
     struct proof proof;
 
     if (!is_unused(settings) || !count_orders(&demo))

@@ -40,9 +40,11 @@ end_last_line(int fd)
 }
 
 bool
-effects_open(const char *path, uint64_t seed, struct effects *effects)
+effects_open(const char *path, uint64_t seed, int permits_fd,
+             struct effects *effects)
 {
     effects->seed = seed;
+    effects->permits_fd = permits_fd;
     effects->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (effects->fd >= 0 && end_last_line(effects->fd))
         return true;
@@ -99,6 +101,19 @@ now_ns(clockid_t clock)
     return (int64_t)now.tv_sec * NS_PER_SECOND + now.tv_nsec;
 }
 
+static bool
+take_permit(const struct effects *effects)
+{
+    ssize_t got = 1;
+    char permit;
+    if (effects->permits_fd == 0)
+        return true;
+    do
+        got = read(effects->permits_fd, &permit, 1);
+    while (got < 0 && errno == EINTR);
+    return got == 1;
+}
+
 static void
 travel(int64_t ns)
 {
@@ -134,6 +149,8 @@ effects_act(const struct effects *effects, cascade_node *node,
     bool declined = (roll >> 40) % 100 < effect->decline_percent;
     int64_t half_ns = (2000 + (int64_t)(roll % 18001)) * 1000 / 2;
 
+    if (!take_permit(effects))
+        return cascade_node_error(node, "the outside world is gone");
     travel(half_ns);
     if (!append(effects, node, effect, declined ? "declined" : "done"))
         return cascade_node_error(node, "cannot write the log of effects");

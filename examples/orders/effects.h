@@ -24,6 +24,7 @@
 struct effects {
     int fd;
     uint64_t seed;
+    int permits_fd; /* 0: none are needed */
 };
 
 struct effect {
@@ -33,9 +34,11 @@ struct effect {
     unsigned decline_percent; /* how often the outside world says no */
 };
 
-/* Opens the log at `path`, which is created when missing. False, and a word on
- * stderr, when that fails. */
-bool effects_open(const char *path, uint64_t seed, struct effects *effects);
+/* Opens the log at `path`, which is created when missing. Where `permits_fd` is
+ * not 0, each effect takes a byte from there, and waits until there is one.
+ * False, and a word on stderr, when that fails. */
+bool effects_open(const char *path, uint64_t seed, int permits_fd,
+                  struct effects *effects);
 void effects_close(struct effects *effects);
 
 /* Asks the outside world for `effect` on behalf of `node`, with the node's (or

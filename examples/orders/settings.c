@@ -57,6 +57,7 @@ static const struct option {
      10000},
     {"--workers", NUMBER, offsetof(struct settings, workers), 256},
     {"--status-fd", NUMBER, offsetof(struct settings, status_fd), 1000},
+    {"--permits-fd", NUMBER, offsetof(struct settings, permits_fd), 1000},
     {"--progress", FLAG, offsetof(struct settings, progress), 0},
 };
 

@@ -25,6 +25,7 @@ struct settings {
     uint64_t in_flight_min; /* demo: fewer than that at a kill is a failure */
     uint64_t workers;       /* threads that run nodes */
     uint64_t status_fd;     /* the worker reports there; 0: nowhere */
+    uint64_t permits_fd;    /* a byte there allows an effect; 0: all are */
     bool progress;          /* run: say how far it is */
     char sqlite[SETTINGS_PATH_MAX];
     char effects[SETTINGS_PATH_MAX]; /* the log of side effects */

@@ -126,7 +126,8 @@ open_worker(struct worker *worker)
     const struct settings *settings = worker->settings;
     if (!order_file_read(settings->orders, settings->orders_max,
                          &worker->orders) ||
-        !effects_open(settings->effects, settings->seed, &worker->effects))
+        !effects_open(settings->effects, settings->seed,
+                      (int)settings->permits_fd, &worker->effects))
         return false;
     if (open_store(worker) != CASCADE_OK || open_engine(worker) != CASCADE_OK)
         return complain();

@@ -16,4 +16,5 @@ sqlite) url=sqlite:$work/orders.db ;;
 postgres) url=${CASCADE_TEST_PG:?names no server} ;;
 esac
 "$1" demo --dir "$work" --orders "$2" --store "$url" \
-    --name "orders-${work##*.}" --orders-max 120 --window 50 --kills 3
+    --name "orders-${work##*.}" --orders-max 120 --window 60 --workers 8 \
+    --kills 3

@@ -29,7 +29,7 @@ expect_failure() {
 }
 
 "$program" demo --dir "$work" --orders "$orders" --orders-max 60 \
-    --window 20 --in-flight-min 5 --kills 1
+    --window 40 --workers 8 --in-flight-min 5 --kills 1
 cp "$log" "$work/whole.log"
 prove 60 || { cat "$work/verdicts" >&2; exit 1; }
 
@@ -42,7 +42,11 @@ expect_failure 61 "nothing was lost" "an order that was never started"
 sed '1s/order\.reserve#[0-9]*/order.reserve#9/' "$work/whole.log" >"$log"
 expect_failure 60 "nothing was lost" "an effect that the tables do not know"
 
-head -n 1 "$work/whole.log" >>"$log"
+awk 'NR == FNR { if ($1 == "ended") ended[$3]; next }
+    $11 in ended { print; exit }' "$work/kill-1" "$work/whole.log" \
+    >"$work/before"
+[ -s "$work/before" ] || { echo "nothing was recorded" >&2; exit 1; }
+cat "$work/before" >>"$log"
 expect_failure 60 "nothing recorded before a kill" "an execution run again"
 
 tail -n 1 "$work/whole.log" >>"$log"
