@@ -9,6 +9,7 @@ set -eu
 
 . "$(dirname -- "$0")/database.sh"
 transfers=400
+end=$(($(date +%s) + 100))
 work=$(mktemp -d)
 running=
 cleanup() {
@@ -28,45 +29,53 @@ postgres)
     ;;
 esac
 
-# sql TEXT: beside the program. Nothing where a table is not there yet.
-sql() {
+# count: the transfers that were made; 0 where the table is not there yet.
+count() {
     case $kind in
-    sqlite) sqlite3 -readonly -cmd '.timeout 10000' "$place" "$1" ;;
-    postgres) psql -X -q -At -c "$1" "$place" ;;
-    esac 2>/dev/null || :
+    sqlite) sqlite3 -readonly -cmd '.timeout 60000' "$place" "$counting" ;;
+    postgres) psql -X -q -At -v ON_ERROR_STOP=1 -c "$counting" "$place" ;;
+    esac 2>/dev/null || echo 0
+}
+counting='SELECT count(*) FROM transfers'
+
+in_time() {
+    [ "$(date +%s)" -lt "$end" ] || { echo "no transfers" >&2; exit 1; }
 }
 
-# await COUNT: until so many transfers were made; the program may be done.
-await() {
-    tries=0
-    while made=$(sql 'SELECT count(*) FROM transfers') &&
-        [ "${made:-0}" -lt "$1" ] && kill -0 "$running" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 3000 ] || { echo "no transfers" >&2; exit 1; }
+# kill_after COUNT: starts the program, and kills it when so many transfers were
+# made. False when it had made all of them by then.
+kill_after() {
+    "$program" "$place" "$transfers" >"$work/out" &
+    running=$!
+    while [ "$(count)" -lt "$1" ] && kill -0 "$running" 2>/dev/null; do
+        in_time
         sleep 0.01
     done
+    kill -9 "$running" 2>/dev/null || :
+    status=0
+    wait "$running" 2>/dev/null || status=$?
+    running=
+    [ "$status" -eq 137 ] && [ "$(count)" -lt "$transfers" ]
 }
 
-for made_before in 20 120 220; do
-    "$program" "$place" "$transfers" &
-    running=$!
-    await "$made_before"
-    kill -9 "$running" 2>/dev/null || :
-    wait "$running" 2>/dev/null || :
-    running=
+# Where the program was too quick, or this too slow, it has more to do.
+for kill in 1 2 3; do
+    until kill_after $(($(count) + 20)); do
+        in_time
+        transfers=$((transfers + 400))
+    done
 done
-made=$(sql 'SELECT count(*) FROM transfers')
-[ "$made" -lt "$transfers" ] || { echo "it was never killed" >&2; exit 1; }
 
 "$program" "$place" "$transfers" >"$work/out"
 echo "the accounts hold 10000; $transfers transfers were made; they agree" |
     diff - "$work/out"
 
 # One that is made twice is seen.
+twice='INSERT INTO transfers SELECT * FROM transfers LIMIT 1'
 case $kind in
-sqlite) sqlite3 -cmd 'PRAGMA wal_autocheckpoint = 0' "$place" \
-    'INSERT INTO transfers SELECT * FROM transfers LIMIT 1' >/dev/null ;;
-postgres) sql 'INSERT INTO transfers SELECT * FROM transfers LIMIT 1' ;;
+sqlite) sqlite3 -cmd 'PRAGMA wal_autocheckpoint = 0' "$place" "$twice" \
+    >/dev/null ;;
+postgres) psql -X -q -v ON_ERROR_STOP=1 -c "$twice" "$place" ;;
 esac
 if "$program" "$place" "$transfers" >"$work/out"; then
     echo "a second transfer was not seen" >&2
