@@ -17,7 +17,13 @@ database_create() {
     DATABASE="$CASCADE_TEST_PG dbname=$database_name"
 }
 
+# FORCE gives whoever is connected five seconds, which may be too few.
 database_drop() {
-    [ -z "${database_name:-}" ] ||
-        database_admin "DROP DATABASE IF EXISTS $database_name WITH (FORCE)"
+    [ -n "${database_name:-}" ] || return 0
+    database_end=$(($(date +%s) + 60))
+    until database_admin "DROP DATABASE IF EXISTS $database_name WITH (FORCE)"
+    do
+        [ "$(date +%s)" -lt "$database_end" ] || return 1
+        sleep 0.1
+    done
 }

@@ -11,7 +11,7 @@ set -eu
 program=$1
 kind=$2
 work=$(mktemp -d)
-WAIT_S=30
+end=$(($(date +%s) + 100))
 QUIET='1 second'   # engines that look at once do so in far less
 RARELY_MS=600000   # what is delivered, it was told of
 running=
@@ -24,7 +24,6 @@ trap cleanup EXIT
 
 # until_lines COUNT PATTERN: until the program has printed so many.
 until_lines() {
-    end=$(($(date +%s) + WAIT_S))
     while [ "$(grep -c "$2" "$work/out")" -lt "$1" ]; do
         [ "$(date +%s)" -lt "$end" ] ||
             { cat "$work/out"; echo "nothing is delivered" >&2; exit 1; }
@@ -35,7 +34,6 @@ until_lines() {
 # until_listening: until it listens, and nobody but this has asked anything for
 # a while: what is ordered from then on it has to be told.
 until_listening() {
-    end=$(($(date +%s) + WAIT_S))
     while [ "$(psql -X -q -At -c "SELECT
             count(*) FILTER (WHERE query LIKE 'LISTEN%') > 0 AND
             bool_and(state = 'idle' AND
@@ -64,6 +62,7 @@ if [ "$kind" = sqlite ]; then
 fi
 
 database_create "cascade_outbox_$$"
+: >"$work/out"
 "$program" "$DATABASE" "$RARELY_MS" >"$work/out" &
 running=$!
 until_lines 1 ready
