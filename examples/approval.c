@@ -2,7 +2,6 @@
  *
  * Human approval: somebody decides, is reminded, or is late.
  *   approval [STORE-URL]        default: memory:
- *
  *   order --> boss   (no limit) -- approved, by main() --> ship
  *         |   clerk  (100 ms)   -- nobody decides -------> refund
  *         +-> remind, a little later
@@ -71,6 +70,7 @@ main(int argc, char **argv)
         sizeof(clerk), 100, CASCADE_FINAL_INSTEAD, "refund"};
     cascade_store *store = NULL;
     cascade_engine *engine = NULL;
+    cascade_err err = CASCADE_ERR_AGAIN;
     cascade_started run[2];
     int failed =
         cascade_store_open(argc > 1 ? argv[1] : "memory:", NULL, &store) ||
@@ -87,8 +87,9 @@ main(int argc, char **argv)
         cascade_start(store, "order", cJSON_CreateString("clerk"), NULL,
                       &run[1]);
 
-    while (!failed && decide(store, &run[0].id) == CASCADE_ERR_AGAIN)
-        usleep(5000);
+    for (; !failed && err == CASCADE_ERR_AGAIN; usleep(5000))
+        err = decide(store, &run[0].id);
+    failed = failed || err != CASCADE_OK;
     if (failed)
         fprintf(stderr, "approval: %s\n", cascade_errmsg());
     for (int i = 0; i < 2 && !failed; i++)

@@ -86,7 +86,7 @@ main(int argc, char **argv)
         uv_poll_start(&it.readable, UV_READABLE, on_readable) ||
         uv_timer_start(&it.due, turn, 0, 0) ||
         (uv_run(uv_default_loop(), UV_RUN_DEFAULT), it.err) ||
-        cascade_engine_stop(it.engine, 10000))
+        cascade_engine_stop(it.engine, -1))
         fprintf(stderr, "libuv_loop: %s\n", cascade_errmsg());
     else if (it.strays == 0)
         puts("all in the thread of the loop");

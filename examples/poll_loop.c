@@ -63,7 +63,7 @@ loop(cascade_engine *engine, struct program *program, int timer)
         if (err != CASCADE_OK)
             return err;
     }
-    return cascade_engine_stop(engine, 10000);
+    return cascade_engine_stop(engine, -1);
 }
 
 int

@@ -51,7 +51,7 @@ for part in "$work"/part*.c; do
 done
 
 for run in first second; do
-    (cd "$work" && LD_LIBRARY_PATH=$libdir timeout 60 ./main) || {
+    (cd "$work" && LD_LIBRARY_PATH=$libdir timeout 100 ./main) || {
         echo "the program failed at its $run run" >&2
         exit 1
     }

@@ -28,7 +28,7 @@ run(cascade_store *store, cascade_engine *engine)
     if (err == CASCADE_OK)
         err = cascade_start(store, "greet", NULL, NULL, &started);
     if (err == CASCADE_OK)
-        err = cascade_wait(store, &started.id, 10000, &status);
+        err = cascade_wait(store, &started.id, 60000, &status);
     if (err == CASCADE_OK && status != CASCADE_COMPLETED)
         err = CASCADE_ERR_FAILED;
     return err;
