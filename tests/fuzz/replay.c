@@ -27,6 +27,10 @@ replay_file(const char *path)
         exit(2);
     }
     len = fread(bytes, 1, INPUT_MAX, file);
+    if (ferror(file) || len == INPUT_MAX) {
+        fprintf(stderr, "%s was not read to its end\n", path);
+        exit(2);
+    }
     (void)fclose(file);
     fprintf(stderr, "%s\n", path); /* the last line before an abort */
     (void)LLVMFuzzerTestOneInput(bytes, len);
