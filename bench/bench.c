@@ -144,6 +144,26 @@ bench_sleep_ms(int64_t ms)
         continue;
 }
 
+#define STUCK_S 600
+
+void
+bench_not_stuck(int64_t begun_ns, const char *what)
+{
+    if (bench_now_ns() - begun_ns > STUCK_S * INT64_C(1000000000))
+        bench_die("%s: not done after %d s", what, STUCK_S);
+}
+
+void
+bench_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, const char *what)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += STUCK_S;
+    if (pthread_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &until) != 0)
+        bench_die("%s: nothing has come for %d s", what, STUCK_S);
+}
+
 /* The program's own fsync and fdatasync come before those of libc, for the
  * shared libraries too: they count and go on to the kernel. */
 static atomic_ullong syncs;

@@ -22,6 +22,7 @@
 
 #include <cascade/cascade.h>
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +70,11 @@ int64_t bench_memory_bytes(void);
 /* fsync and fdatasync calls of this process, SQLite's included. */
 uint64_t bench_syncs(void);
 void bench_sleep_ms(int64_t ms);
+/* Ends the program when what was begun then has taken ten minutes: nothing that
+ * is measured takes that long, so what is waited for never comes. */
+void bench_not_stuck(int64_t begun_ns, const char *what);
+/* Waits for the condition as long as that. */
+void bench_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, const char *what);
 
 /* These sort `values`. */
 double bench_median(double *values, size_t count);

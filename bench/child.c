@@ -28,11 +28,14 @@ spawn(const bench *b, const char *part, int fd)
         args[count++] = "--pg";
         args[count++] = b->pg;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         argv[i] = strdup(args[i]);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fd, BENCH_CHILD_FD);
-    if (posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ) != 0)
+        if (argv[i] == NULL)
+            bench_die("out of memory");
+    }
+    if (posix_spawn_file_actions_init(&actions) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, fd, BENCH_CHILD_FD) != 0 ||
+        posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ) != 0)
         bench_die("cannot start another process");
     posix_spawn_file_actions_destroy(&actions);
     for (size_t i = 0; i < count; i++)
@@ -86,8 +89,12 @@ bench_child_get(int fd)
 {
     struct pollfd at = {.fd = fd, .events = POLLIN};
     int64_t number;
+    int found;
 
-    if (poll(&at, 1, BENCH_CHILD_DEADLINE_MS) != 1 ||
+    do
+        found = poll(&at, 1, BENCH_CHILD_DEADLINE_MS);
+    while (found < 0 && errno == EINTR);
+    if (found != 1 ||
         read(fd, &number, sizeof(number)) != (ssize_t)sizeof(number))
         bench_die("no answer from the other process");
     return number;

@@ -154,7 +154,7 @@ wait_ended(load *l, size_t wanted)
     pthread_mutex_lock(&l->mutex);
     l->wanted = wanted;
     while (atomic_load(&l->ended) < wanted)
-        pthread_cond_wait(&l->cond, &l->mutex);
+        bench_wait(&l->cond, &l->mutex, "cascades under load");
     pthread_mutex_unlock(&l->mutex);
 }
 
@@ -189,8 +189,10 @@ load_do(load *l, const load_run *run)
 
     atomic_store(&l->ended, 0);
     keep_in_flight(l, run);
-    for (after = get_stats(l); after.executions < until; after = get_stats(l))
+    for (after = get_stats(l); after.executions < until; after = get_stats(l)) {
+        bench_not_stuck(begun_ns, "the last executions");
         bench_sleep_ms(1);
+    }
     return (load_figures){.seconds = (double)(bench_now_ns() - begun_ns) / 1e9,
                           .executions = (double)(run->steps * run->cascades),
                           .commits = (double)(after.commits - before.commits),

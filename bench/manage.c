@@ -109,11 +109,13 @@ run_one(place *p, const char *node, int64_t delay_ms)
     cascade_engine_stats stats = {.size = sizeof(stats)};
     cascade_started started;
     size_t ran = 1;
+    int64_t begun_ns = bench_now_ns();
 
     bench_check("start",
                 cascade_start(p->store, node, NULL, &options, &started));
     while (delay_ms == 0 &&
            (ran > 0 || stats.executions == 0 || stats.held > 0)) {
+        bench_not_stuck(begun_ns, "a cascade that is to be copied");
         bench_check("poll", cascade_engine_poll(engine, 0, &ran));
         bench_check("stats", cascade_engine_get_stats(engine, &stats));
     }

@@ -77,7 +77,7 @@ wait_idle(track *t)
 {
     pthread_mutex_lock(&t->mutex);
     while (!t->idle)
-        pthread_cond_wait(&t->cond, &t->mutex);
+        bench_wait(&t->cond, &t->mutex, "a cascade of many executions");
     pthread_mutex_unlock(&t->mutex);
 }
 

@@ -77,8 +77,9 @@ cascade_err waits_count(waits *w);
 void waits_expect(waits *w, size_t wanted);
 void waits_await(waits *w);
 
-/* Waits until that many cascades do nothing but wait. */
+/* Waits until that many cascades do nothing but wait; whether they do. */
 void waits_rest(waits *w, size_t count);
+bool waits_do_rest(const waits *w, size_t count);
 /* Waits until all have ended. */
 void waits_drain(waits *w);
 cascade_engine_stats waits_stats(const waits *w);

@@ -140,8 +140,11 @@ desk(cascade_node *node, void *user)
 static void
 ask(waits *w, const cascade_uuid *id)
 {
+    static const cascade_update_options options = {.size = sizeof(options),
+                                                   .timeout_ms = -1};
+
     bench_check("update",
-                cascade_update(w->store, id, "ask", NULL, NULL, NULL));
+                cascade_update(w->store, id, "ask", NULL, &options, NULL));
 }
 
 static void
