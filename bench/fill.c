@@ -2,6 +2,7 @@
 #include "fill.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,15 @@ typedef struct portion {
     int64_t first;
     int64_t last;
 } portion;
+
+/* The first text of each list copies the cascade itself. */
+static void
+check_copies(const portion *p, int64_t made)
+{
+    if (made != p->last - p->first + 1)
+        bench_die("filling the tables: %lld cascades instead of %lld",
+                  (long long)made, (long long)(p->last - p->first + 1));
+}
 
 static int64_t
 wall_ms(void)
@@ -123,6 +133,8 @@ pg_copy(PGconn *pg, const char *schema, const char *text, const portion *p)
     result = PQexecParams(pg, sql, 3, NULL, values, NULL, NULL, 0);
     if (PQresultStatus(result) != PGRES_COMMAND_OK)
         bench_die("filling the tables: %s", PQerrorMessage(pg));
+    if (text == pg_texts[0])
+        check_copies(p, strtoll(PQcmdTuples(result), NULL, 10));
     PQclear(result);
 }
 
@@ -140,7 +152,7 @@ pg_begin(const bench *b, const char *schema)
 {
     PGconn *pg = bench_pg_connect(b);
 
-    PQclear(PQexec(pg, "SET session_replication_role = replica"));
+    bench_pg_run(pg, "SET session_replication_role = replica");
     pg_run(pg, schema,
            "CREATE TABLE @bench_cascades AS SELECT * FROM @cascades;\n"
            "CREATE TABLE @bench_executions AS SELECT * FROM @node_executions;\n"
@@ -236,6 +248,8 @@ lite_copy(sqlite3 *db, const char *sql, const portion *p)
     sqlite3_bind_int64(statement, 3, p->last);
     if (sqlite3_step(statement) != SQLITE_DONE)
         bench_die("filling the tables: %s", sqlite3_errmsg(db));
+    if (sql == lite_texts[0])
+        check_copies(p, sqlite3_changes64(db));
     sqlite3_finalize(statement);
 }
 

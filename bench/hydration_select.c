@@ -127,7 +127,10 @@ pg_open(bench_select *s, const bench *b)
     for (int i = 0; i < TABLES; i++) {
         schema_text(s, "", pg_by_ids[i], sql);
         snprintf(name, sizeof(name), "t%d", i);
-        PQclear(PQprepare(s->pg, name, sql, 1, NULL));
+        result = PQprepare(s->pg, name, sql, 1, NULL);
+        if (PQresultStatus(result) != PGRES_COMMAND_OK)
+            bench_die("%s", PQerrorMessage(s->pg));
+        PQclear(result);
     }
     bench_pg_run(s->pg, "SET cursor_tuple_fraction = 1");
 }
@@ -190,10 +193,12 @@ static void
 pg_portions(bench_select *s)
 {
     bench_pg_run(s->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-    PQenterPipelineMode(s->pg);
+    if (PQenterPipelineMode(s->pg) != 1)
+        bench_die("%s", PQerrorMessage(s->pg));
     for (size_t i = 0; i < s->id_count; i += PORTION)
         pg_portion(s, i);
-    PQexitPipelineMode(s->pg);
+    if (PQexitPipelineMode(s->pg) != 1)
+        bench_die("%s", PQerrorMessage(s->pg));
     bench_pg_run(s->pg, "COMMIT");
 }
 
@@ -275,18 +280,27 @@ lite_open(bench_select *s, const bench *b, const char *name)
     sqlite3_wal_autocheckpoint(s->db, 0);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     ids = lite_prepare(s, "SELECT count(*) FROM cascades");
-    sqlite3_step(ids);
+    if (sqlite3_step(ids) != SQLITE_ROW)
+        bench_die("%s", sqlite3_errmsg(s->db));
     s->ids = bench_alloc((size_t)sqlite3_column_int64(ids, 0), ID_SIZE);
     sqlite3_finalize(ids);
     ids = lite_prepare(s, "SELECT id FROM cascades ORDER BY id");
     while (sqlite3_step(ids) == SQLITE_ROW)
         snprintf(s->ids[s->id_count++], ID_SIZE, "%s",
                  (const char *)sqlite3_column_text(ids, 0));
-    sqlite3_finalize(ids);
+    if (sqlite3_finalize(ids) != SQLITE_OK)
+        bench_die("%s", sqlite3_errmsg(s->db));
     for (int i = 0; i < TABLES; i++) {
         s->by_id[i] = lite_prepare(s, lite_by_id[i]);
         s->all[i] = lite_prepare(s, lite_all[i]);
     }
+}
+
+static void
+lite_run(bench_select *s, const char *sql)
+{
+    if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        bench_die("%s: %s", sql, sqlite3_errmsg(s->db));
 }
 
 static void
@@ -319,7 +333,7 @@ lite_read(bench_select *s, bench_select_way way)
 {
     size_t times = way == BENCH_SELECT_ALL ? 1 : s->id_count;
 
-    sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
+    lite_run(s, "BEGIN");
     for (size_t i = 0; i < times; i++)
         for (int t = 0; t < TABLES; t++) {
             if (way == BENCH_SELECT_ALL) {
@@ -330,7 +344,7 @@ lite_read(bench_select *s, bench_select_way way)
                               SQLITE_STATIC);
             lite_keep(s, s->by_id[t]);
         }
-    sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
+    lite_run(s, "COMMIT");
 }
 
 /* ---- Both ---------------------------------------------------------------- */

@@ -244,6 +244,8 @@ show_statements(PGconn *pg, const part *p, double span_s)
              "LIMIT %d",
              p->base, SHOWN);
     result = PQexec(pg, sql);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        bench_die("%s", PQerrorMessage(pg));
     for (int i = 0; i < PQntuples(result); i++)
         bench_note("%s: %.2f/s %s", p->name,
                    strtod(PQgetvalue(result, i, 0), NULL) / span_s,

@@ -33,7 +33,8 @@ typedef struct scene {
     const bench *b;
     bench_kind kind;
     cascade_engine *engine;
-    atomic_bool stop; /* the slow ones */
+    atomic_bool stop;   /* the slow ones */
+    atomic_size_t slow; /* so many of them have begun */
     atomic_uint account;
 } scene;
 
@@ -81,7 +82,7 @@ work(cascade_node *node, void *user)
     return err;
 }
 
-/* Again and again, until it is to stop. */
+/* Again and again, until it is to stop; the first time it has an input. */
 static cascade_err
 take_time(cascade_node *node, void *user)
 {
@@ -91,6 +92,8 @@ take_time(cascade_node *node, void *user)
 
     if (err == CASCADE_OK)
         err = native_sql_take(&sql, s->kind, node);
+    if (err == CASCADE_OK && cJSON_IsNumber(cascade_node_input(node)))
+        atomic_fetch_add(&s->slow, 1);
     if (err == CASCADE_OK && !native_sql_run(&sql, "SELECT pg_sleep(0.2)"))
         err = CASCADE_ERR_FAILED;
     if (err == CASCADE_OK && !atomic_load(&s->stop))
@@ -178,20 +181,40 @@ run_others(load *l, const bench *b)
     return f.executions / f.seconds;
 }
 
+static void
+start_slow(load *l, scene *s, cascade_started slow[SLOW])
+{
+    int64_t begun_ns = bench_now_ns();
+
+    atomic_store(&s->stop, false);
+    atomic_store(&s->slow, 0);
+    for (int i = 0; i < SLOW; i++)
+        bench_check("start",
+                    cascade_start(load_store(l), "slow", cJSON_CreateNumber(i),
+                                  NULL, &slow[i]));
+    while (atomic_load(&s->slow) < SLOW) {
+        bench_not_stuck(begun_ns, "slow nodes");
+        bench_sleep_ms(1);
+    }
+}
+
 static double
 run_beside(load *l, scene *s)
 {
     cascade_started slow[SLOW];
     double rate;
 
-    atomic_store(&s->stop, false);
-    for (int i = 0; i < SLOW; i++)
-        bench_check("start",
-                    cascade_start(load_store(l), "slow", NULL, NULL, &slow[i]));
+    start_slow(l, s, slow);
     rate = run_others(l, s->b);
     atomic_store(&s->stop, true);
-    for (int i = 0; i < SLOW; i++)
-        bench_check("wait", cascade_wait(load_store(l), &slow[i].id, -1, NULL));
+    for (int i = 0; i < SLOW; i++) {
+        cascade_status status;
+
+        bench_check("wait",
+                    cascade_wait(load_store(l), &slow[i].id, -1, &status));
+        if (status != CASCADE_COMPLETED)
+            bench_die("a slow node has failed");
+    }
     return rate;
 }
 
@@ -293,8 +316,10 @@ rate_of(scene *s, load *l, const char *node, size_t count)
     for (size_t i = 0; i < count; i += CHUNK)
         bench_check("start",
                     cascade_start_many(load_store(l), specs, CHUNK, started));
-    while (recorded(s) < until)
+    while (recorded(s) < until) {
+        bench_not_stuck(begun_ns, node);
         bench_sleep_ms(1);
+    }
     return (double)count * 1e9 / (double)(bench_now_ns() - begun_ns);
 }
 
@@ -304,6 +329,21 @@ enum {
     ORDINARY,
     SIDES
 };
+
+/* What was measured has been done: on PostgreSQL all in one table. */
+static void
+check_moves(scene *s, native_sql *by_hand, int64_t each)
+{
+    native_sql sql = native_sql_open(s->b, s->kind, NAME, true);
+    int64_t nodes = native_sql_moves(&sql, NAME);
+    int64_t hands = native_sql_moves(by_hand, NAME);
+
+    native_sql_close(&sql);
+    if (nodes != (s->kind == BENCH_POSTGRES ? 2 * each : each) ||
+        hands != (s->kind == BENCH_POSTGRES ? 2 * each : each))
+        bench_die("%lld and %lld moves were made, not %lld by each side",
+                  (long long)nodes, (long long)hands, (long long)each);
+}
 
 static void
 measure_cost(scene *s)
@@ -330,6 +370,7 @@ measure_cost(scene *s)
         flushes[NATIVE] += bench_syncs() - begun;
         rates[ORDINARY][i] = rate_of(s, l, "nothing", count);
     }
+    check_moves(s, &hands[0].sql, (int64_t)(count * (s->b->rounds + 1)));
     for (size_t i = 0; i < connections; i++)
         native_sql_close(&hands[i].sql);
     load_close(l);
@@ -352,9 +393,9 @@ measure_cost(scene *s)
 
 #define SLACK_MS 50
 
-/* The longest start while a cascade of that node runs. */
+/* The longest start while a cascade of that node runs, up to that end. */
 static double
-longest_start(load *l, const char *node, int input)
+longest_start(load *l, const char *node, int input, cascade_status end)
 {
     cascade_status status = CASCADE_RUNNING;
     cascade_started held;
@@ -376,6 +417,8 @@ longest_start(load *l, const char *node, int input)
         if (err != CASCADE_ERR_TIMEOUT)
             bench_check("wait", err);
     }
+    if (status != end)
+        bench_die("node %s came to another end", node);
     return longest;
 }
 
@@ -389,13 +432,13 @@ measure_stall(scene *s)
 
     for (size_t n = 0; n < sizeof(stays) / sizeof(stays[0]); n++) {
         for (size_t i = 0; i < s->b->rounds; i++)
-            longest[i] = longest_start(l, "stay", stays[n]);
+            longest[i] = longest_start(l, "stay", stays[n], CASCADE_COMPLETED);
         snprintf(name, sizeof(name), "stall.node%d", stays[n]);
         show_target(s, name, bench_median(longest, s->b->rounds), "ms",
                     BENCH_MAX, stays[n] + SLACK_MS);
     }
     for (size_t i = 0; i < s->b->rounds; i++)
-        longest[i] = longest_start(l, "spin", 0);
+        longest[i] = longest_start(l, "spin", 0, CASCADE_ERROR);
     snprintf(name, sizeof(name), "stall.limit%d", LIMIT_MS);
     show_target(s, name, bench_median(longest, s->b->rounds), "ms", BENCH_MAX,
                 LIMIT_MS + SLACK_MS);

@@ -134,6 +134,30 @@ native_sql_work(native_sql *sql, const char *schema, unsigned account)
            native_sql_run(sql, insert);
 }
 
+static int64_t
+sqlite_number(sqlite3 *db, const char *text)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t number = -1;
+
+    if (sqlite3_prepare_v2(db, text, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return number;
+}
+
+int64_t
+native_sql_moves(native_sql *sql, const char *schema)
+{
+    char text[128];
+
+    if (sql->kind != BENCH_POSTGRES)
+        return sqlite_number(sql->handle, "SELECT count(*) FROM moves");
+    snprintf(text, sizeof(text), "SELECT count(*) FROM %s.moves", schema);
+    return bench_pg_number(sql->handle, text);
+}
+
 bool
 native_sql_transact(native_sql *sql, const char *schema, unsigned account)
 {

@@ -32,6 +32,8 @@ cascade_err native_sql_take(native_sql *sql, bench_kind kind,
 bool native_sql_run(native_sql *sql, const char *text);
 /* The work on `account`; on PostgreSQL the tables are in `schema`. */
 bool native_sql_work(native_sql *sql, const char *schema, unsigned account);
+/* How often that was done. */
+int64_t native_sql_moves(native_sql *sql, const char *schema);
 /* All of it in a transaction. */
 bool native_sql_transact(native_sql *sql, const char *schema, unsigned account);
 
