@@ -134,17 +134,6 @@ open_engine(cascade_store *store, size_t count, unsigned workers, gate *g)
     return engine;
 }
 
-static void
-close_engine(cascade_engine *engine, gate *g)
-{
-    cascade_engine_request_stop(engine);
-    gate_open(g);
-    bench_check("stop", cascade_engine_stop(engine, -1));
-    bench_check("close the engine", cascade_engine_close(engine));
-    pthread_cond_destroy(&g->cond);
-    pthread_mutex_destroy(&g->mutex);
-}
-
 static cascade_engine_stats
 stats_of(cascade_engine *engine)
 {
@@ -154,11 +143,27 @@ stats_of(cascade_engine *engine)
     return stats;
 }
 
+/* Gives the milliseconds spent in claiming and hydrating: those of the last
+ * round are added as it ends. */
+static int64_t
+close_engine(cascade_engine *engine, gate *g)
+{
+    int64_t inside_ms;
+
+    cascade_engine_request_stop(engine);
+    gate_open(g);
+    bench_check("stop", cascade_engine_stop(engine, -1));
+    inside_ms = stats_of(engine).hydrate_ms;
+    bench_check("close the engine", cascade_engine_close(engine));
+    pthread_cond_destroy(&g->cond);
+    pthread_mutex_destroy(&g->mutex);
+    return inside_ms;
+}
+
 /* What one hydration took, by the monotonic clock. */
 typedef struct measure {
-    int64_t freed_ns;  /* from start until the last was free */
-    int64_t held_ns;   /* until all were in memory, the workers in functions */
-    int64_t inside_ms; /* of that, in claiming and hydrating */
+    int64_t freed_ns; /* from start until the last was free */
+    int64_t held_ns;  /* until all were in memory, the workers in functions */
 } measure;
 
 /* Starts `engine` and waits until all `count` cascades run again. */
@@ -187,9 +192,6 @@ run_until_held(cascade_engine *engine, gate *g, size_t count)
                       (unsigned long long)stats.held, count, LIMIT_MS / 1000);
         bench_sleep_ms(LOOK_MS);
     }
-    /* The last round's time is added as it ends. */
-    bench_sleep_ms(5);
-    m.inside_ms = stats_of(engine).hydrate_ms;
     return m;
 }
 
@@ -222,11 +224,14 @@ be_child(const bench *b, bench_kind kind, size_t count)
     gate g;
     cascade_store *store = bench_open_new(b, kind, NAME);
     cascade_engine *engine = open_engine(store, count, workers_for(count), &g);
+    int64_t begun_ns = bench_now_ns();
 
     bench_check("start the engine", cascade_engine_start(engine));
     start_cascades(store, count);
-    while (atomic_load(&g.entered) < count)
+    while (atomic_load(&g.entered) < count) {
+        bench_not_stuck(begun_ns, "cascades that are to be killed");
         bench_sleep_ms(LOOK_MS);
+    }
     if (write(STDOUT_FILENO, "r", 1) != 1)
         bench_die("the parent is gone");
     for (;;)
@@ -256,6 +261,7 @@ run_and_kill(const bench *b, bench_kind kind, size_t count)
 {
     char number[24];
     char told = '\0';
+    int status = 0;
     int fds[2];
     pid_t pid;
 
@@ -267,8 +273,9 @@ run_and_kill(const bench *b, bench_kind kind, size_t count)
     close(fds[1]);
     if (read(fds[0], &told, 1) != 1)
         bench_die("the child ended before its cascades ran");
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    if (kill(pid, SIGKILL) != 0 || waitpid(pid, &status, 0) != pid ||
+        !WIFSIGNALED(status))
+        bench_die("the child ended before it was killed");
     close(fds[0]);
 }
 
@@ -317,9 +324,8 @@ measure_restart(const task *t)
     memory = bench_memory_bytes() - memory;
     print(t, "restart", (double)m.held_ns / 1e6, "ms");
     print(t, "restart.freed", (double)m.freed_ns / 1e6, "ms");
-    print(t, "restart.hydrating", (double)m.inside_ms, "ms");
+    print(t, "restart.hydrating", (double)close_engine(engine, &g), "ms");
     print(t, "memory", (double)memory / (double)t->count, "B/cascade");
-    close_engine(engine, &g);
     bench_close(store);
 }
 
@@ -331,11 +337,10 @@ turn_engine(const task *t, double *by_wall, double *by_stats)
     cascade_store *store = bench_open(t->b, t->kind, NAME);
     cascade_engine *engine = open_engine(store, t->count, WORKERS, &g);
     measure m = run_until_held(engine, &g, t->count);
+    int64_t inside_ms = close_engine(engine, &g);
 
     *by_wall = (double)t->rows * 1e9 / (double)m.held_ns;
-    *by_stats =
-        (double)t->rows * 1e3 / (double)(m.inside_ms > 0 ? m.inside_ms : 1);
-    close_engine(engine, &g);
+    *by_stats = (double)t->rows * 1e3 / (double)(inside_ms > 0 ? inside_ms : 1);
     bench_close(store);
     bench_fill_settle(t->b, t->kind, NAME);
 }
@@ -344,8 +349,13 @@ turn_engine(const task *t, double *by_wall, double *by_stats)
 static double
 turn_select(task *t, bench_select *select, bench_select_way way)
 {
-    int64_t took_ns = bench_select_read(select, way, &t->rows);
+    uint64_t rows = 0;
+    int64_t took_ns = bench_select_read(select, way, &rows);
 
+    if (rows != t->rows && t->rows != 0)
+        bench_die("hydration: %llu rows instead of %llu",
+                  (unsigned long long)rows, (unsigned long long)t->rows);
+    t->rows = rows;
     return (double)t->rows * 1e9 / (double)took_ns;
 }
 
