@@ -15,7 +15,7 @@
 #include "engine/engine.h"
 #include "engine/mix.h"
 
-#define SUBMIT_LIMIT_S 20 /* for a submit to be followed */
+#define FOLLOW_LIMIT_S 100 /* for what comes first to be followed */
 
 typedef struct shadow {
     dump_rows rows;
@@ -230,7 +230,7 @@ check_canonical(const cascade_change *change)
     }
 }
 
-/* An engine may claim and commit what was submitted before the thread that did
+/* An engine may claim and commit what was started before the thread that did
  * so is here: then that start comes first. */
 static shadow *
 await_shadow(watch *w, const cascade_uuid *id)
@@ -238,8 +238,8 @@ await_shadow(watch *w, const cascade_uuid *id)
     shadow *s = csc_map_get(&w->shadows, id);
     struct timespec until;
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += SUBMIT_LIMIT_S;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += FOLLOW_LIMIT_S;
     while (s == NULL &&
            pthread_cond_timedwait(&w->followed, &w->mutex, &until) == 0)
         s = csc_map_get(&w->shadows, id);
@@ -262,8 +262,7 @@ follow(watch *w, const wrap_call *call, const cascade_change *change,
        bool existed)
 {
     bool start = change->run_action == CASCADE_RUN_START;
-    shadow *s = start ? csc_map_get(&w->shadows, &change->cascade.id)
-                      : await_shadow(w, &change->cascade.id);
+    shadow *s = csc_map_get(&w->shadows, &change->cascade.id);
 
     if (start && existed)
         return;
@@ -326,9 +325,12 @@ begin_commit(watch *w, const wrap_call *call)
                batch->number > sender->decided[batch->lane]);
     sender->run[batch->lane] = batch->changes[0].cascade.id;
     for (size_t i = 0; i < batch->change_count; i++) {
-        shadow *s = csc_map_get(&w->shadows, &batch->changes[i].cascade.id);
+        shadow *s = NULL;
 
-        if (s == NULL || batch->changes[i].run_action == CASCADE_RUN_START)
+        if (batch->changes[i].run_action == CASCADE_RUN_START)
+            continue;
+        s = await_shadow(w, &batch->changes[i].cascade.id);
+        if (s == NULL)
             continue;
         take_flight(batch, s);
         if (!sender->open[batch->lane])
@@ -363,6 +365,7 @@ after_commit(watch *w, const wrap_call *call)
     w->commits++;
     for (size_t i = 0; i < batch->change_count; i++)
         follow(w, call, &batch->changes[i], call->existed[i]);
+    pthread_cond_broadcast(&w->followed);
 }
 
 static cascade_err
@@ -443,7 +446,7 @@ watch_init(watch *w, const char *url)
     memset(w, 0, sizeof(*w));
     assert_int_equal(wrap_store_init(&w->wrap, url), 0);
     pthread_mutex_init(&w->mutex, NULL);
-    pthread_cond_init(&w->followed, NULL);
+    assert_int_equal(csc_engine_init_cond(&w->followed), CASCADE_OK);
     csc_map_init(&w->shadows);
     csc_map_init(&w->lanes);
     w->wrap.context = w;

@@ -26,7 +26,7 @@
 
 typedef struct watch {
     wrap_store wrap; /* open stores on it with db_wrapped(db, &watch.wrap) */
-    pthread_cond_t followed; /* a submit was */
+    pthread_cond_t followed; /* something was */
     pthread_mutex_t mutex;
     csc_map shadows; /* cascade -> what it should be */
     csc_map lanes;   /* incarnation -> what its lanes sent last */
