@@ -512,17 +512,25 @@ say_next(bench *b, wrap_move move, wrap_when when, cascade_err err)
     wrap_store_fail(&b->w.wrap, move, 0, 1, when, err);
 }
 
+static bool
+was_held_up(bench *b)
+{
+    return atomic_load(&b->left) > 40 && atomic_load(&b->between) > 2 &&
+           wrap_store_count(&b->w.wrap, WRAP_SETTLE) > 12;
+}
+
 /* Half of the commits with starts are given up, and a fifth of all lose their
  * replies, as half of what is settled then; of the submits, half are given up
- * too. */
+ * too. That ends when there was enough of it. */
 static cascade_err
 hold_up(void *context, const wrap_call *call)
 {
     bench *b = context;
     uint64_t drawn = 0;
 
-    if (call->move != WRAP_COMMIT && call->move != WRAP_SUBMIT &&
-        call->move != WRAP_SETTLE)
+    if ((call->move != WRAP_COMMIT && call->move != WRAP_SUBMIT &&
+         call->move != WRAP_SETTLE) ||
+        was_held_up(b))
         return CASCADE_OK;
     pause_ms(2); /* while it is in the store, the next batch fills */
     drawn = stores_hash("held", b->random + atomic_fetch_add(&b->pulled, 1));
@@ -542,13 +550,6 @@ hold_up(void *context, const wrap_call *call)
         atomic_fetch_add(&b->between, has_start_between(call->batch));
     }
     return CASCADE_OK;
-}
-
-static bool
-was_held_up(bench *b)
-{
-    return atomic_load(&b->left) > 40 && atomic_load(&b->between) > 2 &&
-           wrap_store_count(&b->w.wrap, WRAP_SETTLE) > 12;
 }
 
 /* Chains whose ids lie anywhere, so that starts come between others. */
