@@ -628,119 +628,7 @@ a_start_in_a_fenced_batch_may_be_held_up(test_db *db)
     bench_free(b, 1);
 }
 
-#define IMPATIENT_MS 1500
-
-/* A handle with a short deadline; the tables are made before, by a patient
- * one. */
-static cascade_store *
-open_impatient(test_db *db, wrap_store *wrap)
-{
-    cascade_store_options options = db_store_options(db);
-    cascade_store *store = NULL;
-
-    (void)db_store(db);
-    options.deadline_ms = IMPATIENT_MS;
-    assert_ok(
-        cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
-    return store;
-}
-
-typedef struct place {
-    cascade_store *store;
-    cascade_uuid id;
-} place;
-
-static bool
-is_there(void *context)
-{
-    place *p = context;
-    cascade_info *info = NULL;
-    cascade_err err = cascade_get(p->store, &p->id, &info);
-
-    cascade_info_free(info);
-    return err == CASCADE_OK;
-}
-
-/* G12: an outcome is unknown only when the deadline has passed, and the id is
- * there to be looked up. */
-static void
-an_outcome_is_unknown_only_after_the_deadline(test_db *db)
-{
-    wrap_store *wrap = wrap_store_create(db->url);
-    cascade_store *store = NULL;
-    cascade_started started = {0};
-    cascade_engine *engine = NULL;
-    int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
-
-    assert_non_null(wrap);
-    store = open_impatient(db, wrap);
-    engine = db_engine(db, store, NULL);
-    assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
-    assert_ok(cascade_engine_start(engine));
-    begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
-    wrap_store_fail(wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
-                    CASCADE_ERR_UNAVAILABLE);
-    assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN,
-                 cascade_start(store, "chain", NULL, NULL, &started));
-    assert_true(csc_clock_monotonic_ms(&csc_clock_system) - begun_ms >=
-                IMPATIENT_MS);
-    assert_false(csc_uuid_is_nil(&started.id));
-    assert_false(is_there(&(place){store, started.id}));
-    wrap_store_fail(wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
-    assert_true(stores_until(is_there, &(place){store, started.id}));
-    check_chain(store, &started.id, 1);
-    db_close_engine(db, engine);
-    assert_ok(cascade_store_close(store));
-    wrap_store_free(wrap);
-}
-
-/* G12: one that was held up all the time is known not to have happened, unless
- * a try of it had no answer. */
-static void
-hold_up_to_the_end(test_db *db, bool doubtful)
-{
-    wrap_store *wrap = wrap_store_create(db->url);
-    cascade_store *store = NULL;
-    cascade_started started = {0};
-    cascade_engine *engine = NULL;
-
-    assert_non_null(wrap);
-    store = open_impatient(db, wrap);
-    engine = db_engine(db, store, NULL);
-    assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
-    assert_ok(cascade_engine_start(engine));
-    wrap_store_fail(wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
-                    CASCADE_ERR_AGAIN);
-    wrap_store_fail(wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_BEFORE,
-                    doubtful ? CASCADE_ERR_UNAVAILABLE : CASCADE_ERR_AGAIN);
-    assert_fails(doubtful ? CASCADE_ERR_OUTCOME_UNKNOWN
-                          : CASCADE_ERR_UNAVAILABLE,
-                 cascade_start(store, "chain", NULL, NULL, &started));
-    assert_int_equal(wrap_store_count(wrap, WRAP_COMMIT), 1);
-    assert_true(wrap_store_count(wrap, WRAP_SUBMIT) > 1);
-    wrap_store_fail(wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
-    wrap_store_fail(wrap, WRAP_SUBMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
-    assert_ok(cascade_start(store, "chain", NULL, NULL, &started));
-    check_chain(store, &started.id, 1);
-    db_close_engine(db, engine);
-    assert_ok(cascade_store_close(store));
-    wrap_store_free(wrap);
-}
-
-static void
-a_start_that_is_held_up_to_the_end_is_not_made(test_db *db)
-{
-    hold_up_to_the_end(db, false);
-}
-
-static void
-a_start_that_had_no_answer_may_have_been_made(test_db *db)
-{
-    hold_up_to_the_end(db, true);
-}
-
-/* A start that is not in a batch yet can be taken back: it is known not to
- * have happened. */
+/* A start in a thread of its own. */
 typedef struct caller {
     cascade_store *store;
     cascade_started started;
@@ -754,68 +642,6 @@ start_one(void *context)
 
     c->err = cascade_start(c->store, "chain", NULL, NULL, &c->started);
     return NULL;
-}
-
-static bool
-commits_are_tried(void *wrap)
-{
-    return wrap_store_count(wrap, WRAP_COMMIT) > 1;
-}
-
-static void
-a_start_that_waits_for_its_turn_can_be_taken_back(test_db *db)
-{
-    cascade_engine_options one_lane = {
-        .size = sizeof(one_lane), .worker_count = 2, .lane_count = 1};
-    wrap_store *wrap = wrap_store_create(db->url);
-    caller first = {.err = CASCADE_OK};
-    cascade_started second = {0};
-    cascade_engine *engine = NULL;
-    cascade_page *page = NULL;
-    pthread_t thread;
-
-    assert_non_null(wrap);
-    first.store = open_impatient(db, wrap);
-    engine = db_engine(db, first.store, &one_lane);
-    assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
-    assert_ok(cascade_engine_start(engine));
-    wrap_store_fail(wrap, WRAP_COMMIT, 0, SIZE_MAX, WRAP_BEFORE,
-                    CASCADE_ERR_UNAVAILABLE);
-    assert_int_equal(pthread_create(&thread, NULL, start_one, &first), 0);
-    assert_true(stores_until(commits_are_tried, wrap));
-    assert_fails(CASCADE_ERR_UNAVAILABLE,
-                 cascade_start(first.store, "chain", NULL, NULL, &second));
-    pthread_join(thread, NULL);
-    assert_int_equal(first.err, CASCADE_ERR_OUTCOME_UNKNOWN);
-    wrap_store_fail(wrap, WRAP_COMMIT, 0, 0, WRAP_BEFORE, CASCADE_OK);
-    assert_true(
-        stores_until(is_there, &(place){first.store, first.started.id}));
-    check_chain(first.store, &first.started.id, 1);
-    assert_ok(cascade_list(first.store, NULL, &page));
-    assert_int_equal(cascade_page_count(page), 1);
-    cascade_page_free(page);
-    db_close_engine(db, engine);
-    assert_ok(cascade_store_close(first.store));
-    wrap_store_free(wrap);
-}
-
-static void
-a_submit_without_reply_is_unknown_with_its_id(test_db *db)
-{
-    wrap_store *wrap = wrap_store_create(db->url);
-    cascade_store *store = NULL;
-    cascade_started started = {0};
-
-    assert_non_null(wrap);
-    store = open_impatient(db, wrap);
-    wrap_store_fail(wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_AFTER,
-                    CASCADE_ERR_UNAVAILABLE);
-    assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN,
-                 cascade_start(store, "chain", NULL, NULL, &started));
-    assert_true(wrap_store_count(wrap, WRAP_SUBMIT) > 1);
-    assert_true(is_there(&(place){store, started.id}));
-    assert_ok(cascade_store_close(store));
-    wrap_store_free(wrap);
 }
 
 typedef struct overtaken {
@@ -1023,10 +849,6 @@ main(int argc, char **argv)
          a_start_in_a_fenced_batch_is_rescued, STORES_ALL},
         {"a_start_that_took_effect_in_a_fenced_batch_is_recognised",
          a_start_that_took_effect_in_a_fenced_batch_is_recognised, STORES_ALL},
-        {"an_outcome_is_unknown_only_after_the_deadline",
-         an_outcome_is_unknown_only_after_the_deadline, STORES_ALL},
-        {"a_start_that_waits_for_its_turn_can_be_taken_back",
-         a_start_that_waits_for_its_turn_can_be_taken_back, STORES_ALL},
         {"starts_get_in_while_every_batch_is_full",
          starts_get_in_while_every_batch_is_full, STORES_ALL},
         {"a_start_that_outlives_its_incarnation_is_born_owned",
@@ -1035,12 +857,6 @@ main(int argc, char **argv)
          starts_that_are_held_up_leave_the_rest_alone, STORES_ALL},
         {"a_start_in_a_fenced_batch_may_be_held_up",
          a_start_in_a_fenced_batch_may_be_held_up, STORES_ALL},
-        {"a_start_that_is_held_up_to_the_end_is_not_made",
-         a_start_that_is_held_up_to_the_end_is_not_made, STORES_ALL},
-        {"a_start_that_had_no_answer_may_have_been_made",
-         a_start_that_had_no_answer_may_have_been_made, STORES_ALL},
-        {"a_submit_without_reply_is_unknown_with_its_id",
-         a_submit_without_reply_is_unknown_with_its_id, STORES_ALL},
     };
 
     return stores_run("lane", tests, sizeof(tests) / sizeof(tests[0]), argc,

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Starts that go on without their lane (held.c): what their callers are told,
- * G12; that they take turns; and a lane whose number cannot be used up, S32.
+ * What the callers of starts are told whose time is over, G12; starts that go
+ * on without their lane (held.c), and that they take turns; and a lane whose
+ * number cannot be used up, S32.
+ *
+ * Only the calls have a short deadline, and only where it is to pass: what the
+ * store does has all the time that it needs.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,9 +18,8 @@
 #include "support/stores.h"
 #include "support/wrap_store.h"
 
-#define IMPATIENT_MS 1500
-#define HASTY_MS 2000 /* enough for a commit */
-#define PATIENT_MS 10000
+#define IMPATIENT_MS 500
+#define PATIENT_MS 100000
 
 /* ---- A store behind a wrap, with an engine or without ------------------- */
 
@@ -33,6 +36,7 @@ typedef struct bench {
     atomic_size_t before;
     atomic_bool awaits; /* the innocent one */
     cascade_uuid innocent;
+    cascade_uuid id; /* that is looked for, or was started */
 } bench;
 
 static bench *
@@ -42,11 +46,12 @@ bench_open(test_db *db, int64_t deadline_ms, size_t connection_max)
     bench *b = calloc(1, sizeof(*b));
 
     assert_non_null(b);
-    (void)db_store(db); /* makes the tables, with patience */
+    (void)db_store(db); /* for what is looked at in the end */
     b->db = db;
     b->wrap = wrap_store_create(db->url);
     assert_non_null(b->wrap);
     b->wrap->context = b;
+    b->wrap->inner_deadline_ms = PATIENT_MS;
     options.deadline_ms = deadline_ms;
     options.connection_max = connection_max;
     assert_ok(cascade_store_open_driver(&b->wrap->driver, b->wrap->url,
@@ -144,23 +149,73 @@ static const start_how ways[] = {by_lane, later, with_signal};
 
 /* ---- What the caller is told -------------------------------------------- */
 
+static bool
+is_there(void *context)
+{
+    bench *b = context;
+    cascade_info *info = NULL;
+    cascade_err err = cascade_get(b->store, &b->id, &info);
+
+    cascade_info_free(info);
+    expect(err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND);
+    return err == CASCADE_OK;
+}
+
+/* A process that stands still may miss the deadline: then once more. */
+static bool
+is_started(void *context)
+{
+    bench *b = context;
+    cascade_started started;
+    cascade_err err = by_lane(b->store, &started);
+
+    if (err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        return false;
+    assert_ok(err);
+    b->id = started.id;
+    return true;
+}
+
+static void
+check_goes_on(bench *b)
+{
+    assert_true(stores_until(is_started, b));
+    db_await(b->store, &b->id, CASCADE_COMPLETED);
+}
+
+/* A start that fails so at its deadline. How often it was submitted: once
+ * where the process stood still for so long. */
+static size_t
+start_in_vain(bench *b, start_how how, cascade_err expected)
+{
+    size_t commits = wrap_store_count(b->wrap, WRAP_COMMIT);
+    size_t submits = wrap_store_count(b->wrap, WRAP_SUBMIT);
+    cascade_started started = {0};
+
+    assert_fails(expected, how(b->store, &started));
+    if (expected == CASCADE_ERR_OUTCOME_UNKNOWN)
+        assert_false(csc_uuid_is_nil(&started.id));
+    if (how == by_lane && b->engine != NULL)
+        assert_int_equal(wrap_store_count(b->wrap, WRAP_COMMIT), commits + 1);
+    b->id = started.id;
+    return wrap_store_count(b->wrap, WRAP_SUBMIT) - submits;
+}
+
 /* All the tries of a start are answered so. */
 static void
 answer_tries(test_db *db, start_how how, cascade_err answer,
              cascade_err expected)
 {
     bench *b = bench_open(db, IMPATIENT_MS, 0);
-    cascade_started started = {0};
 
     bench_start(b);
     say(b, WRAP_COMMIT, SIZE_MAX, CASCADE_ERR_AGAIN);
     say(b, WRAP_SUBMIT, SIZE_MAX, answer);
-    assert_fails(expected, how(b->store, &started));
-    assert_true(wrap_store_count(b->wrap, WRAP_SUBMIT) > 1);
-    if (expected == CASCADE_ERR_OUTCOME_UNKNOWN)
-        assert_false(csc_uuid_is_nil(&started.id));
+    while (start_in_vain(b, how, expected) < 2)
+        continue;
     check_nobody_waits(b);
     say_nothing(b);
+    check_goes_on(b);
     bench_close(b);
 }
 
@@ -220,6 +275,45 @@ an_error_behind_a_try_without_answer_decides_nothing(test_db *db)
     fail_behind_doubt(db, false, by_lane);
 }
 
+/* G12: an outcome is unknown only when the deadline has passed, and the id is
+ * there to be looked up. */
+static void
+an_outcome_is_unknown_only_after_the_deadline(test_db *db)
+{
+    bench *b = bench_open(db, IMPATIENT_MS, 0);
+    cascade_started started = {0};
+    int64_t begun_ms = 0;
+
+    bench_start(b);
+    say(b, WRAP_COMMIT, SIZE_MAX, CASCADE_ERR_UNAVAILABLE);
+    begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
+    assert_fails(CASCADE_ERR_OUTCOME_UNKNOWN, by_lane(b->store, &started));
+    assert_true(csc_clock_monotonic_ms(&csc_clock_system) - begun_ms >=
+                IMPATIENT_MS);
+    assert_false(csc_uuid_is_nil(&started.id));
+    b->id = started.id;
+    assert_false(is_there(b));
+    say_nothing(b);
+    assert_true(stores_until(is_there, b));
+    db_await(b->store, &b->id, CASCADE_COMPLETED);
+    bench_close(b);
+}
+
+static void
+a_submit_without_reply_is_unknown_with_its_id(test_db *db)
+{
+    bench *b = bench_open(db, IMPATIENT_MS, 0);
+    size_t tries = 0;
+
+    wrap_store_fail(b->wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_AFTER,
+                    CASCADE_ERR_UNAVAILABLE);
+    while (tries < 2) {
+        tries = start_in_vain(b, by_lane, CASCADE_ERR_OUTCOME_UNKNOWN);
+        assert_true(is_there(b));
+    }
+    bench_close(b);
+}
+
 /* ---- Callers that leave ------------------------------------------------- */
 
 static bool
@@ -238,7 +332,7 @@ has_given_way(void *context)
 static void
 a_start_whose_caller_has_left_is_let_go(test_db *db)
 {
-    bench *b = bench_open(db, HASTY_MS, 0);
+    bench *b = bench_open(db, IMPATIENT_MS, 0);
     cascade_started started = {0};
 
     bench_start(b);
@@ -249,8 +343,56 @@ a_start_whose_caller_has_left_is_let_go(test_db *db)
     assert_true(stores_until(has_given_way, b));
     check_nobody_waits(b);
     say_nothing(b);
-    assert_ok(by_lane(b->store, &started));
-    db_await(b->store, &started.id, CASCADE_COMPLETED);
+    check_goes_on(b);
+    bench_close(b);
+}
+
+typedef struct waiter {
+    bench *b;
+    cascade_started started;
+    cascade_err err;
+} waiter;
+
+static void *
+start_one(void *context)
+{
+    waiter *w = context;
+
+    w->err = by_lane(w->b->store, &w->started);
+    return NULL;
+}
+
+static bool
+commits_are_tried(void *context)
+{
+    return wrap_store_count(((bench *)context)->wrap, WRAP_COMMIT) > 1;
+}
+
+/* A start that is not in a batch yet can be taken back: it is known not to
+ * have happened. */
+static void
+a_start_that_waits_for_its_turn_can_be_taken_back(test_db *db)
+{
+    bench *b = bench_open(db, IMPATIENT_MS, 0);
+    waiter first = {.b = b};
+    cascade_started second = {0};
+    cascade_page *page = NULL;
+    pthread_t thread;
+
+    bench_start(b);
+    say(b, WRAP_COMMIT, SIZE_MAX, CASCADE_ERR_UNAVAILABLE);
+    assert_int_equal(pthread_create(&thread, NULL, start_one, &first), 0);
+    assert_true(stores_until(commits_are_tried, b));
+    assert_fails(CASCADE_ERR_UNAVAILABLE, by_lane(b->store, &second));
+    pthread_join(thread, NULL);
+    assert_int_equal(first.err, CASCADE_ERR_OUTCOME_UNKNOWN);
+    say_nothing(b);
+    b->id = first.started.id;
+    assert_true(stores_until(is_there, b));
+    db_await(b->store, &b->id, CASCADE_COMPLETED);
+    assert_ok(cascade_list(b->store, NULL, &page));
+    assert_int_equal(cascade_page_count(page), 1);
+    cascade_page_free(page);
     bench_close(b);
 }
 
@@ -532,7 +674,10 @@ main(int argc, char **argv)
         TEST(whatever_is_held_up_to_the_end_is_not_made, STORES_ALL),
         TEST(whatever_had_no_answer_may_have_been_made, STORES_ALL),
         TEST(an_error_behind_a_try_without_answer_decides_nothing, STORES_ALL),
+        TEST(an_outcome_is_unknown_only_after_the_deadline, STORES_ALL),
+        TEST(a_submit_without_reply_is_unknown_with_its_id, STORES_ALL),
         TEST(a_start_whose_caller_has_left_is_let_go, STORES_ALL),
+        TEST(a_start_that_waits_for_its_turn_can_be_taken_back, STORES_ALL),
         TEST(a_number_is_used_up_until_there_is_an_answer, STORES_FILES),
         TEST(a_number_may_be_lost_with_the_incarnation, STORES_ALL),
         TEST(starts_that_go_by_themselves_take_turns, STORES_ALL),
