@@ -411,18 +411,27 @@ csc_build_fail(builder *b, const csc_post *post, const csc_exec *exec)
         csc_build_note_terminated(b, row);
 }
 
+/* No attempt follows in a cascade that was cancelled before this one could be
+ * recorded: it is the last, and what it has registered is undone first, in a
+ * further entry. What is undone already has attempts of its own. */
 static void
 add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
+    csc_post last = {.kind = CSC_POST_ATTEMPT,
+                     .over = true,
+                     .attempts = post->attempts,
+                     .progress = post->progress,
+                     .step_attempts = post->step_attempts};
+    bool ends = post->kind == CSC_POST_ATTEMPT && !post->over && !exec->over &&
+                exec->undone_by == 0 && csc_build_is_cancelled(b);
     cascade_execution_row *row = NULL;
 
-    if (post->kind == CSC_POST_ATTEMPT && !post->over &&
-        csc_build_is_cancelled(b)) {
+    if (ends && !post->undoes && !exec->undoes) {
         csc_build_fail(b, post, exec);
         return;
     }
     row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
-    row->full_output = csc_build_attempt(b, post, exec);
+    row->full_output = csc_build_attempt(b, ends ? &last : post, exec);
     row->error = post->error;
 }
 

@@ -7,6 +7,7 @@
  */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/engine.h"
@@ -204,12 +205,18 @@ run_until_late(cascade_node *node, void *user)
 /* ---- What is recorded --------------------------------------------------- */
 
 static void
-open_stage(stage *s, test_db *db, cascade_mode mode)
+reset_undone(void)
 {
     for (size_t i = 0; i < sizeof(undone); i++)
         atomic_store(&undone[i], '\0');
     atomic_store(&undone_count, 0);
     atomic_store(&hotel_blocks, 0);
+}
+
+static void
+open_stage(stage *s, test_db *db, cascade_mode mode)
+{
+    reset_undone();
     stage_open(s, db, mode);
 }
 
@@ -378,6 +385,12 @@ undone_behind_a_step(test_db *db)
 }
 
 static bool
+is_entered(void *s)
+{
+    return atomic_load(&((stage *)s)->entered) > 0;
+}
+
+static bool
 has_stepped(void *s)
 {
     return atomic_load(&((stage *)s)->stepped);
@@ -400,6 +413,91 @@ undone_though_cancelled(test_db *db)
     atomic_store(&s.go, true);
     assert_true(stores_until(nothing_is_overdue, s.engine));
     stage_end(&s);
+}
+
+/* ---- A cancellation that comes first ------------------------------------ */
+
+/* Holds what receives a cancellation until the failure is posted behind it. */
+typedef struct crossing {
+    wrap_store *wrap;
+    stage s;
+} crossing;
+
+static bool
+receives_cancel(const cascade_change *change)
+{
+    for (size_t i = 0; i < change->insert_count; i++)
+        if (strcmp(change->inserts[i].node_name, "cascade.cancel") == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_posted(void *context)
+{
+    const crossing *c = context;
+    const csc_run *run = NULL;
+    size_t at = 0;
+    bool posted = false;
+
+    pthread_mutex_lock(&c->s.engine->mutex);
+    run = csc_map_next(&c->s.engine->runs, &at);
+    posted = run != NULL && run->first_post != NULL;
+    pthread_mutex_unlock(&c->s.engine->mutex);
+    return posted;
+}
+
+static cascade_err
+hold_receipt(void *context, const wrap_call *call)
+{
+    crossing *c = context;
+
+    if (call->move != WRAP_COMMIT || !receives_cancel(call->batch->changes))
+        return CASCADE_OK;
+    atomic_store(&c->s.go, true);
+    expect(stores_until(is_posted, c));
+    return CASCADE_OK;
+}
+
+/* The attempt fails when the cancellation is about to be recorded. */
+static cascade_err
+book_and_fail(cascade_node *node, void *user)
+{
+    stage *s = user;
+    cascade_err err = book_flight(node);
+
+    if (err == CASCADE_OK && atomic_fetch_add(&s->entered, 1) == 0)
+        stage_block(&s->go);
+    return err == CASCADE_OK ? cascade_node_error(node, "full") : err;
+}
+
+/* It would have been tried again, but for what is recorded before it. */
+static void
+undone_behind_a_cancellation(test_db *db)
+{
+    crossing *c = calloc(1, sizeof(*c));
+
+    assert_non_null(c);
+    c->wrap = wrap_store_create(db->url);
+    assert_non_null(c->wrap);
+    c->wrap->context = c;
+    c->wrap->before = hold_receipt;
+    c->s = (stage){.nodes = {{"books", book_and_fail, {.attempts_max = -1}}}};
+    reset_undone();
+    c->s.db = db;
+    c->s.worker_count = 2;
+    c->s.store = db_wrapped(db, c->wrap);
+    stage_start_engine(&c->s);
+    c->s.id = db_start(c->s.store, "books");
+    assert_true(stores_until(is_entered, &c->s));
+    assert_ok(cascade_cancel(c->s.store, &c->s.id, NULL));
+    stage_await(&c->s, CASCADE_ERROR);
+    stage_check(&c->s, 0, 1, "full");
+    check_parts(&c->s, "step:flight cancel! saga:fail undo:flight");
+    check_undone("f");
+    stage_end(&c->s);
+    wrap_store_free(c->wrap);
+    free(c);
 }
 
 /* What registers none is not entered again for it. */
@@ -496,6 +594,8 @@ main(int argc, char **argv)
          STORES_VIRTUAL},
         {"a_limit_in_a_cancelled_cascade_is_undone", undone_though_cancelled,
          STORES_ALL},
+        {"a_failure_behind_a_cancellation_is_undone",
+         undone_behind_a_cancellation, STORES_ALL},
         {"where_nothing_is_to_be_undone_nothing_is_entered", nothing_to_undo,
          STORES_VIRTUAL},
         {"where_nothing_was_to_be_undone_nothing_is_entered",
