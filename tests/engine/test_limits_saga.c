@@ -10,11 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/engine.h"
 #include "engine/stage.h"
-
-/* A limit in real time by which a node has certainly recorded its steps. */
-#define LIMIT_MS 2000
 
 /* One letter for each call of a compensation, in their order. */
 static atomic_char undone[16];
@@ -96,6 +94,7 @@ travel_and_block(cascade_node *node, void *user)
     if (err != CASCADE_OK)
         return err;
     if (first) {
+        atomic_store(&s->stepped, true);
         stage_block(&s->go);
         atomic_fetch_add(&s->left, 1);
     }
@@ -260,46 +259,106 @@ nothing_is_overdue(void *engine)
 }
 
 static void
-finish(stage *s)
+let_go(stage *s)
 {
     atomic_store(&s->go, true);
     assert_true(stores_until(nothing_is_overdue, s->engine));
+}
+
+static void
+finish(stage *s)
+{
+    let_go(s);
     check_undone("hf");
     stage_end(s);
+}
+
+/* ---- In real time ------------------------------------------------------- */
+
+/* Plays with that limit. False where more than what is to run out of time may
+ * have done so: then what came of it is another play. */
+typedef bool (*play_within)(test_db *db, int64_t limit_ms);
+
+static void
+play_in_time(test_db *db, play_within play)
+{
+    static const int64_t limits_ms[] = {400, 4000, 40000};
+    size_t at = 0;
+
+    while (!play(db, limits_ms[at]))
+        assert_true(++at < sizeof(limits_ms) / sizeof(limits_ms[0]));
+}
+
+/* Runs the first node, which fails. Whether no more than `times` limits have
+ * passed meanwhile. */
+static bool
+run_in_time(stage *s, int64_t limit_ms, int times)
+{
+    int64_t began_ms = csc_clock_monotonic_ms(&csc_clock_system);
+
+    stage_run(s, s->nodes[0].name, CASCADE_ERROR);
+    return csc_clock_monotonic_ms(&csc_clock_system) - began_ms <
+           (times + 1) * limit_ms;
 }
 
 /* ---- Out of time -------------------------------------------------------- */
 
 /* While the function still runs, another worker undoes. */
-static void
-undone_after_last_attempt(test_db *db)
+static bool
+undo_last_attempt(test_db *db, int64_t limit_ms)
 {
     stage s = {
         .nodes = {{"travels",
                    travel_and_block,
-                   {.attempts_max = 1, .attempt_timeout_ms = LIMIT_MS}}}};
+                   {.attempts_max = 1, .attempt_timeout_ms = limit_ms}}}};
+    char error[80];
+
+    snprintf(error, sizeof(error), "attempt 1 timed out after %d ms",
+             (int)limit_ms);
+    open_stage(&s, db, CASCADE_MODE_THREADS);
+    if (!run_in_time(&s, limit_ms, 1) || !atomic_load(&s.stepped)) {
+        let_go(&s);
+        stage_end(&s);
+        return false;
+    }
+    assert_int_equal(atomic_load(&s.left), 0);
+    assert_int_equal(atomic_load(&s.entered), 2);
+    stage_check(&s, 0, 1, error);
+    check_parts(&s, BOOKED UNDONE);
+    finish(&s);
+    return true;
+}
+
+static void
+undone_after_last_attempt(test_db *db)
+{
+    play_in_time(db, undo_last_attempt);
+}
+
+static bool
+undo_at_deadline(test_db *db, int64_t limit_ms)
+{
+    stage s = {.nodes = {{"travels",
+                          travel_and_block,
+                          {.attempts_max = -1, .deadline_ms = limit_ms}}}};
 
     open_stage(&s, db, CASCADE_MODE_THREADS);
     stage_run(&s, "travels", CASCADE_ERROR);
-    assert_int_equal(atomic_load(&s.left), 0);
-    assert_int_equal(atomic_load(&s.entered), 2);
-    stage_check(&s, 0, 1, "attempt 1 timed out after 2000 ms");
+    if (!atomic_load(&s.stepped)) {
+        let_go(&s);
+        stage_end(&s);
+        return false;
+    }
+    stage_check(&s, 0, 1, "deadline passed");
     check_parts(&s, BOOKED UNDONE);
     finish(&s);
+    return true;
 }
 
 static void
 undone_after_deadline(test_db *db)
 {
-    stage s = {.nodes = {{"travels",
-                          travel_and_block,
-                          {.attempts_max = -1, .deadline_ms = LIMIT_MS}}}};
-
-    open_stage(&s, db, CASCADE_MODE_THREADS);
-    stage_run(&s, "travels", CASCADE_ERROR);
-    stage_check(&s, 0, 1, "deadline passed");
-    check_parts(&s, BOOKED UNDONE);
-    finish(&s);
+    play_in_time(db, undo_at_deadline);
 }
 
 /* As the row of the sleep tells, by whoever hydrates it. */
@@ -396,23 +455,31 @@ has_stepped(void *s)
     return atomic_load(&((stage *)s)->stepped);
 }
 
-static void
-undone_though_cancelled(test_db *db)
+static bool
+undo_cancelled(test_db *db, int64_t limit_ms)
 {
     stage s = {
         .nodes = {{"runs",
                    run_until_late,
-                   {.attempts_max = 3, .attempt_timeout_ms = LIMIT_MS}}}};
+                   {.attempts_max = -1, .attempt_timeout_ms = limit_ms}}}};
+    bool in_time = false;
 
     open_stage(&s, db, CASCADE_MODE_THREADS);
     s.id = db_start(s.store, "runs");
     assert_true(stores_until(has_stepped, &s));
     assert_ok(cascade_cancel(s.store, &s.id, NULL));
+    in_time = atomic_load(&s.entered) == 1;
     stage_await(&s, CASCADE_ERROR);
     check_undone("f");
-    atomic_store(&s.go, true);
-    assert_true(stores_until(nothing_is_overdue, s.engine));
+    let_go(&s);
     stage_end(&s);
+    return in_time;
+}
+
+static void
+undone_though_cancelled(test_db *db)
+{
+    play_in_time(db, undo_cancelled);
 }
 
 /* ---- A cancellation that comes first ------------------------------------ */
@@ -541,39 +608,59 @@ nothing_to_undo_after_all(test_db *db)
 
 /* ---- Compensations that do not return ----------------------------------- */
 
-static void
-a_compensation_times_out(test_db *db, int blocks, const char *order,
-                         const char *parts, const char *error)
+/* So often the compensation of the hotel does not return. */
+static bool
+let_compensation_time_out(test_db *db, int64_t limit_ms, int blocks,
+                          const char *order, const char *parts,
+                          const char *error)
 {
     stage s = {
         .nodes = {{"travels",
                    travel_and_fail,
-                   {.attempts_max = 1, .attempt_timeout_ms = LIMIT_MS}}}};
+                   {.attempts_max = 1, .attempt_timeout_ms = limit_ms}}}};
+    bool in_time = false;
 
     open_stage(&s, db, CASCADE_MODE_THREADS);
     atomic_store(&hotel_blocks, blocks);
-    stage_run(&s, "travels", CASCADE_ERROR);
-    stage_check(&s, 0, 1, error);
-    check_parts(&s, parts);
-    atomic_store(&s.go, true);
-    assert_true(stores_until(nothing_is_overdue, s.engine));
-    assert_int_equal(atomic_load(&s.refused), blocks);
-    check_undone(order);
+    in_time = run_in_time(&s, limit_ms, blocks);
+    if (in_time) {
+        stage_check(&s, 0, 1, error);
+        check_parts(&s, parts);
+    }
+    let_go(&s);
+    if (in_time) {
+        assert_int_equal(atomic_load(&s.refused), blocks);
+        check_undone(order);
+    }
     stage_end(&s);
+    return in_time;
+}
+
+static bool
+time_out_once(test_db *db, int64_t limit_ms)
+{
+    return let_compensation_time_out(db, limit_ms, 1, "hf", BOOKED UNDONE,
+                                     "full");
 }
 
 static void
 a_compensation_is_called_again(test_db *db)
 {
-    a_compensation_times_out(db, 1, "hf", BOOKED UNDONE, "full");
+    play_in_time(db, time_out_once);
+}
+
+static bool
+time_out_for_good(test_db *db, int64_t limit_ms)
+{
+    return let_compensation_time_out(
+        db, limit_ms, 2, "f", BOOKED "saga:fail undo:hotel! undo:flight",
+        "full; of 2 compensations 1 failed: hotel");
 }
 
 static void
 a_compensation_fails_for_good(test_db *db)
 {
-    a_compensation_times_out(db, 2, "f",
-                             BOOKED "saga:fail undo:hotel! undo:flight",
-                             "full; of 2 compensations 1 failed: hotel");
+    play_in_time(db, time_out_for_good);
 }
 
 int
