@@ -208,12 +208,14 @@ what_failed_is_retried_and_run_again(test_db *db)
 
     play_open(&p, db, CASCADE_MODE_THREADS);
     start_some(p.store, "waits", "default", 7);
-    (void)ask(p.store, CASCADE_REQUEST_TERMINATE, NULL);
+    total = ask(p.store, CASCADE_REQUEST_TERMINATE, NULL);
+    check_total(&total, 7, 7, 0);
     await_sight((sight){p.store, CASCADE_ERROR, false, 7});
     total = ask(p.store, CASCADE_REQUEST_RERUN, &failed);
     check_total(&total, 7, 7, 0);
     await_sight((sight){p.store, CASCADE_RUNNING, false, 7});
-    (void)ask(p.store, CASCADE_REQUEST_TERMINATE, NULL);
+    total = ask(p.store, CASCADE_REQUEST_TERMINATE, NULL);
+    check_total(&total, 7, 7, 0);
     await_sight((sight){p.store, CASCADE_ERROR, false, 7});
     total = ask(p.store, CASCADE_REQUEST_RETRY, NULL);
     check_total(&total, 7, 7, 0);
