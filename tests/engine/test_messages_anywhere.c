@@ -377,22 +377,30 @@ a_signal_crosses_every_call(test_db *db)
     cross_everywhere(db, SIGNAL);
 }
 
+/* Where time cannot stand, a play may have fewer calls than another, and each
+ * be soon enough: then once more. */
 static void
 a_signal_crosses_its_timeout(test_db *db)
 {
     size_t in_time = 0;
     size_t late = 0;
-    int heard = 1;
 
-    for (size_t nth = 1; heard != 0; nth++) {
-        heard = cross_timeout(db, nth, false);
-        in_time += heard == 7;
-        late += heard == TIMED_OUT;
-        heard = cross_timeout(db, nth, true);
-        in_time += heard == 7;
-        late += heard == TIMED_OUT;
+    while (in_time == 0 || late == 0) {
+        int heard = 1;
+
+        in_time = 0;
+        late = 0;
+        for (size_t nth = 1; heard != 0; nth++) {
+            heard = cross_timeout(db, nth, false);
+            in_time += heard == 7;
+            late += heard == TIMED_OUT;
+            heard = cross_timeout(db, nth, true);
+            in_time += heard == 7;
+            late += heard == TIMED_OUT;
+        }
+        if (db->fake_time)
+            assert_true(in_time > 0 && late > 0);
     }
-    assert_true(in_time > 0 && late > 0);
 }
 
 static void
