@@ -20,6 +20,7 @@
 #include "cascade/sqlite.h"
 
 #define SQL_SIZE 512
+#define BUSY_MS 100000 /* until it gives up */
 
 static bool
 is_sqlite(const test_db *db)
@@ -83,7 +84,7 @@ run_outside(const test_db *db, const char *sql, int *number)
 
         err = CASCADE_ERR_FAILED;
         if (sqlite3_open(strchr(db->url, ':') + 1, &connection) == SQLITE_OK &&
-            sqlite3_busy_timeout(connection, 10000) == SQLITE_OK)
+            sqlite3_busy_timeout(connection, BUSY_MS) == SQLITE_OK)
             err = run_sqlite(connection, sql, number);
         sqlite3_close(connection);
         return err;
