@@ -211,7 +211,9 @@ fan(cascade_node *node, void *user)
 
 static const till_node fanning[] = {
     {"fan", fan, {0}},
-    {"pay", till_pay, {.transactional = true, .backoff_ms = 1}},
+    {"pay",
+     till_pay,
+     {.transactional = true, .attempts_max = -1, .backoff_ms = 1}},
     {"work", work, {0}}};
 
 static void
