@@ -17,7 +17,9 @@
 #define CASCADES 12
 #define LANES 3
 #define CHATTERS 4
-#define CHATTER_MAX 30 /* steps of one of those who chatter */
+
+/* Steps of one of those who chatter, when another could begin. */
+#define CHATTER_MAX 10
 
 /* ---- One commit --------------------------------------------------------- */
 
@@ -255,6 +257,8 @@ many_cascades_of_many(test_db *db)
     till_close(t, CASCADES * FAN);
 }
 
+static atomic_bool payable; /* what is to have its turn is about to be ready */
+
 /* Steps on and on until a transaction of the same cascade has begun: each while
  * those of others are committed. */
 static cascade_err
@@ -267,10 +271,10 @@ chatter(cascade_node *node, void *user)
 
     while (err == CASCADE_OK && atomic_load(&t->entered) == 0 &&
            steps < CHATTER_MAX) {
+        steps += atomic_load(&payable);
         (void)nanosleep(&pause, NULL);
         err =
             cascade_node_step(node, "chat", do_nothing_step, NULL, NULL, NULL);
-        steps++;
         atomic_fetch_add(&t->other, 1);
     }
     expect(err != CASCADE_OK || steps < CHATTER_MAX);
@@ -303,15 +307,56 @@ chat(cascade_node *node, void *user)
                              : err;
 }
 
-/* Who is not in a commit posts meanwhile. */
+static bool
+inserts_payment(const cascade_change *change)
+{
+    for (size_t i = 0; i < change->insert_count; i++)
+        if (strcmp(change->inserts[i].node_name, "pay") == 0)
+            return true;
+    return false;
+}
+
+typedef struct meeting {
+    till *t;
+    const cascade_uuid *id;
+} meeting;
+
+/* A worker has come to it, and lets it wait as its cascade is busy; there is
+ * one to begin it, when that has its turn. */
+static bool
+payment_is_met(void *context)
+{
+    const meeting *m = context;
+    cascade_engine *engine = m->t->engine[0];
+    const csc_run *run = NULL;
+    bool met = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    run = csc_map_get(&engine->runs, m->id);
+    met = run == NULL || run->native != NULL ||
+          (run->waiting.first != NULL && engine->work_waiting > 0);
+    pthread_mutex_unlock(&engine->mutex);
+    return met || atomic_load(&m->t->entered) > 0;
+}
+
+/* Who is not in a commit posts meanwhile. From when the payment is ready, none
+ * is made that slow workers have not met it before. */
 static cascade_err
 take_time(void *context, const wrap_call *call)
 {
     const struct timespec pause = {0, 3000000};
+    till *t = context;
 
-    (void)context;
-    if (call->move == WRAP_COMMIT)
-        (void)nanosleep(&pause, NULL);
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    if (atomic_load(&payable)) {
+        meeting m = {t, &call->batch->changes[0].cascade.id};
+
+        expect(stores_until(payment_is_met, &m));
+    }
+    (void)nanosleep(&pause, NULL);
+    if (inserts_payment(&call->batch->changes[0]))
+        atomic_store(&payable, true);
     return CASCADE_OK;
 }
 
@@ -325,6 +370,7 @@ it_gets_its_turn_where_others_always_post(test_db *db)
         {"pay", till_pay, {.transactional = true}}};
     till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 4);
 
+    atomic_store(&payable, false);
     t->w.before = take_time;
     (void)till_engine(t);
     till_run(t, "chat", CASCADE_COMPLETED);
