@@ -619,7 +619,7 @@ what_waits_is_given_up_at_a_stop(test_db *db)
 
     cascade_engine_request_stop(t->engine[0]);
     atomic_store(&t->go, true);
-    assert_ok(cascade_engine_stop(t->engine[0], 10000));
+    assert_ok(cascade_engine_stop(t->engine[0], DB_WAIT_MS));
     assert_int_equal(ledger_count(db, NULL), 1);
     (void)till_engine(t);
     till_await(t, &t->id, CASCADE_COMPLETED);
