@@ -44,6 +44,20 @@ close_paid(till *t, int attempts)
     till_close(t, 1);
 }
 
+/* Where an attempt that is to be in time may be late all the same, as the
+ * machine is slow: each that was begun is recorded, and one has paid. */
+static void
+close_paid_at_last(till *t)
+{
+    uint64_t attempts = db_stats(t->engine[0]).attempts;
+
+    assert_true(attempts >= 2);
+    assert_in_range(atomic_load(&t->entered), 1, attempts);
+    till_check(t, 0, (int)attempts, NULL);
+    assert_int_equal(ledger_count(t->db, NULL), 1);
+    till_close(t, 2);
+}
+
 static void
 a_commit_whose_reply_is_lost_counts(test_db *db, cascade_mode mode)
 {
@@ -283,7 +297,7 @@ pay_late(cascade_node *node, void *user)
 static bool
 one_is_overdue(void *context)
 {
-    return db_stats(((till *)context)->engine[0]).overdue == 1;
+    return db_stats(((till *)context)->engine[0]).overdue > 0;
 }
 
 static bool
@@ -298,7 +312,8 @@ what_is_late_is_rolled_back(test_db *db)
     static const till_node nodes[] = {{"pay",
                                        pay_late,
                                        {.transactional = true,
-                                        .attempt_timeout_ms = 1000,
+                                        .attempts_max = -1,
+                                        .attempt_timeout_ms = 300,
                                         .transaction_max_ms = 30000,
                                         .backoff_ms = 1}}};
     bool sqlite = strncmp(db->url, "sqlite:", 7) == 0;
@@ -311,17 +326,17 @@ what_is_late_is_rolled_back(test_db *db)
     atomic_store(&t->go, true);
     till_await(t, &t->id, CASCADE_COMPLETED);
     till_until(t, none_is_running, t);
-    till_check(t, 0, 2, NULL);
-    assert_int_equal(ledger_count(db, NULL), 1);
-    till_close(t, 2);
+    close_paid_at_last(t);
 }
+
+#define OPEN_MAX_MS 200
 
 static cascade_err
 pay_for_long(cascade_node *node, void *user)
 {
     till *t = user;
     cascade_err err = till_pay(node, t);
-    const struct timespec pause = {0, 900000000};
+    const struct timespec pause = {0, (OPEN_MAX_MS + 50) * 1000000L};
 
     if (atomic_load(&t->entered) == 1)
         (void)nanosleep(&pause, NULL);
@@ -331,14 +346,16 @@ pay_for_long(cascade_node *node, void *user)
 static void
 a_transaction_has_its_limit(test_db *db, cascade_mode mode)
 {
-    static const till_node nodes[] = {
-        {"pay",
-         pay_for_long,
-         {.transactional = true, .transaction_max_ms = 600, .backoff_ms = 1}}};
+    static const till_node nodes[] = {{"pay",
+                                       pay_for_long,
+                                       {.transactional = true,
+                                        .attempts_max = -1,
+                                        .transaction_max_ms = OPEN_MAX_MS,
+                                        .backoff_ms = 1}}};
     till *t = till_open(db, mode, nodes, 1);
 
     till_run(t, "pay", CASCADE_COMPLETED);
-    close_paid(t, 2);
+    close_paid_at_last(t);
 }
 TILL_MODES(a_transaction_has_its_limit)
 
