@@ -539,16 +539,55 @@ nothing_begins_once_the_lease_is_over(test_db *db)
 
 /* ---- Stopping ----------------------------------------------------------- */
 
+static void *
+stop_patiently(void *context)
+{
+    till *t = context;
+
+    expect(cascade_engine_stop(t->engine[0], DB_WAIT_MS) == CASCADE_OK);
+    return NULL;
+}
+
+static bool
+is_stopping(void *context)
+{
+    cascade_engine *engine = ((till *)context)->engine[0];
+    bool stopping = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    stopping = engine->life == CSC_LIFE_DRAINING;
+    pthread_mutex_unlock(&engine->mutex);
+    return stopping;
+}
+
 static void
-stop_waits_for_a_transaction(test_db *db, cascade_mode mode)
+stop_waits_for_a_transaction(test_db *db)
+{
+    static const till_node nodes[] = {
+        {"pay", pay_late, {.transactional = true}}};
+    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+    pthread_t thread;
+
+    t->id = db_start(t->store[0], "pay");
+    till_until(t, is_within, t);
+    assert_int_equal(pthread_create(&thread, NULL, stop_patiently, t), 0);
+    till_until(t, is_stopping, t);
+    atomic_store(&t->go, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    db_await(t->store[0], &t->id, CASCADE_COMPLETED);
+    close_paid(t, 1);
+}
+
+static void
+a_stop_finds_it_committed(test_db *db, cascade_mode mode)
 {
     till *t = till_open(db, mode, paying, 1);
 
     till_run(t, "pay", CASCADE_COMPLETED);
-    assert_ok(cascade_engine_stop(t->engine[0], 10000));
+    assert_ok(cascade_engine_stop(t->engine[0], DB_WAIT_MS));
     close_paid(t, 1);
 }
-TILL_MODES(stop_waits_for_a_transaction)
+TILL_MODES(a_stop_finds_it_committed)
 
 static void
 a_function_that_does_not_return_is_given_up(test_db *db)
@@ -646,7 +685,9 @@ main(int argc, char **argv)
         TILL_TESTS(a_lost_reply_and_a_removed_engine),
         {"a_lost_reply_of_a_commit_and_a_removed_engine",
          a_lost_reply_of_a_commit_and_a_removed_engine, STORES_FILES},
-        TILL_TESTS(stop_waits_for_a_transaction),
+        {"stop_waits_for_a_transaction", stop_waits_for_a_transaction,
+         STORES_FILES},
+        TILL_TESTS(a_stop_finds_it_committed),
         {"a_function_that_does_not_return_is_given_up",
          a_function_that_does_not_return_is_given_up, STORES_FILES},
         TILL_TESTS(what_is_undecided_at_a_stop_is_lost),
