@@ -32,7 +32,7 @@ start_with(till *t, const char *node, const cascade_start_options *options)
 static bool
 one_is_within(void *context)
 {
-    return atomic_load(&((till *)context)->within) == 1;
+    return atomic_load(&((till *)context)->within) > 0;
 }
 
 static cascade_err
@@ -176,7 +176,7 @@ static void
 one_that_is_cancelled_lets_the_next_go_on(test_db *db)
 {
     const cascade_request_options waits = {.size = sizeof(waits),
-                                           .wait_ms = 10000};
+                                           .wait_ms = DB_WAIT_MS};
     cascade_uuid first;
     cascade_uuid second;
     till *t = open_with_two(db, &first, &second);
@@ -192,7 +192,7 @@ static void
 one_that_is_paused_lets_the_next_go_on(test_db *db)
 {
     const cascade_request_options waits = {.size = sizeof(waits),
-                                           .wait_ms = 10000};
+                                           .wait_ms = DB_WAIT_MS};
     cascade_uuid first;
     cascade_uuid second;
     till *t = open_with_two(db, &first, &second);
@@ -279,8 +279,11 @@ has_ended(void *context)
 static void
 one_that_is_stuck_is_terminated(test_db *db)
 {
-    static const till_node nodes[] = {
-        {"stuck", block, {.transactional = true, .transaction_max_ms = 200}}};
+    static const till_node nodes[] = {{"stuck",
+                                       block,
+                                       {.transactional = true,
+                                        .attempts_max = -1,
+                                        .transaction_max_ms = 200}}};
     till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
 
     t->id = db_start(t->store[0], "stuck");
