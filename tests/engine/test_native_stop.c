@@ -7,12 +7,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "engine/engine.h"
 #include "engine/till.h"
 
 #define STOP_MS 200
-#define BOUND_MS 10000 /* far from the deadline of the store, 30 s */
-#define DELAY_MS 400
+#define BOUND_MS 60000
+#define MOVE_MS (5 * BOUND_MS) /* what a move of the store waits for a lock */
+#define DELAY_MS 400           /* where the test moves the clock */
 
 /* ---- Nodes -------------------------------------------------------------- */
 
@@ -57,6 +59,25 @@ static const till_node nodes[] = {{"stuck", pay_stuck, TILL_TRANSACTIONAL},
                                   {"beside", go_beside, {0}},
                                   {"pass", pass, {0}}};
 
+/* Of the first `count` nodes; who waits for a lock does so for long. */
+static till *
+create_till(test_db *db, cascade_mode mode, size_t count)
+{
+    till *t = till_create(db, mode, nodes, count);
+
+    t->w.wrap.inner_deadline_ms = MOVE_MS;
+    return t;
+}
+
+static till *
+open_till(test_db *db, cascade_mode mode)
+{
+    till *t = create_till(db, mode, 1);
+
+    (void)till_engine(t);
+    return t;
+}
+
 /* ---- Looking ------------------------------------------------------------ */
 
 static bool
@@ -81,15 +102,6 @@ static bool
 has_detached(void *context)
 {
     return count_detached(context) == 1;
-}
-
-static int64_t
-real_ms(clockid_t clock)
-{
-    struct timespec now;
-
-    (void)clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* ---- The host's loop ---------------------------------------------------- */
@@ -135,13 +147,14 @@ end_loop(loop *l)
 static void
 stop_in_time(till *t)
 {
-    int64_t began_ms = real_ms(CLOCK_MONOTONIC);
+    int64_t began_ms = csc_clock_monotonic_ms(&csc_clock_system);
 
     assert_fails(CASCADE_ERR_TIMEOUT,
                  cascade_engine_stop(t->engine[0], STOP_MS));
     assert_non_null(strstr(cascade_errmsg(), "node stuck"));
     assert_fails(CASCADE_ERR_AGAIN, cascade_engine_close(t->engine[0]));
-    assert_in_range(real_ms(CLOCK_MONOTONIC) - began_ms, STOP_MS, BOUND_MS);
+    assert_in_range(csc_clock_monotonic_ms(&csc_clock_system) - began_ms,
+                    STOP_MS, BOUND_MS);
 }
 
 /* By another engine, to which nobody's lease has run out. */
@@ -172,7 +185,7 @@ close_stopped(till *t)
 static void
 the_detachment_waits_for_the_function(test_db *db, cascade_mode mode)
 {
-    till *t = till_open(db, mode, nodes, 1);
+    till *t = open_till(db, mode);
     loop l;
 
     begin_loop(&l, t);
@@ -183,7 +196,7 @@ the_detachment_waits_for_the_function(test_db *db, cascade_mode mode)
     atomic_store(&t->go, true);
     assert_true(stores_until(has_detached, t));
     end_loop(&l);
-    assert_ok(cascade_engine_stop(t->engine[0], STOP_MS));
+    assert_ok(cascade_engine_stop(t->engine[0], DB_WAIT_MS));
     close_stopped(t);
     assert_int_equal(count_detached(t), 1);
     take_over(t, &t->id, 1);
@@ -212,7 +225,7 @@ the_detachment_waits_for_the_function_inline(test_db *db)
 static void
 a_close_waits_for_the_loop(test_db *db)
 {
-    till *t = till_open(db, CASCADE_MODE_LOOP, nodes, 1);
+    till *t = open_till(db, CASCADE_MODE_LOOP);
     loop l;
 
     begin_loop(&l, t);
@@ -230,8 +243,8 @@ a_close_waits_for_the_loop(test_db *db)
 
 /* ---- Those that wait for the lock as well ------------------------------- */
 
-static atomic_int_least64_t due_ms; /* from when a claim finds something */
-static atomic_bool claims;          /* one that does is under way */
+static atomic_bool due;    /* a claim finds something */
+static atomic_bool claims; /* one that does is under way */
 static atomic_bool commits;
 
 static cascade_err
@@ -241,7 +254,7 @@ note_move(void *context, const wrap_call *call)
     if (call->move == WRAP_COMMIT)
         atomic_store(&commits, true);
     if (call->move == WRAP_CLAIM)
-        atomic_store(&claims, real_ms(CLOCK_REALTIME) >= atomic_load(&due_ms));
+        atomic_store(&claims, atomic_load(&due));
     if (call->move == WRAP_WAIT)
         atomic_store(&claims, false);
     return CASCADE_OK;
@@ -255,28 +268,31 @@ both_wait(void *context)
 }
 
 /* The housekeeper claims what is due, and a worker commits what has returned.
- */
+ * It is not due before the lock is taken: time stands until then. */
 static void
 those_who_wait_for_the_lock_are_not_waited_for(test_db *db)
 {
     const cascade_start_options later = {.size = sizeof(later),
                                          .delay_ms = DELAY_MS};
-    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 3);
     cascade_started started;
     cascade_uuid ids[3];
+    till *t = NULL;
 
+    db->fake_time = true;
+    t = create_till(db, CASCADE_MODE_THREADS, 3);
     atomic_store(&first_goes, false);
-    atomic_store(&due_ms, INT64_MAX);
+    atomic_store(&due, false);
     t->w.before = note_move;
     (void)till_engine(t);
     ids[0] = db_start(t->store[0], "beside");
     assert_true(stores_until(one_is_beside, t));
-    atomic_store(&due_ms, real_ms(CLOCK_REALTIME) + DELAY_MS);
     assert_ok(cascade_start(t->store[0], "pass", NULL, &later, &started));
     ids[1] = started.id;
     ids[2] = db_start(t->store[0], "stuck");
     assert_true(stores_until(one_is_stuck, t));
     atomic_store(&commits, false);
+    atomic_store(&due, true);
+    fake_clock_advance(&db->clock, DELAY_MS);
     atomic_store(&first_goes, true);
     assert_true(stores_until(both_wait, t));
     stop_in_time(t);
@@ -301,7 +317,7 @@ all_are_beside(void *context)
 static void
 the_one_that_all_wait_for_is_named(test_db *db)
 {
-    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 3);
+    till *t = create_till(db, CASCADE_MODE_THREADS, 3);
     cascade_uuid ids[BESIDE + 1];
 
     atomic_store(&first_goes, false);
@@ -328,7 +344,7 @@ stop_again(void *context)
 {
     till *t = context;
 
-    expect(cascade_engine_stop(t->engine[0], BOUND_MS * 3) == CASCADE_OK);
+    expect(cascade_engine_stop(t->engine[0], DB_WAIT_MS) == CASCADE_OK);
     atomic_store(&t->other, 1);
     return NULL;
 }
@@ -336,17 +352,18 @@ stop_again(void *context)
 static void
 a_further_stop_waits(test_db *db)
 {
-    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+    till *t = open_till(db, CASCADE_MODE_THREADS);
     int64_t began_ms = 0;
     pthread_t thread;
 
     t->id = db_start(t->store[0], "stuck");
     assert_true(stores_until(one_is_stuck, t));
     stop_in_time(t);
-    began_ms = real_ms(CLOCK_MONOTONIC);
+    began_ms = csc_clock_monotonic_ms(&csc_clock_system);
     assert_fails(CASCADE_ERR_TIMEOUT,
                  cascade_engine_stop(t->engine[0], STOP_MS));
-    assert_in_range(real_ms(CLOCK_MONOTONIC) - began_ms, STOP_MS, BOUND_MS);
+    assert_in_range(csc_clock_monotonic_ms(&csc_clock_system) - began_ms,
+                    STOP_MS, BOUND_MS);
     assert_int_equal(pthread_create(&thread, NULL, stop_again, t), 0);
     atomic_store(&t->go, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -396,7 +413,7 @@ is_put_off(void *context)
 static till *
 open_held(test_db *db, wrap_move move)
 {
-    till *t = till_create(db, CASCADE_MODE_THREADS, nodes, 1);
+    till *t = create_till(db, CASCADE_MODE_THREADS, 1);
 
     held_move = move;
     atomic_store(&reached, false);
@@ -418,7 +435,7 @@ a_stop_while_a_transaction_begins(test_db *db)
     stop_in_time(t);
     assert_int_equal(count_detached(t), 0);
     atomic_store(&holds, false);
-    assert_ok(cascade_engine_stop(t->engine[0], BOUND_MS));
+    assert_ok(cascade_engine_stop(t->engine[0], DB_WAIT_MS));
     assert_int_equal(atomic_load(&t->entered), 0);
     close_stopped(t);
     assert_int_equal(count_detached(t), 1);
@@ -464,7 +481,7 @@ nothing_begins_once_the_engine_stops(test_db *db)
 
     cascade_engine_request_stop(t->engine[0]);
     atomic_store(&holds, false);
-    assert_ok(cascade_engine_stop(t->engine[0], BOUND_MS));
+    assert_ok(cascade_engine_stop(t->engine[0], DB_WAIT_MS));
     assert_int_equal(atomic_load(&db->warnings), warnings);
     assert_int_equal(db_stats(t->engine[0]).attempts, 0);
     assert_int_equal(atomic_load(&t->entered), 0);
@@ -480,7 +497,7 @@ nothing_begins_once_the_engine_stops(test_db *db)
 static void
 others_have_the_cascade_at_once(test_db *db)
 {
-    till *t = till_open(db, CASCADE_MODE_THREADS, nodes, 1);
+    till *t = open_till(db, CASCADE_MODE_THREADS);
 
     t->id = db_start(t->store[0], "stuck");
     assert_true(stores_until(one_is_stuck, t));
