@@ -141,7 +141,7 @@ start_portion(timers *t, size_t from, size_t count)
 static int64_t
 real_ahead_ms(size_t count)
 {
-    return 2000 + (int64_t)count / 2;
+    return 1000 + (int64_t)count / 10;
 }
 
 static timers *
