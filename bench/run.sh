@@ -85,11 +85,18 @@ show_disk() {
 
 # A backend tells of its last flushes as it ends.
 count_flushes() {
-    while [ "$(sql "SELECT count(*) FROM pg_stat_activity
-        WHERE backend_type = 'client backend'")" -gt 1 ]; do
+    flushes_tries=0
+    while
+        others=$(sql "SELECT count(*) - 1 FROM pg_stat_activity
+            WHERE backend_type = 'client backend'") || die "no answer"
+        [ "$others" -gt 0 ]
+    do
+        flushes_tries=$((flushes_tries + 1))
+        [ "$flushes_tries" -lt 600 ] ||
+            die "$others connections to the server are still open"
         sleep 0.1
     done
-    sql "SELECT wal_sync FROM pg_stat_wal"
+    sql "SELECT wal_sync FROM pg_stat_wal" || die "no answer"
 }
 
 # In the background, so that a signal is heard at once. Unquoted: one option or
@@ -119,5 +126,6 @@ for program in ${chosen:-$programs}; do
     stage "$program"
     before=$(count_flushes)
     run_program "$program"
-    echo "# PostgreSQL flushed its WAL $(($(count_flushes) - before)) times"
+    after=$(count_flushes)
+    echo "# PostgreSQL flushed its WAL $((after - before)) times"
 done

@@ -31,6 +31,7 @@ build=${FUZZ_BUILD:-$root/build/fuzz}
 found=$build/found
 work=
 trap '[ -z "$work" ] || rm -rf "$work"; packages_cleanup; quietly_cleanup' EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -58,6 +59,7 @@ fuzz() {
         [ "${runs:-0}" -gt 0 ]
         return
     fi
+    grep '^INFO: Seed' "$work/$1.log" || :
     tail -n 60 "$work/$1.log"
     echo "$1: broken; replay it with"
     sed -n "s|.*Test unit written to |    $build/tests/fuzz_$1 |p" \
