@@ -18,6 +18,9 @@
 #include "process/check.h"
 
 #define START_LIMIT_MS 60000
+#define GATE_LIMIT_MS 60000
+#define STOP_LIMIT_MS 60000
+#define END_LIMIT_MS 90000 /* longer than an engine takes to give up its stop */
 
 static void
 share(test_worker *worker, const char *path)
@@ -56,6 +59,7 @@ worker_spawn(test_worker *worker, const test_place *place,
     char path[PLACE_PATH];
     char verb[] = "worker";
     char *arguments[] = {verb, verb, path, NULL};
+    pid_t parent = getpid();
 
     snprintf(name, sizeof(name), "w%d", number++);
     share(worker, place_path(place, name, path));
@@ -70,6 +74,8 @@ worker_spawn(test_worker *worker, const test_place *place,
     worker->pid = fork();
     if (worker->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(127); /* it died before */
         execv("/proc/self/exe", arguments);
         _exit(127);
     }
@@ -136,6 +142,7 @@ worker_kill(test_worker *worker)
 {
     int status = 0;
 
+    assert_true(worker->pid > 0);
     kill(worker->pid, SIGKILL);
     status = reap(worker);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -144,17 +151,29 @@ worker_kill(test_worker *worker)
 void
 worker_stop(test_worker *worker)
 {
+    assert_true(worker->pid > 0);
     kill(worker->pid, SIGSTOP);
     worker_await_stop(worker);
+}
+
+/* Or ended. */
+static bool
+has_stopped(void *context)
+{
+    test_worker *it = context;
+
+    return waitpid(it->pid, &it->status, WUNTRACED | WNOHANG) == it->pid;
 }
 
 void
 worker_await_stop(test_worker *worker)
 {
-    int status = 0;
-
-    assert_true(waitpid(worker->pid, &status, WUNTRACED) == worker->pid);
-    assert_true(WIFSTOPPED(status));
+    if (!place_wait(has_stopped, worker, STOP_LIMIT_MS))
+        fail_msg("a worker does not stop");
+    if (WIFSTOPPED(worker->status))
+        return;
+    forget(worker);
+    fail_msg("a worker ended with status %d instead of a stop", worker->status);
 }
 
 void
@@ -163,13 +182,22 @@ worker_continue(test_worker *worker)
     kill(worker->pid, SIGCONT);
 }
 
+static bool
+has_ended(void *worker)
+{
+    return worker_ended(worker);
+}
+
 void
 worker_end(test_worker *worker)
 {
     int status = 0;
 
+    assert_true(worker->pid > 0);
     kill(worker->pid, SIGTERM);
-    status = reap(worker);
+    if (!place_wait(has_ended, worker, END_LIMIT_MS))
+        fail_msg("a worker does not end");
+    status = worker->status;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
         return; /* it had not come as far as to listen */
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

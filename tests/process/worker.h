@@ -119,7 +119,7 @@ void worker_spawn(test_worker *worker, const test_place *place,
 
 void worker_kill(test_worker *worker); /* SIGKILL, and reaped */
 void worker_stop(test_worker *worker); /* SIGSTOP, and seen stopped */
-/* Waits until it has stopped by itself. */
+/* Waits until it has stopped by itself; fails the test when it does not. */
 void worker_await_stop(test_worker *worker);
 void worker_continue(test_worker *worker); /* SIGCONT */
 /* SIGTERM; fails the test unless it ends well. */

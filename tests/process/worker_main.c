@@ -23,7 +23,7 @@
 #include "support/nodes.h"
 
 #define LOOK_EVERY_MS 5
-#define STOP_LIMIT_MS 30000
+#define STOP_LIMIT_MS 60000
 
 static cascade_engine *running; /* NULL: an outsider */
 static atomic_bool ended;
