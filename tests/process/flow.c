@@ -12,6 +12,7 @@
 #define BACKOFF_MS 5
 #define SLEEP_MS 3
 #define START_MAX 10000
+#define GATE_LOOK_NS 1000000
 
 int
 flow_open_log(const test_place *place)
@@ -76,6 +77,19 @@ flow_reenters(const char *request_id)
            strstr(request_id, "/last#") != NULL;
 }
 
+static void
+pass(flow_gate *gate)
+{
+    const struct timespec pause = {.tv_nsec = GATE_LOOK_NS};
+
+    if (gate->open || atomic_fetch_sub(&gate->passes, 1) > 0)
+        return;
+    atomic_fetch_add(&gate->waiting, 1);
+    while (!gate->open)
+        nanosleep(&pause, NULL);
+    atomic_fetch_sub(&gate->waiting, 1);
+}
+
 /* What the outside does takes its time. */
 static void
 work(const test_flow *flow)
@@ -84,6 +98,8 @@ work(const test_flow *flow)
                             .tv_nsec = flow->work_us % 1000000 * 1000};
 
     nanosleep(&time, NULL);
+    if (flow->gate != NULL)
+        pass(flow->gate);
 }
 
 static cascade_err

@@ -21,6 +21,7 @@
 #ifndef TESTS_PROCESS_FLOW_H
 #define TESTS_PROCESS_FLOW_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,8 +37,17 @@
 #define FLOW_LINE 128
 #define FLOW_LOG "effects.log"
 
+/* Where nodes wait in the middle of their work, so that a test finds something
+ * that is under way for as long as it needs. It may lie in shared memory. */
+typedef struct flow_gate {
+    atomic_int passes; /* so many go through while it is shut */
+    atomic_bool open;
+    atomic_int waiting; /* nodes in front of it */
+} flow_gate;
+
 typedef struct test_flow {
     int log_fd;
+    flow_gate *gate; /* NULL: there is none */
     int64_t work_us;
     int64_t delay_ms; /* before the last node */
     int64_t sleep_ms; /* of the last node; 0: a few milliseconds */

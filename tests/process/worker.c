@@ -69,6 +69,8 @@ worker_spawn(test_worker *worker, const test_place *place,
     apply_defaults(&worker->shared->options);
     worker->shared->behind = worker->shared->options.stop_behind;
     worker->shared->freeze = worker->shared->options.stop;
+    worker->shared->gate.passes = worker->shared->options.gate_after;
+    worker->shared->gate.open = !worker->shared->options.gated;
     memcpy(worker->shared->name, name, sizeof(name));
     fflush(NULL);
     worker->pid = fork();
@@ -97,6 +99,27 @@ worker_start(test_worker *worker, const test_place *place,
     worker_spawn(worker, place, options);
     if (!place_wait(runs_or_ended, worker, START_LIMIT_MS) || worker->pid < 0)
         fail_msg("a worker does not start");
+}
+
+static bool
+is_at_gate(void *context)
+{
+    const test_worker *it = context;
+
+    return it->shared->gate.waiting > 0;
+}
+
+void
+worker_await_gate(test_worker *worker)
+{
+    if (!place_wait(is_at_gate, worker, GATE_LIMIT_MS))
+        fail_msg("no node comes to the gate of a worker");
+}
+
+void
+worker_open_gate(test_worker *worker)
+{
+    worker->shared->gate.open = true;
 }
 
 static void

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "process/flow.h"
 #include "process/place.h"
 
 typedef enum watch_freeze_at {
@@ -37,6 +38,8 @@ typedef struct worker_options {
     int64_t lease_ms; /* 0: 600 */
     int64_t poll_ms;  /* 0: 100 */
     int64_t work_us;  /* of every execution; 0: 1,000 */
+    bool gated;       /* nodes wait at a gate, once so many have worked: */
+    int gate_after;
     unsigned threads; /* 0: 8 */
     int poison_limit; /* 0: never: whoever kills from outside is not a node */
     size_t capacity;  /* cascades it holds; 0: the engine's default */
@@ -97,6 +100,7 @@ typedef struct worker_shared {
     worker_options options;
     char name[16];
     worker_figures figures;
+    flow_gate gate;
     _Atomic bool pause;             /* asked: start no cascades for now */
     _Atomic watch_freeze_at freeze; /* asked: see watch.h */
     _Atomic int behind;             /* so many that pass first */
@@ -116,6 +120,11 @@ void worker_start(test_worker *worker, const test_place *place,
 /* The same without waiting for the engine. */
 void worker_spawn(test_worker *worker, const test_place *place,
                   const worker_options *options);
+
+/* Waits until a node stands at the gate: its cascade cannot end before that is
+ * open. */
+void worker_await_gate(test_worker *worker);
+void worker_open_gate(test_worker *worker);
 
 void worker_kill(test_worker *worker); /* SIGKILL, and reaped */
 void worker_stop(test_worker *worker); /* SIGSTOP, and seen stopped */

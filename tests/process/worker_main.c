@@ -257,6 +257,7 @@ worker_main(const char *path)
     }
     close(fd);
     flow.log_fd = flow_open_log(&shared->place);
+    flow.gate = &shared->gate;
     flow.work_us = shared->options.work_us;
     flow.ignorant = shared->options.ignorant;
     flow.delay_ms = shared->options.delay_ms;
