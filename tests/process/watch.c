@@ -9,11 +9,13 @@
 
 #include <dlfcn.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/uuid.h"
 #include "process/check.h"
 #include "store/store.h"
 
@@ -24,12 +26,26 @@
 #define EXECUTED_LIMIT_MS 2000
 #define STOPPING_LIMIT_MS 60000
 #define PIPELINE_STATEMENTS 4 /* when options.freeze asks: behind the fence */
+#define CLOCKS_APART_MS 50    /* the store's and ours, in one lease */
 
 /* Of the process: a driver has no room for more. */
 static const cascade_store_driver *real;
 static cascade_store_driver watching;
 static worker_shared *told;
 static atomic_int commits;
+
+/* Whoever writes shares it; who stops apart has it alone. */
+static pthread_rwlock_t writing =
+    PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+/* The incarnation of this process. */
+static struct {
+    pthread_mutex_t mutex; /* guards the others */
+    cascade_uuid id;
+    int64_t lease_ms;
+    int64_t sent_ms; /* when the last attach or renewal that was answered was */
+    bool lost;
+} mine = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Of the thread that commits: how many statements are still to be sent before
  * it stops, and whether one has been. */
@@ -120,12 +136,27 @@ take_commit(void)
     return strcmp(how, "pipeline") == 0 ? WATCH_PIPELINE : WATCH_COMMIT;
 }
 
+/* While no other thread of this process writes: on SQLite one that is stopped
+ * in that would keep everybody out. */
+static void
+stop_apart(void)
+{
+    pthread_rwlock_wrlock(&writing);
+    raise(SIGSTOP);
+    pthread_rwlock_unlock(&writing);
+}
+
 static void
 begin_write(watch_freeze_at where)
 {
+    bool is_own = told->options.freeze[0] != '\0';
+
     atomic_fetch_add(&told->figures.in_flight, 1);
-    if (where == WATCH_COMMIT || where == WATCH_WRITE)
+    if (where == WATCH_COMMIT && is_own)
+        stop_apart();
+    else if (where == WATCH_COMMIT || where == WATCH_WRITE)
         raise(SIGSTOP);
+    pthread_rwlock_rdlock(&writing);
     begun = false;
     armed = where == WATCH_PIPELINE ? told->statements : 0;
 }
@@ -134,6 +165,7 @@ static void
 end_write(watch_freeze_at where)
 {
     armed = 0;
+    pthread_rwlock_unlock(&writing);
     if (where == WATCH_WRITTEN)
         raise(SIGSTOP);
     atomic_fetch_sub(&told->figures.in_flight, 1);
@@ -141,6 +173,125 @@ end_write(watch_freeze_at where)
     if (where != WATCH_NOWHERE)
         atomic_store(&told->freeze, WATCH_NOWHERE);
 }
+
+/* ---- Incarnations -------------------------------------------------------- */
+
+/* What was sent at `sent_ms` holds it for a lease from then on, at least. */
+static void
+note_lease(const cascade_uuid *id, int64_t lease_ms, int64_t sent_ms)
+{
+    pthread_mutex_lock(&mine.mutex);
+    if (!csc_uuid_equal(&mine.id, id))
+        mine.lost = false;
+    mine.id = *id;
+    mine.lease_ms = lease_ms;
+    mine.sent_ms = sent_ms;
+    pthread_mutex_unlock(&mine.mutex);
+}
+
+/* What the store has answered to somebody who says that it is his. */
+static cascade_err
+note_answer(const cascade_uuid *id, cascade_err err)
+{
+    if (err != CASCADE_ERR_FENCED)
+        return err;
+    pthread_mutex_lock(&mine.mutex);
+    if (csc_uuid_equal(&mine.id, id) && !mine.lost) {
+        mine.lost = true;
+        if (place_now_ms() - mine.sent_ms < mine.lease_ms - CLOCKS_APART_MS)
+            atomic_fetch_add(&told->figures.robbed, 1);
+        atomic_fetch_add(&told->figures.fenced, 1);
+    }
+    pthread_mutex_unlock(&mine.mutex);
+    return err;
+}
+
+static cascade_err
+attach(void *self, const cascade_incarnation *incarnation)
+{
+    int64_t sent_ms = place_now_ms();
+    cascade_err err = CASCADE_OK;
+
+    pthread_rwlock_rdlock(&writing);
+    err = real->attach(self, incarnation);
+    pthread_rwlock_unlock(&writing);
+    if (err == CASCADE_OK)
+        note_lease(&incarnation->engine_id, incarnation->lease_ms, sent_ms);
+    return err;
+}
+
+static cascade_err
+renew(void *self, const cascade_uuid *engine_id, int64_t lease_ms,
+      int64_t *now_ms)
+{
+    int64_t sent_ms = place_now_ms();
+    cascade_err err = CASCADE_OK;
+
+    pthread_rwlock_rdlock(&writing);
+    err = real->renew(self, engine_id, lease_ms, now_ms);
+    pthread_rwlock_unlock(&writing);
+    if (err == CASCADE_OK)
+        note_lease(engine_id, lease_ms, sent_ms);
+    return note_answer(engine_id, err);
+}
+
+static cascade_err
+detach(void *self, const cascade_uuid *engine_id)
+{
+    cascade_err err = CASCADE_OK;
+
+    pthread_rwlock_rdlock(&writing);
+    err = real->detach(self, engine_id);
+    pthread_rwlock_unlock(&writing);
+    return err;
+}
+
+static cascade_err
+engines(void *self, cascade_engine_sink sink, void *context, bool *orphans)
+{
+    cascade_err err = real->engines(self, sink, context, orphans);
+
+    atomic_fetch_add(&told->figures.looks, 1);
+    return err;
+}
+
+static cascade_err
+take_from_dead(void *self, const cascade_uuid *dead, size_t dead_count,
+               size_t limit, size_t *freed)
+{
+    cascade_err err = CASCADE_OK;
+
+    pthread_rwlock_rdlock(&writing);
+    err = real->remove(self, dead, dead_count, limit, freed);
+    pthread_rwlock_unlock(&writing);
+    if (err != CASCADE_OK || *freed == 0)
+        return err;
+    if (told->figures.freed == 0)
+        told->figures.freed_at = told->figures.rounds;
+    atomic_fetch_add(&told->figures.freed, *freed);
+    return err;
+}
+
+static cascade_err
+claim(void *self, const cascade_claim *wanted, cascade_claimed *claimed,
+      cascade_claim_result *result)
+{
+    cascade_err err = CASCADE_OK;
+
+    pthread_rwlock_rdlock(&writing);
+    err = real->claim(self, wanted, claimed, result);
+    pthread_rwlock_unlock(&writing);
+    return note_answer(&wanted->engine_id, err);
+}
+
+static cascade_err
+rest(void *self, int wake_fd, int64_t timeout_ms, cascade_wait_result *result)
+{
+    atomic_fetch_add(&told->figures.rounds, 1);
+    return real->wait(self, wake_fd, timeout_ms, result);
+}
+
+/* ---- Commits and starts -------------------------------------------------- */
 
 static cascade_err
 commit(void *self, const cascade_batch *batch, bool *existed)
@@ -150,10 +301,8 @@ commit(void *self, const cascade_batch *batch, bool *existed)
 
     begin_write(where);
     err = real->commit(self, batch, existed);
-    if (err == CASCADE_ERR_FENCED)
-        atomic_fetch_add(&told->figures.fenced, 1);
     end_write(where);
-    return err;
+    return note_answer(&batch->engine_id, err);
 }
 
 static cascade_err
@@ -168,17 +317,6 @@ submit(void *self, const cascade_submission *submission)
     return err;
 }
 
-static cascade_err
-renew(void *self, const cascade_uuid *engine_id, int64_t lease_ms,
-      int64_t *now_ms)
-{
-    cascade_err err = real->renew(self, engine_id, lease_ms, now_ms);
-
-    if (err == CASCADE_ERR_FENCED)
-        atomic_fetch_add(&told->figures.fenced, 1);
-    return err;
-}
-
 const cascade_store_driver *
 watch_driver(worker_shared *shared)
 {
@@ -186,9 +324,15 @@ watch_driver(worker_shared *shared)
         return NULL;
     told = shared;
     watching = *real;
+    watching.attach = attach;
+    watching.renew = renew;
+    watching.detach = detach;
+    watching.engines = engines;
+    watching.remove = take_from_dead;
+    watching.claim = claim;
     watching.commit = commit;
     watching.submit = submit;
-    watching.renew = renew;
+    watching.wait = rest;
     return &watching;
 }
 

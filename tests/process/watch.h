@@ -9,7 +9,8 @@
  *
  * Where a commit can be made to stop, the next one or one behind it:
  *
- *   WATCH_COMMIT    with everything ready, before anything is sent
+ *   WATCH_COMMIT    with everything ready, before anything is sent; where the
+ *                   options ask for it, while nobody else of the process writes
  *   WATCH_PIPELINE  on PostgreSQL: after some of its statements have been sent
  *                   and executed, with the lane row locked and without the
  *                   Sync, so that no timeout of the server ever ends it
@@ -17,6 +18,10 @@
  *   WATCH_WRITTEN   such a one has taken effect, and nobody was told
  *
  * Continued, it goes on with what it had, as if nothing had happened.
+ *
+ * It tells at once, too, what its engine and the others do to one another: when
+ * it has lost its incarnation, and whether that was taken from it before its
+ * lease was over, what it took from others, and how often it looked.
  */
 #ifndef TESTS_PROCESS_WATCH_H
 #define TESTS_PROCESS_WATCH_H

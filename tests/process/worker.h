@@ -83,7 +83,12 @@ typedef struct worker_figures {
     /* At once: */
     _Atomic uint64_t in_flight; /* commits and starts not answered yet */
     _Atomic uint64_t writes;    /* those answered */
-    _Atomic uint64_t fenced;    /* answers that said so */
+    _Atomic uint64_t fenced;    /* incarnations lost: answers told so, */
+    _Atomic uint64_t robbed;    /* of them: before their lease was over */
+    _Atomic uint64_t looks;     /* at the other engines */
+    _Atomic uint64_t rounds;    /* of the house: waits for what comes next */
+    _Atomic uint64_t freed;     /* cascades, of engines that it removed, */
+    _Atomic uint64_t freed_at;  /* for the first time in that round */
     _Atomic uint64_t key_next;  /* of the first key not acknowledged */
     _Atomic uint64_t doubtful;  /* starts without key, not acknowledged */
     _Atomic uint64_t starting;  /* it may start something, though paused */
