@@ -13,23 +13,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "process/place.h"
 
 typedef struct test_ledger {
     const test_place *place;
     cascade_store *store;
-    void *recorded;  /* a tree of what was recorded at some mark */
-    void *ended;     /* a tree of the cascades that had ended then */
-    size_t mark;     /* the length of the log at the mark being made */
-    size_t running;  /* cascades not ended, at the last mark */
-    size_t marked;   /* executions seen recorded so far */
-    size_t late;     /* lines behind a mark */
-    size_t late_max; /* how many there may be; 0, unless the test sets it */
-    bool strict;     /* a cascade that ended otherwise than the flow does fails
+    void *recorded; /* a tree of what was recorded at some mark */
+    void *ended;    /* a tree of the cascades that had ended then */
+    size_t mark;    /* the length of the log at the mark being made */
+    size_t running; /* cascades not ended, at the last mark */
+    size_t marked;  /* executions seen recorded so far */
+    size_t late;    /* lines behind a mark */
+    bool strict;    /* a cascade that ended otherwise than the flow does fails
                         the test at the mark, not only at the end */
-    /* Whether a line behind a mark by `who` is no fault; NULL: it is none up to
-     * late_max. */
+    /* Whether a line behind a mark by `who` is no fault; NULL: it is one. */
     bool (*may_be_late)(void *context, const char *who);
     void *context;
     bool
@@ -52,6 +51,10 @@ void ledger_mark(test_ledger *ledger);
 
 /* Whether that cascade was seen ended. */
 bool ledger_has_ended(const test_ledger *ledger, const cascade_uuid *id);
+
+/* Whether an engine of that process is listed in the store, and how long its
+ * lease goes on there. */
+bool ledger_lists(const test_ledger *ledger, pid_t pid, int64_t *left_ms);
 
 /* How long the log is, in bytes. */
 size_t ledger_log_size(const test_place *place);

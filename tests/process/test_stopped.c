@@ -16,9 +16,19 @@
 #define MORE 20
 #define LEASE_MS 1000
 #define POLL_MS 200
-#define ROUNDS 4
-#define LIMIT_MS 30000
-#define THREADS 8
+#define ROUNDS 4      /* in which the stopped one was in the middle */
+#define ROUNDS_MAX 40 /* of all */
+#define LIMIT_MS 60000
+/* Of one commit: so few that there are more than WATCH_FREEZE_AFTER, however
+ * long each takes. Each cascade is in seven, one after the other. */
+#define BATCH 4
+
+typedef struct stage {
+    test_place place;
+    test_ledger ledger;
+    test_worker workers[2];
+    worker_crew crew;
+} stage;
 
 static worker_options
 options(const char *freeze)
@@ -26,29 +36,49 @@ options(const char *freeze)
     worker_options it = {.lease_ms = LEASE_MS,
                          .poll_ms = POLL_MS,
                          .work_us = 3000,
-                         .threads = THREADS};
+                         .batch = BATCH};
 
     snprintf(it.freeze, sizeof(it.freeze), "%s", freeze);
     return it;
 }
 
+static void
+open_stage(stage *s, place_kind kind)
+{
+    place_create(&s->place, kind);
+    ledger_open(&s->ledger, &s->place);
+    s->crew = (worker_crew){s->workers, 2};
+    s->ledger.may_be_late = worker_may_be_late;
+    s->ledger.context = &s->crew;
+}
+
+/* Nobody runs any more. */
+static void
+close_stage(stage *s, size_t cascades)
+{
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(0, s->workers[i].last.refusals);
+        assert_int_equal(0, s->workers[i].last.robbed);
+    }
+    ledger_check(&s->ledger, cascades);
+    ledger_close(&s->ledger);
+    place_destroy(&s->place);
+}
+
 typedef struct counter {
     const test_worker *worker;
-    uint64_t takeovers;
-    uint64_t fences;
-    uint64_t executions;
+    uint64_t freed;
+    uint64_t fenced;
 } counter;
 
-/* Whether the worker has got beyond what is noted. */
+/* Whether the worker has got as far as is noted. */
 static bool
 has_moved_on(void *context)
 {
     const counter *it = context;
     const worker_figures *figures = &it->worker->shared->figures;
 
-    return figures->takeovers >= it->takeovers &&
-           figures->fences >= it->fences &&
-           figures->executions >= it->executions;
+    return figures->freed >= it->freed && figures->fenced >= it->fenced;
 }
 
 static void
@@ -56,99 +86,87 @@ wait_until(const test_worker *worker, counter wanted)
 {
     wanted.worker = worker;
     if (!place_wait(has_moved_on, &wanted, LIMIT_MS))
-        fail_msg("takeovers %llu of %llu, fences %llu of %llu",
-                 (unsigned long long)worker->shared->figures.takeovers,
-                 (unsigned long long)wanted.takeovers,
-                 (unsigned long long)worker->shared->figures.fences,
-                 (unsigned long long)wanted.fences);
+        fail_msg("freed %llu of %llu, fenced %llu times of %llu",
+                 (unsigned long long)worker->shared->figures.freed,
+                 (unsigned long long)wanted.freed,
+                 (unsigned long long)worker->shared->figures.fenced,
+                 (unsigned long long)wanted.fenced);
 }
 
-/* The first stops by itself in a commit; the second finishes everything while
- * it stands; it goes on, is fenced, and finishes what is started then. */
+/* The first stops by itself in a commit, in the middle of all that it owns. */
 static void
-stop_in_commit(test_place *place, const char *how)
+begin_stopped(stage *s, const char *how, size_t cascades)
 {
     worker_options first = options(how);
-    worker_options second = options("");
-    test_ledger ledger;
-    test_worker workers[2];
-    int64_t stopped_ms = 0;
 
-    ledger_open(&ledger, place);
-    ledger.late_max = THREADS;
-    flow_start(ledger.store, CASCADES);
-    worker_start(&workers[0], place, &first);
-    worker_await_stop(&workers[0]);
+    flow_start(s->ledger.store, cascades);
+    worker_spawn(&s->workers[0], &s->place, &first);
+    worker_await_stop(&s->workers[0]);
+}
+
+/* The second finishes everything while the first stands; that goes on, is
+ * fenced, and finishes what is started then. */
+static void
+stop_in_commit(place_kind kind, const char *how)
+{
+    worker_options second = options("");
+    int64_t stopped_ms = 0;
+    stage s;
+
+    open_stage(&s, kind);
+    begin_stopped(&s, how, CASCADES);
     stopped_ms = place_now_ms();
-    worker_start(&workers[1], place, &second);
-    wait_until(&workers[1], (counter){.takeovers = 1});
+    worker_start(&s.workers[1], &s.place, &second);
+    wait_until(&s.workers[1], (counter){.freed = 1});
     print_message("taken over after %lld ms\n",
                   (long long)(place_now_ms() - stopped_ms));
-    ledger_wait_ended(&ledger, LIMIT_MS);
-    assert_int_equal(0, workers[0].shared->figures.fences);
-    worker_continue(&workers[0]);
-    wait_until(&workers[0], (counter){.fences = 1});
-    worker_end(&workers[1]);
-    flow_start(ledger.store, MORE);
-    ledger_wait_ended(&ledger, LIMIT_MS);
-    worker_end(&workers[0]);
-    ledger_check(&ledger, CASCADES + MORE);
-    ledger_close(&ledger);
+    ledger_wait_ended(&s.ledger, LIMIT_MS);
+    assert_int_equal(0, s.workers[0].shared->figures.fenced);
+    worker_continue(&s.workers[0]);
+    wait_until(&s.workers[0], (counter){.fenced = 1});
+    worker_end(&s.workers[1]);
+    flow_start(s.ledger.store, MORE);
+    ledger_wait_ended(&s.ledger, LIMIT_MS);
+    worker_end(&s.workers[0]);
+    close_stage(&s, CASCADES + MORE);
 }
 
 static void
 owner_stopped_before_its_commit(void **state)
 {
-    test_place place;
-
-    place_create(&place, place_of(state));
-    stop_in_commit(&place, "commit");
-    place_destroy(&place);
+    stop_in_commit(place_of(state), "commit");
 }
 
 #ifdef CASCADE_HAVE_POSTGRES
 static void
 owner_stopped_within_its_pipeline(void **state)
 {
-    test_place place;
-
-    place_create(&place, place_of(state));
-    stop_in_commit(&place, "pipeline");
-    place_destroy(&place);
+    stop_in_commit(place_of(state), "pipeline");
 }
 #endif
 
-/* The owner goes on when the other has taken over and recorded nothing yet:
- * only the fence can keep its commit out then. Had it taken effect, the store
- * would refuse what the other has to record. */
+/* The owner goes on when the other has taken over and recorded of no node that
+ * it worked: only the fence can keep its commit out then. Had it taken effect,
+ * the store would refuse what the other has to record. */
 static void
 late_commit_has_no_effect(void **state)
 {
-    worker_options first = options("commit");
     worker_options second = options("");
-    test_place place;
-    test_ledger ledger;
-    test_worker workers[2];
+    stage s;
 
-    second.work_us = 150000;
-    place_create(&place, place_of(state));
-    ledger_open(&ledger, &place);
-    ledger.late_max = THREADS;
-    flow_start(ledger.store, MORE);
-    worker_start(&workers[0], &place, &first);
-    worker_await_stop(&workers[0]);
-    worker_start(&workers[1], &place, &second);
-    wait_until(&workers[1], (counter){.takeovers = 1});
-    worker_continue(&workers[0]);
-    wait_until(&workers[0], (counter){.fences = 1});
-    ledger_wait_ended(&ledger, LIMIT_MS);
-    assert_int_equal(0, workers[0].shared->figures.refusals);
-    assert_int_equal(0, workers[1].shared->figures.refusals);
+    second.gated = true;
+    open_stage(&s, place_of(state));
+    begin_stopped(&s, "commit", MORE);
+    worker_start(&s.workers[1], &s.place, &second);
+    wait_until(&s.workers[1], (counter){.freed = 1});
+    worker_await_gate(&s.workers[1]);
+    worker_continue(&s.workers[0]);
+    wait_until(&s.workers[0], (counter){.fenced = 1});
+    worker_open_gate(&s.workers[1]);
+    ledger_wait_ended(&s.ledger, LIMIT_MS);
     for (int i = 0; i < 2; i++)
-        worker_end(&workers[i]);
-    ledger_check(&ledger, MORE);
-    ledger_close(&ledger);
-    place_destroy(&place);
+        worker_end(&s.workers[i]);
+    close_stage(&s, MORE);
 }
 
 #ifdef CASCADE_HAVE_POSTGRES
@@ -186,20 +204,46 @@ await_busy(const test_worker workers[2])
     return it.first;
 }
 
-static void
-stop_a_busy_one(test_worker workers[2], test_ledger *ledger)
-{
-    int busy = 0;
-    uint64_t fences = 0;
+typedef struct absence {
+    const test_ledger *ledger;
+    pid_t pid;
+} absence;
 
-    flow_start(ledger->store, CASCADES);
-    busy = await_busy(workers);
-    fences = workers[busy].shared->figures.fences;
-    worker_stop(&workers[busy]);
-    flow_start(ledger->store, MORE);
-    ledger_wait_ended(ledger, LIMIT_MS);
-    worker_continue(&workers[busy]);
-    wait_until(&workers[busy], (counter){.fences = fences + 1});
+static bool
+is_forgotten(void *context)
+{
+    const absence *it = context;
+
+    return !ledger_lists(it->ledger, it->pid, NULL);
+}
+
+/* Whether anything had to be taken from it: all may have been over when the
+ * signal came. */
+static bool
+stop_a_busy_one(stage *s)
+{
+    test_worker *busy = NULL;
+    const worker_figures *other = NULL;
+    absence gone = {.ledger = &s->ledger};
+    uint64_t freed = 0;
+    uint64_t fenced = 0;
+    int at = 0;
+
+    flow_start(s->ledger.store, CASCADES);
+    at = await_busy(s->workers);
+    busy = &s->workers[at];
+    other = &s->workers[1 - at].shared->figures;
+    freed = other->freed;
+    worker_stop(busy);
+    fenced = busy->shared->figures.fenced;
+    gone.pid = busy->pid;
+    flow_start(s->ledger.store, MORE);
+    if (!place_wait(is_forgotten, &gone, LIMIT_MS))
+        fail_msg("one that is stopped is not removed");
+    ledger_wait_ended(&s->ledger, LIMIT_MS);
+    worker_continue(busy);
+    wait_until(busy, (counter){.fenced = fenced + 1});
+    return other->freed > freed;
 }
 
 /* At whatever it is doing, several times. */
@@ -207,23 +251,20 @@ static void
 owner_stopped_at_random_moments(void **state)
 {
     worker_options both = options("");
-    test_place place;
-    test_ledger ledger;
-    test_worker workers[2];
+    size_t rounds = 0;
+    stage s;
 
-    both.work_us = 30000; /* not over before the signal is there */
-    place_create(&place, place_of(state));
-    ledger_open(&ledger, &place);
-    ledger.late_max = ROUNDS * THREADS;
+    both.work_us = 10000; /* mostly not over before the signal is there */
+    open_stage(&s, place_of(state));
     for (int i = 0; i < 2; i++)
-        worker_start(&workers[i], &place, &both);
-    for (int i = 0; i < ROUNDS; i++)
-        stop_a_busy_one(workers, &ledger);
+        worker_start(&s.workers[i], &s.place, &both);
+    for (int busy = 0; busy < ROUNDS; rounds++) {
+        assert_true(rounds < ROUNDS_MAX);
+        busy += stop_a_busy_one(&s);
+    }
     for (int i = 0; i < 2; i++)
-        worker_end(&workers[i]);
-    ledger_check(&ledger, ROUNDS * (CASCADES + MORE));
-    ledger_close(&ledger);
-    place_destroy(&place);
+        worker_end(&s.workers[i]);
+    close_stage(&s, rounds * (CASCADES + MORE));
 }
 #endif
 

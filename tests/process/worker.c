@@ -72,6 +72,9 @@ worker_spawn(test_worker *worker, const test_place *place,
     worker->shared->gate.passes = worker->shared->options.gate_after;
     worker->shared->gate.open = !worker->shared->options.gated;
     memcpy(worker->shared->name, name, sizeof(name));
+    memcpy(worker->name, name, sizeof(name));
+    worker->late = 0;
+    worker->threads = worker->shared->options.threads;
     fflush(NULL);
     worker->pid = fork();
     if (worker->pid == 0) {
@@ -225,6 +228,21 @@ worker_end(test_worker *worker)
         return; /* it had not come as far as to listen */
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("a worker ended with status %d", status);
+}
+
+bool
+worker_may_be_late(void *crew, const char *who)
+{
+    const worker_crew *it = crew;
+
+    for (size_t i = 0; i < it->count; i++) {
+        test_worker *worker = &it->workers[i];
+
+        if (strcmp(worker->name, who) == 0)
+            return worker->late++ <
+                   WORKER_LATE_LINES * worker->threads * worker->last.fenced;
+    }
+    return false;
 }
 
 /* ---- In the process itself ----------------------------------------------- */

@@ -113,7 +113,10 @@ typedef struct worker_shared {
 } worker_shared;
 
 typedef struct test_worker {
-    pid_t pid;             /* -1: ended */
+    pid_t pid; /* -1: ended */
+    char name[16];
+    unsigned threads;      /* of its engine, at most */
+    size_t late;           /* lines excused by worker_may_be_late() */
     worker_shared *shared; /* until it has ended */
     worker_figures last;   /* when it has, and so: */
     int status;            /* what waitpid() told */
@@ -140,6 +143,16 @@ void worker_continue(test_worker *worker); /* SIGCONT */
 void worker_end(test_worker *worker);
 /* Whether the process has ended by itself; reaps it. */
 bool worker_ended(test_worker *worker);
+
+/* For ledger.may_be_late, of workers that have ended: a thread of an engine
+ * that has lost its incarnation may begin one execution that others have
+ * recorded meanwhile, and a step in it. */
+typedef struct worker_crew {
+    test_worker *workers;
+    size_t count;
+} worker_crew;
+#define WORKER_LATE_LINES 2 /* of a thread, for each incarnation lost */
+bool worker_may_be_late(void *crew, const char *who);
 
 /* The process itself. */
 int worker_main(const char *path);
