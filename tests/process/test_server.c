@@ -15,8 +15,10 @@
 
 #define WORKERS 2
 #define CASCADES 150
-#define CRASHES 3
+#define CRASHES 3      /* that meet what they are to meet, */
+#define CRASHES_MAX 12 /* of so many */
 #define LIMIT_MS 90000
+#define LEASE_MS 120000 /* outlasts a server that is slow to come back */
 #define PROGRESS_BYTES 8000
 /* Lets a crash take as much as possible: what is not written when its turn
  * comes stays in the server's memory. */
@@ -48,7 +50,7 @@ clean_up(void **state)
 static void
 open_scene(stage *scene, const char *options, bool relaxed)
 {
-    const worker_options workers = {.lease_ms = 3000, .work_us = 20000};
+    const worker_options workers = {.lease_ms = LEASE_MS, .work_us = 20000};
 
     *scene = (stage){.started = 0};
     server_create(&scene->server, options);
@@ -62,6 +64,7 @@ open_scene(stage *scene, const char *options, bool relaxed)
 static void
 close_scene(stage *scene)
 {
+    ledger_wait_ended(&scene->ledger, LIMIT_MS);
     for (int i = 0; i < WORKERS; i++)
         worker_end(&scene->workers[i]);
     ledger_check(&scene->ledger, scene->started);
@@ -96,26 +99,28 @@ crashed_server_loses_nothing(void **state)
 
     (void)state;
     open_scene(scene, "", false);
-    for (int i = 0; i < CRASHES; i++) {
+    for (int hits = 0, i = 0; hits < CRASHES; i++) {
+        assert_true(i < CRASHES_MAX);
         crash_under_load(scene);
         server_start(&scene->server);
         ledger_mark(&scene->ledger);
-        assert_true(scene->ledger.running > 0);
+        hits += scene->ledger.running > 0; /* or it was too slow */
     }
-    ledger_wait_ended(&scene->ledger, LIMIT_MS);
     close_scene(scene);
 }
 
-/* How often the workers found out that commits of theirs are gone. */
+/* How often the workers found out by now that commits of theirs are gone. */
 static uint64_t
 count_losses(const stage *scene)
 {
     uint64_t count = 0;
 
     for (int i = 0; i < WORKERS; i++) {
-        const worker_figures *figures = &scene->workers[i].shared->figures;
+        const test_worker *it = &scene->workers[i];
+        const worker_figures *figures =
+            it->shared != NULL ? &it->shared->figures : &it->last;
 
-        count += figures->losses + figures->fences;
+        count += figures->losses + figures->fenced;
     }
     return count;
 }
@@ -127,15 +132,14 @@ lost_commits_are_noticed_and_made_again(void **state)
 
     (void)state;
     open_scene(scene, LAZY, true);
-    for (int i = 0; i < CRASHES; i++) {
+    for (int i = 0; i < CRASHES || count_losses(scene) == 0; i++) {
+        assert_true(i < CRASHES_MAX);
         crash_under_load(scene);
         server_start(&scene->server);
     }
-    ledger_wait_ended(&scene->ledger, LIMIT_MS);
+    close_scene(scene);
     print_message("losses noticed: %llu\n",
                   (unsigned long long)count_losses(scene));
-    assert_true(count_losses(scene) > 0);
-    close_scene(scene);
 }
 
 static const struct CMUnitTest tests[] = {
