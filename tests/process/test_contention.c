@@ -15,9 +15,9 @@
 #define THREADS 8
 #define CAPACITY 16 /* of an engine: neither takes all */
 #define PORTION 100
-#define PORTIONS_MAX 20
-#define EACH_MIN 30 /* that an engine makes, or the outsider */
-#define LEASE_MS 3000
+#define LIMIT_MS 90000
+#define EACH_MIN 30     /* that an engine makes, or the outsider */
+#define LEASE_MS 120000 /* on SQLite a transaction has a quarter of it */
 #define POLL_MS 50
 
 typedef struct contest {
@@ -63,11 +63,13 @@ have_contended(const contest *c, uint64_t wanted)
            conflicts(c) >= wanted;
 }
 
-/* Until as many statements were broken off, or all portions are made. */
+/* Portion by portion, until as many statements were broken off. */
 static void
 contend(contest *c, uint64_t wanted)
 {
-    for (int i = 0; i < PORTIONS_MAX && !have_contended(c, wanted); i++) {
+    int64_t until_ms = place_now_ms() + LIMIT_MS;
+
+    while (!have_contended(c, wanted) && place_now_ms() < until_ms) {
         bank_stage_start(&c->stage, PORTION);
         bank_stage_await(&c->stage);
         bank_stage_check(&c->stage);
