@@ -64,8 +64,9 @@ void bank_print(const bank_books *books);
 /* Registers the nodes. What they do is in shared->options.bank. */
 cascade_err bank_register(cascade_engine *engine, worker_shared *shared);
 
-/* Moves money by itself, without the library, until *ended. */
-void bank_be_outside(worker_shared *shared, const _Atomic bool *ended);
+/* Moves money by itself, without the library, until *ended; false where it
+ * could not. */
+bool bank_be_outside(worker_shared *shared, const _Atomic bool *ended);
 
 /* The worker process of these tests: an engine with the nodes, or, as an
  * `outsider`, somebody who moves money. */

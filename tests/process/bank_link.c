@@ -17,7 +17,7 @@
 #endif
 
 #define SQL_SIZE 2400
-#define BUSY_MS 30000 /* at least */
+#define BUSY_MS 60000 /* at least */
 
 static void
 note_error(bank_link *link, bool conflict, const char *text)

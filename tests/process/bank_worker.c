@@ -18,7 +18,7 @@
 #include "process/strike.h"
 #include "store/store.h"
 
-#define ENGINE_STOP_MS 30000
+#define ENGINE_STOP_MS 60000
 #define LOOK_EVERY_MS 5
 #define SQL_SIZE 256
 
@@ -238,7 +238,7 @@ move_outside(bank_link *link, int number)
     return link->conflict;
 }
 
-void
+bool
 bank_be_outside(worker_shared *shared, const _Atomic bool *until)
 {
     bank_link link;
@@ -252,6 +252,7 @@ bank_be_outside(worker_shared *shared, const _Atomic bool *until)
     if (!good)
         fprintf(stderr, "%s: %s\n", shared->name, link.error);
     bank_link_close(&link);
+    return good;
 }
 
 /* ---- The driver ---------------------------------------------------------- */
@@ -387,8 +388,8 @@ work(worker_shared *shared)
     signal(SIGTERM, on_term);
     if (shared->options.outsider) {
         shared->figures.started = 1;
-        bank_be_outside(shared, &ended);
-        return CASCADE_OK;
+        return bank_be_outside(shared, &ended) ? CASCADE_OK
+                                               : CASCADE_ERR_FAILED;
     }
     strike_init(shared);
     err = open_store(shared, &store);
