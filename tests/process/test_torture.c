@@ -44,8 +44,6 @@ nothing_is_lost_or_done_twice(void **state)
     torture_print(place_names[plan.kind], &counts);
     assert_true(counts.kills_in_flight >= KILLS);
     assert_true(counts.stops_in_flight >= plan.stops);
-    assert_true(counts.fences > 0);
-    assert_true(counts.takeovers > 0);
 }
 
 /* ---- For a given time ---------------------------------------------------- */

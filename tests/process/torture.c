@@ -41,8 +41,7 @@
 #define SETTLE_LIMIT_MS 60000
 #define END_LIMIT_MS 120000
 #define BATCH_SPREAD 20
-#define IGNORANT_MAX 2 /* slots below know only some nodes, at times */
-#define HOLD_TRIES 200
+#define IGNORANT_MAX 2  /* slots below know only some nodes, at times */
 #define LIVES_MAX 16384 /* of a round */
 #define ALL_EVERY 64    /* strikes: then everybody is killed */
 #define MAKERS 5        /* times that all are killed making the tables */
@@ -63,7 +62,6 @@ typedef struct slot {
     bool outsider;
     test_worker worker;
     unsigned life;  /* the number in the worker's name, from first_life on */
-    size_t stops;   /* of this life */
     int64_t due_ms; /* STOPPED: until then */
     uint64_t key_next;
 } slot;
@@ -138,30 +136,41 @@ bring_up(torture *t, slot *s)
     s->life = life - t->first_life;
     assert_true(s->life < LIVES_MAX);
     s->worker.shared->pause = t->pause;
-    s->stops = 0;
     s->state = SLOT_STARTING;
 }
 
-/* It has ended: what it leaves to be known. */
+/* It has ended: what it leaves to be known. `lost`: it had lost its incarnation
+ * without being told. */
 static void
-take_down(torture *t, slot *s)
+take_down(torture *t, slot *s, bool lost)
 {
     const worker_figures *last = &s->worker.last;
 
     if (last->key_next > s->key_next)
         s->key_next = last->key_next;
     t->claims.doubtful += last->doubtful;
-    t->counts.fences += last->fences;
-    t->counts.takeovers += last->takeovers;
-    t->counts.refusals += last->refusals + last->losses;
-    t->excuses[s->life] = THREADS_MAX * (s->stops + last->fenced);
+    t->counts.fences += last->fenced;
+    t->counts.takeovers += last->freed;
+    t->counts.refusals += last->refusals + last->losses + last->robbed;
+    t->excuses[s->life] =
+        WORKER_LATE_LINES * s->worker.threads * (last->fenced + lost);
     s->state = SLOT_EMPTY;
+}
+
+/* Whether somebody who is dead by now is not listed any more: he was removed
+ * while he lived, and may not have heard of it, or at once behind his death. */
+static bool
+is_removed(const torture *t, pid_t pid)
+{
+    return t->ledger.store != NULL && !ledger_lists(&t->ledger, pid, NULL);
 }
 
 /* One that is stopped has been counted. */
 static void
 kill_it(torture *t, slot *s)
 {
+    pid_t pid = s->worker.pid;
+
     worker_kill(&s->worker);
     if (s->outsider)
         t->counts.starters_killed++;
@@ -170,7 +179,7 @@ kill_it(torture *t, slot *s)
     if (!s->outsider && s->state != SLOT_STOPPED &&
         s->worker.last.in_flight > 0)
         t->counts.kills_in_flight++;
-    take_down(t, s);
+    take_down(t, s, is_removed(t, pid));
 }
 
 /* Now, or when its time has come. */
@@ -192,10 +201,12 @@ look_after(slot *s)
 {
     const worker_figures *figures = &s->worker.shared->figures;
 
-    if (figures->refusals > 0 || figures->losses > 0)
-        fail_msg("%s: %llu changes refused, %llu times commits lost",
+    if (figures->refusals > 0 || figures->losses > 0 || figures->robbed > 0)
+        fail_msg("%s: %llu changes refused, %llu times commits lost, %llu "
+                 "times removed before its lease was over",
                  s->worker.shared->name, (unsigned long long)figures->refusals,
-                 (unsigned long long)figures->losses);
+                 (unsigned long long)figures->losses,
+                 (unsigned long long)figures->robbed);
     if (s->state != SLOT_ENDING && worker_ended(&s->worker))
         fail_msg("a worker ended by itself");
 }
@@ -209,7 +220,7 @@ see_off(torture *t, slot *s)
     if (!WIFEXITED(s->worker.status) || WEXITSTATUS(s->worker.status) != 0)
         fail_msg("a worker ended with status %d", s->worker.status);
     t->counts.ended++;
-    take_down(t, s);
+    take_down(t, s, false);
 }
 
 static void
@@ -327,9 +338,11 @@ has_ended(void *context)
 static void
 kill_ending(torture *t, slot *s)
 {
-    kill(s->worker.pid, SIGKILL);
+    pid_t pid = s->worker.pid;
+
+    kill(pid, SIGKILL);
     assert_true(place_wait(has_ended, &s->worker, SETTLE_LIMIT_MS));
-    take_down(t, s);
+    take_down(t, s, is_removed(t, pid));
 }
 
 static void
@@ -399,7 +412,6 @@ static void
 note_stop(torture *t, slot *s)
 {
     s->state = SLOT_STOPPED;
-    s->stops++;
     s->due_ms = place_now_ms() + s->worker.shared->options.lease_ms + POLL_MS +
                 (int64_t)place_random(LEASE_SPREAD_MS);
     t->counts.stops++;
@@ -498,7 +510,8 @@ static bool
 is_done(const torture *t)
 {
     return (t->counts.kills_in_flight >= t->plan.kills &&
-            t->counts.stops_in_flight >= t->plan.stops) ||
+            t->counts.stops_in_flight >= t->plan.stops &&
+            t->counts.fences > 0 && t->counts.takeovers > 0) ||
            place_now_ms() >= t->plan.until_ms;
 }
 
@@ -519,6 +532,9 @@ is_settled(void *context)
 {
     const torture *t = context;
 
+    for (size_t i = 1; i < SLOTS; i++)
+        if (!ledger_lists(&t->ledger, t->slots[i].worker.pid, NULL))
+            return false;
     return remains_engines(&t->place) == SLOTS - 1;
 }
 
@@ -534,12 +550,19 @@ await_all_up(torture *t)
 static void
 hold_one(torture *t)
 {
+    int64_t until_ms = place_now_ms() + SETTLE_LIMIT_MS;
+
     if (t->plan.kind != PLACE_POSTGRES)
         return;
     t->held = true;
-    for (int i = 0; i < HOLD_TRIES && count_in(t, SLOT_STOPPED) == 0; i++) {
-        slot *s = find_busy(t, place_random(SLOTS));
+    while (count_in(t, SLOT_STOPPED) == 0) {
+        slot *s = NULL;
 
+        if (place_now_ms() >= until_ms)
+            fail_msg("nobody stops in a commit");
+        tend_all(t);
+        mark(t);
+        s = find_busy(t, place_random(SLOTS));
         if (s != NULL && !s->outsider)
             stop_in_commit(t, s);
         wait_us(1000);
@@ -606,12 +629,11 @@ finish(torture *t)
     }
     for (size_t i = 0; i < SLOTS; i++) {
         worker_end(&t->slots[i].worker);
-        take_down(t, &t->slots[i]);
+        take_down(t, &t->slots[i], false);
     }
 }
 
-/* A thread of an engine that was stopped, or fenced, may begin one execution
- * that others have recorded meanwhile, and a step in it. */
+/* As worker_may_be_late(). */
 static bool
 may_be_late(void *context, const char *who)
 {

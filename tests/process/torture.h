@@ -46,7 +46,8 @@
 typedef struct torture_plan {
     place_kind kind;
     size_t kills;     /* with commits in flight, and so the stops: */
-    size_t stops;     /* the round ends when there were that many */
+    size_t stops;     /* the round ends when there were that many, and engines
+                         were fenced and taken over */
     int64_t until_ms; /* of place_now_ms(): it ends then anyway */
 } torture_plan;
 
@@ -67,7 +68,8 @@ typedef struct torture_counts {
     size_t late;
     size_t fences;
     size_t takeovers;
-    size_t refusals; /* of changes by the store, and losses: none */
+    size_t refusals; /* of changes by the store, losses, and removals before the
+                        lease was over: none */
 } torture_counts;
 
 /* Adds to `counts`. Fails the test when anything is wrong. */
