@@ -30,6 +30,9 @@ typedef struct test_ledger {
                         the test at the mark, not only at the end */
     /* Whether a line behind a mark by `who` is no fault; NULL: it is one. */
     bool (*may_be_late)(void *context, const char *who);
+    /* Lets those go on whom the test has stopped: one of them keeps it from
+     * reading. NULL: there are none. */
+    void (*let_go)(void *context);
     void *context;
     bool
         forgetful; /* the store has lost commits: what ran need not be recorded,
@@ -54,7 +57,7 @@ bool ledger_has_ended(const test_ledger *ledger, const cascade_uuid *id);
 
 /* Whether an engine of that process is listed in the store, and how long its
  * lease goes on there. */
-bool ledger_lists(const test_ledger *ledger, pid_t pid, int64_t *left_ms);
+bool ledger_lists(test_ledger *ledger, pid_t pid, int64_t *left_ms);
 
 /* How long the log is, in bytes. */
 size_t ledger_log_size(const test_place *place);

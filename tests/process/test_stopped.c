@@ -205,7 +205,7 @@ await_busy(const test_worker workers[2])
 }
 
 typedef struct absence {
-    const test_ledger *ledger;
+    test_ledger *ledger;
     pid_t pid;
 } absence;
 

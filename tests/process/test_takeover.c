@@ -73,7 +73,7 @@ has_taken_over(void *context)
 }
 
 typedef struct lease {
-    const test_ledger *ledger;
+    test_ledger *ledger;
     pid_t pid;
 } lease;
 
