@@ -178,7 +178,7 @@ static void
 live(life *it)
 {
     const cascade_store_options options = {.size = sizeof(options),
-                                           .deadline_ms = 100};
+                                           .deadline_ms = 60000};
 
     if (cascade_sqlite_open(it->db, &options, &it->store) == CASCADE_OK) {
         live_in_a_transaction(it);
