@@ -36,6 +36,7 @@ void
 journal_clear(journal *j)
 {
     j->ahead_ms = 0;
+    j->shown_ms = 0;
     j->seen = 0;
     j->id_count = 0;
     j->count = 0;

@@ -45,6 +45,7 @@ typedef struct journal_entry {
 
 typedef struct journal {
     int64_t ahead_ms; /* how far the play's clock was moved on */
+    int64_t shown_ms; /* the latest that it has shown, as far */
     size_t seen;      /* events that a fault could have hit */
     size_t calls[WRAP_MOVES];
     size_t kinds[JOURNAL_KINDS];   /* executions, by place in CSC_KINDS */

@@ -17,7 +17,7 @@
 #include "sweep/events.h"
 
 #define FAULTS_MAX 16
-#define AFTERWARDS_MS 50 /* more than a clock that flowed was ahead */
+#define AFTERWARDS_MS 50 /* until somebody else plays on */
 
 /* One scenario on one store. */
 typedef struct sweep {
@@ -157,6 +157,9 @@ play_in_child(scene *s, const sweep_fault *fault, size_t nth)
         journal_fail(s->journal, "the process ended with 0x%x",
                      (unsigned)status);
     atomic_fetch_xor(&s->db->random, UINT64_C(0x5bf03635d1f7a3c9));
+    if (s->db->backend->virtual_time &&
+        s->journal->ahead_ms < s->journal->shown_ms)
+        s->journal->ahead_ms = s->journal->shown_ms;
     s->journal->ahead_ms += AFTERWARDS_MS;
 }
 
