@@ -247,7 +247,7 @@ store_options(scene *s)
 
     options.clock = &s->clock;
     options.schema = s->schema[0] != '\0' ? s->schema : NULL;
-    options.application_name = WITNESS_APPLICATION;
+    options.application_name = witness_application();
     options.durability = CASCADE_DURABILITY_RELAXED;
     if (s->scenario->deadline_ms > 0 && s->db->backend->virtual_time)
         options.deadline_ms = s->scenario->deadline_ms;

@@ -143,8 +143,10 @@ static void
 play_in_child(scene *s, const sweep_fault *fault, size_t nth)
 {
     int status = 0;
-    pid_t pid = fork();
+    pid_t pid = 0;
 
+    (void)witness_application(); /* the parent's, for both */
+    pid = fork();
     if (pid == 0) {
         s->witness->connection = NULL; /* the parent's */
         (void)play(s, fault, nth);
@@ -161,6 +163,8 @@ play_in_child(scene *s, const sweep_fault *fault, size_t nth)
         s->journal->ahead_ms < s->journal->shown_ms)
         s->journal->ahead_ms = s->journal->shown_ms;
     s->journal->ahead_ms += AFTERWARDS_MS;
+    if (witness_await_gone(s->witness) != 0)
+        journal_fail(s->journal, "sessions of the dead are left");
 }
 
 /* Whether two pictures are one; where executions may come in another order,

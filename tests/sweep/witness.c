@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifdef CASCADE_HAVE_POSTGRES
 #include <libpq-fe.h>
@@ -18,12 +19,22 @@
 
 #include "sweep/events.h"
 
-#define PATIENCE_ROUNDS 5000 /* of a millisecond */
+#define PATIENCE_ROUNDS 60000 /* of a millisecond */
 
 static bool
 begins_with(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+const char *
+witness_application(void)
+{
+    static char name[40];
+
+    if (name[0] == '\0')
+        snprintf(name, sizeof(name), "cascade-sweep-%ld", (long)getpid());
+    return name;
 }
 
 /* ---- SQLite -------------------------------------------------------------- */
@@ -63,30 +74,54 @@ connect_to(witness *w)
     return w->connection;
 }
 
+/* Waits until there is no session of the scene of which that is true. */
+static bool
+await_none(witness *w, const char *condition)
+{
+    const struct timespec pause = {0, 1000000};
+    char sql[240];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT count(*) FROM pg_stat_activity "
+             "WHERE application_name = '%s' AND %s",
+             witness_application(), condition);
+    for (int i = 0; i < PATIENCE_ROUNDS; i++) {
+        PGresult *result = PQexec(connect_to(w), sql);
+        bool answered = PQresultStatus(result) == PGRES_TUPLES_OK;
+        bool none = answered && strcmp(PQgetvalue(result, 0, 0), "0") == 0;
+
+        PQclear(result);
+        if (none || !answered)
+            return none;
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
 static const char *
 ask_postgres(witness *w)
 {
-    static const char sql[] =
-        "SELECT count(*) FROM pg_stat_activity WHERE application_name = "
-        "'" WITNESS_APPLICATION "' AND state LIKE 'idle in transaction%'";
     static char said[200];
-    struct timespec pause = {0, 1000000};
 
-    for (int i = 0; i < PATIENCE_ROUNDS; i++) {
-        PGresult *result = PQexec(connect_to(w), sql);
-        bool none = PQresultStatus(result) == PGRES_TUPLES_OK &&
-                    strcmp(PQgetvalue(result, 0, 0), "0") == 0;
-
-        if (PQresultStatus(result) != PGRES_TUPLES_OK)
-            i = PATIENCE_ROUNDS;
-        PQclear(result);
-        if (none)
-            return "";
-        (void)nanosleep(&pause, NULL);
-    }
+    if (await_none(w, "state LIKE 'idle in transaction%'"))
+        return "";
     snprintf(said, sizeof(said), "a session is idle in a transaction %.80s",
              PQerrorMessage(w->connection));
     return said;
+}
+
+int
+witness_await_gone(witness *w)
+{
+    bool counted = false;
+    bool gone = true;
+
+    if (begins_with(w->url, "memory:") || begins_with(w->url, "sqlite:"))
+        return 0;
+    counted = events_pause();
+    gone = await_none(w, "true");
+    events_resume(counted);
+    return gone ? 0 : -1;
 }
 
 int
@@ -109,6 +144,13 @@ witness_run(witness *w, const char *sql)
     (void)w;
     (void)sql;
     return -1;
+}
+
+int
+witness_await_gone(witness *w)
+{
+    (void)w;
+    return 0;
 }
 #endif
 

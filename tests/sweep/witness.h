@@ -21,12 +21,17 @@ typedef struct witness {
     void *connection; /* NULL: not yet */
 } witness;
 
-/* Sessions of the scene are known by this name. */
-#define WITNESS_APPLICATION "cascade-sweep"
+/* Sessions of the scene are known by this name, which no other program has, but
+ * one that plays for this one. */
+const char *witness_application(void);
 
 /* "" when others can write; else what is in their way. */
 const char *witness_ask(witness *w);
 void witness_close(witness *w);
+
+/* Waits until the server has no session of the scene: one whose client has died
+ * goes on with what was sent before. 0, or -1. */
+int witness_await_gone(witness *w);
 
 /* PostgreSQL: runs statements, in the same connection; 0, or -1. */
 int witness_run(witness *w, const char *sql);
