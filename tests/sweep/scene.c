@@ -30,10 +30,10 @@
 #define POLLS_MAX 4000    /* until a play is given up, where time is not real */
 #define POLLS_LASTING 25  /* the same while faults last, on any store */
 #define POLLS_ASKED 5     /* until an answer is asked for again */
-#define REAL_MAX_MS 20000 /* until it is given up in any case */
+#define REAL_MAX_MS 60000 /* until it is given up in any case */
 #define DEADLINE_LASTING_MS 9
 #define DEADLINE_REAL_MS 300 /* the same where time is real */
-#define STOP_MS 8000
+#define STOP_MS 60000
 #define STOP_LASTING_MS 1
 
 /* ---- Kinds of databases ------------------------------------------------- */
