@@ -43,7 +43,7 @@
 #define BATCH_SPREAD 20
 #define IGNORANT_MAX 2  /* slots below know only some nodes, at times */
 #define LIVES_MAX 16384 /* of a round */
-#define ALL_EVERY 64    /* strikes: then everybody is killed */
+#define ALL_EVERY 48    /* who were struck: then everybody is killed */
 #define MAKERS 5        /* times that all are killed making the tables */
 #define MAKE_SPREAD_US 60000
 #define BLIND_PERCENT 8 /* of strikes: without waiting for a commit */
@@ -74,7 +74,7 @@ typedef struct torture {
     slot slots[SLOTS];
     int64_t mark_ms;   /* when next */
     int64_t strike_ms; /* when next */
-    size_t strikes;
+    size_t struck;     /* since all were killed */
     bool pause;
     bool ending;
     bool held; /* who is stopped stays so */
@@ -466,6 +466,7 @@ strike_one(torture *t)
 
     if (s == NULL)
         return;
+    t->struck++;
     if (!s->outsider && is_to_stop(t))
         stop_it(t, s);
     else
@@ -486,10 +487,11 @@ strike(torture *t)
 
     if (place_now_ms() < t->strike_ms)
         return;
-    if (++t->strikes % ALL_EVERY == 0) {
+    if (t->struck >= ALL_EVERY) {
         kill_all(t);
         judge(t, ORACLE_RUNNING);
         t->counts.all_killed++;
+        t->struck = 0;
     } else if (place_random(25) == 0) {
         s = pick(t, SLOT_STARTING);
         if (s != NULL)
