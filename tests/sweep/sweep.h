@@ -31,6 +31,7 @@ typedef struct sweep_fault {
                           CASCADE_OK: any error */
     unsigned moves;   /* of the store: as in scene_fault */
     int variant;      /* for the others: what it does */
+    const char *only; /* on that store; NULL: on all */
 } sweep_fault;
 
 typedef struct sweep_plan {

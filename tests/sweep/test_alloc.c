@@ -118,13 +118,15 @@ static const sweep_fault faults[] = {
      .arm = sweep_arm_events,
      .ends = CASCADE_ERR_NO_MEMORY,
      .disarm = sweep_disarm_events,
-     .variant = OF_SQLITE},
+     .variant = OF_SQLITE,
+     .only = "sqlite"},
     {.name = "allocations of SQLite fail from one on",
      .arm = sweep_arm_events,
      .ends = CASCADE_ERR_NO_MEMORY,
      .disarm = sweep_disarm_events,
      .lasting = true,
-     .variant = OF_SQLITE},
+     .variant = OF_SQLITE,
+     .only = "sqlite"},
 };
 
 int
