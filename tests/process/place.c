@@ -93,8 +93,9 @@ place_create(test_place *place, place_kind kind)
                  place->folder);
         return;
     }
-    snprintf(place->schema, sizeof(place->schema), "cascade_process_%ld_%d",
-             (long)getpid(), number++);
+    /* A test that fails leaves its schema, and numbers of processes return. */
+    snprintf(place->schema, sizeof(place->schema), "cascade_process_%ld_%ld_%d",
+             (long)time(NULL), (long)getpid(), number++);
     run_sql("CREATE SCHEMA %s", place->schema);
 }
 
