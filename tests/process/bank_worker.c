@@ -238,6 +238,8 @@ move_outside(bank_link *link, int number)
     return link->conflict;
 }
 
+/* Rests for as long as each takes: on a slow disk one who comes again at once
+ * has SQLite's lock nearly all the time, and the engines wait for minutes. */
 bool
 bank_be_outside(worker_shared *shared, const _Atomic bool *until)
 {
@@ -245,9 +247,11 @@ bank_be_outside(worker_shared *shared, const _Atomic bool *until)
     bool good = bank_link_open(&link, &shared->place);
 
     for (int i = 0; good && !*until; i++) {
+        int64_t begun_ms = place_now_ms();
+
         good = move_outside(&link, i);
         atomic_fetch_add(&shared->figures.executions, 1);
-        poll(NULL, 0, 1);
+        poll(NULL, 0, 1 + (int)(place_now_ms() - begun_ms));
     }
     if (!good)
         fprintf(stderr, "%s: %s\n", shared->name, link.error);

@@ -34,7 +34,7 @@
 #define CROWD_KILLS 100
 #define CROWD_CHOSEN 4 /* one of so many at a chosen crossing, at least */
 #define CROWD_MAX 10   /* times as many, until it is so */
-#define LOOK_EVERY 4   /* kills */
+#define CROWD_WAITS 8  /* transfers, at least: a strike waits for four */
 #define LIFE_LIMIT_MS 60000
 /* Who is dead is known by his pid; on SQLite a transaction of a node has a
  * quarter of the lease. */
@@ -274,8 +274,10 @@ strike_once(crowd *c)
     turn it = {.crowd = c, .died = -1, .until = made_by(c)};
     int engine = (int)place_random(ENGINES);
 
-    bank_stage_start(&c->stage, 4); /* some may be made before it returns */
-    it.until += 1 + place_random(4);
+    bank_stage_check(&c->stage);
+    if (c->stage.started < (uint64_t)c->stage.books.made + CROWD_WAITS)
+        bank_stage_start(&c->stage, CROWD_WAITS);
+    it.until += 1 + place_random(4); /* some are made by now */
     if (!place_wait(has_come, &it, LIFE_LIMIT_MS))
         fail_msg("nothing is made, and nobody dies");
     if (it.died >= 0) {
@@ -348,8 +350,6 @@ kill_in_crowd(place_kind kind, size_t kills, int64_t until_ms, tally *sum)
     open_crowd(c, kind);
     while (!has_enough(&c->tally, kills) && place_now_ms() < until_ms) {
         assert_true(c->tally.kills < kills * CROWD_MAX);
-        if (c->tally.kills % LOOK_EVERY == 0)
-            bank_stage_check(&c->stage);
         strike_once(c);
     }
     close_crowd(c);
