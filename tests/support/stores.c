@@ -25,6 +25,8 @@
 #define VIRTUAL_START_MS INT64_C(1700000000000)
 #define NAME_SIZE 160
 #define LOOK_MS 5
+#define SQL_WAIT_MS 60000 /* for the locks of others */
+#define LEASE_MS (INT64_C(60) * 60 * 1000)
 
 /* ---- Backends ----------------------------------------------------------- */
 
@@ -82,7 +84,7 @@ run_sqlite(test_db *db, const char *sql)
     int failed = sqlite3_open(strchr(db->url, ':') + 1, &connection);
 
     if (failed == SQLITE_OK)
-        failed = sqlite3_busy_timeout(connection, 10000);
+        failed = sqlite3_busy_timeout(connection, SQL_WAIT_MS);
     if (failed == SQLITE_OK)
         failed = sqlite3_exec(connection, sql, NULL, NULL, NULL);
     if (failed != SQLITE_OK)
@@ -213,7 +215,7 @@ copy_sqlite(const char *from, const char *to)
     if (failed == SQLITE_OK)
         failed = sqlite3_open(to, &connections[1]);
     for (int i = 0; i < 2 && failed == SQLITE_OK; i++)
-        failed = sqlite3_busy_timeout(connections[i], 10000);
+        failed = sqlite3_busy_timeout(connections[i], SQL_WAIT_MS);
     if (failed == SQLITE_OK)
         backup =
             sqlite3_backup_init(connections[1], "main", connections[0], "main");
@@ -380,6 +382,7 @@ db_store_options(test_db *db)
     return (cascade_store_options){
         .size = sizeof(cascade_store_options),
         .schema = db->schema[0] != '\0' ? db->schema : NULL,
+        .deadline_ms = DB_DEADLINE_MS,
         .clock = db->fake_time ? &db->clock.clock : NULL,
         .random = &random,
         .log = note_line,
@@ -431,7 +434,8 @@ cascade_engine *
 db_engine(test_db *db, cascade_store *store,
           const cascade_engine_options *options)
 {
-    cascade_engine_options plain = {.size = sizeof(plain), .worker_count = 4};
+    cascade_engine_options plain = {
+        .size = sizeof(plain), .worker_count = 4, .lease_ms = LEASE_MS};
     cascade_engine *engine = NULL;
 
     assert_true(db->engine_count < DB_HANDLES);

@@ -46,7 +46,8 @@
 #include "support/wrap_store.h"
 
 #define DB_HANDLES 32
-#define DB_WAIT_MS 120000 /* until a test gives up waiting */
+#define DB_WAIT_MS 120000    /* until a test gives up waiting */
+#define DB_DEADLINE_MS 60000 /* of the handles' calls */
 
 typedef struct test_db test_db;
 
