@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define LEASE_MS (INT64_C(60) * 60 * 1000) /* nobody takes it over */
+
 bool play_suspend_steps;
 
 void
@@ -15,6 +17,7 @@ play_open(play *p, test_db *db, cascade_mode mode)
         .size = sizeof(options),
         .mode = mode,
         .worker_count = p->worker_count != 0 ? p->worker_count : 3,
+        .lease_ms = LEASE_MS,
         .poll_interval_ms = p->poll_interval_ms != 0 ? p->poll_interval_ms : 20,
         .suspend_steps = play_suspend_steps,
         .park_after_ms = p->park_after_ms,

@@ -16,6 +16,7 @@
 #define WORKERS (TRANSACTIONS + 2)
 #define BLOCKED 20 /* cascades whose node is transactional */
 #define OTHERS 200
+#define HOUR_MS (INT64_C(60) * 60 * 1000)
 
 typedef struct gate {
     atomic_int inside;  /* in their functions now */
@@ -99,7 +100,8 @@ open_engine(test_db *db, cascade_store *store, bool suspend_steps, gate *g)
                                             .suspend_steps = suspend_steps,
                                             .transaction_count = TRANSACTIONS};
     const cascade_node_options in_one = {.size = sizeof(in_one),
-                                         .transactional = true};
+                                         .transactional = true,
+                                         .transaction_max_ms = HOUR_MS};
     cascade_engine *engine = db_engine(db, store, &options);
 
     assert_ok(cascade_engine_register(engine, "stand", stand, g, &in_one));

@@ -182,7 +182,7 @@ the_clock_of_a_process_does_not_count(test_db *db)
                                       .worker_count = 4,
                                       .park_after_ms = 100,
                                       .poll_interval_ms = 50,
-                                      .lease_ms = DB_WAIT_MS};
+                                      .lease_ms = HOUR_MS};
     timers t = {.clock = db_store(db), .ms = 200};
     cascade_store *stores[2];
     cascade_engine *engines[2];

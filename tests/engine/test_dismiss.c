@@ -14,6 +14,7 @@
 #include "support/rows.h"
 
 #define FAR_MS (INT64_C(365) * 86400 * 1000)
+#define HOUR_MS (INT64_C(3600) * 1000)
 #define FEW 10
 #define MANY 2000
 #define MESSAGES 4
@@ -117,8 +118,10 @@ put_messages(scene *s, const char *const *kinds)
 static void
 start_engine(scene *s)
 {
-    const cascade_engine_options options = {
-        .size = sizeof(options), .worker_count = 2, .poll_interval_ms = 20};
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .worker_count = 2,
+                                            .lease_ms = HOUR_MS,
+                                            .poll_interval_ms = 20};
 
     s->engine = db_engine(s->db, s->store, &options);
     assert_ok(cascade_engine_register(s->engine, "first", must_not_begin, NULL,
@@ -580,7 +583,7 @@ end_in_the_midst(test_db *db, int64_t park_after_ms)
 static void
 what_is_recorded_is_that_of_one_that_is_held(test_db *db)
 {
-    char *held = end_in_the_midst(db, 60000);
+    char *held = end_in_the_midst(db, HOUR_MS);
     char *parked = NULL;
 
     parked = end_in_the_midst(db, 1);

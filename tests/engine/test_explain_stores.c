@@ -465,6 +465,7 @@ static void
 no_time_ends_what_waits_for_a_signal(test_db *db)
 {
     const cascade_engine_options options = {.size = sizeof(options),
+                                            .lease_ms = HOUR_MS,
                                             .mode = CASCADE_MODE_INLINE,
                                             .park_after_ms = 1};
     cascade_store *store = db_store(db);
@@ -496,6 +497,7 @@ static void
 messages_wait_until_they_are_received(test_db *db)
 {
     const cascade_engine_options options = {.size = sizeof(options),
+                                            .lease_ms = HOUR_MS,
                                             .mode = CASCADE_MODE_INLINE};
     cascade_store *store = db_store(db);
     cascade_engine *engine = NULL;
@@ -597,8 +599,8 @@ continue_paused(cascade_node *node, void *user)
 static void
 what_has_continued_names_the_next_run(test_db *db)
 {
-    const cascade_engine_options options = {.size = sizeof(options),
-                                            .worker_count = 1};
+    const cascade_engine_options options = {
+        .size = sizeof(options), .lease_ms = HOUR_MS, .worker_count = 1};
     cascade_store *store = db_store(db);
     cascade_engine *engine = db_engine(db, store, &options);
     cascade_uuid id;
@@ -641,6 +643,7 @@ static void
 what_an_engine_has_paused_is_not_due_later(test_db *db)
 {
     const cascade_engine_options options = {.size = sizeof(options),
+                                            .lease_ms = HOUR_MS,
                                             .mode = CASCADE_MODE_INLINE};
     cascade_store *store = db_store(db);
     cascade_engine *engine = db_engine(db, store, &options);
@@ -755,8 +758,8 @@ fail_for_good(cascade_node *node, void *user)
 static void
 it_has_ended_until_it_is_retried(test_db *db)
 {
-    const cascade_engine_options options = {.size = sizeof(options),
-                                            .worker_count = 1};
+    const cascade_engine_options options = {
+        .size = sizeof(options), .lease_ms = HOUR_MS, .worker_count = 1};
     cascade_store *store = db_store(db);
     cascade_engine *engine = db_engine(db, store, &options);
     cascade_uuid good;
@@ -819,6 +822,7 @@ what_is_superseded_is_left_out(test_db *db)
 {
     const cascade_rerun_options rerun = {.size = sizeof(rerun), .from = 0};
     const cascade_engine_options options = {.size = sizeof(options),
+                                            .lease_ms = HOUR_MS,
                                             .mode = CASCADE_MODE_INLINE,
                                             .park_after_ms = 1};
     cascade_store *store = db_store(db);

@@ -57,8 +57,10 @@ is_left(void *context)
 static cascade_engine *
 left_engine(test_db *db, left *l, cascade_node_fn a, cascade_node_fn b)
 {
-    cascade_engine_options options = {
-        .size = sizeof(options), .worker_count = 2, .poll_interval_ms = 20};
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .worker_count = 2,
+                                      .lease_ms = HOUR_MS,
+                                      .poll_interval_ms = 20};
     cascade_engine *engine = db_engine(db, l->store, &options);
 
     if (a != NULL)
