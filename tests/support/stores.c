@@ -140,14 +140,19 @@ close_admin(void)
     admin = NULL;
 }
 
+/* No other program has that name, nor had one that was killed: numbers of
+ * processes are given again. */
 static int
 create_postgres(test_db *db)
 {
     static int number;
+    struct timespec now;
     char sql[128];
 
-    snprintf(db->schema, sizeof(db->schema), "cascade_engine_%ld_%d",
-             (long)getpid(), number++);
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(db->schema, sizeof(db->schema), "cascade_engine_%ld_%llx%lx_%d",
+             (long)getpid(), (unsigned long long)now.tv_sec, now.tv_nsec,
+             number++);
     snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", db->schema);
     if (run_admin(sql) != 0)
         return -1;
