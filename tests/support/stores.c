@@ -26,6 +26,7 @@
 #define NAME_SIZE 160
 #define LOOK_MS 5
 #define SQL_WAIT_MS 60000 /* for the locks of others */
+#define SQL_TRIES 10
 #define LEASE_MS (INT64_C(60) * 60 * 1000)
 
 /* ---- Backends ----------------------------------------------------------- */
@@ -111,15 +112,29 @@ connect_postgres(void)
     return PQconnectdb(conninfo);
 }
 
+/* `*deadlock`: it stood crosswise with others, and has done nothing. */
 static int
-run_on(PGconn *connection, const char *sql)
+run_once(PGconn *connection, const char *sql, bool *deadlock)
 {
     PGresult *result = PQexec(connection, sql);
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     int failed = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : -1;
 
+    *deadlock = state != NULL && strcmp(state, "40P01") == 0;
     if (failed != 0)
         fprintf(stderr, "%s: %s", sql, PQerrorMessage(connection));
     PQclear(result);
+    return failed;
+}
+
+static int
+run_on(PGconn *connection, const char *sql)
+{
+    bool deadlock = true;
+    int failed = -1;
+
+    for (int i = 0; i < SQL_TRIES && failed != 0 && deadlock; i++)
+        failed = run_once(connection, sql, &deadlock);
     return failed;
 }
 
