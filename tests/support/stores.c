@@ -25,6 +25,7 @@
 #define VIRTUAL_START_MS INT64_C(1700000000000)
 #define NAME_SIZE 160
 #define LOOK_MS 5
+#define LOOK_FIRST_NS 500000
 #define SQL_WAIT_MS 60000 /* for the locks of others */
 #define SQL_TRIES 10
 #define LEASE_MS (INT64_C(60) * 60 * 1000)
@@ -333,17 +334,19 @@ stores_nothing(cascade_node *node, void *user)
     return CASCADE_OK;
 }
 
+/* Looks ever more rarely, since each look may cost those who are waited for. */
 bool
 stores_until(bool (*done)(void *context), void *context)
 {
     int64_t end_ms = real_ms() + DB_WAIT_MS;
+    struct timespec pause = {0, LOOK_FIRST_NS};
 
     while (!done(context)) {
-        struct timespec pause = {0, 500000};
-
         if (real_ms() > end_ms)
             return false;
         (void)nanosleep(&pause, NULL);
+        if (pause.tv_nsec < LOOK_MS * 1000000)
+            pause.tv_nsec += pause.tv_nsec / 8;
     }
     return true;
 }
