@@ -7,7 +7,6 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "store/store.h"
 #include "support/stores.h"
@@ -129,20 +128,6 @@ wait_to_leave(cascade_node *node, void *user)
     return CASCADE_OK;
 }
 
-/* Returns when the housekeeper has gone through a whole round. */
-static void
-pass_rounds(wrap_store *wrap, cascade_store *store)
-{
-    size_t from = wrap_store_count(wrap, WRAP_WAIT);
-
-    while (wrap_store_count(wrap, WRAP_WAIT) < from + 3) {
-        struct timespec pause = {0, 200000};
-
-        (void)store->driver->wake(store->self);
-        (void)nanosleep(&pause, NULL);
-    }
-}
-
 /* While the cascade is being given up the time of its timer comes. */
 static cascade_err
 pass_time(void *context, const wrap_call *call)
@@ -155,7 +140,7 @@ pass_time(void *context, const wrap_call *call)
         return CASCADE_OK;
     atomic_fetch_add(&f->frees, 1);
     fake_clock_advance(&f->db->clock, BACKOFF_MS + 100);
-    pass_rounds(&f->wrap, f->store);
+    db_pass_rounds(f->store, &f->wrap);
     stats = db_stats(f->engine);
     expect(stats.ready == 0 && stats.running == 0);
     expect(atomic_load(&f->tries) == 1);
@@ -667,7 +652,7 @@ what_is_loaded_anew_runs_nothing_twice_at_a_time(test_db *db)
 
     assert_ok(cascade_start_many(store, &spec, 1, &started));
     assert_true(stores_until(has_refused, x->engine));
-    pass_rounds(&x->wrap, store);
+    db_pass_rounds(store, &x->wrap);
     assert_int_equal(atomic_load(&x->calls), 1);
     sem_post(&x->leave);
     db_await(store, &started.id, CASCADE_COMPLETED);

@@ -19,6 +19,7 @@
 #include <sqlite3.h>
 #endif
 
+#include "store/store.h"
 #include "support/rows.h"
 #include "support/sound.h"
 
@@ -494,6 +495,29 @@ db_stats(cascade_engine *engine)
 
     assert_ok(cascade_engine_get_stats(engine, &stats));
     return stats;
+}
+
+typedef struct rounds {
+    cascade_store *store;
+    wrap_store *wrap;
+    size_t waits; /* between them, until they have passed */
+} rounds;
+
+static bool
+have_passed(void *context)
+{
+    const rounds *r = context;
+
+    (void)r->store->driver->wake(r->store->self);
+    return wrap_store_count(r->wrap, WRAP_WAIT) >= r->waits;
+}
+
+void
+db_pass_rounds(cascade_store *store, wrap_store *wrap)
+{
+    rounds r = {store, wrap, wrap_store_count(wrap, WRAP_WAIT) + 3};
+
+    expect(stores_until(have_passed, &r));
 }
 
 void

@@ -167,6 +167,10 @@ bool db_all_ended(void *context);
 
 cascade_engine_stats db_stats(cascade_engine *engine);
 
+/* Returns when the housekeeper of the one engine on `wrap` has gone through a
+ * whole round; `store` goes through it too. For any thread but his. */
+void db_pass_rounds(cascade_store *store, wrap_store *wrap);
+
 /* A node that does nothing. */
 cascade_err stores_nothing(cascade_node *node, void *user);
 
