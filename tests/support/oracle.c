@@ -252,23 +252,25 @@ same_run(const oracle_run *a, const oracle_run *b)
            a->takeovers == b->takeovers;
 }
 
-/* The rows and the run as of one moment, as far as that can be seen. */
+/* The rows and the run as of one moment, as far as that can be seen; else the
+ * view is torn. The time is read behind them: what a run is to wake by was
+ * reckoned before. */
 static cascade_err
 read_view(oracle_view *v, const cascade_store_driver *driver, void *self)
 {
     oracle_run after = {0};
-    cascade_err err = driver->now(self, &v->now_ms);
+    cascade_err err = CASCADE_OK;
 
-    for (int i = 0; i < READS_MAX && err == CASCADE_OK; i++) {
+    v->torn = true;
+    for (int i = 0; i < READS_MAX && err == CASCADE_OK && v->torn; i++) {
         err = read_run(driver, self, &v->c->id, &v->run);
         if (err == CASCADE_OK)
             err = dump_rows_load(&v->rows, driver, self, &v->c->id);
         if (err == CASCADE_OK)
             err = read_run(driver, self, &v->c->id, &after);
-        if (err == CASCADE_OK && same_run(&v->run, &after))
-            return CASCADE_OK;
+        v->torn = err != CASCADE_OK || !same_run(&v->run, &after);
     }
-    return err;
+    return err == CASCADE_OK ? driver->now(self, &v->now_ms) : err;
 }
 
 /* ---- Looking ------------------------------------------------------------ */

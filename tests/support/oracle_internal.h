@@ -94,6 +94,7 @@ typedef struct oracle_view {
     oracle_cascade *c; /* with the rows of the last look */
     dump_rows rows;
     oracle_run run;
+    bool torn; /* the run is of another moment than the rows */
     oracle_fact *facts;
     size_t count;
     int64_t now_ms;
