@@ -93,10 +93,12 @@ extern bool play_suspend_steps;
     }                                         \
     static void name##_loop(test_db *db)      \
     {                                         \
+        play_suspend_steps = false;           \
         name(db, CASCADE_MODE_LOOP);          \
     }                                         \
     static void name##_inline(test_db * db)   \
     {                                         \
+        play_suspend_steps = false;           \
         name(db, CASCADE_MODE_INLINE);        \
     }
 #define PLAY_TESTS(name)                                    \
