@@ -11,16 +11,18 @@
 #include "support/stores.h"
 
 #define COUNT (4 * CSC_CLAIM_MAX + 10)
+#define LEASE_MS (INT64_C(60) * 60 * 1000)
 
 typedef struct bursting {
     wrap_store wrap;
     cascade_store *store;
-    cascade_engine *engine;
+    cascade_engine *_Atomic engine; /* NULL: it is not looked at */
     cascade_uuid ids[COUNT];
     atomic_size_t overlapped; /* claims seen while a load waited for one */
     atomic_bool waits;        /* the next load waits for a claim */
     atomic_size_t full;       /* the number of the first claim that was */
     cascade_engine *to_stop;  /* by the second load */
+    size_t capacity;          /* of the engine */
 } bursting;
 
 static bool
@@ -44,6 +46,8 @@ before(void *context, const wrap_call *call)
 {
     bursting *b = context;
 
+    if (b->engine != NULL)
+        expect(db_stats(b->engine).held <= b->capacity);
     if (call->move != WRAP_LOAD)
         return CASCADE_OK;
     if (b->to_stop != NULL && call->number == 2)
@@ -78,15 +82,18 @@ open_engine(test_db *db, bursting *b, size_t capacity)
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = CASCADE_MODE_THREADS,
                                       .capacity = capacity,
-                                      .worker_count = 2};
+                                      .worker_count = 2,
+                                      .lease_ms = LEASE_MS};
 
+    b->capacity = capacity;
     b->engine = db_engine(db, b->store, &options);
     assert_ok(cascade_engine_register(b->engine, "pass", pass, b, NULL));
 }
 
-/* All of them are due and nobody runs them. */
+/* All of them are due and nobody runs them. A burst is over after a while: with
+ * `endless` the engine's clock stands. */
 static bursting *
-bursting_create(test_db *db)
+bursting_create(test_db *db, bool endless)
 {
     static const cascade_first first = {.node = "pass"};
     bursting *b = calloc(1, sizeof(*b));
@@ -98,6 +105,7 @@ bursting_create(test_db *db)
     b->wrap.context = b;
     b->wrap.before = before;
     b->wrap.after = after;
+    db->fake_time = endless;
     b->store = db_wrapped(db, &b->wrap);
     for (size_t i = 0; i < COUNT; i++)
         specs[i] = (cascade_start_spec){.first = &first, .first_count = 1};
@@ -120,7 +128,10 @@ await_all(bursting *b)
 static void
 bursting_free(test_db *db, bursting *b)
 {
-    db_close_engine(db, b->engine);
+    cascade_engine *engine = b->engine;
+
+    b->engine = NULL;
+    db_close_engine(db, engine);
     db_close_store(db, b->store);
     wrap_store_fini(&b->wrap);
     free(b);
@@ -129,7 +140,7 @@ bursting_free(test_db *db, bursting *b)
 static void
 the_next_claim_goes_on_while_a_batch_is_loaded(test_db *db)
 {
-    bursting *b = bursting_create(db);
+    bursting *b = bursting_create(db, true);
 
     atomic_store(&b->waits, true);
     open_engine(db, b, 2 * COUNT);
@@ -143,16 +154,11 @@ the_next_claim_goes_on_while_a_batch_is_loaded(test_db *db)
 static void
 a_burst_keeps_within_the_capacity(test_db *db)
 {
-    bursting *b = bursting_create(db);
-    db_ends ends = {b->store, b->ids, COUNT, 0};
-    size_t capacity = CSC_CLAIM_MAX + 20;
+    bursting *b = bursting_create(db, false);
 
-    open_engine(db, b, capacity);
+    open_engine(db, b, CSC_CLAIM_MAX + 20);
     assert_ok(cascade_engine_start(b->engine));
-    while (ends.ended < COUNT) {
-        assert_true(db_stats(b->engine).held <= capacity);
-        (void)db_all_ended(&ends);
-    }
+    await_all(b);
     assert_int_equal(db_stats(b->engine).hydrations, COUNT);
     bursting_free(db, b);
 }
@@ -160,7 +166,7 @@ a_burst_keeps_within_the_capacity(test_db *db)
 static void
 what_cannot_be_loaded_in_a_burst_is_loaded_later(test_db *db)
 {
-    bursting *b = bursting_create(db);
+    bursting *b = bursting_create(db, false);
 
     wrap_store_fail(&b->wrap, WRAP_LOAD, 1, 2, WRAP_BEFORE,
                     CASCADE_ERR_UNAVAILABLE);
@@ -178,18 +184,23 @@ has_loaded_twice(void *context)
     return wrap_store_count(&((bursting *)context)->wrap, WRAP_LOAD) >= 2;
 }
 
+/* Two batches are being loaded then, one may wait and one be on its way. */
 static void
 a_burst_ends_when_a_stop_is_requested(test_db *db)
 {
-    bursting *b = bursting_create(db);
+    bursting *b = bursting_create(db, true);
+    cascade_engine *first = NULL;
 
     open_engine(db, b, 2 * COUNT);
     b->to_stop = b->engine;
     assert_ok(cascade_engine_start(b->engine));
     assert_true(stores_until(has_loaded_twice, b));
     assert_ok(cascade_engine_stop(b->engine, -1));
+    assert_in_range(db_stats(b->engine).hydrations, 1, 4 * CSC_CLAIM_MAX);
     b->to_stop = NULL;
-    db_close_engine(db, b->engine);
+    first = b->engine;
+    b->engine = NULL;
+    db_close_engine(db, first);
     open_engine(db, b, 2 * COUNT);
     assert_ok(cascade_engine_start(b->engine));
     await_all(b);
