@@ -13,12 +13,15 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "cascade/postgres.h"
+#include "engine/engine.h"
+#include "store/store.h"
 #include "support/stores.h"
 
 #define KEY "the one that is held"
 #define OTHERS 40
 #define CALLERS 40 /* more than there are connections */
 #define IMPATIENT_MS 2000
+#define CALLS_MAX 10
 
 /* ---- The application ---------------------------------------------------- */
 
@@ -38,18 +41,6 @@ app_run(app *a, const char *sql)
     PQclear(result);
 }
 
-static int
-app_number(app *a, const char *sql)
-{
-    PGresult *result = PQexec(a->conn, sql);
-    int number = -1;
-
-    assert_int_equal(PQresultStatus(result), PGRES_TUPLES_OK);
-    number = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
-    PQclear(result);
-    return number;
-}
-
 /* It has started a cascade with these options in a transaction that is open. */
 static void
 app_open(app *a, test_db *db, const cascade_start_options *options)
@@ -61,7 +52,7 @@ app_open(app *a, test_db *db, const cascade_start_options *options)
     assert_int_equal(PQstatus(a->conn), CONNECTION_OK);
     assert_ok(cascade_postgres_open(a->conn, &store_options, &a->store));
     /* So that nothing hangs on a test that fails. */
-    app_run(a, "SET idle_in_transaction_session_timeout = '60s'");
+    app_run(a, "SET idle_in_transaction_session_timeout = '90s'");
     app_run(a, "BEGIN");
     assert_ok(cascade_start(a->store, "work", NULL, options, &started));
     assert_false(started.existed);
@@ -73,15 +64,6 @@ app_close(app *a)
 {
     assert_ok(cascade_store_close(a->store));
     PQfinish(a->conn);
-}
-
-static bool
-somebody_waits_for_it(void *context)
-{
-    return app_number(context,
-                      "SELECT count(*) FROM pg_locks WHERE NOT granted"
-                      " AND pg_backend_pid() = ANY (pg_blocking_pids(pid))") >
-           0;
 }
 
 /* ---- The callers -------------------------------------------------------- */
@@ -143,6 +125,34 @@ count_answered(caller *callers, size_t count)
     for (size_t i = 0; i < count; i++)
         answered += atomic_load(&callers[i].answered);
     return answered;
+}
+
+typedef struct waiting {
+    cascade_store *store;
+    size_t count;
+} waiting;
+
+/* So many know that another transaction has what they start. */
+static bool
+are_held(void *context)
+{
+    const waiting *w = context;
+    csc_store_held *held = &w->store->held;
+    size_t count = 0;
+
+    pthread_mutex_lock(&held->mutex);
+    for (const csc_start *at = held->first; at != NULL; at = at->held_next)
+        count++;
+    pthread_mutex_unlock(&held->mutex);
+    return count == w->count;
+}
+
+static void
+await_held(cascade_store *store, size_t count)
+{
+    waiting w = {store, count};
+
+    assert_true(stores_until(are_held, &w));
 }
 
 /* ---- The engine --------------------------------------------------------- */
@@ -251,7 +261,7 @@ hold(test_db *db, const cascade_start_options *options, size_t count,
     assert_non_null(callers);
     app_open(&a, db, options);
     begin_calls(callers, count, store, &spec, 1);
-    assert_true(stores_until(somebody_waits_for_it, &a));
+    await_held(store, count);
     others_pass(store);
     assert_int_equal(count_answered(callers, count), 0);
     app_run(&a, how);
@@ -343,7 +353,7 @@ others_pass_while_many_wait_with_a_signal(test_db *db)
                                         call_with_signal, &callers[i]),
                          0);
     }
-    assert_true(stores_until(somebody_waits_for_it, &a));
+    await_held(store, CALLERS);
     others_pass(store);
     assert_int_equal(count_answered(callers, CALLERS), 0);
     app_run(&a, "ROLLBACK");
@@ -369,7 +379,7 @@ hold_one_of_several(test_db *db, const char *how)
     (void)open_engine(db, store);
     app_open(&a, db, &keyed);
     begin_calls(c, 1, store, specs, 3);
-    assert_true(stores_until(somebody_waits_for_it, &a));
+    await_held(store, 1);
     others_pass(store);
     assert_int_equal(count_answered(c, 1), 0);
     app_run(&a, how);
@@ -422,6 +432,7 @@ a_lane_is_held_up_once(test_db *db)
     begin_calls(callers, 1, store, &spec, 1);
     assert_true(stores_until(one_is_given_up, NULL));
     begin_calls(callers + 1, CALLERS - 1, store, &spec, 1);
+    await_held(store, CALLERS);
     others_pass(store);
     app_run(&a, "COMMIT");
     end_calls(callers, CALLERS);
@@ -434,34 +445,64 @@ a_lane_is_held_up_once(test_db *db)
     free(callers);
 }
 
+/* Calls until that is the answer, since one that was stopped for long may have
+ * another; whether one does not know if it has made it. */
+static bool
+call_until(caller *c, cascade_store *store, const cascade_start_spec *spec,
+           cascade_err wanted)
+{
+    bool doubtful = false;
+
+    for (int i = 0; i < CALLS_MAX && (i == 0 || c->err != wanted); i++) {
+        begin_calls(c, 1, store, spec, 1);
+        end_calls(c, 1);
+        doubtful = doubtful || c->err == CASCADE_ERR_OUTCOME_UNKNOWN;
+        assert_true(c->err == wanted || c->err == CASCADE_ERR_UNAVAILABLE ||
+                    c->err == CASCADE_ERR_OUTCOME_UNKNOWN);
+    }
+    assert_int_equal(c->err, wanted);
+    return doubtful;
+}
+
+/* Whose calls are impatient; what they ask of the store is not. */
+static cascade_store *
+open_impatient(test_db *db, wrap_store **wrap)
+{
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+
+    *wrap = wrap_store_create(db->url);
+    assert_non_null(*wrap);
+    (*wrap)->inner_deadline_ms = DB_DEADLINE_MS;
+    options.deadline_ms = IMPATIENT_MS;
+    assert_ok(cascade_store_open_driver(&(*wrap)->driver, (*wrap)->url,
+                                        &options, &store));
+    return store;
+}
+
 /* G12: it was not made, and that is what is said. */
 static void
 a_caller_waits_no_longer_than_its_deadline(test_db *db)
 {
     const cascade_start_spec spec = {&work, 1, &keyed};
-    cascade_store_options options = db_store_options(db);
+    wrap_store *wrap = NULL;
+    cascade_store *store = open_impatient(db, &wrap);
+    cascade_engine *engine = open_engine(db, store);
     caller *c = calloc(1, sizeof(*c));
-    cascade_store *store = NULL;
-    cascade_engine *engine = NULL;
     app a;
 
     assert_non_null(c);
-    (void)db_store(db);
-    options.deadline_ms = IMPATIENT_MS;
-    assert_ok(cascade_store_open(db->url, &options, &store));
-    engine = open_engine(db, store);
     app_open(&a, db, &keyed);
-    begin_calls(c, 1, store, &spec, 1);
-    end_calls(c, 1);
-    assert_int_equal(c->err, CASCADE_ERR_UNAVAILABLE);
-    assert_in_range(c->took_ms, IMPATIENT_MS / 2, IMPATIENT_MS * 2);
+    (void)call_until(c, store, &spec, CASCADE_ERR_UNAVAILABLE);
+    assert_in_range(c->took_ms, IMPATIENT_MS / 2, DB_DEADLINE_MS / 2);
     app_run(&a, "ROLLBACK");
-    begin_calls(c, 1, store, &spec, 1);
-    end_calls(c, 1);
-    check_answers(&a, c, 1, false);
+    if (!call_until(c, store, &spec, CASCADE_OK))
+        check_told(&a, c, 1, false);
+    db_await(store, &a.id, CASCADE_COMPLETED);
     app_close(&a);
     db_close_engine(db, engine);
     assert_ok(cascade_store_close(store));
+    wrap_store_free(wrap);
     free(c);
 }
 
@@ -478,7 +519,7 @@ an_engine_stops_while_a_key_is_held(test_db *db)
     assert_non_null(c);
     app_open(&a, db, &keyed);
     begin_calls(c, 1, store, &spec, 1);
-    assert_true(stores_until(somebody_waits_for_it, &a));
+    await_held(store, 1);
     db_close_engine(db, engine);
     assert_int_equal(count_answered(c, 1), 0);
     app_run(&a, "ROLLBACK");
