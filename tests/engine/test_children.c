@@ -334,15 +334,34 @@ a_terminated_parent_ends_its_child(test_db *db, cascade_mode mode)
 
 /* ---- When the child's parent is deleted --------------------------------- */
 
+typedef struct lost {
+    const play *p;
+    cascade_uuid id;
+} lost;
+
+static bool
+is_gone(void *context)
+{
+    const lost *l = context;
+    cascade_info *info = NULL;
+    cascade_err err = cascade_get(l->p->store, &l->id, &info);
+
+    cascade_info_free(info);
+    return err == CASCADE_ERR_NOT_FOUND;
+}
+
 static void
 the_child_of_a_deleted_parent_ends(test_db *db, cascade_mode mode)
 {
     course c = {.policy = CASCADE_CHILD_ABANDON};
     play p = {.nodes = {{"leaves", leave_behind}, {"waits", wait_for_ever}},
               .user = &c};
+    lost parent = {.p = &p};
 
     play_run(&p, db, mode, "leaves", NULL, CASCADE_COMPLETED);
+    parent.id = p.id;
     assert_ok(cascade_delete(p.store, &p.id, NULL));
+    play_on(&p, is_gone, &parent);
     p.id = play_find(&p, "waits", 0);
     play_until(&p, "cascade.await:never", CASCADE_EXECUTION_RUNNING, 1);
     assert_ok(cascade_signal(p.store, &p.id, "never", NULL, NULL));
