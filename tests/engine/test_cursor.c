@@ -765,6 +765,7 @@ nothing_is_lost_when_the_store_fails(test_db *db)
         assert_string_equal(s.told,
                             rows_text(&s.rows, "%dC %dR", (int)i, (int)i + 1));
     }
+    assert_true(atomic_load(&wrap->faults) >= 4); /* of each move */
     cascade_cursor_close(s.cursor);
     s.cursor = NULL;
     db_close_store(db, s.reader);
