@@ -42,7 +42,8 @@ stage_open(stage *s, test_db *db, cascade_mode mode)
     s->mode = mode;
     if (s->worker_count == 0)
         s->worker_count = 4;
-    db->fake_time = mode == CASCADE_MODE_INLINE && db->backend->virtual_time;
+    if (mode == CASCADE_MODE_INLINE)
+        db->fake_time = db->backend->virtual_time;
     s->store = db_store(db);
     stage_start_engine(s);
 }

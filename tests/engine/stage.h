@@ -10,7 +10,7 @@
  *     stage_end(&s);
  *
  * The user pointer of each node is the stage. INLINE on a store with virtual
- * time runs by the test's clock.
+ * time runs by the test's clock, the other modes where db->fake_time says so.
  */
 #ifndef TESTS_ENGINE_STAGE_H
 #define TESTS_ENGINE_STAGE_H
