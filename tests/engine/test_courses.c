@@ -14,6 +14,7 @@
 #include "engine/watch.h"
 #include "support/splitmix.h"
 
+#define HOUR_MS (INT64_C(3600) * 1000)
 #define CASCADES 14
 #define ROUNDS 24
 #define COMMITS_MIN 20
@@ -51,6 +52,7 @@ open_engine(courses *c)
                                       .mode = c->mode,
                                       .worker_count = 4,
                                       .batch_cascades_max = 3,
+                                      .lease_ms = HOUR_MS,
                                       .poll_interval_ms = 20};
 
     c->engine = db_engine(c->db, c->store, &options);
