@@ -171,6 +171,7 @@ go_down(cascade_node *node, void *user)
     cascade_uuid id;
     cascade_err err = CASCADE_OK;
 
+    atomic_fetch_add(&c->begun, 1);
     if (left == 0)
         return cascade_node_output(node, number("deep", 1));
     err = cascade_node_start_child(node, "below", "down", number("n", left - 1),
@@ -396,6 +397,20 @@ the_depth_is_limited(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* Waits for its end for as long as it goes on: there is much to be done. */
+static void
+await_end(const play *p, const course *c)
+{
+    cascade_err err = CASCADE_ERR_TIMEOUT;
+    int before = -1;
+
+    while (err == CASCADE_ERR_TIMEOUT && before != atomic_load(&c->begun)) {
+        before = atomic_load(&c->begun);
+        err = cascade_wait(p->store, &p->id, DB_WAIT_MS / 4, NULL);
+    }
+    db_await(p->store, &p->id, CASCADE_COMPLETED);
+}
+
 /* One worker, and a thousand parents that wait. No poll finds them: each is
  * woken, first by its start and then by its child's end. */
 static void
@@ -409,8 +424,9 @@ a_thousand_levels_need_one_worker(test_db *db)
               .user = &c};
     char text[100];
 
-    play_run(&p, db, CASCADE_MODE_THREADS, "down", "{\"n\":1000}",
-             CASCADE_COMPLETED);
+    play_open(&p, db, CASCADE_MODE_THREADS);
+    p.id = db_start_text(p.store, "down", "{\"n\":1000}");
+    await_end(&p, &c);
     assert_string_equal(result_of(&p, text, sizeof(text)), "{\"deep\":1}");
     play_end(&p);
 }
