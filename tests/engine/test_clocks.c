@@ -317,15 +317,15 @@ typedef struct pair {
     cascade_engine *engines[2];
 } pair;
 
-/* The first holds a cascade that sleeps; the second is idle. */
+/* The first holds a cascade that sleeps for `ms`; the second is idle. */
 static void
-open_pair(test_db *db, pair *p)
+open_pair(test_db *db, pair *p, int64_t ms)
 {
     cascade_engine_options options = set_options;
 
     options.park_after_ms = 2 * HOUR_MS;
     db->fake_time = true;
-    p->t = (timers){.clock = db_store(db), .ms = HOUR_MS};
+    p->t = (timers){.clock = db_store(db), .ms = ms};
     for (size_t i = 0; i < 2; i++)
         p->engines[i] = open_engine(db, &p->t, db_store(db), &options);
 }
@@ -347,7 +347,7 @@ no_engine_is_removed_when_the_clock_is_set(test_db *db)
     pair p;
     test_rows random;
 
-    open_pair(db, &p);
+    open_pair(db, &p, HOUR_MS);
     (void)start_held(&p);
     rows_init(&random, rows_seed(), 0);
     for (int i = 0; i < 400; i++) {
@@ -372,7 +372,7 @@ a_dead_engine_is_removed_though_the_clock_was_set_back(test_db *db)
     cascade_uuid id;
     db_ends ends = {NULL, &id, 1, 0};
 
-    open_pair(db, &p);
+    open_pair(db, &p, 6 * LEASE_MS);
     id = start_held(&p);
     poll_some(p.engines[1]);
     set_ahead(db, -DAY_MS);
