@@ -161,6 +161,8 @@ typedef struct csc_run {
     struct csc_plan *plan; /* it was loaded for this retry or rerun; or NULL */
     bool leaves; /* it is to be loaded anew, as `reload` says, once its commit
                     is done: nothing begins before */
+    int64_t put_off; /* a retry or rerun that waits for the commit in flight */
+    bool has_waited; /* it is done: that waits for no other */
 } csc_run;
 
 /* A worker that waits until its step is durable. Woken without the engine's

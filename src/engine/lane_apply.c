@@ -79,7 +79,7 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
         looked =
             looked || p->kind == CSC_POST_RECEIVE || p->kind == CSC_POST_FREE;
     }
-    if (looked)
+    if (looked || !(run->receiving || run->freeing))
         csc_receive_again(engine, run);
 }
 
@@ -144,6 +144,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     cascade_err err = CASCADE_OK;
 
     run->committing = false;
+    run->has_waited = true;
     count_posts(engine, item->posts);
     note_received(engine, run, item->posts);
     if (!run->gone && run->plan == NULL)

@@ -42,7 +42,8 @@
  *        |         that one, and is posted: one commit
  *        v           |
  *     refused by     +--> leaves again, and is loaded as it is now
- *     the state: recorded as undelivered
+ *     the state: recorded as undelivered. But whoever asks may know already of
+ *     a commit that is in flight here: it is put off until that is applied
  *
  *   If the process dies in between, the message is still there.
  */
@@ -250,6 +251,26 @@ leave_for(cascade_engine *engine, csc_run *run, const csc_message *message)
         csc_receive_leave(engine, run);
 }
 
+/* For one commit: of those that follow nobody knew who asked. */
+static bool
+put_off(csc_run *run, const csc_message *message)
+{
+    if (!run->committing)
+        return false;
+    if (run->put_off == message->id)
+        return !run->has_waited;
+    run->put_off = message->id;
+    run->has_waited = false;
+    return true;
+}
+
+static void
+pass_over(csc_run *run, csc_post *post)
+{
+    run->more_messages = true;
+    csc_post_free(post);
+}
+
 void
 csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
 {
@@ -258,17 +279,21 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
     csc_assert(post != NULL);
     first = post->messages;
     if (run->receiving || run->freeing) {
-        run->more_messages = true;
-        csc_post_free(post);
+        pass_over(run, post);
         return;
     }
     match_plan(run, first);
-    if (stands_alone(first) && run->plan == NULL &&
-        csc_plan_refuse(&run->state, csc_build_course_from(first)) ==
+    if (stands_alone(first) && run->plan == NULL) {
+        if (csc_plan_refuse(&run->state, csc_build_course_from(first)) ==
             CSC_REFUSAL_NONE) {
-        leave_for(engine, run, first);
-        csc_post_free(post);
-        return;
+            leave_for(engine, run, first);
+            csc_post_free(post);
+            return;
+        }
+        if (put_off(run, first)) {
+            pass_over(run, post);
+            return;
+        }
     }
     run->receiving = true;
     run->more_messages = run->more_messages || post->cut || has_deletion(post);

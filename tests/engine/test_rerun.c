@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/again.h"
+#include "engine/engine.h"
 
 #define LINE_DONE "{\"steps\":[1,2,3]}"
 #define HOUR_MS (INT64_C(3600) * 1000)
@@ -422,6 +423,123 @@ a_pause_is_undone(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+/* ---- What the engine learns late ---------------------------------------- */
+
+/* The store has recorded an await, and the engine is told so only when it has
+ * looked for messages since one was sent. */
+typedef struct lateness {
+    wrap_store *wrap;
+    cascade_engine *engine;
+    atomic_bool sent;
+    atomic_bool looks;
+    atomic_bool told;
+    uint64_t receives; /* looks before that one */
+} lateness;
+
+static uint64_t
+count_looks(const lateness *l)
+{
+    uint64_t looks = 0;
+
+    pthread_mutex_lock(&l->engine->mutex);
+    looks = l->engine->receives;
+    pthread_mutex_unlock(&l->engine->mutex);
+    return looks;
+}
+
+static bool
+has_looked(void *context)
+{
+    const lateness *l = context;
+
+    return atomic_load(&l->looks) && count_looks(l) > l->receives;
+}
+
+static cascade_err
+note_look(void *context, const wrap_call *call)
+{
+    lateness *l = context;
+
+    if (call->move != WRAP_RECEIVE || !atomic_load(&l->sent) ||
+        atomic_load(&l->looks))
+        return CASCADE_OK;
+    l->receives = count_looks(l);
+    atomic_store(&l->looks, true);
+    return CASCADE_OK;
+}
+
+static bool
+begins_await(const cascade_batch *batch)
+{
+    for (size_t i = 0; i < batch->change_count; i++)
+        for (size_t k = 0; k < batch->changes[i].insert_count; k++)
+            if (strcmp(batch->changes[i].inserts[k].node_name,
+                       "cascade.await:go") == 0)
+                return true;
+    return false;
+}
+
+static cascade_err
+tell_late(void *context, const wrap_call *call, cascade_err answer)
+{
+    lateness *l = context;
+
+    if (call->move == WRAP_COMMIT && begins_await(call->batch) &&
+        !atomic_exchange(&l->told, true))
+        expect(stores_until(has_looked, l));
+    return answer;
+}
+
+static void
+open_late(lateness *l, play *p, test_db *db)
+{
+    const cascade_engine_options options = {
+        .size = sizeof(options), .worker_count = 2, .poll_interval_ms = 20};
+
+    p->db = db;
+    p->mode = CASCADE_MODE_THREADS;
+    p->store = db_store(db);
+    l->wrap = wrap_store_create(db->url);
+    assert_non_null(l->wrap);
+    l->wrap->context = l;
+    l->wrap->before = note_look;
+    l->wrap->after = tell_late;
+    l->engine = db_engine(db, db_wrapped(db, l->wrap), &options);
+    assert_ok(cascade_engine_register(l->engine, "waits", await_two, p, NULL));
+    assert_ok(cascade_engine_start(l->engine));
+}
+
+/* Whoever asks for it has seen the row. */
+static void
+what_the_engine_learns_late_is_no_reason_to_refuse(test_db *db)
+{
+    static lateness l; /* until the handles are closed, also after a failure */
+    static again a;
+    static play p;
+    const cascade_rerun_options once = {
+        .size = sizeof(once), .request_id = "one", .from = 1};
+    cascade_store *wrapped = NULL;
+
+    memset(&l, 0, sizeof(l));
+    memset(&a, 0, sizeof(a));
+    p = (play){.user = &a};
+    open_late(&l, &p, db);
+    wrapped = db->stores[db->store_count - 1];
+    p.id = db_start(p.store, "waits");
+    play_until(&p, "cascade.await:go", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_rerun(p.store, &p.id, &once));
+    atomic_store(&l.sent, true);
+    assert_ok(again_rerun(&p, 1, "one"));
+    play_until(&p, "cascade.await:go", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_signal(p.store, &p.id, "go", play_number(4), NULL));
+    assert_ok(cascade_signal(p.store, &p.id, "go", play_number(2), NULL));
+    again_check(&p, CASCADE_COMPLETED, "{}", "42");
+    db_close_engine(db, l.engine);
+    db_close_store(db, wrapped);
+    wrap_store_free(l.wrap);
+    db_close_store(db, p.store);
+}
+
 /* ---- Cancelled ---------------------------------------------------------- */
 
 /* From the cancellation on: it has not been asked for. */
@@ -627,6 +745,8 @@ main(int argc, char **argv)
         PLAY_TESTS(what_waits_runs_again),
         PLAY_TESTS(what_waited_runs_again_from_a_rerun),
         PLAY_TESTS(a_pause_is_undone),
+        {"what_the_engine_learns_late_is_no_reason_to_refuse",
+         what_the_engine_learns_late_is_no_reason_to_refuse, STORES_ALL},
         PLAY_TESTS(a_cancellation_is_lifted),
         PLAY_TESTS(what_was_put_off_is_put_off_again),
         {"children_started_since_are_terminated",
