@@ -10,13 +10,13 @@
 #include "engine/play.h"
 
 #define NAP_MS 20
-#define PARK_MS 1000
 
 /* What the node did in one play. */
 typedef struct course {
     int entries;
     int steps;
     int64_t until_ms;
+    int64_t long_ms;
     cascade_err errs[6];
 } course;
 
@@ -146,25 +146,41 @@ a_node_sleeps_until_a_time(test_db *db, cascade_mode mode)
 static cascade_err
 sleep_long(cascade_node *node, void *user)
 {
-    course_of(user)->entries++;
-    return cascade_node_sleep(node, "long", PARK_MS);
+    course *c = course_of(user);
+
+    c->entries++;
+    return cascade_node_sleep(node, "long", c->long_ms);
+}
+
+/* False when the sleep was over before it could be parked. */
+static bool
+is_parked(test_db *db, cascade_mode mode, int64_t long_ms)
+{
+    course c = {.long_ms = long_ms};
+    play p = {.nodes = {{"long", sleep_long}}, .park_after_ms = 1, .user = &c};
+    cascade_snapshot *snapshot = NULL;
+    bool parked = false;
+
+    play_run(&p, db, mode, "long", NULL, CASCADE_COMPLETED);
+    assert_int_equal(c.entries, 2);
+    parked = db_stats(p.engine).parked > 0;
+    assert_true(!parked || db_stats(p.engine).hydrations > 0);
+    snapshot = play_snapshot(&p);
+    check_sleep(snapshot, 1, "cascade.sleep:long", long_ms);
+    cascade_snapshot_free(snapshot);
+    play_end(&p);
+    return parked;
 }
 
 static void
 a_long_sleep_is_parked(test_db *db, cascade_mode mode)
 {
-    course c = {0};
-    play p = {.nodes = {{"long", sleep_long}}, .park_after_ms = 1, .user = &c};
-    cascade_snapshot *snapshot = NULL;
+    int64_t long_ms = 50;
 
-    play_run(&p, db, mode, "long", NULL, CASCADE_COMPLETED);
-    assert_int_equal(c.entries, 2);
-    assert_true(db_stats(p.engine).parked > 0);
-    assert_true(db_stats(p.engine).hydrations > 0);
-    snapshot = play_snapshot(&p);
-    check_sleep(snapshot, 1, "cascade.sleep:long", PARK_MS);
-    cascade_snapshot_free(snapshot);
-    play_end(&p);
+    while (!is_parked(db, mode, long_ms)) {
+        assert_true(long_ms < DB_WAIT_MS);
+        long_ms *= 2;
+    }
 }
 
 /* ---- Others go on ------------------------------------------------------- */
@@ -181,18 +197,19 @@ oversleep(cascade_node *node, void *user)
 static cascade_err
 give_up(cascade_node *node, void *user)
 {
+    cascade_err err = cascade_node_await(node, "now", -1, NULL);
+
     (void)user;
-    return cascade_node_fail(node, "no time");
+    return err == CASCADE_OK ? cascade_node_fail(node, "no time") : err;
 }
 
 static cascade_err
 spawn_both(cascade_node *node, void *user)
 {
-    cascade_spawn_options later = {.size = sizeof(later), .delay_ms = NAP_MS};
     cascade_err err = cascade_node_spawn(node, "oversleep", NULL, NULL);
 
     (void)user;
-    return err == CASCADE_OK ? cascade_node_spawn(node, "give_up", NULL, &later)
+    return err == CASCADE_OK ? cascade_node_spawn(node, "give_up", NULL, NULL)
                              : err;
 }
 
@@ -205,7 +222,10 @@ a_cascade_may_end_while_a_node_sleeps(test_db *db, cascade_mode mode)
                         {"give_up", give_up}},
               .user = &c};
 
-    play_run(&p, db, mode, "both", NULL, CASCADE_ERROR);
+    play_begin(&p, db, mode, "both");
+    play_until(&p, "cascade.sleep:hour", CASCADE_EXECUTION_RUNNING, 1);
+    assert_ok(cascade_signal(p.store, &p.id, "now", NULL, NULL));
+    play_await(&p, &p.id, CASCADE_ERROR);
     assert_int_equal(c.entries, 1);
     play_end(&p);
 }
