@@ -10,6 +10,9 @@
 #include "engine/engine.h"
 #include "engine/play.h"
 
+/* One that is stopped for a while is not removed by the other. */
+#define NEVER_MS (INT64_C(3600) * 1000)
+
 static const char *const queues[] = {"default", "other"};
 
 /* Two engines of two handles, that serve both queues. */
@@ -68,6 +71,7 @@ open_pair(pair *p, test_db *db, cascade_mode mode, size_t capacity)
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = mode,
                                       .worker_count = 3,
+                                      .lease_ms = NEVER_MS,
                                       .poll_interval_ms = 20,
                                       .capacity = capacity,
                                       .queues = queues,
