@@ -21,6 +21,8 @@ typedef struct scene {
     char folder[64];
     char file[96];
     cascade_err errs[16];
+    long pid;      /* of a program, */
+    int64_t begun; /* which is told by this from one that has its pid later */
     atomic_bool dead; /* the engine reaches no store any more */
     bool die;
     wrap_store wrap;
@@ -429,14 +431,13 @@ has_file(void *context)
 static cascade_err
 end_once_it_runs(cascade_node *node, void *user)
 {
-    expect(stores_until(has_file, scene_of(user)));
-    return cascade_node_fail(node, "wanted no more");
-}
+    scene *s = scene_of(user);
 
-static bool
-is_gone(void *context)
-{
-    return csc_clock_process_start(*(const long *)context) < 0;
+    expect(stores_until(has_file, s));
+    s->pid = strtol(file_text(s), NULL, 10);
+    s->begun = csc_clock_process_start(s->pid);
+    expect(s->pid > 1 && s->begun >= 0);
+    return cascade_node_fail(node, "wanted no more");
 }
 
 static void
@@ -447,15 +448,12 @@ a_program_ends_with_its_cascade(test_db *db)
                         {"runs", run_for_long},
                         {"ends", end_once_it_runs}},
               .user = s};
-    long pid = 0;
 
     play_suspend_steps = false;
     play_run(&p, db, CASCADE_MODE_THREADS, "both", NULL, CASCADE_ERROR);
     play_end(&p);
     assert_int_equal(s->errs[0], CASCADE_ERR_FENCED);
-    pid = strtol(file_text(s), NULL, 10);
-    assert_true(pid > 1);
-    assert_true(stores_until(is_gone, &pid));
+    assert_true(csc_clock_process_start(s->pid) != s->begun);
     close_scene(s);
 }
 
