@@ -139,6 +139,28 @@ count_receipts(const play *p, const char *name)
            play_count(p, name, CASCADE_EXECUTION_FAILED);
 }
 
+typedef struct asked {
+    const play *p;
+    const char *name;
+    size_t before;
+} asked;
+
+static bool
+is_received(void *context)
+{
+    const asked *a = context;
+
+    return count_receipts(a->p, a->name) > a->before;
+}
+
+/* Where nobody else does it. */
+static void
+play_on_until_received(play *p, asked *a)
+{
+    if (p->mode != CASCADE_MODE_THREADS)
+        play_on(p, is_received, a);
+}
+
 cascade_err
 again_retry(play *p, const char *request_id)
 {
@@ -146,12 +168,11 @@ again_retry(play *p, const char *request_id)
                                        .request_id = request_id,
                                        .reason = "mended",
                                        .wait_ms = wait_ms(p)};
-    size_t before = count_receipts(p, "cascade.retry");
+    asked a = {p, "cascade.retry", count_receipts(p, "cascade.retry")};
     cascade_err err = cascade_retry(p->store, &p->id, &options);
 
-    while (err == CASCADE_OK && p->mode != CASCADE_MODE_THREADS &&
-           count_receipts(p, "cascade.retry") == before)
-        assert_ok(cascade_engine_poll(p->engine, 0, NULL));
+    if (err == CASCADE_OK)
+        play_on_until_received(p, &a);
     return err;
 }
 
@@ -163,12 +184,11 @@ again_rerun(play *p, int32_t from, const char *request_id)
                                      .reason = "once more",
                                      .wait_ms = wait_ms(p),
                                      .from = from};
-    size_t before = count_receipts(p, "cascade.rerun");
+    asked a = {p, "cascade.rerun", count_receipts(p, "cascade.rerun")};
     cascade_err err = cascade_rerun(p->store, &p->id, &options);
 
-    while (err == CASCADE_OK && p->mode != CASCADE_MODE_THREADS &&
-           count_receipts(p, "cascade.rerun") == before)
-        assert_ok(cascade_engine_poll(p->engine, 0, NULL));
+    if (err == CASCADE_OK)
+        play_on_until_received(p, &a);
     return err;
 }
 

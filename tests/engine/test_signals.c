@@ -243,6 +243,19 @@ a_signal_to_an_ended_cascade_is_recorded_as_undelivered(test_db *db,
     play_end(&p);
 }
 
+static size_t
+count_seen(const play *p)
+{
+    return play_count(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED) +
+           play_count(p, "cascade.signal:news", CASCADE_EXECUTION_FAILED);
+}
+
+static bool
+are_seen(void *context)
+{
+    return count_seen(context) >= CROWD;
+}
+
 /* Each is received or recorded as undelivered, and the cascade ends, however
  * many come while it does. */
 static void
@@ -250,7 +263,6 @@ no_signal_is_lost_while_the_cascade_ends(test_db *db, cascade_mode mode)
 {
     hearing h = {0};
     play p = {.nodes = {{"hears", hear_one}}, .user = &h};
-    size_t seen = 0;
 
     play_begin(&p, db, mode, "hears");
     for (int i = 0; i < CROWD; i++) {
@@ -262,14 +274,8 @@ no_signal_is_lost_while_the_cascade_ends(test_db *db, cascade_mode mode)
             assert_ok(cascade_engine_poll(p.engine, 0, NULL));
     }
     play_await(&p, &p.id, CASCADE_COMPLETED);
-    do {
-        seen =
-            play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED) +
-            play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_FAILED);
-        if (mode != CASCADE_MODE_THREADS)
-            assert_ok(cascade_engine_poll(p.engine, 0, NULL));
-    } while (seen < CROWD);
-    assert_int_equal(seen, CROWD);
+    play_on(&p, are_seen, &p);
+    assert_int_equal(count_seen(&p), CROWD);
     assert_int_equal(h.heard[0], 0);
     play_end(&p);
 }
