@@ -285,8 +285,8 @@ updates_are_taken_once_more(test_db *db)
 {
     again a = {0};
     play p = {.nodes = {{"serves", serve}}, .worker_count = 1, .user = &a};
-    cascade_update_options options = {.size = sizeof(options),
-                                      .request_id = "one"};
+    cascade_update_options options = {
+        .size = sizeof(options), .request_id = "one", .timeout_ms = DB_WAIT_MS};
     cJSON *answer = NULL;
     int first = 0;
 
@@ -310,7 +310,8 @@ what_was_published_counts_no_more(test_db *db)
 {
     again a = {0};
     play p = {.nodes = {{"serves", serve}}, .user = &a};
-    cascade_update_options options = {.size = sizeof(options)};
+    cascade_update_options options = {.size = sizeof(options),
+                                      .timeout_ms = DB_WAIT_MS};
 
     play_begin(&p, db, CASCADE_MODE_THREADS, "serves");
     assert_ok(cascade_update(p.store, &p.id, "ask", NULL, &options, NULL));
@@ -327,6 +328,12 @@ what_was_published_counts_no_more(test_db *db)
 
 /* ---- What runs ---------------------------------------------------------- */
 
+static bool
+is_told(void *node)
+{
+    return cascade_node_is_cancelled(node);
+}
+
 static cascade_err
 run_until_told(cascade_node *node, void *user)
 {
@@ -334,8 +341,7 @@ run_until_told(cascade_node *node, void *user)
 
     if (atomic_fetch_add(&a->entered, 1) > 0)
         return cascade_node_output(node, cJSON_CreateString("again"));
-    while (!cascade_node_is_cancelled(node))
-        ;
+    expect(stores_until(is_told, node));
     expect(atomic_load(&a->entered) == 1); /* nothing begins meanwhile */
     atomic_fetch_add(&a->told, 1);
     return cascade_node_output(node, cJSON_CreateString("late"));
