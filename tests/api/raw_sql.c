@@ -39,7 +39,7 @@ run_sqlite(const test_db *db, const char *sql, first_value *answer)
 
     assert_int_equal(SQLITE_OK,
                      sqlite3_open(db->url + strlen("sqlite:"), &connection));
-    sqlite3_busy_timeout(connection, 10000);
+    assert_int_equal(SQLITE_OK, sqlite3_busy_timeout(connection, DB_WAIT_MS));
     if (sqlite3_exec(connection, sql, note_row, answer, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(connection));
     sqlite3_close(connection);
@@ -47,6 +47,17 @@ run_sqlite(const test_db *db, const char *sql, first_value *answer)
 #endif
 
 #ifdef CASCADE_HAVE_POSTGRES
+static PGresult *
+exec_postgres(PGconn *connection, const char *sql)
+{
+    PGresult *result = PQexec(connection, sql);
+
+    if (PQresultStatus(result) != PGRES_COMMAND_OK &&
+        PQresultStatus(result) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(connection));
+    return result;
+}
+
 static void
 run_postgres(const test_db *db, const char *sql, first_value *answer)
 {
@@ -57,36 +68,31 @@ run_postgres(const test_db *db, const char *sql, first_value *answer)
     snprintf(path, sizeof(path),
              "SET client_min_messages = warning; SET search_path = %s",
              db->schema);
-    PQclear(PQexec(connection, path));
-    result = PQexec(connection, sql);
-    if (PQresultStatus(result) != PGRES_COMMAND_OK &&
-        PQresultStatus(result) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(connection));
+    PQclear(exec_postgres(connection, path));
+    result = exec_postgres(connection, sql);
     note(answer, PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : NULL);
     PQclear(result);
     PQfinish(connection);
 }
 #endif
 
-bool
-raw_sql_works(const test_db *db)
-{
-    return strcmp(db->backend->name, "memory") != 0;
-}
-
 static void
 run(const test_db *db, const char *sql, first_value *answer)
 {
 #ifdef CASCADE_HAVE_SQLITE
-    if (strcmp(db->backend->name, "sqlite") == 0)
+    if (strcmp(db->backend->name, "sqlite") == 0) {
         run_sqlite(db, sql, answer);
+        return;
+    }
 #endif
 #ifdef CASCADE_HAVE_POSTGRES
-    if (strcmp(db->backend->name, "postgres") == 0)
+    if (strcmp(db->backend->name, "postgres") == 0) {
         run_postgres(db, sql, answer);
+        return;
+    }
 #endif
-    (void)sql;
     (void)answer;
+    fail_msg("there is no SQL on %s: %s", db->backend->name, sql);
 }
 
 void

@@ -5,14 +5,10 @@
 #ifndef TESTS_API_RAW_SQL_H
 #define TESTS_API_RAW_SQL_H
 
-#include <stdbool.h>
-
 #include "support/stores.h"
 
-/* Whether there is SQL to be run: not in memory. */
-bool raw_sql_works(const test_db *db);
-
-/* Runs statements in the test's database; fails the test when one fails. */
+/* Runs statements in the test's database, which is not one in memory; fails the
+ * test when one fails. */
 void raw_sql(const test_db *db, const char *sql);
 
 /* The first column of the first row; "" without one. */

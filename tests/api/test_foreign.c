@@ -100,8 +100,6 @@ context_follows_the_index_rule(test_db *db)
 {
     cascade_store *store = db_store(db);
 
-    if (!raw_sql_works(db))
-        return;
     insert_rows(db);
     expect_context(store, 0, false,
                    "{\"late\":[1],\"list\":[" SLOT_C "," SLOT_A "," TAIL
@@ -120,8 +118,6 @@ bound_of_a_context_is_exclusive(test_db *db)
 {
     cascade_store *store = db_store(db);
 
-    if (!raw_sql_works(db))
-        return;
     insert_rows(db);
     expect_context(store, 2, false,
                    "{\"list\":[" SLOT_C "," SLOT_A "],\"first\":[null]}",
@@ -206,8 +202,6 @@ executions_are_read_value_by_value(test_db *db)
     cascade_store *store = db_store(db);
     cascade_snapshot *snapshot = NULL;
 
-    if (!raw_sql_works(db))
-        return;
     insert_rows(db);
     snapshot = load(store, ID, 0, false);
     assert_int_equal(4, cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY));
@@ -226,8 +220,6 @@ cascades_are_read_value_by_value(test_db *db)
     cascade_snapshot *snapshot = NULL;
     const cascade_info *info = NULL;
 
-    if (!raw_sql_works(db))
-        return;
     insert_rows(db);
     snapshot = load(store, ID, 0, false);
     info = cascade_snapshot_info(snapshot);
@@ -253,8 +245,6 @@ times_of_javascript_are_read(test_db *db)
     cascade_store *store = db_store(db);
     cascade_snapshot *snapshot = NULL;
 
-    if (!raw_sql_works(db))
-        return;
     insert_rows(db);
     raw_sql(db, "UPDATE cascades SET created_at = '2026-01-31T10:00:00.123Z'");
     snapshot = load(store, ID, 0, false);
@@ -279,8 +269,6 @@ engines_leave_foreign_cascades_alone(test_db *db)
     cascade_snapshot *snapshot = NULL;
     cascade_uuid own;
 
-    if (!raw_sql_works(db))
-        return;
     insert_rows(db);
     assert_ok(cascade_engine_register(engine, "open", do_nothing, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
@@ -299,8 +287,6 @@ an_odd_priority_does_no_harm(test_db *db)
     cascade_engine *engine = db_engine(db, store, NULL);
     cascade_uuid id;
 
-    if (!raw_sql_works(db))
-        return;
     id = db_start(store, "nothing");
     raw_sql(db, "UPDATE node_executions"
                 " SET full_output = '{\"priority\":77000000}'");
@@ -315,19 +301,19 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         {"context_follows_the_index_rule", context_follows_the_index_rule,
-         STORES_ALL},
+         STORES_FILES},
         {"bound_of_a_context_is_exclusive", bound_of_a_context_is_exclusive,
-         STORES_ALL},
+         STORES_FILES},
         {"executions_are_read_value_by_value",
-         executions_are_read_value_by_value, STORES_ALL},
+         executions_are_read_value_by_value, STORES_FILES},
         {"cascades_are_read_value_by_value", cascades_are_read_value_by_value,
-         STORES_ALL},
+         STORES_FILES},
         {"times_of_javascript_are_read", times_of_javascript_are_read,
-         STORES_ALL},
+         STORES_FILES},
         {"an_odd_priority_does_no_harm", an_odd_priority_does_no_harm,
-         STORES_ALL},
+         STORES_FILES},
         {"engines_leave_foreign_cascades_alone",
-         engines_leave_foreign_cascades_alone, STORES_ALL},
+         engines_leave_foreign_cascades_alone, STORES_FILES},
     };
 
     return stores_run("foreign rows", tests, sizeof(tests) / sizeof(tests[0]),
