@@ -17,7 +17,7 @@ open_sqlite(const test_db *db)
 
     assert_int_equal(SQLITE_OK,
                      sqlite3_open(strchr(db->url, ':') + 1, &handle));
-    assert_int_equal(SQLITE_OK, sqlite3_busy_timeout(handle, 10000));
+    assert_int_equal(SQLITE_OK, sqlite3_busy_timeout(handle, DB_WAIT_MS));
     return handle;
 }
 
@@ -65,12 +65,16 @@ static void *
 open_postgres(const test_db *db)
 {
     PGconn *handle = PQconnectdb(db->url);
+    PGresult *result = NULL;
     char path[128];
 
     if (PQstatus(handle) != CONNECTION_OK)
         fail_msg("%s", PQerrorMessage(handle));
     snprintf(path, sizeof(path), "SET search_path = %s", db->schema);
-    PQclear(PQexec(handle, path));
+    result = PQexec(handle, path);
+    if (PQresultStatus(result) != PGRES_COMMAND_OK)
+        fail_msg("%s", PQerrorMessage(handle));
+    PQclear(result);
     return handle;
 }
 

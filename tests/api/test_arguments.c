@@ -278,8 +278,8 @@ engines(test_db *db)
     assert_int_equal(-1, cascade_engine_fd(threads));
     assert_true(cascade_engine_fd(loop) >= 0);
     assert_ok(cascade_engine_start(loop));
-    assert_ok(cascade_engine_stop(loop, 1000));
-    assert_ok(cascade_engine_stop(loop, 1000));
+    assert_ok(cascade_engine_stop(loop, DB_WAIT_MS));
+    assert_ok(cascade_engine_stop(loop, DB_WAIT_MS));
 }
 
 /* ---- Sizes of options ---------------------------------------------------- */
