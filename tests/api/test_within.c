@@ -57,6 +57,19 @@ knows(cascade_store *store, const cascade_uuid *id)
     return err == CASCADE_OK;
 }
 
+/* What is committed on another connection wakes no engine. */
+static void
+start_engine(test_db *db, cascade_store *store)
+{
+    const cascade_engine_options options = {
+        .size = sizeof(options), .worker_count = 2, .poll_interval_ms = 20};
+    cascade_engine *engine = db_engine(db, store, &options);
+
+    assert_ok(
+        cascade_engine_register(engine, "ship", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+}
+
 /* ---- Both or neither ---------------------------------------------------- */
 
 /* An engine of this process, on a handle of its own, runs what was committed,
@@ -65,13 +78,10 @@ static void
 what_is_committed_runs(test_db *db)
 {
     cascade_store *other = db_store(db);
-    cascade_engine *engine = db_engine(db, other, NULL);
     connection own;
     cascade_uuid id;
 
-    assert_ok(
-        cascade_engine_register(engine, "ship", stores_nothing, NULL, NULL));
-    assert_ok(cascade_engine_start(engine));
+    start_engine(db, other);
     open_with_orders(db, &own);
     connection_begin(&own);
     insert_order(&own);
@@ -166,14 +176,11 @@ a_key_is_reused_within(test_db *db)
     const cascade_start_options anew = {
         .size = sizeof(anew), .key = "k", .reuse = CASCADE_REUSE_ENDED};
     cascade_store *other = db_store(db);
-    cascade_engine *engine = db_engine(db, other, NULL);
     connection own;
     cascade_uuid first;
     cascade_started second;
 
-    assert_ok(
-        cascade_engine_register(engine, "ship", stores_nothing, NULL, NULL));
-    assert_ok(cascade_engine_start(engine));
+    start_engine(db, other);
     open_with_orders(db, &own);
     first = start_key(own.store, "k", false);
     db_await(own.store, &first, CASCADE_COMPLETED);
