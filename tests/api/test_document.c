@@ -17,7 +17,8 @@
 #include "support/must.h"
 #include "support/rows.h"
 
-#define REST_MS 2000
+#define BRIEF_MS 1
+#define SLOW_MS 300 /* has to be seen; or twice that, and so on */
 #define MANY 20000
 #define BIG_PAYLOAD ((size_t)1024 * 1024)
 
@@ -44,10 +45,11 @@ check_last(cascade_node *node, void *user)
                : err;
 }
 
-/* A step, a sleep, and a signal that has to come. */
+/* A step, a sleep as long as the input says, and a signal that has to come. */
 static cascade_err
 play(cascade_node *node, void *user)
 {
+    const cJSON *rest = cJSON_GetObjectItem(cascade_node_input(node), "rest");
     cJSON *receipt = NULL;
     cJSON *news = NULL;
     cascade_err err = cascade_node_step(node, "pay", pay, NULL, NULL, &receipt);
@@ -55,7 +57,8 @@ play(cascade_node *node, void *user)
     (void)user;
     cJSON_Delete(receipt);
     if (err == CASCADE_OK)
-        err = cascade_node_sleep(node, "rest", REST_MS);
+        err = cascade_node_sleep(node, "rest",
+                                 rest != NULL ? rest->valueint : BRIEF_MS);
     if (err == CASCADE_OK)
         err = cascade_node_await(node, "news", -1, &news);
     if (err == CASCADE_OK)
@@ -83,10 +86,10 @@ fail_for_good(cascade_node *node, void *user)
 }
 
 static cascade_engine *
-open_engine(test_db *db, cascade_store *store)
+open_engine(test_db *db, cascade_store *store, int64_t backoff_ms)
 {
     const cascade_node_options slow = {.size = sizeof(slow),
-                                       .backoff_ms = REST_MS};
+                                       .backoff_ms = backoff_ms};
     cascade_engine *engine = db_engine(db, store, NULL);
 
     assert_ok(cascade_engine_register(engine, "play", play, NULL, NULL));
@@ -105,35 +108,61 @@ typedef struct progress {
     cascade_uuid id;
     const char *node; /* an execution of it is RUNNING, */
     int attempts;     /* with so many behind it */
+    const char *next; /* it is over once that one is RUNNING, or all is */
 } progress;
 
 static bool
-has_come_to(void *context)
+has_active(const cascade_snapshot *snapshot, const char *node, int attempts)
 {
-    const progress *p = context;
+    const cascade_execution_info *e =
+        cascade_snapshot_get(snapshot, CASCADE_PART_ACTIVE, 0);
+
+    for (size_t i = 1; e != NULL; i++) {
+        if (strcmp(e->node_name, node) == 0 && e->attempts >= attempts)
+            return true;
+        e = cascade_snapshot_get(snapshot, CASCADE_PART_ACTIVE, i);
+    }
+    return false;
+}
+
+static bool
+is_there(const progress *p, bool *over)
+{
     cascade_snapshot *snapshot = NULL;
-    bool come = false;
+    bool there = false;
 
     assert_ok(cascade_snapshot_load(p->store, &p->id, NULL, &snapshot));
-    for (size_t i = 0;
-         i < cascade_snapshot_count(snapshot, CASCADE_PART_ACTIVE); i++) {
-        const cascade_execution_info *e =
-            cascade_snapshot_get(snapshot, CASCADE_PART_ACTIVE, i);
-
-        come = come || (strcmp(e->node_name, p->node) == 0 &&
-                        e->attempts >= p->attempts);
-    }
+    there = has_active(snapshot, p->node, p->attempts);
+    *over = cascade_snapshot_info(snapshot)->status != CASCADE_RUNNING ||
+            (p->next != NULL && has_active(snapshot, p->next, 0));
     cascade_snapshot_free(snapshot);
-    return come;
+    return there;
+}
+
+static bool
+has_come_or_gone(void *context)
+{
+    bool over = false;
+
+    return is_there(context, &over) || over;
+}
+
+/* Whether it is there still: false when it has gone on. */
+static bool
+await_progress(progress *p)
+{
+    bool over = false;
+
+    assert_true(stores_until(has_come_or_gone, p));
+    return is_there(p, &over);
 }
 
 static void
-await_progress(cascade_store *store, const cascade_uuid *id, const char *node,
-               int attempts)
+await_waiting(cascade_store *store, const cascade_uuid *id, const char *part)
 {
-    progress p = {store, *id, node, attempts};
+    progress p = {.store = store, .id = *id, .node = part};
 
-    assert_true(stores_until(has_come_to, &p));
+    assert_true(await_progress(&p));
 }
 
 static void
@@ -223,7 +252,7 @@ static void
 what_has_ended_comes_back_as_it_was(test_db *db)
 {
     cascade_store *store = db_store(db);
-    cascade_engine *engine = open_engine(db, store);
+    cascade_engine *engine = open_engine(db, store, BRIEF_MS);
     cascade_uuid done = db_start_text(store, "luck", "[1,{\"z\":null}]");
     cascade_uuid failed = db_start(store, "never");
     cascade_info *info = NULL;
@@ -239,33 +268,58 @@ what_has_ended_comes_back_as_it_was(test_db *db)
     cascade_info_free(info);
 }
 
+/* What waits, sleeps and is to be tried again. */
+typedef struct places {
+    cascade_uuid waiting;
+    progress asleep;
+    progress failing;
+} places;
+
+/* Brings them there, and leaves them without an engine. False when one has gone
+ * on before. */
+static bool
+leave_waiting(test_db *db, cascade_store *store, int64_t slow_ms, places *p)
+{
+    cascade_engine *engine = open_engine(db, store, slow_ms);
+    char input[64];
+    bool there = false;
+
+    p->waiting = db_start(store, "play");
+    await_waiting(store, &p->waiting, "cascade.await:news");
+    snprintf(input, sizeof(input), "{\"rest\":%lld}", (long long)slow_ms);
+    p->asleep = (progress){.store = store,
+                           .id = db_start_text(store, "play", input),
+                           .node = "cascade.sleep:rest",
+                           .next = "cascade.await:news"};
+    p->failing = (progress){.store = store,
+                            .id = db_start(store, "luck"),
+                            .node = "luck",
+                            .attempts = 1};
+    there = await_progress(&p->asleep) && await_progress(&p->failing);
+    db_close_engine(db, engine);
+    return there && await_progress(&p->asleep) && await_progress(&p->failing);
+}
+
 static void
 what_waits_goes_on_where_it_was(test_db *db)
 {
     cascade_store *store = db_store(db);
-    cascade_engine *engine = open_engine(db, store);
-    cascade_uuid waiting = db_start(store, "play");
-    cascade_uuid asleep;
-    cascade_uuid failing;
+    places p;
     cascade_uuid fresh;
 
-    await_progress(store, &waiting, "cascade.await:news", 0);
-    asleep = db_start(store, "play");
-    await_progress(store, &asleep, "cascade.sleep:rest", 0);
-    failing = db_start(store, "luck");
-    await_progress(store, &failing, "luck", 1);
-    db_close_engine(db, engine);
+    for (int64_t ms = SLOW_MS; !leave_waiting(db, store, ms, &p); ms *= 2)
+        assert_true(ms < DB_WAIT_MS);
     fresh = db_start(store, "plain");
-    move_there_and_back(store, &asleep);
-    move_there_and_back(store, &waiting);
-    move_there_and_back(store, &failing);
+    move_there_and_back(store, &p.asleep.id);
+    move_there_and_back(store, &p.waiting);
+    move_there_and_back(store, &p.failing.id);
     move_there_and_back(store, &fresh);
-    (void)open_engine(db, store);
-    send_news(store, &asleep);
-    send_news(store, &waiting);
-    db_await(store, &asleep, CASCADE_COMPLETED);
-    db_await(store, &waiting, CASCADE_COMPLETED);
-    db_await(store, &failing, CASCADE_COMPLETED);
+    (void)open_engine(db, store, BRIEF_MS);
+    send_news(store, &p.asleep.id);
+    send_news(store, &p.waiting);
+    db_await(store, &p.asleep.id, CASCADE_COMPLETED);
+    db_await(store, &p.waiting, CASCADE_COMPLETED);
+    db_await(store, &p.failing.id, CASCADE_COMPLETED);
     db_await(store, &fresh, CASCADE_COMPLETED);
 }
 
@@ -288,7 +342,7 @@ messages_come_along(test_db *db)
     text = export_text(store, &id);
     assert_int_equal(1, count_messages(text));
     cascade_document_free(text);
-    (void)open_engine(db, store);
+    (void)open_engine(db, store, BRIEF_MS);
     db_await(store, &id, CASCADE_COMPLETED);
 }
 
@@ -296,7 +350,7 @@ static void
 a_document_is_canonical(test_db *db)
 {
     cascade_store *store = db_store(db);
-    cascade_engine *engine = open_engine(db, store);
+    cascade_engine *engine = open_engine(db, store, BRIEF_MS);
     cascade_uuid id = db_start_text(store, "plain", "{\"b\":1e2,\"a\":[]}");
     csc_buf canonical = {0};
     char *text = NULL;
@@ -362,7 +416,7 @@ with_new_ids_it_is_another_cascade(test_db *db)
     const cascade_start_options options = {
         .size = sizeof(options), .user_id = "u", .key = "k", .priority = 3};
     cascade_store *store = db_store(db);
-    cascade_engine *engine = open_engine(db, store);
+    cascade_engine *engine = open_engine(db, store, BRIEF_MS);
     cascade_started first;
     cascade_started second;
     char *text = NULL;
@@ -370,7 +424,7 @@ with_new_ids_it_is_another_cascade(test_db *db)
     cascade_info *info = NULL;
 
     assert_ok(cascade_start(store, "play", NULL, &options, &first));
-    await_progress(store, &first.id, "cascade.await:news", 0);
+    await_waiting(store, &first.id, "cascade.await:news");
     db_close_engine(db, engine);
     text = export_text(store, &first.id);
     second = import_text(store, text, true);
@@ -384,7 +438,7 @@ with_new_ids_it_is_another_cascade(test_db *db)
     assert_ok(cascade_get(store, &second.id, &info));
     assert_int_equal(3, info->priority);
     cascade_info_free(info);
-    (void)open_engine(db, store);
+    (void)open_engine(db, store, BRIEF_MS);
     send_news(store, &second.id);
     db_await(store, &second.id, CASCADE_COMPLETED);
     send_news(store, &first.id);
@@ -435,10 +489,10 @@ another_cascade_leaves_the_children_alone(test_db *db)
     assert_ok(cascade_engine_register(engine, "last", check_last, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
     id = db_start(store, "parent");
-    await_progress(store, &id, "cascade.child:c", 0);
+    await_waiting(store, &id, "cascade.child:c");
     text = export_text(store, &id);
     child = child_of(text);
-    await_progress(store, &child, "cascade.await:news", 0);
+    await_waiting(store, &child, "cascade.await:news");
     copy = import_text(store, text, true);
     assert_ok(cascade_cancel(store, &copy.id, NULL));
     db_await(store, &copy.id, CASCADE_ERROR);
@@ -609,7 +663,7 @@ rows_of_others_come_back_too(test_db *db)
     raw_sql(db, "DELETE FROM cascades WHERE id = '" ID "'");
     assert_false(import_text(store, text, false).existed);
     check_same(store, &id, text);
-    (void)open_engine(db, store);
+    (void)open_engine(db, store, BRIEF_MS);
     db_await(store, &id, CASCADE_COMPLETED);
     db_await(store, &copy.id, CASCADE_COMPLETED);
     cascade_document_free(text);
@@ -829,7 +883,7 @@ static void
 the_deepest_payload_comes_back(test_db *db)
 {
     cascade_store *store = db_store(db);
-    cascade_engine *engine = open_engine(db, store);
+    cascade_engine *engine = open_engine(db, store, BRIEF_MS);
     char deep[2 * CSC_JSON_DEPTH_MAX + 1];
     cascade_uuid id;
 
