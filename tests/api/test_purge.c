@@ -402,6 +402,7 @@ static void
 threads_make_passes_too(test_db *db)
 {
     const cascade_engine_options options = {.size = sizeof(options),
+                                            .lease_ms = DAY_MS,
                                             .retain_completed_ms = DAY_MS,
                                             .retain_failed_ms = DAY_MS,
                                             .retain_interval_ms = 1000};

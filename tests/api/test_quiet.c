@@ -147,6 +147,8 @@ run_nodes(cascade_store *store, test_ear *ear)
     if (err == CASCADE_OK)
         err = cascade_wait(store, &started.id, LIMIT_MS, NULL);
     inspect(ear);
+    if (err == CASCADE_OK)
+        err = cascade_engine_stop(engine, LIMIT_MS);
     (void)cascade_engine_close(engine);
     return err;
 }
@@ -251,10 +253,12 @@ nothing_is_printed(test_db *db)
     pid_t pid = -1;
     ssize_t length = 0;
 
+    assert_true(output >= 0);
     unlink(name);
     add_secret(db, url, sizeof(url));
     fflush(NULL);
     pid = fork();
+    assert_true(pid >= 0);
     if (pid == 0)
         become_quiet(db, url, output);
     assert_true(waitpid(pid, &status, 0) == pid);

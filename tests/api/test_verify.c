@@ -360,7 +360,7 @@ is_received(void *context)
     bool received = false;
 
     assert_ok(cascade_get(r->store, &r->id, &info));
-    received = atomic_load(&r->runs) == 1 && !info->owned;
+    received = atomic_load(&r->runs) > 0 && !info->owned;
     cascade_info_free(info);
     return received;
 }
