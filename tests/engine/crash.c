@@ -6,11 +6,14 @@
 
 #include "store/store.h"
 
+/* Nobody dies between two plays. */
 static cascade_err
 die_before(void *context, const wrap_call *call)
 {
     crash *c = context;
 
+    if (c == NULL)
+        return CASCADE_OK;
     if (call->move == WRAP_COMMIT && !c->late && c->lives-- == 0)
         c->dead = true;
     return c->dead ? CASCADE_ERR_UNAVAILABLE : CASCADE_OK;
@@ -21,6 +24,8 @@ die_after(void *context, const wrap_call *call, cascade_err answer)
 {
     crash *c = context;
 
+    if (c == NULL)
+        return answer;
     if (call->move == WRAP_COMMIT && c->late && !c->dead && c->lives-- == 0)
         c->dead = true;
     return c->dead ? CASCADE_ERR_UNAVAILABLE : answer;
@@ -31,7 +36,6 @@ begin(crash *c, size_t nth, cascade_store *store)
 {
     const cascade_engine_options options = {.size = sizeof(options),
                                             .mode = CASCADE_MODE_INLINE,
-                                            .lease_ms = 100,
                                             .poll_interval_ms = 20};
     const cascade_node_options node = {.size = sizeof(node),
                                        .attempts_max = 2,
@@ -45,10 +49,18 @@ begin(crash *c, size_t nth, cascade_store *store)
     assert_ok(cascade_engine_start(c->engines[nth]));
 }
 
+typedef struct grave {
+    cascade_uuid engine_id;
+    size_t count;
+} grave;
+
 static cascade_err
 note_engine(void *context, const cascade_incarnation *row)
 {
-    *(cascade_uuid *)context = row->engine_id;
+    grave *g = context;
+
+    g->engine_id = row->engine_id;
+    g->count++;
     return CASCADE_OK;
 }
 
@@ -58,11 +70,12 @@ static void
 bury(const crash *c)
 {
     const cascade_store_driver *driver = c->store->driver;
-    cascade_uuid engine_id = {{0}};
+    grave g = {.count = 0};
     size_t freed = 0;
 
-    assert_ok(driver->engines(c->store->self, note_engine, &engine_id, NULL));
-    assert_ok(driver->remove(c->store->self, &engine_id, 1, 1, &freed));
+    assert_ok(driver->engines(c->store->self, note_engine, &g, NULL));
+    assert_int_equal(g.count, 1);
+    assert_ok(driver->remove(c->store->self, &g.engine_id, 1, 1, &freed));
 }
 
 static bool
@@ -74,6 +87,29 @@ is_over(void *context)
     return c->dead || db_all_ended(&ends);
 }
 
+/* The stores of all plays of a test, which are closed behind it. */
+static struct {
+    wrap_store *wrap;
+    cascade_store *store;
+    cascade_store *wrapped;
+} kept;
+
+static void
+open_stores(test_db *db)
+{
+    if (db->store_count > 0)
+        return;
+    if (kept.wrap != NULL)
+        wrap_store_free(kept.wrap);
+    db->fake_time = db->backend->virtual_time;
+    kept.wrap = wrap_store_create(db->url);
+    assert_non_null(kept.wrap);
+    kept.wrap->before = die_before;
+    kept.wrap->after = die_after;
+    kept.store = db_store(db);
+    kept.wrapped = db_wrapped(db, kept.wrap);
+}
+
 bool
 crash_play(crash *c, test_db *db, size_t at)
 {
@@ -83,15 +119,10 @@ crash_play(crash *c, test_db *db, size_t at)
     c->dead = false;
     c->lives = at / 2;
     c->late = at % 2 == 1;
-    db->fake_time = db->backend->virtual_time;
-    c->wrap = wrap_store_create(db->url);
-    assert_non_null(c->wrap);
-    c->wrap->context = c;
-    c->wrap->before = die_before;
-    c->wrap->after = die_after;
-    c->store = db_store(db);
-    c->wrapped = db_wrapped(db, c->wrap);
-    begin(c, 0, c->wrapped);
+    open_stores(db);
+    kept.wrap->context = c;
+    c->store = kept.store;
+    begin(c, 0, kept.wrapped);
     c->id = db_start(c->store, c->node);
     assert_true(db_poll_until(db, &c->engines[0], 1, is_over, c));
     if (c->dead) {
@@ -122,9 +153,6 @@ crash_end(crash *c)
         if (c->engines[i] != NULL)
             db_close_engine(c->db, c->engines[i]);
     c->engines[1] = NULL;
-    db_close_store(c->db, c->wrapped);
-    db_close_store(c->db, c->store);
     c->db->engine_count = 0; /* there are many plays in a test */
-    c->db->store_count = 0;
-    wrap_store_free(c->wrap);
+    kept.wrap->context = NULL;
 }

@@ -30,9 +30,7 @@ typedef struct crash {
     cascade_uuid id;
     test_db *db;
     cascade_store *store;
-    cascade_store *wrapped; /* of the first process */
     cascade_engine *engines[2];
-    wrap_store *wrap;
     size_t lives; /* moves until it dies */
     bool late;    /* it dies behind the effect */
 } crash;
