@@ -11,8 +11,7 @@
 #include <string.h>
 
 #define CONNECTIONS 20
-/* A batch that waits for a lock looks for a deadlock after that time, not
- * before the other session has had time to make it one. */
+/* A batch that waits for a lock looks for a deadlock after that time. */
 #define SERVER "max_connections=20 deadlock_timeout=100"
 #define PROGRESS 80
 #define ROUNDS 6
@@ -234,35 +233,124 @@ locks_are_given_up_and_asked_for_again(void **state)
 
 /* ---- Deadlocks and serialization failures -------------------------------- */
 
-/* Takes the rows of cascades, which a batch writes last, and when one waits for
- * them those of executions, which it has written before. The batch of another
- * lane may not find the cycle any more: then we give up. */
+/* In its middle a batch has written executions, and not yet cascades: there it
+ * has to pass the gate, which whoever has the lock exclusively keeps closed. */
+static void
+build_gate(void)
+{
+    pg_sql(&stage.sql,
+           "CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS $$"
+           " BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END"
+           " $$");
+    pg_sql(&stage.sql, "CREATE TRIGGER pass AFTER INSERT ON context_events"
+                       " FOR EACH ROW EXECUTE FUNCTION pass()");
+}
+
+/* A session that never looks for a deadlock itself. */
+static void
+connect_other(void)
+{
+    other = PQsetdbLogin(stage.server.folder, NULL, "-c deadlock_timeout=10min",
+                         NULL, stage.database, "cascade", NULL);
+    if (PQstatus(other) != CONNECTION_OK)
+        fail_msg("%s", PQerrorMessage(other));
+}
+
+static void
+run_other(const char *sql)
+{
+    PGresult *result = PQexec(other, sql);
+
+    if (PQresultStatus(result) != PGRES_COMMAND_OK &&
+        PQresultStatus(result) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(other));
+    PQclear(result);
+}
+
+/* With whatever it holds and waits for. */
+static void
+end_other(void)
+{
+    int pid = PQbackendPID(other);
+
+    pg_sql(&stage.sql, "SELECT pg_terminate_backend(%d)", pid);
+    pg_until(&stage.sql,
+             "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+             " WHERE pid = %d",
+             pid);
+    PQfinish(other);
+    other = NULL;
+}
+
+static bool
+is_other_waiting(void)
+{
+    return pg_number(&stage.sql,
+                     "SELECT count(*) FROM pg_stat_activity"
+                     " WHERE pid = %d AND wait_event_type = 'Lock'",
+                     PQbackendPID(other)) > 0;
+}
+
+static bool
+is_other_done(void)
+{
+    assert_int_equal(1, PQconsumeInput(other));
+    return PQisBusy(other) == 0;
+}
+
+static bool
+has_other_come(void *context)
+{
+    (void)context;
+    return is_other_waiting() || is_other_done();
+}
+
+static bool
+is_deadlock_over(void *told)
+{
+    return siege_told(&siege, SIEGE_DEADLOCK) > *(size_t *)told ||
+           is_other_done();
+}
+
+/* The other session has the rows of cascades, which a batch writes last, and
+ * wants those of executions that batches at the gate have written. There is no
+ * deadlock where those have written new ones only, or on a machine that stands
+ * still: it is to be made again. */
 static void
 make_deadlock(void)
 {
-    PQclear(PQexec(other, "BEGIN; SET LOCAL lock_timeout = '300ms'"));
-    PQclear(PQexec(other, "SELECT 1 FROM cascades WHERE status = 'RUNNING'"
-                          " ORDER BY id FOR NO KEY UPDATE"));
+    size_t told = siege_told(&siege, SIEGE_DEADLOCK);
+
+    connect_other();
+    pg_sql(&stage.sql, "BEGIN; SELECT pg_advisory_xact_lock(1)");
     pg_until(&stage.sql,
              "SELECT count(*) FROM pg_stat_activity WHERE"
-             " application_name = '%s' AND wait_event_type = 'Lock'",
+             " application_name = '%s' AND wait_event = 'advisory'",
              siege.name);
-    PQclear(PQexec(other, "SELECT 1 FROM node_executions"
-                          " WHERE status = 'RUNNING' FOR UPDATE"));
-    PQclear(PQexec(other, "ROLLBACK"));
+    run_other("BEGIN; SELECT 1 FROM cascades WHERE status = 'RUNNING'"
+              " ORDER BY id FOR NO KEY UPDATE");
+    run_other("SET LOCAL lock_timeout = '5s'");
+    assert_int_equal(1, PQsendQuery(other, "SELECT 1 FROM node_executions"
+                                           " WHERE status = 'RUNNING'"
+                                           " FOR UPDATE"));
+    if (!place_wait(has_other_come, NULL, SIEGE_LIMIT_MS))
+        fail_msg("the other session neither waits nor goes on");
+    pg_sql(&stage.sql, "COMMIT");
+    if (!place_wait(is_deadlock_over, &told, SIEGE_LIMIT_MS))
+        fail_msg("the other session waits, and nobody ends it");
+    end_other();
 }
 
 static void
 victims_of_deadlocks_try_again(void **state)
 {
-    const siege_options options = {.deadline_ms = 20000};
+    const siege_options options = {.deadline_ms = 60000};
     size_t tries = 0;
 
     (void)state;
     stage_new_database();
-    other = PQsetdbLogin(stage.server.folder, NULL, "-c deadlock_timeout=60s",
-                         NULL, stage.database, "cascade", NULL);
     siege_open(&siege, &options);
+    build_gate();
     while (siege_told(&siege, SIEGE_DEADLOCK) < ROUNDS) {
         assert_true(tries++ < TRIES_MAX);
         make_deadlock();
