@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,10 +13,12 @@
 
 #define WORKERS 16
 #define WORK_US 1000
-#define LEASE_MS 20000
+#define LEASE_MS 600000
 #define POLL_MS 100
 #define START_EVERY_MS 10
 #define SLOWLY_MS 80
+#define SLOW_FROM 1000
+#define PAUSE_MAX_MS 1000
 #define MANY 4 /* starts of one call in so many calls */
 #define LIMIT_MS 90000
 
@@ -27,18 +28,11 @@ static void
 note_line(void *context, cascade_log_level level, const char *line)
 {
     test_load *load = context;
-    size_t room = 0;
-    int added = 0;
 
     if (getenv("CASCADE_TEST_LOG") != NULL)
         fprintf(stderr, "%d: %s\n", (int)level, line);
     pthread_mutex_lock(&load->mutex);
-    room = LOAD_LOG_SIZE - load->log_len;
-    added = snprintf(load->log + load->log_len, room, "%s\n", line);
-    if (added > 0 && (size_t)added < room)
-        load->log_len += (size_t)added;
-    else
-        load->log[load->log_len] = '\0'; /* full: the rest is dropped */
+    fprintf(load->log, "%s\n", line);
     pthread_mutex_unlock(&load->mutex);
 }
 
@@ -48,9 +42,32 @@ load_has_logged(test_load *load, const char *words)
     bool found = false;
 
     pthread_mutex_lock(&load->mutex);
-    found = strstr(load->log, words) != NULL;
+    if (fflush(load->log) == 0)
+        found = strstr(load->log_text, words) != NULL;
     pthread_mutex_unlock(&load->mutex);
     return found;
+}
+
+typedef struct log_wait {
+    test_load *load;
+    const char *words;
+} log_wait;
+
+static bool
+is_logged(void *context)
+{
+    const log_wait *it = context;
+
+    return load_has_logged(it->load, it->words);
+}
+
+void
+load_await_logged(test_load *load, const char *words)
+{
+    log_wait it = {.load = load, .words = words};
+
+    if (!place_wait(is_logged, &it, LIMIT_MS))
+        fail_msg("never logged: %s", words);
 }
 
 /* ---- Engines ------------------------------------------------------------- */
@@ -78,6 +95,17 @@ is_open(void *context)
     return is_reached(cascade_store_open(o->url, o->options, o->store));
 }
 
+cascade_store *
+load_open_store(const char *url, const cascade_store_options *options)
+{
+    cascade_store *store = NULL;
+    opening it = {.url = url, .options = options, .store = &store};
+
+    if (!place_wait(is_open, &it, LIMIT_MS))
+        fail_msg("open: %s", cascade_errmsg());
+    return store;
+}
+
 static bool
 is_started(void *engine)
 {
@@ -99,13 +127,12 @@ open_store(test_load *load, int index)
         .log = options->log == NULL ? note_line : options->log,
         .log_context = options->log == NULL ? load : options->context,
         .log_level = options->log == NULL ? 0 : CASCADE_LOG_DEBUG};
-    opening o = {.options = &store, .store = &load->stores[index]};
+    const char *url = index == 1 && options->second_url != NULL
+                          ? options->second_url
+                      : options->url == NULL ? place->url
+                                             : options->url;
 
-    o.url = index == 1 && options->second_url != NULL ? options->second_url
-            : options->url == NULL                    ? place->url
-                                                      : options->url;
-    if (!place_wait(is_open, &o, LIMIT_MS))
-        fail_msg("open: %s", cascade_errmsg());
+    load->stores[index] = load_open_store(url, &store);
 }
 
 static void
@@ -136,7 +163,11 @@ load_open(const test_place *place, const load_options *options)
     load->place = place;
     if (options != NULL)
         load->options = *options;
+    if (load->options.slow_from == 0)
+        load->options.slow_from = SLOW_FROM;
     pthread_mutex_init(&load->mutex, NULL);
+    load->log = open_memstream(&load->log_text, &load->log_len);
+    assert_non_null(load->log);
     load->flow = (test_flow){
         .log_fd = flow_open_log(place), .work_us = WORK_US, .who = "load"};
     assert_true(load->flow.log_fd >= 0);
@@ -168,6 +199,8 @@ load_close(test_load *load)
     load_stop(load);
     ledger_close(&load->ledger);
     close(load->flow.log_fd);
+    fclose(load->log);
+    free(load->log_text);
     pthread_mutex_destroy(&load->mutex);
     free(load);
 }
@@ -192,18 +225,6 @@ load_stats(test_load *load)
 }
 
 /* ---- Starts -------------------------------------------------------------- */
-
-static bool
-take_turns(test_load *load, size_t count)
-{
-    size_t left = load->allowed;
-
-    while (left >= count) {
-        if (atomic_compare_exchange_weak(&load->allowed, &left, left - count))
-            return true;
-    }
-    return false;
-}
 
 static void
 note_failed(test_load *load, const load_start *start,
@@ -252,35 +273,78 @@ start_some(test_load *load, size_t index, size_t count)
     }
 }
 
+/* Also by threads, which cannot fail a test. */
+static size_t
+count_executions(const test_load *load)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < LOAD_ENGINES; i++) {
+        cascade_engine_stats one = {.size = sizeof(one)};
+
+        (void)cascade_engine_get_stats(load->engines[i], &one);
+        sum += one.executions;
+    }
+    return sum;
+}
+
+/* A place in the table of starts. */
+static size_t
+take_index(test_load *load, size_t count)
+{
+    size_t index = atomic_fetch_add(&load->begun, count);
+
+    if (index + count > LOAD_STARTS) {
+        fprintf(stderr, "the table of starts is too small\n");
+        exit(1);
+    }
+    return index;
+}
+
+/* So that no machine has more to do than it can: what has not ended, roughly,
+ * counts as milliseconds. */
+static void
+make_pause(const test_load *load)
+{
+    size_t ended = count_executions(load) / FLOW_EXECUTIONS;
+    size_t known = load->acknowledged;
+    size_t ms =
+        load->begun > load->options.slow_from ? SLOWLY_MS : START_EVERY_MS;
+
+    if (known > ended)
+        ms += known - ended;
+    if (ms > PAUSE_MAX_MS)
+        ms = PAUSE_MAX_MS;
+    poll(NULL, 0, (int)ms);
+}
+
 static void *
 start_cascades(void *context)
 {
-    test_load *load = context;
-    size_t slow_from = load->options.slow_from;
+    load_starter *starter = context;
+    test_load *load = starter->load;
 
     for (size_t n = 1; !load->stop; n++) {
         size_t count = load->options.many && n % MANY == 0 ? MANY : 1;
-        struct timespec pause = {.tv_nsec = START_EVERY_MS * 1000000};
 
-        if (!take_turns(load, count))
-            break;
-        start_some(load, atomic_fetch_add(&load->begun, count), count);
-        if (slow_from > 0 && load->begun > slow_from)
-            pause.tv_nsec = SLOWLY_MS * 1000000;
-        nanosleep(&pause, NULL);
+        start_some(load, take_index(load, count), count);
+        starter->turns++;
+        make_pause(load);
     }
     return NULL;
 }
 
 void
-load_begin(test_load *load, size_t max)
+load_begin(test_load *load)
 {
     load->stop = false;
-    assert_true(load->begun + max <= LOAD_STARTS);
-    load->allowed = max;
-    for (int i = 0; i < LOAD_STARTERS; i++)
-        assert_int_equal(
-            0, pthread_create(&load->starters[i], NULL, start_cascades, load));
+    for (int i = 0; i < LOAD_STARTERS; i++) {
+        load_starter *it = &load->starters[i];
+
+        it->load = load;
+        assert_int_equal(0,
+                         pthread_create(&it->thread, NULL, start_cascades, it));
+    }
     load->starting = true;
 }
 
@@ -291,7 +355,7 @@ load_end(test_load *load)
         return;
     load->stop = true;
     for (int i = 0; i < LOAD_STARTERS; i++)
-        pthread_join(load->starters[i], NULL);
+        pthread_join(load->starters[i].thread, NULL);
     load->starting = false;
 }
 
@@ -306,7 +370,7 @@ typedef struct target {
 static size_t
 reached(const target *it)
 {
-    return it->counter == NULL ? load_stats(it->load).executions : *it->counter;
+    return it->counter == NULL ? count_executions(it->load) : *it->counter;
 }
 
 static bool
@@ -345,6 +409,26 @@ void
 load_await_failed(test_load *load, size_t more)
 {
     await(load, &load->failed, more, "failed starts");
+}
+
+void
+load_await_clear(test_load *load, size_t more)
+{
+    await(load, &load->clear, more, "starts that fail for their reason");
+}
+
+void
+load_await_turns(test_load *load)
+{
+    target its[LOAD_STARTERS];
+
+    for (int i = 0; i < LOAD_STARTERS; i++) {
+        its[i] = (target){.load = load, .counter = &load->starters[i].turns};
+        its[i].until = reached(&its[i]) + 1;
+    }
+    for (int i = 0; i < LOAD_STARTERS; i++)
+        if (!place_wait(has_come, &its[i], LIMIT_MS))
+            fail_msg("starter %d does not come back", i);
 }
 
 void

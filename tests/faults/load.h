@@ -11,7 +11,7 @@
  *   another error      is not there
  *
  *     test_load *load = load_open(&place, &options);
- *     load_begin(load, START_MAX);
+ *     load_begin(load);
  *     ...                                  the fault
  *     load_end(load);                      no more starts
  *     load_settle(load, LIMIT_MS);         all that is there ends
@@ -23,6 +23,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "process/flow.h"
 #include "process/ledger.h"
@@ -31,8 +32,7 @@
 #define LOAD_ENGINES 2
 #define LOAD_STORES (LOAD_ENGINES + 1)
 #define LOAD_STARTERS 4
-#define LOAD_STARTS 4000
-#define LOAD_LOG_SIZE 65536
+#define LOAD_STARTS 100000 /* more than any test comes to */
 
 typedef struct load_start {
     cascade_uuid id;
@@ -48,10 +48,10 @@ typedef struct load_options {
     const char *name;       /* the stores' application_name; NULL: theirs */
     const char *reason;     /* what the text of a failing start should say */
     int64_t deadline_ms;    /* of the stores; 0: 30,000 */
-    int64_t lease_ms;       /* of the engines; 0: 20,000 */
+    int64_t lease_ms;       /* of the engines; 0: longer than any test */
     int64_t park_after_ms;  /* of the engines; 0: theirs */
     size_t connection_max;  /* of each store; 0: its own */
-    size_t slow_from;       /* after that many starts they come slowly; 0: never
+    size_t slow_from;       /* after that many starts they come slowly; 0: 1,000
                              */
     /* Called for each line of the log, at the lowest level; NULL: kept here. */
     cascade_log_fn log;
@@ -62,27 +62,39 @@ typedef struct load_options {
     void *context; /* of both */
 } load_options;
 
-typedef struct test_load {
+typedef struct test_load test_load;
+
+/* A thread that starts cascades. */
+typedef struct load_starter {
+    pthread_t thread;
+    test_load *load;
+    atomic_size_t turns; /* calls it has come back from */
+} load_starter;
+
+struct test_load {
     const test_place *place;
     load_options options;
     test_ledger ledger;
     test_flow flow;
     cascade_store *stores[LOAD_STORES]; /* NULL where there is none */
     cascade_engine *engines[LOAD_ENGINES];
-    pthread_t starters[LOAD_STARTERS];
+    load_starter starters[LOAD_STARTERS];
     bool starting;
     atomic_bool stop;
-    atomic_size_t allowed; /* starts still to be begun */
     load_start starts[LOAD_STARTS];
     atomic_size_t begun; /* of `starts` */
     atomic_size_t acknowledged;
     atomic_size_t failed;  /* with another answer than OK */
     atomic_size_t clear;   /* of them: whose text held `reason` */
     pthread_mutex_t mutex; /* guards what follows */
-    char log[LOAD_LOG_SIZE];
+    FILE *log;             /* writes to the text */
+    char *log_text;
     size_t log_len;
-} test_load;
+};
 
+/* Opens a store, also where its deadline is too short for that at times. */
+cascade_store *load_open_store(const char *url,
+                               const cascade_store_options *options);
 /* Opens the stores and starts the engines. `options` may be NULL. */
 test_load *load_open(const test_place *place, const load_options *options);
 /* Stops and closes engines and stores, which load_close() does as well. */
@@ -90,15 +102,23 @@ void load_stop(test_load *load);
 /* Closes everything, and frees it. (A test that fails leaves it running.) */
 void load_close(test_load *load);
 
-/* Starts cascades until load_end(), `max` at most. */
-void load_begin(test_load *load, size_t max);
+/* Starts cascades until load_end(); the more slowly, the more of them have not
+ * ended. */
+void load_begin(test_load *load);
 void load_end(test_load *load);
 
 /* Waits until the engines have recorded so many executions more, or so many
- * starts more were acknowledged, or failed. The test fails when they do not. */
+ * starts more were acknowledged, or failed, or failed for the reason that was
+ * given. The test fails when they do not. */
 void load_await_executions(test_load *load, size_t more);
 void load_await_acknowledged(test_load *load, size_t more);
 void load_await_failed(test_load *load, size_t more);
+void load_await_clear(test_load *load, size_t more);
+/* Waits until each starter has come back from a call: whatever was under way is
+ * acknowledged by then, or has failed. */
+void load_await_turns(test_load *load);
+/* Waits until a log line of the library has held `words`. */
+void load_await_logged(test_load *load, const char *words);
 
 /* Waits until every cascade has ended. */
 void load_settle(test_load *load, int64_t limit_ms);

@@ -18,7 +18,7 @@
 #include "store/postgres_internal.h"
 #include "support/oracle.h"
 
-#define LONG_LEASE_MS 60000
+#define LONG_LEASE_MS 600000
 #define FAST_STARTS 400 /* then they come slowly */
 #define TEXT_MAX 2000
 
@@ -234,7 +234,7 @@ siege_open(pg_siege *siege, const siege_options *options)
     siege->threads = count_threads();
     catch_output(siege);
     siege->load = load_open(&siege->place, &under);
-    load_begin(siege->load, LOAD_STARTS);
+    load_begin(siege->load);
 }
 
 /* ---- While it runs ------------------------------------------------------- */

@@ -13,7 +13,6 @@
 #include "process/check.h"
 
 #define LIMIT_MS 90000
-#define STARTS 2000
 #define SOME_EXECUTIONS 200
 #define SOME_STARTS 20
 #define POOL 3
@@ -110,7 +109,7 @@ engines_share_few_sessions_and_leave_nothing_in_them(void **state)
     test_load *load = open_load();
 
     (void)state;
-    load_begin(load, STARTS);
+    load_begin(load);
     load_await_executions(load, SOME_EXECUTIONS);
     check_all_sessions();
     load_await_executions(load, SOME_EXECUTIONS);
@@ -135,7 +134,7 @@ what_dies_around_the_pooler_loses_nothing(void **state)
     test_load *load = open_load();
 
     (void)state;
-    load_begin(load, STARTS);
+    load_begin(load);
     for (int i = 0; i < ROUNDS; i++) {
         load_await_executions(load, SOME_EXECUTIONS);
         kill_sessions();

@@ -18,7 +18,6 @@
 #include "support/rows.h"
 
 #define LIMIT_MS 90000
-#define STARTS 2000
 #define SOME_EXECUTIONS 200
 #define SOME_STARTS 30
 #define SHORT_DEADLINE_MS 3000
@@ -132,7 +131,7 @@ synchronous_failover_loses_nothing(void **state)
     (void)state;
     replicate_synchronously(it);
     load = load_open(&it->place, NULL);
-    load_begin(load, STARTS);
+    load_begin(load);
     load_await_executions(load, SOME_EXECUTIONS);
     ledger_mark(&load->ledger);
     server_crash(&it->primary);
@@ -298,7 +297,7 @@ nothing_is_acknowledged_while_the_standby_is_away(void **state)
     (void)state;
     replicate_synchronously(it);
     load = load_open(&it->place, &options);
-    load_begin(load, STARTS);
+    load_begin(load);
     load_await_executions(load, SOME_EXECUTIONS);
     server_crash(&it->standby);
     await_blocked(it);
@@ -358,7 +357,7 @@ commits_lost_by_a_failover_are_noticed_and_made_again(void **state)
     test_load *load = load_open(&it->place, NULL);
 
     (void)state;
-    load_begin(load, STARTS);
+    load_begin(load);
     stop_standby_under_load(it, load);
     load_await_executions(load, SOME_EXECUTIONS);
     lose_commits(it, load);
@@ -378,7 +377,7 @@ an_idle_engine_notices_lost_commits_too(void **state)
     test_load *load = load_open(&it->place, NULL);
 
     (void)state;
-    load_begin(load, STARTS);
+    load_begin(load);
     stop_standby_under_load(it, load);
     load_end(load);
     load_settle(load, LIMIT_MS);
