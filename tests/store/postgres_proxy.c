@@ -42,6 +42,8 @@
 #define DELAY_TO_MS 200
 #define NAME_SIZE 64
 #define PORT "5432"
+#define FAULT_BITS 8 /* of an order: which fault; above: how many came before */
+#define FAULT_MASK ((1u << FAULT_BITS) - 1)
 
 typedef struct pair {
     int client; /* -1: this place is free */
@@ -57,7 +59,7 @@ typedef struct pair {
     bool torn; /* half of what it says next arrives, then nothing */
     bool ends; /* the end of the connection follows that of the transaction */
     bool stalled; /* what the client says too, until the next fault is armed */
-    unsigned armed; /* which arming it stalled under */
+    unsigned order; /* under which it stalled */
 } pair;
 
 struct pg_proxy {
@@ -69,8 +71,7 @@ struct pg_proxy {
     char conninfo[512];
     char host[256];
     char port[16];
-    _Atomic int fault;
-    _Atomic unsigned armed;
+    _Atomic unsigned order;
     _Atomic size_t struck;
     unsigned random;
     pair pairs[PAIRS_MAX];
@@ -83,6 +84,20 @@ now_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- Orders -------------------------------------------------------------- */
+
+static pg_fault
+fault_of(const pg_proxy *proxy)
+{
+    return (pg_fault)(atomic_load(&proxy->order) & FAULT_MASK);
+}
+
+static unsigned
+number_of(unsigned order)
+{
+    return order >> FAULT_BITS;
 }
 
 /* ---- Sockets ------------------------------------------------------------- */
@@ -168,7 +183,7 @@ static void
 accept_pair(pg_proxy *proxy)
 {
     int client = accept4(proxy->listener, NULL, NULL, SOCK_CLOEXEC);
-    bool refused = atomic_load(&proxy->fault) == PG_FAULT_REFUSE;
+    bool refused = fault_of(proxy) == PG_FAULT_REFUSE;
     int server = refused ? -1 : connect_server(proxy);
 
     if (refused)
@@ -237,17 +252,21 @@ is_commit(pair *it, const char *message)
            strcmp(second, it->commit_name) == 0;
 }
 
-/* Takes the fault that is armed, if it is to strike now. */
+/* Takes the fault that is armed, if it is to strike now, and not another that
+ * is armed meanwhile. */
 static pg_fault
-take_fault(pg_proxy *proxy)
+take_fault(pg_proxy *proxy, pair *it)
 {
-    int fault = atomic_load(&proxy->fault);
+    unsigned order = atomic_load(&proxy->order);
+    pg_fault fault = (pg_fault)(order & FAULT_MASK);
 
-    if (fault == PG_FAULT_NONE || fault >= PG_FAULT_SWALLOW)
+    if (fault == PG_FAULT_NONE || fault >= PG_FAULT_SWALLOW ||
+        !atomic_compare_exchange_strong(&proxy->order, &order,
+                                        order & ~FAULT_MASK))
         return PG_FAULT_NONE;
-    atomic_store(&proxy->fault, PG_FAULT_NONE);
+    it->order = order;
     atomic_fetch_add(&proxy->struck, 1);
-    return (pg_fault)fault;
+    return fault;
 }
 
 /* A COMMIT comes by, as a message of `size` bytes: false when the pair is to be
@@ -255,7 +274,7 @@ take_fault(pg_proxy *proxy)
 static bool
 meet_commit(pg_proxy *proxy, pair *it, size_t size)
 {
-    switch (take_fault(proxy)) {
+    switch (take_fault(proxy, it)) {
     case PG_FAULT_CUT_BEFORE_COMMIT:
         return false;
     case PG_FAULT_CUT_BEFORE_REPLY:
@@ -272,7 +291,6 @@ meet_commit(pg_proxy *proxy, pair *it, size_t size)
         return true;
     case PG_FAULT_STALL_AT_COMMIT:
         it->stalled = true;
-        it->armed = atomic_load(&proxy->armed);
         return true;
     case PG_FAULT_NONE:
     case PG_FAULT_SWALLOW:
@@ -328,7 +346,7 @@ delay(pg_proxy *proxy, int64_t waits_until_ms)
 {
     if (waits_until_ms != 0)
         return waits_until_ms;
-    if (atomic_load(&proxy->fault) != PG_FAULT_DELAY)
+    if (fault_of(proxy) != PG_FAULT_DELAY)
         return 0;
     atomic_fetch_add(&proxy->struck, 1);
     return now_ms() + DELAY_FROM_MS +
@@ -388,7 +406,7 @@ pass_on(pg_proxy *proxy, pair *it, bool from_client)
 
     if (got <= 0)
         return false;
-    if (atomic_load(&proxy->fault) == PG_FAULT_SWALLOW) {
+    if (fault_of(proxy) == PG_FAULT_SWALLOW) {
         atomic_fetch_add(&proxy->struck, 1);
         return true;
     }
@@ -412,7 +430,7 @@ fill_fds(pg_proxy *proxy, struct pollfd *fds, pair **owners)
 
     fds[0] = (struct pollfd){.fd = proxy->stop_pipe[0], .events = POLLIN};
     fds[1] = (struct pollfd){.fd = proxy->listener, .events = POLLIN};
-    if (atomic_load(&proxy->fault) == PG_FAULT_FREEZE)
+    if (fault_of(proxy) == PG_FAULT_FREEZE)
         return 1;
     for (int i = 0; i < PAIRS_MAX; i++) {
         pair *it = &proxy->pairs[i];
@@ -431,14 +449,15 @@ fill_fds(pg_proxy *proxy, struct pollfd *fds, pair **owners)
 static void
 change_fault(pg_proxy *proxy)
 {
-    int fault = atomic_load(&proxy->fault);
+    unsigned order = atomic_load(&proxy->order);
+    pg_fault fault = (pg_fault)(order & FAULT_MASK);
 
     for (int i = 0; i < PAIRS_MAX; i++) {
         pair *it = &proxy->pairs[i];
 
         if (it->client < 0)
             continue;
-        if (it->stalled && it->armed != atomic_load(&proxy->armed)) {
+        if (it->stalled && number_of(it->order) != number_of(order)) {
             it->stalled = false;
             if (!forward_messages(proxy, it))
                 close_pair(it);
@@ -650,8 +669,9 @@ pg_proxy_conninfo(const pg_proxy *proxy)
 void
 pg_proxy_arm(pg_proxy *proxy, pg_fault fault)
 {
-    atomic_store(&proxy->fault, fault);
-    atomic_fetch_add(&proxy->armed, 1);
+    unsigned number = number_of(atomic_load(&proxy->order)) + 1;
+
+    atomic_store(&proxy->order, number << FAULT_BITS | (unsigned)fault);
     command(proxy, 'r');
 }
 
