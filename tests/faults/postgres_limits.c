@@ -11,11 +11,14 @@
 #include <string.h>
 
 #define CONNECTIONS 20
+/* Beside three that are reserved for superusers, and ours, who is one. */
+#define FILLERS (CONNECTIONS - 4)
 /* A batch that waits for a lock looks for a deadlock after that time. */
 #define SERVER "max_connections=20 deadlock_timeout=100"
 #define PROGRESS 80
 #define ROUNDS 6
 #define TRIES_MAX 60
+#define LONG_MS 250
 
 static pg_siege siege;
 static PGconn *fillers[CONNECTIONS];
@@ -31,16 +34,15 @@ set_up(void **state)
 
 /* ---- Too many connections ------------------------------------------------ */
 
-/* Takes what the server has left; how many there were. */
+/* Takes what the server has left; how many we have then. */
 static size_t
 fill_server(void)
 {
     size_t count = 0;
 
     for (int i = 0; i < CONNECTIONS; i++) {
-        if (fillers[i] != NULL)
-            continue;
-        fillers[i] = PQconnectdb(stage.conninfo);
+        if (fillers[i] == NULL)
+            fillers[i] = PQconnectdb(stage.conninfo);
         if (PQstatus(fillers[i]) == CONNECTION_OK) {
             count++;
             continue;
@@ -50,6 +52,14 @@ fill_server(void)
         break;
     }
     return count;
+}
+
+/* A session that has ended keeps its place a moment longer than it is shown. */
+static bool
+is_full(void *context)
+{
+    (void)context;
+    return fill_server() == FILLERS;
 }
 
 static void
@@ -76,12 +86,28 @@ clean_up(void **state)
 static void
 await_refusal(cascade_err (*call)(void *context), void *context)
 {
-    for (int i = 0; i < 20; i++) {
+    int64_t until_ms = place_now_ms() + SIEGE_LIMIT_MS;
+
+    do {
         assert_fails(CASCADE_ERR_UNAVAILABLE, call(context));
         if (strstr(cascade_errmsg(), "the server has no connection left"))
             return;
-    }
+    } while (place_now_ms() < until_ms);
     fail_msg("it is not told: %s", cascade_errmsg());
+}
+
+static void
+await_success(cascade_err (*call)(void *context), void *context)
+{
+    int64_t until_ms = place_now_ms() + SIEGE_LIMIT_MS;
+    cascade_err err = call(context);
+
+    while (err != CASCADE_OK && place_now_ms() < until_ms) {
+        assert_int_equal(CASCADE_ERR_UNAVAILABLE, err);
+        assert_string_not_equal("", cascade_errmsg());
+        err = call(context);
+    }
+    assert_ok(err);
 }
 
 static cascade_err
@@ -107,25 +133,43 @@ a_full_server_is_told_clearly(void **state)
 
     (void)state;
     stage_new_database();
-    assert_true(fill_server() > 0);
+    assert_true(place_wait(is_full, NULL, SIEGE_LIMIT_MS));
     await_refusal(try_to_open, &store);
+    assert_null(store);
     empty_server();
     pg_until(&stage.sql, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
                          " WHERE usename = '" STAGE_ROLE "'");
-    while (try_to_open(&store) != CASCADE_OK)
-        assert_null(store);
+    await_success(try_to_open, &store);
     assert_ok(cascade_engine_open(store, NULL, &engine));
     pg_sql(&stage.sql, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                        " WHERE application_name = 'libcascade'");
     pg_until(&stage.sql, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
                          " WHERE application_name = 'libcascade'");
-    assert_true(fill_server() > 0);
+    assert_true(place_wait(is_full, NULL, SIEGE_LIMIT_MS));
     await_refusal(try_to_start, engine);
     empty_server();
-    while (try_to_start(engine) != CASCADE_OK)
-        assert_string_not_equal("", cascade_errmsg());
+    await_success(try_to_start, engine);
     assert_ok(cascade_engine_close(engine));
     assert_ok(cascade_store_close(store));
+}
+
+/* Ends the connections of the stores and takes their place, until two starts
+ * have failed. */
+static void
+push_out(void)
+{
+    int64_t until_ms = place_now_ms() + SIEGE_LIMIT_MS;
+    size_t failed = siege.load->failed;
+
+    do {
+        assert_true(place_now_ms() < until_ms);
+        pg_sql(&stage.sql,
+               "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+               " WHERE application_name = '%s'",
+               siege.name);
+        siege.strikes++;
+        (void)fill_server();
+    } while (siege.load->failed < failed + 2);
 }
 
 /* It goes on with the connections it has; when those are ended and others take
@@ -138,26 +182,16 @@ engines_go_on_on_a_full_server(void **state)
     (void)state;
     stage_new_database();
     siege_open(&siege, &options);
-    for (int i = 0; i < 3; i++) {
-        size_t failed = 0;
-
+    for (size_t i = 0; siege_is_due(&siege, i, 3, SIEGE_NO_ROOM) ||
+                       siege_is_due(&siege, i, 3, SIEGE_STRUCK);
+         i++) {
         siege_goes_on(&siege, PROGRESS);
         (void)fill_server();
         siege_goes_on(&siege, PROGRESS);
-        failed = siege.load->failed;
-        do {
-            pg_sql(&stage.sql,
-                   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                   " WHERE application_name = '%s'",
-                   siege.name);
-            siege.strikes++;
-            (void)fill_server();
-        } while (siege.load->failed < failed + 2);
+        push_out();
         empty_server();
         siege_mark(&siege);
     }
-    siege_await_word(&siege, SIEGE_NO_ROOM, 1);
-    assert_true(siege_told(&siege, SIEGE_STRUCK) > 0);
     siege_goes_on(&siege, PROGRESS);
     siege_end(&siege);
 }
@@ -170,18 +204,25 @@ set_role(const char *name, const char *value)
     pg_sql(&stage.sql, "ALTER ROLE " STAGE_ROLE " SET %s = '%s'", name, value);
 }
 
-/* Rows that every batch needs are locked for `ms`. */
+/* Rows that every batch needs are locked, and one waits for them. */
 static void
-hold_rows(const char *rows, int ms)
+hold_rows(const char *rows)
 {
     pg_sql(&stage.sql, "BEGIN; SELECT 1 FROM %s FOR NO KEY UPDATE", rows);
     pg_until(&stage.sql,
              "SELECT count(*) FROM pg_stat_activity WHERE"
              " application_name = '%s' AND wait_event_type = 'Lock'",
              siege.name);
-    poll(NULL, 0, ms);
-    pg_sql(&stage.sql, "COMMIT");
     siege.strikes++;
+}
+
+/* For longer than the limits of the role. */
+static void
+hold_long(const char *rows)
+{
+    hold_rows(rows);
+    poll(NULL, 0, LONG_MS);
+    pg_sql(&stage.sql, "COMMIT");
 }
 
 /* The role's own limits are far below what the locks last; a session of the
@@ -189,7 +230,7 @@ hold_rows(const char *rows, int ms)
 static void
 limits_of_the_role_do_not_matter(void **state)
 {
-    const siege_options options = {.deadline_ms = 20000};
+    const siege_options options = {.deadline_ms = 60000};
 
     (void)state;
     stage_new_database();
@@ -198,9 +239,9 @@ limits_of_the_role_do_not_matter(void **state)
     set_role("idle_in_transaction_session_timeout", "1ms");
     siege_open(&siege, &options);
     for (int i = 0; i < 2; i++) {
-        hold_rows("cascade_lanes", 250);
+        hold_long("cascade_lanes");
         siege_goes_on(&siege, PROGRESS);
-        hold_rows("cascades ORDER BY id", 250);
+        hold_long("cascades ORDER BY id");
         siege_goes_on(&siege, PROGRESS);
     }
     assert_int_equal(0, siege_told(&siege, SIEGE_STRUCK));
@@ -209,25 +250,34 @@ limits_of_the_role_do_not_matter(void **state)
     siege_end(&siege);
 }
 
+/* For longer than a batch waits, however long that takes to be told. */
+static void
+hold_too_long(const char *rows)
+{
+    size_t struck = siege_told(&siege, SIEGE_STRUCK);
+    size_t given_up = siege_told(&siege, SIEGE_LOCK_TIMEOUT);
+
+    hold_rows(rows);
+    siege_await_word(&siege, SIEGE_STRUCK, struck + 1);
+    siege_await_word(&siege, SIEGE_LOCK_TIMEOUT, given_up + 1);
+    pg_sql(&stage.sql, "COMMIT");
+    siege_goes_on(&siege, PROGRESS);
+    siege_mark(&siege);
+}
+
 /* Locks that last longer than the deadline. */
 static void
 locks_are_given_up_and_asked_for_again(void **state)
 {
-    const siege_options options = {.deadline_ms = 300};
+    const siege_options options = {.deadline_ms = 400};
 
     (void)state;
     stage_new_database();
     siege_open(&siege, &options);
     for (int i = 0; i < 2; i++) {
-        hold_rows("cascade_lanes", 700);
-        siege_goes_on(&siege, PROGRESS);
-        siege_mark(&siege);
-        hold_rows("cascades ORDER BY id", 700);
-        siege_goes_on(&siege, PROGRESS);
-        siege_mark(&siege);
+        hold_too_long("cascade_lanes");
+        hold_too_long("cascades ORDER BY id");
     }
-    siege_await_word(&siege, SIEGE_STRUCK, 2);
-    siege_await_word(&siege, SIEGE_LOCK_TIMEOUT, 2);
     siege_end(&siege);
 }
 
@@ -367,7 +417,7 @@ victims_of_deadlocks_try_again(void **state)
 static void
 defaults_of_the_role_make_no_failures(void **state)
 {
-    const siege_options options = {.deadline_ms = 20000};
+    const siege_options options = {.deadline_ms = 60000};
 
     (void)state;
     stage_new_database();

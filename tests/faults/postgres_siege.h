@@ -76,6 +76,10 @@ void siege_goes_on(pg_siege *siege, size_t executions);
 /* How often a line of the log has told it; waits until it is that often. */
 size_t siege_told(pg_siege *siege, siege_word word);
 void siege_await_word(pg_siege *siege, siege_word word, size_t count);
+/* Whether a test that makes `rounds` is to make the next, too: it goes on until
+ * `word` was told, and fails where that takes far too many. */
+bool siege_is_due(pg_siege *siege, size_t round, size_t rounds,
+                  siege_word word);
 /* Reads what is recorded: it must not run again. */
 void siege_mark(pg_siege *siege);
 /* No further starts; everything ends; checks; closes. */

@@ -24,7 +24,10 @@
 #define LEASE_MS 1500
 #define DEADLINE_MS 700
 #define TAKEOVERS 2
+#define TAKEOVER_MS 10000
+#define TRIES_MAX 6
 #define ROUND_STRIKES 80 /* then everything has to end, and it begins anew */
+#define STRIKES_MAX 1000 /* until one has met a batch */
 #define PROGRESS 100
 
 static pg_siege siege;
@@ -166,42 +169,58 @@ close_storm(void)
 {
     pg_proxy_arm(proxy, PG_FAULT_NONE);
     siege_goes_on(&siege, PROGRESS);
-    assert_true(siege_told(&siege, SIEGE_STRUCK) > 0);
     siege_end(&siege);
     pg_proxy_stop(proxy);
     proxy = NULL;
 }
 
-static cascade_uuid
-first_incarnation(void)
-{
-    cascade_engine *engine = siege.load->engines[0];
-    cascade_uuid id = {{0}};
-
-    pthread_mutex_lock(&engine->mutex);
-    if (engine->attached)
-        id = engine->id;
-    pthread_mutex_unlock(&engine->mutex);
-    return id;
-}
-
+/* Whether the first engine is attached as another than `*context`, which is
+ * what it is attached as then. */
 static bool
 is_another(void *context)
 {
-    const cascade_uuid none = {{0}};
-    cascade_uuid id = first_incarnation();
+    cascade_engine *engine = siege.load->engines[0];
+    cascade_uuid *id = context;
+    bool another = false;
 
-    return !csc_uuid_equal(&id, &none) && !csc_uuid_equal(&id, context);
+    pthread_mutex_lock(&engine->mutex);
+    another = engine->attached && !csc_uuid_equal(&engine->id, id);
+    if (another)
+        *id = engine->id;
+    pthread_mutex_unlock(&engine->mutex);
+    return another;
+}
+
+static uint64_t
+takeovers(void)
+{
+    cascade_engine_stats stats = {.size = sizeof(stats)};
+
+    assert_ok(cascade_engine_get_stats(siege.load->engines[1], &stats));
+    return stats.takeovers;
 }
 
 static bool
 has_taken_over(void *context)
 {
-    const uint64_t *before = context;
-    cascade_engine_stats stats = {.size = sizeof(stats)};
+    return takeovers() > *(const uint64_t *)context;
+}
 
-    assert_ok(cascade_engine_get_stats(siege.load->engines[1], &stats));
-    return stats.takeovers > *before;
+/* Whether it was taken over; where it had no cascades just then, nobody does.
+ * As what it had been attached is told. */
+static bool
+silence_first(cascade_uuid *id)
+{
+    uint64_t before = 0;
+
+    *id = (cascade_uuid){{0}};
+    siege_goes_on(&siege, PROGRESS);
+    if (!place_wait(is_another, id, SIEGE_LIMIT_MS))
+        fail_msg("the first engine is not attached");
+    before = takeovers();
+    pg_proxy_arm(proxy, PG_FAULT_FREEZE);
+    siege.strikes++;
+    return place_wait(has_taken_over, &before, TAKEOVER_MS);
 }
 
 /* Cascades of the silent engine go on at the other; once it is heard again,
@@ -211,17 +230,14 @@ a_silent_engine_is_taken_over(void **state)
 {
     (void)state;
     open_storm();
-    for (int i = 0; i < TAKEOVERS; i++) {
-        cascade_engine_stats stats = {.size = sizeof(stats)};
+    for (size_t i = 0; siege_is_due(&siege, i, TAKEOVERS, SIEGE_STRUCK); i++) {
         cascade_uuid id;
+        int tries = 0;
 
-        siege_goes_on(&siege, PROGRESS);
-        id = first_incarnation();
-        assert_ok(cascade_engine_get_stats(siege.load->engines[1], &stats));
-        pg_proxy_arm(proxy, PG_FAULT_FREEZE);
-        siege.strikes++;
-        if (!place_wait(has_taken_over, &stats.takeovers, SIEGE_LIMIT_MS))
-            fail_msg("nobody takes over");
+        while (!silence_first(&id)) {
+            pg_proxy_arm(proxy, PG_FAULT_NONE);
+            assert_true(++tries < TRIES_MAX);
+        }
         siege_mark(&siege);
         pg_proxy_arm(proxy, PG_FAULT_NONE);
         if (!place_wait(is_another, &id, SIEGE_LIMIT_MS))
@@ -237,8 +253,11 @@ static void
 go_round(int64_t until_ms)
 {
     open_storm();
-    while (siege.strikes < ROUND_STRIKES && place_now_ms() < until_ms)
+    while (siege_told(&siege, SIEGE_STRUCK) == 0 ||
+           (siege.strikes < ROUND_STRIKES && place_now_ms() < until_ms)) {
+        assert_true(siege.strikes < STRIKES_MAX);
         strike();
+    }
     close_storm();
 }
 
