@@ -95,7 +95,8 @@ check_all_sessions(void)
 
         connections[i] = PQconnectdb(pooler.conninfo);
         result = PQexec(connections[i], "BEGIN");
-        assert_int_equal(PGRES_COMMAND_OK, PQresultStatus(result));
+        if (PQresultStatus(result) != PGRES_COMMAND_OK)
+            fail_msg("%s", PQerrorMessage(connections[i]));
         PQclear(result);
         check_session(connections[i]);
     }

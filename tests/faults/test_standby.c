@@ -20,7 +20,8 @@
 #define LIMIT_MS 90000
 #define SOME_EXECUTIONS 200
 #define SOME_STARTS 30
-#define SHORT_DEADLINE_MS 3000
+#define SHORT_DEADLINE_MS 1000
+#define SLEEP_MS 500
 
 typedef struct pair {
     test_server primary;
@@ -77,6 +78,41 @@ replicate_synchronously(const pair *it)
     await_standby(it);
 }
 
+/* The standby shows what the primary shows now. */
+static void
+await_replayed(const pair *it)
+{
+    int64_t written = admin_number(
+        it->primary.conninfo, "SELECT (pg_current_wal_lsn() - '0/0')::int8");
+    char sql[128];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT (pg_last_wal_replay_lsn() - '0/0' >= %lld)::int",
+             (long long)written);
+    admin_until(it->standby.conninfo, sql);
+}
+
+/* Where only reading is allowed nothing of it ends before we have looked. */
+static void
+assert_running(const test_server *server)
+{
+    assert_true(admin_number(server->conninfo,
+                             "SELECT count(*) FROM cascades"
+                             " WHERE status = 'RUNNING'") > 0);
+}
+
+/* Its cascades live for a while, so that there are some at any moment. */
+static test_load *
+open_load(const pair *it, const load_options *options)
+{
+    test_load *load = load_open(&it->place, options);
+
+    load->flow.sleep_ms = SLEEP_MS;
+    load_begin(load);
+    load_await_executions(load, SOME_EXECUTIONS);
+    return load;
+}
+
 static void
 finish(test_load *load)
 {
@@ -109,8 +145,7 @@ a_standby_can_be_looked_at_and_says_that_it_cannot_be_written(void **state)
     admin_sql(it->primary.conninfo, "CREATE SCHEMA empty");
     assert_ok(cascade_store_open(it->place.url, NULL, &store));
     assert_ok(cascade_store_close(store));
-    admin_until(it->standby.conninfo, "SELECT count(*) FROM pg_class "
-                                      "WHERE relname = 'cascade_schema'");
+    await_replayed(it);
     assert_read_only(cascade_store_open(it->standby.conninfo, &empty, &store));
     assert_ok(cascade_store_open(it->standby.conninfo, NULL, &store));
     assert_ok(cascade_list(store, NULL, &page));
@@ -130,14 +165,12 @@ synchronous_failover_loses_nothing(void **state)
 
     (void)state;
     replicate_synchronously(it);
-    load = load_open(&it->place, NULL);
-    load_begin(load);
-    load_await_executions(load, SOME_EXECUTIONS);
+    load = open_load(it, NULL);
     ledger_mark(&load->ledger);
     server_crash(&it->primary);
+    assert_running(&it->standby);
     server_promote(&it->standby);
     ledger_mark(&load->ledger);
-    assert_true(load->ledger.running > 0);
     load_await_acknowledged(load, SOME_STARTS);
     load_end(load);
     finish(load);
@@ -160,24 +193,62 @@ cancel_blocked(const pair *it)
                                     "WHERE wait_event = 'SyncRep'");
 }
 
-/* One batch and one start, the same each time they are tried. */
+/* One batch and one start, the same each time they are tried: by a store that
+ * gives up soon, or by one that does not. */
 typedef struct attempt {
+    cascade_store *hasty;
     cascade_store *store;
     cascade_batch batch;
     const cascade_change *start;
 } attempt;
 
-static void
-assert_tried(const attempt *it, cascade_err wanted)
+static attempt
+open_attempt(const pair *it)
 {
-    const cascade_store_driver *driver = it->store->driver;
+    const cascade_store_options soon = {.size = sizeof(soon),
+                                        .deadline_ms = SHORT_DEADLINE_MS};
+
+    return (attempt){.hasty = load_open_store(it->place.url, &soon),
+                     .store = load_open_store(it->place.url, NULL),
+                     .batch = {.number = 1, .change_count = 1}};
+}
+
+static void
+close_attempt(attempt *it)
+{
+    assert_ok(cascade_store_close(it->hasty));
+    assert_ok(cascade_store_close(it->store));
+}
+
+static void
+attach(attempt *it, test_rows *rows)
+{
+    cascade_incarnation incarnation = rows_incarnation(rows, 1, LIMIT_MS);
+
+    assert_ok(it->store->driver->attach(it->store->self, &incarnation));
+    it->batch.engine_id = incarnation.engine_id;
+}
+
+static void
+assert_tried(const attempt *it, cascade_store *store, cascade_err wanted)
+{
+    const cascade_store_driver *driver = store->driver;
     bool existed = false;
 
+    assert_int_equal(wanted, driver->commit(store->self, &it->batch, &existed));
     assert_int_equal(wanted,
-                     driver->commit(it->store->self, &it->batch, &existed));
-    assert_int_equal(
-        wanted, rows_submit(driver, it->store->self, it->start, 1, &existed));
+                     rows_submit(driver, store->self, it->start, 1, &existed));
     assert_false(existed);
+}
+
+/* Both are written, and wait for the standby. */
+static void
+await_written(const pair *it)
+{
+    admin_until(it->primary.conninfo,
+                "SELECT ((SELECT count(*) FROM cascades)"
+                " + (SELECT count(*) FROM pg_stat_activity"
+                "  WHERE wait_event = 'SyncRep') >= 2)::int");
 }
 
 /* What a crash has shown to everybody, the standby may still not have. */
@@ -185,77 +256,88 @@ static void
 try_until_replicated(pair *it, const attempt *tried)
 {
     server_crash(&it->standby);
-    assert_tried(tried, CASCADE_ERR_UNAVAILABLE);
+    assert_tried(tried, tried->hasty, CASCADE_ERR_UNAVAILABLE);
+    await_written(it);
     server_crash(&it->primary);
     server_start(&it->primary);
     assert_int_equal(
         2, admin_number(it->primary.conninfo, "SELECT count(*) FROM cascades"));
-    assert_tried(tried, CASCADE_ERR_UNAVAILABLE);
+    assert_tried(tried, tried->hasty, CASCADE_ERR_UNAVAILABLE);
     server_start(&it->standby);
     await_standby(it);
-    assert_tried(tried, CASCADE_OK);
+    assert_tried(tried, tried->store, CASCADE_OK);
 }
 
 static void
 what_the_standby_may_not_have_is_not_acknowledged(void **state)
 {
-    const cascade_store_options options = {.size = sizeof(options),
-                                           .deadline_ms = SHORT_DEADLINE_MS};
     pair *it = open_pair();
-    attempt tried = {.batch = {.number = 1, .change_count = 1}};
-    cascade_incarnation incarnation;
+    attempt tried;
     test_rows rows;
 
     (void)state;
     rows_init(&rows, rows_seed(), INT64_C(1767225600123));
     replicate_synchronously(it);
-    assert_ok(cascade_store_open(it->place.url, &options, &tried.store));
-    incarnation = rows_incarnation(&rows, 1, LIMIT_MS);
-    assert_ok(tried.store->driver->attach(tried.store->self, &incarnation));
-    tried.batch.engine_id = incarnation.engine_id;
+    tried = open_attempt(it);
+    attach(&tried, &rows);
     tried.batch.changes =
-        rows_start_owned(&rows, rows_id(&rows), incarnation.engine_id);
+        rows_start_owned(&rows, rows_id(&rows), tried.batch.engine_id);
     tried.start = rows_start(&rows, rows_id(&rows));
     try_until_replicated(it, &tried);
-    assert_ok(cascade_store_close(tried.store));
+    close_attempt(&tried);
     rows_fini(&rows);
 }
 
 /* Until the standby has it. Nothing of what settle does may pass for that. */
+static cascade_err
+settle(const attempt *it, cascade_store *store, bool *committed)
+{
+    return store->driver->settle(store->self, &it->batch.engine_id,
+                                 it->batch.lane, it->batch.number, committed);
+}
+
 static void
 settle_until_replicated(pair *it, const attempt *tried)
 {
-    const cascade_store_driver *driver = tried->store->driver;
-    void *self = tried->store->self;
-    const cascade_batch *batch = &tried->batch;
     bool committed = false;
 
     for (int i = 0; i < 2; i++) {
         assert_int_equal(CASCADE_ERR_UNAVAILABLE,
-                         driver->settle(self, &batch->engine_id, batch->lane,
-                                        batch->number, &committed));
+                         settle(tried, tried->hasty, &committed));
+        await_blocked(it);
         cancel_blocked(it);
         admin_until(it->primary.conninfo,
                     "SELECT (max(batch) = 2)::int FROM cascade_lanes");
     }
     server_start(&it->standby);
     await_standby(it);
-    assert_ok(driver->settle(self, &batch->engine_id, batch->lane,
-                             batch->number, &committed));
+    assert_ok(settle(tried, tried->store, &committed));
     assert_true(committed);
+}
+
+typedef struct beginning {
+    cascade_store *store;
+    cascade_native *native;
+} beginning;
+
+static bool
+has_begun(void *context)
+{
+    const beginning *it = context;
+
+    return it->store->driver->begin(it->store->self, LIMIT_MS, it->native) ==
+           CASCADE_OK;
 }
 
 /* The same of a node's transaction, which cannot be repeated. */
 static void
 a_transaction_is_settled_when_the_standby_has_it(void **state)
 {
-    const cascade_store_options options = {.size = sizeof(options),
-                                           .deadline_ms = SHORT_DEADLINE_MS};
     pair *it = open_pair();
-    attempt tried = {.batch = {.number = 1, .change_count = 1}};
-    const cascade_store_driver *driver;
-    cascade_incarnation incarnation;
+    attempt tried;
     cascade_native native;
+    beginning begin = {.native = &native};
+    const cascade_store_driver *driver;
     cascade_uuid id;
     bool existed;
     test_rows rows;
@@ -263,23 +345,22 @@ a_transaction_is_settled_when_the_standby_has_it(void **state)
     (void)state;
     rows_init(&rows, rows_seed(), INT64_C(1767225600123));
     replicate_synchronously(it);
-    assert_ok(cascade_store_open(it->place.url, &options, &tried.store));
+    tried = open_attempt(it);
     driver = tried.store->driver;
-    incarnation = rows_incarnation(&rows, 1, LIMIT_MS);
-    assert_ok(driver->attach(tried.store->self, &incarnation));
+    attach(&tried, &rows);
     id = rows_id(&rows);
-    tried.batch.engine_id = incarnation.engine_id;
-    tried.batch.changes = rows_start_owned(&rows, id, incarnation.engine_id);
+    tried.batch.changes = rows_start_owned(&rows, id, tried.batch.engine_id);
     assert_ok(driver->commit(tried.store->self, &tried.batch, &existed));
     tried.batch.changes = rows_write(&rows, id, 1);
     tried.batch.number = 2;
-    assert_ok(driver->begin(tried.store->self, LIMIT_MS, &native));
+    begin.store = tried.hasty;
+    assert_true(place_wait(has_begun, &begin, LIMIT_MS));
     server_crash(&it->standby);
     assert_int_equal(
         CASCADE_ERR_UNAVAILABLE,
-        driver->finish(tried.store->self, &native, &tried.batch, &existed));
+        driver->finish(tried.hasty->self, &native, &tried.batch, &existed));
     settle_until_replicated(it, &tried);
-    assert_ok(cascade_store_close(tried.store));
+    close_attempt(&tried);
     rows_fini(&rows);
 }
 
@@ -296,12 +377,10 @@ nothing_is_acknowledged_while_the_standby_is_away(void **state)
 
     (void)state;
     replicate_synchronously(it);
-    load = load_open(&it->place, &options);
-    load_begin(load);
-    load_await_executions(load, SOME_EXECUTIONS);
+    load = open_load(it, &options);
     server_crash(&it->standby);
     await_blocked(it);
-    load_await_failed(load, 1); /* what was under way has come by then */
+    load_await_turns(load); /* what was under way has come by then */
     acknowledged = load->acknowledged;
     server_crash(&it->primary);
     server_start(&it->primary);
@@ -309,6 +388,7 @@ nothing_is_acknowledged_while_the_standby_is_away(void **state)
     cancel_blocked(it);
     await_blocked(it);
     load_await_failed(load, 1);
+    load_await_turns(load);
     assert_int_equal(acknowledged, load->acknowledged);
     server_crash(&it->primary);
     server_start(&it->standby);
@@ -320,9 +400,8 @@ nothing_is_acknowledged_while_the_standby_is_away(void **state)
 
 /* It has seen cascades that run. */
 static void
-stop_standby_under_load(pair *it, test_load *load)
+stop_standby_under_load(pair *it)
 {
-    load_await_executions(load, SOME_EXECUTIONS);
     admin_until(it->standby.conninfo,
                 "SELECT count(*) FROM cascades WHERE status = 'RUNNING'");
     server_crash(&it->standby);
@@ -336,6 +415,7 @@ lose_commits(pair *it, test_load *load)
     load->ledger.forgetful = true;
     server_crash(&it->primary);
     server_start(&it->standby);
+    assert_running(&it->standby);
     server_promote(&it->standby);
 }
 
@@ -345,21 +425,21 @@ assert_loss_was_noticed(test_load *load)
     print_message("%zu acknowledged starts are gone, %llu losses noticed\n",
                   load_count_missing(load),
                   (unsigned long long)load_stats(load).losses);
+    load_await_logged(load, "the store lost commits: all cascades in "
+                            "memory are dropped");
     assert_true(load_stats(load).losses > 0);
-    assert_true(load_has_logged(load, "the store lost commits: all cascades in "
-                                      "memory are dropped"));
 }
 
 static void
 commits_lost_by_a_failover_are_noticed_and_made_again(void **state)
 {
     pair *it = open_pair();
-    test_load *load = load_open(&it->place, NULL);
+    test_load *load = open_load(it, NULL);
 
     (void)state;
-    load_begin(load);
-    stop_standby_under_load(it, load);
+    stop_standby_under_load(it);
     load_await_executions(load, SOME_EXECUTIONS);
+    load_await_acknowledged(load, 1);
     lose_commits(it, load);
     load_await_acknowledged(load, SOME_STARTS);
     load_end(load);
@@ -374,16 +454,13 @@ static void
 an_idle_engine_notices_lost_commits_too(void **state)
 {
     pair *it = open_pair();
-    test_load *load = load_open(&it->place, NULL);
+    test_load *load = open_load(it, NULL);
 
     (void)state;
-    load_begin(load);
-    stop_standby_under_load(it, load);
+    stop_standby_under_load(it);
     load_end(load);
     load_settle(load, LIMIT_MS);
     lose_commits(it, load);
-    ledger_mark(&load->ledger);
-    assert_true(load->ledger.running > 0);
     load_settle(load, LIMIT_MS);
     assert_loss_was_noticed(load);
     finish(load);
