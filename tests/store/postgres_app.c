@@ -41,11 +41,14 @@ int
 app_teardown(void **state)
 {
     pg_test *test = *state;
+    bool good = true;
 
     while (test->handle_count > 1)
-        cascade_store_close(test->handles[--test->handle_count]);
+        good = cascade_store_close(test->handles[--test->handle_count]) ==
+                   CASCADE_OK &&
+               good;
     PQfinish(app);
-    return pg_teardown(state);
+    return pg_teardown(state) == 0 && good ? 0 : -1;
 }
 
 /* The SQLSTATE, "" when it went well. */
@@ -138,7 +141,7 @@ app_try_open(pg_test *test)
 
     assert_true((err == CASCADE_OK) == (store != NULL));
     if (store != NULL)
-        cascade_store_close(store);
+        assert_ok(cascade_store_close(store));
     return err;
 }
 

@@ -11,14 +11,23 @@
 #include <unistd.h>
 
 #define SQL_SIZE 32768
-#define UNTIL_MS 30000
+#define FREE_MAX 10 /* runs that one removal frees */
 
-const char *
-pg_conninfo(void)
+/* With a database of the program's own; "": it has none. */
+static char conninfo_apart[1024];
+
+static const char *
+conninfo_given(void)
 {
     const char *conninfo = getenv("CASCADE_TEST_PG");
 
     return conninfo == NULL ? "" : conninfo;
+}
+
+const char *
+pg_conninfo(void)
+{
+    return conninfo_apart[0] == '\0' ? conninfo_given() : conninfo_apart;
 }
 
 int64_t
@@ -30,21 +39,49 @@ pg_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static void
+pause_a_moment(void)
+{
+    (void)nanosleep(&(struct timespec){0, 2000000}, NULL);
+}
+
 /* ---- SQL ----------------------------------------------------------------- */
+
+static PGresult *
+run_on(PGconn *conn, const char *sql)
+{
+    PGresult *result = PQexec(conn, sql);
+    ExecStatusType status = PQresultStatus(result);
+
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(conn));
+    return result;
+}
 
 static PGresult *
 run(pg_test *test, const char *format, va_list args)
 {
     char sql[SQL_SIZE];
-    PGresult *result;
-    ExecStatusType status;
+    int length = vsnprintf(sql, sizeof(sql), format, args);
 
-    vsnprintf(sql, sizeof(sql), format, args);
-    result = PQexec(test->admin, sql);
-    status = PQresultStatus(result);
-    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(test->admin));
-    return result;
+    assert_in_range(length, 1, sizeof(sql) - 1);
+    return run_on(test->admin, sql);
+}
+
+PGconn *
+pg_connect(const char *conninfo)
+{
+    PGconn *conn = PQconnectdb(conninfo == NULL ? pg_conninfo() : conninfo);
+
+    if (PQstatus(conn) != CONNECTION_OK)
+        fail_msg("%s", PQerrorMessage(conn));
+    return conn;
+}
+
+void
+pg_run(PGconn *conn, const char *sql)
+{
+    PQclear(run_on(conn, sql));
 }
 
 void
@@ -100,7 +137,7 @@ pg_text(pg_test *test, const char *format, ...)
 void
 pg_until(pg_test *test, const char *format, ...)
 {
-    int64_t end_ms = pg_now_ms() + UNTIL_MS;
+    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
     char sql[SQL_SIZE];
     va_list args;
 
@@ -108,11 +145,9 @@ pg_until(pg_test *test, const char *format, ...)
     vsnprintf(sql, sizeof(sql), format, args);
     va_end(args);
     while (pg_number(test, "%s", sql) == 0) {
-        struct timespec pause = {0, 2000000};
-
         if (pg_now_ms() > end_ms)
             fail_msg("never came true: %s", sql);
-        nanosleep(&pause, NULL);
+        pause_a_moment();
         /* Inside a transaction the server shows the sessions as they were when
          * it was first asked. */
         pg_sql(test, "SELECT pg_stat_clear_snapshot()");
@@ -154,8 +189,9 @@ pg_setup(void **state)
               INT64_C(1767225600123));
     snprintf(test->schema, sizeof(test->schema), "cascade_server_%ld_%d",
              (long)getpid(), number++);
+    snprintf(test->plain, sizeof(test->plain), "%s plain", test->schema);
     *state = test;
-    pg_sql(test, "SET client_min_messages = error");
+    pg_sql(test, "SET client_min_messages = error; SET lock_timeout = '60s'");
     pg_sql(test, "CREATE SCHEMA %s", test->schema);
     pg_sql(test, "SET search_path = %s", test->schema);
     return 0;
@@ -174,9 +210,10 @@ int
 pg_teardown(void **state)
 {
     pg_test *test = *state;
+    bool good = true;
 
     for (size_t i = 0; i < test->handle_count; i++)
-        cascade_store_close(test->handles[i]);
+        good = cascade_store_close(test->handles[i]) == CASCADE_OK && good;
     PQclear(PQexec(test->admin, "ROLLBACK"));
     pg_sql(test, "DROP SCHEMA IF EXISTS %s CASCADE", test->schema);
     if (test->role[0] != '\0') {
@@ -186,7 +223,7 @@ pg_teardown(void **state)
     PQfinish(test->admin);
     rows_fini(&test->rows);
     free(test);
-    return 0;
+    return good ? 0 : -1;
 }
 
 /* ---- The store ----------------------------------------------------------- */
@@ -213,7 +250,8 @@ pg_options(pg_test *test)
 {
     return (cascade_store_options){.size = sizeof(cascade_store_options),
                                    .schema = test->schema,
-                                   .deadline_ms = 20000};
+                                   .application_name = test->plain,
+                                   .deadline_ms = PG_DEADLINE_MS};
 }
 
 cascade_store *
@@ -221,10 +259,15 @@ pg_open(pg_test *test, const char *url, const cascade_store_options *options)
 {
     cascade_store_options plain = pg_options(test);
     cascade_store *store = NULL;
+    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    cascade_err err = CASCADE_OK;
 
     assert_true(test->handle_count < PG_HANDLES);
-    assert_ok(cascade_store_open(url == NULL ? pg_conninfo() : url,
-                                 options == NULL ? &plain : options, &store));
+    do
+        err = cascade_store_open(url == NULL ? pg_conninfo() : url,
+                                 options == NULL ? &plain : options, &store);
+    while (err == CASCADE_ERR_UNAVAILABLE && pg_now_ms() < end_ms);
+    assert_ok(err);
     test->handles[test->handle_count++] = store;
     return store;
 }
@@ -294,6 +337,33 @@ pg_submit_one(pg_test *test, cascade_store *store, cascade_change *start,
     return err;
 }
 
+cascade_err
+pg_remove(cascade_store *store, const cascade_uuid *dead, size_t *freed)
+{
+    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    cascade_err err = CASCADE_OK;
+
+    do
+        err = store->driver->remove(store->self, dead, 1, FREE_MAX, freed);
+    while (err == CASCADE_ERR_UNAVAILABLE && pg_now_ms() < end_ms);
+    return err;
+}
+
+bool
+pg_is_quick(void (*act)(void *context), void *context, int64_t limit_ms)
+{
+    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    int64_t took_ms = 0;
+
+    do {
+        int64_t begun_ms = pg_now_ms();
+
+        act(context);
+        took_ms = pg_now_ms() - begun_ms;
+    } while (took_ms >= limit_ms && pg_now_ms() < end_ms);
+    return took_ms < limit_ms;
+}
+
 int64_t
 pg_index_sum(pg_test *test, cascade_store **store, const char *figure,
              const char *table)
@@ -301,14 +371,12 @@ pg_index_sum(pg_test *test, cascade_store **store, const char *figure,
     cascade_store_options options = pg_options(test);
 
     options.application_name = test->schema;
-    if (*store != NULL) {
-        assert_ok(cascade_store_close(*store));
-        test->handle_count--;
-    }
+    while (test->handle_count > 0)
+        assert_ok(cascade_store_close(test->handles[--test->handle_count]));
     pg_until(test,
              "SELECT (count(*) = 0)::int FROM pg_stat_activity"
-             " WHERE application_name = '%s'",
-             test->schema);
+             " WHERE application_name IN ('%s', '%s')",
+             test->schema, test->plain);
     *store = pg_open(test, NULL, &options);
     /* A session tells what it did once a second, unless it is made to; and what
      * this one inserted has been looked up for foreign keys. */
@@ -319,15 +387,60 @@ pg_index_sum(pg_test *test, cascade_store **store, const char *figure,
                      figure, test->schema, table);
 }
 
+/* ---- The program --------------------------------------------------------- */
+
+static bool
+is_server_given(void)
+{
+    if (conninfo_given()[0] != '\0')
+        return true;
+    fprintf(stderr, "CASCADE_TEST_PG is not set: give the conninfo of a "
+                    "PostgreSQL database for tests\n");
+    return false;
+}
+
+static int
+run_sql(const char *format, const char *database)
+{
+    PGconn *conn = PQconnectdb(conninfo_given());
+    PGresult *result;
+    char sql[200];
+    bool good;
+
+    snprintf(sql, sizeof(sql), format, database);
+    result = PQexec(conn, sql);
+    good = PQresultStatus(result) == PGRES_COMMAND_OK;
+    if (!good)
+        fprintf(stderr, "%s: %s", sql, PQerrorMessage(conn));
+    PQclear(result);
+    PQfinish(conn);
+    return good ? 0 : -1;
+}
+
+int
+pg_main_apart(const char *name, const struct CMUnitTest *tests, size_t count,
+              int argc, char **argv)
+{
+    char database[64];
+    int status = 1;
+
+    if (!is_server_given())
+        return 1;
+    snprintf(database, sizeof(database), "cascade_apart_%ld", (long)getpid());
+    if (run_sql("CREATE DATABASE %s TEMPLATE template0", database) != 0)
+        return 1;
+    snprintf(conninfo_apart, sizeof(conninfo_apart), "%s dbname=%s",
+             conninfo_given(), database);
+    status = pg_main(name, tests, count, argc, argv);
+    return run_sql("DROP DATABASE %s WITH (FORCE)", database) == 0 ? status : 1;
+}
+
 int
 pg_main(const char *name, const struct CMUnitTest *tests, size_t count,
         int argc, char **argv)
 {
-    if (pg_conninfo()[0] == '\0') {
-        fprintf(stderr, "CASCADE_TEST_PG is not set: give the conninfo of a "
-                        "PostgreSQL database for tests\n");
+    if (!is_server_given())
         return 1;
-    }
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return _cmocka_run_group_tests(name, tests, count, NULL, NULL) == 0 ? 0 : 1;

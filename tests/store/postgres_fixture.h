@@ -25,11 +25,15 @@
 
 #define PG_HANDLES 16
 #define PG_LEASE_MS 600000
+#define PG_UNTIL_MS 60000    /* until a test gives up waiting */
+#define PG_DEADLINE_MS 60000 /* of stores that have none of their own */
 
 typedef struct pg_test {
     char schema[64];
-    char role[80]; /* dropped at the end; "": none was made */
-    PGconn *admin; /* its search_path is the schema */
+    char plain[80]; /* the application_name of stores that have none of their
+                       own */
+    char role[80];  /* dropped at the end; "": none was made */
+    PGconn *admin;  /* its search_path is the schema */
     cascade_store *handles[PG_HANDLES];
     size_t handle_count;
     test_rows rows;
@@ -49,20 +53,29 @@ int pg_teardown(void **state);
 int pg_main(const char *name, const struct CMUnitTest *tests, size_t count,
             int argc, char **argv);
 
+/* The same in a database of their own: nobody else's sessions have a part in
+ * its figures, or keep what is dead in it from being cleared away. */
+int pg_main_apart(const char *name, const struct CMUnitTest *tests,
+                  size_t count, int argc, char **argv);
+
 const char *pg_conninfo(void);
 int64_t pg_now_ms(void); /* monotonic */
 
 /* ---- SQL ----------------------------------------------------------------- */
 
-/* Statements on the admin connection; the test fails where they do. */
+/* Statements on the admin connection; the test fails where they do, or where
+ * they wait too long for a lock. */
 void pg_sql(pg_test *test, const char *format, ...) CASCADE_PRINTF(2, 3);
 /* The first value as a number, 0 for NULL and for no row. */
 int64_t pg_number(pg_test *test, const char *format, ...) CASCADE_PRINTF(2, 3);
 /* The first value as a text; the caller frees it with free(). */
 char *pg_text(pg_test *test, const char *format, ...) CASCADE_PRINTF(2, 3);
 /* Waits until the query gives a number that is not 0; the test fails when it
- * does not within half a minute. */
+ * never does. */
 void pg_until(pg_test *test, const char *format, ...) CASCADE_PRINTF(2, 3);
+/* Another connection, and what must go well on such a one. */
+PGconn *pg_connect(const char *conninfo);
+void pg_run(PGconn *conn, const char *sql);
 /* Makes test->role, which can log in and use the schema's tables. */
 void pg_make_role(pg_test *test);
 
@@ -76,16 +89,25 @@ void pg_check(cascade_err got, cascade_err wanted, const char *call,
               const char *file, int line);
 
 cascade_store_options pg_options(pg_test *test);
-/* Opens one more handle, closed by the teardown. NULL stands for the server
- * itself, and for pg_options(). */
+/* Opens one more handle, closed by the teardown; again where the deadline was
+ * too short for a busy machine. NULL stands for the server itself, and for
+ * pg_options(). */
 cascade_store *pg_open(pg_test *test, const char *url,
                        const cascade_store_options *options);
 /* Opens and closes; how that ended. */
 cascade_err pg_try_open(pg_test *test, const char *url, cascade_migrate mode);
 
+/* Removes an incarnation, as an engine does that finds it dead: once more where
+ * somebody has its rows for longer than a moment. */
+cascade_err pg_remove(cascade_store *store, const cascade_uuid *dead,
+                      size_t *freed);
+/* Whether that takes less than `limit_ms`, once at least: on a machine that has
+ * stood still meanwhile it is to be done again. */
+bool pg_is_quick(void (*act)(void *context), void *context, int64_t limit_ms);
+
 /* A figure of pg_stat_user_indexes, all indexes of a table together. A backend
- * tells its figures when it ends: so `*store`, the last handle opened, or NULL,
- * is closed and opened anew. */
+ * tells its figures when it ends, or some time later: so all handles are closed
+ * and `*store` is opened, anew where there is one already. */
 int64_t pg_index_sum(pg_test *test, cascade_store **store, const char *figure,
                      const char *table);
 

@@ -46,7 +46,14 @@ node_open_proxied(pg_test *test)
 void
 node_begin_for(node_test *it, int64_t limit_ms)
 {
-    assert_ok(it->store->driver->begin(it->store->self, limit_ms, &it->native));
+    const cascade_store *store = it->store;
+    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    cascade_err err = CASCADE_OK;
+
+    do
+        err = store->driver->begin(store->self, limit_ms, &it->native);
+    while (err == CASCADE_ERR_UNAVAILABLE && pg_now_ms() < end_ms);
+    assert_ok(err);
     it->conn = it->native.handle;
 }
 
@@ -80,13 +87,22 @@ node_run(PGconn *conn, const char *sql)
         fail_msg("%s: %s", sql, PQerrorMessage(conn));
 }
 
-void
-node_run_here(node_test *it, const char *sql)
+const char *
+node_try_here(node_test *it, const char *sql)
 {
     char text[1024];
 
     snprintf(text, sizeof(text), sql, it->test->schema);
-    node_run(it->conn, text);
+    return node_try(it->conn, text);
+}
+
+void
+node_run_here(node_test *it, const char *sql)
+{
+    const char *sqlstate = node_try_here(it, sql);
+
+    if (sqlstate[0] != '\0')
+        fail_msg("%s: %s", sql, PQerrorMessage(it->conn));
 }
 
 void

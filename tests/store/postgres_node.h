@@ -31,6 +31,7 @@ node_test node_open_on(pg_test *test, const char *url,
 node_test node_open(pg_test *test);
 node_test node_open_proxied(pg_test *test); /* the caller stops the proxy */
 
+/* Once more where the deadline was too short for a busy machine. */
 void node_begin(node_test *it);
 void node_begin_for(node_test *it, int64_t limit_ms);
 
@@ -39,6 +40,7 @@ const char *node_try(PGconn *conn, const char *sql);
 void node_run(PGconn *conn, const char *sql);
 /* %s is the test's schema. */
 void node_run_here(node_test *it, const char *sql);
+const char *node_try_here(node_test *it, const char *sql);
 /* What an expression is on that connection. */
 void node_expect(PGconn *conn, const char *expression, const char *value);
 
