@@ -247,15 +247,14 @@ errors_echo_no_values(void **state)
     assert_non_null(strstr(cascade_errmsg(), "23505"));
 }
 
-/* At open: what is wrong, without the password. */
+/* Where no server is. */
 static void
-a_server_that_is_not_there_is_told_at_once(void **state)
+try_absent(void *context)
 {
     static const char *const urls[] = {
         "host=/nonexistent user=topsecret password=topsecret dbname=x",
         "postgresql://topsecret:topsecret@127.0.0.1:1/x"};
-    pg_test *test = *state;
-    int64_t begun_ms = pg_now_ms();
+    pg_test *test = context;
 
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         assert_fails(CASCADE_ERR_UNAVAILABLE,
@@ -263,7 +262,15 @@ a_server_that_is_not_there_is_told_at_once(void **state)
         assert_null(strstr(cascade_errmsg(), "topsecret"));
         assert_non_null(strstr(cascade_errmsg(), "there"));
     }
-    assert_true(pg_now_ms() - begun_ms < 5000);
+}
+
+/* At open: what is wrong, without the password. */
+static void
+a_server_that_is_not_there_is_told_at_once(void **state)
+{
+    pg_test *test = *state;
+
+    assert_true(pg_is_quick(try_absent, test, 5000));
     assert_fails(CASCADE_ERR_INVALID,
                  pg_try_open(test, "postgresql://topsecret@/x?nonsense=1",
                              CASCADE_MIGRATE_AUTO));
@@ -303,7 +310,7 @@ another_encoding_is_not_supported(void **state)
            test->schema);
     snprintf(url, sizeof(url), "%s dbname=%s", pg_conninfo(), test->schema);
     err = pg_try_open(test, url, CASCADE_MIGRATE_AUTO);
-    pg_sql(test, "DROP DATABASE %s", test->schema);
+    pg_sql(test, "DROP DATABASE %s WITH (FORCE)", test->schema);
     assert_int_equal(CASCADE_ERR_UNSUPPORTED, err);
 }
 
@@ -347,8 +354,36 @@ claims_do_not_walk_over_what_they_cannot_have(void **state)
                     1, 20 * 3);
 }
 
+#define SHARED_MS 800 /* the deadline */
+#define HELD_MS 400   /* of which the rows take that */
+#define SLACK_MS 200
+
+/* How long a submit took whose rows are held for a while, and whose
+ * notification does not get through. */
+static int64_t
+submit_held(pg_test *test, cascade_store *store, cascade_err *err)
+{
+    cascade_change *start = rows_start(&test->rows, rows_id(&test->rows));
+    int64_t begun_ms = 0;
+    int64_t took_ms = 0;
+    bool existed = false;
+
+    pg_sql(test, "BEGIN; LOCK TABLE cascades");
+    assert_int_equal(PQsendQuery(test->admin, "SELECT pg_sleep(0.4); COMMIT"),
+                     1);
+    begun_ms = pg_now_ms();
+    *err = rows_submit(store->driver, store->self, start, 1, &existed);
+    took_ms = pg_now_ms() - begun_ms;
+    assert_false(existed);
+    for (PGresult *r = PQgetResult(test->admin); r != NULL;
+         r = PQgetResult(test->admin))
+        PQclear(r);
+    return took_ms;
+}
+
 /* S15: a submit that shares its notification with others waits for theirs, but
- * not longer than a move may take, what it has used for its rows included. */
+ * not longer than a move may take, what it has used for its rows included. Done
+ * again where the machine was too slow for the times to mean anything. */
 static void
 a_submit_and_its_wake_share_one_deadline(void **state)
 {
@@ -356,28 +391,25 @@ a_submit_and_its_wake_share_one_deadline(void **state)
     cascade_store_options options = pg_options(test);
     cascade_store *store = NULL;
     csc_postgres *self = NULL;
-    cascade_change *start = rows_start(&test->rows, rows_id(&test->rows));
-    bool existed = true;
-    int64_t begun_ms = 0;
+    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    int64_t took_ms = 0;
+    cascade_err err = CASCADE_OK;
 
-    options.deadline_ms = 4000;
+    options.deadline_ms = SHARED_MS;
     store = pg_open(test, pg_conninfo(), &options);
     self = store->self;
     self->submits = 1; /* as if others were under way, */
     self->waking = true;
     self->wakes_sent = 0; /* and their notification did not get through */
-    pg_sql(test, "BEGIN; LOCK TABLE cascades");
-    assert_int_equal(PQsendQuery(test->admin, "SELECT pg_sleep(2.5); COMMIT"),
-                     1);
-    begun_ms = pg_now_ms();
-    assert_ok(rows_submit(store->driver, self, start, 1, &existed));
-    assert_false(existed);
-    assert_in_range(pg_now_ms() - begun_ms, 2400, 5500);
+    do
+        took_ms = submit_held(test, store, &err);
+    while ((err != CASCADE_OK || took_ms < HELD_MS - SLACK_MS ||
+            took_ms > SHARED_MS + SLACK_MS) &&
+           pg_now_ms() < end_ms);
+    assert_ok(err);
+    assert_in_range(took_ms, HELD_MS - SLACK_MS, SHARED_MS + SLACK_MS);
     self->submits = 0;
     self->waking = false;
-    for (PGresult *r = PQgetResult(test->admin); r != NULL;
-         r = PQgetResult(test->admin))
-        PQclear(r);
 }
 
 /* Design 7: a run that somebody holds keeps no other from being claimed. */
@@ -405,7 +437,7 @@ a_claim_gives_in_to_locks(void **state)
     while (count < 19) {
         assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
         count += result.count;
-        assert_true(pg_now_ms() - begun_ms < 15000);
+        assert_true(pg_now_ms() - begun_ms < PG_UNTIL_MS);
     }
     pg_sql(test, "COMMIT");
     assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
@@ -739,7 +771,8 @@ steps_are_committed_by_the_thousand(void **state)
         runners[i] = (runner){.test = test,
                               .store = test->handles[0],
                               .seed = rows_random(&test->rows) | 1};
-        pthread_create(&runners[i].thread, NULL, run_steps, &runners[i]);
+        assert_int_equal(0, pthread_create(&runners[i].thread, NULL, run_steps,
+                                           &runners[i]));
     }
     for (int i = 0; i < SPEED_THREADS; i++) {
         pthread_join(runners[i].thread, NULL);
