@@ -11,9 +11,13 @@
 #include "store/postgres_proxy.h"
 #include "support/rows.h"
 
-#define DEADLINE_MS 4000
-#define LOCK_MS 3000 /* is given up after that, elsewhere */
-#define SOON_MS 1000
+/* Of a store whose waits for locks, three quarters of that, no test waits for;
+ * and of one that gives up while the test looks on. */
+#define PATIENT_MS (2 * PG_UNTIL_MS)
+#define HASTY_MS 1600
+#define LOCK_MS (HASTY_MS * 3 / 4)
+#define SLACK_MS 200
+#define SOON_MS "500" /* a start is given up before that */
 
 /* An engine that owns a cascade, and somebody with a transaction. */
 typedef struct held {
@@ -24,32 +28,29 @@ typedef struct held {
     PGconn *other;
 } held;
 
-static void
-run(PGconn *conn, const char *sql)
+static cascade_store *
+open_store(pg_test *test, const char *url, int64_t deadline_ms)
 {
-    PGresult *result = PQexec(conn, sql);
+    cascade_store_options options = pg_options(test);
 
-    if (PQresultStatus(result) != PGRES_COMMAND_OK &&
-        PQresultStatus(result) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(conn));
-    PQclear(result);
+    options.deadline_ms = deadline_ms;
+    options.application_name = test->schema;
+    return pg_open(test, url, &options);
 }
 
 static held
 open_held(pg_test *test)
 {
-    cascade_store_options options = pg_options(test);
-    held it = {.test = test, .other = PQconnectdb(pg_conninfo())};
+    held it = {.test = test, .other = pg_connect(NULL)};
 
-    options.deadline_ms = DEADLINE_MS;
-    it.store = pg_open(test, NULL, &options);
+    it.store = open_store(test, NULL, PATIENT_MS);
     it.engine = pg_attach(test, it.store, PG_LEASE_MS);
     it.id = rows_id(&test->rows);
     assert_ok(pg_commit_one(test, it.store, it.engine, 1,
                             rows_start_owned(&test->rows, it.id, it.engine)));
     /* So that nothing hangs on a test that fails. */
-    run(it.other, "SET idle_in_transaction_session_timeout = '20s'");
-    run(it.other, "BEGIN");
+    pg_run(it.other, "SET idle_in_transaction_session_timeout = '120s'");
+    pg_run(it.other, "BEGIN");
     return it;
 }
 
@@ -70,7 +71,7 @@ begin_start(held *it, cascade_uuid id)
              "INSERT INTO %s.cascades VALUES ('%s', 'RUNNING', 0, 'user',"
              " now(), now())",
              it->test->schema, cascade_uuid_format(&id, text));
-    run(it->other, sql);
+    pg_run(it->other, sql);
 }
 
 /* The owned cascade goes on, with a message for itself. */
@@ -107,14 +108,14 @@ a_batch_does_not_wait_for_a_start_with(pg_test *test, const char *key)
     begin_start(&it, id);
     assert_fails(CASCADE_ERR_AGAIN,
                  pg_commit(test, it.store, it.engine, 2, changes, 2, existed));
-    assert_true(pg_now_ms() - begun_ms < LOCK_MS - 500);
+    assert_true(pg_now_ms() - begun_ms < PG_UNTIL_MS);
     assert_int_equal(1, count(&it, "node_executions"));
     assert_int_equal(1, pg_number(test, "SELECT batch FROM cascade_lanes"));
     assert_ok(pg_commit_one(test, it.store, it.engine, 2, changes[0]));
     assert_int_equal(2, count(&it, "node_executions"));
     assert_fails(CASCADE_ERR_AGAIN,
                  pg_commit_one(test, it.store, it.engine, 3, changes[1]));
-    run(it.other, "COMMIT");
+    pg_run(it.other, "COMMIT");
     assert_ok(pg_commit(test, it.store, it.engine, 3, &changes[1], 1, existed));
     assert_true(existed[0]);
     close_held(&it);
@@ -152,7 +153,7 @@ a_batch_given_up_leaves_nothing_behind(void **state)
                      " WHERE l.relation = '%s.cascade_lanes'::regclass"
                      "  AND a.state LIKE 'idle in transaction%%'",
                      it.test->schema));
-    run(it.other, "ROLLBACK");
+    pg_run(it.other, "ROLLBACK");
     assert_ok(pg_commit_one(it.test, it.store, it.engine, 2, start));
     assert_int_equal(2, count(&it, "cascades"));
     close_held(&it);
@@ -160,23 +161,62 @@ a_batch_given_up_leaves_nothing_behind(void **state)
 
 /* ---- What else waits as long as ever ------------------------------------- */
 
-typedef struct releaser {
+/* A move in a thread of its own: a batch, or a submit. */
+typedef struct mover {
     pthread_t thread;
     held *it;
-} releaser;
+    cascade_change *start;
+    bool submits;
+    bool brief;
+    bool existed;
+    cascade_store *store;
+    cascade_err err;
+    char text[256];
+} mover;
 
-/* Once somebody waits for it. */
-static void *
-release(void *context)
+static cascade_err
+submit(cascade_store *store, cascade_change *start, bool brief, bool *existed)
 {
-    releaser *r = context;
-    PGconn *conn = r->it->other;
-    int64_t begun_ms = pg_now_ms();
+    const cascade_submission submission = {
+        .starts = start, .start_count = 1, .existed = existed, .brief = brief};
 
-    while (pg_now_ms() - begun_ms < SOON_MS + 200)
-        run(conn, "SELECT pg_sleep(0.1)");
-    run(conn, "COMMIT");
+    return store->driver->submit(store->self, &submission);
+}
+
+static void *
+move(void *context)
+{
+    mover *m = context;
+    held *it = m->it;
+
+    m->err = m->submits
+                 ? submit(m->store, m->start, m->brief, &m->existed)
+                 : pg_commit_one(it->test, m->store, it->engine, 2, m->start);
+    snprintf(m->text, sizeof(m->text), "%s", cascade_errmsg());
     return NULL;
+}
+
+static void
+begin_move(mover *m)
+{
+    assert_int_equal(0, pthread_create(&m->thread, NULL, move, m));
+}
+
+/* It goes well, though it has to wait until somebody lets go, for longer than a
+ * start of a batch would. */
+static void
+expect_patience(mover *m)
+{
+    begin_move(m);
+    pg_until(m->it->test,
+             "SELECT count(*) FROM pg_stat_activity"
+             " WHERE application_name = '%s' AND wait_event_type = 'Lock'"
+             "  AND clock_timestamp() - query_start > '" SOON_MS " ms'",
+             m->it->test->schema);
+    pg_run(m->it->other, "COMMIT");
+    pthread_join(m->thread, NULL);
+    if (m->err != CASCADE_OK)
+        fail_msg("%s", m->text);
 }
 
 /* S3, S33: a first try that is unfinished elsewhere is waited for. */
@@ -184,19 +224,30 @@ static void
 the_fence_waits_as_long_as_ever(void **state)
 {
     held it = open_held(*state);
-    releaser r = {.it = &it};
-    cascade_change *start = rows_start(&it.test->rows, rows_id(&it.test->rows));
-    int64_t begun_ms = pg_now_ms();
+    mover m = {.it = &it,
+               .store = it.store,
+               .start = rows_start(&it.test->rows, rows_id(&it.test->rows))};
     char sql[200];
 
     snprintf(sql, sizeof(sql), "UPDATE %s.cascade_lanes SET batch = batch",
              it.test->schema);
-    run(it.other, sql);
-    assert_int_equal(0, pthread_create(&r.thread, NULL, release, &r));
-    assert_ok(pg_commit_one(it.test, it.store, it.engine, 2, start));
-    assert_true(pg_now_ms() - begun_ms >= SOON_MS);
-    pthread_join(r.thread, NULL);
+    pg_run(it.other, sql);
+    expect_patience(&m);
     close_held(&it);
+}
+
+/* What takes effect, or is given up, by a store that has little time for it. */
+static cascade_err
+commit_by(cascade_store *store, held *it, int64_t number,
+          cascade_change *change)
+{
+    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    cascade_err err = CASCADE_OK;
+
+    do
+        err = pg_commit_one(it->test, store, it->engine, number, change);
+    while (err == CASCADE_ERR_UNAVAILABLE && pg_now_ms() < end_ms);
+    return err;
 }
 
 /* S33: it is not the start that waits, so it is no AGAIN, and none too soon. */
@@ -204,6 +255,7 @@ static void
 what_follows_a_start_waits_as_long_as_ever(void **state)
 {
     held it = open_held(*state);
+    cascade_store *hasty = open_store(it.test, NULL, HASTY_MS);
     cascade_change *changes[2] = {
         go_on(&it, "path"),
         rows_start(&it.test->rows, rows_id(&it.test->rows))};
@@ -216,12 +268,12 @@ what_follows_a_start_waits_as_long_as_ever(void **state)
              "  (cascade_id, kind, name, path, payload, sent_at)"
              " VALUES ('%s', 'signal', 'go', 'path', '{}', 0)",
              it.test->schema, cascade_uuid_format(&it.id, text));
-    run(it.other, sql);
+    pg_run(it.other, sql);
     begun_ms = pg_now_ms();
     assert_fails(CASCADE_ERR_UNAVAILABLE,
-                 pg_commit(it.test, it.store, it.engine, 2, changes, 2, NULL));
-    assert_true(pg_now_ms() - begun_ms >= LOCK_MS - 500);
-    run(it.other, "COMMIT");
+                 pg_commit(it.test, hasty, it.engine, 2, changes, 2, NULL));
+    assert_true(pg_now_ms() - begun_ms >= LOCK_MS - SLACK_MS);
+    pg_run(it.other, "COMMIT");
     assert_ok(pg_commit(it.test, it.store, it.engine, 2, changes, 2, NULL));
     close_held(&it);
 }
@@ -231,6 +283,7 @@ static void
 the_session_waits_as_long_as_ever(void **state)
 {
     held it = open_held(*state);
+    cascade_store *hasty = open_store(it.test, NULL, HASTY_MS);
     cascade_uuid id = rows_id(&it.test->rows);
     cascade_change *write = go_on(&it, "path");
     int64_t begun_ms;
@@ -238,32 +291,21 @@ the_session_waits_as_long_as_ever(void **state)
 
     begin_start(&it, id);
     assert_fails(CASCADE_ERR_AGAIN,
-                 pg_commit_one(it.test, it.store, it.engine, 2,
-                               rows_start(&it.test->rows, id)));
-    run(it.other, "ROLLBACK; BEGIN");
-    assert_ok(pg_commit_one(it.test, it.store, it.engine, 2,
-                            rows_start(&it.test->rows, id)));
+                 commit_by(hasty, &it, 2, rows_start(&it.test->rows, id)));
+    pg_run(it.other, "ROLLBACK; BEGIN");
+    assert_ok(commit_by(hasty, &it, 2, rows_start(&it.test->rows, id)));
     snprintf(sql, sizeof(sql), "UPDATE %s.cascades SET fn_id = fn_id",
              it.test->schema);
-    run(it.other, sql);
+    pg_run(it.other, sql);
     begun_ms = pg_now_ms();
     assert_fails(CASCADE_ERR_UNAVAILABLE,
-                 pg_commit_one(it.test, it.store, it.engine, 3, write));
-    assert_true(pg_now_ms() - begun_ms >= LOCK_MS - 500);
-    run(it.other, "ROLLBACK");
+                 pg_commit_one(it.test, hasty, it.engine, 3, write));
+    assert_true(pg_now_ms() - begun_ms >= LOCK_MS - SLACK_MS);
+    pg_run(it.other, "ROLLBACK");
     close_held(&it);
 }
 
 /* ---- Submits ------------------------------------------------------------- */
-
-static cascade_err
-submit(held *it, cascade_change *start, bool brief, bool *existed)
-{
-    const cascade_submission submission = {
-        .starts = start, .start_count = 1, .existed = existed, .brief = brief};
-
-    return it->store->driver->submit(it->store->self, &submission);
-}
 
 /* S33: only one that is brief is given up. */
 static void
@@ -272,85 +314,66 @@ a_brief_submit_does_not_wait(void **state)
     held it = open_held(*state);
     cascade_uuid id = rows_id(&it.test->rows);
     cascade_change *start = rows_start(&it.test->rows, id);
-    releaser r = {.it = &it};
+    mover m = {.it = &it, .store = it.store, .start = start, .submits = true};
     int64_t begun_ms = pg_now_ms();
     bool existed = false;
 
     begin_start(&it, id);
-    assert_fails(CASCADE_ERR_AGAIN, submit(&it, start, true, &existed));
-    assert_true(pg_now_ms() - begun_ms < LOCK_MS - 500);
-    begun_ms = pg_now_ms();
-    assert_int_equal(0, pthread_create(&r.thread, NULL, release, &r));
-    assert_ok(submit(&it, start, false, &existed));
-    assert_true(existed);
-    assert_true(pg_now_ms() - begun_ms >= SOON_MS);
-    pthread_join(r.thread, NULL);
+    assert_fails(CASCADE_ERR_AGAIN, submit(it.store, start, true, &existed));
+    assert_true(pg_now_ms() - begun_ms < PG_UNTIL_MS);
+    expect_patience(&m);
+    assert_true(m.existed);
     start = rows_start(&it.test->rows, rows_id(&it.test->rows));
     existed = true;
-    assert_ok(submit(&it, start, true, &existed));
+    assert_ok(submit(it.store, start, true, &existed));
     assert_false(existed);
     close_held(&it);
 }
 
 /* ---- A submit whose first try is under way still ------------------------- */
 
-#define GATE "770033" /* an advisory lock */
-
-typedef struct submitter {
-    pthread_t thread;
-    held *it;
-    cascade_store *store;
-    cascade_change *start;
-    cascade_err err;
-} submitter;
-
-static void *
-submit_all_along(void *context)
-{
-    submitter *s = context;
-    const cascade_submission submission = {.starts = s->start,
-                                           .start_count = 1,
-                                           .existed = &(bool){false},
-                                           .brief = true};
-
-    s->err = s->store->driver->submit(s->store->self, &submission);
-    return NULL;
-}
-
 /* A COMMIT with starts waits at the gate, however short lock_timeout is. */
 static void
 build_gate(held *it)
 {
+    const char *schema = it->test->schema;
     char sql[800];
 
     snprintf(sql, sizeof(sql),
              "CREATE FUNCTION %s.gate() RETURNS trigger LANGUAGE plpgsql AS $$"
              " BEGIN"
              "  PERFORM set_config('lock_timeout', '0', true);"
-             "  PERFORM pg_advisory_xact_lock_shared(" GATE ");"
+             "  PERFORM pg_advisory_xact_lock_shared(hashtext('%s'));"
              "  RETURN NULL;"
              " END $$;"
              "CREATE CONSTRAINT TRIGGER gate AFTER INSERT ON %s.cascades"
              " DEFERRABLE INITIALLY DEFERRED"
              " FOR EACH ROW EXECUTE FUNCTION %s.gate()",
-             it->test->schema, it->test->schema, it->test->schema);
-    run(it->other, "ROLLBACK");
-    run(it->other, sql);
-    run(it->other, "SELECT pg_advisory_lock(" GATE ")");
+             schema, schema, schema, schema);
+    pg_run(it->other, "ROLLBACK");
+    pg_run(it->other, sql);
+    snprintf(sql, sizeof(sql), "SELECT pg_advisory_lock(hashtext('%s'))",
+             schema);
+    pg_run(it->other, sql);
 }
 
-static bool
-waits_at_gate(held *it)
+static void
+open_gate(held *it)
 {
-    int64_t end_ms = pg_now_ms() + 10 * SOON_MS;
-    bool waits = false;
+    char sql[200];
 
-    while (!waits && pg_now_ms() < end_ms)
-        waits =
-            pg_number(it->test, "SELECT count(*) FROM pg_locks"
-                                " WHERE locktype = 'advisory' AND NOT granted"
-                                "  AND objid = " GATE) > 0;
-    return waits;
+    snprintf(sql, sizeof(sql), "SELECT pg_advisory_unlock(hashtext('%s'))",
+             it->test->schema);
+    pg_run(it->other, sql);
+}
+
+static void
+await_at_gate(held *it)
+{
+    pg_until(it->test,
+             "SELECT count(*) FROM pg_stat_activity"
+             " WHERE application_name = '%s' AND wait_event = 'advisory'",
+             it->test->schema);
 }
 
 /* S33, G12: the first try's COMMIT is under way in a backend that nobody
@@ -360,28 +383,24 @@ static void
 an_undecided_try_is_not_hidden_by_a_later_one(void **state)
 {
     held it = open_held(*state);
-    cascade_store_options options = pg_options(it.test);
     pg_proxy *proxy = pg_proxy_start(pg_conninfo());
-    submitter s = {.it = &it};
+    mover m = {.it = &it, .submits = true, .brief = true};
     bool existed = true;
-    bool waited = false;
 
     assert_non_null(proxy);
-    options.deadline_ms = DEADLINE_MS;
-    s.store = pg_open(it.test, pg_proxy_conninfo(proxy), &options);
-    s.start = rows_start(&it.test->rows, rows_id(&it.test->rows));
+    m.store = open_store(it.test, pg_proxy_conninfo(proxy), PATIENT_MS);
+    m.start = rows_start(&it.test->rows, rows_id(&it.test->rows));
     build_gate(&it);
-    assert_int_equal(0, pthread_create(&s.thread, NULL, submit_all_along, &s));
-    waited = waits_at_gate(&it);
+    begin_move(&m);
+    await_at_gate(&it);
     pg_proxy_arm(proxy, PG_FAULT_REFUSE);
     PQfinish(PQconnectdb(pg_proxy_conninfo(proxy))); /* is behind the cut */
     pg_proxy_arm(proxy, PG_FAULT_NONE);
-    pthread_join(s.thread, NULL);
-    waited = waited && waits_at_gate(&it);
-    run(it.other, "SELECT pg_advisory_unlock(" GATE ")");
-    assert_true(waited);
-    assert_int_equal(CASCADE_ERR_UNAVAILABLE, s.err);
-    assert_ok(submit(&it, s.start, false, &existed));
+    pthread_join(m.thread, NULL);
+    await_at_gate(&it);
+    open_gate(&it);
+    assert_int_equal(CASCADE_ERR_UNAVAILABLE, m.err);
+    assert_ok(submit(it.store, m.start, false, &existed));
     assert_false(existed);
     assert_int_equal(2, count(&it, "cascades"));
     pg_proxy_stop(proxy);
