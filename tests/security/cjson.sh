@@ -31,9 +31,11 @@ for name in $named; do
         ;;
     esac
 done
-if grep -rn 'cJSON_Utils' "$root/src" "$root/include" "$root/CMakeLists.txt" \
-    "$root/cmake" >&2; then
-    echo "cJSON_Utils is not to be used" >&2
+used=0
+grep -rn 'cJSON_Utils' "$root/src" "$root/include" "$root/CMakeLists.txt" \
+    "$root/cmake" >&2 || used=$?
+if [ "$used" -ne 1 ]; then
+    echo "cJSON_Utils is not to be used, or could not be looked for" >&2
     bad=yes
 fi
 [ "$bad" = no ]

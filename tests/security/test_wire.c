@@ -24,6 +24,7 @@
 #include "cascade/cascade.h"
 #include "faults/admin.h"
 
+#define LIMIT_MS 60000
 #define MARKER "m4rker"
 #define NAME "wire"
 #define TLS "host=localhost hostaddr=127.0.0.1 dbname=cascade "
@@ -62,7 +63,7 @@ open_url(const char *url, cascade_store **store)
     const cascade_store_options options = {.size = sizeof(options),
                                            .schema = "wire",
                                            .application_name = NAME,
-                                           .deadline_ms = 10000,
+                                           .deadline_ms = LIMIT_MS,
                                            .log = listen,
                                            .log_level = CASCADE_LOG_DEBUG};
     cascade_err err = cascade_store_open(url, &options, store);
@@ -147,7 +148,7 @@ run_engine(cascade_store *store)
                          cascade_start(store, "n", cJSON_CreateString(MARKER),
                                        NULL, &started));
         assert_int_equal(CASCADE_OK,
-                         cascade_wait(store, &started.id, 30000, &status));
+                         cascade_wait(store, &started.id, LIMIT_MS, &status));
         assert_int_equal(CASCADE_COMPLETED, status);
     }
     expect_sessions();

@@ -28,14 +28,15 @@ chmod 700 "$keys"
 
 # make_root NAME: NAME.crt, NAME.key
 make_root() {
-    quietly openssl req -x509 -newkey rsa:2048 -nodes -days 1 \
-        -subj "/CN=$1" -keyout "$keys/$1.key" -out "$keys/$1.crt"
+    quietly openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+        -nodes -days 1 -subj "/CN=$1" -keyout "$keys/$1.key" \
+        -out "$keys/$1.crt"
 }
 
 # make_key NAME COMMON-NAME: signed by the root.
 make_key() {
-    quietly openssl req -newkey rsa:2048 -nodes -subj "/CN=$2" \
-        -keyout "$keys/$1.key" -out "$keys/$1.csr"
+    quietly openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+        -subj "/CN=$2" -keyout "$keys/$1.key" -out "$keys/$1.csr"
     quietly openssl x509 -req -days 1 -in "$keys/$1.csr" -CA "$keys/root.crt" \
         -CAkey "$keys/root.key" -CAcreateserial -out "$keys/$1.crt"
 }
@@ -45,7 +46,7 @@ make_root stranger
 make_key server localhost
 make_key client wire_certificate
 # The client's key is locked with a passphrase.
-quietly openssl rsa -aes256 -passout pass:m4rker-passphrase \
+quietly openssl pkey -aes256 -passout pass:m4rker-passphrase \
     -in "$keys/client.key" -out "$keys/locked.key"
 chmod 600 "$keys"/*.key
 
