@@ -208,9 +208,11 @@ open_attempt(const pair *it)
     const cascade_store_options soon = {.size = sizeof(soon),
                                         .deadline_ms = SHORT_DEADLINE_MS};
 
-    return (attempt){.hasty = load_open_store(it->place.url, &soon),
-                     .store = load_open_store(it->place.url, NULL),
-                     .batch = {.number = 1, .change_count = 1}};
+    attempt tried = {.batch = {.number = 1, .change_count = 1}};
+
+    tried.store = load_open_store(it->place.url, NULL); /* makes the tables */
+    tried.hasty = load_open_store(it->place.url, &soon);
+    return tried;
 }
 
 static void
