@@ -130,6 +130,24 @@ csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms)
                                  csc_clock_format(time_ms, next_text(call)));
 }
 
+/* While another process recovers the log, which a slow disk or a stop can make
+ * long, nobody can begin to read: SQLite tries for some ten seconds, whatever
+ * the busy handler says, and then tells of locks that do not work. Nothing has
+ * happened yet. */
+static int
+step(csc_sqlite_call *call)
+{
+    int code = sqlite3_step(call->statement);
+
+    for (unsigned round = 0; code == SQLITE_PROTOCOL; round++) {
+        if (!csc_sqlite_conn_pause(call->conn->deadline_ns, round))
+            break;
+        (void)sqlite3_reset(call->statement);
+        code = sqlite3_step(call->statement);
+    }
+    return code;
+}
+
 cascade_err
 csc_sqlite_call_next(csc_sqlite_call *call, bool *row)
 {
@@ -137,7 +155,7 @@ csc_sqlite_call_next(csc_sqlite_call *call, bool *row)
     if (call->err != CASCADE_OK)
         return call->err;
     if (call->code == SQLITE_OK)
-        call->code = sqlite3_step(call->statement);
+        call->code = step(call);
     *row = call->code == SQLITE_ROW;
     if (call->code == SQLITE_ROW || call->code == SQLITE_DONE)
         call->code = SQLITE_OK;

@@ -42,7 +42,9 @@ static const meaning meanings[] = {
      "the disk is full or the size limit of the database is reached"},
     {SQLITE_CANTOPEN, CASCADE_ERR_UNAVAILABLE,
      "the database file cannot be opened"},
-    {SQLITE_PROTOCOL, CASCADE_ERR_UNAVAILABLE, "the file locks do not work"},
+    {SQLITE_PROTOCOL, CASCADE_ERR_UNAVAILABLE,
+     "its log could not be read: another process was recovering it, or the "
+     "file locks do not work"},
     {SQLITE_SCHEMA, CASCADE_ERR_UNAVAILABLE, "the schema was changing"},
     {SQLITE_TOOBIG, CASCADE_ERR_REFUSED, "a text is too long"},
     {SQLITE_CONSTRAINT, CASCADE_ERR_REFUSED, "a constraint of the table"},

@@ -79,6 +79,9 @@ if(CASCADE_SQLITE)
         sqlite_vfs.c)
     target_link_options(test_store_sqlite_native_faults PRIVATE
         LINKER:--wrap=sqlite3_step)
+    cascade_test(store_sqlite_recovery test_sqlite_recovery.c sqlite_fixture.c)
+    target_link_options(test_store_sqlite_recovery PRIVATE
+        LINKER:--wrap=sqlite3_step)
     cascade_test(store_sqlite_crash test_sqlite_crash.c sqlite_fixture.c
         sqlite_memory.c)
     cascade_test(sqlite_power test_sqlite_power.c power_life.c sqlite_disk.c

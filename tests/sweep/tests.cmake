@@ -83,7 +83,7 @@ if(CASCADE_SQLITE AND CASCADE_POSTGRES)
 endif()
 
 # The library's own symbols are compared with what the sweeps stand in for.
-cascade_test(sweep_coverage test_coverage.c ${sweep_support})
+cascade_test(sweep_coverage test_coverage.c ${sweep_support} NEEDS stores)
 list(JOIN sqlite_calls " " wrapped_sqlite)
 list(JOIN libpq_calls " " wrapped_libpq)
 target_compile_definitions(test_sweep_coverage PRIVATE
