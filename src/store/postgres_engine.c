@@ -104,7 +104,9 @@ csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
 }
 
 /* The engine's row goes first: that is the order of locks in which it is
- * removed by others. */
+ * removed by others. A repetition that finds it gone is told so when the standby
+ * has that too (postgres_commit.c): after a failover the row would be back, and
+ * nobody would free its runs before the lease ends. */
 static cascade_err
 detach(csc_postgres_conn *conn, void *context)
 {
@@ -114,13 +116,14 @@ detach(csc_postgres_conn *conn, void *context)
         {.statement = CSC_POSTGRES_DELETE_ENGINE, .params = &params},
         {.statement = CSC_POSTGRES_DELETE_LANES, .params = &params},
         {.statement = CSC_POSTGRES_DETACH_RUNS, .params = &params},
+        {.statement = CSC_POSTGRES_CONFIRM},
     };
     cascade_err err;
 
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, *engine_id);
-    err = csc_postgres_conn_write(conn, "detach", calls, 3, NULL);
-    csc_postgres_conn_clear(calls, 3);
+    err = csc_postgres_conn_write(conn, "detach", calls, 4, NULL);
+    csc_postgres_conn_clear(calls, 4);
     return err;
 }
 

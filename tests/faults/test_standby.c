@@ -193,11 +193,12 @@ cancel_blocked(const pair *it)
                                     "WHERE wait_event = 'SyncRep'");
 }
 
-/* One batch and one start, the same each time they are tried: by a store that
- * gives up soon, or by one that does not. */
+/* One batch, one start and the end of another incarnation, the same each time
+ * they are tried: by a store that gives up soon, or by one that does not. */
 typedef struct attempt {
     cascade_store *hasty;
     cascade_store *store;
+    cascade_uuid ending;
     cascade_batch batch;
     const cascade_change *start;
 } attempt;
@@ -222,13 +223,13 @@ close_attempt(attempt *it)
     assert_ok(cascade_store_close(it->store));
 }
 
-static void
-attach(attempt *it, test_rows *rows)
+static cascade_uuid
+attach(const attempt *it, test_rows *rows)
 {
     cascade_incarnation incarnation = rows_incarnation(rows, 1, LIMIT_MS);
 
     assert_ok(it->store->driver->attach(it->store->self, &incarnation));
-    it->batch.engine_id = incarnation.engine_id;
+    return incarnation.engine_id;
 }
 
 static void
@@ -241,16 +242,16 @@ assert_tried(const attempt *it, cascade_store *store, cascade_err wanted)
     assert_int_equal(wanted,
                      rows_submit(driver, store->self, it->start, 1, &existed));
     assert_false(existed);
+    assert_int_equal(wanted, driver->detach(store->self, &it->ending));
 }
 
-/* Both are written, and wait for the standby. */
+/* All three are written, and wait for the standby. */
 static void
 await_written(const pair *it)
 {
     admin_until(it->primary.conninfo,
-                "SELECT ((SELECT count(*) FROM cascades)"
-                " + (SELECT count(*) FROM pg_stat_activity"
-                "  WHERE wait_event = 'SyncRep') >= 2)::int");
+                "SELECT (count(*) >= 3)::int FROM pg_stat_activity"
+                " WHERE wait_event = 'SyncRep'");
 }
 
 /* What a crash has shown to everybody, the standby may still not have. */
@@ -264,6 +265,8 @@ try_until_replicated(pair *it, const attempt *tried)
     server_start(&it->primary);
     assert_int_equal(
         2, admin_number(it->primary.conninfo, "SELECT count(*) FROM cascades"));
+    assert_int_equal(1, admin_number(it->primary.conninfo,
+                                     "SELECT count(*) FROM cascade_engines"));
     assert_tried(tried, tried->hasty, CASCADE_ERR_UNAVAILABLE);
     server_start(&it->standby);
     await_standby(it);
@@ -281,7 +284,8 @@ what_the_standby_may_not_have_is_not_acknowledged(void **state)
     rows_init(&rows, rows_seed(), INT64_C(1767225600123));
     replicate_synchronously(it);
     tried = open_attempt(it);
-    attach(&tried, &rows);
+    tried.batch.engine_id = attach(&tried, &rows);
+    tried.ending = attach(&tried, &rows);
     tried.batch.changes =
         rows_start_owned(&rows, rows_id(&rows), tried.batch.engine_id);
     tried.start = rows_start(&rows, rows_id(&rows));
@@ -349,7 +353,7 @@ a_transaction_is_settled_when_the_standby_has_it(void **state)
     replicate_synchronously(it);
     tried = open_attempt(it);
     driver = tried.store->driver;
-    attach(&tried, &rows);
+    tried.batch.engine_id = attach(&tried, &rows);
     id = rows_id(&rows);
     tried.batch.changes = rows_start_owned(&rows, id, tried.batch.engine_id);
     assert_ok(driver->commit(tried.store->self, &tried.batch, &existed));
