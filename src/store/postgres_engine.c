@@ -104,9 +104,9 @@ csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
 }
 
 /* The engine's row goes first: that is the order of locks in which it is
- * removed by others. A repetition that finds it gone is told so when the standby
- * has that too (postgres_commit.c): after a failover the row would be back, and
- * nobody would free its runs before the lease ends. */
+ * removed by others. A repetition that finds it gone is told so when the
+ * standby has that too (postgres_commit.c): after a failover the row would be
+ * back, and nobody would free its runs before the lease ends. */
 static cascade_err
 detach(csc_postgres_conn *conn, void *context)
 {

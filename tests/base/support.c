@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/support.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -79,4 +81,14 @@ support_repeat(const char *piece, size_t count)
     for (size_t i = 0; i < count; i++)
         csc_buf_add_text(&text, piece);
     return csc_buf_take(&text);
+}
+
+bool
+support_succeeded(pid_t child)
+{
+    int status = -1;
+
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -35,6 +36,9 @@ void support_accepts(const char *text, const char *expected);
  * contains `why`, and the output as it was. */
 void support_refuses(const char *text, size_t len, cascade_err err,
                      const char *why);
+
+/* Waits for a child; true when it ended with status 0. */
+bool support_succeeded(pid_t child);
 
 /* `count` times `piece`. Free with csc_mem_free(). */
 char *support_repeat(const char *piece, size_t count);

@@ -10,7 +10,7 @@
 #             has noted in FOLDER; the command finds it in CASCADE_TEST_PG
 #   stores    the same, but the command runs on other stores as well: where
 #             PostgreSQL is not installed it is told so by CASCADE_TEST_PG=none
-#   root      to be root
+#   root      to be root; with CASCADE_TEST_SUDO=yes sudo will do
 #   libuv     a build with libuv: this one was made without
 #   PACKAGE   the program of a Debian package: spin, openssl, pgbouncer, ...;
 #             postgresql: those of a server, of which the test makes its own
@@ -54,6 +54,15 @@ need_server() {
     export CASCADE_TEST_PG
 }
 
+# With CASCADE_TEST_SUDO=yes the command is run by sudo.
+need_root() {
+    [ "$(id -u)" -ne 0 ] || return 0
+    [ "${CASCADE_TEST_SUDO:-}" = yes ] ||
+        skip "only root may mount: run ctest as root"
+    under="sudo env CASCADE_SOURCE_DIR=$CASCADE_SOURCE_DIR
+        CASCADE_BINARY_DIR=$CASCADE_BINARY_DIR"
+}
+
 # need_program PACKAGE PROGRAM
 need_program() {
     PATH=$PATH:/usr/sbin command -v "$2" >/dev/null || skip "$(may_install "$1")"
@@ -62,7 +71,7 @@ need_program() {
 need() {
     case $1 in
     server | stores) need_server "$1" ;;
-    root) [ "$(id -u)" -eq 0 ] || skip "only root may mount: run ctest as root" ;;
+    root) need_root ;;
     postgresql) pg_is_installed || skip "$(may_install "$1")" ;;
     libuv) skip "built without libuv: install libuv1-dev, build again" ;;
     man-db) need_program man-db man ;;
@@ -74,7 +83,8 @@ need() {
 for name in $(echo "$needs" | tr , ' '); do
     need "$name"
 done
-[ "${CASCADE_TEST_PG:-}" = none ] || exec "$@"
+# Unquoted: a command with its words, or none.
+[ "${CASCADE_TEST_PG:-}" = none ] || exec ${under:-} "$@"
 "$@"
 skip "on PostgreSQL, and passed on the other stores:" \
     "$(may_install postgresql)"

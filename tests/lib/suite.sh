@@ -43,7 +43,7 @@ suite_ctest() {
     {
         suite_status=0
         # Unquoted: a command with its options.
-        CASCADE_TEST_SKIP=never ${SUITE_UNDER:-} ctest --output-on-failure \
+        CASCADE_TEST_SKIP=never CASCADE_TEST_SUDO=yes ${SUITE_UNDER:-} ctest --output-on-failure \
             --no-tests=error --parallel "$(($(nproc) + 4))" "$@" 2>&1 ||
             suite_status=$?
         echo "$suite_status" >"$suite_logs/$suite_name.status"

@@ -121,6 +121,8 @@ conformance_run(const conformance_backend *backend, int argc, char **argv)
         failed += run_group(groups[i]());
     failed += run_group(backend->native ? conformance_native()
                                         : conformance_native_none());
+    if (backend->native && !backend->single)
+        failed += run_group(conformance_native_beside());
     if (backend->pooler)
         return failed + run_group(conformance_wait_unheard()) == 0 ? 0 : 1;
     failed += run_group(conformance_wait());

@@ -97,6 +97,7 @@ conformance_group conformance_queues(void);
 conformance_group conformance_scan(void);
 conformance_group conformance_mend(void);
 conformance_group conformance_native(void);
+conformance_group conformance_native_beside(void);
 conformance_group conformance_native_none(void); /* without them */
 conformance_group conformance_wait(void);
 conformance_group conformance_wait_unheard(void); /* behind a pooler */

@@ -380,8 +380,6 @@ messages_are_part_of_it(void **state)
     bool existed = true;
     cascade_totals totals;
 
-    if (db->backend->single)
-        skip();
     assert_ok(db_submit_one(db, rows_start(&db->rows, to)));
     rows_send(&db->rows, change, message);
     begin(&it);
@@ -402,8 +400,6 @@ nobody_sees_it_before_it_is_finished(void **state)
     char *picture = NULL;
     int64_t count = 0;
 
-    if (db->backend->single)
-        skip();
     picture = db_picture(db);
     begin(&it);
     order(&it);
@@ -635,7 +631,7 @@ a_transaction_that_the_function_ended_is_misuse(void **state)
 
 /* S31: another transaction than that of begin. */
 static void
-a_transaction_that_the_function_began_is_not_committed(void **state)
+a_transaction_that_it_began_is_not_committed(void **state)
 {
     static const char *const words[] = {"ROLLBACK", "COMMIT"};
     conformance_db *db = *state;
@@ -907,8 +903,6 @@ commits_beside_it_come_through(void **state)
     native_scene it = prepare(db);
     native_thread beside = {.scene = &it, .err = CASCADE_ERR_FAILED};
 
-    if (db->backend->single)
-        skip();
     begin(&it);
     assert_int_equal(
         0, pthread_create(&beside.thread, NULL, commit_beside, &beside));
@@ -936,8 +930,6 @@ conformance_native(void)
         cmocka_unit_test(what_is_created_goes_with_the_rest),
         cmocka_unit_test(a_refused_batch_takes_the_rows_with_it),
         cmocka_unit_test(starts_within_tell_whether_they_existed),
-        cmocka_unit_test(messages_are_part_of_it),
-        cmocka_unit_test(nobody_sees_it_before_it_is_finished),
         cmocka_unit_test(a_removed_incarnation_is_fenced_at_finish),
         cmocka_unit_test(a_removal_does_not_wait_for_the_function),
         cmocka_unit_test(a_lane_at_another_number_is_lost_at_finish),
@@ -947,8 +939,7 @@ conformance_native(void)
         cmocka_unit_test(settle_is_fenced_as_commit_is),
         cmocka_unit_test(a_settled_lane_counts_for_claims),
         cmocka_unit_test(a_transaction_that_the_function_ended_is_misuse),
-        cmocka_unit_test(
-            a_transaction_that_the_function_began_is_not_committed),
+        cmocka_unit_test(a_transaction_that_it_began_is_not_committed),
         cmocka_unit_test(savepoints_are_the_functions_own),
         cmocka_unit_test(a_statement_that_failed_is_not_committed),
         cmocka_unit_test(a_statement_that_failed_can_be_undone),
@@ -957,43 +948,22 @@ conformance_native(void)
         cmocka_unit_test(a_statement_past_the_limit_is_interrupted),
         cmocka_unit_test(the_handle_is_as_new_each_time),
         cmocka_unit_test(two_handles_have_transactions_of_their_own),
-        cmocka_unit_test(commits_beside_it_come_through),
     };
 
     return (conformance_group){"native", tests,
                                sizeof(tests) / sizeof(tests[0])};
 }
 
-/* A store without them says so. */
-static void
-there_are_no_transactions_of_nodes(void **state)
-{
-    conformance_db *db = *state;
-    cascade_native native = {NULL, NULL};
-    cascade_batch batch = {.number = 1};
-    cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
-    bool flag = true;
-
-    assert_null(db->driver->native);
-    assert_int_equal(db->driver->native_max, 0);
-    assert_fails(CASCADE_ERR_UNSUPPORTED,
-                 db->driver->begin(db->self, LIMIT_MS, &native));
-    assert_fails(CASCADE_ERR_UNSUPPORTED,
-                 db->driver->finish(db->self, &native, &batch, &flag));
-    assert_fails(CASCADE_ERR_UNSUPPORTED,
-                 db->driver->settle(db->self, &engine, 0, 1, &flag));
-    assert_fails(CASCADE_ERR_UNSUPPORTED,
-                 db->driver->abandon(db->self, &native));
-    assert_true(flag);
-}
-
+/* What needs a second connection: something goes on beside the first. */
 conformance_group
-conformance_native_none(void)
+conformance_native_beside(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_are_no_transactions_of_nodes),
+        cmocka_unit_test(messages_are_part_of_it),
+        cmocka_unit_test(nobody_sees_it_before_it_is_finished),
+        cmocka_unit_test(commits_beside_it_come_through),
     };
 
-    return (conformance_group){"native", tests,
+    return (conformance_group){"native beside", tests,
                                sizeof(tests) / sizeof(tests[0])};
 }

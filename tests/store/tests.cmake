@@ -16,6 +16,7 @@ set(conformance
     conformance_messages.c
     conformance_model.c
     conformance_native.c
+    conformance_native_none.c
     conformance_nodes.c
     conformance_queues.c
     conformance_race.c
