@@ -8,7 +8,7 @@
 
 function print_slowest(   command, line) {
     close(times)
-    printf "\nThe slowest programs, in seconds\n"
+    printf "The slowest programs, in seconds\n"
     fflush()
     command = "sort -rn " times " | head -n 10"
     while ((command | getline line) > 0) {
@@ -16,6 +16,7 @@ function print_slowest(   command, line) {
         printf "%9.1f  %s (%s)\n", word[1], word[3], word[2]
     }
     close(command)
+    print ""
 }
 
 /^ *[0-9]+\/[0-9]+ Test +#[0-9]+: .* sec/ {

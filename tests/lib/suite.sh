@@ -34,23 +34,30 @@ suite_run_quietly() {
 }
 
 # suite_ctest TABLE NAME BUILD [CTEST OPTIONS...]: four at a time more than there
-# are cores, for many of them wait more than they compute.
+# are cores, for many of them wait more than they compute. Temporary files go to
+# a folder in which nothing may be left.
 suite_ctest() {
     suite_table=$1
     suite_name=$2
     cd "$3"
     shift 3
+    TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/cascade-suite.XXXXXX")
+    export TMPDIR
+    trap 'rm -rf "$TMPDIR"' EXIT
+    chmod 755 "$TMPDIR"
     {
         suite_status=0
         # Unquoted: a command with its options.
-        CASCADE_TEST_SKIP=never CASCADE_TEST_SUDO=yes ${SUITE_UNDER:-} ctest --output-on-failure \
-            --no-tests=error --parallel "$(($(nproc) + 4))" "$@" 2>&1 ||
-            suite_status=$?
+        CASCADE_TEST_SKIP=never CASCADE_TEST_SUDO=yes ${SUITE_UNDER:-} \
+            ctest --output-on-failure --no-tests=error \
+            --parallel "$(($(nproc) + 4))" "$@" 2>&1 || suite_status=$?
         echo "$suite_status" >"$suite_logs/$suite_name.status"
     } | awk -v suite="$suite_name" -v times="$suite_logs/times" \
         -v table="$suite_table" -f "$root/tests/lib/suite.awk"
+    suite_status=$(cat "$suite_logs/$suite_name.status")
+    [ "$suite_status" -eq 0 ] || return "$suite_status"
     suite_no_skips
-    return "$(cat "$suite_logs/$suite_name.status")"
+    suite_left_nothing
 }
 
 # What a program leaves out by cmocka's skip() no status tells.
@@ -59,16 +66,29 @@ suite_no_skips() {
         die "these were skipped"
 }
 
-# suite_show NAME BUILD: the end of what each failed test has printed.
+suite_left_nothing() {
+    [ -z "$(ls -A "$TMPDIR")" ] ||
+        die "tests have left these in TMPDIR: $(ls -A "$TMPDIR")"
+}
+
+# suite_show NAME BUILD: the end of what each failed test has printed, and what
+# was said in the end.
 suite_show() {
-    while IFS=: read -r number test; do
-        echo "---- $1: $test (test $number) ----"
-        awk -v test="$test" '
-            $2 == "Testing:" { inside = $3 == test }
-            /^<end of output>/ { inside = 0 }
-            inside' "$2/Testing/Temporary/LastTest.log" |
-            tail -n "$SUITE_LINES"
-    done <"$2/Testing/Temporary/LastTestsFailed.log"
+    if [ "$(cat "$suite_logs/$1.status")" -ne 0 ]; then
+        while IFS=: read -r number test; do
+            echo "---- $1: $test (test $number) ----"
+            suite_said "$test" "$2/Testing/Temporary/LastTest.log" |
+                tail -n "$SUITE_LINES"
+        done <"$2/Testing/Temporary/LastTestsFailed.log"
+    fi
     sed -n '/^[0-9]*% tests passed/,$p' "$suite_logs/$1.log"
     echo "the whole log: $suite_logs/$1.log"
+}
+
+# suite_said TEST LOG
+suite_said() {
+    awk -v test="$1" '
+        $2 == "Testing:" { inside = $3 == test }
+        /^<end of output>/ { inside = 0 }
+        inside' "$2"
 }
