@@ -122,6 +122,7 @@ all_stages() {
     # Unquoted: a list of names.
     quietly sh "$root/tests/analysis/memcheck.sh" "$root/build/tests/tests" \
         $core || die "valgrind found fault with the core"
+    # The suites after it start their own.
     pg_remove
 }
 

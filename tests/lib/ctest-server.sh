@@ -60,7 +60,11 @@ stop() {
     pg_remove
 }
 
-if [ -n "${CASCADE_TEST_PG:-}" ] || ! pg_is_installed; then
+pg_is_installed || exit 0
+if [ -n "${CASCADE_TEST_PG:-}" ]; then
+    [ "$1" = stop ] || [ "$CASCADE_TEST_PG" = none ] ||
+        pg_answers "$CASCADE_TEST_PG" ||
+        die "no server answers where CASCADE_TEST_PG says"
     exit 0
 fi
 case $1 in

@@ -11,9 +11,11 @@
 #   pg_create_standby FOLDER   a new folder with a copy of the server in FOLDER,
 #                              which will follow it by the name "standby"
 #   pg_promote                 that becomes a server of its own
+#   pg_answers CONNINFO        whether a server answers there
 #   pg_crash                   the server dies at once, as in a crash
 #   pg_stop                    the server ends all connections and itself
-#   pg_remove                  the server and the folder are gone
+#   pg_remove                  the server and the folder are gone, and so is
+#                              CASCADE_TEST_PG, where it named that server
 #
 # The folder's path is what identifies a server: another process may set
 # PG_FOLDER and go on from there. A script that calls pg_create has to call
@@ -120,6 +122,10 @@ pg_start() {
     export CASCADE_TEST_PG
 }
 
+pg_answers() {
+    "$(pg_bin)/psql" -X -q -At -d "$1" -c 'SELECT 1' >/dev/null 2>&1
+}
+
 pg_start_failed() {
     tail -n 20 "$PG_FOLDER/log" >&2 || :
     die "the throwaway PostgreSQL server did not start"
@@ -139,5 +145,8 @@ pg_remove() {
     [ -n "${PG_FOLDER:-}" ] || return 0
     [ ! -f "$PG_FOLDER/data/postmaster.pid" ] || pg_crash || :
     rm -rf "$PG_FOLDER"
+    case ${CASCADE_TEST_PG:-} in
+    "host=$PG_FOLDER "*) unset CASCADE_TEST_PG ;;
+    esac
     PG_FOLDER=
 }

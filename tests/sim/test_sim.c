@@ -118,7 +118,7 @@
 
 #include "sim/sim.h"
 
-#define SEEDS 1000 /* the committed ones: 1 to 1,000 */
+#define SEEDS 1000       /* the committed ones: 1 to 1,000 */
 #define SEED_LIMIT_S 120 /* before ctest gives up */
 
 typedef struct arguments {
