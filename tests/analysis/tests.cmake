@@ -8,4 +8,4 @@ if(CASCADE_SANITIZE)
 endif()
 
 cascade_script_test(analyses_can_fail checks_can_fail.sh
-    NEEDS clang-tidy cppcheck clang valgrind)
+    NEEDS clang-tidy cppcheck clang valgrind LABELS long)

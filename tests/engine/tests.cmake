@@ -2,11 +2,12 @@
 #
 # The guarantees of an engine inside one process, on every store.
 
-cascade_test(engine_hydrate test_hydrate.c mix.c watch.c NEEDS stores)
+cascade_test(engine_hydrate test_hydrate.c mix.c watch.c NEEDS stores
+    LABELS long)
 cascade_test(engine_lane test_lane.c mix.c watch.c NEEDS stores)
 cascade_test(engine_lane_held test_lane_held.c NEEDS stores)
 cascade_test(engine_refuse test_refuse.c NEEDS stores)
-cascade_test(engine_scale test_scale.c NEEDS stores)
+cascade_test(engine_scale test_scale.c NEEDS stores LABELS long)
 cascade_test(engine_native test_native.c till.c ledger.c mix.c watch.c
     NEEDS stores)
 cascade_test(engine_native_faults test_native_faults.c till.c ledger.c mix.c watch.c
@@ -21,7 +22,7 @@ cascade_test(engine_native_stop test_native_stop.c till.c ledger.c mix.c watch.c
     NEEDS stores)
 cascade_test(engine_life test_life.c mix.c NEEDS stores)
 cascade_test(engine_timers test_timers.c NEEDS stores)
-cascade_test(engine_many_timers test_many_timers.c NEEDS stores)
+cascade_test(engine_many_timers test_many_timers.c NEEDS stores LABELS long)
 cascade_test(engine_clocks test_clocks.c peer.c NEEDS stores)
 cascade_test(engine_limits test_limits.c stage.c NEEDS stores)
 cascade_test(engine_limits_saga test_limits_saga.c stage.c NEEDS stores)
@@ -32,11 +33,12 @@ cascade_test(engine_steps test_steps.c play.c NEEDS stores)
 cascade_test(engine_run test_run.c play.c NEEDS stores)
 cascade_test(engine_sleeps test_sleeps.c play.c NEEDS stores)
 cascade_test(engine_signals test_signals.c play.c NEEDS stores)
-cascade_test(engine_crowd test_crowd.c play.c NEEDS stores)
+cascade_test(engine_crowd test_crowd.c play.c NEEDS stores LABELS long)
 cascade_test(engine_commands test_commands.c play.c NEEDS stores)
 cascade_test(engine_retry test_retry.c again.c play.c NEEDS stores)
 cascade_test(engine_rerun test_rerun.c again.c play.c NEEDS stores)
-cascade_test(engine_courses test_courses.c mix.c watch.c NEEDS stores)
+cascade_test(engine_courses test_courses.c mix.c watch.c NEEDS stores
+    LABELS long)
 cascade_test(engine_fork test_fork.c again.c play.c NEEDS stores)
 cascade_test(engine_dismiss test_dismiss.c play.c NEEDS stores)
 cascade_test(engine_paused test_paused.c peer.c play.c NEEDS stores)
@@ -49,7 +51,8 @@ cascade_test(engine_externals test_externals.c play.c NEEDS stores)
 cascade_test(engine_wakeups test_wakeups.c peer.c play.c NEEDS stores)
 cascade_test(engine_told test_told.c NEEDS stores)
 cascade_test(engine_saga test_saga.c crash.c play.c NEEDS stores)
-cascade_test(engine_version test_version.c crash.c play.c NEEDS stores)
+cascade_test(engine_version test_version.c crash.c play.c NEEDS stores
+    LABELS long)
 cascade_test(engine_runs test_runs.c play.c NEEDS stores)
 cascade_test(engine_runs_refused test_runs_refused.c play.c NEEDS stores)
 cascade_test(engine_updates test_updates.c play.c NEEDS stores)

@@ -11,13 +11,14 @@ set(fault_load
     ../process/place.c)
 if(CASCADE_POSTGRES)
     list(APPEND fault_load admin.c ../process/server.c)
-    cascade_test(faults_standby test_standby.c ${fault_load} NEEDS postgresql)
+    cascade_test(faults_standby test_standby.c ${fault_load} NEEDS postgresql
+        LABELS long)
     cascade_test(faults_pooler test_pooler.c pooler.c ${fault_load}
-        NEEDS postgresql pgbouncer)
+        NEEDS postgresql pgbouncer LABELS long)
 endif()
 if(CASCADE_TEST_MOUNTS AND (CASCADE_POSTGRES OR CASCADE_SQLITE))
     cascade_test(faults_disk_full test_disk_full.c disk.c ${fault_load}
-        NEEDS postgresql root)
+        NEEDS postgresql root LABELS long)
 endif()
 
 # A PostgreSQL that fails under the engines, made by each program for itself.
@@ -30,11 +31,11 @@ if(CASCADE_POSTGRES)
         ../store/postgres_proxy.c)
 
     cascade_test(faults_postgres_crash postgres_crash.c ${postgres_siege}
-        NEEDS postgresql)
+        NEEDS postgresql LABELS long)
     cascade_test(faults_postgres_network postgres_network.c ${postgres_siege}
-        NEEDS postgresql)
+        NEEDS postgresql LABELS long)
     cascade_test(faults_postgres_limits postgres_limits.c ${postgres_siege}
-        NEEDS postgresql)
+        NEEDS postgresql LABELS long)
     cascade_test(faults_postgres_storm postgres_storm.c ${postgres_siege}
-        NEEDS postgresql)
+        NEEDS postgresql LABELS long)
 endif()

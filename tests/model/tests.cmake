@@ -7,4 +7,5 @@ if(CASCADE_SANITIZE)
     return()
 endif()
 
-cascade_script_test(model_ownership check.sh ${PROJECT_SOURCE_DIR} NEEDS spin)
+cascade_script_test(model_ownership check.sh ${PROJECT_SOURCE_DIR} NEEDS spin
+    LABELS long)

@@ -16,7 +16,7 @@ cascade_script_test(sources_keep_the_style style.sh ${PROJECT_SOURCE_DIR})
 cascade_script_test(sources_are_formatted format.sh ${PROJECT_SOURCE_DIR}
     NEEDS clang-format)
 cascade_script_test(checks_of_the_tree_can_fail checks_can_fail.sh
-    NEEDS clang-format clang g++)
+    NEEDS clang-format clang g++ LABELS long)
 cascade_script_test(migrations_are_embedded_unchanged migrations.sh
     ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR} NEEDS clang)
 cascade_script_test(library_exports_its_headers_alone symbols.sh

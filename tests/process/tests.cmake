@@ -12,14 +12,17 @@ set(process_support
     worker.c
     worker_main.c)
 
-cascade_test(process_takeover test_takeover.c ${process_support} NEEDS server)
-cascade_test(process_kills test_kills.c ${process_support} NEEDS server)
+cascade_test(process_takeover test_takeover.c ${process_support} NEEDS server
+    LABELS long)
+cascade_test(process_kills test_kills.c ${process_support} NEEDS server
+    LABELS long)
 cascade_test(process_each_commit test_each_commit.c picture.c remains.c
-    ${process_support} NEEDS server)
-cascade_test(process_stopped test_stopped.c ${process_support} NEEDS server)
+    ${process_support} NEEDS server LABELS long)
+cascade_test(process_stopped test_stopped.c ${process_support} NEEDS server
+    LABELS long)
 cascade_test(process_poison test_poison.c ${process_support} NEEDS server)
 cascade_test(process_torture test_torture.c torture.c remains.c long_run.c
-    ${process_support} NEEDS server)
+    ${process_support} NEEDS server LABELS long)
 
 set(process_bank
     bank.c
@@ -32,13 +35,13 @@ set(process_bank
     worker.c)
 
 cascade_test(process_transfer test_transfer.c long_run.c ${process_bank}
-    NEEDS server)
+    NEEDS server LABELS long)
 cascade_test(process_contention test_contention.c ${process_bank} NEEDS server)
 set_tests_properties(process_contention PROPERTIES RESOURCE_LOCK deadlocks)
 
 if(CASCADE_POSTGRES)
     cascade_test(process_server test_server.c server.c ${process_support}
-        NEEDS postgresql)
+        NEEDS postgresql LABELS long)
 endif()
 if(CASCADE_SQLITE)
     cascade_test(process_restore test_restore.c ${process_support})

@@ -9,7 +9,7 @@ if(CASCADE_POSTGRES)
     cascade_test_program(security_wire test_wire.c ../faults/admin.c
         ../process/place.c)
     cascade_script_test(security_wire wire.sh
-        $<TARGET_FILE:test_security_wire> NEEDS postgresql openssl)
+        $<TARGET_FILE:test_security_wire> NEEDS postgresql openssl LABELS long)
 endif()
 if(NOT CASCADE_SANITIZE)
     cascade_script_test(security_cjson cjson.sh

@@ -36,7 +36,8 @@ if(CASCADE_POSTGRES)
     cascade_test(store_postgres test_postgres.c schema_fixture.c ${conformance}
         NEEDS server)
     cascade_test(store_pooler test_pooler.c schema_fixture.c ../faults/pooler.c
-        ../process/server.c ${conformance} NEEDS postgresql pgbouncer)
+        ../process/server.c ${conformance} NEEDS postgresql pgbouncer
+        LABELS long)
     cascade_test(store_guest_pooler test_guest_pooler.c ../faults/pooler.c
         ../process/server.c NEEDS postgresql pgbouncer)
     cascade_test(store_postgres_schema test_postgres_schema.c
@@ -84,7 +85,7 @@ if(CASCADE_SQLITE)
     target_link_options(test_store_sqlite_recovery PRIVATE
         LINKER:--wrap=sqlite3_step)
     cascade_test(store_sqlite_crash test_sqlite_crash.c sqlite_fixture.c
-        sqlite_memory.c)
+        sqlite_memory.c LABELS long)
     cascade_test(sqlite_power test_sqlite_power.c power_life.c sqlite_disk.c
-        sqlite_fixture.c sqlite_vfs.c)
+        sqlite_fixture.c sqlite_vfs.c LABELS long)
 endif()

@@ -14,8 +14,8 @@ set(sweep_support
     sweep.c
     witness.c)
 
-cascade_test(sweep_store test_store.c ${sweep_support} NEEDS stores)
-cascade_test(sweep_alloc test_alloc.c ${sweep_support} NEEDS stores)
+cascade_test(sweep_store test_store.c ${sweep_support} NEEDS stores LABELS long)
+cascade_test(sweep_alloc test_alloc.c ${sweep_support} NEEDS stores LABELS long)
 
 # Calls of other libraries that can fail: the linker sends those of the program
 # to calls_*.c. Which there are, a test looks up in the library itself.
@@ -45,9 +45,10 @@ set(sqlite_calls
 
 if(CASCADE_SQLITE)
     cascade_test(sweep_sqlite_calls test_sqlite_calls.c calls_sqlite.c
-        ${sweep_support})
+        ${sweep_support} LABELS long)
     cascade_wrap_calls(sweep_sqlite_calls ${sqlite_calls})
-    cascade_test(sweep_sqlite_guest test_sqlite_guest.c calls_sqlite.c events.c)
+    cascade_test(sweep_sqlite_guest test_sqlite_guest.c calls_sqlite.c events.c
+        LABELS long)
     cascade_wrap_calls(sweep_sqlite_guest ${sqlite_calls})
 endif()
 
@@ -72,13 +73,13 @@ set(libpq_calls
 
 if(CASCADE_POSTGRES)
     cascade_test(sweep_libpq_calls test_libpq_calls.c calls_libpq.c
-        ${sweep_support} NEEDS server)
+        ${sweep_support} NEEDS server LABELS long)
     cascade_wrap_calls(sweep_libpq_calls ${libpq_calls})
 endif()
 
 if(CASCADE_SQLITE AND CASCADE_POSTGRES)
     cascade_test(sweep_crash test_crash.c calls_sqlite.c calls_libpq.c
-        ${sweep_support} NEEDS stores)
+        ${sweep_support} NEEDS stores LABELS long)
     cascade_wrap_calls(sweep_crash ${sqlite_calls} ${libpq_calls})
 endif()
 
