@@ -9,7 +9,7 @@ set -eu
 
 . "$(dirname -- "$0")/database.sh"
 transfers=400
-end=$(($(date +%s) + 100))
+end=$(($(date +%s) + 1000))
 work=$(mktemp -d)
 running=
 cleanup() {
