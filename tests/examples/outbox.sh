@@ -61,7 +61,7 @@ if [ "$kind" = sqlite ]; then
     exit
 fi
 
-database_create "cascade_outbox_$$"
+database_create cascade_outbox
 : >"$work/out"
 "$program" "$DATABASE" "$RARELY_MS" >"$work/out" &
 running=$!

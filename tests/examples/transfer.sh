@@ -28,7 +28,7 @@ sqlite)
     ;;
 postgres)
     tables='pg_class WHERE relname'
-    database_create "cascade_transfer_$$"
+    database_create cascade_transfer
     place=$DATABASE
     ;;
 esac
