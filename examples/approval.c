@@ -2,6 +2,7 @@
  *
  * Human approval: somebody decides, is reminded, or is late.
  *   approval [STORE-URL]        default: memory:
+ *
  *   order --> boss   (no limit) -- approved, by main() --> ship
  *         |   clerk  (100 ms)   -- nobody decides -------> refund
  *         +-> remind, a little later
@@ -31,7 +32,7 @@ note(cascade_node *node, void *user)
                             cJSON_CreateString(user));
 }
 
-/* Says yes to the task, once it alone is active: the reminder is out. */
+/* Waits until the task alone is active: the reminder is out. Then says yes. */
 static cascade_err
 decide(cascade_store *store, const cascade_uuid *id)
 {
@@ -39,16 +40,18 @@ decide(cascade_store *store, const cascade_uuid *id)
     static const cascade_completion yes = {
         .size = sizeof(yes), .spawns = &ship, .spawn_count = 1};
     const cascade_execution_info *task = NULL;
-    cascade_snapshot *now = NULL;
+    cascade_snapshot *it = NULL;
     cascade_err err = CASCADE_ERR_AGAIN;
 
-    if (cascade_snapshot_load(store, id, NULL, &now))
-        return CASCADE_ERR_FAILED;
-    task = cascade_snapshot_get(now, CASCADE_PART_ACTIVE, 0);
-    if (cascade_snapshot_count(now, CASCADE_PART_ACTIVE) == 1 && task->token)
-        err = cascade_complete(store, id, task->node_instance_id, task->token,
-                               &yes, NULL);
-    cascade_snapshot_free(now);
+    for (; err == CASCADE_ERR_AGAIN; usleep(5000)) {
+        if (cascade_snapshot_load(store, id, NULL, &it))
+            return CASCADE_ERR_FAILED;
+        task = cascade_snapshot_get(it, CASCADE_PART_ACTIVE, 0);
+        if (cascade_snapshot_count(it, CASCADE_PART_ACTIVE) == 1 && task->token)
+            err = cascade_complete(store, id, task->node_instance_id,
+                                   task->token, &yes, NULL);
+        cascade_snapshot_free(it);
+    }
     return err;
 }
 
@@ -70,7 +73,6 @@ main(int argc, char **argv)
         sizeof(clerk), 100, CASCADE_FINAL_INSTEAD, "refund"};
     cascade_store *store = NULL;
     cascade_engine *engine = NULL;
-    cascade_err err = CASCADE_ERR_AGAIN;
     cascade_started run[2];
     int failed =
         cascade_store_open(argc > 1 ? argv[1] : "memory:", NULL, &store) ||
@@ -85,11 +87,9 @@ main(int argc, char **argv)
         cascade_start(store, "order", cJSON_CreateString("boss"), NULL,
                       &run[0]) ||
         cascade_start(store, "order", cJSON_CreateString("clerk"), NULL,
-                      &run[1]);
+                      &run[1]) ||
+        decide(store, &run[0].id);
 
-    for (; !failed && err == CASCADE_ERR_AGAIN; usleep(5000))
-        err = decide(store, &run[0].id);
-    failed = failed || err != CASCADE_OK;
     if (failed)
         fprintf(stderr, "approval: %s\n", cascade_errmsg());
     for (int i = 0; i < 2 && !failed; i++)

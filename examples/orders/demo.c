@@ -12,10 +12,11 @@
  * at once instead, up to 60 ms after the restart: it hits the worker while it
  * opens the store and reads back what was in flight.
  *
- * However late the supervisor is, the work must not be over by then: the
- * outside world lets an effect happen for a permit, and each report of the
- * worker brings it a few of them. So no more effects can have happened since
- * the last report than permits were given for that one and the one before it.
+ * However late the supervisor is, the work must not be over by then. So every
+ * effect takes a permit. Whenever the worker has reported, the supervisor fills
+ * up its permits to a fixed number. By the time of the kill it cannot have made
+ * more than twice as many effects since its last report. One that is killed at
+ * once gets no permit.
  *
  * SIGKILL cannot be caught: the worker gets no chance to write anything.
  */

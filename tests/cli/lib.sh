@@ -57,7 +57,7 @@ cli_begin() {
 }
 
 cli_cast() {
-    timeout 100 "$player" make "$CASCADE_STORE" $schema ||
+    timeout 1000 "$player" make "$CASCADE_STORE" $schema ||
         { echo "no cast" >&2; exit 1; }
 }
 
@@ -65,7 +65,7 @@ cli_cast() {
 cli_serve() {
     mkfifo "$work/engine$cli_store"
     : >"$work/ready"
-    timeout 100 "$player" serve "$CASCADE_STORE" $schema \
+    timeout 1000 "$player" serve "$CASCADE_STORE" $schema \
         <"$work/engine$cli_store" >"$work/ready" &
     serving=$!
     exec 9>"$work/engine$cli_store"

@@ -29,8 +29,10 @@ fail() {
 
 # until_shown TEXT: until the screen has it.
 until_shown() {
+    give_up=$(($(date +%s) + 100))
     until grep -qF -- "$1" "$work/screen"; do
         kill -0 "$script" 2>/dev/null || fail "ended too soon"
+        [ "$(date +%s)" -lt "$give_up" ] || fail "not shown in time: $1"
         sleep 0.01
     done
 }
@@ -156,7 +158,7 @@ exits 4
 # ---- Watching, and SIGINT ------------------------------------------------------
 
 # interrupted COMMAND TEXT: starts it, waits until TEXT is on its screen, and
-# types Ctrl-C. A limit of the test ends what does not come.
+# types Ctrl-C.
 interrupted() {
     begin "$1"
     until_shown "$2"

@@ -11,7 +11,7 @@ set -eu
 program=$1
 kind=$2
 work=$(mktemp -d)
-end=$(($(date +%s) + 100))
+end=$(($(date +%s) + 1000))
 QUIET='1 second'   # engines that look at once do so in far less
 RARELY_MS=600000   # what is delivered, it was told of
 running=
@@ -61,7 +61,7 @@ if [ "$kind" = sqlite ]; then
     exit
 fi
 
-database_create "cascade_outbox_$$"
+database_create cascade_outbox
 : >"$work/out"
 "$program" "$DATABASE" "$RARELY_MS" >"$work/out" &
 running=$!

@@ -9,7 +9,7 @@ set -eu
 
 . "$(dirname -- "$0")/database.sh"
 transfers=400
-end=$(($(date +%s) + 100))
+end=$(($(date +%s) + 1000))
 work=$(mktemp -d)
 running=
 cleanup() {
@@ -22,21 +22,39 @@ kind=$2
 trap cleanup EXIT
 
 case $kind in
-sqlite) place=$work/transfer.db ;;
+sqlite)
+    place=$work/transfer.db
+    tables='sqlite_schema WHERE name'
+    ;;
 postgres)
-    database_create "cascade_transfer_$$"
+    tables='pg_class WHERE relname'
+    database_create cascade_transfer
     place=$DATABASE
     ;;
 esac
 
-# count: the transfers that were made; 0 where the table is not there yet.
-count() {
-    case $kind in
-    sqlite) sqlite3 -readonly -cmd '.timeout 60000' "$place" "$counting" ;;
-    postgres) psql -X -q -At -v ON_ERROR_STOP=1 -c "$counting" "$place" ;;
-    esac 2>/dev/null || echo 0
+# ask QUESTION: sets $answer, which the database gives.
+ask() {
+    answer=$(case $kind in
+        sqlite) sqlite3 -readonly -cmd '.timeout 60000' "$place" "$1" ;;
+        postgres) psql -X -q -At -v ON_ERROR_STOP=1 -c "$1" "$place" ;;
+        esac) || { echo "no answer: $1" >&2; exit 1; }
 }
-counting='SELECT count(*) FROM transfers'
+
+# is_there: whether the table is.
+is_there() {
+    [ "$kind" = postgres ] || [ -e "$place" ] || return 1
+    ask "SELECT count(*) FROM $tables = 'transfers'"
+    [ "$answer" -eq 1 ]
+}
+
+# count: sets $made, the transfers that were made.
+count() {
+    made=0
+    is_there || return 0
+    ask 'SELECT count(*) FROM transfers'
+    made=$answer
+}
 
 in_time() {
     [ "$(date +%s)" -lt "$end" ] || { echo "no transfers" >&2; exit 1; }
@@ -47,7 +65,7 @@ in_time() {
 kill_after() {
     "$program" "$place" "$transfers" >"$work/out" &
     running=$!
-    while [ "$(count)" -lt "$1" ] && kill -0 "$running" 2>/dev/null; do
+    until count; [ "$made" -ge "$1" ] || ! kill -0 "$running" 2>/dev/null; do
         in_time
         sleep 0.01
     done
@@ -55,12 +73,16 @@ kill_after() {
     status=0
     wait "$running" 2>/dev/null || status=$?
     running=
-    [ "$status" -eq 137 ] && [ "$(count)" -lt "$transfers" ]
+    [ "$status" -eq 0 ] || [ "$status" -eq 137 ] ||
+        { echo "the program ended with status $status" >&2; exit 1; }
+    count
+    [ "$status" -eq 137 ] && [ "$made" -lt "$transfers" ]
 }
 
 # Where the program was too quick, or this too slow, it has more to do.
 for kill in 1 2 3; do
-    until kill_after $(($(count) + 20)); do
+    count
+    until kill_after $((made + 20)); do
         in_time
         transfers=$((transfers + 400))
     done

@@ -24,7 +24,6 @@
 #define LEASE_MS 1500
 #define DEADLINE_MS 700
 #define TAKEOVERS 2
-#define TAKEOVER_MS 10000
 #define TRIES_MAX 6
 #define ROUND_STRIKES 80 /* then everything has to end, and it begins anew */
 #define STRIKES_MAX 1000 /* until one has met a batch */
@@ -174,21 +173,36 @@ close_storm(void)
     proxy = NULL;
 }
 
-/* Whether the first engine is attached as another than `*context`, which is
- * what it is attached as then. */
+/* As what the first engine is attached; nil where it is not. */
+static cascade_uuid
+first_id(void)
+{
+    cascade_engine *engine = siege.load->engines[0];
+    cascade_uuid id = {{0}};
+
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->attached)
+        id = engine->id;
+    pthread_mutex_unlock(&engine->mutex);
+    return id;
+}
+
 static bool
 is_another(void *context)
 {
-    cascade_engine *engine = siege.load->engines[0];
-    cascade_uuid *id = context;
-    bool another = false;
+    cascade_uuid id = first_id();
 
-    pthread_mutex_lock(&engine->mutex);
-    another = engine->attached && !csc_uuid_equal(&engine->id, id);
-    if (another)
-        *id = engine->id;
-    pthread_mutex_unlock(&engine->mutex);
-    return another;
+    return !csc_uuid_is_nil(&id) && !csc_uuid_equal(&id, context);
+}
+
+static int64_t
+count_rows(const char *table, const cascade_uuid *engine_id)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    return pg_number(&stage.sql,
+                     "SELECT count(*) FROM %s WHERE engine_id = '%s'", table,
+                     cascade_uuid_format(engine_id, id));
 }
 
 static uint64_t
@@ -200,27 +214,61 @@ takeovers(void)
     return stats.takeovers;
 }
 
+/* The first engine, silent. */
+typedef struct silence {
+    cascade_uuid id;
+    int64_t runs;    /* that it had when it was last listed */
+    uint64_t before; /* takeovers */
+} silence;
+
+static bool
+has_runs(void *context)
+{
+    silence *it = context;
+
+    it->id = first_id();
+    return count_rows("cascade_runs", &it->id) > 0;
+}
+
+static bool
+is_removed(void *context)
+{
+    silence *it = context;
+    int64_t runs = count_rows("cascade_runs", &it->id);
+    bool listed = count_rows("cascade_engines", &it->id) > 0;
+
+    if (listed)
+        it->runs = runs;
+    return !listed;
+}
+
 static bool
 has_taken_over(void *context)
 {
-    return takeovers() > *(const uint64_t *)context;
+    const silence *it = context;
+
+    return takeovers() > it->before;
 }
 
-/* Whether it was taken over; where it had no cascades just then, nobody does.
- * As what it had been attached is told. */
+/* Whether anything was to be taken from it: what it had just sent may have
+ * ended all that it had. */
 static bool
-silence_first(cascade_uuid *id)
+silence_first(silence *it)
 {
-    uint64_t before = 0;
-
-    *id = (cascade_uuid){{0}};
+    *it = (silence){.runs = 0};
     siege_goes_on(&siege, PROGRESS);
-    if (!place_wait(is_another, id, SIEGE_LIMIT_MS))
-        fail_msg("the first engine is not attached");
-    before = takeovers();
+    if (!place_wait(has_runs, it, SIEGE_LIMIT_MS))
+        fail_msg("the first engine has no runs");
+    it->before = takeovers();
     pg_proxy_arm(proxy, PG_FAULT_FREEZE);
     siege.strikes++;
-    return place_wait(has_taken_over, &before, TAKEOVER_MS);
+    if (!place_wait(is_removed, it, SIEGE_LIMIT_MS))
+        fail_msg("the silent engine is not removed");
+    if (it->runs == 0)
+        return false;
+    if (!place_wait(has_taken_over, it, SIEGE_LIMIT_MS))
+        fail_msg("none of its %lld runs is taken over", (long long)it->runs);
+    return true;
 }
 
 /* Cascades of the silent engine go on at the other; once it is heard again,
@@ -231,16 +279,16 @@ a_silent_engine_is_taken_over(void **state)
     (void)state;
     open_storm();
     for (size_t i = 0; siege_is_due(&siege, i, TAKEOVERS, SIEGE_STRUCK); i++) {
-        cascade_uuid id;
+        silence first;
         int tries = 0;
 
-        while (!silence_first(&id)) {
+        while (!silence_first(&first)) {
             pg_proxy_arm(proxy, PG_FAULT_NONE);
             assert_true(++tries < TRIES_MAX);
         }
         siege_mark(&siege);
         pg_proxy_arm(proxy, PG_FAULT_NONE);
-        if (!place_wait(is_another, &id, SIEGE_LIMIT_MS))
+        if (!place_wait(is_another, &first.id, SIEGE_LIMIT_MS))
             fail_msg("it does not find out");
         siege_mark(&siege);
     }

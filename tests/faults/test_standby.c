@@ -22,6 +22,7 @@
 #define SOME_STARTS 30
 #define SHORT_DEADLINE_MS 1000
 #define SLEEP_MS 500
+#define UNFLUSHED "fsync=off" /* servers are killed: no power is cut */
 
 typedef struct pair {
     test_server primary;
@@ -51,8 +52,8 @@ open_pair(void)
     char conninfo[512];
 
     *it = (pair){.primary = {.folder = ""}};
-    server_create(&it->primary, "");
-    server_create_standby(&it->standby, &it->primary, "");
+    server_create(&it->primary, UNFLUSHED);
+    server_create_standby(&it->standby, &it->primary, UNFLUSHED);
     snprintf(conninfo, sizeof(conninfo),
              "host=%.120s,%.120s user=cascade dbname=cascade",
              it->primary.folder, it->standby.folder);

@@ -2,6 +2,7 @@
 #include "process/strike.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -230,16 +231,13 @@ pwrite64(int fd, const void *bytes, size_t len, off64_t at)
     return next(fd, bytes, len, at);
 }
 
+/* Who is killed leaves all that he has written: nothing is flushed, since that
+ * is most of the time of these tests. */
 int
 fdatasync(int fd)
 {
-    static _Thread_local int (*next)(int);
-    int result = 0;
-
-    NEXT(next, "fdatasync");
     strike_cross();
-    result = next(fd);
     strike_cross();
-    return result;
+    return fcntl(fd, F_GETFD) < 0 ? -1 : 0;
 }
 #endif

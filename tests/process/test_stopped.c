@@ -204,45 +204,75 @@ await_busy(const test_worker workers[2])
     return it.first;
 }
 
-typedef struct absence {
+typedef struct listing {
     test_ledger *ledger;
     pid_t pid;
-} absence;
+} listing;
+
+static bool
+is_listed(void *context)
+{
+    const listing *it = context;
+
+    return ledger_lists(it->ledger, it->pid, NULL);
+}
 
 static bool
 is_forgotten(void *context)
 {
-    const absence *it = context;
+    return !is_listed(context);
+}
 
-    return !ledger_lists(it->ledger, it->pid, NULL);
+/* One that was removed has attached again. */
+static void
+await_attached(stage *s)
+{
+    for (int i = 0; i < 2; i++) {
+        listing it = {&s->ledger, s->workers[i].pid};
+
+        if (!place_wait(is_listed, &it, LIMIT_MS))
+            fail_msg("a worker is not attached");
+    }
+}
+
+/* One that stands, and is listed, is removed; it goes on, and is told. */
+static void
+remove_stopped(stage *s, test_worker *worker)
+{
+    uint64_t fenced = worker->shared->figures.fenced;
+    listing it = {&s->ledger, worker->pid};
+
+    if (!place_wait(is_forgotten, &it, LIMIT_MS))
+        fail_msg("one that is stopped is not removed");
+    ledger_wait_ended(&s->ledger, LIMIT_MS);
+    worker_continue(worker);
+    wait_until(worker, (counter){.fenced = fenced + 1});
 }
 
 /* Whether anything had to be taken from it: all may have been over when the
- * signal came. */
+ * signal came, and where everything stood still it may have been removed. */
 static bool
 stop_a_busy_one(stage *s)
 {
     test_worker *busy = NULL;
     const worker_figures *other = NULL;
-    absence gone = {.ledger = &s->ledger};
     uint64_t freed = 0;
-    uint64_t fenced = 0;
     int at = 0;
 
+    await_attached(s);
     flow_start(s->ledger.store, CASCADES);
     at = await_busy(s->workers);
     busy = &s->workers[at];
     other = &s->workers[1 - at].shared->figures;
     freed = other->freed;
     worker_stop(busy);
-    fenced = busy->shared->figures.fenced;
-    gone.pid = busy->pid;
     flow_start(s->ledger.store, MORE);
-    if (!place_wait(is_forgotten, &gone, LIMIT_MS))
-        fail_msg("one that is stopped is not removed");
-    ledger_wait_ended(&s->ledger, LIMIT_MS);
-    worker_continue(busy);
-    wait_until(busy, (counter){.fenced = fenced + 1});
+    if (!ledger_lists(&s->ledger, busy->pid, NULL)) {
+        worker_continue(busy);
+        ledger_wait_ended(&s->ledger, LIMIT_MS);
+        return false;
+    }
+    remove_stopped(s, busy);
     return other->freed > freed;
 }
 

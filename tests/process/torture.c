@@ -47,6 +47,7 @@
 #define MAKERS 5        /* times that all are killed making the tables */
 #define MAKE_SPREAD_US 60000
 #define BLIND_PERCENT 8 /* of strikes: without waiting for a commit */
+#define STOPS_MAX 10    /* of who is killed, until others can read */
 #define SLACK_MS 500    /* of wake-ups, as the engines know the time */
 
 typedef enum slot_state {
@@ -157,29 +158,62 @@ take_down(torture *t, slot *s, bool lost)
     s->state = SLOT_EMPTY;
 }
 
-/* Whether somebody who is dead by now is not listed any more: he was removed
- * while he lived, and may not have heard of it, or at once behind his death. */
-static bool
-is_removed(torture *t, pid_t pid)
+/* Once it has ended, well. */
+static void
+see_off(torture *t, slot *s)
 {
-    return t->ledger.store != NULL && !ledger_lists(&t->ledger, pid, NULL);
+    if (!worker_ended(&s->worker))
+        return;
+    if (!WIFEXITED(s->worker.status) || WEXITSTATUS(s->worker.status) != 0)
+        fail_msg("a worker ended with status %d", s->worker.status);
+    t->counts.ended++;
+    take_down(t, s, false);
 }
 
-/* One that is stopped has been counted. */
+/* It stands; false: it has ended before. `lost`: it was removed, and has not
+ * heard of it. Of one that works, or is dead, the list could say so as well
+ * when that came behind. One that keeps the list from being read is let go, and
+ * stopped anew. */
+static bool
+make_stand(torture *t, slot *s, bool *lost)
+{
+    bool listed = false;
+    int stops = 0;
+
+    do {
+        if (++stops > STOPS_MAX)
+            fail_msg("nobody can read while a worker is stopped");
+        if (s->state != SLOT_STOPPED && !worker_stop_living(&s->worker))
+            return false;
+        s->state = SLOT_STOPPED;
+        listed = ledger_lists(&t->ledger, s->worker.pid, NULL);
+    } while (s->state != SLOT_STOPPED);
+    *lost = !listed && s->worker.shared->figures.attached != 0;
+    return true;
+}
+
+/* One that is stopped has been counted; one that was asked to end may have
+ * done so. */
 static void
 kill_it(torture *t, slot *s)
 {
-    pid_t pid = s->worker.pid;
+    slot_state state = s->state;
+    bool lost = false;
 
+    if (t->ledger.store != NULL && !make_stand(t, s, &lost)) {
+        if (state != SLOT_ENDING)
+            fail_msg("a worker ended by itself");
+        see_off(t, s);
+        return;
+    }
     worker_kill(&s->worker);
     if (s->outsider)
         t->counts.starters_killed++;
-    else if (s->state != SLOT_STOPPED)
+    else if (state != SLOT_STOPPED)
         t->counts.kills++;
-    if (!s->outsider && s->state != SLOT_STOPPED &&
-        s->worker.last.in_flight > 0)
+    if (!s->outsider && state != SLOT_STOPPED && s->worker.last.in_flight > 0)
         t->counts.kills_in_flight++;
-    take_down(t, s, is_removed(t, pid));
+    take_down(t, s, lost);
 }
 
 /* Now, or when its time has come. */
@@ -209,18 +243,6 @@ look_after(slot *s)
                  (unsigned long long)figures->robbed);
     if (s->state != SLOT_ENDING && worker_ended(&s->worker))
         fail_msg("a worker ended by itself");
-}
-
-/* Once it has ended, well. */
-static void
-see_off(torture *t, slot *s)
-{
-    if (!worker_ended(&s->worker))
-        return;
-    if (!WIFEXITED(s->worker.status) || WEXITSTATUS(s->worker.status) != 0)
-        fail_msg("a worker ended with status %d", s->worker.status);
-    t->counts.ended++;
-    take_down(t, s, false);
 }
 
 static void
@@ -328,34 +350,12 @@ judge(torture *t, oracle_phase phase)
     fail_msg("the oracle is not content");
 }
 
-static bool
-has_ended(void *context)
-{
-    return worker_ended(context);
-}
-
-/* It may have ended by now. */
-static void
-kill_ending(torture *t, slot *s)
-{
-    pid_t pid = s->worker.pid;
-
-    kill(pid, SIGKILL);
-    assert_true(place_wait(has_ended, &s->worker, SETTLE_LIMIT_MS));
-    take_down(t, s, is_removed(t, pid));
-}
-
 static void
 kill_all(torture *t)
 {
-    for (size_t i = 0; i < SLOTS; i++) {
-        slot *s = &t->slots[i];
-
-        if (s->state == SLOT_ENDING)
-            kill_ending(t, s);
-        else if (s->state != SLOT_EMPTY)
-            kill_it(t, s);
-    }
+    for (size_t i = 0; i < SLOTS; i++)
+        if (t->slots[i].state != SLOT_EMPTY)
+            kill_it(t, &t->slots[i]);
 }
 
 /* ---- Striking ------------------------------------------------------------ */

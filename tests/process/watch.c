@@ -198,6 +198,7 @@ note_answer(const cascade_uuid *id, cascade_err err)
     pthread_mutex_lock(&mine.mutex);
     if (csc_uuid_equal(&mine.id, id) && !mine.lost) {
         mine.lost = true;
+        atomic_store(&told->figures.attached, 0);
         if (place_now_ms() - mine.sent_ms < mine.lease_ms - CLOCKS_APART_MS)
             atomic_fetch_add(&told->figures.robbed, 1);
         atomic_fetch_add(&told->figures.fenced, 1);
@@ -215,8 +216,10 @@ attach(void *self, const cascade_incarnation *incarnation)
     pthread_rwlock_rdlock(&writing);
     err = real->attach(self, incarnation);
     pthread_rwlock_unlock(&writing);
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK) {
         note_lease(&incarnation->engine_id, incarnation->lease_ms, sent_ms);
+        atomic_store(&told->figures.attached, 1);
+    }
     return err;
 }
 
@@ -240,6 +243,7 @@ detach(void *self, const cascade_uuid *engine_id)
 {
     cascade_err err = CASCADE_OK;
 
+    atomic_store(&told->figures.attached, 0);
     pthread_rwlock_rdlock(&writing);
     err = real->detach(self, engine_id);
     pthread_rwlock_unlock(&writing);

@@ -174,14 +174,6 @@ worker_kill(test_worker *worker)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-void
-worker_stop(test_worker *worker)
-{
-    assert_true(worker->pid > 0);
-    kill(worker->pid, SIGSTOP);
-    worker_await_stop(worker);
-}
-
 /* Or ended. */
 static bool
 has_stopped(void *context)
@@ -191,15 +183,40 @@ has_stopped(void *context)
     return waitpid(it->pid, &it->status, WUNTRACED | WNOHANG) == it->pid;
 }
 
-void
-worker_await_stop(test_worker *worker)
+/* False: it has ended. */
+static bool
+await_stop(test_worker *worker)
 {
     if (!place_wait(has_stopped, worker, STOP_LIMIT_MS))
         fail_msg("a worker does not stop");
     if (WIFSTOPPED(worker->status))
-        return;
+        return true;
     forget(worker);
-    fail_msg("a worker ended with status %d instead of a stop", worker->status);
+    return false;
+}
+
+void
+worker_await_stop(test_worker *worker)
+{
+    if (!await_stop(worker))
+        fail_msg("a worker ended with status %d instead of a stop",
+                 worker->status);
+}
+
+bool
+worker_stop_living(test_worker *worker)
+{
+    assert_true(worker->pid > 0);
+    kill(worker->pid, SIGSTOP);
+    return await_stop(worker);
+}
+
+void
+worker_stop(test_worker *worker)
+{
+    assert_true(worker->pid > 0);
+    kill(worker->pid, SIGSTOP);
+    worker_await_stop(worker);
 }
 
 void

@@ -85,6 +85,7 @@ typedef struct worker_figures {
     _Atomic uint64_t writes;    /* those answered */
     _Atomic uint64_t fenced;    /* incarnations lost: answers told so, */
     _Atomic uint64_t robbed;    /* of them: before their lease was over */
+    _Atomic uint64_t attached;  /* it has one, as far as it was told */
     _Atomic uint64_t looks;     /* at the other engines */
     _Atomic uint64_t rounds;    /* of the house: waits for what comes next */
     _Atomic uint64_t freed;     /* cascades, of engines that it removed, */
@@ -136,6 +137,8 @@ void worker_open_gate(test_worker *worker);
 
 void worker_kill(test_worker *worker); /* SIGKILL, and reaped */
 void worker_stop(test_worker *worker); /* SIGSTOP, and seen stopped */
+/* The same. False: it has ended before, and is reaped. */
+bool worker_stop_living(test_worker *worker);
 /* Waits until it has stopped by itself; fails the test when it does not. */
 void worker_await_stop(test_worker *worker);
 void worker_continue(test_worker *worker); /* SIGCONT */

@@ -326,7 +326,7 @@ keep(oracle_view *v)
 
 static void
 look(oracle *o, oracle_cascade *c, const cascade_store_driver *driver,
-     void *self)
+     void *self, oracle_phase phase)
 {
     oracle_view v = {.o = o, .c = c};
     cascade_err err = read_view(&v, driver, self);
@@ -337,6 +337,9 @@ look(oracle *o, oracle_cascade *c, const cascade_store_driver *driver,
     else
         oracle_fail(o, "G2", &c->id, ORACLE_NO_ID, "cannot be read: %s",
                     cascade_errmsg());
+    if (err == CASCADE_OK && v.torn && phase == ORACLE_ENDED)
+        oracle_fail(o, "G2", &c->id, ORACLE_NO_ID,
+                    "does not stand still in the end");
     keep(&v);
 }
 
@@ -348,7 +351,7 @@ oracle_look(oracle *o, const cascade_store_driver *driver, void *self,
 
     pthread_mutex_lock(&o->mutex);
     for (size_t i = 0; i < count; i++)
-        look(o, oracle_cascade_get(o, &ids[i]), driver, self);
+        look(o, oracle_cascade_get(o, &ids[i]), driver, self, ORACLE_RUNNING);
     ok = o->failures == 0;
     pthread_mutex_unlock(&o->mutex);
     return ok;
@@ -424,7 +427,7 @@ oracle_check(oracle *o, const cascade_store_driver *driver, void *self,
     pthread_mutex_lock(&o->mutex);
     list_all(o, driver, self);
     for (size_t i = 0; i < o->count; i++)
-        look(o, o->order[i], driver, self);
+        look(o, o->order[i], driver, self, phase);
     for (size_t i = 0; i < o->count && phase == ORACLE_ENDED; i++)
         check_end(o, o->order[i]);
     ok = o->failures == 0;

@@ -65,8 +65,8 @@
 typedef struct oracle oracle;
 
 typedef enum oracle_phase {
-    ORACLE_RUNNING, /* any moment */
-    ORACLE_ENDED    /* everything must have ended */
+    ORACLE_RUNNING, /* any moment, with work going on beside */
+    ORACLE_ENDED    /* everything must have ended, and nothing changes */
 } oracle_phase;
 
 oracle *oracle_create(void);

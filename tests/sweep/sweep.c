@@ -286,6 +286,7 @@ is_for_others(const sweep *w, const sweep_fault *fault)
 static size_t
 strike_each(sweep *w)
 {
+    size_t our_count = 0;
     size_t count = 0;
 
     for (size_t i = 0; i < w->plan->fault_count; i++) {
@@ -293,10 +294,12 @@ strike_each(sweep *w)
 
         if (is_for_others(w, &w->plan->faults[i]))
             continue;
+        our_count++;
         while (strike(w, &w->plan->faults[i], nth))
             nth++;
         count += nth - 1;
     }
+    assert_true(our_count > 0);
     return count;
 }
 
@@ -333,6 +336,7 @@ strike_some(sweep *w, size_t points, size_t first)
         if (!is_for_others(w, &w->plan->faults[i]))
             ours[our_count++] = i;
     }
+    assert_true(our_count > 0);
     for (size_t i = 0; i < points; i++) {
         uint64_t drawn = stores_hash(w->scenario->name, rows_seed() + i);
         size_t fault = ours[(begin + i) % our_count];
