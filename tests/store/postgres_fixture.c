@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "support/unique.h"
 
 #define SQL_SIZE 32768
 #define FREE_MAX 10 /* runs that one removal frees */
@@ -173,7 +174,7 @@ pg_make_role(pg_test *test)
 int
 pg_setup(void **state)
 {
-    static int number;
+    static uint64_t number;
     pg_test *test = calloc(1, sizeof(*test));
 
     if (test == NULL)
@@ -185,10 +186,8 @@ pg_setup(void **state)
         free(test);
         return -1;
     }
-    rows_init(&test->rows, rows_seed() + (uint64_t)number,
-              INT64_C(1767225600123));
-    snprintf(test->schema, sizeof(test->schema), "cascade_server_%ld_%d",
-             (long)getpid(), number++);
+    rows_init(&test->rows, rows_seed() + number++, INT64_C(1767225600123));
+    unique_name(test->schema, sizeof(test->schema), "cascade_server");
     snprintf(test->plain, sizeof(test->plain), "%s plain", test->schema);
     *state = test;
     pg_sql(test, "SET client_min_messages = error; SET lock_timeout = '60s'");
@@ -421,12 +420,12 @@ int
 pg_main_apart(const char *name, const struct CMUnitTest *tests, size_t count,
               int argc, char **argv)
 {
-    char database[64];
+    char database[UNIQUE_SIZE];
     int status = 1;
 
     if (!is_server_given())
         return 1;
-    snprintf(database, sizeof(database), "cascade_apart_%ld", (long)getpid());
+    unique_name(database, sizeof(database), "cascade_apart");
     if (run_sql("CREATE DATABASE %s TEMPLATE template0", database) != 0)
         return 1;
     snprintf(conninfo_apart, sizeof(conninfo_apart), "%s dbname=%s",

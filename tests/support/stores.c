@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #ifdef CASCADE_HAVE_POSTGRES
 #include <libpq-fe.h>
@@ -22,6 +21,7 @@
 #include "store/store.h"
 #include "support/rows.h"
 #include "support/sound.h"
+#include "support/unique.h"
 
 #define VIRTUAL_START_MS INT64_C(1700000000000)
 #define NAME_SIZE 160
@@ -157,19 +157,12 @@ close_admin(void)
     admin = NULL;
 }
 
-/* No other program has that name, nor had one that was killed: numbers of
- * processes are given again. */
 static int
 create_postgres(test_db *db)
 {
-    static int number;
-    struct timespec now;
     char sql[128];
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(db->schema, sizeof(db->schema), "cascade_engine_%ld_%llx%lx_%d",
-             (long)getpid(), (unsigned long long)now.tv_sec, now.tv_nsec,
-             number++);
+    unique_name(db->schema, sizeof(db->schema), "cascade_engine");
     snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", db->schema);
     if (run_admin(sql) != 0)
         return -1;
