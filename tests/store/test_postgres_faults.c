@@ -11,6 +11,7 @@
 
 #include "store/postgres_fixture.h"
 #include "store/postgres_proxy.h"
+#include "support/in_time.h"
 
 /* ---- Lost replies -------------------------------------------------------- */
 
@@ -530,6 +531,7 @@ a_backend_that_works_is_not_ended(void **state)
 #define WRITERS 6
 #define WRITER_BATCHES 40
 #define SHARED_IDS 60
+#define AGAIN_MS (2 * PG_UNTIL_MS) /* of one batch */
 
 typedef struct writer {
     pthread_t thread;
@@ -553,6 +555,7 @@ write_batch(writer *it, test_rows *rows, cascade_uuid engine, int64_t number)
     size_t count = 0;
     cascade_batch batch = {.engine_id = engine, .number = number};
     cascade_err err = CASCADE_OK;
+    int64_t end_ms = 0;
 
     while (count < 8) {
         changes[count] =
@@ -565,7 +568,7 @@ write_batch(writer *it, test_rows *rows, cascade_uuid engine, int64_t number)
     batch.change_count = count;
     do
         err = it->store->driver->commit(it->store->self, &batch, told);
-    while (err == CASCADE_ERR_AGAIN);
+    while (err == CASCADE_ERR_AGAIN && in_time(&end_ms, AGAIN_MS));
     return err;
 }
 
