@@ -664,7 +664,7 @@ open_hasty(pg_test *test)
 {
     cascade_store_options options = pg_options(test);
     cascade_store *store = NULL;
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    pg_haste haste = pg_hurry(HASTY_MS);
     cascade_err err = CASCADE_OK;
 
     options.deadline_ms = HASTY_MS;
@@ -672,7 +672,7 @@ open_hasty(pg_test *test)
         if (PQstatus(app) != CONNECTION_OK)
             PQreset(app);
         err = cascade_postgres_open(app, &options, &store);
-    } while (err == CASCADE_ERR_UNAVAILABLE && pg_now_ms() < end_ms);
+    } while (pg_again(&haste, err));
     assert_ok(err);
     assert_true(test->handle_count < PG_HANDLES);
     test->handles[test->handle_count++] = store;
