@@ -255,7 +255,7 @@ try_wake(proxied *it)
 
 typedef struct timed_move {
     proxied *it;
-    cascade_err (*try)(proxied *it);
+    cascade_err (*make)(proxied *it);
 } timed_move;
 
 static void
@@ -264,7 +264,7 @@ give_up(void *context)
     const timed_move *move = context;
     int64_t begun_ms = pg_now_ms();
 
-    assert_fails(CASCADE_ERR_UNAVAILABLE, move->try(move->it));
+    assert_fails(CASCADE_ERR_UNAVAILABLE, move->make(move->it));
     assert_true(pg_now_ms() - begun_ms >= HALF_OPEN_MS - EARLY_MS);
 }
 
@@ -292,7 +292,7 @@ a_half_open_connection_ends_by_the_deadline(void **state)
 
     pg_proxy_arm(it.proxy, PG_FAULT_SWALLOW);
     for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
-        timed_move move = {.it = &it, .try = moves[i]};
+        timed_move move = {.it = &it, .make = moves[i]};
 
         assert_true(pg_is_quick(give_up, &move, HALF_OPEN_MS + LATE_MS));
     }
