@@ -27,6 +27,7 @@
 #define PG_LEASE_MS 600000
 #define PG_UNTIL_MS 60000    /* until a test gives up waiting */
 #define PG_DEADLINE_MS 60000 /* of stores that have none of their own */
+#define PG_TRIES 5           /* where a machine may have stood still */
 
 typedef struct pg_test {
     char schema[64];
@@ -119,8 +120,9 @@ cascade_err pg_try_open(pg_test *test, const char *url, cascade_migrate mode);
  * somebody has its rows for longer than a moment. */
 cascade_err pg_remove(cascade_store *store, const cascade_uuid *dead,
                       size_t *freed);
-/* Whether that takes less than `limit_ms`, once at least: on a machine that has
- * stood still meanwhile it is to be done again. */
+/* Whether that takes less than `limit_ms`, once in a few tries: a machine may
+ * stand still meanwhile. `limit_ms` is to leave a second and more for what is
+ * done. */
 bool pg_is_quick(void (*act)(void *context), void *context, int64_t limit_ms);
 
 /* A figure of pg_stat_user_indexes, all indexes of a table together. A backend
