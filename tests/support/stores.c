@@ -436,9 +436,33 @@ db_wrapped(test_db *db, wrap_store *wrap)
     return keep_store(db, store);
 }
 
+/* By a handle of its own: those of the test may have been made to fail. */
+static bool
+leaves_sound_rows(test_db *db)
+{
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+    bool sound = false;
+
+    if (db->unsound || db->store_count == 0)
+        return true;
+    if (cascade_store_open(db->url, &options, &store) != CASCADE_OK) {
+        print_error("verify: %s\n", cascade_errmsg());
+        return false;
+    }
+    sound = sound_all(store);
+    return cascade_store_close(store) == CASCADE_OK && sound;
+}
+
 void
 db_close_store(test_db *db, cascade_store *store)
 {
+    size_t others = 0;
+
+    for (size_t i = 0; i < db->store_count; i++)
+        others += db->stores[i] != NULL && db->stores[i] != store;
+    if (others == 0 && !leaves_sound_rows(db))
+        fail_msg("the last store is closed on rows that are not sound");
     for (size_t i = 0; i < db->store_count; i++)
         if (db->stores[i] == store)
             db->stores[i] = NULL;
@@ -637,24 +661,6 @@ setup(void **state)
     free(r->db);
     r->db = NULL;
     return -1;
-}
-
-/* By a handle of its own: those of the test may have been made to fail. */
-static bool
-leaves_sound_rows(test_db *db)
-{
-    cascade_store_options options = db_store_options(db);
-    cascade_store *store = NULL;
-    bool sound = false;
-
-    if (db->unsound || db->store_count == 0)
-        return true;
-    if (cascade_store_open(db->url, &options, &store) != CASCADE_OK) {
-        print_error("verify: %s\n", cascade_errmsg());
-        return false;
-    }
-    sound = sound_all(store);
-    return cascade_store_close(store) == CASCADE_OK && sound;
 }
 
 /* Nothing holds the nodes of a test that has passed; a test that failed may
