@@ -139,7 +139,7 @@ pg_text(pg_test *test, const char *format, ...)
 void
 pg_until(pg_test *test, const char *format, ...)
 {
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    int64_t end_ms = 0;
     char sql[SQL_SIZE];
     va_list args;
 
@@ -147,7 +147,7 @@ pg_until(pg_test *test, const char *format, ...)
     vsnprintf(sql, sizeof(sql), format, args);
     va_end(args);
     while (pg_number(test, "%s", sql) == 0) {
-        if (pg_now_ms() > end_ms)
+        if (!in_time(&end_ms, PG_UNTIL_MS))
             fail_msg("never came true: %s", sql);
         pause_a_moment();
         /* Inside a transaction the server shows the sessions as they were when

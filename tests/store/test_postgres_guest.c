@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cascade/postgres.h"
 #include "store/postgres_app.h"
+#include "support/in_time.h"
 
 /* ---- Outside a transaction ----------------------------------------------- */
 
@@ -684,10 +685,10 @@ open_hasty(pg_test *test)
 static void
 lose_a_lock(pg_test *test)
 {
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    int64_t end_ms = 0;
     bool lost = true;
 
-    while (lost && pg_now_ms() < end_ms) {
+    while (lost && in_time(&end_ms, PG_UNTIL_MS)) {
         cascade_store *store = open_hasty(test);
         int pid = PQbackendPID(app);
         cascade_err err = CASCADE_OK;

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "store/postgres_node.h"
+#include "support/in_time.h"
 
 #define MANY 16 /* what the driver says */
 
@@ -334,7 +335,7 @@ behind_a_pooler_the_session_is_let_alone(void **state)
 static int64_t
 begin_shortly(node_test *it, const char *sql, const char *sqlstate)
 {
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    int64_t end_ms = 0;
     int64_t late_ms = 0;
     const char *got = NULL;
 
@@ -344,7 +345,7 @@ begin_shortly(node_test *it, const char *sql, const char *sqlstate)
         got = node_try_here(it, sql);
         if (strcmp(got, sqlstate) == 0)
             return late_ms;
-        if (pg_now_ms() >= end_ms)
+        if (!in_time(&end_ms, PG_UNTIL_MS))
             fail_msg("%s gives %s, not %s", sql, got, sqlstate);
         node_abandon(it);
     }
