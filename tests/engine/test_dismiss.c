@@ -60,6 +60,7 @@ add_rows(scene *s, cascade_change *start, int32_t count)
 {
     const char *later = rows_text(&s->rows, "{\"not_before\":%" PRId64 "}",
                                   s->rows.now_ms + FAR_MS);
+    const char *ended = rows_text(&s->rows, "{\"at\":%" PRId32 "}", count - 1);
 
     for (int32_t i = 1; i < count; i++) {
         cascade_execution_row *row = rows_insert(
@@ -74,7 +75,7 @@ add_rows(scene *s, cascade_change *start, int32_t count)
             (cascade_execution_row *)&start->inserts[i];
 
         row->status = CASCADE_EXECUTION_COMPLETED;
-        row->full_output = "{}";
+        row->full_output = ended;
         row->completed_at_ms = s->rows.now_ms;
     }
     start->cascade.fn_id = count - 1;

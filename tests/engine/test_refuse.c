@@ -243,6 +243,7 @@ a_path_that_is_taken_fails_the_execution_alone(test_db *db)
             "'2024-01-01 00:00:00')");
     cascade_uuid others[OTHERS];
 
+    db->unsound = r->harm != NULL;
     start_all(r, "work", others);
     run_until_ended(r, others, OTHERS);
     run_until_ended(r, &r->culprit, 1);
@@ -283,6 +284,7 @@ a_refused_execution_does_not_take_its_siblings_along(test_db *db)
             "'2024-01-01 00:00:00')");
     cascade_uuid others[OTHERS];
 
+    db->unsound = r->harm != NULL;
     r->place = 2;
     start_all(r, "pair", others);
     run_until_ended(r, others, OTHERS);

@@ -3,8 +3,8 @@
 # For the examples that use the default schema: a database of their own, on the
 # server that CASCADE_TEST_PG names. To be sourced.
 #
-#   database_create NAME    makes it, with something drawn by chance behind its
-#                           name; sets DATABASE, its conninfo
+#   database_create NAME    makes it, with a name that begins so; sets
+#                           DATABASE, its conninfo
 #   database_drop           it is gone, and whoever is connected to it
 
 database_admin() {
@@ -13,7 +13,7 @@ database_admin() {
 }
 
 database_create() {
-    database_name=$1_$(od -An -N6 -tx1 /dev/urandom | tr -d ' \n')
+    database_name=$1_$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
     database_admin "CREATE DATABASE $database_name"
     DATABASE="$CASCADE_TEST_PG dbname=$database_name"
 }

@@ -84,7 +84,7 @@ back_up_under_load(const test_place *place, test_ledger *ledger)
 {
     progress some = {.place = place};
 
-    for (size_t backups = 1; backups < BACKUPS_MAX; backups++) {
+    for (size_t backups = 1; backups <= BACKUPS_MAX; backups++) {
         some.until = ledger_log_size(place) + BACKUP_AFTER_BYTES;
         flow_start(ledger->store, CASCADES);
         assert_true(place_wait(has_come_far, &some, LIMIT_MS));

@@ -37,7 +37,6 @@ set(process_bank
 cascade_test(process_transfer test_transfer.c long_run.c ${process_bank}
     NEEDS server LABELS long)
 cascade_test(process_contention test_contention.c ${process_bank} NEEDS server)
-set_tests_properties(process_contention PROPERTIES RESOURCE_LOCK deadlocks)
 
 if(CASCADE_POSTGRES)
     cascade_test(process_server test_server.c server.c ${process_support}

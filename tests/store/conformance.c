@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "support/in_time.h"
 
 #define START_WALL_MS INT64_C(1767225600123) /* 2026-01-01 00:00:00.123 */
 #define ADVANCE_LIMIT_MS 30000
@@ -304,8 +304,7 @@ cascade_err
 db_remove(cascade_store *store, const cascade_uuid *dead, size_t dead_count,
           size_t limit, size_t *freed)
 {
-    int64_t until_ms =
-        csc_clock_monotonic_ms(&csc_clock_system) + CONFORMANCE_WAIT_MS;
+    int64_t end_ms = 0;
     cascade_err err;
 
     do {
@@ -313,7 +312,7 @@ db_remove(cascade_store *store, const cascade_uuid *dead, size_t dead_count,
         err =
             store->driver->remove(store->self, dead, dead_count, limit, freed);
     } while (err == CASCADE_ERR_UNAVAILABLE &&
-             csc_clock_monotonic_ms(&csc_clock_system) < until_ms);
+             in_time(&end_ms, CONFORMANCE_WAIT_MS));
     return err;
 }
 

@@ -22,8 +22,10 @@
 #include <libpq-fe.h>
 #endif
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/conformance.h"
+#include "support/in_time.h"
 
 #define LIMIT_MS CONFORMANCE_WAIT_MS
 #define TRIES_MAX 100
@@ -116,8 +118,7 @@ run_sql(native_scene *it, const char *format, int64_t *number)
 }
 
 #define assert_runs(it, sql) assert_true(run_sql((it), (sql), NULL))
-
-#define order(it) assert_runs((it), ORDER)
+#define assert_orders(it) assert_runs((it), ORDER)
 
 /* ---- The moves ----------------------------------------------------------- */
 
@@ -246,7 +247,7 @@ assert_nothing(native_scene *it, char *picture)
     db_assert_unchanged(it->db, picture);
     assert_int_equal(count_orders(it), 0);
     begin(it);
-    order(it);
+    assert_orders(it);
     assert_ok(finish(it));
     assert_int_equal(count_orders(it), 1);
 }
@@ -265,7 +266,7 @@ finish_commits_the_batch_and_the_rows(void **state)
     char *own;
 
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_ok(finish(&it));
     other.store = db_open(db);
     assert_int_equal(count_orders(&other), 1);
@@ -287,7 +288,7 @@ abandon_leaves_nothing(void **state)
     char *picture = db_picture(db);
 
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     drop(&it);
     assert_nothing(&it, picture);
 }
@@ -324,12 +325,12 @@ a_refused_batch_takes_the_rows_with_it(void **state)
 
     changes[1] = rows_write(&db->rows, rows_id(&db->rows), 0);
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_fails(CASCADE_ERR_REFUSED, finish_with(&it, changes, 2, existed));
     changes[0] = complete(&it);
     rows_update(&db->rows, changes[0], 40, "{}");
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_fails(CASCADE_ERR_REFUSED, finish_with(&it, changes, 1, existed));
     assert_nothing(&it, picture);
 }
@@ -360,7 +361,7 @@ starts_within_tell_whether_they_existed(void **state)
     sorted = rows_changes(&db->rows, changes, 4);
     batch.changes = sorted;
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_ok(db->driver->finish(db->self, &it.native, &batch, existed));
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(existed[i],
@@ -402,7 +403,7 @@ nobody_sees_it_before_it_is_finished(void **state)
 
     picture = db_picture(db);
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_true(run_sql(&it, "SELECT count(*) FROM @orders", &count));
     assert_int_equal(count, 1);
     assert_true(run_sql(&it, "SELECT count(*) FROM @node_executions", &count));
@@ -425,7 +426,7 @@ a_removed_incarnation_is_fenced_at_finish(void **state)
     remove_engine(&it, it.store);
     picture = db_picture(db);
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_fails(CASCADE_ERR_FENCED, finish(&it));
     db_assert_unchanged(db, picture);
     assert_int_equal(count_orders(&it), 0);
@@ -445,7 +446,7 @@ a_removal_does_not_wait_for_the_function(void **state)
         return;
     other = db_open(db);
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     remove_engine(&it, other);
     picture = db_picture(db);
     assert_fails(CASCADE_ERR_FENCED, finish(&it));
@@ -465,7 +466,7 @@ a_lane_at_another_number_is_lost_at_finish(void **state)
 
     for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
         begin(&it);
-        order(&it);
+        assert_orders(&it);
         assert_fails(CASCADE_ERR_LOST, finish_as(&it, it.number + offsets[i]));
     }
     assert_nothing(&it, picture);
@@ -483,7 +484,7 @@ what_was_committed_is_settled_as_committed(void **state)
     char *picture;
 
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_ok(finish(&it));
     picture = db_picture(db);
     for (int i = 0; i < 2; i++) {
@@ -512,7 +513,7 @@ what_was_not_committed_never_is(void **state)
     }
     for (int i = 0; i < 2; i++) {
         begin(&it);
-        order(&it);
+        assert_orders(&it);
         assert_fails(CASCADE_ERR_LOST, finish_as(&it, it.number + i));
     }
     committed = true;
@@ -536,7 +537,7 @@ a_finish_that_was_settled_meanwhile_is_lost(void **state)
         return; /* settle would wait for it */
     }
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_ok(settle(&it, db_open(db), it.number, &committed));
     assert_false(committed);
     assert_fails(CASCADE_ERR_LOST, finish(&it));
@@ -555,7 +556,7 @@ settle_is_fenced_as_commit_is(void **state)
     bool flag = true;
 
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     drop(&it);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         assert_fails(CASCADE_ERR_LOST,
@@ -616,7 +617,7 @@ a_transaction_that_the_function_ended_is_misuse(void **state)
         ended = run_sql(&it, words[i], NULL);
         if (!db->backend->single)
             assert_int_equal(ended, is_postgres(db));
-        order(&it);
+        assert_orders(&it);
         if (ended) {
             assert_fails(CASCADE_ERR_MISUSE, finish(&it));
             db_assert_unchanged(db, picture);
@@ -631,7 +632,7 @@ a_transaction_that_the_function_ended_is_misuse(void **state)
 
 /* S31: another transaction than that of begin. */
 static void
-a_transaction_that_it_began_is_not_committed(void **state)
+a_transaction_that_the_function_began_is_not_committed(void **state)
 {
     static const char *const words[] = {"ROLLBACK", "COMMIT"};
     conformance_db *db = *state;
@@ -644,7 +645,7 @@ a_transaction_that_it_began_is_not_committed(void **state)
         begin(&it);
         ended = run_sql(&it, words[i], NULL);
         assert_int_equal(run_sql(&it, "BEGIN", NULL), ended);
-        order(&it);
+        assert_orders(&it);
         if (ended)
             assert_fails(CASCADE_ERR_MISUSE, finish(&it));
         else
@@ -661,9 +662,9 @@ savepoints_are_the_functions_own(void **state)
 
     begin(&it);
     assert_runs(&it, "SAVEPOINT one");
-    order(&it);
+    assert_orders(&it);
     assert_runs(&it, "ROLLBACK TO SAVEPOINT one");
-    order(&it);
+    assert_orders(&it);
     assert_runs(&it, "RELEASE SAVEPOINT one");
     assert_runs(&it, "SAVEPOINT left_open");
     assert_runs(&it, "INSERT INTO @orders (what) VALUES ('milk')");
@@ -681,7 +682,7 @@ a_statement_that_failed_is_not_committed(void **state)
     char *picture = db_picture(db);
 
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_false(run_sql(&it, ORDER, NULL));
     if (is_postgres(db)) {
         assert_fails(CASCADE_ERR_FAILED, finish(&it));
@@ -701,7 +702,7 @@ a_statement_that_failed_can_be_undone(void **state)
     native_scene it = prepare(db);
 
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_runs(&it, "SAVEPOINT one");
     assert_false(run_sql(&it, ORDER, NULL));
     assert_runs(&it, "ROLLBACK TO SAVEPOINT one");
@@ -728,7 +729,7 @@ a_deferred_constraint_fails_the_attempt(void **state)
     assert_ok(finish(&it));
     picture = db_picture(db);
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_runs(&it, "INSERT INTO @parents VALUES (1, 7)");
     assert_fails(CASCADE_ERR_FAILED, finish(&it));
     db_assert_unchanged(db, picture);
@@ -740,14 +741,23 @@ a_deferred_constraint_fails_the_attempt(void **state)
 }
 
 /* With a limit that is to pass. It may be over before the transaction has
- * begun: then it begins anew. */
+ * begun, and nothing else may be wrong: then it begins anew. */
 static void
 begin_within(native_scene *it, int64_t limit_ms)
 {
-    for (int i = 1; i < TRIES_MAX; i++)
-        if (it->store->driver->begin(it->store->self, limit_ms, &it->native) ==
-            CASCADE_OK)
+    const cascade_store *store = it->store;
+
+    for (int i = 0; i < TRIES_MAX; i++) {
+        int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
+        cascade_err err =
+            store->driver->begin(store->self, limit_ms, &it->native);
+
+        if (err == CASCADE_OK)
             return;
+        assert_fails(CASCADE_ERR_UNAVAILABLE, err);
+        if (csc_clock_monotonic_ms(&csc_clock_system) - begun_ms < limit_ms - 1)
+            fail_msg("before the limit: %s", cascade_errmsg());
+    }
     fail_msg("%s", cascade_errmsg());
 }
 
@@ -834,7 +844,7 @@ the_handle_is_as_new_each_time(void **state)
         begin(&it);
         if (is_postgres(db))
             assert_runs(&it, "SELECT pg_sleep(0.02)");
-        order(&it);
+        assert_orders(&it);
         assert_runs(&it, "DELETE FROM @orders");
         assert_ok(finish(&it));
     }
@@ -854,14 +864,14 @@ two_handles_have_transactions_of_their_own(void **state)
     if (db->driver->native_max > 1) {
         begin(&it);
         begin(&other);
-        order(&it);
+        assert_orders(&it);
         drop(&other);
         assert_ok(finish(&it));
     } else {
         begin(&other);
         drop(&other);
         begin(&it);
-        order(&it);
+        assert_orders(&it);
         assert_ok(finish(&it));
     }
     other.number = it.number;
@@ -894,6 +904,15 @@ commit_beside(void *context)
     return NULL;
 }
 
+static void
+await_flag(const atomic_bool *flag)
+{
+    int64_t end_ms = 0;
+
+    while (!atomic_load(flag) && in_time(&end_ms, CONFORMANCE_WAIT_MS))
+        poll(NULL, 0, 1);
+}
+
 /* S15, S29: other commits of the handle wait for it at the most, and only where
  * there is one writer. */
 static void
@@ -906,18 +925,17 @@ commits_beside_it_come_through(void **state)
     begin(&it);
     assert_int_equal(
         0, pthread_create(&beside.thread, NULL, commit_beside, &beside));
-    while (!atomic_load(&beside.begun))
-        poll(NULL, 0, 1);
+    await_flag(&beside.begun);
     poll(NULL, 0, 20); /* for one that should wait, and does not */
-    while (!atomic_load(&beside.done) && db->driver->native_max > 1)
-        poll(NULL, 0, 1);
+    if (db->driver->native_max > 1)
+        await_flag(&beside.done);
     assert_int_equal(atomic_load(&beside.done), db->driver->native_max > 1);
     assert_true(run_sql(&it, "SELECT 1", NULL));
     drop(&it);
     assert_int_equal(0, pthread_join(beside.thread, NULL));
     assert_int_equal(beside.err, CASCADE_OK);
     begin(&it);
-    order(&it);
+    assert_orders(&it);
     assert_ok(finish(&it));
 }
 
@@ -939,7 +957,8 @@ conformance_native(void)
         cmocka_unit_test(settle_is_fenced_as_commit_is),
         cmocka_unit_test(a_settled_lane_counts_for_claims),
         cmocka_unit_test(a_transaction_that_the_function_ended_is_misuse),
-        cmocka_unit_test(a_transaction_that_it_began_is_not_committed),
+        cmocka_unit_test(
+            a_transaction_that_the_function_began_is_not_committed),
         cmocka_unit_test(savepoints_are_the_functions_own),
         cmocka_unit_test(a_statement_that_failed_is_not_committed),
         cmocka_unit_test(a_statement_that_failed_can_be_undone),

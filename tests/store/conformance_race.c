@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "store/conformance.h"
+#include "support/in_time.h"
 
 /* ---- Two tries of one batch --------------------------------------------- */
 
@@ -239,7 +240,8 @@ a_commit_beside_a_removal_is_whole_or_fenced(void **state)
 
 #define WORKERS 6
 #define STORM_CASCADES 400
-#define STORM_LENGTH 5 /* executions of a cascade */
+#define STORM_LENGTH 5  /* executions of a cascade */
+#define STORM_MS 600000 /* until we give it up */
 
 typedef struct storm_state {
     conformance_db *db;
@@ -264,13 +266,18 @@ typedef struct storm_worker {
 } storm_worker;
 
 static void
-note_failure(storm_state *storm, cascade_err err)
+note_text(storm_state *storm, const char *what, const char *text)
 {
     pthread_mutex_lock(&storm->mutex);
     if (atomic_fetch_add(&storm->failed, 1) == 0)
-        snprintf(storm->text, sizeof(storm->text), "%s: %s",
-                 cascade_err_name(err), cascade_errmsg());
+        snprintf(storm->text, sizeof(storm->text), "%s: %s", what, text);
     pthread_mutex_unlock(&storm->mutex);
+}
+
+static void
+note_failure(storm_state *storm, cascade_err err)
+{
+    note_text(storm, cascade_err_name(err), cascade_errmsg());
 }
 
 static void
@@ -431,9 +438,12 @@ static void
 reap_beside(storm_state *storm)
 {
     size_t turn = 0;
+    int64_t end_ms = 0;
 
     while (atomic_load(&storm->ended) < STORM_CASCADES &&
            atomic_load(&storm->failed) == 0) {
+        if (!in_time(&end_ms, STORM_MS))
+            note_text(storm, "no end", "some cascades do not come to theirs");
         if (atomic_load(&storm->turns) > turn) {
             turn = atomic_load(&storm->turns);
             reap(storm);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "store/conformance_mail.h"
+#include "support/in_time.h"
 
 #define LONG_MS CONFORMANCE_WAIT_MS /* a wait that was not ended takes that */
 #define SOON_MS 60000               /* one that was takes less than that */
@@ -68,8 +69,12 @@ static void
 assert_woken(sleeper_state *sleepers, size_t count, void (*wake)(void *context),
              void *context)
 {
+    int64_t end_ms = 0;
+
     for (size_t i = 0; i < count; i++) {
         while (!atomic_load(&sleepers[i].done)) {
+            if (!in_time(&end_ms, 2 * LONG_MS))
+                fail_msg("a wait does not even end with its time");
             wake(context);
             poll(NULL, 0, 10);
         }
@@ -95,10 +100,16 @@ wait_as(conformance_db *db, cascade_wait_result *it, int wake_fd,
 static void
 settle(conformance_db *db, cascade_wait_result *it)
 {
+    int64_t end_ms = 0;
+
     assert_true(wait_as(db, it, -1, 0));
     do
         assert_true(wait_as(db, it, -1, it->listening ? BRIEF_MS : LONG_MS));
-    while (it->woken || !it->listening);
+    while ((it->woken || !it->listening) && in_time(&end_ms, LONG_MS));
+    if (!it->listening)
+        fail_msg("the store never listens");
+    if (it->woken)
+        fail_msg("each wait is woken, though nobody wakes");
 }
 
 static void

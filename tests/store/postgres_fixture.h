@@ -27,6 +27,7 @@
 #define PG_LEASE_MS 600000
 #define PG_UNTIL_MS 60000    /* until a test gives up waiting */
 #define PG_DEADLINE_MS 60000 /* of stores that have none of their own */
+#define PG_TRIES 5           /* where a machine may have stood still */
 
 typedef struct pg_test {
     char schema[64];
@@ -89,9 +90,27 @@ void pg_check(cascade_err got, cascade_err wanted, const char *call,
               const char *file, int line);
 
 cascade_store_options pg_options(pg_test *test);
-/* Opens one more handle, closed by the teardown; again where the deadline was
- * too short for a busy machine. NULL stands for the server itself, and for
- * pg_options(). */
+/* Calls that have `limit_ms`, again where that is a short time and was too
+ * short for a machine that stood still:
+ *
+ *     pg_haste haste = pg_hurry(limit_ms);
+ *
+ *     do
+ *         err = call();
+ *     while (pg_again(&haste, err));
+ *
+ * That is so where more than half of it has passed: the server gives a lock up
+ * after three quarters. Whatever else makes a call fail does so at once. */
+typedef struct pg_haste {
+    int64_t limit_ms;
+    int64_t begun_ms; /* the call that is made */
+    int64_t end_ms;
+} pg_haste;
+pg_haste pg_hurry(int64_t limit_ms);
+bool pg_again(pg_haste *haste, cascade_err err);
+
+/* Opens one more handle, closed by the teardown; again where a short deadline
+ * was too short. NULL stands for the server itself, and for pg_options(). */
 cascade_store *pg_open(pg_test *test, const char *url,
                        const cascade_store_options *options);
 /* Opens and closes; how that ended. */
@@ -101,8 +120,9 @@ cascade_err pg_try_open(pg_test *test, const char *url, cascade_migrate mode);
  * somebody has its rows for longer than a moment. */
 cascade_err pg_remove(cascade_store *store, const cascade_uuid *dead,
                       size_t *freed);
-/* Whether that takes less than `limit_ms`, once at least: on a machine that has
- * stood still meanwhile it is to be done again. */
+/* Whether that takes less than `limit_ms`, once in a few tries: a machine may
+ * stand still meanwhile. `limit_ms` is to leave a second and more for what is
+ * done. */
 bool pg_is_quick(void (*act)(void *context), void *context, int64_t limit_ms);
 
 /* A figure of pg_stat_user_indexes, all indexes of a table together. A backend

@@ -47,12 +47,13 @@ void
 node_begin_for(node_test *it, int64_t limit_ms)
 {
     const cascade_store *store = it->store;
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    int64_t deadline_ms = store->config.deadline_ms;
+    pg_haste haste = pg_hurry(limit_ms < deadline_ms ? limit_ms : deadline_ms);
     cascade_err err = CASCADE_OK;
 
     do
         err = store->driver->begin(store->self, limit_ms, &it->native);
-    while (err == CASCADE_ERR_UNAVAILABLE && pg_now_ms() < end_ms);
+    while (pg_again(&haste, err));
     assert_ok(err);
     it->conn = it->native.handle;
 }

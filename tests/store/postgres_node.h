@@ -31,7 +31,7 @@ node_test node_open_on(pg_test *test, const char *url,
 node_test node_open(pg_test *test);
 node_test node_open_proxied(pg_test *test); /* the caller stops the proxy */
 
-/* Once more where the deadline was too short for a busy machine. */
+/* Again where a short deadline, or limit, was too short. */
 void node_begin(node_test *it);
 void node_begin_for(node_test *it, int64_t limit_ms);
 

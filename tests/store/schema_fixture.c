@@ -4,7 +4,8 @@
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "support/unique.h"
 
 /* For the schemas of all tests of a program. */
 static PGconn *admin;
@@ -44,11 +45,9 @@ run(const char *conninfo, const char *sql)
 int
 schema_create(conformance_db *db, const char *conninfo, const char *prefix)
 {
-    static int number;
     char sql[128];
 
-    snprintf(db->schema, sizeof(db->schema), "%s_%ld_%d", prefix,
-             (long)getpid(), number++);
+    unique_name(db->schema, sizeof(db->schema), prefix);
     snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", db->schema);
     return run(conninfo, sql);
 }

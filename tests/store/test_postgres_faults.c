@@ -5,12 +5,14 @@
  * server itself, makes each moment happen.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/postgres_fixture.h"
 #include "store/postgres_proxy.h"
+#include "support/in_time.h"
 
 /* ---- Lost replies -------------------------------------------------------- */
 
@@ -195,9 +197,9 @@ pass_over(void *context, const cascade_row *row, const cascade_run_row *run)
     return CASCADE_OK;
 }
 
-#define HALF_OPEN_MS 400
+#define HALF_OPEN_MS 1500
 #define EARLY_MS 100
-#define LATE_MS 300
+#define LATE_MS 1200 /* but before a second deadline is over */
 
 static cascade_err
 try_commit(proxied *it)
@@ -254,7 +256,7 @@ try_wake(proxied *it)
 
 typedef struct timed_move {
     proxied *it;
-    cascade_err (*try)(proxied *it);
+    cascade_err (*make)(proxied *it);
 } timed_move;
 
 static void
@@ -263,7 +265,7 @@ give_up(void *context)
     const timed_move *move = context;
     int64_t begun_ms = pg_now_ms();
 
-    assert_fails(CASCADE_ERR_UNAVAILABLE, move->try(move->it));
+    assert_fails(CASCADE_ERR_UNAVAILABLE, move->make(move->it));
     assert_true(pg_now_ms() - begun_ms >= HALF_OPEN_MS - EARLY_MS);
 }
 
@@ -286,21 +288,20 @@ a_half_open_connection_ends_by_the_deadline(void **state)
         try_commit, try_now,  try_renew, try_claim,
         try_remove, try_list, try_wake};
     proxied it = open_proxied(*state, HALF_OPEN_MS);
-    int64_t end_ms;
+    int64_t end_ms = 0;
     cascade_err err;
 
     pg_proxy_arm(it.proxy, PG_FAULT_SWALLOW);
     for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
-        timed_move move = {.it = &it, .try = moves[i]};
+        timed_move move = {.it = &it, .make = moves[i]};
 
         assert_true(pg_is_quick(give_up, &move, HALF_OPEN_MS + LATE_MS));
     }
     assert_true(pg_is_quick(sleep_on, &it, HALF_OPEN_MS + LATE_MS));
     pg_proxy_arm(it.proxy, PG_FAULT_NONE);
-    end_ms = pg_now_ms() + PG_UNTIL_MS;
     do
         err = try_now(&it);
-    while (err != CASCADE_OK && pg_now_ms() < end_ms);
+    while (err == CASCADE_ERR_UNAVAILABLE && in_time(&end_ms, PG_UNTIL_MS));
     assert_ok(err);
     close_proxied(&it);
 }
@@ -530,6 +531,8 @@ a_backend_that_works_is_not_ended(void **state)
 #define WRITERS 6
 #define WRITER_BATCHES 40
 #define SHARED_IDS 60
+#define AGAIN_MS (2 * PG_UNTIL_MS)    /* of one batch */
+#define WRITERS_MS (10 * PG_UNTIL_MS) /* of all */
 
 typedef struct writer {
     pthread_t thread;
@@ -537,8 +540,10 @@ typedef struct writer {
     cascade_store *store;
     const cascade_uuid *shared;
     uint64_t seed;
+    bool removes;
     cascade_err err;
     char text[256];
+    atomic_bool done;
 } writer;
 
 /* A batch of starts: some that all writers want, in any order, some its own;
@@ -553,6 +558,7 @@ write_batch(writer *it, test_rows *rows, cascade_uuid engine, int64_t number)
     size_t count = 0;
     cascade_batch batch = {.engine_id = engine, .number = number};
     cascade_err err = CASCADE_OK;
+    int64_t end_ms = 0;
 
     while (count < 8) {
         changes[count] =
@@ -565,7 +571,7 @@ write_batch(writer *it, test_rows *rows, cascade_uuid engine, int64_t number)
     batch.change_count = count;
     do
         err = it->store->driver->commit(it->store->self, &batch, told);
-    while (err == CASCADE_ERR_AGAIN);
+    while (err == CASCADE_ERR_AGAIN && in_time(&end_ms, AGAIN_MS));
     return err;
 }
 
@@ -584,7 +590,7 @@ claim_and_remove(writer *it, cascade_uuid engine)
     cascade_err err =
         it->store->driver->claim(it->store->self, &claim, claimed, &result);
 
-    if (err != CASCADE_OK)
+    if (err != CASCADE_OK || !it->removes)
         return err;
     return it->store->driver->remove(it->store->self, NULL, 0, 50, &freed);
 }
@@ -617,6 +623,7 @@ write_many(void *context)
         it->err = write_life(it, &rows);
     snprintf(it->text, sizeof(it->text), "%s", cascade_errmsg());
     rows_fini(&rows);
+    atomic_store(&it->done, true);
     return NULL;
 }
 
@@ -650,6 +657,7 @@ writers_do_not_deadlock(void **state)
         writers[i] = (writer){.test = test,
                               .store = pg_open(test, url, &options),
                               .shared = shared,
+                              .removes = true,
                               .seed = rows_random(&test->rows) | 1};
         start_writer(&writers[i]);
     }
@@ -672,33 +680,80 @@ writers_do_not_deadlock(void **state)
                 WRITERS * WRITER_BATCHES * 4);
 }
 
-/* S15, S16: more threads than connections wait their turn. */
-static void
-a_few_connections_serve_many_threads(void **state)
+static bool
+all_done(const writer *writers)
 {
-    pg_test *test = *state;
-    cascade_store_options options = pg_options(test);
+    bool done = true;
+
+    for (int i = 0; i < WRITERS; i++)
+        done = done && atomic_load(&writers[i].done);
+    return done;
+}
+
+/* How many connections the store has at the most while they write. */
+static int64_t
+watch_connections(pg_test *test, const writer *writers)
+{
+    int64_t most = 0;
+    int64_t end_ms = 0;
+    bool done = false;
+
+    while (!done) {
+        int64_t count;
+
+        if (!in_time(&end_ms, WRITERS_MS))
+            fail_msg("the writers do not come to their end");
+        done = all_done(writers);
+        count = pg_number(test,
+                          "SELECT count(*) FROM pg_stat_activity"
+                          " WHERE application_name = '%s'",
+                          test->schema);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* The same of all of them at once. */
+static int64_t
+write_at_once(pg_test *test, cascade_store *store, bool removes)
+{
     cascade_uuid shared[SHARED_IDS];
     writer writers[WRITERS];
-    cascade_store *store;
+    int64_t most = 0;
 
-    options.connection_max = 2;
-    options.application_name = test->schema;
-    store = pg_open(test, NULL, &options);
     for (int i = 0; i < SHARED_IDS; i++)
         shared[i] = rows_id(&test->rows);
     for (int i = 0; i < WRITERS; i++) {
         writers[i] = (writer){.test = test,
                               .store = store,
                               .shared = shared,
+                              .removes = removes,
                               .seed = rows_random(&test->rows) | 1};
         start_writer(&writers[i]);
     }
+    most = watch_connections(test, writers);
     for (int i = 0; i < WRITERS; i++) {
         pthread_join(writers[i].thread, NULL);
         if (writers[i].err != CASCADE_OK)
             fail_msg("%s", writers[i].text);
     }
+    return most;
+}
+
+/* S15, S16: more threads than connections wait their turn. A removal that has
+ * to wait asks for whom on a connection beside its own. */
+static void
+a_few_connections_serve_many_threads(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    cascade_store *store;
+
+    options.connection_max = 2;
+    options.application_name = test->schema;
+    store = pg_open(test, NULL, &options);
+    assert_in_range(write_at_once(test, store, false), 1, 2);
+    assert_in_range(write_at_once(test, store, true), 1, 2 * 2);
     pg_until(test,
              "SELECT (count(*) IN (1, 2))::int FROM pg_stat_activity"
              " WHERE application_name = '%s'",

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cascade/postgres.h"
 #include "store/postgres_app.h"
+#include "support/in_time.h"
 
 /* ---- Outside a transaction ----------------------------------------------- */
 
@@ -664,7 +665,7 @@ open_hasty(pg_test *test)
 {
     cascade_store_options options = pg_options(test);
     cascade_store *store = NULL;
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    pg_haste haste = pg_hurry(HASTY_MS);
     cascade_err err = CASCADE_OK;
 
     options.deadline_ms = HASTY_MS;
@@ -672,7 +673,7 @@ open_hasty(pg_test *test)
         if (PQstatus(app) != CONNECTION_OK)
             PQreset(app);
         err = cascade_postgres_open(app, &options, &store);
-    } while (err == CASCADE_ERR_UNAVAILABLE && pg_now_ms() < end_ms);
+    } while (pg_again(&haste, err));
     assert_ok(err);
     assert_true(test->handle_count < PG_HANDLES);
     test->handles[test->handle_count++] = store;
@@ -684,10 +685,10 @@ open_hasty(pg_test *test)
 static void
 lose_a_lock(pg_test *test)
 {
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    int64_t end_ms = 0;
     bool lost = true;
 
-    while (lost && pg_now_ms() < end_ms) {
+    while (lost && in_time(&end_ms, PG_UNTIL_MS)) {
         cascade_store *store = open_hasty(test);
         int pid = PQbackendPID(app);
         cascade_err err = CASCADE_OK;

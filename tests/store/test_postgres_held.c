@@ -241,12 +241,12 @@ static cascade_err
 commit_by(cascade_store *store, held *it, int64_t number,
           cascade_change *change)
 {
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    pg_haste haste = pg_hurry(store->config.deadline_ms);
     cascade_err err = CASCADE_OK;
 
     do
         err = pg_commit_one(it->test, store, it->engine, number, change);
-    while (err == CASCADE_ERR_UNAVAILABLE && pg_now_ms() < end_ms);
+    while (pg_again(&haste, err));
     return err;
 }
 

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "store/postgres_fixture.h"
+#include "support/in_time.h"
 
 #define FIRST "00000000-0000-7000-8000-000000000001"
 #define SECOND "00000000-0000-7000-8000-000000000002"
@@ -169,7 +170,7 @@ static void
 vacuum_whole(pg_test *test)
 {
     const struct timespec pause = {0, 50000000};
-    int64_t end_ms = pg_now_ms() + PG_UNTIL_MS;
+    int64_t end_ms = 0;
 
     do {
         pg_sql(test, "VACUUM ANALYZE cascades, cascade_messages");
@@ -177,7 +178,7 @@ vacuum_whole(pg_test *test)
                             " WHERE oid = 'cascades'::regclass") <= 1)
             return;
         (void)nanosleep(&pause, NULL);
-    } while (pg_now_ms() < end_ms);
+    } while (in_time(&end_ms, PG_UNTIL_MS));
     fail_msg("pages stay invisible to others");
 }
 

@@ -60,11 +60,6 @@ if(CASCADE_POSTGRES)
         postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_held test_postgres_held.c
         postgres_fixture.c postgres_proxy.c NEEDS server)
-    # The server counts deadlocks by database: who makes some, and who looks
-    # whether there were any.
-    set_tests_properties(store_postgres_faults store_postgres_guest
-        store_postgres_manage store_postgres_native PROPERTIES
-        RESOURCE_LOCK deadlocks)
 endif()
 cascade_test(store_handle test_store.c)
 cascade_test(store_memory_parts test_memory_parts.c)

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #ifdef CASCADE_HAVE_POSTGRES
 #include <libpq-fe.h>
@@ -22,6 +21,7 @@
 #include "store/store.h"
 #include "support/rows.h"
 #include "support/sound.h"
+#include "support/unique.h"
 
 #define VIRTUAL_START_MS INT64_C(1700000000000)
 #define NAME_SIZE 160
@@ -157,19 +157,12 @@ close_admin(void)
     admin = NULL;
 }
 
-/* No other program has that name, nor had one that was killed: numbers of
- * processes are given again. */
 static int
 create_postgres(test_db *db)
 {
-    static int number;
-    struct timespec now;
     char sql[128];
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(db->schema, sizeof(db->schema), "cascade_engine_%ld_%llx%lx_%d",
-             (long)getpid(), (unsigned long long)now.tv_sec, now.tv_nsec,
-             number++);
+    unique_name(db->schema, sizeof(db->schema), "cascade_engine");
     snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", db->schema);
     if (run_admin(sql) != 0)
         return -1;
@@ -443,9 +436,33 @@ db_wrapped(test_db *db, wrap_store *wrap)
     return keep_store(db, store);
 }
 
+/* By a handle of its own: those of the test may have been made to fail. */
+static bool
+leaves_sound_rows(test_db *db)
+{
+    cascade_store_options options = db_store_options(db);
+    cascade_store *store = NULL;
+    bool sound = false;
+
+    if (db->unsound || db->store_count == 0)
+        return true;
+    if (cascade_store_open(db->url, &options, &store) != CASCADE_OK) {
+        print_error("verify: %s\n", cascade_errmsg());
+        return false;
+    }
+    sound = sound_all(store);
+    return cascade_store_close(store) == CASCADE_OK && sound;
+}
+
 void
 db_close_store(test_db *db, cascade_store *store)
 {
+    size_t others = 0;
+
+    for (size_t i = 0; i < db->store_count; i++)
+        others += db->stores[i] != NULL && db->stores[i] != store;
+    if (others == 0 && !leaves_sound_rows(db))
+        fail_msg("the last store is closed on rows that are not sound");
     for (size_t i = 0; i < db->store_count; i++)
         if (db->stores[i] == store)
             db->stores[i] = NULL;
@@ -644,24 +661,6 @@ setup(void **state)
     free(r->db);
     r->db = NULL;
     return -1;
-}
-
-/* By a handle of its own: those of the test may have been made to fail. */
-static bool
-leaves_sound_rows(test_db *db)
-{
-    cascade_store_options options = db_store_options(db);
-    cascade_store *store = NULL;
-    bool sound = false;
-
-    if (db->unsound || db->store_count == 0)
-        return true;
-    if (cascade_store_open(db->url, &options, &store) != CASCADE_OK) {
-        print_error("verify: %s\n", cascade_errmsg());
-        return false;
-    }
-    sound = sound_all(store);
-    return cascade_store_close(store) == CASCADE_OK && sound;
 }
 
 /* Nothing holds the nodes of a test that has passed; a test that failed may

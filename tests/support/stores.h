@@ -22,8 +22,8 @@
  * beside another that runs them all. How many were left out is told. An
  * argument is a filter of names ("*sqlite*").
  *
- * After each test what is in the database must be sound (sound.h), unless
- * the test says that it has broken it.
+ * After each test, and where it closes the last of its handles, what is in the
+ * database must be sound (sound.h), unless the test says that it has broken it.
  *
  * Nodes run in threads of the library, where a failing assertion of cmocka
  * would jump out of its frames: there it is expect(), which notes what failed;
