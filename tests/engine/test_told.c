@@ -210,19 +210,6 @@ note_woken(void *context, const wrap_call *call, cascade_err answer)
 
 /* ---- Engines ------------------------------------------------------------ */
 
-/* Before anything wakes the engine: else it is a second until it listens. */
-static void
-hear_wakes(cascade_store *store)
-{
-    cascade_wait_result result = {0};
-    int64_t wait_ms = 0;
-
-    while (!result.listening) {
-        assert_ok(store->driver->wait(store->self, -1, wait_ms, &result));
-        wait_ms = DB_WAIT_MS;
-    }
-}
-
 static crossing *
 crossing_open(test_db *db, meeting how, const char *node, cascade_node_fn fn,
               const cascade_engine_options *options)
@@ -236,7 +223,7 @@ crossing_open(test_db *db, meeting how, const char *node, cascade_node_fn fn,
     c->wrap.before = how == NONE ? note_wait : before;
     c->wrap.after = how == NONE ? note_woken : after;
     c->store = db_wrapped(db, &c->wrap);
-    hear_wakes(c->store);
+    db_hear_wakes(c->store); /* else it is a second until it listens */
     c->engine = db_engine(db, c->store, options);
     assert_ok(cascade_engine_register(c->engine, node, fn, c, NULL));
     assert_ok(cascade_engine_start(c->engine));
