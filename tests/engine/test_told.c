@@ -408,18 +408,32 @@ a_sleeper_is_claimed_when_there_is_room_again(test_db *db)
     until_slept_through(db, false, take_the_room);
 }
 
+typedef struct repeated {
+    crossing *c;
+    const cascade_start_options *start;
+} repeated;
+
+/* Started once more: its commit has stayed, or the sleeper has ended. */
+static bool
+has_stayed(void *context)
+{
+    const repeated *r = context;
+    cascade_started started;
+
+    assert_ok(cascade_start(r->c->store, "naps", cJSON_CreateNumber(2),
+                            r->start, &started));
+    assert_true(started.existed);
+    return !is_set(&r->c->stays) || has_ended(r->c);
+}
+
 /* One is submitted while the engine claims. */
 static void
 start_again(crossing *c, const cascade_start_options *start)
 {
-    cascade_started started;
+    repeated r = {c, start};
 
     atomic_store(&c->stays, true);
-    do {
-        assert_ok(cascade_start(c->store, "naps", cJSON_CreateNumber(2), start,
-                                &started));
-        assert_true(started.existed);
-    } while (is_set(&c->stays) && !has_ended(c));
+    assert_true(stores_until(has_stayed, &r));
     atomic_store(&c->stays, false);
 }
 
