@@ -309,6 +309,16 @@ start_queued(cascade_store *store)
     return started.id;
 }
 
+/* Polled once more. */
+static bool
+has_run_some(void *context)
+{
+    cascade_engine *engine = context;
+
+    assert_ok(cascade_engine_poll(engine, MIXED, NULL));
+    return db_stats(engine).executions >= 3 * MIXED;
+}
+
 /* Runs some of what there is, and leaves the rest. */
 static void
 run_partly(test_db *db, cascade_store *store)
@@ -319,8 +329,7 @@ run_partly(test_db *db, cascade_store *store)
 
     mix_register(engine);
     assert_ok(cascade_engine_start(engine));
-    while (db_stats(engine).executions < 3 * MIXED)
-        assert_ok(cascade_engine_poll(engine, MIXED, NULL));
+    assert_true(stores_until(has_run_some, engine));
     db_close_engine(db, engine);
 }
 

@@ -254,6 +254,35 @@ registrations(test_db *db)
     refuses(CASCADE_ERR_MISUSE, cascade_engine_start(engine));
 }
 
+static cascade_err
+reg(cascade_engine *engine, const char *name, cascade_external_options options)
+{
+    options.size = sizeof(options);
+    return cascade_engine_register_external(engine, name, &options);
+}
+
+static void
+registrations_of_externals(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = db_engine(db, store, NULL);
+    const cascade_external_options none = {0};
+
+    assert_ok(reg(engine, "a", none));
+    assert_fails(CASCADE_ERR_EXISTS, reg(engine, "a", none));
+    assert_fails(CASCADE_ERR_INVALID, reg(NULL, "b", none));
+    assert_fails(CASCADE_ERR_INVALID, reg(engine, "cascade.b", none));
+    assert_fails(
+        CASCADE_ERR_INVALID,
+        reg(engine, "b", (cascade_external_options){.timeout_ms = -1}));
+    assert_fails(CASCADE_ERR_INVALID,
+                 reg(engine, "b", (cascade_external_options){.instead = "c"}));
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_engine_register(engine, "b", NULL, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    assert_fails(CASCADE_ERR_MISUSE, reg(engine, "b", none));
+}
+
 static void
 engines(test_db *db)
 {
@@ -669,6 +698,7 @@ main(int argc, char **argv)
         {"engine_options_out_of_range", engine_options_out_of_range,
          STORES_MEMORY},
         {"registrations", registrations, STORES_MEMORY},
+        {"registrations_of_externals", registrations_of_externals, STORES_ALL},
         {"engines", engines, STORES_ALL},
         {"options_tell_their_size", options_tell_their_size, STORES_MEMORY},
         {"calls_inside_a_node", calls_inside_a_node, STORES_ALL},

@@ -4,31 +4,50 @@
  */
 #include "engine/crash.h"
 
+#include <string.h>
+
 #include "store/store.h"
 
-/* Nobody dies between two plays. */
+/* What all plays of a test have: the stores, which are closed behind it, and
+ * how the first process dies. It is looked at as long as those are open, also
+ * when a failed test has left its `crash`. */
+static struct {
+    wrap_store *wrap;
+    cascade_store *store;
+    cascade_store *wrapped;
+    bool plays; /* nobody dies between two plays */
+    bool late;  /* behind the effect */
+    bool dead;
+    size_t lives; /* moves until it dies */
+} kept;
+
+static void
+lose_life(void)
+{
+    kept.dead = kept.dead || kept.lives == 0;
+    kept.lives--;
+}
+
 static cascade_err
 die_before(void *context, const wrap_call *call)
 {
-    crash *c = context;
-
-    if (c == NULL)
+    (void)context;
+    if (!kept.plays)
         return CASCADE_OK;
-    if (call->move == WRAP_COMMIT && !c->late && c->lives-- == 0)
-        c->dead = true;
-    return c->dead ? CASCADE_ERR_UNAVAILABLE : CASCADE_OK;
+    if (call->move == WRAP_COMMIT && !kept.late)
+        lose_life();
+    return kept.dead ? CASCADE_ERR_UNAVAILABLE : CASCADE_OK;
 }
 
 static cascade_err
 die_after(void *context, const wrap_call *call, cascade_err answer)
 {
-    crash *c = context;
-
-    if (c == NULL)
+    (void)context;
+    if (!kept.plays)
         return answer;
-    if (call->move == WRAP_COMMIT && c->late && !c->dead && c->lives-- == 0)
-        c->dead = true;
-    return c->dead ? CASCADE_ERR_UNAVAILABLE : answer;
+    if (call->move == WRAP_COMMIT && kept.late)
+        lose_life();
+    return kept.dead ? CASCADE_ERR_UNAVAILABLE : answer;
 }
 
 static void
@@ -84,16 +103,10 @@ is_over(void *context)
     crash *c = context;
     db_ends ends = {c->store, &c->id, 1, 0};
 
-    return c->dead || db_all_ended(&ends);
+    return kept.dead || db_all_ended(&ends);
 }
 
-/* The stores of all plays of a test, which are closed behind it. */
-static struct {
-    wrap_store *wrap;
-    cascade_store *store;
-    cascade_store *wrapped;
-} kept;
-
+/* The first play of a test finds no store, and forgets the test before. */
 static void
 open_stores(test_db *db)
 {
@@ -101,6 +114,7 @@ open_stores(test_db *db)
         return;
     if (kept.wrap != NULL)
         wrap_store_free(kept.wrap);
+    memset(&kept, 0, sizeof(kept));
     db->fake_time = db->backend->virtual_time;
     kept.wrap = wrap_store_create(db->url);
     assert_non_null(kept.wrap);
@@ -116,15 +130,16 @@ crash_play(crash *c, test_db *db, size_t at)
     db_ends ends;
 
     c->db = db;
-    c->dead = false;
-    c->lives = at / 2;
-    c->late = at % 2 == 1;
     open_stores(db);
-    kept.wrap->context = c;
+    kept.lives = at / 2;
+    kept.late = at % 2 == 1;
+    kept.dead = false;
+    kept.plays = true;
     c->store = kept.store;
     begin(c, 0, kept.wrapped);
     c->id = db_start(c->store, c->node);
     assert_true(db_poll_until(db, &c->engines[0], 1, is_over, c));
+    c->dead = kept.dead;
     if (c->dead) {
         bury(c);
         if (c->between != NULL)
@@ -154,5 +169,5 @@ crash_end(crash *c)
             db_close_engine(c->db, c->engines[i]);
     c->engines[1] = NULL;
     c->db->engine_count = 0; /* there are many plays in a test */
-    kept.wrap->context = NULL;
+    kept.plays = false;
 }

@@ -31,8 +31,6 @@ typedef struct crash {
     test_db *db;
     cascade_store *store;
     cascade_engine *engines[2];
-    size_t lives; /* moves until it dies */
-    bool late;    /* it dies behind the effect */
 } crash;
 
 /* False, and the cascade has ended in the first process, when there are not so

@@ -397,6 +397,8 @@ the_depth_is_limited(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+#define PASSES 20 /* of waiting: ten minutes */
+
 /* Waits for its end for as long as it goes on: there is much to be done. */
 static void
 await_end(const play *p, const course *c)
@@ -404,7 +406,9 @@ await_end(const play *p, const course *c)
     cascade_err err = CASCADE_ERR_TIMEOUT;
     int before = -1;
 
-    while (err == CASCADE_ERR_TIMEOUT && before != atomic_load(&c->begun)) {
+    for (int i = 0; i < PASSES && err == CASCADE_ERR_TIMEOUT &&
+                    before != atomic_load(&c->begun);
+         i++) {
         before = atomic_load(&c->begun);
         err = cascade_wait(p->store, &p->id, DB_WAIT_MS / 4, NULL);
     }

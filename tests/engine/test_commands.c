@@ -433,16 +433,20 @@ note_lease(void *context, const cascade_incarnation *row)
     return CASCADE_OK;
 }
 
-/* A call whose time was over before it was through has left that to others. */
-static void
-cancel_until_ended(cascade_store *store, const cascade_uuid *id)
-{
-    while (cascade_wait(store, id, 0, NULL) != CASCADE_OK) {
-        cascade_err err = cascade_cancel(store, id, NULL);
+typedef struct doomed {
+    cascade_store *store;
+    cascade_uuid id;
+} doomed;
 
-        assert_true(err == CASCADE_OK || err == CASCADE_ERR_ENDED);
-    }
-    db_await(store, id, CASCADE_ERROR);
+/* A call whose time was over before it was through has left that to others. */
+static bool
+has_ended_cancelled(void *context)
+{
+    const doomed *d = context;
+    cascade_err err = cascade_cancel(d->store, &d->id, NULL);
+
+    assert_true(err == CASCADE_OK || err == CASCADE_ERR_ENDED);
+    return cascade_wait(d->store, &d->id, 0, NULL) == CASCADE_OK;
 }
 
 /* Its process lives, so that only the lease can tell others. */
@@ -452,7 +456,7 @@ a_caller_that_cannot_detach_is_in_the_way_for_its_deadline(test_db *db)
     wrap_store *wrap = wrap_store_create(db->url);
     cascade_store_options options = db_store_options(db);
     cascade_store *store = NULL;
-    cascade_uuid id;
+    doomed d;
     leases left = {0};
 
     assert_non_null(wrap);
@@ -460,10 +464,11 @@ a_caller_that_cannot_detach_is_in_the_way_for_its_deadline(test_db *db)
     options.deadline_ms = CUT_OFF_MS;
     assert_ok(
         cascade_store_open_driver(&wrap->driver, wrap->url, &options, &store));
-    id = db_start(store, "unknown");
+    d = (doomed){store, db_start(store, "unknown")};
     wrap_store_fail(wrap, WRAP_DETACH, 0, SIZE_MAX, WRAP_BEFORE,
                     CASCADE_ERR_UNAVAILABLE);
-    cancel_until_ended(store, &id);
+    assert_true(stores_until(has_ended_cancelled, &d));
+    db_await(store, &d.id, CASCADE_ERROR);
     assert_ok(store->driver->engines(store->self, note_lease, &left, NULL));
     assert_true(left.count > 0);
     assert_true(left.most_ms <= CUT_OFF_MS);

@@ -331,7 +331,8 @@ the_execution_that_kills_is_the_one_poisoned(test_db *db)
 
 /* ---- Parked ------------------------------------------------------------- */
 
-#define PARKED_MS 400 /* to begin with */
+#define PARKED_MS 400       /* to begin with, */
+#define PARKED_MAX_MS 60000 /* and up to that */
 
 static cascade_err
 fail_first(cascade_node *node, void *user)
@@ -394,8 +395,11 @@ a_parked_cascade_wakes_on_time(test_db *db)
 
     db->fake_time = db->backend->virtual_time;
     store = db_store(db);
-    for (; parked == 0; backoff_ms *= 2)
+    for (; parked == 0; backoff_ms *= 2) {
+        if (backoff_ms > (db->fake_time ? PARKED_MS : PARKED_MAX_MS))
+            fail_msg("it was not parked");
         parked = park_once(db, store, backoff_ms);
+    }
     assert_int_equal(parked, 1);
 }
 

@@ -20,6 +20,7 @@
 
 #define IMPATIENT_MS 500
 #define PATIENT_MS 100000
+#define TRIES 20 /* of a start that is to be submitted twice */
 
 /* ---- A store behind a wrap, with an engine or without ------------------- */
 
@@ -211,8 +212,8 @@ answer_tries(test_db *db, start_how how, cascade_err answer,
     bench_start(b);
     say(b, WRAP_COMMIT, SIZE_MAX, CASCADE_ERR_AGAIN);
     say(b, WRAP_SUBMIT, SIZE_MAX, answer);
-    while (start_in_vain(b, how, expected) < 2)
-        continue;
+    for (int i = 0; start_in_vain(b, how, expected) < 2; i++)
+        assert_true(i < TRIES);
     check_nobody_waits(b);
     say_nothing(b);
     check_goes_on(b);
@@ -303,12 +304,13 @@ static void
 a_submit_without_reply_is_unknown_with_its_id(test_db *db)
 {
     bench *b = bench_open(db, IMPATIENT_MS, 0);
-    size_t tries = 0;
+    size_t submitted = 0;
 
     wrap_store_fail(b->wrap, WRAP_SUBMIT, 0, SIZE_MAX, WRAP_AFTER,
                     CASCADE_ERR_UNAVAILABLE);
-    while (tries < 2) {
-        tries = start_in_vain(b, by_lane, CASCADE_ERR_OUTCOME_UNKNOWN);
+    for (int i = 0; submitted < 2; i++) {
+        assert_true(i < TRIES);
+        submitted = start_in_vain(b, by_lane, CASCADE_ERR_OUTCOME_UNKNOWN);
         assert_true(is_there(b));
     }
     bench_close(b);

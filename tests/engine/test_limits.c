@@ -357,6 +357,15 @@ outlive_engine(cascade_node *node, void *user)
     return CASCADE_OK;
 }
 
+static bool
+is_entered_by_polls(void *context)
+{
+    stage *s = context;
+
+    assert_ok(cascade_engine_poll(s->engine, 0, NULL));
+    return is_entered(s);
+}
+
 /* Before any row tells that it was. */
 static void
 what_was_taken_over_may_have_been_begun(test_db *db)
@@ -368,8 +377,7 @@ what_was_taken_over_may_have_been_begun(test_db *db)
     stage_open(&s, db, CASCADE_MODE_INLINE);
     s.id = db_start(s.store, "outlives");
     dead = s.engine;
-    while (atomic_load(&s.entered) == 0)
-        assert_ok(cascade_engine_poll(dead, 0, NULL));
+    assert_true(stores_until(is_entered_by_polls, &s));
     stage_start_engine(&s);
     stage_await(&s, CASCADE_COMPLETED);
     assert_int_equal(atomic_load(&s.entered), 2);

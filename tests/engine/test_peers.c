@@ -13,19 +13,6 @@
 #include "store/store.h"
 #include "support/stores.h"
 
-/* An engine that polls often may not find the time to connect for it. */
-static void
-hear_wakes(cascade_store *store)
-{
-    cascade_wait_result result = {0};
-    int64_t wait_ms = 0;
-
-    while (!result.listening) {
-        assert_ok(store->driver->wait(store->self, -1, wait_ms, &result));
-        wait_ms = DB_WAIT_MS;
-    }
-}
-
 static cascade_engine *
 start_engine(test_db *db, cascade_store *store, int64_t poll_interval_ms,
              int64_t lease_ms)
@@ -94,7 +81,7 @@ an_idle_engine_asks_seldom(test_db *db)
 
     assert_non_null(w.wrap);
     store = db_wrapped(db, w.wrap);
-    hear_wakes(store);
+    db_hear_wakes(store);
     engine = start_engine(db, store, POLL_MS, LEASE_MS);
     assert_true(stores_until(is_listening, engine));
     w.renewals += wrap_store_count(w.wrap, WRAP_RENEW);
@@ -177,7 +164,7 @@ a_peer_that_attaches_is_noticed(test_db *db)
     cascade_store *other = db_store(db);
     cascade_engine *engine = NULL;
 
-    hear_wakes(store);
+    db_hear_wakes(store);
     engine = start_engine(db, store, POLL_MS, PEER_NEVER_MS);
     assert_true(stores_until(is_ready, engine));
     (void)peer_attach(other, 100);
@@ -280,7 +267,7 @@ a_suspect_that_another_freed_is_found(test_db *db)
         peer_remove(other, &peer);
         peer = peer_own(other, "n", takeovers);
     }
-    hear_wakes(store);
+    db_hear_wakes(store);
     engine = start_engine(db, store, 20, PEER_NEVER_MS);
     assert_true(stores_until(has_settled, engine));
     peer_remove(other, &peer);

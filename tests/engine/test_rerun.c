@@ -499,8 +499,10 @@ tell_late(void *context, const wrap_call *call, cascade_err answer)
 static void
 open_late(lateness *l, play *p, test_db *db)
 {
-    const cascade_engine_options options = {
-        .size = sizeof(options), .worker_count = 2, .poll_interval_ms = 20};
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .worker_count = 2,
+                                            .lease_ms = HOUR_MS,
+                                            .poll_interval_ms = 20};
 
     p->db = db;
     p->mode = CASCADE_MODE_THREADS;

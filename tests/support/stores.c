@@ -537,6 +537,26 @@ db_pass_rounds(cascade_store *store, wrap_store *wrap)
     expect(stores_until(have_passed, &r));
 }
 
+static bool
+hears_wakes(void *context)
+{
+    cascade_store *store = context;
+    cascade_wait_result result = {0};
+
+    assert_ok(store->driver->wait(store->self, -1, 0, &result));
+    if (!result.listening)
+        assert_ok(
+            store->driver->wait(store->self, -1, DB_DEADLINE_MS, &result));
+    return result.listening;
+}
+
+void
+db_hear_wakes(cascade_store *store)
+{
+    if (!stores_until(hears_wakes, store))
+        fail_msg("the store does not hear wake-ups");
+}
+
 void
 db_await(cascade_store *store, const cascade_uuid *id, cascade_status status)
 {

@@ -171,6 +171,10 @@ cascade_engine_stats db_stats(cascade_engine *engine);
  * whole round; `store` goes through it too. For any thread but his. */
 void db_pass_rounds(cascade_store *store, wrap_store *wrap);
 
+/* Returns when the handle hears wake-ups. Before an engine is on it: one that
+ * polls often, or is woken, may not find the time to connect for that. */
+void db_hear_wakes(cascade_store *store);
+
 /* A node that does nothing. */
 cascade_err stores_nothing(cascade_node *node, void *user);
 
