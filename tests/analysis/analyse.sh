@@ -77,9 +77,13 @@ clang-tidy)
     tidy_reads "$of_others" $depth
     ;;
 cppcheck)
+    # With one job it would look across files as well, and take for possible
+    # what the calls there rule out.
+    jobs=$(nproc)
+    [ "$jobs" -gt 1 ] || jobs=2
     cppcheck --quiet --std=c11 --enable=warning,performance,portability,style \
         --suppressions-list="$here/cppcheck.supp" --error-exitcode=1 \
-        -j "$(nproc)" $flags $of_library $of_others include >&2
+        -j "$jobs" $flags $of_library $of_others include >&2
     ;;
 *)
     echo "usage: analyse.sh gcc|clang-tidy|cppcheck ROOT" >&2
