@@ -11,7 +11,7 @@ cascade_test(engine_scale test_scale.c NEEDS stores LABELS long)
 cascade_test(engine_native test_native.c till.c ledger.c mix.c watch.c
     NEEDS stores)
 cascade_test(engine_native_faults test_native_faults.c till.c ledger.c mix.c watch.c
-    NEEDS stores)
+    NEEDS stores LABELS long)
 cascade_test(engine_native_lanes test_native_lanes.c till.c ledger.c mix.c watch.c
     NEEDS stores)
 cascade_test(engine_native_refuse test_native_refuse.c till.c ledger.c mix.c watch.c
@@ -36,7 +36,7 @@ cascade_test(engine_signals test_signals.c play.c NEEDS stores)
 cascade_test(engine_crowd test_crowd.c play.c NEEDS stores LABELS long)
 cascade_test(engine_commands test_commands.c play.c NEEDS stores)
 cascade_test(engine_retry test_retry.c again.c play.c NEEDS stores)
-cascade_test(engine_rerun test_rerun.c again.c play.c NEEDS stores)
+cascade_test(engine_rerun test_rerun.c again.c play.c NEEDS stores LABELS long)
 cascade_test(engine_courses test_courses.c mix.c watch.c NEEDS stores
     LABELS long)
 cascade_test(engine_fork test_fork.c again.c play.c NEEDS stores)
@@ -47,7 +47,7 @@ cascade_test(engine_reuse test_reuse.c play.c NEEDS stores)
 cascade_test(engine_many test_many.c play.c NEEDS stores)
 cascade_test(engine_children test_children.c play.c NEEDS stores)
 cascade_test(engine_crossings test_crossings.c play.c NEEDS stores)
-cascade_test(engine_externals test_externals.c play.c NEEDS stores)
+cascade_test(engine_externals test_externals.c play.c NEEDS stores LABELS long)
 cascade_test(engine_wakeups test_wakeups.c peer.c play.c NEEDS stores)
 cascade_test(engine_told test_told.c NEEDS stores)
 cascade_test(engine_saga test_saga.c crash.c play.c NEEDS stores)

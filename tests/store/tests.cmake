@@ -30,11 +30,14 @@ set(conformance
 cascade_test(store_memory test_memory.c ${conformance})
 if(CASCADE_SQLITE)
     cascade_test(store_sqlite test_sqlite.c ${conformance})
-    cascade_test(store_sqlite_connection test_sqlite_connection.c ${conformance})
+    set_tests_properties(store_sqlite PROPERTIES COST 1000)
+    cascade_test(store_sqlite_connection test_sqlite_connection.c ${conformance}
+        LABELS long)
 endif()
 if(CASCADE_POSTGRES)
     cascade_test(store_postgres test_postgres.c schema_fixture.c ${conformance}
         NEEDS server)
+    set_tests_properties(store_postgres PROPERTIES COST 1000)
     cascade_test(store_pooler test_pooler.c schema_fixture.c ../faults/pooler.c
         ../process/server.c ${conformance} NEEDS postgresql pgbouncer
         LABELS long)
@@ -45,7 +48,7 @@ if(CASCADE_POSTGRES)
     cascade_test(store_postgres_faults test_postgres_faults.c
         postgres_fixture.c postgres_proxy.c NEEDS server)
     cascade_test(store_postgres_session test_postgres_session.c
-        postgres_fixture.c NEEDS server)
+        postgres_fixture.c NEEDS server LABELS long)
     cascade_test(store_postgres_messages test_postgres_messages.c
         postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_manage test_postgres_manage.c
