@@ -15,7 +15,10 @@
  * runs are gone with the claim) the next look goes on where this one stopped,
  * and begins anew behind the last. So each is looked at again and again, and
  * that a claim has passed over a message costs time and nothing else: where a
- * walk goes on is a matter of this handle, nothing depends on it.
+ * walk goes on is a matter of this handle, nothing depends on it. A claim that
+ * finds nothing behind that place looks from the first on. Looks that take
+ * different ones do not share a walk: two that come by turns would each see the
+ * same half of the cascades for ever.
  *
  * A run or an ended cascade may be claimed though its last message was received
  * a moment ago, by an owner that has given it up since. Its new owner finds
@@ -81,6 +84,7 @@ typedef struct claim_state {
     size_t candidate_room;
     bool messages; /* there are some for runs of this incarnation */
     cascade_uuid walk_from;
+    bool midway;              /* the walk began behind the first, and is over */
     csc_postgres_rows absent; /* cascades that are named and not there */
     unsigned held;            /* rounds that gave in to a lock */
     taken *taken; /* there before the runs are ours: then nothing may fail */
@@ -239,21 +243,40 @@ note_rows(claim_state *state, const PGresult *result)
                                                 : fail_lost(state, own.batches);
 }
 
-/* Claims of one handle share the walk; that two of them begin at one place does
- * not matter. */
+/* The claimer's walk, or a place for it. Locked. */
+static csc_postgres_walk *
+find_walk(csc_postgres *store, const cascade_claim *claim)
+{
+    csc_postgres_walk *walk = store->walks;
+
+    for (size_t i = 0; i < CSC_POSTGRES_WALKS; i++, walk++)
+        if (walk->suspects == claim->suspects &&
+            csc_uuid_equal(&walk->engine_id, &claim->engine_id))
+            return walk;
+    walk = &store->walks[store->next_walk++ % CSC_POSTGRES_WALKS];
+    *walk = (csc_postgres_walk){.engine_id = claim->engine_id,
+                                .suspects = claim->suspects};
+    return walk;
+}
+
 static void
 start_walk(csc_postgres *store, claim_state *state)
 {
     pthread_mutex_lock(&store->mutex);
-    state->walk_from = store->walk_from;
+    state->walk_from = find_walk(store, state->claim)->from;
     pthread_mutex_unlock(&store->mutex);
 }
 
 static void
-end_walk(csc_postgres *store, const claim_state *state)
+end_walk(csc_postgres *store, claim_state *state)
 {
+    csc_postgres_walk *walk = NULL;
+
     pthread_mutex_lock(&store->mutex);
-    store->walk_from = state->walk_from;
+    walk = find_walk(store, state->claim);
+    state->midway =
+        !csc_uuid_is_nil(&walk->from) && csc_uuid_is_nil(&state->walk_from);
+    walk->from = state->walk_from;
     pthread_mutex_unlock(&store->mutex);
 }
 
@@ -266,7 +289,6 @@ look(csc_postgres_conn *conn, claim_state *state)
 
     state->candidate_count = 0;
     state->next_wake_at_ms = CASCADE_TIME_NONE;
-    state->messages = false;
     csc_postgres_rows_start(&state->absent, "u");
     csc_postgres_rows_start(&state->open, "s");
     memset(state->is_open, 0, state->claim->queue_count);
@@ -552,11 +574,15 @@ claim_some(csc_postgres_conn *conn, void *context)
 
     state->count = 0;
     state->held = 0;
+    state->messages = false;
     for (int round = 0; round < ROUNDS_MAX && err == CASCADE_OK; round++) {
         bool some;
 
         err = look(conn, state);
         some = state->candidate_count > 0;
+        if (err == CASCADE_OK && !some && state->absent.count == 0 &&
+            state->midway)
+            continue;
         if (err != CASCADE_OK || (!some && state->absent.count == 0))
             break;
         choose(state, conn->store->config->random);

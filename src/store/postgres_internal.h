@@ -529,6 +529,16 @@ typedef struct csc_postgres_waiter {
     struct csc_postgres_waiter *next;
 } csc_postgres_waiter;
 
+/* Whose claims walk over messages at once. More of them share the places, and
+ * one that has lost its own begins anew. */
+#define CSC_POSTGRES_WALKS 64
+
+typedef struct csc_postgres_walk {
+    cascade_uuid engine_id;
+    bool suspects; /* these have walks of their own */
+    cascade_uuid from;
+} csc_postgres_walk;
+
 struct csc_postgres {
     const cascade_store_config *config;
     csc_log log;
@@ -548,7 +558,8 @@ struct csc_postgres {
     int64_t connect_after_ms; /* monotonic: no attempt before that */
     int64_t backoff_ms;       /* 0: the last attempt succeeded */
     char *sequence;           /* of context_events.id; NULL: not looked up */
-    cascade_uuid walk_from;   /* of a claim's walk over messages */
+    csc_postgres_walk walks[CSC_POSTGRES_WALKS];
+    size_t next_walk; /* the place of the next claimer that has none */
     csc_postgres_conn *native_idle; /* beside those above, for nodes */
     size_t native_count;            /* in use */
     uint64_t native_begun;          /* ever: the marks of transactions */

@@ -110,22 +110,29 @@ receive(scene *it)
     return got;
 }
 
-/* Claims, and tells how many runs came. */
+/* Claims from a queue, and tells how many runs came. */
 static size_t
-claim(scene *it, cascade_store *store, bool *messages)
+claim_as(scene *it, cascade_store *store, const char *queue, bool suspects,
+         bool *messages)
 {
-    static const char *const queues[] = {"default"};
     cascade_claim claim = {.engine_id = it->engine,
-                           .queues = queues,
+                           .queues = &queue,
                            .queue_count = 1,
                            .limit = LIMIT,
-                           .suspect_from = 3};
+                           .suspect_from = 3,
+                           .suspects = suspects};
     cascade_claimed claimed[LIMIT];
     cascade_claim_result result = {0};
 
     assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
     *messages = result.messages;
     return result.count;
+}
+
+static size_t
+claim(scene *it, cascade_store *store, bool *messages)
+{
+    return claim_as(it, store, "default", false, messages);
 }
 
 /* ---- Something that has to wait ------------------------------------------ */
@@ -572,6 +579,36 @@ messages_for_others_do_not_slow_down(void **state)
     assert_in_range(claims, 0, COUNT / WALK + 2);
 }
 
+/* As many runs are named as one look walks over: whoever comes between two
+ * claims does not make them see the same end of the walk each time. */
+static void
+walks_are_not_shared(void **state)
+{
+    enum {
+        WALK = 500
+    };
+    pg_test *test = *state;
+    scene it = begin(test);
+    scene other = it;
+    cascade_store *store = it.store;
+    bool messages;
+    size_t found = 0;
+
+    other.engine = pg_attach(test, store, PG_LEASE_MS);
+    fill(test, WALK);
+    pg_sql(test, "UPDATE cascade_runs SET engine_id = NULL");
+    for (int i = 0; i < WALK / LIMIT; i++) {
+        size_t claimed;
+
+        assert_int_equal(0, claim_as(&it, store, "default", true, &messages));
+        claimed = claim(&it, store, &messages);
+        assert_in_range(claimed, 1, LIMIT);
+        assert_int_equal(0, claim_as(&other, store, "other", false, &messages));
+        found += claimed;
+    }
+    assert_in_range(found, WALK - WALK % LIMIT, WALK);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -585,6 +622,7 @@ main(int argc, char **argv)
         PG_TEST(who_has_no_messages_pays_for_none),
         PG_TEST(a_family_is_read_past_all_others),
         PG_TEST(messages_for_others_do_not_slow_down),
+        PG_TEST(walks_are_not_shared),
     };
 
     return pg_main("postgres: messages", tests,
