@@ -444,10 +444,11 @@ void csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
 /* The same with another mutex, which is held. */
 void csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
                         int64_t timeout_ms);
-cascade_err csc_engine_init_cond(pthread_cond_t *cond);
 /* Ends lanes and housekeeper, drops what there is and detaches: what a stop
  * does in the end. Not locked. */
 void csc_engine_release(cascade_engine *engine);
+/* Frees what was made so far; nothing of it runs. */
+void csc_open_free(cascade_engine *engine);
 /* Logging under the lock: the line is told by the next csc_engine_tell(), which
  * is not locked. Beyond CSC_NOTES_MAX lines are lost. */
 void csc_engine_note(cascade_engine *engine, cascade_log_level level,

@@ -25,6 +25,7 @@
 
 #include <string.h>
 
+#include "base/lock.h"
 #include "engine/plan.h"
 
 #define RETRY_MS 200
@@ -674,28 +675,49 @@ end_helper(burst *u)
     (void)pthread_join(u->thread, NULL);
 }
 
-/* Without memory for a helper, or a thread, there is one batch at a time. */
+static burst *
+create_burst(cascade_engine *engine)
+{
+    burst *u = csc_mem_zalloc(1, sizeof(*u));
+
+    if (u == NULL)
+        return NULL;
+    u->engine = engine;
+    if (csc_lock_init_mutex(&u->mutex) != CASCADE_OK)
+        goto no_mutex;
+    if (csc_lock_init_cond(&u->cond) == CASCADE_OK)
+        return u;
+    csc_lock_fini_mutex(&u->mutex);
+no_mutex:
+    csc_mem_free(u);
+    return NULL;
+}
+
+static void
+free_burst(burst *u)
+{
+    csc_lock_fini_cond(&u->cond);
+    csc_lock_fini_mutex(&u->mutex);
+    csc_mem_free(u);
+}
+
+/* Without what a helper needs, or a thread, there is one batch at a time. */
 static void
 run_burst(cascade_engine *engine, batch *b)
 {
-    burst *u = csc_mem_zalloc(1, sizeof(*u));
+    burst *u = create_burst(engine);
 
     if (u == NULL) {
         load_batch(engine, b);
         return;
     }
-    u->engine = engine;
-    pthread_mutex_init(&u->mutex, NULL);
-    pthread_cond_init(&u->cond, NULL);
     if (csc_threads_create(&u->thread, 0, helper_main, u) == CASCADE_OK) {
         go_on(u, b);
         end_helper(u);
     } else {
         load_batch(engine, b);
     }
-    pthread_cond_destroy(&u->cond);
-    pthread_mutex_destroy(&u->mutex);
-    csc_mem_free(u);
+    free_burst(u);
 }
 
 /* True when there was one. While another is held there is no place: whether

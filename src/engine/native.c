@@ -77,6 +77,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "engine/node.h"
 
 #define PASSED_MAX 3 /* commits that go before a waiting execution */
@@ -101,7 +102,7 @@ init_lane(cascade_engine *engine, uint32_t index)
     lane->items = csc_mem_zalloc(1, sizeof(*lane->items));
     if (lane->items == NULL)
         return csc_fail_memory();
-    err = csc_engine_init_cond(&lane->cond);
+    err = csc_lock_init_cond(&lane->cond);
     if (err != CASCADE_OK) {
         csc_mem_free(lane->items);
         lane->items = NULL;

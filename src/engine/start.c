@@ -26,6 +26,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "engine/build.h"
 #include "engine/engine.h"
 #include "engine/reuse.h"
@@ -116,7 +117,7 @@ csc_start_unref(csc_start *start)
 {
     if (atomic_fetch_sub(&start->refs, 1) > 1)
         return;
-    pthread_cond_destroy(&start->cond);
+    csc_lock_fini_cond(&start->cond);
     csc_arena_fini(&start->arena);
     csc_mem_free(start);
 }
@@ -129,7 +130,7 @@ create_start(size_t count, csc_start **out)
 
     if (start == NULL)
         return csc_fail_memory();
-    err = csc_engine_init_cond(&start->cond);
+    err = csc_lock_init_cond(&start->cond);
     if (err != CASCADE_OK) {
         csc_mem_free(start);
         return err;

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "store/store.h"
 
@@ -52,7 +53,7 @@ create_model(const char *name, int64_t now_ms)
         if (model->name == NULL)
             goto fail;
     }
-    if (pthread_mutex_init(&model->mutex, NULL) != 0)
+    if (csc_lock_init_mutex(&model->mutex) != CASCADE_OK)
         goto fail;
     model->orphans.prev = &model->orphans;
     model->orphans.next = &model->orphans;
@@ -97,7 +98,7 @@ free_model(csc_memory_model *model)
     csc_memory_names_fini(&model->paths);
     csc_memory_messages_fini(model);
     csc_memory_runs_fini(model);
-    pthread_mutex_destroy(&model->mutex);
+    csc_lock_fini_mutex(&model->mutex);
     csc_mem_free(model->name);
     csc_mem_free(model);
 }

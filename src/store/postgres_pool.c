@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "store/postgres_internal.h"
 
 #define BACKOFF_FIRST_MS 10
@@ -29,35 +30,55 @@
 #define LISTENER_FROM 2 /* connections there must be to spend one on LISTEN */
 
 static cascade_err
-init_cond(pthread_cond_t *cond)
+init_conds(csc_postgres *store)
 {
-    pthread_condattr_t attr;
-    int failed = pthread_condattr_init(&attr);
+    cascade_err err = csc_lock_init_cond(&store->changed);
 
-    if (failed == 0)
-        failed = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    if (failed == 0)
-        failed = pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-    return failed == 0 ? CASCADE_OK : csc_fail_memory();
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_lock_init_cond(&store->woken);
+    if (err != CASCADE_OK)
+        csc_lock_fini_cond(&store->changed);
+    return err;
+}
+
+static cascade_err
+init_mutexes(csc_postgres *store)
+{
+    cascade_err err = csc_lock_init_mutex(&store->mutex);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_lock_init_mutex(&store->wait_mutex);
+    if (err != CASCADE_OK)
+        goto no_wait_mutex;
+    err = csc_lock_init_mutex(&store->wake_mutex);
+    if (err == CASCADE_OK)
+        return CASCADE_OK;
+    csc_lock_fini_mutex(&store->wait_mutex);
+no_wait_mutex:
+    csc_lock_fini_mutex(&store->mutex);
+    return err;
+}
+
+static void
+fini_conds(csc_postgres *store)
+{
+    csc_lock_fini_cond(&store->changed);
+    csc_lock_fini_cond(&store->woken);
 }
 
 cascade_err
 csc_postgres_pool_init(csc_postgres *store)
 {
-    cascade_err err = init_cond(&store->changed);
+    cascade_err err = init_conds(store);
 
     if (err != CASCADE_OK)
         return err;
-    err = init_cond(&store->woken);
-    if (err != CASCADE_OK) {
-        pthread_cond_destroy(&store->changed);
-        return err;
-    }
-    pthread_mutex_init(&store->mutex, NULL);
-    pthread_mutex_init(&store->wait_mutex, NULL);
-    pthread_mutex_init(&store->wake_mutex, NULL);
-    return CASCADE_OK;
+    err = init_mutexes(store);
+    if (err != CASCADE_OK)
+        fini_conds(store);
+    return err;
 }
 
 static void
@@ -76,11 +97,10 @@ csc_postgres_pool_fini(csc_postgres *store)
 {
     close_all(store->idle);
     close_all(store->native_idle);
-    pthread_cond_destroy(&store->changed);
-    pthread_cond_destroy(&store->woken);
-    pthread_mutex_destroy(&store->mutex);
-    pthread_mutex_destroy(&store->wait_mutex);
-    pthread_mutex_destroy(&store->wake_mutex);
+    fini_conds(store);
+    csc_lock_fini_mutex(&store->mutex);
+    csc_lock_fini_mutex(&store->wait_mutex);
+    csc_lock_fini_mutex(&store->wake_mutex);
 }
 
 /* Sleeps on a condition until `until_ms`; spurious ends are welcome. */

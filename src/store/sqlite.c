@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "store/sqlite_internal.h"
 #include "store/store.h"
@@ -155,11 +156,27 @@ set_boot(csc_sqlite *store)
 }
 
 static cascade_err
+init_locks(csc_sqlite *store)
+{
+    cascade_err err = csc_lock_init_mutex(&store->mutex);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_lock_init_cond(&store->writer_freed);
+    if (err != CASCADE_OK)
+        goto no_writer_freed;
+    err = csc_lock_init_cond(&store->reader_freed);
+    if (err == CASCADE_OK)
+        return CASCADE_OK;
+    csc_lock_fini_cond(&store->writer_freed);
+no_writer_freed:
+    csc_lock_fini_mutex(&store->mutex);
+    return err;
+}
+
+static cascade_err
 init(csc_sqlite *store, const cascade_store_config *config)
 {
-    pthread_condattr_t attributes;
-    int error;
-
     store->config = config;
     store->log = (csc_log){.fn = config->log,
                            .context = config->log_context,
@@ -176,19 +193,7 @@ init(csc_sqlite *store, const cascade_store_config *config)
     for (size_t i = 0; i < CSC_SQLITE_WATCHES; i++)
         store->watches[i] = -1;
     set_boot(store);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    error = pthread_mutex_init(&store->mutex, NULL);
-    if (error == 0)
-        error = pthread_cond_init(&store->writer_freed, &attributes);
-    if (error == 0)
-        error = pthread_cond_init(&store->reader_freed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    if (error != 0)
-        return cascade_store_fail(CASCADE_ERR_SYSTEM,
-                                  "SQLite: cannot make a mutex (errno %d)",
-                                  error);
-    return CASCADE_OK;
+    return init_locks(store);
 }
 
 static cascade_err
@@ -239,9 +244,9 @@ csc_sqlite_free(csc_sqlite *store)
     close_writer(store);
     csc_sqlite_wait_fini(store);
     csc_sqlite_lock_close(&store->lock);
-    (void)pthread_cond_destroy(&store->writer_freed);
-    (void)pthread_cond_destroy(&store->reader_freed);
-    (void)pthread_mutex_destroy(&store->mutex);
+    csc_lock_fini_cond(&store->writer_freed);
+    csc_lock_fini_cond(&store->reader_freed);
+    csc_lock_fini_mutex(&store->mutex);
     csc_mem_free(store->path);
     csc_mem_free(store);
 }

@@ -25,6 +25,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 
@@ -297,19 +298,21 @@ free_config(cascade_store *store)
 static cascade_err
 init_mutexes(cascade_store *store)
 {
-    if (pthread_mutex_init(&store->mutex, NULL) != 0)
-        return csc_fail_memory();
-    if (pthread_mutex_init(&store->held.mutex, NULL) == 0)
-        return CASCADE_OK;
-    pthread_mutex_destroy(&store->mutex);
-    return csc_fail_memory();
+    cascade_err err = csc_lock_init_mutex(&store->mutex);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_lock_init_mutex(&store->held.mutex);
+    if (err != CASCADE_OK)
+        csc_lock_fini_mutex(&store->mutex);
+    return err;
 }
 
 static void
 fini_mutexes(cascade_store *store)
 {
-    pthread_mutex_destroy(&store->held.mutex);
-    pthread_mutex_destroy(&store->mutex);
+    csc_lock_fini_mutex(&store->held.mutex);
+    csc_lock_fini_mutex(&store->mutex);
 }
 
 static void
@@ -550,21 +553,6 @@ watches_of(cascade_store *store, const cascade_uuid *id)
     return &store->watches[id->bytes[15] % CSC_STORE_WATCH_LISTS];
 }
 
-/* It counts monotonic time: setting the clock must not end a wait. */
-static cascade_err
-init_cond(pthread_cond_t *cond)
-{
-    pthread_condattr_t attributes;
-    int failed;
-
-    if (pthread_condattr_init(&attributes) != 0)
-        return csc_fail_memory();
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    failed = pthread_cond_init(cond, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return failed == 0 ? CASCADE_OK : csc_fail_memory();
-}
-
 static void
 enlist(cascade_store *store, csc_store_watch *watch, const cascade_uuid *id)
 {
@@ -589,7 +577,7 @@ cascade_err
 csc_store_watch_begin(cascade_store *store, csc_store_watch *watch,
                       const cascade_uuid *id)
 {
-    cascade_err err = init_cond(&watch->cond);
+    cascade_err err = csc_lock_init_cond(&watch->cond);
 
     if (err != CASCADE_OK)
         return err;
@@ -606,7 +594,7 @@ csc_store_watch_end(cascade_store *store, csc_store_watch *watch)
     pthread_mutex_lock(&store->mutex);
     delist(store, watch);
     pthread_mutex_unlock(&store->mutex);
-    pthread_cond_destroy(&watch->cond);
+    csc_lock_fini_cond(&watch->cond);
 }
 
 void

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "engine/engine.h"
 #include "support/stores.h"
 
@@ -207,6 +208,27 @@ a_burst_ends_when_a_stop_is_requested(test_db *db)
     bursting_free(db, b);
 }
 
+/* Its mutex cannot be made, then its condition. */
+static void
+without_locks_a_burst_loads_one_batch_at_a_time(test_db *db)
+{
+    for (size_t nth = 1; nth <= 2; nth++) {
+        bursting *b = bursting_create(db, false);
+        size_t live = 0;
+
+        open_engine(db, b, 2 * COUNT);
+        live = csc_lock_live();
+        (void)csc_lock_fail_at(nth);
+        assert_ok(cascade_engine_start(b->engine));
+        await_all(b);
+        assert_ok(cascade_engine_stop(b->engine, -1));
+        assert_true(csc_lock_fail_at(0) >= nth);
+        assert_int_equal(db_stats(b->engine).hydrations, COUNT);
+        assert_int_equal(csc_lock_live(), live);
+        bursting_free(db, b);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -217,6 +239,8 @@ main(int argc, char **argv)
          STORES_ALL},
         {"what_cannot_be_loaded_in_a_burst_is_loaded_later",
          what_cannot_be_loaded_in_a_burst_is_loaded_later, STORES_ALL},
+        {"without_locks_a_burst_loads_one_batch_at_a_time",
+         without_locks_a_burst_loads_one_batch_at_a_time, STORES_ALL},
         {"a_burst_ends_when_a_stop_is_requested",
          a_burst_ends_when_a_stop_is_requested, STORES_ALL},
     };

@@ -10,7 +10,8 @@
 #   - it does not print, end the process, change signal handlers or the locale,
 #     nor configure libraries that belong to the host; what a child needs
 #     before it becomes another program is called in base/process_child.c only;
-#   - memory is allocated in base/mem.c and nowhere else.
+#   - memory is allocated in base/mem.c and nowhere else, mutexes and conditions
+#     are made in base/lock.c.
 set -eu
 
 root=$1
@@ -67,6 +68,9 @@ only_in() {
 allocators='malloc|calloc|realloc|reallocarray|free|strdup|strndup|v?asprintf'
 allocators="$allocators|aligned_alloc|posix_memalign|open_memstream|getline"
 only_in mem.c.o "$allocators" 'allocations outside base/mem.c'
+
+locks='pthread_(mutex|cond)_(init|destroy)'
+only_in lock.c.o "$locks" 'mutexes and conditions made outside base/lock.c'
 
 of_child='_exit|v?fork|_Fork|exec[a-z]*|sigaction|sigprocmask|f?chdir|setrlimit'
 of_child="$of_child|setsid|setpgid|prctl|posix_spawnp?|system|popen"

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A thin layer without state in a normal build; with CASCADE_FAULTS, which only
+ * our tests define, it counts what is alive and can let the Nth fail.
+ */
+#include "base/lock.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "base/error.h"
+
+#ifdef CASCADE_FAULTS
+#include <stdatomic.h>
+
+static atomic_size_t asked;
+static atomic_size_t fail_nth;
+static atomic_size_t live;
+
+size_t
+csc_lock_fail_at(size_t nth)
+{
+    size_t before = 0;
+
+    atomic_store(&fail_nth, 0);
+    before = atomic_exchange(&asked, 0);
+    atomic_store(&fail_nth, nth);
+    return before;
+}
+
+size_t
+csc_lock_live(void)
+{
+    return atomic_load(&live);
+}
+
+static bool
+is_failing(void)
+{
+    size_t number = atomic_fetch_add(&asked, 1) + 1;
+
+    return number == atomic_load(&fail_nth);
+}
+
+static void
+count_made(void)
+{
+    atomic_fetch_add(&live, 1);
+}
+
+static void
+count_ended(void)
+{
+    atomic_fetch_sub(&live, 1);
+}
+#else
+static bool
+is_failing(void)
+{
+    return false;
+}
+
+static void
+count_made(void)
+{
+}
+
+static void
+count_ended(void)
+{
+}
+#endif
+
+static cascade_err
+made(const char *what, int failed)
+{
+    if (failed != 0)
+        return csc_fail(CASCADE_ERR_SYSTEM, "cannot make a %s (error %d)", what,
+                        failed);
+    count_made();
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_lock_init_mutex(pthread_mutex_t *mutex)
+{
+    int failed = is_failing() ? EAGAIN : pthread_mutex_init(mutex, NULL);
+
+    return made("mutex", failed);
+}
+
+cascade_err
+csc_lock_init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    int failed = is_failing() ? EAGAIN : pthread_condattr_init(&attr);
+
+    if (failed == 0) {
+        failed = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        if (failed == 0)
+            failed = pthread_cond_init(cond, &attr);
+        (void)pthread_condattr_destroy(&attr);
+    }
+    return made("condition variable", failed);
+}
+
+void
+csc_lock_fini_mutex(pthread_mutex_t *mutex)
+{
+    (void)pthread_mutex_destroy(mutex);
+    count_ended();
+}
+
+void
+csc_lock_fini_cond(pthread_cond_t *cond)
+{
+    (void)pthread_cond_destroy(cond);
+    count_ended();
+}
