@@ -45,6 +45,8 @@ if(CASCADE_COVERAGE)
     target_link_options(cascade_options INTERFACE --coverage)
 endif()
 
+include(cmake/Hardening.cmake)
+
 # cascade_target(TARGET): the language level and warnings for one of ours.
 function(cascade_target target)
     set_target_properties(${target} PROPERTIES

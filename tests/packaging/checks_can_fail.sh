@@ -102,3 +102,58 @@ refuses_library 'int cascade_x(void *f) { return !malloc((unsigned long)f); }'
 refuses_library 'int cascade_x(void *f) { _exit(1); }'
 refuses_library 'int cascade_x(void *f) { return vfork(); }'
 refuses_library 'int cascade_x(void *f) { return sigaction(1, f, 0); }'
+refuses_library 'int cascade_x(char **f) { return __vasprintf_chk(f, 1, "", 0); }'
+
+# hardened OPTION...: a library and an archive that need all that is looked for,
+# made with all of the options, and then these.
+hardened() {
+    cat >"$work/b.c" <<'END'
+#include <string.h>
+int fill(char *text);
+int b(const char *from);
+int b(const char *from)
+{
+    char text[20000];
+    strcpy(text, from);
+    return fill(text);
+}
+END
+    gcc -g0 -O2 -fPIC -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
+        -fstack-clash-protection $cf "$@" -c -o "$work/b.o" "$work/b.c"
+    gcc -shared -Wl,-z,relro,-z,now,-z,noexecstack "$@" -o "$work/libb.so" \
+        "$work/b.o"
+    rm -f "$work/libb.a"
+    ar rc "$work/libb.a" "$work/b.o"
+}
+
+check_hardening() {
+    sh "$here/hardening.sh" gcc "$1" "$work/$2" fortified >"$work/log" 2>&1
+}
+
+# refuses_hardening KIND FILE OPTION...
+refuses_hardening() {
+    kind=$1
+    file=$2
+    shift 2
+    hardened "$@"
+    ! check_hardening "$kind" "$file" ||
+        { echo "hardening.sh accepts a $kind with $*"; exit 1; }
+}
+
+cf=
+x86=$(gcc -dumpmachine | grep -x 'x86_64-.*' || :)
+[ -z "$x86" ] || cf=-fcf-protection
+hardened
+for made in 'library libb.so' 'archive libb.a'; do
+    check_hardening $made || { cat "$work/log"; exit 1; }
+done
+refuses_hardening library libb.so -Wl,-z,lazy
+refuses_hardening library libb.so -Wl,-z,norelro
+refuses_hardening library libb.so -Wl,-z,execstack
+refuses_hardening library libb.so -fno-stack-protector
+refuses_hardening library libb.so -U_FORTIFY_SOURCE
+refuses_hardening command libb.so
+if [ -n "$x86" ]; then
+    refuses_hardening library libb.so -fno-stack-clash-protection
+    refuses_hardening archive libb.a -fcf-protection=none
+fi

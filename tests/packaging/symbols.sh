@@ -56,11 +56,12 @@ nm -D --undefined-only "$shared" | awk '{ sub(/@.*/, "", $2); print $2 }' |
     grep -Ex "$forbidden" >"$work/forbidden" || :
 [ ! -s "$work/forbidden" ] || fail "a library may not call" "$work/forbidden"
 
-# only_in OBJECT NAMES WHAT: no other object of the archive calls these.
+# only_in OBJECT NAMES WHAT: no other object of the archive calls these, nor
+# what _FORTIFY_SOURCE puts in their place.
 only_in() {
     nm -A --undefined-only "$static" |
         sed -n 's/^[^:]*:\([^:]*\):.* U \(.*\)$/\1 \2/p' |
-        awk -v object="$1" '$1 != object' | grep -Ex "[^ ]+ ($2)" \
+        awk -v object="$1" '$1 != object' | grep -Ex "[^ ]+ (__)?($2)(_chk)?" \
         >"$work/calls" || :
     [ ! -s "$work/calls" ] || fail "$3" "$work/calls"
 }

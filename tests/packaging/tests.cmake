@@ -21,6 +21,20 @@ cascade_script_test(migrations_are_embedded_unchanged migrations.sh
     ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR} NEEDS clang)
 cascade_script_test(library_exports_its_headers_alone symbols.sh
     ${PROJECT_SOURCE_DIR} $<TARGET_FILE:cascade> $<TARGET_FILE:cascade_static>)
+set(fortified "")
+if(NOT (CASCADE_COVERAGE OR CASCADE_FUZZ))
+    set(fortified $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:fortified>)
+endif()
+foreach(kind library archive command)
+    set(target_of_library cascade)
+    set(target_of_archive cascade_static)
+    set(target_of_command cascade_command)
+    if(TARGET ${target_of_${kind}})
+        cascade_script_test(${kind}_is_hardened hardening.sh
+            ${CMAKE_C_COMPILER} ${kind} $<TARGET_FILE:${target_of_${kind}}>
+            ${fortified})
+    endif()
+endforeach()
 cascade_script_test(installed_library_is_usable install.sh
     ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER}
     $<$<BOOL:${CASCADE_CLI}>:command>)
