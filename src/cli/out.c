@@ -67,6 +67,12 @@ out_text(struct out *out, const char *text)
 }
 
 void
+out_payload(struct out *out, const char *json)
+{
+    text_write_json(out->stream, json);
+}
+
+void
 out_styled(struct out *out, enum style style, const char *text)
 {
     static const char *const codes[] = {

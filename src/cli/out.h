@@ -36,6 +36,9 @@ void out_blanks(struct out *out, size_t count);
 /* A text from the store, escaped. */
 void out_text(struct out *out, const char *text);
 
+/* A payload among the words for people: JSON, of which nothing harms. */
+void out_payload(struct out *out, const char *json);
+
 /* Plain text that looks like that. */
 void out_styled(struct out *out, enum style style, const char *text);
 

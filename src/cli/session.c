@@ -53,7 +53,7 @@ static int
 refuse_missing(const struct session *session, const char *file)
 {
     fputs("cascade: there is no file ", stderr);
-    text_write(stderr, file);
+    text_write(stderr, text_shown(file));
     fputs(session->settings->command->store == STORE_NEVER
               ? "\n"
               : "; `cascade migrate` makes one\n",

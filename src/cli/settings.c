@@ -173,15 +173,21 @@ list_options(const struct command *command, struct option *list)
 }
 
 /* What getopt_long() found wrong with `word`; its `optopt` is a known option
- * where only the value is. */
+ * where only the value is. What stands behind the name of an unknown one is not
+ * repeated. */
 static void
 refuse_option(const struct settings *settings, int found, const char *word)
 {
+    size_t name_len = strcspn(word, ":@=");
+
     if (found == ':')
         settings_refuse(settings, "%s needs a value", text_shown(word));
     else if (optopt >= VALUE_BASE)
         settings_refuse(settings, "--%s takes no value",
                         option_table[optopt - VALUE_BASE].name);
+    else if (word[name_len] == '=')
+        settings_refuse(settings, "there is no option %.*s", (int)name_len,
+                        word);
     else
         settings_refuse(settings, "there is no option %s", text_shown(word));
 }

@@ -28,12 +28,14 @@ static void
 put_payload_field(struct out *out, const char *name, const char *json,
                   bool payloads)
 {
-    char text[64];
-
     if (json == NULL)
         return;
-    snprintf(text, sizeof(text), "(%zu bytes)", strlen(json));
-    put_field(out, name, STYLE_NONE, payloads ? json : text);
+    out_format(out, "%-10s  ", name);
+    if (payloads)
+        out_payload(out, json);
+    else
+        out_format(out, "(%zu bytes)", strlen(json));
+    out_plain(out, "\n");
 }
 
 /* When it was written, and how long ago that is. */
@@ -218,16 +220,18 @@ put_externals(struct out *out, const cascade_snapshot *snapshot)
 static void
 add_key(struct table *table, const struct scan_part *key, bool payloads)
 {
+    char *name = strndup(key->name, key->name_len); /* a text of JSON */
     char *values = strndup(key->value, key->value_len);
 
-    if (values == NULL) {
+    if (name == NULL || values == NULL) {
         table->failed = true;
-        return;
+    } else {
+        table_add_json(table, name);
+        table_add_format(table, STYLE_NONE, "%zu", scan_count(values));
+        words_add_payload(table, values, payloads);
     }
-    table_add_format(table, STYLE_NONE, "%.*s", (int)key->name_len, key->name);
-    table_add_format(table, STYLE_NONE, "%zu", scan_count(values));
-    words_add_payload(table, values, payloads);
     free(values);
+    free(name);
 }
 
 static cascade_err

@@ -45,11 +45,10 @@ make_room(struct table *table)
     return true;
 }
 
-void
-table_add(struct table *table, enum style style, const char *text)
+/* Takes `copy`, NULL where it could not be made. */
+static void
+add(struct table *table, enum style style, char *copy)
 {
-    char *copy = table->failed ? NULL : text_escaped(text);
-
     if (copy == NULL || !make_room(table)) {
         free(copy);
         table->failed = true;
@@ -57,6 +56,18 @@ table_add(struct table *table, enum style style, const char *text)
     }
     table->cells[table->cell_count++] = (struct table_cell){
         .text = copy, .width = text_width(copy), .style = style};
+}
+
+void
+table_add(struct table *table, enum style style, const char *text)
+{
+    add(table, style, table->failed ? NULL : text_escaped(text));
+}
+
+void
+table_add_json(struct table *table, const char *json)
+{
+    add(table, STYLE_NONE, table->failed ? NULL : text_escaped_json(json));
 }
 
 void

@@ -39,6 +39,7 @@ void table_free(struct table *table);
 void table_add(struct table *table, enum style style, const char *text);
 void table_add_format(struct table *table, enum style style, const char *format,
                       ...) CASCADE_PRINTF(3, 4);
+void table_add_json(struct table *table, const char *json); /* a payload */
 
 /* Prints a line of heads, and one for each row. CASCADE_ERR_NO_MEMORY where a
  * cell could not be added. */

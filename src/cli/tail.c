@@ -48,7 +48,7 @@ put_execution(struct out *out, const cascade_execution_info *execution,
     }
     if (payloads && execution->output != NULL) {
         out_plain(out, "  ");
-        out_text(out, execution->output);
+        out_payload(out, execution->output);
     }
 }
 

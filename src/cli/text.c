@@ -42,16 +42,34 @@ read_point(const char *text, uint32_t *point)
     return len;
 }
 
-/* Controls, line separators, and what turns the direction of writing. */
+/* Above ASCII what shows nothing, or no more than a space does: controls, white
+ * space, what joins, parts, varies or turns what stands beside it, fillers,
+ * tags. By code point. */
+static const struct range {
+    uint32_t first;
+    uint32_t last;
+} hidden[] = {
+    {0x80, 0xa0},       {0xad, 0xad},       {0x34f, 0x34f},
+    {0x61c, 0x61c},     {0x115f, 0x1160},   {0x1680, 0x1680},
+    {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x2000, 0x200f},
+    {0x2028, 0x202f},   {0x205f, 0x206f},   {0x2800, 0x2800},
+    {0x3000, 0x3000},   {0x3164, 0x3164},   {0xfe00, 0xfe0f},
+    {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb},
+    {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
 static bool
 is_hidden(uint32_t point)
 {
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c ||
-           (point >= 0x200e && point <= 0x200f) ||
-           (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
+    if (point < 0x80)
+        return point < 0x20 || point == 0x7f;
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+        if (point <= hidden[i].last)
+            return point >= hidden[i].first;
+    return false;
 }
 
+/* \x stands for what is one byte: below U+0080, and what is no UTF-8. */
 static void
 write_hidden(FILE *stream, uint32_t point)
 {
@@ -59,10 +77,12 @@ write_hidden(FILE *stream, uint32_t point)
         fputs("\\n", stream);
     else if (point == '\t')
         fputs("\\t", stream);
-    else if (point < 0x100)
+    else if (point < 0x80)
         fprintf(stream, "\\x%02" PRIx32, point);
-    else
+    else if (point < 0x10000)
         fprintf(stream, "\\u%04" PRIx32, point);
+    else
+        fprintf(stream, "\\U%08" PRIx32, point);
 }
 
 void
@@ -73,12 +93,26 @@ text_write(FILE *stream, const char *text)
         size_t len = read_point(text, &point);
         if (point == NO_POINT)
             fprintf(stream, "\\x%02x", (unsigned)(unsigned char)*text);
+        else if (point == '\\')
+            fputs("\\\\", stream);
         else if (is_hidden(point))
             write_hidden(stream, point);
         else
             fwrite(text, 1, len, stream);
         text += len;
     }
+}
+
+/* JSON knows 16 bits behind \u: two of them for what is above. */
+static void
+write_hidden_json(FILE *stream, uint32_t point)
+{
+    if (point < 0x10000)
+        fprintf(stream, "\\u%04" PRIx32, point);
+    else
+        fprintf(stream, "\\u%04" PRIx32 "\\u%04" PRIx32,
+                0xd800 + ((point - 0x10000) >> 10),
+                0xdc00 + ((point - 0x10000) & 0x3ff));
 }
 
 void
@@ -90,15 +124,16 @@ text_write_json(FILE *stream, const char *json)
         if (point == NO_POINT)
             fputs("\\ufffd", stream);
         else if (is_hidden(point))
-            fprintf(stream, "\\u%04" PRIx32, point);
+            write_hidden_json(stream, point);
         else
             fwrite(json, 1, len, stream);
         json += len;
     }
 }
 
-char *
-text_escaped(const char *text)
+/* What `write` makes of `text`. */
+static char *
+keep(void (*write)(FILE *stream, const char *text), const char *text)
 {
     char *escaped = NULL;
     size_t len = 0;
@@ -106,12 +141,24 @@ text_escaped(const char *text)
 
     if (stream == NULL)
         return NULL;
-    text_write(stream, text);
+    write(stream, text);
     bool failed = ferror(stream) != 0;
     if (fclose(stream) == 0 && !failed)
         return escaped;
     free(escaped);
     return NULL;
+}
+
+char *
+text_escaped(const char *text)
+{
+    return keep(text_write, text);
+}
+
+char *
+text_escaped_json(const char *json)
+{
+    return keep(text_write_json, json);
 }
 
 size_t
@@ -131,8 +178,8 @@ text_width(const char *text)
 const char *
 text_shown(const char *text)
 {
-    bool address =
-        strstr(text, "://") != NULL || strstr(text, "password") != NULL;
-
-    return address ? "(an address)" : text;
+    return text[strcspn(text, ":@=")] != '\0' ||
+                   strcasestr(text, "password") != NULL
+               ? "(an address)"
+               : text;
 }

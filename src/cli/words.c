@@ -225,7 +225,7 @@ words_add_payload(struct table *table, const char *json, bool payloads)
     if (json == NULL)
         table_add(table, STYLE_FAINT, "-");
     else if (payloads)
-        table_add(table, STYLE_NONE, json);
+        table_add_json(table, json);
     else
         table_add_format(table, STYLE_FAINT, "(%zu bytes)", strlen(json));
 }

@@ -200,6 +200,42 @@ neither_log_nor_errors_tell_secrets(test_db *db)
     assert_true(ear.lines > 0);
 }
 
+/* A mistake in an address is told without the address, which has a password. */
+static void
+no_broken_address_is_repeated(test_db *db)
+{
+    static const char *const broken[] = {
+        "postgresql://u:" MARKER "@[::1/db",
+        "postgresql://u:%zz" MARKER "@h/db",
+        "postgresql://u:" MARKER "@h/db?pasword=" MARKER,
+        "postgresql://u:p@127.0.0.1:" MARKER "/db",
+        "postgresql:/u:" MARKER "@h/db",
+        "Postgres://u:" MARKER "@h/db",
+        "//u:" MARKER "@h/db",
+        "host=h pasword=" MARKER,
+        "host=h password='" MARKER,
+        "host=127.0.0.1 port=" MARKER,
+        "password=" MARKER " = ",
+        "sqlite:postgresql://u:" MARKER "@h/db",
+        "memory" MARKER,
+    };
+    test_ear ear = {.lines = 0};
+    const cascade_store_options options = {.size = sizeof(options),
+                                           .log = listen,
+                                           .log_context = &ear,
+                                           .log_level = CASCADE_LOG_DEBUG};
+    cascade_store *store = NULL;
+
+    (void)db;
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        assert_int_not_equal(CASCADE_OK,
+                             cascade_store_open(broken[i], &options, &store));
+        assert_string_not_equal("", cascade_errmsg());
+        inspect(&ear);
+    }
+    assert_int_equal(0, ear.leaks);
+}
+
 /* What a trigger, a constraint or the server itself says can hold values. */
 static void
 words_of_the_database_are_not_repeated(test_db *db)
@@ -276,6 +312,8 @@ main(int argc, char **argv)
     static const stores_test tests[] = {
         {"neither_log_nor_errors_tell_secrets",
          neither_log_nor_errors_tell_secrets, STORES_ALL},
+        {"no_broken_address_is_repeated", no_broken_address_is_repeated,
+         STORES_ALL},
         {"words_of_the_database_are_not_repeated",
          words_of_the_database_are_not_repeated, STORES_FILES},
         {"nothing_is_printed", nothing_is_printed, STORES_ALL},

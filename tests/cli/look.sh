@@ -76,3 +76,24 @@ status=0
     >"$work/out" 2>&1 || status=$?
 [ "$status" -eq 6 ] && [ -s "$work/out" ] && ! grep -q secret "$work/out" ||
     { echo "no server: exit code $status" >&2; cat "$work/out" >&2; exit 1; }
+
+# keeps_secret ARGUMENT...: it fails, and says so without what must not be said.
+keeps_secret() {
+    status=0
+    CASCADE_STORE=$address "$command" "$@" >"$work/out" 2>&1 || status=$?
+    [ "$status" -ne 0 ] && [ -s "$work/out" ] && ! grep -q secret "$work/out" ||
+        { echo "cascade $*" >&2; cat "$work/out" >&2; exit 1; }
+}
+
+# Nor is an address with a mistake in it repeated, wherever it is given.
+for address in 'postgresql://u:secret@[::1/db' 'postgresql:/u:secret@h/db' \
+    'host=h pasword=secret' "host=h password='secret" \
+    'sqlite:postgresql://u:secret@h/db' 'u:secret@h'; do
+    keeps_secret ps
+    keeps_secret ps --store "$address"
+    keeps_secret ps --sotre="$address"
+    keeps_secret ps --limit "$address"
+    keeps_secret ps "$address"
+    keeps_secret show "$address"
+    keeps_secret "$address"
+done

@@ -102,7 +102,7 @@ texts_are_made_harmless(void **state)
         {"a\nb\tc\033[1m\r", "a\\nb\\tc\\x1b[1m\\x0d",
          "a\\u000ab\\u0009c\\u001b[1m\\u000d"},
         {"\x7f \xc2\x9b \xe2\x80\xae \xe2\x81\xa6 \xef\xbb\xbf",
-         "\\x7f \\x9b \\u202e \\u2066 \\ufeff",
+         "\\x7f \\u009b \\u202e \\u2066 \\ufeff",
          "\\u007f \\u009b \\u202e \\u2066 \\ufeff"},
         /* no UTF-8: a lone byte, cut short, overlong, a surrogate, too high */
         {"\xff\x80 \xc3", "\\xff\\x80 \\xc3", "\\ufffd\\ufffd \\ufffd"},
@@ -128,6 +128,103 @@ texts_are_made_harmless(void **state)
     }
 }
 
+/* The UTF-8 of a code point. */
+static void
+encode(uint32_t point, char text[5])
+{
+    size_t len = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+
+    memset(text, 0, 5);
+    for (size_t i = len; i-- > 1; point >>= 6)
+        text[i] = (char)(0x80 | (point & 0x3f));
+    text[0] = (char)(len == 1 ? point : ((0xf00u >> len) & 0xffu) | point);
+}
+
+static char *
+escaped_point(uint32_t point)
+{
+    char text[5];
+    char *escaped = NULL;
+
+    encode(point, text);
+    escaped = text_escaped(text);
+    assert_non_null(escaped);
+    return escaped;
+}
+
+static void
+what_shows_nothing_is_made_visible(void **state)
+{
+    static const uint32_t ranges[][2] = {
+        {0x80, 0xa0},       {0xad, 0xad},       {0x34f, 0x34f},
+        {0x61c, 0x61c},     {0x115f, 0x1160},   {0x180b, 0x180e},
+        {0x2000, 0x200f},   {0x2028, 0x202f},   {0x205f, 0x206f},
+        {0x3000, 0x3000},   {0x3164, 0x3164},   {0xfe00, 0xfe0f},
+        {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff9, 0xfffb},
+        {0xe0000, 0xe007f}, {0xe0100, 0xe01ef},
+    };
+    static const uint32_t shown[] = {0x20,   0xa1,   0xe9,   0x4e2d,
+                                     0xfe10, 0xfffd, 0x1f600};
+    char expected[16];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(ranges); i++)
+        for (uint32_t at = ranges[i][0]; at <= ranges[i][1]; at++) {
+            char *escaped = escaped_point(at);
+            snprintf(expected, sizeof(expected),
+                     at < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)at);
+            assert_string_equal(escaped, expected);
+            free(escaped);
+        }
+    for (size_t i = 0; i < COUNT(shown); i++) {
+        char *escaped = escaped_point(shown[i]);
+        encode(shown[i], expected);
+        assert_string_equal(escaped, expected);
+        free(escaped);
+    }
+}
+
+/* Each pair was alike on a terminal once. */
+static void
+texts_that_differ_look_different(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"a\nb", "a\\nb"},
+        {"\033[1m", "\\x1b[1m"},
+        {"\xe2\x80\xae", "\\u202e"},
+        {"ann", "ann\xe2\x80\x8b"},
+        {"ann", "a\xc2\xadnn"},
+        {"\xc2\x9b", "\x9b"},
+        {"\\", "\\\\"},
+        {"a b", "a\xc2\xa0"
+                "b"},
+        {"\xf3\xa0\x81\x81", "\xee\x80\x84"
+                             "1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        char *one = text_escaped(pairs[i][0]);
+        char *other = text_escaped(pairs[i][1]);
+        assert_string_not_equal(one, other);
+        free(one);
+        free(other);
+    }
+}
+
+/* The meaning of a payload is not changed: escapes of JSON alone are added. */
+static void
+a_payload_stays_json(void **state)
+{
+    char *json = text_escaped_json(
+        "{\"a\\n\":\"\\\\u202e \xe2\x80\xae \xf3\xa0\x81\x81\"}");
+
+    (void)state;
+    assert_string_equal(json,
+                        "{\"a\\n\":\"\\\\u202e \\u202e \\udb40\\udc41\"}");
+    free(json);
+}
+
 static void
 widths_are_those_of_a_terminal(void **state)
 {
@@ -147,6 +244,12 @@ an_address_is_not_repeated(void **state)
     assert_string_equal(text_shown("nonsense"), "nonsense");
     assert_string_equal(text_shown("postgresql://a:b@c/d"), "(an address)");
     assert_string_equal(text_shown("host=a password=b"), "(an address)");
+    /* with a mistake in it */
+    assert_string_equal(text_shown("postgres:/a:b@c/d"), "(an address)");
+    assert_string_equal(text_shown("//a:b@c/d"), "(an address)");
+    assert_string_equal(text_shown("host=a pasword=b"), "(an address)");
+    assert_string_equal(text_shown("PassWord b"), "(an address)");
+    assert_string_equal(text_shown("a:b"), "(an address)");
 }
 
 /* The whole of a part is that text. */
@@ -212,6 +315,9 @@ main(void)
         cmocka_unit_test(durations_are_read),
         cmocka_unit_test(times_are_utc),
         cmocka_unit_test(texts_are_made_harmless),
+        cmocka_unit_test(what_shows_nothing_is_made_visible),
+        cmocka_unit_test(texts_that_differ_look_different),
+        cmocka_unit_test(a_payload_stays_json),
         cmocka_unit_test(widths_are_those_of_a_terminal),
         cmocka_unit_test(an_address_is_not_repeated),
         cmocka_unit_test(json_is_cut_into_its_parts),
