@@ -284,6 +284,8 @@ typedef struct cascade_store_options {
     cascade_log_fn log;           /* NULL: silent */
     void *log_context;
     cascade_log_level log_level; /* 0: CASCADE_LOG_WARNING */
+    bool private_files; /* SQLite: a new database has mode 0600, and so have the
+                           files beside it; else as the umask says */
 } cascade_store_options;
 
 /* Opens the store at `url`:

@@ -529,6 +529,7 @@ typedef struct cascade_store_config {
     cascade_log_fn log;
     void *log_context;
     cascade_log_level log_level;
+    bool private_files; /* new files are for their owner alone */
 } cascade_store_config;
 
 typedef struct cascade_store_driver {

@@ -15,6 +15,7 @@
  *
  * Opening in the order in which things depend on each other:
  *   the writer's file descriptor   creates the file, resolves the path
+ *   a look beside the path         sqlite_path.c; SQLite reads nothing before
  *   the sidecar                    from here on the last handle to close waits
  *                                  for us, or we for it
  *   the writer's set-up            its pragmas
@@ -22,11 +23,8 @@
  * database. One that cannot be written can be read where its folder can be
  * written or somebody else has it open: the log's index needs a file.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -59,44 +57,6 @@ make_absolute(const char *path)
     return csc_buf_take(&text);
 }
 
-/* SQLite does not tell why it cannot make a file. */
-static cascade_err
-check_folder(const char *path)
-{
-    char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t len;
-
-    if (slash == NULL || slash - path >= PATH_MAX)
-        return CASCADE_OK; /* SQLite says that it cannot */
-    len = slash == path ? 1 : (size_t)(slash - path);
-    memcpy(folder, path, len);
-    folder[len] = '\0';
-    if (faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) == 0)
-        return CASCADE_OK;
-    if (errno == EACCES || errno == EROFS)
-        return cascade_store_fail(CASCADE_ERR_READ_ONLY,
-                                  "SQLite: there is no such database, and its "
-                                  "folder cannot be written");
-    return cascade_store_fail(CASCADE_ERR_UNAVAILABLE,
-                              "SQLite: the folder of the database is not "
-                              "there (errno %d)",
-                              errno);
-}
-
-cascade_err
-csc_sqlite_check_path(const char *path)
-{
-    struct stat info;
-
-    if (stat(path, &info) != 0)
-        return errno == ENOENT ? check_folder(path) : CASCADE_OK;
-    if (!S_ISREG(info.st_mode))
-        return cascade_store_fail(CASCADE_ERR_INVALID,
-                                  "SQLite: the path is not a regular file");
-    return CASCADE_OK;
-}
-
 static cascade_err
 set_path(csc_sqlite *store, const char *url)
 {
@@ -113,7 +73,7 @@ set_path(csc_sqlite *store, const char *url)
                                   "memory");
     store->path = make_absolute(path);
     return store->path == NULL ? csc_fail_memory()
-                               : csc_sqlite_check_path(store->path);
+                               : csc_sqlite_path_check(store->path);
 }
 
 /* Symbolic links are resolved: the log lies beside the file itself, and so must
@@ -200,14 +160,19 @@ static cascade_err
 open_file(csc_sqlite *store)
 {
     csc_sqlite_conn *writer = &store->writer;
-    cascade_err err;
+    cascade_err err = CASCADE_OK;
 
     writer->deadline_ns = csc_sqlite_txn_get_deadline(store);
-    err = csc_sqlite_conn_open(writer);
+    if (store->config->private_files)
+        err = csc_sqlite_path_make_private(store->path);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_conn_open(writer);
     if (err != CASCADE_OK)
         return err;
     store->read_only = sqlite3_db_readonly(writer->db, "main") == 1;
     err = resolve_path(store);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_path_check_beside(store->path);
     if (err == CASCADE_OK)
         err = csc_sqlite_lock_open(&store->lock, store->path, store->read_only,
                                    writer->deadline_ns);

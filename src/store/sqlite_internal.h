@@ -23,6 +23,7 @@
  *   sqlite_sql.c     the statements
  *   sqlite_conn.c    one connection to the file
  *   sqlite_lock.c    the sidecar file
+ *   sqlite_path.c    what may lie at the path, and beside it
  *   sqlite_error.c   SQLite's result codes into ours
  *
  * A store handle has one connection that writes and a few that read:
@@ -44,6 +45,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <sqlite3.h>
 
@@ -254,8 +256,25 @@ cascade_err csc_sqlite_create(const cascade_store_config *config,
                               csc_sqlite **store);
 /* Closes everything of it that is open. */
 void csc_sqlite_free(csc_sqlite *store);
+
+/* ---- sqlite_path.c ------------------------------------------------------- */
+
+#define CSC_SQLITE_LOCK_BYTES 8
+
 /* Why there is no such database, or it can be none. */
-cascade_err csc_sqlite_check_path(const char *path);
+cascade_err csc_sqlite_path_check(const char *path);
+/* Makes an empty file for its owner alone, unless there is one. */
+cascade_err csc_sqlite_path_make_private(const char *path);
+/* What SQLite would open beside the database at `path`. CASCADE_ERR_INVALID
+ * names the file that is none of a database's. */
+cascade_err csc_sqlite_path_check_beside(const char *path);
+/* The same of a single file, and of the lock file. */
+cascade_err csc_sqlite_path_check_file(const char *path,
+                                       const struct stat *info);
+cascade_err csc_sqlite_path_check_lock(const char *path,
+                                       const struct stat *info);
+/* The last part of it, for texts. */
+const char *csc_sqlite_path_get_name(const char *path);
 
 /* ---- sqlite_error.c ------------------------------------------------------ */
 

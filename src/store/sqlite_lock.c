@@ -42,7 +42,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -50,6 +49,8 @@
 #include "store/sqlite_internal.h"
 
 #define SUFFIX "-lock"
+/* No link is followed, no open hangs, no terminal becomes ours. */
+#define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define GATE 0x40000000
 #define WRITE (GATE + 1)
 #define PRESENT (GATE + 2)
@@ -116,19 +117,39 @@ open_file(const char *path, const char *database_path, bool read_only)
     int fd;
 
     if (read_only)
-        return open(path, O_RDONLY | O_CLOEXEC);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+        return open(path, O_RDONLY | OPEN_FLAGS);
+    fd = open(path, O_RDWR | OPEN_FLAGS);
     if (fd >= 0 || errno != ENOENT)
         return fd;
     if (stat(database_path, &database) != 0)
         return -1;
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS,
               database.st_mode & 0777);
     if (fd >= 0)
         copy_access(fd, &database);
     else if (errno == EEXIST) /* another process was first */
-        fd = open(path, O_RDWR | O_CLOEXEC);
+        fd = open(path, O_RDWR | OPEN_FLAGS);
     return fd;
+}
+
+/* Looked at before it is opened, since to open a device may do something, and
+ * again when it is open: another may lie there by then. */
+static cascade_err
+check_file(const csc_sqlite_lock *lock)
+{
+    struct stat info;
+
+    if (lock->fd < 0)
+        return lstat(lock->path, &info) == 0
+                   ? csc_sqlite_path_check_lock(lock->path, &info)
+                   : CASCADE_OK;
+    if (fstat(lock->fd, &info) != 0)
+        return fail(errno, "look at the lock file beside the database");
+    if (info.st_nlink == 0)
+        return cascade_store_fail(CASCADE_ERR_UNAVAILABLE,
+                                  "SQLite: the lock file beside the database "
+                                  "was deleted meanwhile; open it again");
+    return csc_sqlite_path_check_lock(lock->path, &info);
 }
 
 cascade_err
@@ -136,19 +157,26 @@ csc_sqlite_lock_open(csc_sqlite_lock *lock, const char *path, bool read_only,
                      int64_t deadline_ns)
 {
     size_t size = strlen(path) + sizeof(SUFFIX);
-    int error = 0;
+    cascade_err err;
+    int error;
 
     lock->path = csc_mem_alloc(size);
     if (lock->path == NULL)
         return csc_fail_memory();
     memcpy(lock->path, path, strlen(path));
     memcpy(lock->path + strlen(path), SUFFIX, sizeof(SUFFIX));
+    err = check_file(lock);
+    if (err != CASCADE_OK)
+        return err;
     lock->fd = open_file(lock->path, path, read_only);
     if (lock->fd < 0) {
         if (read_only)
             return CASCADE_OK;
         return fail(errno, "open the lock file beside the database");
     }
+    err = check_file(lock);
+    if (err != CASCADE_OK)
+        return err;
     error = take_lock(lock, PRESENT, F_RDLCK, deadline_ns);
     if (error != 0)
         return fail(error, "lock the lock file beside the database");

@@ -45,7 +45,8 @@ open_watch(const csc_sqlite *store)
 
     if (fd < 0)
         return -1;
-    if (inotify_add_watch(fd, store->lock.path, IN_MODIFY) < 0) {
+    if (inotify_add_watch(fd, store->lock.path, IN_MODIFY | IN_DONT_FOLLOW) <
+        0) {
         (void)close(fd);
         return -1;
     }

@@ -279,6 +279,7 @@ configure(cascade_store *store, const cascade_store_options *options)
         .log = options->log,
         .log_context = options->log_context,
         .log_level = options->log_level,
+        .private_files = options->private_files,
     };
     if (schema == NULL || application_name == NULL)
         return csc_fail_memory();

@@ -232,6 +232,7 @@ what_options_point_at_is_copied(void **state)
         .log = some_log,
         .log_context = &clock,
         .log_level = CASCADE_LOG_DEBUG,
+        .private_files = true,
     };
     cascade_store *store = NULL;
 
@@ -256,6 +257,7 @@ what_options_point_at_is_copied(void **state)
     assert_ptr_equal(fake.config->log, some_log);
     assert_ptr_equal(fake.config->log_context, &clock);
     assert_int_equal(fake.config->log_level, CASCADE_LOG_DEBUG);
+    assert_true(fake.config->private_files);
     assert_int_equal(fake.mode, CASCADE_MIGRATE_CHECK);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }

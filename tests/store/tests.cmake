@@ -79,6 +79,7 @@ if(CASCADE_SQLITE)
         sqlite_vfs.c)
     target_link_options(test_store_sqlite_native_faults PRIVATE
         LINKER:--wrap=sqlite3_step)
+    cascade_test(store_sqlite_paths test_sqlite_paths.c sqlite_fixture.c)
     cascade_test(store_sqlite_recovery test_sqlite_recovery.c sqlite_fixture.c)
     target_link_options(test_store_sqlite_recovery PRIVATE
         LINKER:--wrap=sqlite3_step)
