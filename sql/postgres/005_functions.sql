@@ -376,18 +376,26 @@ DECLARE
         'cascade_next_run(uuid)',
         'cascade_signal(uuid, text, jsonb, text)',
         'cascade_wake()'];
+    mark      CONSTANT TEXT := '$cascade_' || digest || '$';
     signature TEXT;
+    body      TEXT;
     made      TEXT;
 BEGIN
     SET LOCAL check_function_bodies = on;
     FOREACH signature IN ARRAY functions LOOP
         signature := format('%I.%s', schema, signature);
-        made := pg_get_functiondef(signature::REGPROCEDURE);
-        -- No name of a schema can end a body that is quoted so.
-        made := replace(made, '$function$', '$cascade_' || digest || '$');
-        made := replace(made, 'cascade_channel_here',
+        SELECT p.prosrc
+        INTO STRICT body
+        FROM pg_proc AS p
+        WHERE p.oid = signature::REGPROCEDURE;
+        made := replace(body, 'cascade_channel_here',
             'cascade_' || left(digest, 16));
-        EXECUTE replace(made, 'cascade_here.', quote_ident(schema) || '.');
+        made := replace(made, 'cascade_here.', quote_ident(schema) || '.');
+        -- The body alone is exchanged: what stands before it has the name of
+        -- the schema already, whatever that is. No such name can end a body
+        -- that is quoted so.
+        EXECUTE replace(pg_get_functiondef(signature::REGPROCEDURE),
+            '$function$' || body || '$function$', mark || made || mark);
         EXECUTE format('ALTER FUNCTION %s '
             'SET search_path = pg_catalog, pg_temp', signature);
     END LOOP;

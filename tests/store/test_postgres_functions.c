@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cascade/manage.h"
+#include "store/migrations.h"
 #include "store/postgres_fixture.h"
 #include "support/in_time.h"
 #include "support/sound.h"
@@ -557,6 +558,50 @@ only_the_tables_of_the_schema_are_meant(void **state)
     pg_sql(test, "SET search_path = %s", test->schema);
 }
 
+/* By hand, since the library takes none that has to be quoted so. */
+static void
+expect_functions_in(pg_test *test, const char *name)
+{
+    char *quoted = pg_text(test, "SELECT quote_ident('%s')", name);
+
+    pg_sql(test, "CREATE SCHEMA %s", quoted);
+    pg_sql(test, "SET search_path = %s; SET client_min_messages = error",
+           quoted);
+    for (size_t i = 0; i < csc_migrations_postgres_count; i++)
+        pg_sql(test, "%s", csc_migrations_postgres[i].sql);
+    pg_sql(test, "SET search_path = %s", test->schema);
+    pg_sql(test, "SELECT %s.cascade_start('n', key => 'k')", quoted);
+    expect_answer("t", test,
+                  "SELECT %s.cascade_signal(%s.cascade_key_id('anonymous',"
+                  " 'k', 1), 'go')",
+                  quoted, quoted);
+    pg_sql(test, "SELECT %s.cascade_wake()", quoted);
+    assert_int_equal(1, pg_number(test,
+                                  "SELECT count(*) FROM %s.cascades AS c"
+                                  " JOIN %s.cascade_messages AS m"
+                                  " ON m.cascade_id = c.id",
+                                  quoted, quoted));
+    pg_sql(test, "DROP SCHEMA %s CASCADE", quoted);
+    free(quoted);
+}
+
+/* What stands for the schema in the file may be part of its name. */
+static void
+a_schema_may_have_any_name(void **state)
+{
+    static const char *const ends[] = {"_cascade_here", "_cascade_channel_here",
+                                       "$function$", " cascade_here.cascade",
+                                       "\" $function$ AS '' %"};
+    pg_test *test = *state;
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        char name[80];
+
+        snprintf(name, sizeof(name), "%.32s%s", test->schema, ends[i]);
+        expect_functions_in(test, name);
+    }
+}
+
 /* Better matches than PostgreSQL's own, made by one who may create in the
  * schema, would run with the rights of whoever calls. */
 static void
@@ -853,6 +898,7 @@ main(int argc, char **argv)
         PG_TEST(payloads_are_bounded_as_the_library_does),
         PG_TEST(a_trigger_starts_with_the_transaction),
         PG_TEST(only_the_tables_of_the_schema_are_meant),
+        PG_TEST(a_schema_may_have_any_name),
         PG_TEST(nothing_of_the_schema_is_taken_for_an_operator),
         PG_TEST(a_wake_from_sql_reaches_those_who_wait),
         PG_TEST(a_signal_does_not_go_round_for_ever),
