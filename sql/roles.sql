@@ -7,11 +7,11 @@
 --            migrate = CASCADE_MIGRATE_CHECK
 --   reader   looks: cascade_list(), cascade_get(), cascade_snapshot_load()
 --
--- Run it before the first migration, and again after each: the first time the
--- worker may do a little too much with tables to come, the second time all is
--- cut to measure. It can be run any number of times, by a superuser, or by a
--- role that may create roles and schemas and is a member of the owner, which it
--- can make itself:
+-- Run it before the first migration, and again after each: before, there is no
+-- table to give a right to, and rights to tables to come are given to nobody.
+-- It can be run any number of times, by a superuser, or by a role that may
+-- create roles and schemas and is a member of the owner, which it can make
+-- itself:
 --
 --   CREATE ROLE cascade_owner LOGIN; GRANT cascade_owner TO CURRENT_USER;
 --
@@ -35,13 +35,26 @@ REVOKE ALL ON SCHEMA :"schema" FROM PUBLIC;
 GRANT USAGE, CREATE ON SCHEMA :"schema" TO :"owner";
 GRANT USAGE ON SCHEMA :"schema" TO :"worker", :"reader";
 
--- Tables to come, until this is run again.
+-- The first version of this file gave the worker and the reader rights to all
+-- tables and sequences that the owner would ever make in the schema. Where that
+-- stands it is withdrawn, of what was made since too; what is meant of it is to
+-- be granted anew, and stays then.
+SELECT DISTINCT format('REVOKE ALL ON %s %I.%I FROM %I',
+              CASE WHEN c.relkind = 'S' THEN 'SEQUENCE' ELSE 'TABLE' END,
+              n.nspname, c.relname, g.rolname)
+FROM pg_default_acl AS d
+JOIN pg_namespace AS n ON n.oid = d.defaclnamespace AND n.nspname = :'schema'
+JOIN pg_roles AS o ON o.oid = d.defaclrole AND o.rolname = :'owner'
+CROSS JOIN aclexplode(d.defaclacl) AS a
+JOIN pg_roles AS g ON g.oid = a.grantee
+    AND g.rolname IN (:'worker', :'reader')
+JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relowner = o.oid
+    AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+\gexec
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema"
-    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO :"worker";
+    REVOKE ALL ON TABLES FROM :"worker", :"reader";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema"
-    GRANT USAGE ON SEQUENCES TO :"worker";
-ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema"
-    GRANT SELECT ON TABLES TO :"reader";
+    REVOKE ALL ON SEQUENCES FROM :"worker", :"reader";
 
 -- Tables that are there. Of the worker's rights: those to write a table, per
 -- table; what is not named here loses them.

@@ -137,6 +137,21 @@ expect_denied(const test_db *db, const char *role, const char *const *sql)
     PQfinish(pg);
 }
 
+static void
+expect_done(const test_db *db, const char *role, const char *const *sql)
+{
+    PGconn *pg = connect_as(db, role);
+
+    for (; *sql != NULL; sql++) {
+        PGresult *result = PQexec(pg, *sql);
+
+        if (PQresultErrorField(result, PG_DIAG_SQLSTATE) != NULL)
+            fail_msg("%s: %s", *sql, PQerrorMessage(pg));
+        PQclear(result);
+    }
+    PQfinish(pg);
+}
+
 /* ---- The worker ---------------------------------------------------------- */
 
 static void
@@ -308,18 +323,9 @@ the_worker_starts_and_signals_by_sql(test_db *db)
         "SELECT cascade_start('n', '{}', 'k')",
         NULL};
     roles r;
-    PGconn *pg = NULL;
 
     prepare(db, &r);
-    pg = connect_as(db, r.worker);
-    for (size_t i = 0; sql[i] != NULL; i++) {
-        PGresult *result = PQexec(pg, sql[i]);
-
-        if (PQresultErrorField(result, PG_DIAG_SQLSTATE) != NULL)
-            fail_msg("%s: %s", sql[i], PQerrorMessage(pg));
-        PQclear(result);
-    }
-    PQfinish(pg);
+    expect_done(db, r.worker, sql);
     drop_roles(db, &r);
 }
 
@@ -346,6 +352,133 @@ the_worker_changes_no_table_and_no_history(test_db *db)
 
     prepare(db, &r);
     expect_denied(db, r.worker, sql);
+    drop_roles(db, &r);
+}
+
+/* What stands at one place of a table it can take away and put back otherwise,
+ * since it sends and deletes: the border is UPDATE (SECURITY.md). */
+static void
+the_worker_can_replace_what_it_can_delete(test_db *db)
+{
+    static const char *const sql[] = {
+        "SELECT cascade_start('n', '{}', 'k')",
+        "SELECT cascade_signal(cascade_key_id('anonymous', 'k', 1), 'go')",
+        "WITH was AS (DELETE FROM cascade_messages RETURNING *) "
+        "INSERT INTO cascade_messages SELECT id, cascade_id, kind, 'stop', "
+        "path, '1', sent_at FROM was",
+        "SELECT 1 / count(*) FROM cascade_messages WHERE name = 'stop'",
+        "INSERT INTO context_events (key, value, function_id, cascade_id) "
+        "SELECT 'k', '1', 0, id FROM cascades",
+        "WITH was AS (DELETE FROM context_events RETURNING *) "
+        "INSERT INTO context_events SELECT id, key, '2', ui_value, "
+        "function_id, cascade_id, created_at FROM was",
+        "SELECT 1 / count(*) FROM context_events WHERE value = '2'",
+        NULL};
+    roles r;
+
+    prepare(db, &r);
+    expect_done(db, r.worker, sql);
+    drop_roles(db, &r);
+}
+
+/* ---- Tables of others ---------------------------------------------------- */
+
+/* As the owner, which other tables of the schema may belong to as well. */
+static void
+make_other(const test_db *db, const roles *r, const char *name)
+{
+    char table[80];
+    char sequence[80];
+    const char *const sql[] = {table, sequence, NULL};
+
+    snprintf(table, sizeof(table), "CREATE TABLE %s (x int)", name);
+    snprintf(sequence, sizeof(sequence), "CREATE SEQUENCE %s_numbers", name);
+    expect_done(db, r->owner, sql);
+}
+
+static void
+expect_shut(const test_db *db, const roles *r, const char *name)
+{
+    char reading[80];
+    char numbers[80];
+    const char *const sql[] = {reading, numbers, NULL};
+
+    snprintf(reading, sizeof(reading), "SELECT x FROM %s", name);
+    snprintf(numbers, sizeof(numbers), "SELECT nextval('%s_numbers')", name);
+    expect_denied(db, r->worker, sql);
+    expect_denied(db, r->reader, sql);
+}
+
+static void
+other_tables_of_the_owner_are_not_theirs(test_db *db)
+{
+    roles r;
+
+    name_roles(db, &r);
+    apply_script(db, &r);
+    make_other(db, &r, "before");
+    prepare(db, &r);
+    make_other(db, &r, "later");
+    expect_shut(db, &r, "before");
+    expect_shut(db, &r, "later");
+    drop_roles(db, &r);
+}
+
+/* What the script gave before, of all tables to come. */
+static void
+give_as_before(test_db *db, const roles *r)
+{
+    const struct {
+        const char *rights;
+        const char *role;
+    } given[] = {{"SELECT, INSERT, UPDATE, DELETE ON TABLES", r->worker},
+                 {"USAGE ON SEQUENCES", r->worker},
+                 {"SELECT ON TABLES", r->reader}};
+
+    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+        char sql[512];
+
+        snprintf(sql, sizeof(sql),
+                 "ALTER DEFAULT PRIVILEGES FOR ROLE \"%s\" IN SCHEMA \"%s\" "
+                 "GRANT %s TO \"%s\"",
+                 r->owner, db->schema, given[i].rights, given[i].role);
+        assert_int_equal(0, db_sql(db, sql));
+    }
+}
+
+/* Once: what is granted after that stays. */
+static void
+what_was_given_before_is_withdrawn(test_db *db)
+{
+    static const char *const writes[] = {"INSERT INTO given VALUES (1)",
+                                         "SELECT nextval('given_numbers')",
+                                         NULL};
+    static const char *const reads[] = {"SELECT x FROM given", NULL};
+    const char *grants[] = {NULL, NULL, NULL};
+    char tables[200];
+    char sequences[200];
+    roles r;
+
+    prepare(db, &r);
+    give_as_before(db, &r);
+    make_other(db, &r, "given");
+    expect_done(db, r.worker, writes);
+    expect_done(db, r.reader, reads);
+    apply_script(db, &r);
+    expect_shut(db, &r, "given");
+    make_other(db, &r, "later");
+    expect_shut(db, &r, "later");
+    snprintf(tables, sizeof(tables),
+             "GRANT SELECT, INSERT ON given TO \"%s\", \"%s\"", r.worker,
+             r.reader);
+    snprintf(sequences, sizeof(sequences),
+             "GRANT USAGE ON SEQUENCE given_numbers TO \"%s\"", r.worker);
+    grants[0] = tables;
+    grants[1] = sequences;
+    expect_done(db, r.owner, grants);
+    apply_script(db, &r);
+    expect_done(db, r.worker, writes);
+    expect_done(db, r.reader, reads);
     drop_roles(db, &r);
 }
 
@@ -716,6 +849,12 @@ main(int argc, char **argv)
          the_worker_starts_and_signals_by_sql, STORES_POSTGRES},
         {"the_worker_changes_no_table_and_no_history",
          the_worker_changes_no_table_and_no_history, STORES_POSTGRES},
+        {"the_worker_can_replace_what_it_can_delete",
+         the_worker_can_replace_what_it_can_delete, STORES_POSTGRES},
+        {"other_tables_of_the_owner_are_not_theirs",
+         other_tables_of_the_owner_are_not_theirs, STORES_POSTGRES},
+        {"what_was_given_before_is_withdrawn",
+         what_was_given_before_is_withdrawn, STORES_POSTGRES},
         {"the_worker_ends_its_own_stopped_backend",
          the_worker_ends_its_own_stopped_backend, STORES_POSTGRES},
         {"the_reader_looks_and_writes_nothing",
