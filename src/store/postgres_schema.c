@@ -6,13 +6,19 @@
  *                           right to create, and costs nothing where nothing is
  *                           to be done
  *   BEGIN
- *   pg_advisory_xact_lock   one at a time, whatever opens this schema
+ *   CREATE SCHEMA, TABLE    where the schema, or cascade_schema, is missing
+ *   LOCK cascade_schema     one at a time, whatever opens this schema
  *   look again              another may have been first
- *   CREATE SCHEMA           where it is missing
  *   check the columns       of tables that are there already
  *   apply, record           the file's statements, then its checksum
  *   check the columns       of all tables
  *   COMMIT                  all of it or nothing
+ *
+ * The lock is that of a table, which only those can take who may write it; an
+ * advisory lock is anybody's who may connect. Where there is no table yet, the
+ * making of it is the lock: another who makes it too waits until we are done,
+ * and is told then that it is there. That is no failure: where something of it
+ * is there that was not, all begins anew (UNAVAILABLE, which is repeated).
  *
  * The files name no schema: they go to the first of the search_path, which is
  * set for this transaction only. A file records itself, without a checksum, so
@@ -22,7 +28,6 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "store/migrate.h"
 #include "store/postgres_internal.h"
 
@@ -42,9 +47,19 @@ static const char applied_sql[] = "SELECT number::int8, name, checksum,\n"
                                   "ORDER BY number\n"
                                   "LIMIT $1::int8";
 
-/* $1 key of the lock, $2 the search_path */
-static const char lock_sql[] = "SELECT pg_advisory_xact_lock($1::int8),\n"
-                               "  set_config('search_path', $2::text, true)";
+/* $1 the search_path */
+static const char path_sql[] =
+    "SELECT pg_catalog.set_config('search_path', $1::pg_catalog.text, true)";
+
+/* As the first migration makes it. */
+static const char make_sql[] = "CREATE TABLE IF NOT EXISTS @cascade_schema (\n"
+                               "  number     INTEGER PRIMARY KEY,\n"
+                               "  name       TEXT NOT NULL,\n"
+                               "  checksum   TEXT,\n"
+                               "  applied_at TIMESTAMP NOT NULL)";
+
+static const char lock_sql[] =
+    "LOCK TABLE @cascade_schema IN SHARE ROW EXCLUSIVE MODE";
 
 /* $1 number, $2 checksum */
 static const char sign_sql[] = "UPDATE @cascade_schema\n"
@@ -54,10 +69,15 @@ static const char sign_sql[] = "UPDATE @cascade_schema\n"
 
 /* What a look at the schema told. */
 typedef struct schema_state {
-    bool there;            /* the schema */
     size_t from;           /* the first migration to be applied */
     size_t unsigned_count; /* applied by hand */
 } schema_state;
+
+/* Whether the schema is there, and the table of what was applied. */
+typedef struct place {
+    bool schema;
+    bool table;
+} place;
 
 /* ---- Looking ------------------------------------------------------------- */
 
@@ -78,8 +98,7 @@ query(csc_postgres_conn *conn, const char *move, const char *text,
 }
 
 static cascade_err
-find_schema(csc_postgres_conn *conn, const char *move, bool *schema,
-            bool *table)
+find_place(csc_postgres_conn *conn, const char *move, place *here)
 {
     csc_postgres_params params;
     PGresult *result;
@@ -88,25 +107,23 @@ find_schema(csc_postgres_conn *conn, const char *move, bool *schema,
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, conn->store->config->schema);
     err = query(conn, move, find_sql, &params, &result);
-    if (err == CASCADE_OK) {
-        *schema = csc_postgres_result_i64(result, 0, 0) > 0;
-        *table = csc_postgres_result_i64(result, 0, 1) > 0;
-    }
+    if (err == CASCADE_OK)
+        *here = (place){.schema = csc_postgres_result_i64(result, 0, 0) > 0,
+                        .table = csc_postgres_result_i64(result, 0, 1) > 0};
     PQclear(result);
     return err;
 }
 
 /* What was applied; `*result` is NULL without a table of that. */
 static cascade_err
-read_applied(csc_postgres_conn *conn, const char *move, bool *schema,
-             PGresult **result)
+read_applied(csc_postgres_conn *conn, const char *move, PGresult **result)
 {
     csc_postgres_params params;
-    bool table = false;
-    cascade_err err = find_schema(conn, move, schema, &table);
+    place here = {false, false};
+    cascade_err err = find_place(conn, move, &here);
 
     *result = NULL;
-    if (err != CASCADE_OK || !table)
+    if (err != CASCADE_OK || !here.table)
         return err;
     csc_postgres_params_init(&params);
     csc_postgres_params_i64(&params, APPLIED_MAX);
@@ -144,7 +161,7 @@ static cascade_err
 look(csc_postgres_conn *conn, cascade_migrate mode, schema_state *state)
 {
     PGresult *result;
-    cascade_err err = read_applied(conn, "migrate", &state->there, &result);
+    cascade_err err = read_applied(conn, "migrate", &result);
 
     if (err == CASCADE_OK)
         err = plan(result, mode, state);
@@ -160,35 +177,27 @@ is_current(const schema_state *state)
 
 /* ---- Applying ------------------------------------------------------------ */
 
-static int64_t
-lock_key(const char *schema)
+static cascade_err
+run(csc_postgres_conn *conn, const char *text,
+    const csc_postgres_params *params)
 {
-    static const char salt[] = "cascade schema ";
-    unsigned char digest[CSC_SHA256_SIZE];
-    uint64_t key = 0;
-    csc_sha256 hash;
+    PGresult *result;
+    cascade_err err = query(conn, "migrate", text, params, &result);
 
-    csc_sha256_init(&hash);
-    csc_sha256_add(&hash, salt, strlen(salt));
-    csc_sha256_add(&hash, schema, strlen(schema));
-    csc_sha256_end(&hash, digest);
-    for (size_t i = 0; i < sizeof(key); i++)
-        key = key << 8 | digest[i];
-    return (int64_t)key;
+    PQclear(result);
+    return err;
 }
 
-/* BEGIN, the lock and the search_path of this transaction. */
+/* BEGIN, and the search_path of this transaction. */
 static cascade_err
 begin(csc_postgres_conn *conn)
 {
-    const char *schema = conn->store->config->schema;
     csc_postgres_params params;
     csc_buf path;
-    PGresult *result = NULL;
     cascade_err err = csc_postgres_conn_send_begin(conn);
 
     csc_buf_init(&path);
-    csc_buf_add_format(&path, "\"%s\"", schema);
+    csc_buf_add_format(&path, "\"%s\"", conn->store->config->schema);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
     if (err == CASCADE_OK)
@@ -197,11 +206,9 @@ begin(csc_postgres_conn *conn)
         err = csc_fail_memory();
     if (err == CASCADE_OK) {
         csc_postgres_params_init(&params);
-        csc_postgres_params_i64(&params, lock_key(schema));
         csc_postgres_params_text(&params, path.data);
-        err = query(conn, "migrate", lock_sql, &params, &result);
+        err = run(conn, path_sql, &params);
     }
-    PQclear(result);
     csc_buf_fini(&path);
     return err;
 }
@@ -227,16 +234,12 @@ sign(csc_postgres_conn *conn, const csc_migration *migration)
 {
     char checksum[CSC_MIGRATE_CHECKSUM_SIZE];
     csc_postgres_params params;
-    PGresult *result;
-    cascade_err err;
 
     csc_postgres_params_init(&params);
     csc_postgres_params_i32(&params, migration->number);
     csc_postgres_params_text(&params,
                              csc_migrate_checksum(migration, checksum));
-    err = query(conn, "migrate", sign_sql, &params, &result);
-    PQclear(result);
-    return err;
+    return run(conn, sign_sql, &params);
 }
 
 /* In the transaction, with the lock. */
@@ -246,8 +249,6 @@ apply(csc_postgres_conn *conn)
     schema_state state = {0};
     cascade_err err = look(conn, CASCADE_MIGRATE_AUTO, &state);
 
-    if (err == CASCADE_OK && !state.there)
-        err = create_schema(conn);
     if (err == CASCADE_OK && !is_current(&state))
         err = csc_postgres_column_check(conn, false);
     for (size_t i = 0; i < csc_migrations_postgres_count && err == CASCADE_OK;
@@ -276,18 +277,56 @@ commit(csc_postgres_conn *conn)
     return err;
 }
 
+/* Waits for others that make it, or hold it. */
+static cascade_err
+lock(csc_postgres_conn *conn, const place *was)
+{
+    cascade_err err = was->schema ? CASCADE_OK : create_schema(conn);
+
+    if (err == CASCADE_OK && !was->table)
+        err = run(conn, make_sql, NULL);
+    return err == CASCADE_OK ? run(conn, lock_sql, NULL) : err;
+}
+
+/* It has failed, and is rolled back: because another was first? */
+static cascade_err
+judge(csc_postgres_conn *conn, const place *was, cascade_err failed)
+{
+    csc_error_kept kept;
+    place is;
+    cascade_err err;
+
+    if (failed != CASCADE_ERR_REFUSED && failed != CASCADE_ERR_SCHEMA)
+        return failed;
+    csc_error_keep(&kept, failed);
+    err = find_place(conn, "migrate", &is);
+    if (err != CASCADE_OK)
+        return err;
+    if (is.schema == was->schema && is.table == was->table)
+        return csc_error_restore(&kept);
+    return csc_fail(CASCADE_ERR_UNAVAILABLE,
+                    "migrate: another has made the schema at the same time");
+}
+
 static cascade_err
 apply_all(csc_postgres_conn *conn)
 {
+    place was = {false, false};
     cascade_err err = begin(conn);
+    cascade_err undone = CASCADE_OK;
 
+    if (err == CASCADE_OK)
+        err = find_place(conn, "migrate", &was);
+    if (err == CASCADE_OK)
+        err = lock(conn, &was);
     if (err == CASCADE_OK)
         err = apply(conn);
     if (err == CASCADE_OK)
         err = commit(conn);
-    if (err != CASCADE_OK && !conn->broken)
-        csc_postgres_conn_rollback(conn);
-    return err;
+    if (err == CASCADE_OK || conn->broken)
+        return err;
+    undone = csc_postgres_conn_rollback(conn);
+    return undone == CASCADE_OK ? judge(conn, &was, err) : undone;
 }
 
 /* A migration by hand gets its checksum as soon as somebody may write it; that
@@ -332,10 +371,9 @@ static cascade_err
 read_migrations(csc_postgres_conn *conn, void *context)
 {
     PGresult **result = context;
-    bool there = false;
 
     PQclear(*result);
-    return read_applied(conn, "schema", &there, result);
+    return read_applied(conn, "schema", result);
 }
 
 /* When a migration was applied; CASCADE_TIME_NONE: not at all. */

@@ -580,6 +580,109 @@ eight_may_create_the_schema_at_once(void **state)
                      pg_number(test, "SELECT count(*) FROM cascade_schema"));
 }
 
+/* Who may connect may also take any advisory lock there is, and keep it. Those
+ * of the schema's name stand for all. */
+static void
+advisory_locks_do_not_hold_a_migration_up(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    PGconn *other = pg_connect(NULL);
+    char sql[512];
+
+    options.deadline_ms = 2000;
+    snprintf(sql, sizeof(sql),
+             "SELECT pg_advisory_lock(('x' || left(encode(sha256(convert_to("
+             "'cascade schema %s', 'UTF8')), 'hex'), 16))::bit(64)::bigint)",
+             test->schema);
+    pg_run(other, sql);
+    (void)pg_open(test, NULL, &options);
+    assert_int_equal(csc_migrations_postgres_count, count_signed(test));
+    PQfinish(other);
+}
+
+/* Whom the other one waits for: a session that has begun to migrate. */
+static void
+await_blocked(pg_test *test, const PGconn *holder)
+{
+    pg_until(test,
+             "SELECT count(*) FROM pg_stat_activity"
+             " WHERE application_name = '%s'"
+             "  AND %d = ANY (pg_blocking_pids(pid))",
+             test->plain, PQbackendPID(holder));
+}
+
+/* One at a time, by a table that only those who may write it can lock: where
+ * there is none yet, by the making of it. */
+static void
+expect_one_at_a_time(pg_test *test, const char *holds, const char *ends)
+{
+    PGconn *holder = pg_connect(NULL);
+    pthread_barrier_t barrier;
+    opener it = {.test = test, .barrier = &barrier};
+    char path[100];
+
+    snprintf(path, sizeof(path), "SET search_path = %s", test->schema);
+    pg_run(holder, path);
+    pg_run(holder, "BEGIN");
+    pg_run(holder, holds);
+    assert_int_equal(0, pthread_barrier_init(&barrier, NULL, 1));
+    assert_int_equal(0, pthread_create(&it.thread, NULL, open_one, &it));
+    await_blocked(test, holder);
+    pg_run(holder, ends);
+    pthread_join(it.thread, NULL);
+    if (it.err != CASCADE_OK)
+        fail_msg("after %s; %s: %s", holds, ends, it.text);
+    assert_int_equal(csc_migrations_postgres_count, count_signed(test));
+    pthread_barrier_destroy(&barrier);
+    PQfinish(holder);
+}
+
+static void
+a_migration_waits_for_another(void **state)
+{
+    static const char makes[] = "CREATE TABLE cascade_schema ("
+                                "number INTEGER PRIMARY KEY,"
+                                " name TEXT NOT NULL, checksum TEXT,"
+                                " applied_at TIMESTAMP NOT NULL)";
+    static const char locks[] =
+        "LOCK TABLE cascade_schema IN SHARE ROW EXCLUSIVE MODE";
+    pg_test *test = *state;
+
+    pg_sql(test, "SET client_min_messages = error");
+    expect_one_at_a_time(test, makes, "ROLLBACK");
+    pg_sql(test, "DROP SCHEMA %s CASCADE", test->schema);
+    pg_sql(test, "CREATE SCHEMA %s", test->schema);
+    expect_one_at_a_time(test, makes, "COMMIT");
+    pg_sql(test, "DELETE FROM cascade_schema WHERE number > 1");
+    expect_one_at_a_time(test, locks, "COMMIT");
+}
+
+/* Of the table that is locked, a role that may only look reads. */
+static void
+who_only_reads_does_not_hold_a_migration_up(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    PGconn *reader;
+    char sql[256];
+
+    options.deadline_ms = 2000;
+    pg_make_role(test);
+    pg_sql(test, "REVOKE ALL ON cascade_schema FROM %s", test->role);
+    pg_sql(test, "GRANT SELECT ON cascade_schema TO %s", test->role);
+    pg_sql(test, "DELETE FROM cascade_schema WHERE number > 1");
+    reader = pg_connect(NULL);
+    snprintf(sql, sizeof(sql), "SET ROLE %s; SET search_path = %s", test->role,
+             test->schema);
+    pg_run(reader, sql);
+    pg_run(reader, "BEGIN");
+    pg_run(reader, "LOCK TABLE cascade_schema IN ACCESS SHARE MODE");
+    (void)pg_open(test, NULL, &options);
+    assert_int_equal(csc_migrations_postgres_count, count_signed(test));
+    PQfinish(reader);
+}
+
 /* Design 3: what new tables have. */
 static void
 new_tables_have_wide_ids_and_room_on_their_pages(void **state)
@@ -657,6 +760,9 @@ main(int argc, char **argv)
         PG_TEST_EMPTY(psql_applies_the_files),
         PG_TEST(a_role_that_may_not_create_can_open_a_current_schema),
         PG_TEST_EMPTY(eight_may_create_the_schema_at_once),
+        PG_TEST_EMPTY(advisory_locks_do_not_hold_a_migration_up),
+        PG_TEST_EMPTY(a_migration_waits_for_another),
+        PG_TEST(who_only_reads_does_not_hold_a_migration_up),
         PG_TEST(new_tables_have_wide_ids_and_room_on_their_pages),
         PG_TEST_EMPTY(a_schema_name_that_is_none_is_refused),
         PG_TEST_EMPTY(a_schema_name_keeps_its_case),
