@@ -719,7 +719,6 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
     csc_build_end_family(&b);
     finish_change(&b, change);
     csc_buf_fini(&b.text);
-    csc_mem_free(b.taken.items);
     csc_mem_free(b.ended_early.items);
     return env->arena->failed ? csc_fail_memory() : CASCADE_OK;
 }

@@ -212,16 +212,12 @@ csc_build_births(const csc_build_env *env, const csc_state *state,
 static const csc_exec *
 find_child(const struct csc_builder *b, const cascade_uuid *id)
 {
-    for (size_t i = 0; i < b->state->exec_count; i++) {
-        const csc_exec *exec = b->state->execs[i].exec;
+    const csc_exec *exec = csc_state_child(b->state, id, CSC_STATE_FIRST);
 
-        if (exec != NULL && exec->part == CSC_PART_CHILD &&
-            exec->status == CASCADE_EXECUTION_RUNNING &&
-            csc_uuid_equal(&exec->child, id) &&
-            !csc_state_has(&b->ended_early, exec->function_id))
-            return exec;
-    }
-    return NULL;
+    while (exec != NULL && (exec->status != CASCADE_EXECUTION_RUNNING ||
+                            csc_state_has(&b->ended_early, exec->function_id)))
+        exec = csc_state_child(b->state, id, exec->function_id);
+    return exec;
 }
 
 static const char *

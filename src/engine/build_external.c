@@ -122,15 +122,11 @@ csc_build_message_room(const csc_message *messages, size_t *events)
 static const csc_exec *
 find_waiting(const struct csc_builder *b, const cascade_uuid *token)
 {
-    for (size_t i = 0; i < b->state->exec_count; i++) {
-        const csc_exec *exec = b->state->execs[i].exec;
+    const csc_exec *exec = csc_state_outside(b->state, token, CSC_STATE_FIRST);
 
-        if (exec != NULL && exec->external != NULL &&
-            csc_uuid_equal(&exec->external->token, token) &&
-            !csc_state_has(&b->ended_early, exec->function_id))
-            return exec;
-    }
-    return NULL;
+    while (exec != NULL && csc_state_has(&b->ended_early, exec->function_id))
+        exec = csc_state_outside(b->state, token, exec->function_id);
+    return exec;
 }
 
 static void

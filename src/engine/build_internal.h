@@ -30,7 +30,8 @@ struct csc_builder {
     csc_buf text;        /* scratch */
     int32_t fn_id;       /* the last one given out */
     int32_t instead_of;  /* what spawns with `instead` stand for */
-    csc_ids taken;       /* signals that awaits take in this change */
+    csc_tree names;      /* whose signals are looked at: build_message.c */
+    csc_tree unread;     /* signals of this change */
     csc_ids ended_early; /* what messages have ended */
     size_t ended;
     size_t running; /* inserted as RUNNING */

@@ -53,35 +53,101 @@ write_taking(struct csc_builder *b, int32_t signal, int64_t not_before_ms)
     return csc_build_text(b);
 }
 
-static void
-note_id(struct csc_builder *b, csc_ids *ids, int32_t id)
-{
-    if (csc_state_add_id(ids, id) != CASCADE_OK)
-        b->env->arena->failed = true;
-}
-
 void
 csc_build_note_ended(struct csc_builder *b, const csc_exec *exec)
 {
-    note_id(b, &b->ended_early, exec->function_id);
+    if (csc_state_add_id(&b->ended_early, exec->function_id) != CASCADE_OK)
+        b->env->arena->failed = true;
 }
 
 /* ---- Signals ------------------------------------------------------------ */
 
+/* What of a name is settled in this change: its signals go to its awaits in the
+ * order of their function_ids, so each look begins behind the one before. */
+typedef struct csc_build_name {
+    csc_tree_node node;
+    const char *name;
+    int64_t awaits;  /* up to there they have ended */
+    int64_t signals; /* up to there they are taken */
+} csc_build_name;
+
+/* A signal of this change that nobody has taken. */
+typedef struct csc_build_unread {
+    csc_tree_node node;
+    const char *name;
+    int32_t function_id;
+} csc_build_unread;
+
+static int
+side_of_name(const void *key, const csc_tree_node *node)
+{
+    return strcmp(key, CSC_TREE_ITEM(node, csc_build_name, node)->name);
+}
+
+static int
+order_names(const csc_tree_node *a, const csc_tree_node *b)
+{
+    return side_of_name(CSC_TREE_ITEM(a, csc_build_name, node)->name, b);
+}
+
+static int
+order_unread(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_build_unread *x = CSC_TREE_ITEM(a, csc_build_unread, node);
+    const csc_build_unread *y = CSC_TREE_ITEM(b, csc_build_unread, node);
+    int order = strcmp(x->name, y->name);
+
+    if (order != 0)
+        return order;
+    return (x->function_id > y->function_id) -
+           (x->function_id < y->function_id);
+}
+
+static int
+side_of_unread(const void *key, const csc_tree_node *node)
+{
+    const csc_build_unread *unread =
+        CSC_TREE_ITEM(node, csc_build_unread, node);
+    int order = strcmp(key, unread->name);
+
+    return order != 0 ? order : -1; /* the first of that name */
+}
+
+/* NULL when the arena has failed. */
+static csc_build_name *
+find_name(struct csc_builder *b, const char *name)
+{
+    csc_tree_node *node = csc_tree_from(&b->names, name, side_of_name);
+    csc_build_name *found =
+        node != NULL ? CSC_TREE_ITEM(node, csc_build_name, node) : NULL;
+
+    if (found != NULL && strcmp(found->name, name) == 0)
+        return found;
+    found = csc_arena_alloc(b->env->arena, 1, sizeof(*found));
+    if (found == NULL)
+        return NULL;
+    found->name = name;
+    found->awaits = CSC_STATE_FIRST;
+    found->signals = CSC_STATE_FIRST;
+    csc_tree_put(&b->names, &found->node, order_names, NULL);
+    return found;
+}
+
 /* The first await of that name that still waits, NULL without one. */
 static const csc_exec *
-find_await(const struct csc_builder *b, const char *name)
+find_await(struct csc_builder *b, const char *name)
 {
-    for (size_t i = 0; i < b->state->exec_count; i++) {
-        const csc_exec *exec = b->state->execs[i].exec;
+    csc_build_name *place = find_name(b, name);
+    const csc_exec *exec = NULL;
 
-        if (exec != NULL && exec->part == CSC_PART_AWAIT &&
-            exec->status == CASCADE_EXECUTION_RUNNING &&
-            strcmp(exec->name + strlen(CSC_AWAIT_PREFIX), name) == 0 &&
-            !csc_state_has(&b->ended_early, exec->function_id))
-            return exec;
+    if (place == NULL)
+        return NULL;
+    exec = csc_state_await(b->state, name, place->awaits);
+    while (exec != NULL && csc_state_has(&b->ended_early, exec->function_id)) {
+        place->awaits = exec->function_id;
+        exec = csc_state_await(b->state, name, place->awaits);
     }
-    return NULL;
+    return exec;
 }
 
 static void
@@ -91,31 +157,44 @@ end_await(struct csc_builder *b, const csc_exec *await, int32_t signal)
         csc_build_update(b, await, CASCADE_EXECUTION_COMPLETED);
 
     row->full_output = write_taking(b, signal, await->not_before_ms);
-    note_id(b, &b->taken, signal);
     csc_build_note_ended(b, await);
 }
 
-/* The lowest unread signal of that name, of before or of this change. */
-static int32_t
-find_signal(const struct csc_builder *b, const char *name)
+static void
+keep_unread(struct csc_builder *b, const char *name, int32_t function_id)
 {
+    csc_build_unread *unread =
+        csc_arena_alloc(b->env->arena, 1, sizeof(*unread));
+
+    if (unread == NULL)
+        return; /* the arena has failed */
+    unread->name = name;
+    unread->function_id = function_id;
+    csc_tree_put(&b->unread, &unread->node, order_unread, NULL);
+}
+
+/* Takes the lowest unread signal of that name, of before or of this change. */
+static int32_t
+take_signal(struct csc_builder *b, const char *name)
+{
+    csc_build_name *place = find_name(b, name);
     const csc_signal *signal = NULL;
-    size_t at = 0;
+    csc_build_unread *unread = NULL;
+    csc_tree_node *node = NULL;
 
-    do {
-        signal = csc_state_signal(b->state, name, &at);
-    } while (signal != NULL && csc_state_has(&b->taken, signal->function_id));
-    if (signal != NULL)
+    if (place == NULL)
+        return CSC_NO_PARENT;
+    signal = csc_state_signal(b->state, name, place->signals);
+    if (signal != NULL) {
+        place->signals = signal->function_id;
         return signal->function_id;
-    for (size_t i = 0; i < b->insert_count; i++) {
-        const cascade_execution_row *row = &b->inserts[i];
-
-        if (csc_state_is_signal(row) &&
-            strcmp(row->node_name + strlen(CSC_SIGNAL_PREFIX), name) == 0 &&
-            !csc_state_has(&b->taken, row->function_id))
-            return row->function_id;
     }
-    return CSC_NO_PARENT;
+    node = csc_tree_from(&b->unread, name, side_of_unread);
+    unread = node != NULL ? CSC_TREE_ITEM(node, csc_build_unread, node) : NULL;
+    if (unread == NULL || strcmp(unread->name, name) != 0)
+        return CSC_NO_PARENT;
+    csc_tree_take(&b->unread, node, order_unread, NULL);
+    return unread->function_id;
 }
 
 bool
@@ -125,13 +204,12 @@ csc_build_take_signal(struct csc_builder *b, cascade_execution_row *row)
     int32_t signal = CSC_NO_PARENT;
 
     if (strncmp(row->node_name, CSC_AWAIT_PREFIX, prefix) == 0)
-        signal = find_signal(b, row->node_name + prefix);
+        signal = take_signal(b, row->node_name + prefix);
     if (signal == CSC_NO_PARENT)
         return false;
     row->status = CASCADE_EXECUTION_COMPLETED;
     row->completed_at_ms = b->env->now_ms;
     row->full_output = write_taking(b, signal, CASCADE_TIME_NONE);
-    note_id(b, &b->taken, signal);
     return true;
 }
 
@@ -192,6 +270,8 @@ add_signal(struct csc_builder *b, const csc_message *message)
         csc_build_undelivered(b, row, CSC_UNDELIVERED);
     else if (await != NULL)
         end_await(b, await, row->function_id);
+    else
+        keep_unread(b, message->name, row->function_id);
 }
 
 static void

@@ -86,15 +86,16 @@ static void
 collect_signals(const csc_build_env *env, const csc_state *state,
                 const cascade_change *own, csc_build_start *start)
 {
-    size_t room = state->signal_count + own->insert_count;
+    size_t unread = csc_tree_count(&state->signals);
+    size_t room = unread + own->insert_count;
     csc_build_signal *signals =
         csc_arena_alloc(env->arena, room, sizeof(*signals));
     size_t count = 0;
 
     if (signals == NULL)
         return; /* the arena has failed */
-    for (size_t i = 0; i < state->signal_count; i++) {
-        const csc_signal *signal = &state->signals[i];
+    for (size_t i = 0; i < unread; i++) {
+        const csc_signal *signal = csc_state_nth_signal(state, i);
 
         signals[count++] = (csc_build_signal){
             signal->name, signal->payload != NULL ? signal->payload : "{}"};

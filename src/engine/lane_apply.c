@@ -98,8 +98,7 @@ release_waiters(csc_run *run, csc_post *posts, csc_waiter **woken)
         part.name = p->part_name + strlen(csc_state_prefix(part.kind));
         node = csc_state_find(&run->state, p->function_id);
         if (node != NULL)
-            p->waiter->step =
-                csc_state_part(&run->state, node, &part, node->parts.count - 1);
+            p->waiter->step = csc_state_part(&run->state, node, &part);
         p->waiter->next = *woken;
         *woken = p->waiter;
         p->waiter = NULL;

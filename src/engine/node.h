@@ -46,7 +46,7 @@ struct cascade_node {
     csc_arena arena;   /* what belongs to the node until it returns */
     csc_asked *asked;
     csc_ids passed;  /* its parts that are behind it, ascending */
-    size_t child_at; /* the place in `passed` behind the child awaited last */
+    size_t works;    /* of these: as csc_exec.works */
     csc_undo *undos; /* the newest first */
     size_t undo_count;
     size_t undo_bytes;
@@ -80,6 +80,9 @@ cascade_err csc_node_count_part(cascade_node *node, csc_part *part);
  * that asks for what does not fit what is recorded. */
 const csc_exec *csc_node_find_part(cascade_node *node, const csc_part *part,
                                    bool *leave);
+
+/* That part is behind it. */
+cascade_err csc_node_pass(cascade_node *node, const csc_exec *part);
 
 /* The node goes on behind a part that is recorded as ended; one that FAILED
  * gives CASCADE_ERR_FINAL, with the recorded text as the node's. One that is

@@ -210,7 +210,7 @@ find_or_add(call *c)
             return err;
         if (recorded != NULL) {
             c->ids[i] = recorded->child;
-            err = csc_state_add_id(&c->node->passed, recorded->function_id);
+            err = csc_node_pass(c->node, recorded);
         } else if (csc_node_is_cancelled(c->node)) {
             err = csc_node_cancelled(&part);
         } else {
@@ -280,27 +280,20 @@ passed_child(const cascade_node *node, size_t at)
     return exec != NULL && exec->part == CSC_PART_CHILD ? exec : NULL;
 }
 
-/* Children are mostly awaited in the order of their starts: the search begins
- * behind the one before, so that a thousand need no million looks. */
 static const csc_exec *
 find_child(cascade_node *node, const cascade_uuid *id, bool *running)
 {
-    size_t count = node->passed.count;
-    const csc_exec *found = NULL;
+    const csc_state *state = &node->run->state;
+    const csc_exec *child = NULL;
 
     pthread_mutex_lock(&node->engine->mutex);
-    for (size_t i = 0; i < count && found == NULL; i++) {
-        size_t at = (node->child_at + i) % count;
-        const csc_exec *child = passed_child(node, at);
-
-        if (child == NULL || !csc_uuid_equal(&child->child, id))
-            continue;
-        found = child;
+    child = csc_state_child(state, id, CSC_STATE_FIRST);
+    while (child != NULL && !csc_state_has(&node->passed, child->function_id))
+        child = csc_state_child(state, id, child->function_id);
+    if (child != NULL)
         *running = child->status == CASCADE_EXECUTION_RUNNING;
-        node->child_at = at + 1;
-    }
     pthread_mutex_unlock(&node->engine->mutex);
-    return found;
+    return child;
 }
 
 static cascade_err

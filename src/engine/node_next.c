@@ -20,14 +20,8 @@
 static size_t
 count_bytes(const csc_state *state)
 {
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < state->signal_count; i++) {
-        const char *payload = state->signals[i].payload;
-
-        bytes += CARRIED_ROW_BYTES + (payload != NULL ? strlen(payload) : 0);
-    }
-    return bytes;
+    return csc_tree_count(&state->signals) * CARRIED_ROW_BYTES +
+           state->signal_bytes;
 }
 
 /* The name of the cascade's execution 0. Locked. */

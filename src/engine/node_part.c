@@ -134,8 +134,7 @@ csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
      */
     late = atomic_load(&node->call->late);
     if (!late)
-        found =
-            csc_state_part(&run->state, node->exec, part, node->passed.count);
+        found = csc_state_part(&run->state, node->exec, part);
     *leave =
         late || (found == NULL &&
                  (!csc_run_may_begin(engine) || run->gone ||
@@ -145,6 +144,17 @@ csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
         engine->stats.attempts++;
     pthread_mutex_unlock(&engine->mutex);
     return found;
+}
+
+cascade_err
+csc_node_pass(cascade_node *node, const csc_exec *part)
+{
+    size_t before = node->passed.count;
+    cascade_err err = csc_state_add_id(&node->passed, part->function_id);
+
+    if (node->passed.count > before && csc_state_is_work(part->part))
+        node->works++;
+    return err;
 }
 
 cascade_err
@@ -159,7 +169,7 @@ csc_node_pass_part(cascade_node *node, const csc_part *part,
                         "%s%s#%u is RUNNING, and its node runs too",
                         csc_state_prefix(part->kind), part->name,
                         (unsigned)part->occurrence);
-    err = csc_state_add_id(&node->passed, recorded->function_id);
+    err = csc_node_pass(node, recorded);
     if (err == CASCADE_OK && recorded->cancelled)
         return csc_node_cancelled(part);
     if (err != CASCADE_OK || recorded->status != CASCADE_EXECUTION_FAILED)

@@ -36,14 +36,11 @@ look(cascade_node *node, const csc_part *part)
 {
     cascade_engine *engine = node->engine;
     const csc_run *run = node->run;
-    size_t passed = node->passed.count;
     place p;
 
     pthread_mutex_lock(&engine->mutex);
-    if (passed == node->exec->parts.count)
-        passed = 0; /* it may be asked for again */
-    p.recorded = csc_state_part(&run->state, node->exec, part, passed);
-    p.behind = csc_state_is_behind(&run->state, node->exec, &node->passed);
+    p.recorded = csc_state_part(&run->state, node->exec, part);
+    p.behind = node->works < node->exec->works;
     p.leave = !csc_run_may_begin(engine) || run->gone ||
               csc_run_is_paused(engine, run);
     pthread_mutex_unlock(&engine->mutex);

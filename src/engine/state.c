@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/count.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -35,6 +36,14 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
                          .terminated = CSC_NOT_TERMINATED,
                          .cancel = CSC_NO_PARENT,
                          .paused = CSC_NO_PARENT};
+}
+
+/* Nobody finds it any more. */
+static void
+leave(csc_state *state, csc_exec *exec)
+{
+    csc_state_leave(state, exec);
+    csc_state_leave_part(state, exec);
 }
 
 static void
@@ -184,19 +193,38 @@ set_span(char **text, csc_json_span span)
     return set_text(text, span.data, span.len);
 }
 
+/* Of the first that is not below `id`: mostly the end. */
+static size_t
+place_of(const csc_ids *ids, int32_t id)
+{
+    size_t from = 0;
+    size_t to = ids->count;
+
+    if (to > 0 && ids->items[to - 1] < id)
+        return to;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        csc_count_look();
+        if (ids->items[middle] < id)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
 cascade_err
 csc_state_add_id(csc_ids *ids, int32_t id)
 {
     void *items = ids->items;
-    size_t at = ids->count;
+    size_t at = place_of(ids, id);
 
+    if (at < ids->count && ids->items[at] == id)
+        return CASCADE_OK;
     if (csc_mem_grow(&items, &ids->room, ids->count + 1, sizeof(id)) != 0)
         return csc_fail_memory();
     ids->items = items;
-    while (at > 0 && ids->items[at - 1] > id)
-        at--;
-    if (at > 0 && ids->items[at - 1] == id)
-        return CASCADE_OK;
     memmove(&ids->items[at + 1], &ids->items[at],
             (ids->count - at) * sizeof(id));
     ids->items[at] = id;
@@ -241,8 +269,12 @@ tie_part(csc_state *state, csc_exec *exec)
         return CASCADE_OK;
     note_undoing(parent, exec);
     err = csc_state_add_id(&parent->parts, exec->function_id);
-    if (err == CASCADE_OK && csc_state_is_wait(exec) &&
-        exec->status == CASCADE_EXECUTION_RUNNING)
+    if (err != CASCADE_OK)
+        return err;
+    if (exec->as_part.count == 0)
+        parent->works += csc_state_is_work(exec->part) ? 1 : 0;
+    csc_state_enter_part(state, exec);
+    if (csc_state_is_wait(exec) && exec->status == CASCADE_EXECUTION_RUNNING)
         err = block_parent(state, parent, exec);
     if (exec->part == CSC_PART_SAGA)
         parent->undone_by = exec->function_id;
@@ -369,6 +401,7 @@ set_external(csc_state *state, csc_exec *exec, const csc_record *record)
 {
     csc_external *external = NULL;
 
+    csc_state_leave(state, exec);
     if (exec->external != NULL)
         state->externals--;
     free_external(exec);
@@ -381,6 +414,7 @@ set_external(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->external = external;
     state->externals++;
     external->token = record->token;
+    csc_state_enter(state, exec);
     external->deadline_ms = record->deadline_ms;
     external->continued = record->continued || record->instead.data != NULL;
     if (record->instead.data != NULL &&
@@ -510,11 +544,14 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
 {
     csc_exec *old = *place;
     csc_exec *copy = csc_mem_zalloc(1, sizeof(*copy));
+    bool is_part = false;
     cascade_err err = CASCADE_OK;
 
     if (copy == NULL)
         return csc_fail_memory();
     csc_state_dequeue(state, old);
+    is_part = old->as_part.count > 0;
+    leave(state, old);
     *copy = *old;
     copy->held = false;
     copy->name = copy->input = copy->step_attempts = copy->error = NULL;
@@ -530,10 +567,16 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
     old->join = NULL;
     old->external = NULL;
     old->output = old->progress = NULL;
+    old->works = 0;
     csc_state_slot(state, old->function_id)->exec = copy;
     free_or_keep(state, old);
     *place = copy;
-    return err;
+    if (err != CASCADE_OK)
+        return err;
+    csc_state_enter(state, copy);
+    if (is_part)
+        csc_state_enter_part(state, copy);
+    return CASCADE_OK;
 }
 
 /* Of what has ended and stays nobody reads these. The row that ended it may
@@ -566,6 +609,7 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
                        row->error != NULL ? strlen(row->error) : 0);
     if (err != CASCADE_OK)
         return err;
+    csc_state_leave(state, exec);
     exec->status = row->status;
     exec->ended_ms = row->completed_at_ms;
     csc_state_dequeue(state, exec);
@@ -573,6 +617,7 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     err = set_external(state, exec, record);
     if (err != CASCADE_OK)
         return err;
+    csc_state_enter(state, exec);
     if (row->status == CASCADE_EXECUTION_RUNNING)
         return csc_state_enqueue(state, exec);
     count_running(state, exec, -1);
@@ -670,6 +715,7 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     err = set_record(state, exec, record);
     if (err == CASCADE_OK)
         err = set_external(state, exec, record);
+    csc_state_enter(state, exec);
     csc_state_add_sibling(state, exec);
     if (err == CASCADE_OK && row->status != CASCADE_EXECUTION_RUNNING)
         err = note_ended(state, exec, row, record, true);
@@ -866,6 +912,7 @@ drop_exec(csc_state *state, int32_t function_id)
         return;
     if (function_id == 0 && state->first_node == NULL)
         state->first_node = slot->exec->name;
+    leave(state, slot->exec);
     free_or_keep(state, slot->exec);
     slot->exec = NULL;
     state->exec_freed++;
@@ -889,8 +936,10 @@ is_needed(const csc_state *state, const csc_exec *exec)
 static void
 drop_part(csc_state *state, int32_t function_id)
 {
-    const csc_exec *part = csc_state_find(state, function_id);
+    csc_exec *part = csc_state_find(state, function_id);
 
+    if (part != NULL)
+        csc_state_leave_part(state, part);
     if (part != NULL && part->status != CASCADE_EXECUTION_RUNNING &&
         !csc_state_has(&state->ended, function_id) && !is_needed(state, part))
         drop_exec(state, function_id);
@@ -923,6 +972,7 @@ csc_state_settle(csc_state *state)
         for (size_t p = 0; p < exec->parts.count; p++)
             drop_part(state, exec->parts.items[p]);
         exec->parts.count = 0;
+        exec->works = 0;
         if (is_needed(state, exec))
             csc_state_trim(exec);
         else

@@ -135,6 +135,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/tree.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "engine/course.h"
@@ -173,6 +174,8 @@
 #define CSC_NO_PARENT (-1)
 /* Beyond every function_id; those of others may be negative. */
 #define CSC_NOT_TERMINATED INT64_MAX
+/* Before every one. */
+#define CSC_STATE_FIRST INT64_MIN
 
 typedef struct csc_ids {
     int32_t *items; /* ascending where it says so */
@@ -272,15 +275,19 @@ typedef struct csc_exec {
     csc_join *join;         /* NULL: it comes after nothing */
     csc_ids seen;           /* ascending; see the head comment */
     csc_ids waiters;        /* those that are to be told when it ends */
-    csc_ids late;      /* joins in which its end does not count, ascending */
-    csc_ids parts;     /* recorded parts, while it is RUNNING */
-    int32_t undone_by; /* its part of kind SAGA; 0: none */
-    uint32_t blocked;  /* how many of its waits are RUNNING; one more for a
+    csc_ids late;  /* joins in which its end does not count, ascending */
+    csc_ids parts; /* recorded parts, while it is RUNNING */
+    size_t works;  /* of these: steps, waits by name and children */
+    csc_tree_node as_part; /* in the state's `parts`, while it is in its
+                              parent's */
+    csc_tree_node as_told; /* in one of the state's other indices */
+    int32_t undone_by;     /* its part of kind SAGA; 0: none */
+    uint32_t blocked;      /* how many of its waits are RUNNING; one more for a
                             join that is PENDING */
-    int32_t siblings;  /* the first of its parent's children in a row */
-    uint32_t holders;  /* in how many slots of RUNNING joins it stands */
-    uint32_t wanted;   /* and in how many whose joins may ask its output */
-    size_t queued_at;  /* place in the heap + 1; 0: not queued */
+    int32_t siblings;      /* the first of its parent's children in a row */
+    uint32_t holders;      /* in how many slots of RUNNING joins it stands */
+    uint32_t wanted;       /* and in how many whose joins may ask its output */
+    size_t queued_at;      /* place in the heap + 1; 0: not queued */
     bool dispatched;
     bool early; /* there are events of it though it has not ended: others
                    write those */
@@ -323,6 +330,8 @@ typedef struct csc_key {
 
 /* A signal that was received, and that no await has taken. */
 typedef struct csc_signal {
+    csc_tree_node by_id;
+    csc_tree_node by_name;
     int32_t function_id;
     char *name;    /* without prefix */
     char *payload; /* NULL: {} */
@@ -330,6 +339,7 @@ typedef struct csc_signal {
 
 /* An await that has taken a signal whose row is still to be applied. */
 typedef struct csc_taking {
+    csc_tree_node by_signal;
     int32_t await;
     int32_t signal;
 } csc_taking;
@@ -362,17 +372,19 @@ typedef struct csc_state {
     csc_key *keys; /* by name */
     size_t key_count;
     size_t key_room;
-    size_t running;      /* executions RUNNING */
-    size_t awaiting;     /* awaits and gathers among them */
-    size_t children;     /* children among them */
-    size_t externals;    /* those among them that wait from outside */
-    bool has_stand_ins;  /* there was one that runs instead of another */
-    csc_signal *signals; /* unread, by function_id */
-    size_t signal_count;
-    size_t signal_room;
-    csc_taking *takings;
-    size_t taking_count;
-    size_t taking_room;
+    size_t running;     /* executions RUNNING */
+    size_t awaiting;    /* awaits and gathers among them */
+    size_t children;    /* children among them */
+    size_t externals;   /* those among them that wait from outside */
+    bool has_stand_ins; /* there was one that runs instead of another */
+    csc_tree parts;     /* see state_index.c */
+    csc_tree awaits;
+    csc_tree by_child;
+    csc_tree outside;
+    csc_tree signals; /* unread, by function_id */
+    csc_tree signals_by_name;
+    size_t signal_bytes; /* of their payloads */
+    csc_tree takings;
     csc_ids ended;         /* since csc_state_settle() */
     size_t held;           /* functions that run on */
     csc_exec *kept;        /* for them */
@@ -443,22 +455,18 @@ int64_t csc_state_wake_at(const csc_state *state);
 void csc_state_hold(csc_state *state, csc_exec *exec);
 void csc_state_release(csc_state *state, csc_exec *exec);
 
-/* The recorded part of execution `parent`; NULL when it was not recorded.
- * `passed` is how many of the recorded parts the node has passed already: an
- * entry that asks for them in the order of the one before finds each at once.
- */
-csc_exec *csc_state_part(const csc_state *state, const csc_exec *parent,
-                         const csc_part *part, size_t passed);
+/* The recorded part of execution `parent`; NULL when it was not recorded. */
+const csc_exec *csc_state_part(const csc_state *state, const csc_exec *parent,
+                               const csc_part *part);
 
 /* A recorded part of another kind that has the name and the occurrence of
  * `part`, and that the node has not passed: NULL when there is none. */
 const csc_exec *csc_state_rival(const csc_state *state, const csc_exec *parent,
                                 const csc_part *part, const csc_ids *passed);
 
-/* Whether what is recorded of `parent` goes on behind where the node is: there
- * are steps or waits that it has not passed. */
-bool csc_state_is_behind(const csc_state *state, const csc_exec *parent,
-                         const csc_ids *passed);
+/* What a node asks for in the course of its work, one kind in the place of
+ * another only by mistake. */
+bool csc_state_is_work(csc_part_kind kind);
 
 /* The reserved prefix of a kind of parts. */
 const char *csc_state_prefix(csc_part_kind kind);
@@ -472,10 +480,20 @@ bool csc_state_is_wait(const csc_exec *exec);
 /* Whether the row is that of a received signal. */
 bool csc_state_is_signal(const cascade_execution_row *row);
 
-/* The first unread signal of `name` behind place *at of state->signals, NULL
- * without one; *at is its place + 1 then. Begin with *at = 0. */
+/* The first with a function_id above `after` (CSC_STATE_FIRST: of all), NULL
+ * without one: an await of that name that is RUNNING, a child's part, whoever
+ * waits outside with that token, an unread signal of that name. */
+const csc_exec *csc_state_await(const csc_state *state, const char *name,
+                                int64_t after);
+const csc_exec *csc_state_child(const csc_state *state, const cascade_uuid *id,
+                                int64_t after);
+const csc_exec *csc_state_outside(const csc_state *state,
+                                  const cascade_uuid *token, int64_t after);
 const csc_signal *csc_state_signal(const csc_state *state, const char *name,
-                                   size_t *at);
+                                   int64_t after);
+
+/* The nth unread signal, from 0, by function_id. */
+const csc_signal *csc_state_nth_signal(const csc_state *state, size_t nth);
 
 /* The key's events, NULL without any. */
 const csc_key *csc_state_key(const csc_state *state, const char *name);

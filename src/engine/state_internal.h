@@ -15,6 +15,22 @@ csc_slot *csc_state_slot(const csc_state *state, int32_t function_id);
 cascade_err csc_state_enqueue(csc_state *state, csc_exec *exec);
 void csc_state_dequeue(csc_state *state, csc_exec *exec);
 
+/* ---- state_index.c ------------------------------------------------------ */
+
+/* What others find it by has come, or goes: `as_told` of the execution. */
+void csc_state_enter(csc_state *state, csc_exec *exec);
+void csc_state_leave(csc_state *state, csc_exec *exec);
+/* The same among its parent's parts. */
+void csc_state_enter_part(csc_state *state, csc_exec *exec);
+void csc_state_leave_part(csc_state *state, csc_exec *exec);
+
+/* The first part of `parent` with the name and the occurrence of `part`, and of
+ * its kind or a later one; behind `before`, where that is given. */
+const csc_exec *csc_state_next_part(const csc_state *state,
+                                    const csc_exec *parent,
+                                    const csc_part *part,
+                                    const csc_exec *before);
+
 /* ---- state_signal.c ----------------------------------------------------- */
 
 /* A signal was received: its row, which has just been inserted. */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
+
 csc_slot *
 csc_state_slot(const csc_state *state, int32_t function_id)
 {
@@ -18,6 +20,7 @@ csc_state_slot(const csc_state *state, int32_t function_id)
         size_t middle = from + (to - from) / 2;
         csc_slot *slot = &state->execs[middle];
 
+        csc_count_look();
         if (slot->function_id == function_id)
             return slot;
         if (slot->function_id > function_id)
@@ -73,42 +76,20 @@ csc_state_is_wait(const csc_exec *exec)
            exec->part == CSC_PART_GATHER;
 }
 
-/* Of whatever kind. */
-static bool
-is_called(const csc_exec *exec, const csc_part *part)
-{
-    return exec->occurrence == part->occurrence &&
-           strcmp(exec->name + strlen(prefixes[exec->part]), part->name) == 0;
-}
-
-static bool
-is_part(const csc_exec *exec, const csc_part *part)
-{
-    return exec != NULL && exec->part == part->kind && is_called(exec, part);
-}
-
-csc_exec *
+const csc_exec *
 csc_state_part(const csc_state *state, const csc_exec *parent,
-               const csc_part *part, size_t passed)
+               const csc_part *part)
 {
-    size_t count = parent->parts.count;
+    const csc_exec *exec = NULL;
 
-    if (passed >= count)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        size_t at = (passed + i) % count;
-        csc_exec *exec = csc_state_find(state, parent->parts.items[at]);
-
-        if (is_part(exec, part))
-            return exec;
-    }
-    return NULL;
+    if (parent->parts.count == 0)
+        return NULL; /* it may be one that is late: see HELD */
+    exec = csc_state_next_part(state, parent, part, NULL);
+    return exec != NULL && exec->part == part->kind ? exec : NULL;
 }
 
-/* What a node asks for in the course of its work, one kind in the place of
- * another only by mistake. */
-static bool
-is_work(csc_part_kind kind)
+bool
+csc_state_is_work(csc_part_kind kind)
 {
     switch (kind) {
     case CSC_PART_STEP:
@@ -127,44 +108,24 @@ is_work(csc_part_kind kind)
     return false;
 }
 
-/* The work of `parent` that is recorded and not passed, from place *at on. */
-static const csc_exec *
-next_ahead(const csc_state *state, const csc_exec *parent,
-           const csc_ids *passed, size_t *at)
-{
-    while (*at < parent->parts.count) {
-        int32_t id = parent->parts.items[(*at)++];
-        const csc_exec *exec = csc_state_find(state, id);
-
-        if (exec != NULL && is_work(exec->part) && !csc_state_has(passed, id))
-            return exec;
-    }
-    return NULL;
-}
-
 const csc_exec *
 csc_state_rival(const csc_state *state, const csc_exec *parent,
                 const csc_part *part, const csc_ids *passed)
 {
+    const csc_part any = {CSC_PART_NONE, part->name, part->occurrence};
     const csc_exec *exec = NULL;
-    size_t at = 0;
+    const csc_exec *first = NULL;
 
-    if (!is_work(part->kind) || passed->count >= parent->parts.count)
+    if (!csc_state_is_work(part->kind) || passed->count >= parent->parts.count)
         return NULL;
-    do
-        exec = next_ahead(state, parent, passed, &at);
-    while (exec != NULL && !is_called(exec, part));
-    return exec;
-}
-
-bool
-csc_state_is_behind(const csc_state *state, const csc_exec *parent,
-                    const csc_ids *passed)
-{
-    size_t at = 0;
-
-    return passed->count < parent->parts.count &&
-           next_ahead(state, parent, passed, &at) != NULL;
+    do {
+        exec = csc_state_next_part(state, parent, &any, exec);
+        if (exec != NULL && csc_state_is_work(exec->part) &&
+            !csc_state_has(passed, exec->function_id) &&
+            (first == NULL || exec->function_id < first->function_id))
+            first = exec;
+    } while (exec != NULL);
+    return first;
 }
 
 /* ---- What is visible ---------------------------------------------------- */
@@ -178,6 +139,7 @@ csc_state_has(const csc_ids *ids, int32_t id)
     while (from < to) {
         size_t middle = from + (to - from) / 2;
 
+        csc_count_look();
         if (ids->items[middle] == id)
             return true;
         if (ids->items[middle] > id)

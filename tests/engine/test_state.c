@@ -717,13 +717,13 @@ a_join_sees_what_ran_instead_for_others(void **unused)
 
 /* ---- What stays in memory ----------------------------------------------- */
 
-static csc_exec *
+static const csc_exec *
 find_step(const csc_state *s, const char *name, uint32_t occurrence)
 {
     const csc_part step = {
         .kind = CSC_PART_STEP, .name = name, .occurrence = occurrence};
 
-    return csc_state_part(s, csc_state_find(s, 0), &step, 0);
+    return csc_state_part(s, csc_state_find(s, 0), &step);
 }
 
 static void

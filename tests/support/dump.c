@@ -107,6 +107,9 @@ add_exec(csc_buf *out, const csc_state *state, const csc_exec *exec)
     add_ids(out, "seen", &exec->seen);
     add_waiters(out, state, exec);
     add_ids(out, "parts", &exec->parts);
+    add_number(out, "works", (int64_t)exec->works);
+    add_number(out, "is_found", exec->as_told.count > 0);
+    add_number(out, "is_part", exec->as_part.count > 0);
     add_number(out, "blocked", exec->blocked);
     add_number(out, "stands_for", exec->stands_for);
     add_number(out, "resumes", exec->resumes);
@@ -148,11 +151,14 @@ dump_state(csc_buf *out, const csc_state *state)
     add_number(out, "depth", state->depth);
     add_text(out, "result", state->result);
     add_number(out, "ended", (int64_t)state->ended.count);
-    add_number(out, "takings", (int64_t)state->taking_count);
-    for (size_t i = 0; i < state->signal_count; i++) {
-        add_number(out, "signal", state->signals[i].function_id);
-        add_text(out, "name", state->signals[i].name);
-        add_text(out, "payload", state->signals[i].payload);
+    add_number(out, "takings", (int64_t)csc_tree_count(&state->takings));
+    add_number(out, "signal_bytes", (int64_t)state->signal_bytes);
+    for (size_t i = 0; i < csc_tree_count(&state->signals); i++) {
+        const csc_signal *signal = csc_state_nth_signal(state, i);
+
+        add_number(out, "signal", signal->function_id);
+        add_text(out, "name", signal->name);
+        add_text(out, "payload", signal->payload);
     }
     add_number(out, "terminated", state->terminated);
     add_text(out, "error", state->error);

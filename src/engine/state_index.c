@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who is meant, without a walk: ordered trees of the executions in memory.
+ *
+ *   parts      by parent, occurrence, name and kind: what a node asks for
+ *   awaits     by name, RUNNING ones only: whom a signal is for
+ *   children   by the child's id: whom its end is for
+ *   outside    by token: whom a completion is for
+ *
+ * In each the function_id decides last, so rows that make no sense, with a name
+ * or an id twice, are found in the order of their function_ids. An execution is
+ * in one of the last three at most, and its places are part of it: it enters
+ * and leaves without memory.
+ */
+#include "engine/state_internal.h"
+
+#include <string.h>
+
+/* ---- Orders ------------------------------------------------------------- */
+
+/* What is looked for: the first above `after`. */
+typedef struct wanted {
+    const void *what;
+    int64_t after;
+} wanted;
+
+typedef struct wanted_part {
+    int32_t parent;
+    uint32_t occurrence;
+    const char *name;
+    int kind;
+    int64_t function_id;
+} wanted_part;
+
+static int
+compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static const csc_exec *
+part_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, csc_exec, as_part);
+}
+
+static csc_exec *
+told_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, csc_exec, as_told);
+}
+
+static const char *
+name_of(const csc_exec *exec)
+{
+    return exec->name + strlen(csc_state_prefix(exec->part));
+}
+
+static int
+side_of_part(const void *key, const csc_tree_node *node)
+{
+    const wanted_part *w = key;
+    const csc_exec *exec = part_of(node);
+    int order = compare(w->parent, exec->parent);
+
+    if (order == 0)
+        order = compare(w->occurrence, exec->occurrence);
+    if (order == 0)
+        order = strcmp(w->name, name_of(exec));
+    if (order == 0)
+        order = compare(w->kind, exec->part);
+    return order != 0 ? order : compare(w->function_id, exec->function_id);
+}
+
+static int
+order_parts(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_exec *exec = part_of(a);
+    const wanted_part w = {exec->parent, exec->occurrence, name_of(exec),
+                           (int)exec->part, exec->function_id};
+
+    return side_of_part(&w, b);
+}
+
+static int
+side_of_await(const void *key, const csc_tree_node *node)
+{
+    const wanted *w = key;
+    const csc_exec *exec = told_of(node);
+    int order = strcmp(w->what, name_of(exec));
+
+    return order != 0 ? order : compare(w->after + 1, exec->function_id);
+}
+
+static int
+side_of_child(const void *key, const csc_tree_node *node)
+{
+    const wanted *w = key;
+    const csc_exec *exec = told_of(node);
+    int order = memcmp(w->what, &exec->child, sizeof(exec->child));
+
+    return order != 0 ? order : compare(w->after + 1, exec->function_id);
+}
+
+static int
+side_of_token(const void *key, const csc_tree_node *node)
+{
+    const wanted *w = key;
+    const csc_exec *exec = told_of(node);
+    int order =
+        memcmp(w->what, &exec->external->token, sizeof(exec->external->token));
+
+    return order != 0 ? order : compare(w->after + 1, exec->function_id);
+}
+
+static int
+order_awaits(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_exec *exec = told_of(a);
+
+    return side_of_await(
+        &(wanted){name_of(exec), (int64_t)exec->function_id - 1}, b);
+}
+
+static int
+order_children(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_exec *exec = told_of(a);
+
+    return side_of_child(
+        &(wanted){&exec->child, (int64_t)exec->function_id - 1}, b);
+}
+
+static int
+order_tokens(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_exec *exec = told_of(a);
+
+    return side_of_token(
+        &(wanted){&exec->external->token, (int64_t)exec->function_id - 1}, b);
+}
+
+/* ---- Entering and leaving ----------------------------------------------- */
+
+/* Where a message may look for it, and in which order; NULL: nowhere. */
+static csc_tree *
+index_of(csc_state *state, const csc_exec *exec, csc_tree_order **order)
+{
+    if (exec->external != NULL) {
+        *order = order_tokens;
+        return &state->outside;
+    }
+    if (exec->part == CSC_PART_CHILD) {
+        *order = order_children;
+        return &state->by_child;
+    }
+    *order = order_awaits;
+    return exec->part == CSC_PART_AWAIT ? &state->awaits : NULL;
+}
+
+void
+csc_state_enter(csc_state *state, csc_exec *exec)
+{
+    csc_tree_order *order = NULL;
+    csc_tree *index = index_of(state, exec, &order);
+
+    if (index != NULL && exec->as_told.count == 0 &&
+        (exec->part == CSC_PART_CHILD ||
+         exec->status == CASCADE_EXECUTION_RUNNING))
+        csc_tree_put(index, &exec->as_told, order, NULL);
+}
+
+void
+csc_state_leave(csc_state *state, csc_exec *exec)
+{
+    csc_tree_order *order = NULL;
+    csc_tree *index = index_of(state, exec, &order);
+
+    if (index != NULL)
+        csc_tree_take(index, &exec->as_told, order, NULL);
+}
+
+void
+csc_state_enter_part(csc_state *state, csc_exec *exec)
+{
+    if (exec->as_part.count == 0)
+        csc_tree_put(&state->parts, &exec->as_part, order_parts, NULL);
+}
+
+void
+csc_state_leave_part(csc_state *state, csc_exec *exec)
+{
+    csc_tree_take(&state->parts, &exec->as_part, order_parts, NULL);
+}
+
+/* ---- Finding ------------------------------------------------------------ */
+
+const csc_exec *
+csc_state_await(const csc_state *state, const char *name, int64_t after)
+{
+    const csc_tree_node *node =
+        csc_tree_from(&state->awaits, &(wanted){name, after}, side_of_await);
+
+    return node != NULL && strcmp(name_of(told_of(node)), name) == 0
+               ? told_of(node)
+               : NULL;
+}
+
+const csc_exec *
+csc_state_child(const csc_state *state, const cascade_uuid *id, int64_t after)
+{
+    const csc_tree_node *node =
+        csc_tree_from(&state->by_child, &(wanted){id, after}, side_of_child);
+
+    return node != NULL && memcmp(&told_of(node)->child, id, sizeof(*id)) == 0
+               ? told_of(node)
+               : NULL;
+}
+
+const csc_exec *
+csc_state_outside(const csc_state *state, const cascade_uuid *token,
+                  int64_t after)
+{
+    const csc_tree_node *node =
+        csc_tree_from(&state->outside, &(wanted){token, after}, side_of_token);
+
+    return node != NULL && memcmp(&told_of(node)->external->token, token,
+                                  sizeof(*token)) == 0
+               ? told_of(node)
+               : NULL;
+}
+
+const csc_exec *
+csc_state_next_part(const csc_state *state, const csc_exec *parent,
+                    const csc_part *part, const csc_exec *before)
+{
+    wanted_part w = {parent->function_id, part->occurrence, part->name,
+                     (int)part->kind, CSC_STATE_FIRST};
+    const csc_tree_node *node = NULL;
+    const csc_exec *exec = NULL;
+
+    if (before != NULL) {
+        w.kind = (int)before->part;
+        w.function_id = (int64_t)before->function_id + 1;
+    }
+    node = csc_tree_from(&state->parts, &w, side_of_part);
+    exec = node != NULL ? part_of(node) : NULL;
+    return exec != NULL && exec->parent == w.parent &&
+                   exec->occurrence == w.occurrence &&
+                   strcmp(name_of(exec), w.name) == 0
+               ? exec
+               : NULL;
+}
