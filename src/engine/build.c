@@ -540,7 +540,13 @@ add_post(builder *b, const csc_post *post)
     csc_assert(exec != NULL);
     switch (post->kind) {
     case CSC_POST_COMPLETE:
-        csc_build_complete(b, post, exec);
+        if (csc_state_is_wait(exec) && csc_build_is_doomed(b, exec))
+            csc_build_cancel_one(b, exec);
+        else
+            csc_build_complete(b, post, exec);
+        break;
+    case CSC_POST_SLICE:
+        csc_build_slice(b);
         break;
     case CSC_POST_FAIL:
         csc_build_fail(b, post, exec);
@@ -710,6 +716,7 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
     err = make_room(&b, posts);
     if (err != CASCADE_OK)
         return err;
+    b.cancel_from = state->cancel_from;
     b.next = csc_build_next(state, posts);
     for (const csc_post *p = posts; p != NULL; p = p->next)
         csc_build_receive(&b, p);
@@ -893,7 +900,8 @@ csc_build_new(const csc_build_env *env, const csc_build_start *start,
     size_t count =
         start->first_count + start->signal_count + (start->paused ? 1 : 0);
     csc_state state = {.id = start->id, .fn_id = -1};
-    builder b = {.env = env, .state = &state, .fn_id = -1};
+    builder b = {
+        .env = env, .state = &state, .fn_id = -1, .cancel_from = CSC_NO_PARENT};
     bool owned = !csc_uuid_is_nil(&start->engine_id);
     int64_t wake_at_ms =
         start->delay_ms > 0

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 
+#define SENDS_FIRST 4
 #define GOES_ON "cancelled: the child goes on by itself"
 
 /* ---- Starting ----------------------------------------------------------- */
@@ -72,18 +73,28 @@ count_children(const csc_post *posts)
     return count;
 }
 
+/* Twice the room. What there was before is the arena's. */
+static void
+grow_sends(struct csc_builder *b)
+{
+    size_t room = b->send_room > 0 ? 2 * b->send_room : SENDS_FIRST;
+    cascade_message_row *sends =
+        csc_arena_alloc(b->env->arena, room, sizeof(*sends));
+
+    if (sends == NULL)
+        return; /* the arena has failed */
+    if (b->send_count > 0)
+        memcpy(sends, b->sends, b->send_count * sizeof(*sends));
+    b->sends = sends;
+    b->send_room = room;
+}
+
 void
 csc_build_send(struct csc_builder *b, const cascade_message_row *message)
 {
-    size_t room = 1; /* up, when it ends */
-
-    if (b->sends == NULL) { /* down when cancelled and when ended; and on */
-        room += 2 * (b->state->children + count_children(b->posts));
-        for (const csc_post *p = b->posts; p != NULL; p = p->next)
-            room += p->message_count;
-        b->sends = csc_arena_alloc(b->env->arena, room, sizeof(*b->sends));
-    }
-    if (b->sends != NULL)
+    if (b->send_count == b->send_room)
+        grow_sends(b);
+    if (b->send_count < b->send_room)
         b->sends[b->send_count++] = *message;
 }
 

@@ -7,11 +7,30 @@
  *               nodes are entered again; executions that have not begun. What
  *               has begun goes on: what is dispatched, and straight-line nodes
  *               with something recorded. The change that ends the last of all
- *               ends the cancellation as FAILED, and so the cascade.
+ *               ends the cancellation as FAILED, and so the cascade. There may
+ *               be many: see below.
  *   pause,      an execution, COMPLETED: the last one of them decides (state.h)
  *   resume
  *   delete      of a cascade that runs: as terminate, and the message stays;
  *               of one that has ended: the change deletes it
+ *
+ * A CANCELLATION IN SLICES. What is to fail with it is below it in function_id,
+ * and what one commit ends of it is bounded in bytes, each row counting for
+ * some (env->slice_bytes):
+ *
+ *   received --> the row, RUNNING, {"from":n}; n is the lowest one left
+ *      |           | the engine posts a SLICE, as often as there is something
+ *      |           v left: run.c
+ *      |         the next slice, {"from":m}, in one commit
+ *      v           |
+ *   nothing left: the record is empty
+ *
+ * With the first commit the cascade is cancelled, for all of it: nothing of it
+ * begins from then on, and no signal or time ends a wait that is still to fail
+ * (`doomed`); a time that comes fails it instead. If the process dies between
+ * two slices, whoever claims the cascade next goes on where the record says. A
+ * child that was asked before, in a slice that was lost, is asked by the same
+ * path: once.
  *
  * What is dispatched is not in the rows. After a crash such an execution has
  * not begun, though its cascade is cancelled: then its engine fails it before
@@ -28,6 +47,12 @@ bool
 csc_build_is_cancelled(const struct csc_builder *b)
 {
     return b->cancel != NULL || b->state->cancel != CSC_NO_PARENT;
+}
+
+int32_t
+csc_build_cancel_id(const struct csc_builder *b)
+{
+    return b->cancel != NULL ? b->cancel->function_id : b->state->cancel;
 }
 
 /* "terminated", or "terminated: REASON" with what the payload says. */
@@ -186,6 +211,103 @@ cancel_exec(struct csc_builder *b, const csc_exec *exec)
         hurry(b, exec);
 }
 
+bool
+csc_build_is_doomed(const struct csc_builder *b, const csc_exec *exec)
+{
+    return b->cancel_from != CSC_NO_PARENT &&
+           exec->function_id >= b->cancel_from &&
+           exec->function_id < csc_build_cancel_id(b) &&
+           is_cancelled_with(b, exec);
+}
+
+/* The place of the first execution from `function_id` on. */
+static size_t
+find_place(const csc_state *state, int32_t function_id)
+{
+    size_t low = 0;
+    size_t high = state->exec_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (state->execs[middle].function_id < function_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The bytes of what it writes. Children are asked by messages. */
+static size_t
+cancel_counted(struct csc_builder *b, const csc_exec *exec)
+{
+    size_t updates = b->update_count;
+    size_t sends = b->send_count;
+    size_t bytes = 0;
+
+    cancel_exec(b, exec);
+    if (b->env->arena->failed)
+        return 0;
+    bytes = (b->update_count + b->send_count - updates - sends) * CSC_ROW_BYTES;
+    if (b->update_count > updates)
+        bytes += strlen(b->updates[updates].full_output);
+    return bytes;
+}
+
+/* From b->cancel_from on, which moves. */
+static void
+cut_slice(struct csc_builder *b)
+{
+    const csc_state *state = b->state;
+    size_t room =
+        b->env->slice_bytes > 0 ? b->env->slice_bytes : CSC_SLICE_BYTES;
+    size_t rows = 1 + room / CSC_ROW_BYTES;
+    size_t bytes = 0;
+
+    csc_build_more_updates(b, state->running < rows ? state->running : rows);
+    for (size_t i = find_place(state, b->cancel_from);
+         i < state->exec_count &&
+         state->execs[i].function_id < csc_build_cancel_id(b);
+         i++) {
+        b->cancel_from = state->execs[i].function_id;
+        if (bytes >= room || b->env->arena->failed)
+            return;
+        bytes += cancel_counted(b, state->execs[i].exec);
+    }
+    b->cancel_from = CSC_NO_PARENT;
+}
+
+/* What is left, in the record of the cancellation. */
+static void
+write_left(struct csc_builder *b)
+{
+    csc_record_writer writer;
+
+    b->cancel->full_output = NULL;
+    if (b->cancel_from == CSC_NO_PARENT)
+        return;
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "from", b->cancel_from);
+    csc_record_end(&writer);
+    b->cancel->full_output = csc_build_text(b);
+}
+
+void
+csc_build_slice(struct csc_builder *b)
+{
+    const csc_exec *exec = csc_state_find(b->state, b->state->cancel);
+
+    if (b->cancel_from == CSC_NO_PARENT || b->cancel != NULL ||
+        csc_build_status(b) != CASCADE_RUNNING)
+        return;
+    cut_slice(b);
+    if (b->env->arena->failed)
+        return;
+    b->cancel = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    write_left(b);
+}
+
 static void
 cancel(struct csc_builder *b, const csc_message *message)
 {
@@ -199,14 +321,12 @@ cancel(struct csc_builder *b, const csc_message *message)
         return;
     row->status = CASCADE_EXECUTION_RUNNING;
     row->completed_at_ms = CASCADE_TIME_NONE;
-    row->full_output = NULL;
     b->running++;
     b->cancel = row;
-    csc_build_more_updates(b, b->state->running);
-    if (b->env->arena->failed)
-        return;
-    for (size_t i = 0; i < b->state->exec_count; i++)
-        cancel_exec(b, b->state->execs[i].exec);
+    b->cancel_from = b->state->exec_count > 0 ? b->state->execs[0].function_id
+                                              : CSC_NO_PARENT;
+    cut_slice(b);
+    write_left(b);
 }
 
 void
@@ -233,7 +353,10 @@ csc_build_end_cancel(struct csc_builder *b)
     } else {
         row->status = CASCADE_EXECUTION_FAILED;
         row->completed_at_ms = b->env->now_ms;
-        b->running--;
+        if (exec == NULL) /* it is inserted, else updated, by this change */
+            b->running--;
+        else
+            b->ended++;
     }
     row->error = write_error(b, "cancelled", row->input);
     row->full_output = csc_build_at(b, false);

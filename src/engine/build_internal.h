@@ -40,11 +40,14 @@ struct csc_builder {
     const char *error;  /* its text */
     bool erased; /* the change deletes the cascade, unless it sends: then the
                     next one does, which receives the same message */
-    cascade_execution_row *cancel; /* the cancellation's row, if it begins or
-                                      ends in this change */
+    cascade_execution_row *cancel; /* the cancellation's row, if it begins, goes
+                                      on or ends in this change */
+    int32_t cancel_from; /* what it has still to look at: csc_state, as of what
+                            is built so far */
     const csc_post *posts;
     cascade_message_row *sends; /* NULL: none so far */
     size_t send_count;
+    size_t send_room;
     size_t children;      /* parts of children inserted as RUNNING */
     size_t children_gone; /* those that have ended in this change */
     int32_t result_id;    /* whose output `result` is */
@@ -106,6 +109,12 @@ void csc_build_delete(struct csc_builder *b, const csc_message *message);
 void csc_build_cancel_one(struct csc_builder *b, const csc_exec *exec);
 /* A new execution that does not begin any more. */
 void csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row);
+/* The cancellation goes on. */
+void csc_build_slice(struct csc_builder *b);
+/* The function_id of the cancellation, if there is one. */
+int32_t csc_build_cancel_id(const struct csc_builder *b);
+/* Whether it is still to fail with the cancellation. */
+bool csc_build_is_doomed(const struct csc_builder *b, const csc_exec *exec);
 /* Ends the cancellation when nothing else is RUNNING. */
 void csc_build_end_cancel(struct csc_builder *b);
 

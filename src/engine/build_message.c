@@ -143,8 +143,11 @@ find_await(struct csc_builder *b, const char *name)
     if (place == NULL)
         return NULL;
     exec = csc_state_await(b->state, name, place->awaits);
-    while (exec != NULL && csc_state_has(&b->ended_early, exec->function_id)) {
-        place->awaits = exec->function_id;
+    while (exec != NULL &&
+           (csc_build_is_doomed(b, exec) ||
+            csc_state_has(&b->ended_early, exec->function_id))) {
+        place->awaits = csc_build_is_doomed(b, exec) ? csc_build_cancel_id(b)
+                                                     : exec->function_id;
         exec = csc_state_await(b->state, name, place->awaits);
     }
     return exec;

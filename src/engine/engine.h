@@ -146,6 +146,7 @@ typedef struct csc_run {
     bool held;               /* in the map */
     bool freeing;       /* a FREE post is under way: nothing begins any more */
     bool receiving;     /* a RECEIVE post is under way: no other is made */
+    bool slicing;       /* a SLICE post is */
     bool more_messages; /* there are some besides: looked for once it is */
     uint64_t receipt;   /* the number of its last commit that received */
     uint64_t receives;  /* looks for messages, when its last commit began */

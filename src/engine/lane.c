@@ -65,8 +65,8 @@
 
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS 1000
-#define BIRTHS_MAX 4000         /* in one batch, and those of one run more */
-#define POST_OVERHEAD_BYTES 512 /* of a row beside its payloads, roughly */
+#define BIRTHS_MAX 4000 /* in one batch, and those of one run more */
+#define POSTS_MAX 500   /* of one run in a batch */
 
 /* ---- Backing off -------------------------------------------------------- */
 
@@ -172,8 +172,10 @@ csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
 static size_t
 post_bytes(const csc_post *post)
 {
-    return post->effects.bytes + post->next_run.bytes +
-           (1 + 2 * post->children.count) * POST_OVERHEAD_BYTES;
+    size_t slice = post->kind == CSC_POST_SLICE ? CSC_SLICE_BYTES : 0;
+
+    return post->effects.bytes + post->next_run.bytes + slice +
+           (1 + 2 * post->children.count) * CSC_ROW_BYTES;
 }
 
 /* Takes posts of a run, within `room` bytes but one at least (just one when it
@@ -184,6 +186,7 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
     csc_run *run = lane->first_dirty;
     csc_post *last = run->first_post;
     size_t bytes = last != NULL ? post_bytes(last) : 0;
+    size_t count = 1;
 
     lane->first_dirty = run->dirty_next;
     if (lane->first_dirty == NULL)
@@ -191,9 +194,10 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
     run->dirty = false;
     *item = (csc_item){.run = run, .posts = run->first_post, .count = 1};
     while (last != NULL && last->next != NULL && !run->one_by_one &&
-           bytes + post_bytes(last->next) <= room) {
+           count < POSTS_MAX && bytes + post_bytes(last->next) <= room) {
         last = last->next;
         bytes += post_bytes(last);
+        count++;
     }
     run->first_post = last != NULL ? last->next : NULL;
     if (last != NULL)
@@ -331,7 +335,7 @@ collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
             break;
         take_start(lane, item);
         lane->item_count++;
-        bytes += item->start->bytes + POST_OVERHEAD_BYTES;
+        bytes += item->start->bytes + CSC_ROW_BYTES;
         if (item->count > 1)
             return lane->engine->options.batch_bytes_max;
     }

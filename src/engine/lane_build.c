@@ -46,12 +46,14 @@ copy_start(csc_lane *lane, const csc_item *item)
     }
 }
 
-/* Whether it does more than to receive messages: a node that takes the process
- * down is not forgiven for those that come meanwhile. */
+/* Whether it does more than to receive messages, or to go on with what one has
+ * begun: a node that takes the process down is not forgiven for those that come
+ * meanwhile. */
 static bool
 has_progress(const csc_post *posts)
 {
-    while (posts != NULL && posts->kind == CSC_POST_RECEIVE)
+    while (posts != NULL &&
+           (posts->kind == CSC_POST_RECEIVE || posts->kind == CSC_POST_SLICE))
         posts = posts->next;
     return posts != NULL;
 }
@@ -69,6 +71,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
                          .delay_from_ms = delay_from_ms,
                          .find_external = csc_engine_external,
                          .find_context = engine};
+    size_t bytes_max = engine->options.batch_bytes_max;
 
     if (item->start != NULL) {
         copy_start(lane, item);
@@ -76,6 +79,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
     }
     csc_assert(item->run != NULL);
     env.plan = item->run->plan;
+    env.slice_bytes = bytes_max < CSC_SLICE_BYTES ? bytes_max : CSC_SLICE_BYTES;
     env.reset = item->run->takeovers > 0 && has_progress(item->posts);
     item->err = csc_build_change(&env, &item->run->state, item->posts,
                                  &lane->changes[item->first]);

@@ -61,6 +61,7 @@ typedef enum csc_post_kind {
     CSC_POST_BEAT,     /* how far the node is; what of it follows in the same
                           commit makes this superfluous */
     CSC_POST_DEADLINE, /* the cascade has run out of its time */
+    CSC_POST_SLICE,    /* the cancellation goes on: build_command.c */
     CSC_POST_FREE      /* nothing of the cascade can run here for now */
 } csc_post_kind;
 
@@ -76,6 +77,10 @@ typedef enum csc_post_kind {
 #define CSC_MESSAGE_COMPLETE "complete"
 /* The error of a receipt that came too late for its cascade. */
 #define CSC_UNDELIVERED "undelivered: the cascade had ended"
+
+/* What a cancellation ends in one commit, at most: about 250 rows. */
+#define CSC_SLICE_BYTES ((size_t)128 * 1024)
+#define CSC_ROW_BYTES 512 /* of a row beside its payloads, roughly */
 
 /* What the payload of a message "complete" says; see external.h. */
 typedef struct csc_completion {

@@ -54,8 +54,7 @@
 #include "engine/engine.h"
 #include "engine/plan.h"
 
-#define RECEIVE_MAX 1000  /* messages in one look */
-#define MESSAGE_BYTES 512 /* of its row beside the payload, roughly */
+#define RECEIVE_MAX 1000 /* messages in one look */
 #define INBOX_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
 /* ---- The inbox ---------------------------------------------------------- */
@@ -97,7 +96,10 @@ add_message(csc_post *post, csc_message *message)
 static size_t
 message_bytes(const cascade_message_row *row)
 {
-    return strlen(row->payload) + strlen(row->path) + MESSAGE_BYTES;
+    size_t slice =
+        strcmp(row->kind, CSC_MESSAGE_CANCEL) == 0 ? CSC_SLICE_BYTES : 0;
+
+    return strlen(row->payload) + strlen(row->path) + CSC_ROW_BYTES + slice;
 }
 
 /* A retry or a rerun that is to be carried out. */

@@ -585,12 +585,30 @@ rest(cascade_engine *engine, csc_run *run)
     return csc_run_set_timer(engine, run, wake_at);
 }
 
+/* Its cancellation goes on, one slice after the other. */
+static cascade_err
+post_slice(cascade_engine *engine, csc_run *run)
+{
+    csc_post *post = NULL;
+
+    if (run->state.cancel_from == CSC_NO_PARENT || run->slicing)
+        return CASCADE_OK;
+    post = csc_post_create(CSC_POST_SLICE, run->state.cancel);
+    if (post == NULL)
+        return csc_fail_memory();
+    run->slicing = true;
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}
+
 /* Makes ready what may run, unless its time is over. */
 static cascade_err
 go_on(cascade_engine *engine, csc_run *run)
 {
-    cascade_err err = csc_limits_look(engine, run);
+    cascade_err err = post_slice(engine, run);
 
+    if (err == CASCADE_OK)
+        err = csc_limits_look(engine, run);
     if (err != CASCADE_OK || run->freeing)
         return err;
     if (!csc_limits_are_known(engine, run))

@@ -35,6 +35,7 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
                          .deadline_ms = CASCADE_TIME_NONE,
                          .terminated = CSC_NOT_TERMINATED,
                          .cancel = CSC_NO_PARENT,
+                         .cancel_from = CSC_NO_PARENT,
                          .paused = CSC_NO_PARENT};
 }
 
@@ -448,6 +449,14 @@ note_pause(csc_state *state, const cascade_execution_row *row)
         state->paused = paused ? row->function_id : CSC_NO_PARENT;
 }
 
+/* How far the cancellation is. */
+static void
+note_slice(csc_state *state, const csc_exec *exec, const csc_record *record)
+{
+    if (exec->function_id == state->cancel)
+        state->cancel_from = record->from;
+}
+
 /* What follows from an execution having ended, by an update or at insertion. */
 static cascade_err
 note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
@@ -618,6 +627,7 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     if (err != CASCADE_OK)
         return err;
     csc_state_enter(state, exec);
+    note_slice(state, exec, record);
     if (row->status == CASCADE_EXECUTION_RUNNING)
         return csc_state_enqueue(state, exec);
     count_running(state, exec, -1);
@@ -734,6 +744,7 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     count_running(state, exec, 1);
     if (exec->part == CSC_PART_CANCEL && state->cancel == CSC_NO_PARENT)
         state->cancel = exec->function_id;
+    note_slice(state, exec, record);
     return csc_state_enqueue(state, exec);
 }
 

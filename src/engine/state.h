@@ -50,6 +50,8 @@
  *   A cancellation is an execution that is RUNNING, and never queued, while any
  *   other is; the commit that ends the last other one ends it as FAILED, which
  *   is what ends the cascade.
+ *   It reaches what was there before it in slices, in the order of function_ids
+ *   (build_command.c); its record says where the next one begins (`from`).
  *
  * PAUSE
  *   Of the executions that pause and resume the last one decides. A pause is in
@@ -392,6 +394,8 @@ typedef struct csc_state {
     int32_t siblings_from; /* and the first of these children */
     int64_t terminated;    /* function_id of the terminating one */
     int32_t cancel;        /* that of the cancellation, or CSC_NO_PARENT */
+    int32_t cancel_from;   /* what it has still to look at: from that one to
+                              its own; CSC_NO_PARENT: nothing */
     int32_t paused;        /* that of the pause, unless it was resumed since, or
                        CSC_NO_PARENT; see csc_state_is_paused() */
     char *error;           /* its text */

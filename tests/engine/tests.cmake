@@ -36,6 +36,7 @@ cascade_test(engine_sleeps test_sleeps.c play.c NEEDS stores)
 cascade_test(engine_signals test_signals.c play.c NEEDS stores)
 cascade_test(engine_crowd test_crowd.c play.c NEEDS stores LABELS long)
 cascade_test(engine_commands test_commands.c play.c NEEDS stores)
+cascade_test(engine_slices test_slices.c NEEDS stores)
 cascade_test(engine_retry test_retry.c again.c play.c NEEDS stores)
 cascade_test(engine_rerun test_rerun.c again.c play.c NEEDS stores LABELS long)
 cascade_test(engine_courses test_courses.c mix.c watch.c NEEDS stores

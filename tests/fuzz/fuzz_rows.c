@@ -126,6 +126,7 @@ fill_post(walk *w, csc_post *post)
     case CSC_POST_CHILDREN:
     case CSC_POST_EXTERNAL:
     case CSC_POST_DEADLINE:
+    case CSC_POST_SLICE:
     case CSC_POST_FREE:
         break;
     }

@@ -56,6 +56,8 @@ draw_options(sim_process *p)
     options.park_after_ms = parks_ms[sim_below(r, 3)];
     options.capacity = capacities[sim_below(r, 5)];
     options.batch_cascades_max = batches[sim_below(r, 5)];
+    if (options.batch_cascades_max < 500) /* few rows in a slice, too */
+        options.batch_bytes_max = 1024;
     options.transaction_count = 1 + sim_below(r, 4);
     if (p->slot > 0)
         options.queue_count = 1 + sim_below(r, 3);

@@ -38,6 +38,7 @@ typedef struct oracle_fact {
     bool carried; /* a signal that the run before had not read */
     bool signal;  /* received, for an await to take */
     bool cancel;  /* that is in force, or was carried out */
+    int64_t from; /* the first it has still to look at; ORACLE_NO_ID: none */
     bool undelivered;
     bool cancelled; /* with the cascade */
     bool deadline;  /* of the cascade: inserted FAILED, and ends it */

@@ -173,6 +173,7 @@ decode_record(oracle_fact *fact)
     fact->instead_of = number_of(row, "instead_of", ORACLE_NO_ID);
     fact->not_before_ms = number_of(row, "not_before", CASCADE_TIME_NONE);
     fact->took = number_of(row, "signal", ORACLE_NO_ID);
+    fact->from = number_of(row, "from", ORACLE_NO_ID);
     fact->continued = is_true(row, "continue");
     fact->cancelled = is_true(row, "cancelled");
     fact->timed_out = is_true(row, "timed_out");
