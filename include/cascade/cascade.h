@@ -826,6 +826,9 @@ typedef struct cascade_engine_options {
                                    PostgreSQL, each on a connection of its own
                                    beside connection_max; 0: 4; at most 16. One
                                    on SQLite */
+    int64_t priority_age_ms;    /* what has waited that long for its turn counts
+                                   as of the next higher priority, and so on;
+                                   0: never */
 } cascade_engine_options;
 
 /* Makes an engine on `store`; nothing runs yet. Register the nodes, then start

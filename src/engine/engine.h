@@ -122,7 +122,17 @@ typedef struct csc_reload {
 typedef struct csc_ready {
     csc_exec *first;
     csc_exec *last;
+    /* Of a cascade's, while it is not empty: its place in the round. */
+    struct csc_ready *before;
+    struct csc_ready *next;
+    int64_t since_ns; /* when it came to its end; with ageing only */
 } csc_ready;
+
+/* The cascades that have executions ready of one priority: see ready.c. */
+typedef struct csc_round {
+    csc_ready *first;
+    csc_ready *last;
+} csc_round;
 
 typedef struct csc_run {
     csc_state state;
@@ -154,9 +164,10 @@ typedef struct csc_run {
     cascade_uuid expelled_by; /* by this incarnation */
     bool gone;
     struct csc_lane *native; /* that of its transactional execution, or NULL */
-    csc_ready waiting;       /* transactional, until no commit is in flight */
-    csc_exec *aside;         /* one that waits for a free lane, or NULL */
-    unsigned passed;         /* commits that went before one that waits */
+    csc_ready ready[CSC_PRIORITIES]; /* its executions that may run now */
+    csc_ready waiting; /* transactional, until no commit is in flight */
+    csc_exec *aside;   /* one that waits for a free lane, or NULL */
+    unsigned passed;   /* commits that went before those that wait */
     bool partial; /* its state has only what its end is made of: dismiss.c */
     csc_reload reload;
     struct csc_plan *plan; /* it was loaded for this retry or rerun; or NULL */
@@ -335,7 +346,7 @@ struct cascade_engine {
     csc_map runs;
     size_t births;   /* starts under way that count against capacity */
     size_t claiming; /* and what claims may bring that are not loaded yet */
-    csc_ready ready[CSC_PRIORITIES];
+    csc_round rounds[CSC_PRIORITIES];
     size_t ready_count;
     csc_ready aside[CSC_PRIORITIES]; /* transactional ones: until a lane of
                                         theirs is free */
@@ -533,9 +544,15 @@ bool csc_run_quiet(const cascade_engine *engine);
 
 /* ---- ready.c: what may run. All locked. --------------------------------- */
 
+/* Where an execution goes among those of its priority. */
+typedef enum csc_place {
+    CSC_PLACE_LAST,  /* behind the others of its cascade */
+    CSC_PLACE_FIRST, /* in front of them */
+    CSC_PLACE_NEXT   /* and the turn is its cascade's */
+} csc_place;
+
 int32_t csc_ready_priority(const csc_exec *exec);
-/* Into the list of its priority, behind or in front of the others. */
-void csc_ready_add(cascade_engine *engine, csc_exec *exec, bool first);
+void csc_ready_add(cascade_engine *engine, csc_exec *exec, csc_place place);
 /* Out of the list that it is in. */
 void csc_ready_take_out(cascade_engine *engine, csc_exec *exec);
 /* Into a list of those that wait for a transaction: it does not count as ready

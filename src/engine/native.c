@@ -42,8 +42,10 @@
  * durable may be all the workers there are.
  *
  * FAIR. Those of one cascade wait in the run, first come, first served; one of
- * each run at most waits in the engine. What has waited is put in front of its
- * priority when it may begin.
+ * each run at most waits in the engine. What may begin goes in front of the
+ * others of its cascade, for that one's turn (ready.c). It has the next turn of
+ * all where it had one and found no lane, or where commits of its cascade have
+ * gone before it.
  *
  * OUT OF TIME. Nothing can stop a C function: the execution is taken from it
  * (limits.c), when its transaction was open for too long if not before, and its
@@ -200,6 +202,8 @@ set_aside(cascade_engine *engine, csc_exec *exec, bool for_lane, bool first)
 {
     csc_run *run = exec->run;
 
+    if (!for_lane && exec->waited)
+        run->passed++;
     exec->waited = true;
     if (for_lane && run->aside == NULL) {
         run->aside = exec;
@@ -227,10 +231,11 @@ csc_native_take(cascade_engine *engine, csc_exec *exec, csc_lane **taken)
     if (engine->native_count == 0)
         return true;
     if (is_transactional(engine, exec)) {
-        if (!is_busy(engine, run))
+        exec->turned = !is_busy(engine, run);
+        if (exec->turned)
             lane = find_free(engine);
         if (lane == NULL)
-            set_aside(engine, exec, !is_busy(engine, run), exec->waited);
+            set_aside(engine, exec, exec->turned, exec->waited);
         else
             run->native = lane;
     }
@@ -273,7 +278,8 @@ resume_one(cascade_engine *engine, csc_exec *exec)
     }
     exec->resumed = true;
     engine->resumed_count++;
-    csc_ready_add(engine, exec, true);
+    csc_ready_add(engine, exec,
+                  exec->turned ? CSC_PLACE_NEXT : CSC_PLACE_FIRST);
 }
 
 /* A lane is free: as many as there are such go on. Those that do and are not
@@ -309,7 +315,7 @@ release(cascade_engine *engine, csc_run *run)
         csc_exec *exec = run->aside != NULL ? run->aside : run->waiting.first;
 
         csc_ready_take_out(engine, exec);
-        csc_ready_add(engine, exec, true);
+        csc_ready_add(engine, exec, CSC_PLACE_FIRST);
     }
 }
 
@@ -326,7 +332,8 @@ csc_native_go_on(cascade_engine *engine, csc_run *run)
         return;
     csc_ready_take_out(engine, exec);
     if (find_free(engine) != NULL)
-        csc_ready_add(engine, exec, true);
+        csc_ready_add(engine, exec,
+                      run->passed > 0 ? CSC_PLACE_NEXT : CSC_PLACE_FIRST);
     else
         set_aside(engine, exec, true, false);
 }
@@ -350,7 +357,7 @@ csc_native_give_turn(cascade_engine *engine, csc_run *run)
         return false;
     engine->turn = run;
     csc_ready_take_out(engine, exec);
-    csc_ready_add(engine, exec, true);
+    csc_ready_add(engine, exec, CSC_PLACE_NEXT);
     return true;
 }
 

@@ -104,6 +104,7 @@ check_options(const cascade_engine_options *o)
         {"lease_ms", o->lease_ms, CSC_LEASE_MIN_MS, day_ms},
         {"poll_interval_ms", o->poll_interval_ms, 1, day_ms},
         {"park_after_ms", o->park_after_ms, 1, 365 * day_ms},
+        {"priority_age_ms", o->priority_age_ms, 0, 365 * day_ms},
         {"depth_max", o->depth_max, 1, 1000000},
         {"retain_completed_ms", o->retain_completed_ms, 0, 36500 * day_ms},
         {"retain_failed_ms", o->retain_failed_ms, 0, 36500 * day_ms},

@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * What may run: a list for each priority, first come, first served. Those that
- * wait for a transaction (native.c) are in lists of their own meanwhile.
+ * What may run: for each priority a round of the cascades that have any, and
+ * for each of these a list, first come, first served. One execution of the
+ * first cascade is taken, and that goes to the end of the round: so a cascade
+ * of one node waits for one of each other, and not for all that a fan-out has.
+ *
+ *   round of priority p     first --> A <--> B <--> C <-- last
+ *                                     |      |      |
+ *   their lists of p                  1      1      1
+ *                                     2             2
+ *
+ * The lists are in the runs, so nothing is allocated here. Those that wait for
+ * a transaction (native.c) are in lists of their own meanwhile, in no round.
+ *
+ * AGEING (priority_age_ms). Of the rounds the highest goes first, which may
+ * starve the others. With ageing a cascade that has waited for its turn n times
+ * that long counts as of a priority n higher. Who comes into a round goes to
+ * its end, so the first one of each has waited longest: only these are
+ * compared. One that is let in at the front counts as long as whom it passes.
  *
  * A suspect goes in front of everything: nothing else is claimed until it has
  * shown what it does.
  */
 #include "engine/engine.h"
+
+#define SINCE_EVER INT64_MIN /* a suspect's */
+
+/* ---- Lists --------------------------------------------------------------- */
 
 static void
 put(csc_ready *list, csc_exec *exec, bool first)
@@ -43,19 +63,122 @@ take_out(csc_exec *exec)
     exec->ready_list = NULL;
 }
 
+/* ---- Rounds -------------------------------------------------------------- */
+
+static csc_round *
+round_of(cascade_engine *engine, const csc_run *run, const csc_ready *list)
+{
+    return &engine->rounds[list - run->ready];
+}
+
+static void
+leave(csc_round *round, csc_ready *list)
+{
+    if (list->before != NULL)
+        list->before->next = list->next;
+    else
+        round->first = list->next;
+    if (list->next != NULL)
+        list->next->before = list->before;
+    else
+        round->last = list->before;
+}
+
+static void
+join_last(cascade_engine *engine, csc_round *round, csc_ready *list)
+{
+    if (engine->options.priority_age_ms > 0)
+        list->since_ns = csc_engine_monotonic_ns(engine);
+    list->before = round->last;
+    list->next = NULL;
+    if (round->last != NULL)
+        round->last->next = list;
+    else
+        round->first = list;
+    round->last = list;
+}
+
+static void
+join_first(cascade_engine *engine, csc_round *round, csc_ready *list)
+{
+    if (round->first == NULL) {
+        join_last(engine, round, list);
+        return;
+    }
+    list->since_ns = round->first->since_ns;
+    list->before = NULL;
+    list->next = round->first;
+    round->first->before = list;
+    round->first = list;
+}
+
+/* What the first of that round counts as. */
+static int64_t
+rank(const cascade_engine *engine, int priority, int64_t now_ns)
+{
+    const csc_ready *list = engine->rounds[priority].first;
+    int64_t age_ns = engine->options.priority_age_ms * CSC_MS_NS;
+
+    if (list->since_ns == SINCE_EVER)
+        return INT64_MAX;
+    return age_ns > 0 ? priority + (now_ns - list->since_ns) / age_ns
+                      : priority;
+}
+
+/* The list whose turn it is; NULL without one. */
+static csc_ready *
+choose(const cascade_engine *engine)
+{
+    bool ages = engine->options.priority_age_ms > 0;
+    int64_t now_ns = ages ? csc_engine_monotonic_ns(engine) : 0;
+    int64_t highest = 0;
+    csc_ready *chosen = NULL;
+
+    for (int p = CSC_PRIORITIES - 1; p >= 0 && (chosen == NULL || ages); p--) {
+        csc_ready *list = engine->rounds[p].first;
+
+        if (list == NULL ||
+            (chosen != NULL && rank(engine, p, now_ns) <= highest))
+            continue;
+        chosen = list;
+        highest = rank(engine, p, now_ns);
+    }
+    return chosen;
+}
+
+/* ---- What may run -------------------------------------------------------- */
+
 int32_t
 csc_ready_priority(const csc_exec *exec)
 {
     return exec->priority != 0 ? exec->priority : exec->run->state.priority;
 }
 
-void
-csc_ready_add(cascade_engine *engine, csc_exec *exec, bool first)
+static void
+enter(cascade_engine *engine, int32_t priority, csc_exec *exec, csc_place place)
 {
-    if (engine->suspect == exec->run)
-        put(&engine->ready[CSC_PRIORITIES - 1], exec, true);
-    else
-        put(&engine->ready[csc_ready_priority(exec)], exec, first);
+    csc_round *round = &engine->rounds[priority];
+    csc_ready *list = &exec->run->ready[priority];
+    bool waits = list->first != NULL;
+
+    put(list, exec, place != CSC_PLACE_LAST);
+    if (place == CSC_PLACE_NEXT && waits)
+        leave(round, list);
+    if (place == CSC_PLACE_NEXT)
+        join_first(engine, round, list);
+    else if (!waits)
+        join_last(engine, round, list);
+}
+
+void
+csc_ready_add(cascade_engine *engine, csc_exec *exec, csc_place place)
+{
+    if (engine->suspect == exec->run) {
+        enter(engine, CSC_PRIORITIES - 1, exec, CSC_PLACE_NEXT);
+        exec->ready_list->since_ns = SINCE_EVER;
+    } else {
+        enter(engine, csc_ready_priority(exec), exec, place);
+    }
     engine->ready_count++;
     if (engine->work_waiting > 0)
         pthread_cond_signal(&engine->work_cond);
@@ -74,8 +197,12 @@ csc_ready_set_aside(cascade_engine *engine, csc_ready *list, csc_exec *exec,
 void
 csc_ready_take_out(cascade_engine *engine, csc_exec *exec)
 {
+    csc_ready *list = exec->ready_list;
+
     take_out(exec);
     if (!exec->set_aside) {
+        if (list->first == NULL)
+            leave(round_of(engine, exec->run, list), list);
         engine->ready_count--;
         engine->resumed_count -= exec->resumed;
         exec->resumed = false;
@@ -90,13 +217,18 @@ csc_ready_take_out(cascade_engine *engine, csc_exec *exec)
 csc_exec *
 csc_ready_pop(cascade_engine *engine)
 {
-    for (int p = CSC_PRIORITIES - 1; p >= 0; p--) {
-        csc_exec *exec = engine->ready[p].first;
+    csc_ready *list = choose(engine);
+    csc_exec *exec = NULL;
 
-        if (exec == NULL)
-            continue;
-        csc_ready_take_out(engine, exec);
-        return exec;
+    if (list == NULL)
+        return NULL;
+    exec = list->first;
+    csc_ready_take_out(engine, exec);
+    if (list->first != NULL) {
+        csc_round *round = round_of(engine, exec->run, list);
+
+        leave(round, list);
+        join_last(engine, round, list);
     }
-    return NULL;
+    return exec;
 }

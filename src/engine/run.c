@@ -516,7 +516,7 @@ make_ready(cascade_engine *engine, csc_run *run)
             run->active++;
             csc_run_ref(run);
             csc_limits_note(engine, run, exec);
-            csc_ready_add(engine, exec, false);
+            csc_ready_add(engine, exec, CSC_PLACE_LAST);
         }
     }
     return err;

@@ -308,6 +308,7 @@ typedef struct csc_exec {
     bool set_aside; /* in a list of those that wait for a transaction */
     bool waited;    /* and was so before */
     bool resumed;   /* ready again, as a lane is free */
+    bool turned;    /* it has had its turn, and no lane */
 } csc_exec;
 
 typedef struct csc_slot {

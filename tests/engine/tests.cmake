@@ -9,6 +9,7 @@ cascade_test(engine_lane_held test_lane_held.c NEEDS stores)
 cascade_test(engine_locks test_locks.c NEEDS stores)
 cascade_test(engine_refuse test_refuse.c NEEDS stores)
 cascade_test(engine_scale test_scale.c NEEDS stores LABELS long)
+cascade_test(engine_turns test_turns.c NEEDS stores)
 cascade_test(engine_native test_native.c till.c ledger.c mix.c watch.c
     NEEDS stores)
 cascade_test(engine_native_faults test_native_faults.c till.c ledger.c mix.c watch.c
