@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "engine/build.h"
 #include "engine/engine.h"
@@ -446,7 +447,7 @@ watch_init(watch *w, const char *url)
     memset(w, 0, sizeof(*w));
     assert_int_equal(wrap_store_init(&w->wrap, url), 0);
     pthread_mutex_init(&w->mutex, NULL);
-    assert_int_equal(csc_engine_init_cond(&w->followed), CASCADE_OK);
+    assert_int_equal(csc_lock_init_cond(&w->followed), CASCADE_OK);
     csc_map_init(&w->shadows);
     csc_map_init(&w->lanes);
     w->wrap.context = w;
