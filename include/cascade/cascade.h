@@ -178,7 +178,8 @@ CASCADE_API const char *cascade_version(void);
     X(CASCADE_ERR_FAILED, 22, "the node failed")                               \
     X(CASCADE_ERR_FINAL, 23, "the node failed for good")                       \
     X(CASCADE_ERR_ENDED, 24, "the cascade has ended")                          \
-    X(CASCADE_ERR_CANCELLED, 25, "the cascade is cancelled")
+    X(CASCADE_ERR_CANCELLED, 25, "the cascade is cancelled")                   \
+    X(CASCADE_ERR_NOT_DONE, 26, "the store has done nothing of it")
 
 typedef enum cascade_err {
 #define CASCADE_ERR_ENUM(name, value, text) name = value,

@@ -122,6 +122,9 @@
  *       CASCADE_ERR_AGAIN. Nothing of that call has taken effect, or will: a
  *       try of it that is undecided is UNAVAILABLE, never AGAIN later in the
  *       same call. Without starts none does.
+ *   S34 a claim or a commit that certainly has done nothing, and will not, says
+ *       so: CASCADE_ERR_NOT_DONE. It never says so of one that may have taken
+ *       effect, and it says nothing of earlier calls with the same number.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -151,6 +154,7 @@
  * ERRORS
  *   CASCADE_ERR_UNAVAILABLE  transient: the call may or may not have taken
  *                            effect; repeating the identical call is right
+ *   CASCADE_ERR_NOT_DONE     of claim and commit: transient too, S34
  *   CASCADE_ERR_REFUSED      permanent, for these data
  *   CASCADE_ERR_AGAIN        of commit and submit: S33
  *   CASCADE_ERR_FENCED, _LOST, _NOT_FOUND, _NO_MEMORY, _SCHEMA, _READ_ONLY,
@@ -588,7 +592,7 @@ typedef struct cascade_store_driver {
      * `claimed`: S7, S8, S9. CASCADE_ERR_FENCED when the incarnation is gone,
      * CASCADE_ERR_LOST: S4.
      * After CASCADE_ERR_UNAVAILABLE runs may have been claimed unseen: the
-     * engine attaches anew. */
+     * engine attaches anew. After CASCADE_ERR_NOT_DONE it asks again. */
     cascade_err (*claim)(void *self, const cascade_claim *claim,
                          cascade_claimed *claimed,
                          cascade_claim_result *result);
@@ -602,9 +606,10 @@ typedef struct cascade_store_driver {
      * it returns OK: true for a start whose cascade was there before.
      * CASCADE_ERR_UNAVAILABLE: repeat the identical batch; if the lane shows
      * that an earlier try took effect the answer is OK.
-     * CASCADE_ERR_AGAIN: S33. The number is still the next one, and may be that
-     * of another batch, unless an earlier try was UNAVAILABLE: that one may
-     * come to the store yet. `settle` decides it, where there is one. */
+     * CASCADE_ERR_AGAIN, _REFUSED, _NOT_DONE: the number is still the next one,
+     * and may be that of another batch, unless an earlier try was UNAVAILABLE:
+     * that one may come to the store yet. `settle` decides it. A backend whose
+     * settle is unsupported answers _REFUSED only where none can come. */
     cascade_err (*commit)(void *self, const cascade_batch *batch,
                           bool *existed);
 

@@ -28,6 +28,7 @@ exit_of(cascade_err err)
         return EXIT_NOT_YET;
     case CASCADE_ERR_OUTCOME_UNKNOWN:
     case CASCADE_ERR_UNAVAILABLE:
+    case CASCADE_ERR_NOT_DONE:
     case CASCADE_ERR_LOST:
     case CASCADE_ERR_SCHEMA:
     case CASCADE_ERR_READ_ONLY:

@@ -502,7 +502,8 @@ note_next_wake(cascade_engine *engine, int64_t wake_at_ms, uint64_t frees)
         (void)csc_house_sync(engine);
 }
 
-/* A claim failed. */
+/* A claim failed. One that has done nothing (S34) costs nothing but time: what
+ * is held here is held by us as before. */
 static void
 note_unclaimed(cascade_engine *engine, cascade_err err)
 {

@@ -17,6 +17,8 @@
  *   UNAVAILABLE  nobody knows whether it took effect. Until that is decided
  *                the lane sends nothing else: the identical batch is repeated
  *                with the same number, and the lane row tells (store.h, S3).
+ *   NOT_DONE     nothing took effect, nor will (S34): the batch is tried again
+ *                later, and nobody is in doubt about it.
  *   REFUSED      nothing took effect. The batch is halved, and halved again,
  *                until the culprit stands alone (`slice`); the number stays
  *                until something is committed. The culprit's cascade loses what
@@ -27,16 +29,19 @@
  *                that is not the store's (S33), which may stay open for long.
  *                Its starts are taken out, and their callers go on without the
  *                lane (held.c); the rest is built anew, as a batch with the
- *                same number. Where an earlier try was UNAVAILABLE, that might
- *                still come to the store, and be taken for the new batch: so
- *                the number is used up first, by `settle`, and again until
- *                that has an answer (`settling`). A store that has none is
- *                asked with the same batch again.
+ *                same number.
  *   FENCED,LOST  the incarnation is no more. Everything in memory is dropped;
  *                starts in the batch, which need no ownership, are handed to
  *                `submit`, which recognises those that had taken effect
  *                (`rescue`). So a start is never in doubt while the store can
  *                be reached (G12).
+ *
+ * A NUMBER WITH A PAST. Where an earlier try was UNAVAILABLE it might still come
+ * to the store, and be taken for another batch with its number. So before the
+ * batch is halved, or its starts are taken out, that number is used up, by
+ * `settle`, and again until that has an answer (`settling`). Of a store without
+ * settle, REFUSED says that no such try can come (store.h); where it answers
+ * AGAIN it is asked with the same batch again.
  *
  * IF THE PROCESS DIES
  *   before the commit   nothing is recorded; the executions run again (G4)
@@ -618,43 +623,31 @@ take_starts_out(csc_lane *lane)
     return count - kept;
 }
 
-/* Where the store cannot, the lane says what it said before: `why`. */
-static void
-try_settling_later(csc_lane *lane, cascade_err err, const char *why)
-{
-    if (err == CASCADE_ERR_UNSUPPORTED) {
-        lane->settling = false;
-        err = csc_fail(CASCADE_ERR_AGAIN, "%s", why);
-    }
-    csc_lane_try_later(lane, err);
-}
-
-/* Whether no earlier try of the batch can take effect any more. */
-static bool
-use_number_up(csc_lane *lane, const char *why)
+/* Decides the earlier tries of the batch. When that is OK, either none can take
+ * effect any more, and `tried` is false; or one has, and the same batch once
+ * more is told so. Where it is neither OK nor CASCADE_ERR_UNSUPPORTED, what is
+ * next has been said. */
+static cascade_err
+settle_number(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     bool committed = false;
-    cascade_err err = CASCADE_OK;
+    cascade_err err =
+        engine->driver->settle(engine->driver_self, &engine->id, lane->index,
+                               lane->number + 1, &committed);
 
-    if (!lane->tried)
-        return true;
-    lane->settling = true;
-    err = engine->driver->settle(engine->driver_self, &engine->id, lane->index,
-                                 lane->number + 1, &committed);
-    if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
+    lane->settling = err != CASCADE_OK && err != CASCADE_ERR_UNSUPPORTED;
+    if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST) {
         csc_lane_lose(lane, err);
-    else if (err != CASCADE_OK)
-        try_settling_later(lane, err, why);
-    if (err != CASCADE_OK)
-        return false;
-    lane->settling = false;
-    if (committed)
-        return false; /* the same batch once more is told that it was */
-    pthread_mutex_lock(&engine->mutex);
-    lane->number += 2;
-    pthread_mutex_unlock(&engine->mutex);
-    return true;
+    } else if (lane->settling) {
+        csc_lane_try_later(lane, err);
+    } else if (err == CASCADE_OK && !committed) {
+        pthread_mutex_lock(&engine->mutex);
+        lane->number += 2;
+        lane->tried = false;
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    return err;
 }
 
 static void
@@ -675,14 +668,40 @@ let_starts_go(csc_lane *lane, const char *why)
 static void
 give_way(csc_lane *lane)
 {
+    cascade_err err = CASCADE_OK;
     char why[CSC_TROUBLE_SIZE];
 
-    (void)snprintf(why, sizeof(why), "%s",
-                   lane->settling ? lane->trouble : cascade_errmsg());
-    if (!has_starts(lane))
+    (void)snprintf(why, sizeof(why), "%s", cascade_errmsg());
+    if (!has_starts(lane)) {
         csc_lane_try_later(lane, CASCADE_ERR_AGAIN);
-    else if (use_number_up(lane, why))
+        return;
+    }
+    if (lane->tried)
+        err = settle_number(lane);
+    if (err == CASCADE_ERR_UNSUPPORTED)
+        csc_lane_try_later(lane, csc_fail(CASCADE_ERR_AGAIN, "%s", why));
+    else if (err == CASCADE_OK && !lane->tried)
         let_starts_go(lane, why);
+}
+
+/* The culprit is looked for, unless the batch has a past: then that is decided
+ * first, and the batch is tried once more. */
+static void
+take_refusal(csc_lane *lane)
+{
+    if (lane->tried) {
+        csc_error_kept kept;
+
+        csc_error_keep(&kept, CASCADE_ERR_REFUSED);
+        if (settle_number(lane) != CASCADE_ERR_UNSUPPORTED)
+            return;
+        (void)csc_error_restore(&kept);
+        lane->tried = false;
+    }
+    if (lane->slice > 1)
+        lane->slice /= 2;
+    else
+        csc_lane_refuse(lane, CASCADE_ERR_REFUSED);
 }
 
 static void
@@ -695,7 +714,7 @@ attempt(csc_lane *lane)
         return;
     }
     if (lane->settling) {
-        give_way(lane);
+        (void)settle_number(lane);
         return;
     }
     if (find_unbuilt(lane)) {
@@ -707,11 +726,8 @@ attempt(csc_lane *lane)
         csc_lane_apply(lane);
     } else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST) {
         csc_lane_lose(lane, err);
-    } else if (err == CASCADE_ERR_REFUSED && lane->slice > 1) {
-        lane->slice /= 2;
-        lane->tried = false;
     } else if (err == CASCADE_ERR_REFUSED) {
-        csc_lane_refuse(lane, err);
+        take_refusal(lane);
     } else if (err == CASCADE_ERR_AGAIN) {
         give_way(lane);
     } else {

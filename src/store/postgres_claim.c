@@ -86,6 +86,7 @@ typedef struct claim_state {
     cascade_uuid walk_from;
     bool midway;              /* the walk began behind the first, and is over */
     csc_postgres_rows absent; /* cascades that are named and not there */
+    bool doubtful;            /* runs may have been claimed unseen */
     unsigned held;            /* rounds that gave in to a lock */
     taken *taken; /* there before the runs are ours: then nothing may fail */
     csc_postgres_rows queues;
@@ -578,6 +579,7 @@ claim_some(csc_postgres_conn *conn, void *context)
     for (int round = 0; round < ROUNDS_MAX && err == CASCADE_OK; round++) {
         bool some;
 
+        conn->doubtful = false; /* the round before has claimed nothing */
         err = look(conn, state);
         some = state->candidate_count > 0;
         if (err == CASCADE_OK && !some && state->absent.count == 0 &&
@@ -590,6 +592,7 @@ claim_some(csc_postgres_conn *conn, void *context)
         if (state->count > 0 || !some)
             break;
     }
+    state->doubtful = conn->doubtful;
     return err;
 }
 
@@ -634,6 +637,8 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
         err = csc_fail_memory();
     if (err == CASCADE_OK)
         write_result(&state, result);
+    else if (!state.doubtful)
+        err = csc_postgres_error_undone(err);
     csc_postgres_rows_fini(&state.queues);
     csc_postgres_rows_fini(&state.open);
     csc_postgres_rows_fini(&state.nodes);

@@ -117,6 +117,7 @@ typedef struct write_state {
     size_t call_count;
     size_t params_count;
     bool notifies;
+    bool doubtful;     /* it may have taken effect, whatever it answered */
     bool within;       /* an open transaction: the fence is last */
     bool brief;        /* its starts wait START_WAIT_MAX_MS at most */
     char start_ms[24]; /* lock_timeout of the starts */
@@ -463,6 +464,7 @@ decide(csc_postgres_conn *conn, write_state *state)
     int64_t number;
     cascade_err err;
 
+    conn->doubtful = true;
     if (conn->broken)
         return csc_postgres_error_lost(conn);
     err = read_lane(conn, state, &number);
@@ -546,6 +548,7 @@ write_batch(csc_postgres_conn *conn, void *context)
     } else if (is_held(conn, state, &trouble)) {
         err = fail_held(state);
     }
+    state->doubtful = conn->doubtful;
     csc_postgres_conn_clear(state->calls, state->call_count);
 out:
     csc_postgres_batch_trim(&conn->batch);
@@ -570,6 +573,8 @@ csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     if (err == CASCADE_OK && state.count > 0)
         memcpy(existed, state.existed, state.count * sizeof(bool));
     csc_mem_free(state.existed);
+    if (err != CASCADE_OK && !state.doubtful)
+        err = csc_postgres_error_undone(err);
     return err;
 }
 

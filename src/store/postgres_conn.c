@@ -576,6 +576,15 @@ fail_unconfirmed(csc_postgres_conn *conn)
                     "replicated yet");
 }
 
+/* Whether the server has said that the transaction was rolled back. SQLSTATE
+ * 40003: it does not know. */
+static bool
+is_rolled_back(const csc_postgres_conn *conn, const exchange_state *state)
+{
+    return state->err != CASCADE_OK && !conn->broken &&
+           strcmp(state->trouble->sqlstate, "40003") != 0;
+}
+
 static cascade_err
 exchange(csc_postgres_conn *conn, const char *move, const write_plan *plan,
          csc_postgres_trouble *trouble)
@@ -583,10 +592,12 @@ exchange(csc_postgres_conn *conn, const char *move, const write_plan *plan,
     csc_postgres_trouble unasked = {0};
     exchange_state state = {.move = move,
                             .trouble = trouble == NULL ? &unasked : trouble};
+    bool doubtful = conn->doubtful;
     cascade_err err;
 
     memset(state.trouble, 0, sizeof(*state.trouble));
     conn->unconfirmed = false;
+    conn->doubtful = true;
     err = send_write(conn, plan);
     if (err != CASCADE_OK)
         return err;
@@ -598,6 +609,8 @@ exchange(csc_postgres_conn *conn, const char *move, const write_plan *plan,
     receive_frame(conn, &state, "COMMIT");
     if (state.err == CASCADE_OK && conn->unconfirmed)
         state.err = fail_unconfirmed(conn);
+    if (is_rolled_back(conn, &state))
+        conn->doubtful = doubtful;
     return finish(conn, &state);
 }
 

@@ -302,6 +302,7 @@ typedef struct csc_postgres_conn {
     bool final;          /* the move must not be repeated, whatever it said */
     bool owed;           /* the answer to a call that nobody waited for */
     bool unconfirmed;    /* a COMMIT did not wait for the standby */
+    bool doubtful;       /* a COMMIT of this move may have taken effect */
     bool ended;          /* while lent: the transaction was committed */
     bool guest;          /* it is not ours: see postgres_guest.c */
     bool within;         /* a transaction is open on it that is not ours */
@@ -423,6 +424,8 @@ cascade_err csc_postgres_error_result(csc_postgres_conn *conn, const char *move,
 /* The connection cannot be made, or is gone. */
 cascade_err csc_postgres_error_connect(const PGconn *pg);
 cascade_err csc_postgres_error_lost(csc_postgres_conn *conn);
+/* An error of a move of which nothing has taken effect, nor will: S34. */
+cascade_err csc_postgres_error_undone(cascade_err err);
 
 /* ---- postgres_pool.c ----------------------------------------------------- */
 

@@ -362,6 +362,7 @@ csc_postgres_pool_run_until(csc_postgres *store, int64_t deadline_ms,
             return err;
         conn->deadline_ms = deadline_ms;
         conn->final = again == CSC_POSTGRES_ONCE;
+        conn->doubtful = false;
         err = move(conn, context);
         final = is_final(conn, again);
         err = give_back(store, conn, err);

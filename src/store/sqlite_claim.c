@@ -616,13 +616,13 @@ look_without_lock(csc_sqlite *store, claim_state *state)
     cascade_err err = csc_sqlite_txn_begin_read(store, &state->conn);
 
     if (err != CASCADE_OK)
-        return err;
+        return csc_sqlite_txn_undone(err);
     err = check_alive(state->conn, state->claim);
     if (err == CASCADE_OK)
         err = collect_named(state);
     if (err == CASCADE_OK)
         err = look(state, state->claim->limit);
-    return csc_sqlite_txn_end(state->conn, err);
+    return csc_sqlite_txn_undone(csc_sqlite_txn_end(state->conn, err));
 }
 
 static cascade_err
@@ -631,7 +631,7 @@ take_with_lock(csc_sqlite *store, claim_state *state)
     cascade_err err = csc_sqlite_txn_begin_write(store, &state->conn);
 
     if (err != CASCADE_OK)
-        return err;
+        return csc_sqlite_txn_undone(err);
     err = check_alive(state->conn, state->claim);
     if (err == CASCADE_OK)
         err = take_named(state);
@@ -641,7 +641,7 @@ take_with_lock(csc_sqlite *store, claim_state *state)
         err = look(state, state->claim->limit - state->named_count);
     if (err == CASCADE_OK)
         err = take_candidates(state);
-    return csc_sqlite_txn_end(state->conn, err);
+    return csc_sqlite_txn_end_told(state->conn, err);
 }
 
 static void

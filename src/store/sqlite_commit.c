@@ -599,14 +599,14 @@ csc_sqlite_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     cascade_err err = csc_sqlite_txn_begin_write(store, &state.conn);
 
     if (err != CASCADE_OK)
-        return err;
+        return csc_sqlite_txn_undone(err);
     err = advance_lane(state.conn, batch, &repeated);
     if (err == CASCADE_OK && repeated)
         err = recall(&state, batch, existed);
     else if (err == CASCADE_OK)
         err =
             write_changes(&state, batch->changes, batch->change_count, existed);
-    err = csc_sqlite_txn_end(state.conn, err);
+    err = csc_sqlite_txn_end_told(state.conn, err);
     if (err == CASCADE_OK)
         tell_others(store, &state);
     return err;

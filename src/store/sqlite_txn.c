@@ -322,3 +322,20 @@ csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
     csc_sqlite_txn_leave(conn, err);
     return err;
 }
+
+/* Until COMMIT nothing is done, however the transaction ends. */
+cascade_err
+csc_sqlite_txn_undone(cascade_err err)
+{
+    if (err != CASCADE_ERR_UNAVAILABLE)
+        return err;
+    return cascade_store_fail(CASCADE_ERR_NOT_DONE, "%s", cascade_errmsg());
+}
+
+cascade_err
+csc_sqlite_txn_end_told(csc_sqlite_conn *conn, cascade_err err)
+{
+    if (err == CASCADE_OK)
+        return csc_sqlite_txn_end(conn, err);
+    return csc_sqlite_txn_undone(csc_sqlite_txn_end(conn, err));
+}

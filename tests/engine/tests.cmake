@@ -7,6 +7,7 @@ cascade_test(engine_hydrate test_hydrate.c mix.c watch.c NEEDS stores
 cascade_test(engine_lane test_lane.c mix.c watch.c NEEDS stores)
 cascade_test(engine_lane_held test_lane_held.c NEEDS stores)
 cascade_test(engine_locks test_locks.c NEEDS stores)
+cascade_test(engine_undone test_undone.c NEEDS stores)
 cascade_test(engine_refuse test_refuse.c NEEDS stores)
 cascade_test(engine_scale test_scale.c NEEDS stores LABELS long)
 cascade_test(engine_turns test_turns.c NEEDS stores)

@@ -406,8 +406,12 @@ note_settled(sent *s, uint32_t lane, cascade_err answer, bool committed)
 static void
 note_tried(sent *s, uint32_t lane, cascade_err answer)
 {
-    s->doubtful[lane] = answer == CASCADE_ERR_UNAVAILABLE ||
-                        (answer == CASCADE_ERR_AGAIN && s->doubtful[lane]);
+    bool undone = answer == CASCADE_ERR_AGAIN ||
+                  answer == CASCADE_ERR_NOT_DONE ||
+                  answer == CASCADE_ERR_REFUSED;
+
+    s->doubtful[lane] =
+        answer == CASCADE_ERR_UNAVAILABLE || (undone && s->doubtful[lane]);
     s->open[lane] = s->doubtful[lane];
 }
 

@@ -411,8 +411,9 @@ judge_rows(test_load *load)
         fail_msg("%s", text);
 }
 
-/* Whether the engines have attached anew as often as they had to. They tell of
- * it a moment after what made them do so. */
+/* Whether the engines have attached anew as often as they had to, and not when
+ * a claim failed that had done nothing. They tell of it a moment after what
+ * made them do so. */
 static bool
 are_attached_anew(void *context)
 {
@@ -421,8 +422,6 @@ are_attached_anew(void *context)
     size_t anew = siege_told(siege, SIEGE_ATTACHED_ANEW);
     size_t claims = siege_told(siege, SIEGE_CLAIM_FAILED);
 
-    if (fences == 0)
-        return anew == claims;
     return anew >= fences && anew <= fences + claims;
 }
 

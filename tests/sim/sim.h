@@ -71,6 +71,7 @@ typedef enum sim_fault_kind {
                        takes that long, and is not in doubt */
     FAULT_HOLD,     /* one with starts from outside, or of children, is told
                        CASCADE_ERR_AGAIN; no submit is */
+    FAULT_UNDONE,   /* a call is told CASCADE_ERR_NOT_DONE */
     FAULT_DROP,     /* the connection is down for a while */
     FAULT_DROP_ALL, /* the store is down for all */
     FAULT_JUMP,     /* somebody sets the wall clock */

@@ -25,6 +25,8 @@
     X(COMMIT_FENCED, "commits fenced")                                  \
     X(COMMIT_LOSSES, "commits told that the store lost some")           \
     X(COMMIT_HELD, "commits with starts that were held up")             \
+    X(COMMIT_UNDONE, "commits that were certainly not done")            \
+    X(CLAIM_UNDONE, "claims that were certainly not made")              \
     X(COMMIT_REFUSED, "commits refused for what they hold")             \
     X(BATCH_SPLIT, "refused commits of several cascades (split)")       \
     X(BATCH_SHARED, "commits of several cascades")                      \

@@ -9,6 +9,7 @@
  *            stalled                  --> others run, then the call goes on
  *            cursed payload           --> CASCADE_ERR_REFUSED, no effect
  *            held up                  --> CASCADE_ERR_AGAIN, no effect
+ *            undone                   --> CASCADE_ERR_NOT_DONE, no effect
  *   after    the oracle looks at what was written, whoever will hear of it
  *            stalled                  --> others run, then the reply arrives
  *            lost, killed             --> CASCADE_ERR_UNAVAILABLE, with effect
@@ -268,6 +269,10 @@ strike(sim_process *p, const wrap_call *call, const sim_fault *f)
     } else if (f->kind == FAULT_HOLD) {
         sim_note(SIM_COMMIT_HELD);
         return CASCADE_ERR_AGAIN;
+    } else if (f->kind == FAULT_UNDONE) {
+        sim_note(call->move == WRAP_CLAIM ? SIM_CLAIM_UNDONE
+                                          : SIM_COMMIT_UNDONE);
+        return CASCADE_ERR_NOT_DONE;
     } else if (f->kind == FAULT_DROP) {
         p->down_until_ms = s->now_ms + f->amount_ms;
         sim_note(SIM_OUTAGE);

@@ -28,8 +28,8 @@ sim_fault_name(sim_fault_kind kind)
         "delay",        "lost before", "lost after",   "killed before",
         "killed after", "killed idle", "stall before", "stall after",
         "stopped",      "leaves",      "removed",      "store forgot",
-        "comes late",   "held up",     "down",         "down for all",
-        "clock set",    "skewed"};
+        "comes late",   "held up",     "undone",       "down",
+        "down for all", "clock set",   "skewed"};
 
     return names[kind];
 }
@@ -121,6 +121,7 @@ static const shape shapes[] = {
     {FAULT_FORGET, 1, 0, 0, {WRAP_FINISH, WRAP_SETTLE, -1}},
     {FAULT_DROP, 2, 50, 15000, {WRAP_FINISH, -1}},
     {FAULT_HOLD, 4, 0, 0, {WRAP_COMMIT, -1}},
+    {FAULT_UNDONE, 4, 0, 0, {WRAP_COMMIT, WRAP_CLAIM, -1}},
     {FAULT_DROP, 5, 50, 15000, {-1}},
     {FAULT_DROP_ALL, 2, 50, 15000, {-1}},
     {FAULT_JUMP, 3, -60000, 60000, {-1}},

@@ -365,7 +365,7 @@ a_run_that_came_and_went_is_not_started_again(void **state)
     pg_sql(test, "DELETE FROM cascades WHERE id = '%s'", id);
     pg_sql(test, "COMMIT");
     pthread_join(second.thread, NULL);
-    assert_int_equal(CASCADE_ERR_UNAVAILABLE, second.err);
+    assert_int_equal(CASCADE_ERR_NOT_DONE, second.err);
     assert_int_equal(1, pg_number(test, "SELECT count(*) FROM cascades"));
     assert_true(start_run(&it, start, 2));
 }

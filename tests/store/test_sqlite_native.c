@@ -761,7 +761,7 @@ others_wait_up_to_the_deadline(void **state)
     fixture_set_deadline(other.store, FIXTURE_WAIT_MS);
     assert_int_equal(fixture_commit(scene.store, scene.engine, 2,
                                     rows_write(&it->rows, scene.id, 0)),
-                     CASCADE_ERR_UNAVAILABLE);
+                     CASCADE_ERR_NOT_DONE);
     assert_says("other calls of this process");
     /* It is over by those two waits, and is not the limit. */
     expect_sql(&scene, ORDER, SQLITE_OK);
@@ -871,7 +871,7 @@ a_turn_that_was_not_awaited_is_free(void **state)
     fixture_set_deadline(scene.store, 50);
     assert_int_equal(fixture_commit(scene.store, scene.engine, 2,
                                     rows_write(&it->rows, scene.id, 0)),
-                     CASCADE_ERR_UNAVAILABLE);
+                     CASCADE_ERR_NOT_DONE);
     fixture_set_deadline(scene.store, FIXTURE_WAIT_MS);
     nodes_abandon(&scene);
     assert_false(((csc_sqlite *)scene.store->self)->writer.busy);
