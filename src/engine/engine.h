@@ -110,6 +110,8 @@ typedef struct csc_reload {
     struct csc_reload *next;
     cascade_claimed claimed;
     int64_t at_ns;   /* not before */
+    uint16_t apart;  /* how often it could not be read in time: so often the
+                        number of those that are read with it is halved */
     int32_t fail_id; /* the execution whose rows were refused, or -1 */
     bool give_up;    /* its failure was refused too */
     bool single;     /* messages were refused: one at a time */

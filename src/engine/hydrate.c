@@ -4,7 +4,9 @@
  *
  * Many cascades are read in one go; each row finds its run by id. A cascade
  * whose rows make no sense, or for which there is no memory, does not hold up
- * the others: it is loaded again later, by itself.
+ * the others: it is loaded again later, by itself. Those that cannot be read in
+ * time together are read by halves, down to one, so that a cascade that is too
+ * large for the deadline is alone in the end, and waits longer each time.
  *
  * A claim that comes back full is the first of a burst: more is due, after a
  * crash a whole engine's runs. With threads of its own an engine then loads one
@@ -30,6 +32,9 @@
 
 #define RETRY_MS 200
 #define BURST_MS 50
+#define APART_ALONE 8 /* CSC_CLAIM_MAX halved so often is one */
+#define APART_MAX 32
+#define ALONE_MAX_MS 10000
 
 /* Takeovers from which a run is claimed alone, so that it is known which
  * execution to blame. Where nothing is ever poisoned nobody is blamed. */
@@ -383,23 +388,106 @@ hydrate_later(cascade_engine *engine, const csc_reload *wanted, size_t count,
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* Reads runs this engine owns; those that cannot be read now, later. Where not
- * all can be read together, each by itself. */
+/* ---- Together and apart -------------------------------------------------- */
+
+/* How many are read with it at most, itself included. */
+static size_t
+company_max(const csc_reload *reload)
+{
+    size_t max =
+        reload->apart < APART_ALONE ? CSC_CLAIM_MAX >> reload->apart : 1;
+
+    return max > 0 ? max : 1;
+}
+
+/* How many of the first ones are read together: one at least. */
+static size_t
+count_together(const csc_reload *wanted, size_t count)
+{
+    size_t max = SIZE_MAX;
+    size_t together = 0;
+
+    while (together < count) {
+        size_t own = company_max(&wanted[together]);
+
+        if (own < max)
+            max = own;
+        if (together >= max)
+            break;
+        together++;
+    }
+    return together;
+}
+
+/* Of so many it was one that could not be read in time. */
+static void
+set_apart(csc_reload *reload, size_t together)
+{
+    if (together == 1 && reload->apart < APART_MAX)
+        reload->apart++;
+    while (together > 1 && company_max(reload) > together / 2)
+        reload->apart++;
+}
+
+/* Soon while it is one of many, or the store may have been away. */
+static int64_t
+apart_ms(const csc_reload *reload)
+{
+    int64_t ms = RETRY_MS;
+
+    for (int i = APART_ALONE; i < reload->apart && ms < ALONE_MAX_MS; i++)
+        ms *= 2;
+    return ms < ALONE_MAX_MS ? ms : ALONE_MAX_MS;
+}
+
+static void
+hydrate_apart(cascade_engine *engine, const csc_reload *wanted, size_t together)
+{
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < together && engine->attached; i++) {
+        csc_reload reload = wanted[i];
+
+        set_apart(&reload, together);
+        reload_later(engine, &reload, apart_ms(&reload));
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void
+hydrate_each(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        cascade_err err = hydrate_or_tell(engine, &wanted[i], 1);
+
+        if (err != CASCADE_OK)
+            hydrate_later(engine, &wanted[i], 1, err);
+    }
+}
+
+/* Reads runs this engine owns; those that cannot be read now, later. Where some
+ * cannot be read in time, the others wait for the next round: it may be the
+ * store. Where some cannot be read together for another reason, each is read by
+ * itself. */
 static void
 hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
 {
-    cascade_err err = hydrate_or_tell(engine, wanted, count);
+    size_t from = 0;
 
-    if (err == CASCADE_OK)
-        return;
-    if (err == CASCADE_ERR_UNAVAILABLE || count == 1) {
-        hydrate_later(engine, wanted, count, err);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        err = hydrate_or_tell(engine, &wanted[i], 1);
-        if (err != CASCADE_OK)
-            hydrate_later(engine, &wanted[i], 1, err);
+    while (from < count) {
+        size_t together = count_together(&wanted[from], count - from);
+        cascade_err err = hydrate_or_tell(engine, &wanted[from], together);
+
+        if (err == CASCADE_ERR_UNAVAILABLE) {
+            hydrate_apart(engine, &wanted[from], together);
+            from += together;
+            hydrate_later(engine, &wanted[from], count - from, err);
+            return;
+        }
+        if (err != CASCADE_OK && together > 1)
+            hydrate_each(engine, &wanted[from], together);
+        else if (err != CASCADE_OK)
+            hydrate_later(engine, &wanted[from], together, err);
+        from += together;
     }
 }
 

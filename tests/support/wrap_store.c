@@ -296,7 +296,7 @@ wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
           const cascade_load_sink *sink)
 {
     handle *h = self;
-    wrap_call call = {.move = WRAP_LOAD};
+    wrap_call call = {.move = WRAP_LOAD, .ids = ids, .id_count = count};
     loading l = {h->wrap, sink};
     const cascade_load_sink counted = {.context = &l,
                                        .on_cascade = give_cascade,

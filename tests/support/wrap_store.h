@@ -69,6 +69,8 @@ typedef struct wrap_call {
     const cascade_change *starts; /* SUBMIT */
     size_t start_count;
     const cascade_submission *submission; /* SUBMIT: all of it */
+    const cascade_uuid *ids;              /* LOAD */
+    size_t id_count;                      /* LOAD */
     const cascade_claim_result *claimed;  /* CLAIM: after it */
     const cascade_claimed *claims;        /* the runs of it */
     const size_t *freed;                  /* REMOVE: after it */
