@@ -10,8 +10,9 @@
  *                 killed process loses nothing
  *   checkpoints   by nobody but sqlite_txn.c: autocheckpoint is off, and so is
  *                 the one at close, but for the last handle's
- *   defensive, no trusted schema, no extensions: a database file is data, and
- *                 whoever made it must not run code here
+ *   defensive, no trusted schema, no extensions, no views, no triggers, limits:
+ *                 a database file is data, and whoever made it must not run
+ *                 code here. See sqlite_trust.c too
  *
  * A connection whose transaction could not be rolled back is closed; the next
  * user opens it anew. All waiting is bounded by the deadline of the move, in
@@ -25,9 +26,12 @@
 
 #define PAUSE_MIN_NS INT64_C(50000)
 #define PAUSE_MAX_NS INT64_C(5000000)
-/* Instructions of SQLite's machine between two looks at the clock: under a
- * millisecond. */
-#define PROGRESS_STEPS 10000
+/* Instructions of SQLite's machine between two looks at the clock: some
+ * microseconds, and milliseconds where each calls a function over a payload. */
+#define PROGRESS_STEPS 500
+/* Bytes of a text, and of a row: more than a row of ours has with the largest
+ * payloads. */
+#define LENGTH_MAX (256 << 20)
 /* Pages of a connection's cache: 8 MiB. */
 #define SETUP_READER             \
     "PRAGMA cache_size = -8192;" \
@@ -107,17 +111,44 @@ on_wal(void *context, sqlite3 *db, const char *name, int pages)
 
 /* ---- Opening ------------------------------------------------------------- */
 
-static int
-configure(sqlite3 *db)
+/* What a file may make SQLite do is bounded where no statement of ours needs
+ * it. Limits that hold for the texts of the schema are SQLite's own defaults,
+ * which some builds do not have: other tables are none of our business. */
+static void
+set_limits(sqlite3 *db)
 {
-    static const int options[][2] = {
+    static const int limits[][2] = {
+        {SQLITE_LIMIT_LENGTH, LENGTH_MAX},
+        {SQLITE_LIMIT_SQL_LENGTH, 1000000},
+        {SQLITE_LIMIT_COLUMN, 2000},
+        {SQLITE_LIMIT_EXPR_DEPTH, 1000},
+        {SQLITE_LIMIT_COMPOUND_SELECT, 500},
+        {SQLITE_LIMIT_FUNCTION_ARG, 127},
+        {SQLITE_LIMIT_VDBE_OP, 100000},
+        {SQLITE_LIMIT_ATTACHED, 0},
+        {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100},
+        {SQLITE_LIMIT_VARIABLE_NUMBER, 100},
+        {SQLITE_LIMIT_TRIGGER_DEPTH, 100},
+        {SQLITE_LIMIT_WORKER_THREADS, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        (void)sqlite3_limit(db, limits[i][0], limits[i][1]);
+}
+
+/* `nodes`: functions of nodes run statements of the application's on it, which
+ * may have views and triggers on its own tables. */
+static int
+configure(sqlite3 *db, bool nodes)
+{
+    const int options[][2] = {
         {SQLITE_DBCONFIG_DEFENSIVE, 1},
         {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
         {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
         {SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1},
         {SQLITE_DBCONFIG_ENABLE_FKEY, 1},
-        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 1},
-        {SQLITE_DBCONFIG_ENABLE_VIEW, 1},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, nodes ? 1 : 0},
+        {SQLITE_DBCONFIG_ENABLE_VIEW, nodes ? 1 : 0},
         {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},
         {SQLITE_DBCONFIG_DQS_DML, 0},
         {SQLITE_DBCONFIG_DQS_DDL, 0},
@@ -128,6 +159,8 @@ configure(sqlite3 *db)
         if (code == SQLITE_OK)
             code = sqlite3_db_config(db, options[i][0], options[i][1], NULL);
     }
+    if (!nodes)
+        set_limits(db);
     return code;
 }
 
@@ -222,7 +255,7 @@ csc_sqlite_conn_install(csc_sqlite_conn *conn)
     (void)sqlite3_busy_handler(conn->db, on_busy, conn);
     sqlite3_progress_handler(conn->db, PROGRESS_STEPS, on_progress, conn);
     (void)sqlite3_wal_hook(conn->db, on_wal, conn);
-    return configure(conn->db);
+    return configure(conn->db, conn == &conn->store->native.conn);
 }
 
 /* The path is absolute, so it never begins with "file:", which would make it a

@@ -18,6 +18,8 @@
  *   sqlite_functions.c  functions for SQL on such a store
  *   ---- below, each standing on the next ----
  *   sqlite_row.c     reading rows back, with suspicion
+ *   sqlite_trust.c   what the tables of a file may have it run
+ *   sqlite_ddl.c     the same of the text of one
  *   sqlite_txn.c     transactions: whose turn it is, begin, end, checkpoint
  *   sqlite_call.c    running one prepared statement
  *   sqlite_sql.c     the statements
@@ -136,6 +138,11 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_LIST_APPLIED,
     CSC_SQLITE_LIST_APPLIED_AT,
     CSC_SQLITE_RECORD_APPLIED,
+    CSC_SQLITE_FIND_TABLE,
+    CSC_SQLITE_FIND_GENERATED,
+    CSC_SQLITE_FIND_TRIGGER,
+    CSC_SQLITE_FIND_COMPUTED,
+    CSC_SQLITE_LIST_INDEXES,
     CSC_SQLITE_LIST_COLUMNS,
     CSC_SQLITE_FIND_UNIQUE,
     CSC_SQLITE_FIND_SHADOW,
@@ -228,6 +235,7 @@ struct csc_sqlite {
     char boot[CSC_HOST_SIZE]; /* the machine boot that leases belong to */
     bool read_only;
     _Atomic bool numeric_json; /* payload columns have the affinity NUMERIC */
+    _Atomic bool trusted;      /* the tables were looked at */
     csc_sqlite_lock lock;
     csc_sqlite_conn writer;   /* of a guest: the only one */
     csc_sqlite_native native; /* used by who has the writer's turn */
@@ -507,6 +515,15 @@ cascade_err csc_sqlite_row_applied(sqlite3_stmt *statement, int64_t *number,
 cascade_err csc_sqlite_row_uuid(sqlite3_stmt *statement, int at,
                                 const char *table, const char *column,
                                 cascade_uuid *id);
+
+/* ---- sqlite_trust.c and sqlite_ddl.c ------------------------------------- */
+
+/* CASCADE_ERR_SCHEMA when one of our tables is none that may be used. Inside a
+ * transaction; looks once for a store. */
+cascade_err csc_sqlite_trust_look(csc_sqlite_conn *conn);
+/* NULL, or why the text of a table, or of an index, is refused. */
+const char *csc_sqlite_ddl_check_table(const char *sql, const char *table);
+const char *csc_sqlite_ddl_check_index(const char *sql);
 
 /* ---- sqlite_messages.c, inside a transaction that writes ----------------- */
 

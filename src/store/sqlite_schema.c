@@ -423,8 +423,10 @@ look(csc_sqlite_conn *conn, cascade_migrate mode, size_t *from,
      size_t *unsigned_count)
 {
     applied_list list = {0};
-    cascade_err err = read_applied(conn, &list);
+    cascade_err err = csc_sqlite_trust_look(conn); /* before its columns */
 
+    if (err == CASCADE_OK)
+        err = read_applied(conn, &list);
     if (err == CASCADE_OK)
         err =
             csc_migrate_plan(csc_migrations_sqlite, csc_migrations_sqlite_count,

@@ -496,6 +496,31 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "UPDATE main.cascade_schema"
          " SET checksum = ?2, applied_at = ifnull(?3, applied_at)"
          " WHERE number = ?1"},
+    /* What has the name of table ?1: sqlite_trust.c. */
+    [CSC_SQLITE_FIND_TABLE] = {"read the schema",
+                               "SELECT type, sql"
+                               " FROM main.sqlite_schema"
+                               " WHERE name = ?1 COLLATE NOCASE"},
+    [CSC_SQLITE_FIND_GENERATED] = {"read the columns of a table",
+                                   "SELECT 1"
+                                   " FROM pragma_table_xinfo(?1, 'main')"
+                                   " WHERE hidden <> 0"},
+    [CSC_SQLITE_FIND_TRIGGER] =
+        {"read the schema",
+         "SELECT 1"
+         " FROM main.sqlite_schema"
+         " WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE"},
+    [CSC_SQLITE_FIND_COMPUTED] =
+        {"read the indexes of a table",
+         "SELECT 1"
+         " FROM pragma_index_list(?1, 'main') AS i"
+         " JOIN pragma_index_xinfo(i.name, 'main') AS x"
+         " WHERE x.cid = -2"},
+    [CSC_SQLITE_LIST_INDEXES] =
+        {"read the schema",
+         "SELECT sql"
+         " FROM main.sqlite_schema"
+         " WHERE type = 'index' AND tbl_name = ?1 COLLATE NOCASE"},
     [CSC_SQLITE_LIST_COLUMNS] =
         {"read the columns of a table",
          "SELECT name, type, \"notnull\", dflt_value IS NOT NULL, pk"

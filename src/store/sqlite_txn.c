@@ -226,6 +226,8 @@ begin(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
     if (err == CASCADE_OK)
         err =
             run(conn, writer ? CSC_SQLITE_BEGIN_WRITE : CSC_SQLITE_BEGIN_READ);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_trust_look(conn);
     if (err != CASCADE_OK)
         return csc_sqlite_txn_end(conn, err);
     *out = conn;

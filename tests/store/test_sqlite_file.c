@@ -250,7 +250,7 @@ static const foreign_case foreign_cases[] = {
      "cascade_keys", "key,user_id"},
     {"CREATE TABLE cascade_queues (queue TEXT, paused_at INTEGER, about TEXT)",
      "cascade_queues", "queue"},
-    {"CREATE VIEW cascades AS SELECT 1 AS id", "cascades", "status"},
+    {"CREATE VIEW cascades AS SELECT 1 AS id", "cascades", "view"},
 };
 
 /* S1: other columns are an error that names them, and nothing is touched. */
