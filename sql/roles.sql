@@ -25,6 +25,8 @@
 \set QUIET on
 BEGIN;
 SET LOCAL client_min_messages = warning;
+-- No function or operator of anybody's runs with the rights of who runs this.
+SET LOCAL search_path = pg_catalog, pg_temp;
 
 SELECT format('CREATE ROLE %I LOGIN', name)
 FROM (VALUES (:'owner'), (:'worker'), (:'reader')) AS r (name)

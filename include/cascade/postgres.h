@@ -122,6 +122,10 @@
  *       notifications that come during a call wait in PQnotifies().
  *     - No named prepared statements are made on it, and nothing of its session
  *       is set, so it may come from a pooler.
+ *     - Your search_path is yours again when a call returns. During it the
+ *       library has its own, `pg_catalog, pg_temp`, so that no operator of
+ *       somebody else's is called: also for triggers of yours on its tables,
+ *       which name their schemas, or SET search_path.
  *     - Close the store before the connection. One store to a connection.
  *     - Engines do not run on such a store: CASCADE_ERR_UNSUPPORTED.
  *

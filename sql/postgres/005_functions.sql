@@ -361,9 +361,8 @@ $$;
 -- The name of the channel is that of src/store/postgres.c.
 DO $$
 DECLARE
-    schema    CONSTANT TEXT := current_schema();
-    digest    CONSTANT TEXT :=
-        encode(sha256(convert_to(schema, 'UTF8')), 'hex');
+    schema    CONSTANT TEXT := pg_catalog.current_schema();
+    path      CONSTANT TEXT := pg_catalog.current_setting('search_path');
     functions CONSTANT TEXT[] := ARRAY[
         'cascade_check_name(text, text)',
         'cascade_check_text(text, text)',
@@ -376,12 +375,17 @@ DECLARE
         'cascade_next_run(uuid)',
         'cascade_signal(uuid, text, jsonb, text)',
         'cascade_wake()'];
-    mark      CONSTANT TEXT := '$cascade_' || digest || '$';
+    digest    TEXT;
+    mark      TEXT;
     signature TEXT;
     body      TEXT;
     made      TEXT;
 BEGIN
     SET LOCAL check_function_bodies = on;
+    -- From here on also for what this block itself names.
+    SET LOCAL search_path = pg_catalog, pg_temp;
+    digest := encode(sha256(convert_to(schema, 'UTF8')), 'hex');
+    mark := '$cascade_' || digest || '$';
     FOREACH signature IN ARRAY functions LOOP
         signature := format('%I.%s', schema, signature);
         SELECT p.prosrc
@@ -399,6 +403,7 @@ BEGIN
         EXECUTE format('ALTER FUNCTION %s '
             'SET search_path = pg_catalog, pg_temp', signature);
     END LOOP;
+    PERFORM set_config('search_path', path, true);
 END
 $$;
 

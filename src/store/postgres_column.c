@@ -150,30 +150,26 @@ static const char *const functions[] = {
 };
 
 /* $1 schema, $2 functions. How many enums have all the labels that we write,
- * and the first function that is missing. A schema in the search_path may have
- * types of these names: text and jsonb, uuid too. integer and bigint are words
- * of the grammar. */
+ * and the first function that is missing. */
 static const char others_sql[] =
     "SELECT (\n"
-    "  SELECT pg_catalog.count(*)\n"
+    "  SELECT count(*)\n"
     "  FROM (\n"
     "    SELECT t.typname\n"
     "    FROM pg_catalog.pg_type AS t\n"
     "    JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace\n"
     "    JOIN pg_catalog.pg_enum AS e ON e.enumtypid = t.oid\n"
-    "    WHERE n.nspname = $1::pg_catalog.text\n"
+    "    WHERE n.nspname = $1::text\n"
     "      AND (t.typname = 'cascade_status'\n"
     "          AND e.enumlabel IN ('RUNNING', 'COMPLETED', 'ERROR')\n"
     "        OR t.typname = 'execution_status'\n"
     "          AND e.enumlabel IN ('RUNNING', 'COMPLETED', 'FAILED'))\n"
     "    GROUP BY t.typname\n"
-    "    HAVING pg_catalog.count(*) = 3) AS enums), (\n"
+    "    HAVING count(*) = 3) AS enums), (\n"
     "  SELECT f.name\n"
-    "  FROM pg_catalog.unnest($2::pg_catalog.text[])\n"
+    "  FROM unnest($2::text[])\n"
     "    WITH ORDINALITY AS f (name, place)\n"
-    "  WHERE pg_catalog.to_regprocedure(pg_catalog.format('%I.%s',\n"
-    "    $1::pg_catalog.text, pg_catalog.regexp_replace(f.name,\n"
-    "      '\\y(text|jsonb|uuid)\\y', 'pg_catalog.\\1', 'g'))) IS NULL\n"
+    "  WHERE to_regprocedure(format('%I.%s', $1::text, f.name)) IS NULL\n"
     "  ORDER BY f.place\n"
     "  LIMIT 1)";
 

@@ -26,7 +26,13 @@
  *
  * Most statements are prepared when they are first used. Behind a pooler they
  * stay unnamed, and what would be settings of the session is said in every
- * transaction.
+ * transaction. An exchange that only reads has none there; then the
+ * search_path, on which hangs what names mean, comes first:
+ *
+ *   set search_path, call, ..., Sync  -->
+ *
+ * What is set for a transaction is set up to the Sync, and a transaction pooler
+ * keeps the backend up to there too.
  *
  * On a guest's connection (postgres_guest.c) a transaction may be open already.
  * Then there is no BEGIN, no setting and no COMMIT, and a savepoint, which
@@ -304,7 +310,15 @@ csc_postgres_conn_fill_settings(const cascade_store_config *config, bool local,
         csc_postgres_params_text(params, texts[i]);
 }
 
-/* BEGIN, and behind a pooler what else a session would have been told. */
+/* Whether the session does not have our settings. Within a transaction that is
+ * not ours the search_path was set when that was entered. */
+static bool
+is_bare(const csc_postgres_conn *conn)
+{
+    return !conn->within && (conn->bare || conn->store->config->pooler);
+}
+
+/* BEGIN, and what else a session would have been told. */
 cascade_err
 csc_postgres_conn_send_begin(csc_postgres_conn *conn)
 {
@@ -315,10 +329,17 @@ csc_postgres_conn_send_begin(csc_postgres_conn *conn)
     if (conn->within)
         return CASCADE_OK;
     err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN, NULL);
-    if (err != CASCADE_OK || !conn->store->config->pooler)
+    if (err != CASCADE_OK || !is_bare(conn))
         return err;
     csc_postgres_conn_fill_settings(conn->store->config, true, &params, texts);
     return csc_postgres_conn_send(conn, CSC_POSTGRES_SETTINGS, &params);
+}
+
+cascade_err
+csc_postgres_conn_send_path(csc_postgres_conn *conn)
+{
+    return is_bare(conn) ? csc_postgres_conn_send(conn, CSC_POSTGRES_PATH, NULL)
+                         : CASCADE_OK;
 }
 
 /* Which statements an exchange is made of. */
@@ -381,7 +402,7 @@ prepare_set(csc_postgres_conn *conn, const char *move, statement_set *set)
     bool sent;
     cascade_err err = settle(conn);
 
-    if (err != CASCADE_OK || conn->store->config->pooler)
+    if (err != CASCADE_OK || conn->bare || conn->store->config->pooler)
         return err;
     err = send_prepares(conn, set, &sent);
     if (err != CASCADE_OK || !sent)
@@ -473,6 +494,24 @@ receive_frame(csc_postgres_conn *conn, exchange_state *state, const char *tag)
         strcmp(PQcmdStatus(result), tag) != 0)
         state->err = csc_postgres_error_lost(conn);
     PQclear(result);
+}
+
+/* The same of CSC_POSTGRES_PATH. */
+static void
+receive_path(csc_postgres_conn *conn, exchange_state *state)
+{
+    if (is_bare(conn))
+        receive_frame(conn, state, NULL);
+}
+
+cascade_err
+csc_postgres_conn_receive_path(csc_postgres_conn *conn, const char *move)
+{
+    csc_postgres_trouble trouble;
+    exchange_state state = {.move = move, .trouble = &trouble};
+
+    receive_path(conn, &state);
+    return state.err;
 }
 
 static cascade_err
@@ -603,7 +642,7 @@ exchange(csc_postgres_conn *conn, const char *move, const write_plan *plan,
         return err;
     if (!plan->open)
         receive_frame(conn, &state, NULL);
-    if (!plan->open && conn->store->config->pooler)
+    if (!plan->open && is_bare(conn))
         receive_frame(conn, &state, NULL);
     receive_calls(conn, &state, plan->calls, plan->count);
     receive_frame(conn, &state, "COMMIT");
@@ -661,11 +700,14 @@ csc_postgres_conn_read(csc_postgres_conn *conn, const char *move,
     add_calls(&set, calls, count);
     err = prepare_set(conn, move, &set);
     if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_path(conn);
+    if (err == CASCADE_OK)
         err = send_calls(conn, calls, count);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
     if (err != CASCADE_OK)
         return err;
+    receive_path(conn, &state);
     receive_calls(conn, &state, calls, count);
     return finish(conn, &state);
 }
@@ -681,12 +723,16 @@ csc_postgres_conn_query(csc_postgres_conn *conn, const char *move,
 
     *result = NULL;
     if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_path(conn);
+    if (err == CASCADE_OK)
         err = csc_postgres_conn_send_text(conn, sql, params);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
     if (err != CASCADE_OK)
         return err;
-    receive(conn, &state, NULL, result);
+    receive_path(conn, &state);
+    if (!conn->broken)
+        receive(conn, &state, NULL, result);
     return finish(conn, &state);
 }
 
@@ -904,6 +950,7 @@ csc_postgres_conn_close(csc_postgres_conn *conn)
     if (conn == NULL)
         return;
     csc_postgres_batch_free(conn->batch);
+    PQclear(conn->path);
     if (!conn->guest)
         PQfinish(conn->pg);
     csc_mem_free(conn);

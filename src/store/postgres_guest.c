@@ -9,15 +9,17 @@
  *   take       checks: connected, out of pipeline mode and COPY, nothing left
  *              to fetch, no failed transaction, UTF8
  *              nonblocking, pipeline mode
- *              in a transaction: SAVEPOINT
+ *              in a transaction: SAVEPOINT, and our search_path
  *   the move   what it does on any connection, see below
- *   give back  in a transaction: RELEASE, after an error ROLLBACK TO before
+ *   give back  in a transaction: the search_path as before, RELEASE; after an
+ *              error ROLLBACK TO, RELEASE
  *              out of pipeline mode, nonblocking or not as before
  *
  * OUTSIDE A TRANSACTION a move is as behind a pooler: its own BEGIN ... COMMIT,
  * unnamed statements only, and settings that end with the transaction.
  *
- * IN A TRANSACTION there is no BEGIN, COMMIT or ROLLBACK, nor a setting:
+ * IN A TRANSACTION there is no BEGIN, COMMIT or ROLLBACK, nor a setting but the
+ * search_path, which says what the names in our statements mean:
  *
  *   BEGIN, [settings], call, ..., COMMIT     outside
  *          call, ...                         between SAVEPOINT and RELEASE
@@ -26,7 +28,8 @@
  *
  * The savepoint spans the whole move, whatever that is: so a statement that
  * fails takes back all of the move and nothing else, and the transaction is
- * usable afterwards. That costs two round trips. A move is not repeated there:
+ * usable afterwards, and ROLLBACK TO also brings the application's search_path
+ * back. That costs two round trips. A move is not repeated there:
  * what made it fail for now (a serialization failure, a deadlock) goes away
  * with the transaction only, so it is UNAVAILABLE at once. Nobody is told of
  * what was written, since it is not there yet, and a NOTIFY in the transaction
@@ -110,23 +113,39 @@ check_connection(const PGconn *pg)
 
 /* ---- Taking and giving back ---------------------------------------------- */
 
-static cascade_err
-run_one(csc_postgres_conn *conn, const char *sql)
+static void
+forget_path(csc_postgres_conn *conn)
 {
-    PGresult *result = NULL;
-    cascade_err err =
-        csc_postgres_conn_query(conn, "savepoint", sql, NULL, &result);
+    PQclear(conn->path);
+    conn->path = NULL;
+}
 
-    PQclear(result);
+/* The savepoint, and in it our search_path. */
+static cascade_err
+save(csc_postgres_conn *conn)
+{
+    csc_postgres_call calls[] = {{.statement = CSC_POSTGRES_GUEST_SAVE},
+                                 {.statement = CSC_POSTGRES_GUEST_PATH},
+                                 {.statement = CSC_POSTGRES_PATH}};
+    cascade_err err = csc_postgres_conn_read(conn, "savepoint", calls, 3);
+
+    if (err == CASCADE_OK) {
+        conn->path = calls[1].result;
+        calls[1].result = NULL;
+    }
+    csc_postgres_conn_clear(calls, 3);
     return err;
 }
 
-cascade_err
-csc_postgres_guest_rollback(csc_postgres_conn *conn)
+/* Back to the savepoint, and then one statement more. */
+static cascade_err
+undo_and(csc_postgres_conn *conn, csc_postgres_statement more)
 {
-    cascade_err err = csc_postgres_conn_send_text(
-        conn, "ROLLBACK TO SAVEPOINT cascade_guest", NULL);
+    cascade_err err =
+        csc_postgres_conn_send(conn, CSC_POSTGRES_GUEST_UNDO, NULL);
 
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send(conn, more, NULL);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
     if (err == CASCADE_OK)
@@ -134,6 +153,45 @@ csc_postgres_guest_rollback(csc_postgres_conn *conn)
     if (err == CASCADE_OK && PQtransactionStatus(conn->pg) != PQTRANS_INTRANS)
         err = csc_postgres_error_lost(conn);
     return err;
+}
+
+/* In mid-move: what was set behind the savepoint is undone too. */
+cascade_err
+csc_postgres_guest_rollback(csc_postgres_conn *conn)
+{
+    return undo_and(conn, CSC_POSTGRES_PATH);
+}
+
+/* The application's search_path, and no savepoint any more. */
+static cascade_err
+release(csc_postgres_conn *conn)
+{
+    csc_postgres_params path;
+    csc_postgres_call calls[] = {
+        {.statement = CSC_POSTGRES_GUEST_RESTORE, .params = &path},
+        {.statement = CSC_POSTGRES_GUEST_RELEASE}};
+    cascade_err err;
+
+    csc_postgres_params_init(&path);
+    csc_postgres_params_text(&path, PQgetvalue(conn->path, 0, 0));
+    err = csc_postgres_conn_read(conn, "savepoint", calls, 2);
+    csc_postgres_conn_clear(calls, 2);
+    return err;
+}
+
+/* Ends what save() has begun, after a move that ended with `err`. Returns that,
+ * or what prevented it. */
+static cascade_err
+end_within(csc_postgres_conn *conn, cascade_err err)
+{
+    cascade_err more = CASCADE_OK;
+
+    if (err == CASCADE_OK && !conn->broken)
+        err = release(conn);
+    if (err != CASCADE_OK && !conn->broken)
+        more = undo_and(conn, CSC_POSTGRES_GUEST_RELEASE);
+    forget_path(conn);
+    return more != CASCADE_OK ? more : err;
 }
 
 /* Of two that use it at once the second is told so. */
@@ -215,8 +273,11 @@ csc_postgres_guest_take(csc_postgres *store, int64_t deadline_ms,
     }
     guest->deadline_ms = deadline_ms;
     err = enter(guest) ? CASCADE_OK : fail_lost();
-    if (err == CASCADE_OK && guest->within)
-        err = run_one(guest, "SAVEPOINT cascade_guest");
+    if (err == CASCADE_OK && guest->within) {
+        err = save(guest);
+        if (err != CASCADE_OK)
+            err = end_within(guest, err);
+    }
     if (err != CASCADE_OK) {
         leave(guest);
         unreserve(store);
@@ -229,15 +290,11 @@ csc_postgres_guest_take(csc_postgres *store, int64_t deadline_ms,
 cascade_err
 csc_postgres_guest_give_back(csc_postgres_conn *conn, cascade_err err)
 {
-    cascade_err more = CASCADE_OK;
-
-    if (conn->within && err != CASCADE_OK && !conn->broken)
-        more = csc_postgres_guest_rollback(conn);
-    if (conn->within && more == CASCADE_OK && !conn->broken)
-        more = run_one(conn, "RELEASE SAVEPOINT cascade_guest");
+    if (conn->within)
+        err = end_within(conn, err);
     leave(conn);
     unreserve(conn->store);
-    return more != CASCADE_OK ? more : err;
+    return err;
 }
 
 cascade_err

@@ -57,6 +57,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_COMMIT,
     CSC_POSTGRES_ROLLBACK,
     CSC_POSTGRES_SETTINGS,
+    CSC_POSTGRES_PATH,
     CSC_POSTGRES_NOW,
     CSC_POSTGRES_SEQUENCE,
     CSC_POSTGRES_FENCE,
@@ -126,6 +127,11 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_NATIVE_RESET,
     CSC_POSTGRES_NATIVE_SETTLE,
     CSC_POSTGRES_NATIVE_END,
+    CSC_POSTGRES_GUEST_SAVE,
+    CSC_POSTGRES_GUEST_PATH,
+    CSC_POSTGRES_GUEST_UNDO,
+    CSC_POSTGRES_GUEST_RESTORE,
+    CSC_POSTGRES_GUEST_RELEASE,
     /* As their namesakes in the plural, for one row: its values instead of
      * arrays */
     CSC_POSTGRES_INSERT_EXECUTION,
@@ -306,7 +312,9 @@ typedef struct csc_postgres_conn {
     bool ended;          /* while lent: the transaction was committed */
     bool guest;          /* it is not ours: see postgres_guest.c */
     bool within;         /* a transaction is open on it that is not ours */
+    bool bare;           /* nothing was set for the session, or not any more */
     bool blocking;       /* of a guest: as it was, and will be */
+    PGresult *path;      /* within: the search_path as it was */
     bool prepared[CSC_POSTGRES_STATEMENTS];
     csc_postgres_batch *batch; /* memory of the last commit, used again */
     struct csc_postgres_conn *next;
@@ -387,6 +395,12 @@ void csc_postgres_conn_fill_settings(const cascade_store_config *config,
                                      bool local, csc_postgres_params *params,
                                      char texts[3][24]);
 cascade_err csc_postgres_conn_send_sync(csc_postgres_conn *conn);
+/* First in an exchange without a BEGIN of csc_postgres_conn_send_begin(): where
+ * the session has another search_path than ours, sets it for as long as the
+ * exchange, or its transaction, lasts; and the answer to that. */
+cascade_err csc_postgres_conn_send_path(csc_postgres_conn *conn);
+cascade_err csc_postgres_conn_receive_path(csc_postgres_conn *conn,
+                                           const char *move);
 /* What there is next; *result is NULL at the end of one statement's. */
 cascade_err csc_postgres_conn_next(csc_postgres_conn *conn, PGresult **result);
 /* All of the next statement, or of the Sync. */

@@ -70,6 +70,8 @@ send_receive(csc_postgres_conn *conn, const receive_state *state)
     csc_postgres_params_uuid(&params, state->engine_id);
     csc_postgres_params_i64(&params, (int64_t)state->limit);
     if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_path(conn);
+    if (err == CASCADE_OK)
         err = csc_postgres_conn_send(conn, statement, &params);
     return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
 }
@@ -82,8 +84,10 @@ receive(csc_postgres_conn *conn, void *context)
 
     if (err != CASCADE_OK)
         return err;
-    err = csc_postgres_read_stream(conn, "receive", sink_received, state,
-                                   &state->begun);
+    err = csc_postgres_conn_receive_path(conn, "receive");
+    if (err == CASCADE_OK)
+        err = csc_postgres_read_stream(conn, "receive", sink_received, state,
+                                       &state->begun);
     conn->final = state->begun;
     if (err != CASCADE_OK)
         return csc_postgres_conn_recover(conn, err);

@@ -32,8 +32,10 @@
  *   mark               still this transaction, or it raises
  *   SET CONSTRAINTS    what the function has deferred is checked while it is
  *                      still its own affair, and before the lane is locked
- *   reset              search_path, role, client_encoding, ... as they were
- *   settings           ours, as of every transaction behind a pooler
+ *   reset              role, client_encoding, ... as they were
+ *   settings           ours, as of every transaction behind a pooler: from here
+ *                      on names mean PostgreSQL's own; before, none is left to
+ *                      the function's search_path
  *   rows               as in postgres_commit.c
  *   fence              cascade_lanes: number - 1 -> number, or it raises
  *   COMMIT, Sync
@@ -186,6 +188,7 @@ open_conn(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
     if (err == CASCADE_OK &&
         PQregisterEventProc((*conn)->pg, see_event, "cascade", *conn) != 1)
         err = csc_fail_memory();
+    (*conn)->bare = true;
     if (err == CASCADE_OK)
         err = send_cleaning(*conn);
     if (err != CASCADE_OK) {

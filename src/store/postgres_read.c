@@ -213,6 +213,8 @@ send_load(csc_postgres_conn *conn, const load_state *state,
 
     if (!conn->within)
         err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN_READ, NULL);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_path(conn);
     for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
         if (asked_for(state, i))
             err = csc_postgres_conn_send(conn, load_parts[i].statement, params);
@@ -239,6 +241,8 @@ receive_load(csc_postgres_conn *conn, load_state *state)
 {
     cascade_err err = conn->within ? CASCADE_OK : receive_begin(conn);
 
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_receive_path(conn, "load");
     for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
         if (asked_for(state, i))
             err =
@@ -496,6 +500,8 @@ send_scan(csc_postgres_conn *conn, const cascade_scan *scan)
 
     fill_scan(scan, &params);
     if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_path(conn);
+    if (err == CASCADE_OK)
         err = csc_postgres_conn_send(conn, statement, &params);
     return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
 }
@@ -508,9 +514,11 @@ scan_page(csc_postgres_conn *conn, void *context)
 
     if (err != CASCADE_OK)
         return err;
-    err = csc_postgres_read_stream(
-        conn, "scan", state->scan->events ? sink_event : sink_execution,
-        &state->target, &state->target.begun);
+    err = csc_postgres_conn_receive_path(conn, "scan");
+    if (err == CASCADE_OK)
+        err = csc_postgres_read_stream(
+            conn, "scan", state->scan->events ? sink_event : sink_execution,
+            &state->target, &state->target.begun);
     conn->final = state->target.begun;
     if (err != CASCADE_OK)
         return csc_postgres_conn_recover(conn, err);

@@ -21,8 +21,10 @@
  * is there that was not, all begins anew (UNAVAILABLE, which is repeated).
  *
  * The files name no schema: they go to the first of the search_path, which is
- * set for this transaction only. A file records itself, without a checksum, so
- * that it can be applied by hand; the library adds the checksum when it may.
+ * theirs for each of them only: what others have made in the schema is not to
+ * be taken for PostgreSQL's own in any statement of ours. A file records
+ * itself, without a checksum, so that it can be applied by hand; the library
+ * adds the checksum when it may.
  */
 #include <string.h>
 
@@ -47,10 +49,6 @@ static const char applied_sql[] = "SELECT number::int8, name, checksum,\n"
                                   "ORDER BY number\n"
                                   "LIMIT $1::int8";
 
-/* $1 the search_path */
-static const char path_sql[] =
-    "SELECT pg_catalog.set_config('search_path', $1::pg_catalog.text, true)";
-
 /* As the first migration makes it. */
 static const char make_sql[] = "CREATE TABLE IF NOT EXISTS @cascade_schema (\n"
                                "  number     INTEGER PRIMARY KEY,\n"
@@ -60,6 +58,11 @@ static const char make_sql[] = "CREATE TABLE IF NOT EXISTS @cascade_schema (\n"
 
 static const char lock_sql[] =
     "LOCK TABLE @cascade_schema IN SHARE ROW EXCLUSIVE MODE";
+
+/* A file, of which the name of the schema comes first. */
+static const char file_sql[] = "SET LOCAL search_path = \"%s\", pg_temp;\n"
+                               "%s;\n"
+                               "SET LOCAL search_path = pg_catalog, pg_temp";
 
 /* $1 number, $2 checksum */
 static const char sign_sql[] = "UPDATE @cascade_schema\n"
@@ -188,28 +191,17 @@ run(csc_postgres_conn *conn, const char *text,
     return err;
 }
 
-/* BEGIN, and the search_path of this transaction. */
 static cascade_err
 begin(csc_postgres_conn *conn)
 {
-    csc_postgres_params params;
-    csc_buf path;
     cascade_err err = csc_postgres_conn_send_begin(conn);
 
-    csc_buf_init(&path);
-    csc_buf_add_format(&path, "\"%s\"", conn->store->config->schema);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_fetch_sync(conn);
-    if (err == CASCADE_OK && path.failed)
-        err = csc_fail_memory();
-    if (err == CASCADE_OK) {
-        csc_postgres_params_init(&params);
-        csc_postgres_params_text(&params, path.data);
-        err = run(conn, path_sql, &params);
-    }
-    csc_buf_fini(&path);
+    if (err == CASCADE_OK && PQtransactionStatus(conn->pg) != PQTRANS_INTRANS)
+        err = csc_postgres_error_lost(conn);
     return err;
 }
 
@@ -225,6 +217,22 @@ create_schema(csc_postgres_conn *conn)
     err = sql.failed
               ? csc_fail_memory()
               : csc_postgres_conn_script(conn, "create the schema", sql.data);
+    csc_buf_fini(&sql);
+    return err;
+}
+
+static cascade_err
+run_file(csc_postgres_conn *conn, const csc_migration *migration)
+{
+    csc_buf sql;
+    cascade_err err;
+
+    csc_buf_init(&sql);
+    csc_buf_add_format(&sql, file_sql, conn->store->config->schema,
+                       migration->sql);
+    err = sql.failed
+              ? csc_fail_memory()
+              : csc_postgres_conn_script(conn, migration->name, sql.data);
     csc_buf_fini(&sql);
     return err;
 }
@@ -256,8 +264,7 @@ apply(csc_postgres_conn *conn)
         const csc_migration *migration = &csc_migrations_postgres[i];
 
         if (i >= state.from)
-            err =
-                csc_postgres_conn_script(conn, migration->name, migration->sql);
+            err = run_file(conn, migration);
         if (err == CASCADE_OK)
             err = sign(conn, migration);
     }

@@ -13,7 +13,13 @@
  *     start of the transaction, is the clock there. It lags a little, so
  *     nothing is due too early and no lease expires too early;
  *   - no FOR UPDATE SKIP LOCKED;
- *   - every table is named with its schema: no search_path is relied upon;
+ *   - every table is named with its schema, and the types of ours. What else is
+ *     named is PostgreSQL's own, since no statement is ever read under another
+ *     search_path than `pg_catalog, pg_temp`: who may create in a schema that a
+ *     role or database has in its search_path could else make an operator
+ *     that fits better than PostgreSQL's (bigint = integer, or an enum = text),
+ *     and it would run with our rights. SETTINGS and PATH set it, so these
+ *     two, and what is said before them, leave no name to it;
  *   - a commit locks its lane first, then rows that it owns alone, so commits
  *     cannot deadlock with one another; for messages see postgres_commit.c.
  * The table of messages itself cannot be distributed: a path is unique over all
@@ -130,6 +136,10 @@
     "  m.sent_at, (SELECT true FROM @node_executions AS n\n"                \
     "    WHERE n.node_instance_id = m.path) IS TRUE\n"
 
+/* What names of types, functions and operators mean in all other statements: a
+ * search_path without pg_temp would begin with that. */
+#define PATH "pg_catalog, pg_temp"
+
 static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED",
 
@@ -143,6 +153,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* $1 until the end of the transaction only, $2 synchronous_commit, $3
      * lock_timeout, $4 statement_timeout, $5 idle in transaction.
      *
+     * It is said under whatever search_path there is, so no name in it is left
+     * to that.
+     *
      * The planner's settings: every prepared statement is a look-up by key, but
      * a plan that was made while the tables were small, and is kept, would go
      * on reading them from end to end as they grow.
@@ -151,36 +164,43 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
      * mid-batch holds its lane until the server notices. Not behind a pooler,
      * whose connection it is. */
     [CSC_POSTGRES_SETTINGS] =
-        "SELECT set_config('synchronous_commit',\n"
-        "    CASE WHEN $2::text = 'on'\n"
-        "        AND current_setting('synchronous_commit') = 'remote_apply'\n"
-        "    THEN 'remote_apply' ELSE $2::text END, $1::bool),\n"
-        "  set_config('lock_timeout', $3::text, $1::bool),\n"
-        "  set_config('statement_timeout', $4::text, $1::bool),\n"
-        "  set_config('idle_in_transaction_session_timeout', $5::text,\n"
-        "    $1::bool),\n"
-        "  set_config('default_transaction_isolation', 'read committed',\n"
-        "    $1::bool),\n"
-        "  set_config('client_min_messages', 'warning', $1::bool),\n"
-        "  set_config('plan_cache_mode', 'force_generic_plan', $1::bool),\n"
-        "  set_config('enable_nestloop', 'on', $1::bool),\n"
-        "  set_config('enable_indexscan', 'on', $1::bool),\n"
-        "  set_config('enable_seqscan', 'off', $1::bool),\n"
-        "  set_config('enable_bitmapscan', 'off', $1::bool),\n"
-        "  set_config('enable_hashjoin', 'off', $1::bool),\n"
-        "  set_config('enable_mergejoin', 'off', $1::bool),\n"
-        "  set_config('enable_material', 'off', $1::bool),\n"
-        "  set_config('jit', 'off', $1::bool),\n"
-        "  set_config('tcp_keepalives_idle',\n"
-        "    CASE WHEN $1::bool THEN current_setting('tcp_keepalives_idle')\n"
-        "    ELSE '5' END, $1::bool),\n"
-        "  set_config('tcp_keepalives_interval',\n"
-        "    CASE WHEN $1::bool THEN "
-        "current_setting('tcp_keepalives_interval')\n"
-        "    ELSE '2' END, $1::bool),\n"
-        "  set_config('tcp_keepalives_count',\n"
-        "    CASE WHEN $1::bool THEN current_setting('tcp_keepalives_count')\n"
-        "    ELSE '3' END, $1::bool)",
+        "SELECT pg_catalog.count(pg_catalog.set_config(s.name, s.value,\n"
+        "    $1::pg_catalog.bool))\n"
+        "FROM (VALUES\n"
+        "    ('search_path', '" PATH "'),\n"
+        "    ('synchronous_commit', CASE\n"
+        "      WHEN $2::pg_catalog.text OPERATOR(pg_catalog.=) 'on'\n"
+        "        AND pg_catalog.current_setting('synchronous_commit')\n"
+        "          OPERATOR(pg_catalog.=) 'remote_apply'\n"
+        "      THEN 'remote_apply'\n"
+        "      ELSE $2::pg_catalog.text END),\n"
+        "    ('lock_timeout', $3::pg_catalog.text),\n"
+        "    ('statement_timeout', $4::pg_catalog.text),\n"
+        "    ('idle_in_transaction_session_timeout', $5::pg_catalog.text),\n"
+        "    ('default_transaction_isolation', 'read committed'),\n"
+        "    ('client_min_messages', 'warning'),\n"
+        "    ('plan_cache_mode', 'force_generic_plan'),\n"
+        "    ('enable_nestloop', 'on'),\n"
+        "    ('enable_indexscan', 'on'),\n"
+        "    ('enable_seqscan', 'off'),\n"
+        "    ('enable_bitmapscan', 'off'),\n"
+        "    ('enable_hashjoin', 'off'),\n"
+        "    ('enable_mergejoin', 'off'),\n"
+        "    ('enable_material', 'off'),\n"
+        "    ('jit', 'off'),\n"
+        "    ('tcp_keepalives_idle', CASE WHEN $1::pg_catalog.bool\n"
+        "      THEN pg_catalog.current_setting('tcp_keepalives_idle')\n"
+        "      ELSE '5' END),\n"
+        "    ('tcp_keepalives_interval', CASE WHEN $1::pg_catalog.bool\n"
+        "      THEN pg_catalog.current_setting('tcp_keepalives_interval')\n"
+        "      ELSE '2' END),\n"
+        "    ('tcp_keepalives_count', CASE WHEN $1::pg_catalog.bool\n"
+        "      THEN pg_catalog.current_setting('tcp_keepalives_count')\n"
+        "      ELSE '3' END)) AS s (name, value)",
+
+    /* Until the end of the transaction, or of the exchange without one. */
+    [CSC_POSTGRES_PATH] =
+        "SELECT pg_catalog.set_config('search_path', '" PATH "', true)",
 
     [CSC_POSTGRES_NOW] = "SELECT " CLOCK_MS,
 
@@ -645,7 +665,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* $1 the mark; raises in another transaction. $2 statement_timeout, for
      * what was deferred. Said under whatever search_path the function has
-     * set. */
+     * set, as the next two are. */
     [CSC_POSTGRES_NATIVE_MARK] =
         "SELECT 1 OPERATOR(pg_catalog./) (COALESCE(\n"
         "  pg_catalog.current_setting('cascade.transaction', true), '')\n"
@@ -660,8 +680,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
      * Only who has set session_replication_role may set it. A role may have
      * another one as its default. */
     [CSC_POSTGRES_NATIVE_RESET] =
-        "SELECT pg_catalog.set_config('search_path', NULL, true),\n"
-        "  pg_catalog.set_config('client_encoding', 'UTF8', true),\n"
+        "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true),\n"
         "  pg_catalog.set_config('row_security', NULL, true),\n"
         "  CASE WHEN pg_catalog.current_setting('session_replication_role')\n"
         "    OPERATOR(pg_catalog.<>) 'origin'\n"
@@ -684,6 +703,22 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                 "WHERE pid = $1::int4\n"
                                 "  AND datname = current_database()\n"
                                 "  AND usename = current_user",
+
+    /* ---- in transactions of others; see postgres_guest.c ---- */
+
+    [CSC_POSTGRES_GUEST_SAVE] = "SAVEPOINT cascade_guest",
+
+    [CSC_POSTGRES_GUEST_PATH] =
+        "SELECT pg_catalog.current_setting('search_path')",
+
+    [CSC_POSTGRES_GUEST_UNDO] = "ROLLBACK TO SAVEPOINT cascade_guest",
+
+    /* $1 the search_path as it was */
+    [CSC_POSTGRES_GUEST_RESTORE] =
+        "SELECT pg_catalog.set_config('search_path', $1::pg_catalog.text,\n"
+        "  true)",
+
+    [CSC_POSTGRES_GUEST_RELEASE] = "RELEASE SAVEPOINT cascade_guest",
 };
 
 /* ---- For one row --------------------------------------------------------- */

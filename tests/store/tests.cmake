@@ -41,6 +41,10 @@ if(CASCADE_POSTGRES)
     cascade_test(store_pooler test_pooler.c schema_fixture.c ../faults/pooler.c
         ../process/server.c ${conformance} NEEDS postgresql pgbouncer
         LABELS long)
+    cascade_test(store_hostile test_hostile.c hostile.c schema_fixture.c
+        ${conformance} NEEDS server LABELS long)
+    cascade_test(store_postgres_hostile test_postgres_hostile.c hostile.c
+        postgres_fixture.c postgres_node.c postgres_proxy.c NEEDS server)
     cascade_test(store_guest_pooler test_guest_pooler.c ../faults/pooler.c
         ../process/server.c NEEDS postgresql pgbouncer)
     cascade_test(store_postgres_schema test_postgres_schema.c
