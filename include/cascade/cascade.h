@@ -790,8 +790,7 @@ typedef struct cascade_engine_options {
     unsigned lane_count;       /* commits in flight at once on PostgreSQL;
                                  0: 2; at most 16. One elsewhere */
     size_t capacity;           /* cascades held in memory; 0: 20,000 */
-    int64_t lease_ms;          /* how long it counts as alive without a sign;
-                                 0: 10,000; at least 100 */
+    int64_t lease_ms;          /* alive without a sign; 0: 10,000; from 100 */
     int64_t poll_interval_ms;  /* how often it looks for work of others, where
                                  it does not hear of it; 0: 2,000. Where it
                                  does, every fifth time all the same */
@@ -828,8 +827,9 @@ typedef struct cascade_engine_options {
                                    beside connection_max; 0: 4; at most 16. One
                                    on SQLite */
     int64_t priority_age_ms;    /* what has waited that long for its turn counts
-                                   as of the next higher priority, and so on;
-                                   0: never */
+                                 as of the next priority; 0: never */
+    size_t backlog_bytes_max;   /* of results that wait for their commit: beyond
+                                 it no function is entered; 0: 64 MiB */
 } cascade_engine_options;
 
 /* Makes an engine on `store`; nothing runs yet. Register the nodes, then start

@@ -323,7 +323,7 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     if (engine->options.mode == CASCADE_MODE_INLINE)
         run_lanes(engine);
     pthread_mutex_lock(&engine->mutex);
-    if (engine->ready_count > 0)
+    if (engine->ready_count > 0 && !engine->held_back)
         csc_engine_wake_host(engine);
     engine->callers--;
     pthread_cond_broadcast(&engine->quiet_cond);
@@ -362,7 +362,7 @@ cascade_engine_timeout_ms(cascade_engine *engine)
         if (in_ms > 0 && in_ms < wait_ms)
             wait_ms = in_ms;
     }
-    if (engine->ready_count > 0 && csc_run_may_begin(engine))
+    if (csc_run_may_take(engine))
         wait_ms = 0;
     pthread_mutex_unlock(&engine->mutex);
     return wait_ms < SILENT_TIMEOUT_MS ? wait_ms : SILENT_TIMEOUT_MS;

@@ -350,6 +350,7 @@ struct cascade_engine {
     size_t claiming; /* and what claims may bring that are not loaded yet */
     csc_round rounds[CSC_PRIORITIES];
     size_t ready_count;
+    bool held_back; /* some may not begin: the backlog is full */
     csc_ready aside[CSC_PRIORITIES]; /* transactional ones: until a lane of
                                         theirs is free */
     size_t aside_count;              /* and those that wait in their runs */
@@ -429,6 +430,7 @@ struct cascade_engine {
     /* Log lines born under the lock, to be told without it. */
     csc_note *notes;
     atomic_size_t note_count;
+    atomic_size_t backlog; /* bytes of posts that are not decided */
 };
 
 /* ---- engine.c ----------------------------------------------------------- */
@@ -493,6 +495,11 @@ void csc_run_advance(cascade_engine *engine, csc_run *run);
 /* Hands a post to the run's lane; takes it. A run that is gone drops it and
  * tells its waiter. */
 void csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post);
+/* Whether one of those that are ready may begin. Where only the backlog is in
+ * the way, csc_run_let_begin() tells when it is not any more; who has made it
+ * smaller calls that. Locked. */
+bool csc_run_may_take(cascade_engine *engine);
+void csc_run_let_begin(cascade_engine *engine);
 /* The next ready execution, which counts as running; NULL when there is none
  * or none may begin. `*native`: the lane it has, if it is transactional. */
 csc_exec *csc_run_next(cascade_engine *engine, csc_lane **native);

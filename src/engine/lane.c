@@ -36,9 +36,9 @@
  *                (`rescue`). So a start is never in doubt while the store can
  *                be reached (G12).
  *
- * A NUMBER WITH A PAST. Where an earlier try was UNAVAILABLE it might still come
- * to the store, and be taken for another batch with its number. So before the
- * batch is halved, or its starts are taken out, that number is used up, by
+ * A NUMBER WITH A PAST. Where an earlier try was UNAVAILABLE it might still
+ * come to the store, and be taken for another batch with its number. So before
+ * the batch is halved, or its starts are taken out, that number is used up, by
  * `settle`, and again until that has an answer (`settling`). Of a store without
  * settle, REFUSED says that no such try can come (store.h); where it answers
  * AGAIN it is asked with the same batch again.
@@ -174,15 +174,6 @@ csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
     return !lane->in_round && has_work(lane, at_ns);
 }
 
-static size_t
-post_bytes(const csc_post *post)
-{
-    size_t slice = post->kind == CSC_POST_SLICE ? CSC_SLICE_BYTES : 0;
-
-    return post->effects.bytes + post->next_run.bytes + slice +
-           (1 + 2 * post->children.count) * CSC_ROW_BYTES;
-}
-
 /* Takes posts of a run, within `room` bytes but one at least (just one when it
  * goes one by one). The bytes taken. */
 static size_t
@@ -190,7 +181,7 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
 {
     csc_run *run = lane->first_dirty;
     csc_post *last = run->first_post;
-    size_t bytes = last != NULL ? post_bytes(last) : 0;
+    size_t bytes = last != NULL ? csc_post_bytes(last) : 0;
     size_t count = 1;
 
     lane->first_dirty = run->dirty_next;
@@ -199,9 +190,9 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
     run->dirty = false;
     *item = (csc_item){.run = run, .posts = run->first_post, .count = 1};
     while (last != NULL && last->next != NULL && !run->one_by_one &&
-           count < POSTS_MAX && bytes + post_bytes(last->next) <= room) {
+           count < POSTS_MAX && bytes + csc_post_bytes(last->next) <= room) {
         last = last->next;
-        bytes += post_bytes(last);
+        bytes += csc_post_bytes(last);
         count++;
     }
     run->first_post = last != NULL ? last->next : NULL;
@@ -772,6 +763,7 @@ go_round(csc_lane *lane, bool tell)
     pthread_mutex_lock(&engine->mutex);
     lane->in_round = false;
     csc_native_ended(lane);
+    csc_run_let_begin(engine);
     pthread_cond_broadcast(&engine->quiet_cond);
     (void)csc_lane_pending(lane, &at_ns);
     if (tell && at_ns != INT64_MAX)

@@ -46,6 +46,7 @@ apply_defaults(cascade_engine_options *o)
     default_size(&o->capacity, 20000);
     default_size(&o->batch_bytes_max, (size_t)4 * 1024 * 1024);
     default_size(&o->batch_cascades_max, 500);
+    default_size(&o->backlog_bytes_max, (size_t)64 * 1024 * 1024);
     default_size(&o->execution_bytes_max, (size_t)4 * 1024 * 1024);
     default_ms(&o->lease_ms, CSC_LEASE_MS);
     default_ms(&o->poll_interval_ms, 2000);
@@ -100,6 +101,8 @@ check_options(const cascade_engine_options *o)
         {"capacity", (int64_t)o->capacity, 1, INT64_C(100000000)},
         {"batch_bytes_max", (int64_t)o->batch_bytes_max, 1024, 1 << 26},
         {"batch_cascades_max", (int64_t)o->batch_cascades_max, 1, 10000},
+        {"backlog_bytes_max", (int64_t)o->backlog_bytes_max, 1024,
+         INT64_C(1) << 40},
         {"execution_bytes_max", (int64_t)o->execution_bytes_max, 1024, 1 << 26},
         {"lease_ms", o->lease_ms, CSC_LEASE_MIN_MS, day_ms},
         {"poll_interval_ms", o->poll_interval_ms, 1, day_ms},

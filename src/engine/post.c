@@ -28,8 +28,30 @@ csc_post_free(csc_post *post)
         return;
     if (post->under_way != NULL && *post->under_way == post)
         *post->under_way = NULL;
+    if (post->backlog != NULL)
+        atomic_fetch_sub(post->backlog, post->charged);
     csc_arena_fini(&post->arena);
     csc_mem_free(post);
+}
+
+size_t
+csc_post_bytes(const csc_post *post)
+{
+    size_t slice = post->kind == CSC_POST_SLICE ? CSC_SLICE_BYTES : 0;
+
+    return post->effects.bytes + post->next_run.bytes + slice +
+           (1 + 2 * post->children.count) * CSC_ROW_BYTES;
+}
+
+/* A receipt holds what it has read, too. */
+void
+csc_post_charge(csc_post *post, atomic_size_t *backlog)
+{
+    post->charged = csc_post_bytes(post);
+    for (const csc_message *m = post->messages; m != NULL; m = m->next)
+        post->charged += strlen(m->payload);
+    post->backlog = backlog;
+    atomic_fetch_add(backlog, post->charged);
 }
 
 void

@@ -7,6 +7,7 @@
 #ifndef CSC_ENGINE_POST_H
 #define CSC_ENGINE_POST_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -181,6 +182,8 @@ typedef struct csc_post {
     struct csc_waiter *waiter; /* who waits in this process, or NULL */
     /* BEAT: where this post is noted until it is freed, or NULL. */
     struct csc_post **under_way;
+    atomic_size_t *backlog; /* what it adds to until it is freed, or NULL */
+    size_t charged;         /* bytes of it */
 } csc_post;
 
 /* Most posts, and most of what a node keeps while it runs, are a few hundred
@@ -191,6 +194,10 @@ typedef struct csc_post {
 /* A post with an arena of its own; NULL when out of memory. */
 csc_post *csc_post_create(csc_post_kind kind, int32_t function_id);
 void csc_post_free(csc_post *post); /* accepts NULL */
+/* What it writes, about. */
+size_t csc_post_bytes(const csc_post *post);
+/* Counts it in `backlog`, which outlives it, until it is freed. */
+void csc_post_charge(csc_post *post, atomic_size_t *backlog);
 
 /* The most puts, and the most spawns, of one execution. */
 #define CSC_POST_EFFECTS_MAX 10000

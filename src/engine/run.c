@@ -210,6 +210,7 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
     if (!run->held)
         return;
     run->held = false;
+    csc_run_let_begin(engine);
     (void)csc_map_remove(&engine->runs, &run->state.id);
     if (engine->claim_more || full) /* nothing to claim was waited for */
         csc_engine_wake_house(engine);
@@ -228,6 +229,36 @@ csc_run_may_begin(const cascade_engine *engine)
            !atomic_load_explicit(&engine->stop_requested,
                                  memory_order_relaxed) &&
            csc_engine_monotonic_ns(engine) < engine->lease_until_ns;
+}
+
+/* Results that wait for their commit are held in memory: while they are as many
+ * as may be, nothing is begun that would make more. Posts never wait for that,
+ * and one whose turn it is (native.c) begins all the same: the posts of its run
+ * wait for it. */
+static bool
+has_room(const cascade_engine *engine)
+{
+    return engine->turn != NULL ||
+           atomic_load(&engine->backlog) < engine->options.backlog_bytes_max;
+}
+
+bool
+csc_run_may_take(cascade_engine *engine)
+{
+    if (engine->ready_count == 0 || !csc_run_may_begin(engine))
+        return false;
+    engine->held_back = !has_room(engine);
+    return !engine->held_back;
+}
+
+void
+csc_run_let_begin(cascade_engine *engine)
+{
+    if (!engine->held_back || !has_room(engine))
+        return;
+    engine->held_back = false;
+    pthread_cond_broadcast(&engine->work_cond);
+    csc_engine_wake_host(engine);
 }
 
 /* A run whose rows were refused is loaded anew when that was the last one:
@@ -269,7 +300,7 @@ csc_run_is_unwanted(const csc_exec *exec)
 csc_exec *
 csc_run_next(cascade_engine *engine, csc_lane **native)
 {
-    while (engine->ready_count > 0 && csc_run_may_begin(engine)) {
+    while (csc_run_may_take(engine)) {
         csc_exec *exec = csc_ready_pop(engine);
 
         if (exec->run->gone) {
@@ -328,6 +359,7 @@ csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post)
     else
         run->first_post = post;
     run->last_post = post;
+    csc_post_charge(post, &engine->backlog);
     if (!run->committing && !csc_native_holds(engine, run))
         csc_lane_add_run(&engine->lanes[run->lane], run);
 }

@@ -162,7 +162,7 @@ work(csc_worker *worker)
             pthread_mutex_unlock(&engine->mutex);
             return;
         }
-        if (engine->ready_count == 0 || !csc_run_may_begin(engine)) {
+        if (!csc_run_may_take(engine)) {
             engine->work_waiting++;
             csc_engine_wait(engine, &engine->work_cond, -1);
             engine->work_waiting--;

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Results that wait for their commit are bounded in bytes (B4): no function is
+ * entered while they are too many, and all go on when they are not.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "support/stores.h"
+#include "support/wrap_store.h"
+
+#define CROWD 40
+#define WORKERS 4
+#define RESULT_BYTES (64 * 1024)
+#define BACKLOG_BYTES (4 * RESULT_BYTES)
+#define TINY_BYTES 1024
+
+typedef struct bench {
+    test_db *db;
+    wrap_store *wrap;
+    cascade_store *store;
+    cascade_engine *engine;
+    cascade_uuid ids[CROWD];
+    atomic_size_t entries;
+    pthread_mutex_t mutex; /* held: no commit goes on */
+} bench;
+
+static cascade_err
+write_much(cascade_node *node, void *user)
+{
+    bench *b = user;
+    char *text = malloc(RESULT_BYTES + 1);
+    cascade_err err = CASCADE_ERR_NO_MEMORY;
+
+    atomic_fetch_add(&b->entries, 1);
+    if (text == NULL)
+        return err;
+    memset(text, 'x', RESULT_BYTES);
+    text[RESULT_BYTES] = '\0';
+    err = cascade_node_put(node, "text", cJSON_CreateString(text));
+    free(text);
+    return err;
+}
+
+static cascade_err
+wait_to_commit(void *context, const wrap_call *call)
+{
+    bench *b = context;
+
+    if (call->move == WRAP_COMMIT) {
+        pthread_mutex_lock(&b->mutex);
+        pthread_mutex_unlock(&b->mutex);
+    }
+    return CASCADE_OK;
+}
+
+static bench *
+bench_open(test_db *db, cascade_mode mode, size_t backlog_bytes_max)
+{
+    const cascade_engine_options options = {
+        .size = sizeof(options),
+        .mode = mode,
+        .worker_count = mode == CASCADE_MODE_THREADS ? WORKERS : 0,
+        .lease_ms = 60000,
+        .poll_interval_ms = 20,
+        .backlog_bytes_max = backlog_bytes_max};
+    cascade_store *starter = db_store(db);
+    bench *b = calloc(1, sizeof(*b));
+
+    assert_non_null(b);
+    b->db = db;
+    for (size_t i = 0; i < CROWD; i++)
+        b->ids[i] = db_start(starter, "write");
+    assert_int_equal(pthread_mutex_init(&b->mutex, NULL), 0);
+    b->wrap = wrap_store_create(db->url);
+    assert_non_null(b->wrap);
+    b->wrap->context = b;
+    b->wrap->before = wait_to_commit;
+    b->store = db_wrapped(db, b->wrap);
+    b->engine = db_engine(db, b->store, &options);
+    assert_ok(cascade_engine_register(b->engine, "write", write_much, b, NULL));
+    return b;
+}
+
+static void
+bench_close(bench *b)
+{
+    assert_int_equal(atomic_load(&b->entries), CROWD);
+    db_close_engine(b->db, b->engine);
+    db_close_store(b->db, b->store);
+    wrap_store_free(b->wrap);
+    pthread_mutex_destroy(&b->mutex);
+    free(b);
+}
+
+/* No function runs, and none is entered before there is a commit. */
+static bool
+nothing_begins(void *context)
+{
+    bench *b = context;
+    cascade_engine *engine = b->engine;
+    bool all = atomic_load(&b->entries) == CROWD;
+    bool still = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    still = engine->running == 0 && (engine->held_back || all);
+    pthread_mutex_unlock(&engine->mutex);
+    return still;
+}
+
+/* What is begun before the bound is reached: what makes it full, and what the
+ * other workers are in by then. */
+static void
+functions_wait_for_commits(test_db *db)
+{
+    bench *b = bench_open(db, CASCADE_MODE_THREADS, BACKLOG_BYTES);
+    size_t entries = 0;
+    bool still = false;
+
+    pthread_mutex_lock(&b->mutex);
+    assert_ok(cascade_engine_start(b->engine));
+    still = stores_until(nothing_begins, b);
+    entries = atomic_load(&b->entries);
+    pthread_mutex_unlock(&b->mutex);
+    assert_true(still);
+    assert_true(entries <= BACKLOG_BYTES / RESULT_BYTES + WORKERS - 1);
+    for (size_t i = 0; i < CROWD; i++)
+        db_await(b->store, &b->ids[i], CASCADE_COMPLETED);
+    assert_int_equal(atomic_load(&b->engine->backlog), 0);
+    bench_close(b);
+}
+
+static void
+go_on_by_polls(test_db *db, cascade_mode mode)
+{
+    bench *b = bench_open(db, mode, TINY_BYTES);
+    db_ends ends = {.store = b->store, .ids = b->ids, .count = CROWD};
+
+    assert_ok(cascade_engine_start(b->engine));
+    assert_true(db_poll_until(db, &b->engine, 1, db_all_ended, &ends));
+    bench_close(b);
+}
+
+/* One result is more than all that may wait: they go on one by one. */
+static void
+one_that_is_over_the_bound_goes_on_alone(test_db *db)
+{
+    bench *b = bench_open(db, CASCADE_MODE_THREADS, TINY_BYTES);
+
+    assert_ok(cascade_engine_start(b->engine));
+    for (size_t i = 0; i < CROWD; i++)
+        db_await(b->store, &b->ids[i], CASCADE_COMPLETED);
+    bench_close(b);
+    go_on_by_polls(db, CASCADE_MODE_LOOP);
+    go_on_by_polls(db, CASCADE_MODE_INLINE);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"functions_wait_for_commits", functions_wait_for_commits, STORES_ALL},
+        {"one_that_is_over_the_bound_goes_on_alone",
+         one_that_is_over_the_bound_goes_on_alone, STORES_ALL},
+    };
+
+    return stores_run("engine_backlog", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
