@@ -208,6 +208,23 @@ csc_uuid_equal(const cascade_uuid *a, const cascade_uuid *b)
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
+/* From the last byte on, so that the first that differs decides. */
+int
+csc_uuid_compare_secret(const cascade_uuid *a, const cascade_uuid *b)
+{
+    volatile int order = 0;
+
+    for (size_t i = sizeof(a->bytes); i-- > 0;) {
+        int difference = a->bytes[i] - b->bytes[i];
+        unsigned differs =
+            ((unsigned)difference | (0u - (unsigned)difference)) >> 31;
+        int kept = (int)differs - 1; /* all bits where they are the same */
+
+        order = (order & kept) | difference;
+    }
+    return order;
+}
+
 int
 csc_uuid_compare(const cascade_uuid *a, const cascade_uuid *b)
 {

@@ -26,5 +26,8 @@ cascade_uuid csc_uuid_v8(const char *user_id, const char *key, int64_t run);
 bool csc_uuid_is_nil(const cascade_uuid *id);
 bool csc_uuid_equal(const cascade_uuid *a, const cascade_uuid *b);
 int csc_uuid_compare(const cascade_uuid *a, const cascade_uuid *b);
+/* The same order of what must not be guessed, tokens: it takes as long wherever
+ * they differ. */
+int csc_uuid_compare_secret(const cascade_uuid *a, const cascade_uuid *b);
 
 #endif

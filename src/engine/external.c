@@ -8,13 +8,14 @@
  *                       an engine receives it (build_external.c); where none is
  *                       alive, an engine of our own (command.c)
  *
- * The path of the message is made of the token, so of two that are under way
- * one is taken. The look comes before the message, not with it, and the
- * execution may end in between; therefore a second look follows, which sees
- * every end that was recorded before the message was there: another completion
- * is told from this one. What remains is that the deadline, or the cascade's
- * end, is recorded after that look and before the message is received. Whoever
- * receives it decides, once; a caller who must know waits.
+ * A token is compared in constant time, here and where the message is received.
+ * The path of the message is made of it, and it is the right one by then, so of
+ * two that are under way one is taken. The look comes before the message, not
+ * with it, and the execution may end in between; therefore a second look
+ * follows, which sees every end that was recorded before the message was there:
+ * another completion is told from this one. What remains is that the deadline,
+ * or the cascade's end, is recorded after that look and before the message is
+ * received. Whoever receives it decides, once; a caller who must know waits.
  *
  * A submit whose reply was lost is repeated, so the message that is in the way,
  * or the end that was quicker, may be of this very completion: `by` tells.
@@ -131,7 +132,7 @@ judge_waiting(cascade_store *store, const sight *seen,
         return csc_fail(CASCADE_ERR_MISUSE,
                         "complete: the execution does not wait for its "
                         "completion from outside, or does not yet");
-    if (!csc_uuid_equal(&record->token, &completion->token))
+    if (csc_uuid_compare_secret(&record->token, &completion->token) != 0)
         return csc_fail(CASCADE_ERR_REFUSED,
                         "complete: the token is not that of the execution as "
                         "it waits; load a snapshot for the one it has now");

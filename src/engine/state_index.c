@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+#include "base/uuid.h"
+
 /* ---- Orders ------------------------------------------------------------- */
 
 /* What is looked for: the first above `after`. */
@@ -107,8 +109,7 @@ side_of_token(const void *key, const csc_tree_node *node)
 {
     const wanted *w = key;
     const csc_exec *exec = told_of(node);
-    int order =
-        memcmp(w->what, &exec->external->token, sizeof(exec->external->token));
+    int order = csc_uuid_compare_secret(w->what, &exec->external->token);
 
     return order != 0 ? order : compare(w->after + 1, exec->function_id);
 }
@@ -224,8 +225,8 @@ csc_state_outside(const csc_state *state, const cascade_uuid *token,
     const csc_tree_node *node =
         csc_tree_from(&state->outside, &(wanted){token, after}, side_of_token);
 
-    return node != NULL && memcmp(&told_of(node)->external->token, token,
-                                  sizeof(*token)) == 0
+    return node != NULL && csc_uuid_compare_secret(
+                               &told_of(node)->external->token, token) == 0
                ? told_of(node)
                : NULL;
 }

@@ -209,6 +209,26 @@ ids_compare_as_their_texts_do(void **state)
     assert_true(csc_uuid_compare(&a, &b) > 0);
 }
 
+static void
+secrets_compare_in_all_bits(void **state)
+{
+    const cascade_uuid a = {{0xa5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+    cascade_uuid b = a;
+
+    (void)state;
+    assert_int_equal(csc_uuid_compare_secret(&a, &b), 0);
+    for (size_t bit = 0; bit < 8 * sizeof(b.bytes); bit++) {
+        b = a;
+        b.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        if (bit / 8 < 15) /* the first that differs decides */
+            b.bytes[15] = a.bytes[bit / 8] < b.bytes[bit / 8] ? 0 : 0xff;
+        assert_int_equal(csc_uuid_compare_secret(&a, &b) < 0,
+                         csc_uuid_compare(&a, &b) < 0);
+        assert_int_equal(csc_uuid_compare_secret(&b, &a) < 0,
+                         csc_uuid_compare(&b, &a) < 0);
+    }
+}
+
 /* ---- Version 7 ---------------------------------------------------------- */
 
 /* Hands out the same byte for ever. */
@@ -386,6 +406,7 @@ main(void)
         cmocka_unit_test(malformed_ids_are_refused),
         cmocka_unit_test(ids_are_read_as_libuuid_reads_them),
         cmocka_unit_test(ids_compare_as_their_texts_do),
+        cmocka_unit_test(secrets_compare_in_all_bits),
         cmocka_unit_test(version_7_has_the_layout_of_rfc_9562),
         cmocka_unit_test(many_ids_of_one_call_ascend),
         cmocka_unit_test(many_ids_take_one_draw),

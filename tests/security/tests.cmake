@@ -11,6 +11,7 @@ if(CASCADE_POSTGRES)
     cascade_script_test(security_wire wire.sh
         $<TARGET_FILE:test_security_wire> NEEDS postgresql openssl LABELS long)
 endif()
+cascade_script_test(security_tokens tokens.sh ${PROJECT_SOURCE_DIR})
 if(NOT CASCADE_SANITIZE)
     cascade_script_test(security_cjson cjson.sh
         ${PROJECT_SOURCE_DIR} $<TARGET_FILE:cascade>)
