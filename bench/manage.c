@@ -366,7 +366,7 @@ carry_over(place *p, const cascade_uuid *id)
         int64_t begun_ns = bench_now_ns();
         int64_t half_ns;
 
-        bench_check("export", cascade_export(p->store, id, &document));
+        bench_check("export", cascade_export(p->store, id, NULL, &document));
         half_ns = bench_now_ns();
         bench_check("import",
                     cascade_import(p->store, document, &options, &started));

@@ -489,12 +489,21 @@ CASCADE_API cascade_err cascade_purge(cascade_store *store,
 
 /* ---- Export and import -------------------------------------------------- */
 
+typedef struct cascade_export_options {
+    size_t size;
+    bool tokens; /* with those of executions that wait for their completion
+                    from outside: who has the document can complete them.
+                    Without, import makes new ones, which a snapshot tells */
+} cascade_export_options;
+
 /* Writes a cascade, as of one moment, as one JSON document: all of its rows in
- * the three tables, with its pending messages. The caller frees `*document`
- * with cascade_document_free(). CASCADE_ERR_TOO_LARGE: over 64 MiB, or 100
- * messages wait for it. */
+ * the three tables, with its pending messages. `options` may be NULL. The
+ * caller frees `*document` with cascade_document_free(). CASCADE_ERR_TOO_LARGE:
+ * over 64 MiB, or 100 messages wait for it. */
 CASCADE_API cascade_err cascade_export(cascade_store *store,
-                                       const cascade_uuid *id, char **document);
+                                       const cascade_uuid *id,
+                                       const cascade_export_options *options,
+                                       char **document);
 CASCADE_API void cascade_document_free(char *document);
 
 typedef struct cascade_import_options {

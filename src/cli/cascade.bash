@@ -9,9 +9,9 @@ _cascade()
     1:* | 2:help) words="ps show explain tail start signal complete cancel terminate pause resume retry rerun fork delete engines queues stats migrate adopt verify purge export import help version" ;;
     *) case ${COMP_WORDS[1]} in
     ps) words="--user --status --node --queue --older --after --limit --watch --store --schema --pooler --json --help" ;;
-    show) words="--key --user --at --ui --payloads --store --schema --pooler --json --help" ;;
+    show) words="--key --user --at --ui --payloads --tokens --store --schema --pooler --json --help" ;;
     explain) words="--key --user --store --schema --pooler --json --help" ;;
-    tail) words="--key --user --from-start --payloads --store --schema --pooler --json --help" ;;
+    tail) words="--key --user --from-start --payloads --tokens --store --schema --pooler --json --help" ;;
     start) words="--input --key --user --id --queue --priority --delay --deadline --reuse --wait --store --schema --pooler --json --help" ;;
     signal) words="--key --user --payload --request-id --store --schema --pooler --json --help" ;;
     complete) words="--output --error --wait --store --schema --pooler --json --help" ;;
@@ -30,7 +30,7 @@ _cascade()
     adopt) words="--store --schema --pooler --json --help" ;;
     verify) words="--store --schema --pooler --json --help" ;;
     purge) words="--completed --failed --yes --store --schema --pooler --json --help" ;;
-    export) words="--key --user --store --schema --pooler --json --help" ;;
+    export) words="--key --user --tokens --store --schema --pooler --json --help" ;;
     import) words="--new-ids --queue --store --schema --pooler --json --help" ;;
     help) words="--man --bash --help" ;;
     version) words="--json --help" ;;

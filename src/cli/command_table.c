@@ -39,8 +39,10 @@ const struct command command_table[] = {
      "Executions stand below the one that spawned them, with the time they "
      "took, or have taken so far. What a retry or a rerun has superseded is "
      "marked with the command's function_id. Of executions that wait for their "
-     "completion from outside it shows what `cascade complete` needs.",
-     LIST(OPTION_KEY, OPTION_USER, OPTION_AT, OPTION_UI, OPTION_PAYLOADS),
+     "completion from outside it shows, with --tokens, what `cascade complete` "
+     "needs.",
+     LIST(OPTION_KEY, OPTION_USER, OPTION_AT, OPTION_UI, OPTION_PAYLOADS,
+          OPTION_TOKENS),
      STORE_CHECK, run_show},
     {"explain", "ID", 0, 1, "say why a cascade is where it is",
      "First what holds for the whole, then a line for each execution that has "
@@ -49,7 +51,8 @@ const struct command command_table[] = {
     {"tail", "[ID]", 0, 1, "follow what changes in one cascade, or in all",
      "Ends when the cascade has ended. With all cascades only SIGINT ends it, "
      "and an execution may be told up to a minute late.",
-     LIST(OPTION_KEY, OPTION_USER, OPTION_FROM_START, OPTION_PAYLOADS),
+     LIST(OPTION_KEY, OPTION_USER, OPTION_FROM_START, OPTION_PAYLOADS,
+          OPTION_TOKENS),
      STORE_CHECK, run_tail},
     {"start", "NODE", 1, 1, "start a cascade with one node",
      "Prints its id. With --wait the exit code tells how it ended: 0 "
@@ -64,9 +67,12 @@ const struct command command_table[] = {
      "refused: send them as texts.",
      LIST(OPTION_KEY, OPTION_USER, OPTION_PAYLOAD, OPTION_REQUEST_ID),
      STORE_CHECK, run_signal},
-    {"complete", "ID NODE_INSTANCE_ID TOKEN", 3, 3,
+    {"complete", "ID NODE_INSTANCE_ID TOKEN|@FILE|-", 3, 3,
      "complete an external execution, or fail it",
-     "`cascade show ID` tells the other two of what waits.",
+     "`cascade show ID --tokens` tells the other two of what waits. An "
+     "argument "
+     "is seen by whoever may list processes: a token that others must not have "
+     "comes from FILE, or from standard input.",
      LIST(OPTION_OUTPUT, OPTION_ERROR, OPTION_WAIT), STORE_CHECK, run_complete},
     {"cancel", "[ID...]", 0, -1, "ask cascades to end",
      "What runs may clean up; then they end in error, \"cancelled\".",
@@ -121,8 +127,10 @@ const struct command command_table[] = {
      "At least one of both ages is needed. Asks first.",
      LIST(OPTION_COMPLETED, OPTION_FAILED, OPTION_YES), STORE_CHECK, run_purge},
     {"export", "ID...", 0, -1, "write cascades as JSON documents",
-     "One a line, with all payloads: a copy for another store.",
-     LIST(OPTION_KEY, OPTION_USER), STORE_CHECK, run_export},
+     "One a line, with all payloads: a copy for another store. Without "
+     "--tokens, what waits for its completion from outside gets a new one when "
+     "it is imported.",
+     LIST(OPTION_KEY, OPTION_USER, OPTION_TOKENS), STORE_CHECK, run_export},
     {"import", "[FILE]", 0, 1, "make the cascades of exported documents",
      "From FILE, or from standard input without one or with -. Each is made "
      "whole or not at all; the first that is refused ends it. One that is "

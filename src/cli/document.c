@@ -13,6 +13,10 @@
 int
 run_export(struct session *session)
 {
+    const cascade_export_options options = {
+        .size = sizeof(options),
+        .tokens = settings_has(session->settings, OPTION_TOKENS),
+    };
     cascade_uuid *ids = NULL;
     size_t count = 0;
     int code = which_several(session, &ids, &count);
@@ -21,8 +25,8 @@ run_export(struct session *session)
         char *document = NULL;
         char id[CASCADE_UUID_TEXT_SIZE];
         cascade_uuid_format(&ids[i], id);
-        code =
-            session_end(id, cascade_export(session->store, &ids[i], &document));
+        code = session_end(
+            id, cascade_export(session->store, &ids[i], &options, &document));
         if (code == EXIT_DONE)
             out_json(&session->out, document);
         cascade_document_free(document);

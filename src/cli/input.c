@@ -71,14 +71,10 @@ input_file(const char *path, char **text)
     return refuse(standard ? "standard input" : path, wrong);
 }
 
-int
-input_read(const struct session *session, enum option_id option, char **text)
+/* The text itself, of @FILE, or of - standard input. */
+static int
+read_given(const char *given, char **text)
 {
-    const char *given = session->settings->text[option];
-
-    *text = NULL;
-    if (given == NULL)
-        return EXIT_DONE;
     if (strcmp(given, "-") == 0)
         return input_file(given, text);
     if (*given == '@')
@@ -88,4 +84,30 @@ input_read(const struct session *session, enum option_id option, char **text)
         return EXIT_DONE;
     fputs("cascade: out of memory\n", stderr);
     return EXIT_FAILED;
+}
+
+int
+input_read(const struct session *session, enum option_id option, char **text)
+{
+    const char *given = session->settings->text[option];
+
+    *text = NULL;
+    return given != NULL ? read_given(given, text) : EXIT_DONE;
+}
+
+int
+input_secret(const char *given, char **text)
+{
+    static const char blanks[] = " \t\r\n";
+    int code = read_given(given, text);
+
+    if (code != EXIT_DONE)
+        return code;
+    size_t begin = strspn(*text, blanks);
+    size_t len = strlen(*text + begin);
+    while (len > 0 && strchr(blanks, (*text)[begin + len - 1]) != NULL)
+        len--;
+    memmove(*text, *text + begin, len);
+    (*text)[len] = '\0';
+    return EXIT_DONE;
 }

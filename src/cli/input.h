@@ -13,6 +13,11 @@
 int input_read(const struct session *session, enum option_id option,
                char **text);
 
+/* What stands for itself, or for the one word that @FILE or - holds, without
+ * the blanks around it: what must not be in the list of processes. The caller
+ * frees `*text`. Gives an exit code. */
+int input_secret(const char *given, char **text);
+
 /* The whole of a file, "-" being standard input; at most 256 MiB. */
 int input_file(const char *path, char **text);
 

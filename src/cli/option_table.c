@@ -65,6 +65,10 @@ const struct option_spec option_table[OPTION_COUNT] = {
                          "show inputs, outputs and context values; without, "
                          "only how long they are",
                          0, 0},
+    [OPTION_TOKENS] = {"tokens", KIND_FLAG, NULL,
+                       "with the tokens that complete what waits for its "
+                       "completion from outside: whoever reads one may",
+                       0, 0},
     [OPTION_FROM_START] = {"from-start", KIND_FLAG, NULL,
                            "first what there is already", 0, 0},
     [OPTION_INPUT] = {"input", KIND_JSON, "JSON|@FILE|-",

@@ -148,8 +148,9 @@ add_note(struct table *table, const cascade_execution_info *execution)
 
 static void
 add_execution(struct table *table, const cascade_execution_info *execution,
-              size_t depth, int64_t now_ms, bool payloads)
+              size_t depth, int64_t now_ms, struct words_with with)
 {
+    bool payloads = words_shows_payloads(execution, with);
     char time[MOMENT_SIZE];
     char took[MOMENT_SIZE];
     int64_t took_ms = words_took_ms(execution, now_ms);
@@ -171,7 +172,7 @@ add_execution(struct table *table, const cascade_execution_info *execution,
 
 static cascade_err
 put_executions(struct out *out, const cascade_snapshot *snapshot,
-               int64_t now_ms, bool payloads)
+               int64_t now_ms, struct words_with with)
 {
     size_t count = cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY);
     struct tree_place *places = tree_create(snapshot);
@@ -185,7 +186,7 @@ put_executions(struct out *out, const cascade_snapshot *snapshot,
         add_execution(&table,
                       cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY,
                                            places[i].index),
-                      places[i].depth, now_ms, payloads);
+                      places[i].depth, now_ms, with);
     out_plain(out, "\n");
     err = table_print(&table, out);
     table_free(&table);
@@ -195,7 +196,7 @@ put_executions(struct out *out, const cascade_snapshot *snapshot,
 
 /* What `cascade complete` needs of those that wait for it. */
 static void
-put_externals(struct out *out, const cascade_snapshot *snapshot)
+put_externals(struct out *out, const cascade_snapshot *snapshot, bool tokens)
 {
     size_t count = cascade_snapshot_count(snapshot, CASCADE_PART_ACTIVE);
     bool any = false;
@@ -205,12 +206,14 @@ put_externals(struct out *out, const cascade_snapshot *snapshot)
             cascade_snapshot_get(snapshot, CASCADE_PART_ACTIVE, i);
         if (execution->token == NULL)
             continue;
-        out_plain(out, any ? "" : "\nWaiting for their completion\n");
+        if (!any)
+            out_format(out, "\nWaiting for their completion%s\n",
+                       tokens ? "" : " (--tokens shows their tokens)");
         any = true;
         out_plain(out, "  ");
         out_text(out, execution->node_instance_id);
-        out_plain(out, " ");
-        out_text(out, execution->token);
+        if (tokens)
+            out_format(out, " %s", execution->token);
         out_plain(out, "\n");
     }
 }
@@ -258,16 +261,16 @@ put_context(struct out *out, const char *context, bool payloads)
 
 static cascade_err
 put_people(struct session *session, const cascade_snapshot *snapshot,
-           bool payloads)
+           struct words_with with)
 {
     int64_t now_ms = session_now(session);
 
-    put_head(session, snapshot, now_ms, payloads);
-    cascade_err err = put_executions(&session->out, snapshot, now_ms, payloads);
-    put_externals(&session->out, snapshot);
+    put_head(session, snapshot, now_ms, with.payloads);
+    cascade_err err = put_executions(&session->out, snapshot, now_ms, with);
+    put_externals(&session->out, snapshot, with.tokens);
     if (err == CASCADE_OK)
         err = put_context(&session->out, cascade_snapshot_context(snapshot),
-                          payloads);
+                          with.payloads);
     return err;
 }
 
@@ -280,7 +283,7 @@ run_show(struct session *session)
         .as_of = (int32_t)settings->number[OPTION_AT],
         .ui = settings_has(settings, OPTION_UI),
     };
-    bool payloads = settings_has(settings, OPTION_PAYLOADS);
+    const struct words_with with = words_with(settings);
     cascade_snapshot *snapshot = NULL;
     cascade_uuid id;
     int code = which_one(session, &id, NULL);
@@ -290,8 +293,8 @@ run_show(struct session *session)
     cascade_err err =
         cascade_snapshot_load(session->store, &id, &options, &snapshot);
     if (err == CASCADE_OK)
-        err = session->out.json ? show_json(&session->out, snapshot, payloads)
-                                : put_people(session, snapshot, payloads);
+        err = session->out.json ? show_json(&session->out, snapshot, with)
+                                : put_people(session, snapshot, with);
     code = session_end(NULL, err);
     cascade_snapshot_free(snapshot);
     return code;

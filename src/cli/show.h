@@ -7,9 +7,10 @@
 
 #include "out.h"
 #include "tree.h"
+#include "words.h"
 
 /* Prints all of it as one object. */
 cascade_err show_json(struct out *out, const cascade_snapshot *snapshot,
-                      bool payloads);
+                      struct words_with with);
 
 #endif

@@ -5,14 +5,13 @@
  */
 #include "scan.h"
 #include "show.h"
-#include "words.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static void
 put_executions(struct object *object, const cascade_snapshot *snapshot,
-               bool payloads)
+               struct words_with with)
 {
     size_t count = cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY);
     struct object list;
@@ -23,7 +22,7 @@ put_executions(struct object *object, const cascade_snapshot *snapshot,
         object_init(&element);
         words_execution_info(
             &element, cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY, i),
-            payloads);
+            with);
         list_add(&list, &element);
     }
     object_object(object, "executions", &list);
@@ -51,7 +50,8 @@ put_keys(struct object *object, const char *context)
 }
 
 cascade_err
-show_json(struct out *out, const cascade_snapshot *snapshot, bool payloads)
+show_json(struct out *out, const cascade_snapshot *snapshot,
+          struct words_with with)
 {
     const char *context = cascade_snapshot_context(snapshot);
     const char *result = cascade_snapshot_result(snapshot);
@@ -61,9 +61,9 @@ show_json(struct out *out, const cascade_snapshot *snapshot, bool payloads)
     words_info(&object, cascade_snapshot_info(snapshot));
     object_id(&object, "continued_as", cascade_snapshot_continued_as(snapshot));
     object_text(&object, "error", cascade_snapshot_error(snapshot));
-    words_payload(&object, "result", result, payloads);
-    put_executions(&object, snapshot, payloads);
+    words_payload(&object, "result", result, with.payloads);
+    put_executions(&object, snapshot, with);
     put_keys(&object, context);
-    words_payload(&object, "context", context, payloads);
+    words_payload(&object, "context", context, with.payloads);
     return out_object(out, &object);
 }

@@ -211,7 +211,8 @@ run_signal(struct session *session)
 /* ---- complete ----------------------------------------------------------- */
 
 static cascade_err
-complete(struct session *session, const cascade_uuid *id, const char *output)
+complete(struct session *session, const cascade_uuid *id, const char *token,
+         const char *output)
 {
     const struct settings *settings = session->settings;
     const cascade_completion completion = {
@@ -224,24 +225,45 @@ complete(struct session *session, const cascade_uuid *id, const char *output)
         .wait_ms = settings->number[OPTION_WAIT],
     };
 
-    return cascade_complete(session->store, id, settings->operands[1],
-                            settings->operands[2], &completion, &options);
+    return cascade_complete(session->store, id, settings->operands[1], token,
+                            &completion, &options);
+}
+
+/* Reads what the command line may leave to files. Only one thing is standard
+ * input. */
+static int
+read_completion(const struct session *session, char **token, char **output)
+{
+    const struct settings *settings = session->settings;
+    const char *given = settings->text[OPTION_OUTPUT];
+
+    if (given != NULL && strcmp(given, "-") == 0 &&
+        strcmp(settings->operands[2], "-") == 0)
+        return settings_refuse(settings, "the token or the output comes from "
+                                         "standard input, not both");
+    int code = input_secret(settings->operands[2], token);
+    return code == EXIT_DONE ? input_read(session, OPTION_OUTPUT, output)
+                             : code;
 }
 
 int
 run_complete(struct session *session)
 {
     bool waits = settings_has(session->settings, OPTION_WAIT);
+    char *token = NULL;
     char *output = NULL;
+    cascade_err err = CASCADE_OK;
     cascade_uuid id;
     int code = which_one(session, &id, NULL);
 
     if (code == EXIT_DONE)
-        code = input_read(session, OPTION_OUTPUT, &output);
+        code = read_completion(session, &token, &output);
+    if (code == EXIT_DONE)
+        err = complete(session, &id, token, output);
+    free(output);
+    free(token);
     if (code != EXIT_DONE)
         return code;
-    cascade_err err = complete(session, &id, output);
-    free(output);
     /* Here that is no wait of ours: its own deadline has passed. */
     if (err == CASCADE_ERR_TIMEOUT) {
         (void)session_fail(NULL, err);

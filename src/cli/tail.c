@@ -11,7 +11,7 @@
 #define PORTION_MS 500
 
 static cascade_err
-put_json(struct out *out, const cascade_news *news, bool payloads)
+put_json(struct out *out, const cascade_news *news, struct words_with with)
 {
     struct object object;
     bool cascade = news->kind == CASCADE_CHANGE_CASCADE;
@@ -23,7 +23,7 @@ put_json(struct out *out, const cascade_news *news, bool payloads)
         object_text(&object, "status", words_status(news->status));
         object_text(&object, "user", news->user_id);
     } else {
-        words_execution_info(&object, &news->execution, payloads);
+        words_execution_info(&object, &news->execution, with);
     }
     return out_object(out, &object);
 }
@@ -79,7 +79,7 @@ put_people(struct out *out, const cascade_news *news, bool payloads)
 static int
 follow(struct session *session, cascade_cursor *cursor)
 {
-    bool payloads = settings_has(session->settings, OPTION_PAYLOADS);
+    const struct words_with with = words_with(session->settings);
     const cascade_news *news = NULL;
 
     for (;;) {
@@ -87,9 +87,9 @@ follow(struct session *session, cascade_cursor *cursor)
         if (err == CASCADE_ERR_ENDED)
             return EXIT_DONE;
         if (err == CASCADE_OK && session->out.json)
-            err = put_json(&session->out, news, payloads);
+            err = put_json(&session->out, news, with);
         else if (err == CASCADE_OK)
-            put_people(&session->out, news, payloads);
+            put_people(&session->out, news, with.payloads);
         if (err != CASCADE_OK && err != CASCADE_ERR_TIMEOUT)
             return session_fail(NULL, err);
         if (!out_flush(&session->out))

@@ -176,11 +176,35 @@ words_asked_free(struct words_asked *asked)
     cJSON_Delete(asked->input);
 }
 
+struct words_with
+words_with(const struct settings *settings)
+{
+    return (struct words_with){
+        .payloads = settings_has(settings, OPTION_PAYLOADS),
+        .tokens = settings_has(settings, OPTION_TOKENS),
+    };
+}
+
+static bool
+tells_token(const cascade_execution_info *execution)
+{
+    return strcmp(execution->node_name, "cascade.message:complete") == 0;
+}
+
+bool
+words_shows_payloads(const cascade_execution_info *execution,
+                     struct words_with with)
+{
+    return with.payloads && (with.tokens || !tells_token(execution));
+}
+
 void
 words_execution_info(struct object *object,
-                     const cascade_execution_info *execution, bool payloads)
+                     const cascade_execution_info *execution,
+                     struct words_with with)
 {
     bool ended = execution->completed_at_ms != CASCADE_TIME_NONE;
+    bool payloads = words_shows_payloads(execution, with);
     struct words_asked asked;
 
     object_number(object, "function_id", execution->function_id);
@@ -196,8 +220,11 @@ words_execution_info(struct object *object,
     object_time(object, "deadline", execution->deadline_ms);
     object_text(object, "error", execution->error);
     object_text(object, "location", execution->location);
-    object_text(object, "node_instance_id", execution->node_instance_id);
-    object_text(object, "token", execution->token);
+    object_text(object, "node_instance_id",
+                with.tokens || !tells_token(execution)
+                    ? execution->node_instance_id
+                    : NULL);
+    object_text(object, "token", with.tokens ? execution->token : NULL);
     object_place(object, "superseded_by", execution->superseded_by);
     words_asked(execution, &asked);
     object_text(object, "by", asked.by);

@@ -6,6 +6,7 @@
 #define CLI_WORDS_H
 
 #include "out.h"
+#include "settings.h"
 #include "table.h"
 
 /* "RUNNING", and how it looks. */
@@ -23,10 +24,24 @@ const char *words_state(const cascade_info *info, int64_t now_ms,
 /* The members of a cascade_info. */
 void words_info(struct object *object, const cascade_info *info);
 
-/* The members of an execution; with its payloads, or only how long they are. */
+/* What is shown only where it was asked for. */
+struct words_with {
+    bool payloads; /* else only how long they are */
+    bool tokens;
+};
+
+/* As the options of a command say. */
+struct words_with words_with(const struct settings *settings);
+
+/* Whether payloads of it are shown: the receipt of a completion that came too
+ * late holds its token. */
+bool words_shows_payloads(const cascade_execution_info *execution,
+                          struct words_with with);
+
+/* The members of an execution. */
 void words_execution_info(struct object *object,
                           const cascade_execution_info *execution,
-                          bool payloads);
+                          struct words_with with);
 
 /* Who asked for a command, and why, as its execution records them: NULL where
  * it does not say. Freed by words_asked_free(). */

@@ -61,13 +61,19 @@ load_document(cascade_store *store, const cascade_uuid *id,
 }
 
 cascade_err
-cascade_export(cascade_store *store, const cascade_uuid *id, char **document)
+cascade_export(cascade_store *store, const cascade_uuid *id,
+               const cascade_export_options *options, char **document)
 {
+    cascade_export_options known = {0};
     csc_document_writer writer = {0};
     cascade_err err = CASCADE_OK;
 
     if (store == NULL || id == NULL || document == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "export: an argument is NULL");
+    err = csc_check_options("export options", options, &known, sizeof(known));
+    if (err != CASCADE_OK)
+        return err;
+    writer.with_tokens = known.tokens;
     err = load_document(store, id, &writer);
     if (err == CASCADE_OK)
         err = csc_document_write_end(&writer, document);
@@ -219,6 +225,8 @@ import_document(cascade_store *store, csc_document *document,
         err = choose_ids(store, document);
     else
         err = look(store, &document->cascade.id, &there);
+    if (err == CASCADE_OK && !there)
+        err = csc_document_give_tokens(document, &store->random);
     if (err != CASCADE_OK)
         return err;
     if (!there)

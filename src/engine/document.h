@@ -23,6 +23,7 @@
  * besides (the run) is not in it: it follows from the rows.
  *
  *   document_write.c  rows -> text
+ *   document_token.c  tokens that it does not hold: what stands for them
  *   document_read.c   text -> rows, each column by its own bounds
  *   document_check.c  whether the rows make sense together
  *   document_make.c   rows -> the change that starts the cascade, with other
@@ -70,6 +71,9 @@ typedef struct csc_document_writer {
     csc_buf events;
     csc_buf messages;
     size_t message_count;
+    bool with_tokens;
+    csc_buf tokens;  /* those that were left out: document_token.c */
+    csc_arena arena; /* texts without them, of the row at hand */
 } csc_document_writer;
 
 /* Sinks of a load; the context is the writer. CASCADE_ERR_TOO_LARGE. */
@@ -85,6 +89,19 @@ cascade_err csc_document_write_message(void *context,
 /* The whole, to be freed with csc_mem_free(). */
 cascade_err csc_document_write_end(csc_document_writer *writer, char **text);
 void csc_document_writer_fini(csc_document_writer *writer);
+
+/* ---- document_token.c --------------------------------------------------- */
+
+/* Leave the token of a row out; the new texts are in the writer's arena. The
+ * executions come first. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_document_hide_execution(csc_document_writer *writer,
+                                        cascade_execution_row *row);
+cascade_err csc_document_hide_message(csc_document_writer *writer,
+                                      cascade_message_row *row);
+
+/* Gives what was written without tokens new ones. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_document_give_tokens(csc_document *document,
+                                     const cascade_random *random);
 
 /* ---- document_read.c ---------------------------------------------------- */
 

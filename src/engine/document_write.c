@@ -39,12 +39,13 @@ add_id(csc_record_writer *o, const char *name, const cascade_uuid *id)
 }
 
 static cascade_err
-end_row(const csc_document_writer *writer, csc_record_writer *o)
+end_row(csc_document_writer *writer, csc_record_writer *o)
 {
     size_t len = writer->cascade.len + writer->executions.len +
                  writer->events.len + writer->messages.len;
 
     csc_record_end(o);
+    csc_arena_clear(&writer->arena);
     if (o->out->failed)
         return csc_fail_memory();
     return len > CSC_DOCUMENT_MAX ? too_large() : CASCADE_OK;
@@ -68,10 +69,17 @@ csc_document_write_cascade(void *context, const cascade_row *row)
 }
 
 cascade_err
-csc_document_write_execution(void *context, const cascade_execution_row *row)
+csc_document_write_execution(void *context, const cascade_execution_row *read)
 {
     csc_document_writer *writer = context;
-    csc_record_writer o = begin_row(&writer->executions);
+    cascade_execution_row written = *read;
+    const cascade_execution_row *row = &written;
+    csc_record_writer o;
+
+    if (!writer->with_tokens &&
+        csc_document_hide_execution(writer, &written) != CASCADE_OK)
+        return CASCADE_ERR_NO_MEMORY;
+    o = begin_row(&writer->executions);
 
     add_id(&o, "id", &row->id);
     csc_record_add_string(&o, "error", row->error);
@@ -103,15 +111,20 @@ csc_document_write_event(void *context, const cascade_event_row *row)
 }
 
 cascade_err
-csc_document_write_message(void *context, const cascade_message_row *row,
+csc_document_write_message(void *context, const cascade_message_row *read,
                            bool repeated)
 {
     csc_document_writer *writer = context;
+    cascade_message_row written = *read;
+    const cascade_message_row *row = &written;
     csc_record_writer o;
 
     writer->message_count++;
     if (repeated)
         return CASCADE_OK;
+    if (!writer->with_tokens &&
+        csc_document_hide_message(writer, &written) != CASCADE_OK)
+        return CASCADE_ERR_NO_MEMORY;
     o = begin_row(&writer->messages);
     csc_record_add_string(&o, "kind", row->kind);
     csc_record_add_string(&o, "name", row->name);
@@ -163,4 +176,6 @@ csc_document_writer_fini(csc_document_writer *writer)
     csc_buf_fini(&writer->executions);
     csc_buf_fini(&writer->events);
     csc_buf_fini(&writer->messages);
+    csc_buf_fini(&writer->tokens);
+    csc_arena_fini(&writer->arena);
 }

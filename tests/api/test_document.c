@@ -183,7 +183,7 @@ export_text(cascade_store *store, const cascade_uuid *id)
 {
     char *text = NULL;
 
-    assert_ok(cascade_export(store, id, &text));
+    assert_ok(cascade_export(store, id, NULL, &text));
     assert_non_null(text);
     return text;
 }
@@ -861,10 +861,11 @@ wrong_arguments_are_refused(test_db *db)
     cascade_started started;
     char *text = NULL;
 
-    assert_fails(INVALID, cascade_export(NULL, &id, &text));
-    assert_fails(INVALID, cascade_export(store, NULL, &text));
-    assert_fails(INVALID, cascade_export(store, &id, NULL));
-    assert_fails(CASCADE_ERR_NOT_FOUND, cascade_export(store, &nobody, &text));
+    assert_fails(INVALID, cascade_export(NULL, &id, NULL, &text));
+    assert_fails(INVALID, cascade_export(store, NULL, NULL, &text));
+    assert_fails(INVALID, cascade_export(store, &id, NULL, NULL));
+    assert_fails(CASCADE_ERR_NOT_FOUND,
+                 cascade_export(store, &nobody, NULL, &text));
     assert_null(text);
     text = export_text(store, &id);
     assert_fails(INVALID, cascade_import(NULL, text, NULL, &started));
@@ -945,7 +946,8 @@ a_cascade_of_too_many_bytes_is_not_exported(test_db *db)
     input[0] = input[BIG_PAYLOAD - 2] = '"';
     input[BIG_PAYLOAD - 1] = '\0';
     id = submit_many(store, 67, input);
-    assert_fails(CASCADE_ERR_TOO_LARGE, cascade_export(store, &id, &text));
+    assert_fails(CASCADE_ERR_TOO_LARGE,
+                 cascade_export(store, &id, NULL, &text));
     assert_null(text);
     free(input);
 }

@@ -25,7 +25,7 @@ static cascade_err
 call_export(scarce *s)
 {
     char *text = NULL;
-    cascade_err err = cascade_export(s->store, &s->id, &text);
+    cascade_err err = cascade_export(s->store, &s->id, NULL, &text);
 
     cascade_document_free(text);
     return err;
@@ -100,7 +100,8 @@ sweep(scarce *s, scarce_call call, const char *name)
     assert_true(nth < STEPS_MAX);
 }
 
-/* A cascade with a key, steps that have ended, and a message. */
+/* A cascade with a key, what has ended, what waits for its completion, a signal
+ * and that completion. */
 static const char *const sound =
     "{\"format\":\"libcascade\",\"version\":1,\"cascade\":{\"id\":"
     "\"0190bbbb-0000-4000-8000-000000000001\",\"fn_id\":1,\"status\":"
@@ -114,12 +115,16 @@ static const char *const sound =
     "\"0190bbbb-0000-4000-8000-000000000001/-/n#0\"},{\"id\":"
     "\"0190bbbb-0000-4000-8000-0000000000e1\",\"status\":\"RUNNING\","
     "\"location\":\"server\",\"node_name\":\"n\",\"started_at\":1,"
-    "\"function_id\":1,\"input_context\":{},\"node_instance_id\":"
+    "\"function_id\":1,\"input_context\":{},\"full_output\":{\"token\":"
+    "\"0190bbbb-0000-7000-8000-0000000000aa\"},\"node_instance_id\":"
     "\"0190bbbb-0000-4000-8000-000000000001/0/n#0\"}],\"events\":[{\"key\":"
     "\"k\",\"value\":1,\"created_at\":2,\"function_id\":0}],\"messages\":[{"
     "\"kind\":\"signal\",\"name\":\"go\",\"path\":"
     "\"0190bbbb-0000-4000-8000-000000000001/message/signal/1\",\"payload\":{},"
-    "\"sent_at\":3}]}";
+    "\"sent_at\":3},{\"kind\":\"complete\",\"name\":\"\",\"path\":"
+    "\"0190bbbb-0000-4000-8000-000000000001/message/complete/"
+    "0190bbbb-0000-7000-8000-0000000000aa\",\"payload\":{\"token\":"
+    "\"0190bbbb-0000-7000-8000-0000000000aa\"},\"sent_at\":4}]}";
 
 /* One that has ended, after a run that is not there any more. */
 static const char *const ended =
@@ -144,7 +149,7 @@ each_call_bears_it(test_db *db)
     assert_ok(cascade_import(s.store, sound, NULL, &started));
     s.id = started.id;
     assert_ok(cascade_import(s.store, ended, NULL, &started));
-    assert_ok(cascade_export(s.store, &s.id, &s.document));
+    assert_ok(cascade_export(s.store, &s.id, NULL, &s.document));
     sweep(&s, call_export, "export");
     sweep(&s, call_verify, "verify");
     sweep(&s, call_adopt, "adopt");

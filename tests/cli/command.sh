@@ -48,14 +48,42 @@ cli_end signal.txt
 
 # token N: of the external execution of the n-th.
 token() {
-    run show "$(id "$1")" --json | sed -E 's/.*"token":"([^"]*)".*/\1/'
+    run show "$(id "$1")" --json --tokens |
+        sed -E 's/.*"token":"([^"]*)".*/\1/'
 }
 
+# Nobody is shown a token who has not asked for it.
+secret=$(token 5)
+run show "$(id 5)" --tokens | grep -qF "$secret" ||
+    { echo "show --tokens has none" >&2; exit 1; }
+for line in "show $(id 5) --payloads" "show $(id 5) --json --payloads" \
+    "explain $(id 5)" "explain $(id 5) --json" ps "ps --json" \
+    "export $(id 5)"; do
+    ! run $line | grep -F "$secret" ||
+        { echo "cascade $line shows a token" >&2; exit 1; }
+done
+run export "$(id 5)" --tokens | grep -qF "$secret" ||
+    { echo "export --tokens has none" >&2; exit 1; }
+printf '\n %s\r\n' "$secret" >"$work/token"
+
+# Read from standard input. It is in no list of processes.
+unlisted() {
+    status=0
+    printf '%s\n' "$2" | run complete "$(id "$1")" "$(id "$1")/$3" - "$4" \
+        >"$work/out" 2>&1 || status=$?
+    ! grep -F "$2" "$work/out" || { echo "a token is repeated" >&2; exit 1; }
+}
+unlisted 5 "$secret-" -/boss#0 --wait
+[ "$status" -eq 2 ] || { cat "$work/out" >&2; exit 1; }
+
 t complete "$(id 5)" "$(id 5)/-/boss#0" "$unknown" --wait
-t complete "$(id 5)" "$(id 5)/-/boss#0" "$(token 5)" --output '"yes"' --wait
+t complete "$(id 5)" "$(id 5)/-/boss#0" - --output - --wait
+t complete "$(id 5)" "$(id 5)/-/boss#0" "@$work/token" --output '"yes"' --wait
 t complete "$(id 5)" "$(id 5)/-/boss#0" "$unknown"
 t show "$(id 5)" --payloads
-t complete "$(id 6)" "$(id 6)/0/boss#0" "$(token 6)" --error "not with me" --json
+unlisted 6 "$(token 6)" 0/boss#0 --error="not with me"
+[ "$status" -eq 0 ] && grep -q asked "$work/out" ||
+    { cat "$work/out" >&2; exit 1; }
 t complete "$(id 1)" "$(id 1)/-/order#0" "$unknown"
 t complete "$unknown" x "$unknown"
 t complete "$(id 5)" x

@@ -26,7 +26,7 @@ fill(void *context, void *bytes, size_t len)
 static char *
 write_document(const csc_document *document)
 {
-    csc_document_writer writer = {0};
+    csc_document_writer writer = {.with_tokens = true};
     char *text = NULL;
     cascade_err err = csc_document_write_cascade(&writer, &document->cascade);
 

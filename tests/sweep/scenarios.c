@@ -771,7 +771,7 @@ look_after(scene *s, cascade_store *store, const cascade_uuid *id)
     if (err == CASCADE_OK)
         err = scene_check(s, cascade_adopt(store, NULL, &report), "adopt");
     if (err == CASCADE_OK)
-        err = scene_check(s, cascade_export(store, id, &text), "export");
+        err = scene_check(s, cascade_export(store, id, NULL, &text), "export");
     if (err == CASCADE_OK)
         err = scene_check(s, cascade_import(store, text, NULL, &started),
                           "import");
