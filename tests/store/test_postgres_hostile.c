@@ -231,7 +231,7 @@ look_after(cascade_store *store, const cascade_uuid *id)
     assert_ok(cascade_verify(store, NULL, &report));
     assert_int_equal(0, report.findings);
     assert_ok(cascade_adopt(store, NULL, &report));
-    assert_ok(cascade_export(store, id, &document));
+    assert_ok(cascade_export(store, id, NULL, &document));
     cascade_document_free(document);
 }
 
