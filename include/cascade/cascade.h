@@ -504,14 +504,15 @@ typedef struct cascade_request_options {
  * does not grow with the cascade, but with the children it has to tell. What
  * runs then is told when it asks, and what it records is refused.
  *
- * cascade_delete() ends it, if it has not ended, and deletes all its rows. Of a
- * cascade that continued as new it deletes that run alone, and, as long as the
- * last run goes on, only one by which nobody finds that: CASCADE_ERR_AGAIN for
- * a run of a child, whose parent knows only the first, and for one whose
- * previous run is still there; so delete the oldest first. A run that continues
- * as new between the call and the deletion is kept, and the command recorded as
- * undelivered; ask again, with another request id. What is sent to the id of a
- * run while that is deleted is lost with it: send to a later run, or by key. */
+ * cascade_delete() ends it, if it has not ended, and deletes all its rows; a
+ * large one is seen as ended, with what is left, while its commits go on. One
+ * that continued as new is deleted alone, and, as long as the last run goes on,
+ * only where nobody finds that by it: CASCADE_ERR_AGAIN for a run of a child,
+ * whose parent knows only the first, and for one whose previous run is still
+ * there; so delete the oldest first. A run that continues as new between the
+ * call and the deletion is kept, and the command recorded as undelivered; ask
+ * again, with another request id. What is sent to the id of a run while that is
+ * deleted is lost with it: send to a later run, or by key. */
 CASCADE_API cascade_err cascade_cancel(cascade_store *store,
                                        const cascade_uuid *id,
                                        const cascade_request_options *options);

@@ -83,8 +83,8 @@
  *       commit. A cascade that has ended and has messages is claimable: its run
  *       row is made anew, in some queue of the claim and of priority 0. A
  *       message for a cascade that is not there is deleted by some claim.
- *   S21 CASCADE_RUN_DELETE leaves no row of the cascade in any table but
- *       cascade_keys.
+ *   S21 CASCADE_RUN_DELETE, carried out to its end (S39), leaves no row of the
+ *       cascade in any table but cascade_keys.
  *   S22 a start with a key takes effect only while it is the next run of that
  *       key; see `key` of cascade_change.
  *   S23 a claim tells of each run that it gives for its messages the kind of
@@ -125,6 +125,15 @@
  *   S34 a claim or a commit that certainly has done nothing, and will not, says
  *       so: CASCADE_ERR_NOT_DONE. It never says so of one that may have taken
  *       effect, and it says nothing of earlier calls with the same number.
+ *   S39 a commit takes no more than CASCADE_DELETE_ROWS_MAX rows out of each
+ *       table for all its CASCADE_RUN_DELETE changes together, and no more than
+ *       about CASCADE_DELETE_BYTES_MAX bytes of them where bytes take time. Of
+ *       a cascade go its events, then its executions, both from the highest
+ *       function_id down, then its messages but the one that `received` names;
+ *       that one, its run and its row go last, together. Where something is
+ *       left, `existed` tells; of a batch that took effect before it tells
+ *       whether that message is there, since the cascade may have been started
+ *       anew. The same change in a later batch goes on.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -258,10 +267,14 @@ typedef enum cascade_run_action {
                              cascade is not RUNNING: it comes as it ended */
     CASCADE_RUN_REVIVE,   /* set queue and priority as in `run`, takeovers = 0:
                              an ended cascade goes on */
-    CASCADE_RUN_DELETE    /* delete the cascade, its executions, events, run and
-                             messages; the change has nothing else to write.
-                             That it is gone is no error */
+    CASCADE_RUN_DELETE    /* delete of the cascade, its executions, events, run
+                             and messages as much as one commit may: S39. The
+                             change has nothing else to write. That it is gone
+                             is no error */
 } cascade_run_action;
+
+#define CASCADE_DELETE_ROWS_MAX 500
+#define CASCADE_DELETE_BYTES_MAX (1 << 20)
 
 /* What one commit does to one cascade. A change is a start (it inserts the
  * cascade, its executions and its run, unless the cascade exists: then it does
@@ -281,7 +294,8 @@ typedef struct cascade_change {
     const cascade_event_row *events; /* in the order of their ids to be */
     size_t event_count;
     /* Ids of messages that were received with this change: they are deleted,
-     * before `sends` are inserted. One that is gone is no error. */
+     * before `sends` are inserted. One that is gone is no error. DELETE: one at
+     * most, which goes last. */
     const int64_t *received;
     size_t received_count;
     /* Messages to this cascade or others, whether these exist or not: S19. */
@@ -603,7 +617,8 @@ typedef struct cascade_store_driver {
                         unsigned parts, const cascade_load_sink *sink);
 
     /* Commits a batch: S2-S6. `existed[i]` is written for each change i when
-     * it returns OK: true for a start whose cascade was there before.
+     * it returns OK: true for a start whose cascade was there before, and for a
+     * CASCADE_RUN_DELETE that has left something of it (S39).
      * CASCADE_ERR_UNAVAILABLE: repeat the identical batch; if the lane shows
      * that an earlier try took effect the answer is OK.
      * CASCADE_ERR_AGAIN, _REFUSED, _NOT_DONE: the number is still the next one,

@@ -571,6 +571,15 @@ check_key(csc_audit *audit, int32_t current_run)
                       audit->meta.run_number, current_run);
 }
 
+/* Its deletion is under way, which takes the last rows first: what is left need
+ * not hang together. */
+static bool
+is_torn(const csc_audit *audit)
+{
+    return audit->row.status != CASCADE_RUNNING && audit->message_count > 0 &&
+           csc_audit_highest(audit) < audit->row.fn_id;
+}
+
 cascade_err
 csc_audit_end(csc_audit *audit, int32_t current_run)
 {
@@ -578,6 +587,8 @@ csc_audit_end(csc_audit *audit, int32_t current_run)
 
     if (err != CASCADE_OK)
         return err;
+    if (is_torn(audit))
+        return result(audit);
     check_named(audit);
     if (csc_audit_is_own(audit)) {
         check_cascade(audit);

@@ -12,7 +12,8 @@
  *   pause,      an execution, COMPLETED: the last one of them decides (state.h)
  *   resume
  *   delete      of a cascade that runs: as terminate, and the message stays;
- *               of one that has ended: the change deletes it
+ *               of one that has ended: the change deletes it, and is committed
+ *               again as long as something is left (lane_apply.c)
  *
  * A CANCELLATION IN SLICES. What is to fail with it is below it in function_id,
  * and what one commit ends of it is bounded in bytes, each row counting for
@@ -93,7 +94,8 @@ terminate(struct csc_builder *b, const csc_message *message)
 
 /* What ends the cascade comes first, in a commit of its own, which tells its
  * parent and its children; the message stays then, and is `repeated` when it is
- * received again. */
+ * received again. The rows of a large cascade go in many commits (S39 of
+ * store.h), and the message with the last. */
 void
 csc_build_delete(struct csc_builder *b, const csc_message *message)
 {
@@ -102,7 +104,7 @@ csc_build_delete(struct csc_builder *b, const csc_message *message)
     if (csc_build_keep_run(b, message))
         return;
     if (!running && b->state->recorded != CASCADE_RUNNING)
-        b->erased = true;
+        b->erased_by = b->erased_by != 0 ? b->erased_by : message->id;
     else if (running && !message->repeated)
         terminate(b, message);
     else if (running)

@@ -605,6 +605,8 @@ void csc_lane_serve(csc_lane *lane);
 bool csc_lane_pending(const csc_lane *lane, int64_t *at_ns);
 void csc_lane_add_run(csc_lane *lane, csc_run *run);       /* locked */
 void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
+/* What was posted comes before all else of the run once more. Locked. */
+void csc_lane_put_back(csc_lane *lane, csc_item *item);
 /* Lets whoever runs the lane know. Locked. */
 void csc_lane_wake(csc_lane *lane);
 /* The lane's items are its batch from now on, of which nothing was tried.

@@ -301,6 +301,7 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     }
     if (err == CASCADE_OK) {
         csc_state_settle(&run->state);
+        csc_state_find_torn(&run->state);
         if (run->plan != NULL)
             err = csc_plan_decide(run->plan, &run->state);
     }

@@ -374,9 +374,8 @@ collect(csc_lane *lane)
 
 /* ---- The culprit -------------------------------------------------------- */
 
-/* Several posts were refused together: they are tried one by one. */
-static void
-put_back(csc_lane *lane, csc_item *item)
+void
+csc_lane_put_back(csc_lane *lane, csc_item *item)
 {
     csc_run *run = item->run;
     csc_post *last = item->posts;
@@ -387,10 +386,17 @@ put_back(csc_lane *lane, csc_item *item)
     run->first_post = item->posts;
     if (run->last_post == NULL)
         run->last_post = last;
-    run->one_by_one = true;
     run->committing = false;
     csc_lane_add_run(lane, run);
     csc_run_unref(run);
+}
+
+/* Several posts were refused together: they are tried one by one. */
+static void
+put_back_singly(csc_lane *lane, csc_item *item)
+{
+    item->run->one_by_one = true;
+    csc_lane_put_back(lane, item);
 }
 
 /* The messages are still there: each is received by itself; one that is refused
@@ -438,7 +444,7 @@ csc_lane_refuse(csc_lane *lane, cascade_err err)
     if (item->start != NULL)
         csc_start_done(engine, item->start, err);
     else if (!item->run->gone && item->posts->next != NULL)
-        put_back(lane, item);
+        put_back_singly(lane, item);
     else
         expel(lane, item);
     lane->from++;

@@ -34,7 +34,9 @@ static const struct {
                                 CASCADE_ERR_INVALID},
     [CSC_REFUSAL_ENDED] = {"undelivered: before that function_id the cascade "
                            "had ended already, and nothing is to be run again",
-                           CASCADE_ERR_INVALID}};
+                           CASCADE_ERR_INVALID},
+    [CSC_REFUSAL_TORN] = {"undelivered: the cascade is being deleted",
+                          CASCADE_ERR_NOT_FOUND}};
 
 const char *
 csc_plan_refusal_text(csc_refusal refusal)
@@ -58,6 +60,8 @@ csc_plan_refuse(const csc_state *state, int32_t from)
 {
     cascade_status status = csc_state_status(state);
 
+    if (state->torn)
+        return CSC_REFUSAL_TORN;
     if (!csc_uuid_is_nil(&state->continued_as))
         return CSC_REFUSAL_CONTINUED;
     if (from == CSC_COURSE_NONE)

@@ -63,7 +63,8 @@ typedef enum csc_refusal {
     CSC_REFUSAL_CONTINUED,
     CSC_REFUSAL_ABSENT,
     CSC_REFUSAL_SUPERSEDED,
-    CSC_REFUSAL_ENDED
+    CSC_REFUSAL_ENDED,
+    CSC_REFUSAL_TORN
 } csc_refusal;
 
 /* An execution; its texts are the plan's. */

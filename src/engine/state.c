@@ -34,6 +34,7 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
                          .run_number = 1,
                          .deadline_ms = CASCADE_TIME_NONE,
                          .terminated = CSC_NOT_TERMINATED,
+                         .highest = INT32_MIN,
                          .cancel = CSC_NO_PARENT,
                          .cancel_from = CSC_NO_PARENT,
                          .paused = CSC_NO_PARENT};
@@ -772,6 +773,8 @@ csc_state_apply_execution(csc_state *state, const cascade_execution_row *row)
     csc_record record;
     cascade_err err = CASCADE_OK;
 
+    if (row->function_id > state->highest)
+        state->highest = row->function_id;
     csc_record_decode(row->full_output, &record);
     err = csc_course_note(&state->course, row, &record);
     if (err != CASCADE_OK)
@@ -991,19 +994,4 @@ csc_state_settle(csc_state *state)
     }
     state->ended.count = 0;
     compact(state);
-}
-
-bool
-csc_state_is_paused(const csc_state *state)
-{
-    return state->paused != CSC_NO_PARENT && state->cancel == CSC_NO_PARENT &&
-           csc_state_status(state) == CASCADE_RUNNING;
-}
-
-cascade_status
-csc_state_status(const csc_state *state)
-{
-    if (state->terminated != CSC_NOT_TERMINATED)
-        return CASCADE_ERROR;
-    return state->running > 0 ? CASCADE_RUNNING : CASCADE_COMPLETED;
 }

@@ -351,6 +351,8 @@ typedef struct csc_state {
     cascade_uuid id;
     cascade_status recorded; /* as the table has it */
     int32_t fn_id;
+    int32_t highest; /* function_id of the rows that were applied */
+    bool torn;       /* see csc_state_find_torn() */
     char *user_id;
     int64_t created_at_ms;
     int64_t updated_at_ms;
@@ -425,6 +427,11 @@ cascade_err csc_state_begin_again(csc_state *state, bool *again);
 /* After the rows of one commit, or of a whole load: frees what has ended and
  * is not needed any more. */
 void csc_state_settle(csc_state *state);
+
+/* After a whole load: where the cascade has ended, and rows are missing at its
+ * end, its deletion is under way (S39 of store.h). Then it has ended as it is
+ * recorded, whatever the rows that are left say. */
+void csc_state_find_torn(csc_state *state);
 
 cascade_status csc_state_status(const csc_state *state);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Readers of the state: finding executions and their parts, and what an
- * execution sees of the context.
+ * Readers of the state: finding executions and their parts, what an execution
+ * sees of the context, and how the cascade is.
  */
 #include "engine/state_internal.h"
 
@@ -201,4 +201,31 @@ csc_state_path(const char *node_instance_id, const cascade_uuid *cascade,
     *parent = (int32_t)up;
     *occurrence = (uint32_t)nth;
     return true;
+}
+
+/* ---- How it is ---------------------------------------------------------- */
+
+void
+csc_state_find_torn(csc_state *state)
+{
+    state->torn =
+        state->recorded != CASCADE_RUNNING && state->highest < state->fn_id;
+    if (state->torn && state->recorded == CASCADE_ERROR &&
+        state->terminated == CSC_NOT_TERMINATED)
+        state->terminated = state->fn_id;
+}
+
+bool
+csc_state_is_paused(const csc_state *state)
+{
+    return state->paused != CSC_NO_PARENT && state->cancel == CSC_NO_PARENT &&
+           csc_state_status(state) == CASCADE_RUNNING;
+}
+
+cascade_status
+csc_state_status(const csc_state *state)
+{
+    if (state->terminated != CSC_NOT_TERMINATED)
+        return CASCADE_ERROR;
+    return state->running > 0 ? CASCADE_RUNNING : CASCADE_COMPLETED;
 }

@@ -8,6 +8,7 @@
  *   memory_runs.c     where runs wait: shelves of free runs, rings of owned
  *   memory_engines.c  attach, renew, detach, engines, remove, claim
  *   memory_commit.c   commit, submit
+ *   memory_delete.c   pieces of whole cascades
  *   memory_messages.c where messages and keys are; receive, key
  *   memory_queues.c   pause, queues
  *   memory_read.c     load, list
@@ -197,6 +198,31 @@ void csc_memory_rows_withdraw(csc_memory_model *model,
 void csc_memory_rows_take(csc_memory_model *model, csc_memory_cascade *cascade);
 void csc_memory_rows_put_back(csc_memory_model *model,
                               csc_memory_cascade *cascade);
+
+/* ---- memory_delete.c ---------------------------------------------------- */
+
+/* Rows of a cascade that are to go, or how many of a batch still may. */
+typedef struct csc_memory_cut {
+    size_t events;
+    size_t executions;
+    size_t messages;
+} csc_memory_cut;
+
+/* A batch begins. */
+void csc_memory_delete_begin(csc_memory_cut *room);
+/* What may go with this change, which uses the room up; true when that is all
+ * of it. `cascade` may be NULL. */
+bool csc_memory_delete_measure(const csc_memory_model *model,
+                               const csc_memory_cascade *cascade,
+                               const cascade_change *change,
+                               csc_memory_cut *room, csc_memory_cut *cut);
+/* Of one that took effect before: whether the message that goes last is there.
+ */
+bool csc_memory_delete_left(const csc_memory_model *model,
+                            const cascade_change *change);
+void csc_memory_delete_cut(csc_memory_model *model, csc_memory_cascade *cascade,
+                           const cascade_change *change,
+                           const csc_memory_cut *cut);
 
 /* ---- memory_runs.c ------------------------------------------------------ */
 

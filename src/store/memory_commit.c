@@ -60,6 +60,7 @@ typedef struct change_plan {
     bool started;            /* `cascade` is new and entered */
     bool skipped;            /* a start whose cascade was there */
     bool deleted;            /* `cascade` is taken out of the model */
+    csc_memory_cut cut;      /* or these rows of it are to go */
     bool existed;
 } change_plan;
 
@@ -70,7 +71,8 @@ typedef struct write_state {
     size_t count;
     send_plan *messages; /* of a submission */
     size_t message_count;
-    csc_arena arena; /* the plans and their arrays */
+    csc_memory_cut room; /* of its deletions */
+    csc_arena arena;     /* the plans and their arrays */
 } write_state;
 
 /* ---- Prepare ------------------------------------------------------------ */
@@ -446,12 +448,20 @@ stage_write(write_state *writing, change_plan *plan)
     return err != CASCADE_OK ? err : stage_rows(writing, plan);
 }
 
+/* Where something is left for later, nothing is taken out yet: what goes is
+ * nobody else's in this batch. */
 static void
-stage_delete(csc_memory_model *model, change_plan *plan)
+stage_delete(write_state *writing, change_plan *plan)
 {
+    csc_memory_model *model = writing->model;
     const cascade_uuid *id = &plan->change->cascade.id;
 
     plan->cascade = csc_map_get(&model->cascades, id);
+    if (!csc_memory_delete_measure(model, plan->cascade, plan->change,
+                                   &writing->room, &plan->cut)) {
+        plan->existed = true;
+        return;
+    }
     plan->deleted = true;
     plan->box = csc_memory_messages_take_box(model, id);
     if (plan->cascade != NULL)
@@ -536,7 +546,7 @@ stage_change(write_state *writing, change_plan *plan)
     case CASCADE_RUN_START:
         return stage_start(writing, plan);
     case CASCADE_RUN_DELETE:
-        stage_delete(writing->model, plan);
+        stage_delete(writing, plan);
         return CASCADE_OK;
     case CASCADE_RUN_KEEP:
     case CASCADE_RUN_RESET:
@@ -572,6 +582,7 @@ stage(write_state *writing)
     cascade_err err = CASCADE_OK;
     size_t at = 0;
 
+    csc_memory_delete_begin(&writing->room);
     while (at < writing->count && err == CASCADE_OK)
         err = stage_change(writing, &writing->plans[at++]);
     if (err == CASCADE_OK)
@@ -644,6 +655,10 @@ apply_plan(csc_memory_model *model, change_plan *plan)
         csc_memory_messages_free_box(plan->box);
         return;
     }
+    if (change->run_action == CASCADE_RUN_DELETE) {
+        csc_memory_delete_cut(model, plan->cascade, change, &plan->cut);
+        return;
+    }
     row = &plan->cascade->row;
     row->status = change->cascade.status;
     row->fn_id = change->cascade.fn_id;
@@ -703,7 +718,8 @@ check_lane(csc_memory_engine *engine, const cascade_batch *batch)
     return CASCADE_OK;
 }
 
-/* The batch took effect before: tells again which starts did. One with a key
+/* The batch took effect before: tells again which starts did, and which
+ * deletions have left something. One with a key
  * that left no cascade was not the key's next run: the key's row, which others
  * may have moved on, does not tell any more. */
 static void
@@ -714,9 +730,11 @@ recall(write_state *writing, bool *existed)
         const csc_memory_cascade *there =
             csc_map_get(&writing->model->cascades, &change->cascade.id);
 
-        existed[i] =
-            change->run_action == CASCADE_RUN_START &&
-            (there == NULL ? change->key != NULL : !is_repeated(change, there));
+        existed[i] = change->run_action == CASCADE_RUN_DELETE &&
+                     csc_memory_delete_left(writing->model, change);
+        if (change->run_action == CASCADE_RUN_START)
+            existed[i] = there == NULL ? change->key != NULL
+                                       : !is_repeated(change, there);
     }
 }
 

@@ -13,7 +13,8 @@
  *   messages           inserted, where their paths are free
  *   cascades           status, fn_id, updated_at
  *   runs               reset, freed, revived, ended
- *   deletions          of whole cascades, table by table
+ *   deletions          of whole cascades, table by table, as much as one batch
+ *                      may take (S39), and what is left is read
  *   COMMIT, Sync
  *
  * A submit tells the waiters too. One that is alone sends the notification in
@@ -99,7 +100,7 @@
 #include "store/postgres_internal.h"
 
 #define FIRST_MAX 4
-#define CALLS_MAX (21 + FIRST_MAX)
+#define CALLS_MAX (22 + FIRST_MAX)
 #define PARAMS_MAX 16
 #define START_WAIT_MAX_MS 250
 
@@ -248,12 +249,13 @@ add_deletes(write_state *state, csc_postgres_rows *ids)
 
     if (ids->count == 0)
         return;
-    params = add_call(state, CSC_POSTGRES_DELETE_EVENTS);
+    params = add_call(state, CSC_POSTGRES_CUT_EVENTS);
     csc_postgres_params_rows(params, ids);
-    add_call_with(state, CSC_POSTGRES_DELETE_EXECUTIONS, params);
-    add_call_with(state, CSC_POSTGRES_DELETE_MESSAGES, params);
-    add_call_with(state, CSC_POSTGRES_END_RUNS, params);
-    add_call_with(state, CSC_POSTGRES_DELETE_CASCADES, params);
+    add_call_with(state, CSC_POSTGRES_CUT_EXECUTIONS, params);
+    add_call_with(state, CSC_POSTGRES_CUT_MESSAGES, params);
+    add_call_with(state, CSC_POSTGRES_CUT_CASCADES, params);
+    add_call_with(state, CSC_POSTGRES_CUT_REST, params);
+    add_call_with(state, CSC_POSTGRES_READ_LEFT, params);
 }
 
 /* What is said of a message may be news of another transaction: it is told when
@@ -357,6 +359,49 @@ read_first(csc_postgres_conn *conn, write_state *state)
     }
 out:
     csc_postgres_conn_clear(calls, 2);
+    csc_postgres_rows_fini(&ids);
+    return err;
+}
+
+/* `left` has the deleted cascades of which something is left. */
+static void
+tell_left(write_state *state, const PGresult *left)
+{
+    for (int row = 0; left != NULL && row < PQntuples(left); row++) {
+        cascade_uuid id = csc_postgres_result_uuid(left, row, 0);
+        size_t at = find_change(state, &id);
+
+        if (at < state->count)
+            state->existed[at] = true;
+    }
+}
+
+/* The same where an earlier try took effect. */
+static cascade_err
+read_left(csc_postgres_conn *conn, write_state *state)
+{
+    csc_postgres_rows ids = {.count = 0};
+    csc_postgres_params params;
+    csc_postgres_call calls[] = {
+        {.statement = CSC_POSTGRES_READ_LEFT, .params = &params},
+        {.statement = CSC_POSTGRES_CONFIRM}};
+    cascade_err err = CASCADE_OK;
+
+    csc_postgres_rows_start(&ids, CSC_POSTGRES_DELETE_ROW);
+    for (size_t i = 0; i < state->count; i++)
+        if (state->changes[i].run_action == CASCADE_RUN_DELETE &&
+            state->changes[i].received_count > 0)
+            csc_postgres_batch_add_delete(&ids, &state->changes[i]);
+    if (!csc_postgres_rows_good(&ids))
+        err = csc_fail_memory();
+    if (err == CASCADE_OK && ids.count > 0) {
+        csc_postgres_params_init(&params);
+        csc_postgres_params_rows(&params, &ids);
+        err = csc_postgres_conn_write(conn, state->move, calls, 2, NULL);
+        if (err == CASCADE_OK)
+            tell_left(state, calls[0].result);
+        csc_postgres_conn_clear(calls, 2);
+    }
     csc_postgres_rows_fini(&ids);
     return err;
 }
@@ -472,7 +517,8 @@ decide(csc_postgres_conn *conn, write_state *state)
         return err;
     if (number != state->batch->number)
         return fail_lane(state, number);
-    return tell_existed(conn, state, NULL);
+    err = tell_existed(conn, state, NULL);
+    return err == CASCADE_OK ? read_left(conn, state) : err;
 }
 
 static bool
@@ -541,6 +587,7 @@ write_batch(csc_postgres_conn *conn, void *context)
     if (err == CASCADE_OK) {
         tell_sent(state);
         err = tell_existed(conn, state, fresh_starts(state));
+        tell_left(state, result_of(state, CSC_POSTGRES_READ_LEFT));
     } else if (raised(&trouble, CSC_POSTGRES_FENCE)) {
         err = decide(conn, state);
     } else if (raised(&trouble, CSC_POSTGRES_START_KEYED)) {

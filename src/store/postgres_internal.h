@@ -74,10 +74,12 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_DELETE_RECEIVED,
     CSC_POSTGRES_INSERT_SENDS,
     CSC_POSTGRES_SUBMIT_MESSAGES,
-    CSC_POSTGRES_DELETE_EVENTS,
-    CSC_POSTGRES_DELETE_EXECUTIONS,
-    CSC_POSTGRES_DELETE_MESSAGES,
-    CSC_POSTGRES_DELETE_CASCADES,
+    CSC_POSTGRES_CUT_EVENTS,
+    CSC_POSTGRES_CUT_EXECUTIONS,
+    CSC_POSTGRES_CUT_MESSAGES,
+    CSC_POSTGRES_CUT_CASCADES,
+    CSC_POSTGRES_CUT_REST,
+    CSC_POSTGRES_READ_LEFT,
     CSC_POSTGRES_READ_LANE,
     CSC_POSTGRES_READ_FIRST,
     CSC_POSTGRES_CONFIRM,
@@ -254,6 +256,10 @@ cascade_err csc_postgres_batch_fill(csc_postgres_batch **batch,
                                     const cascade_change *changes, size_t count,
                                     const cascade_message_row *messages,
                                     size_t message_count);
+/* A row of `deletes`: the cascade, and the message that goes last, or 0. */
+#define CSC_POSTGRES_DELETE_ROW "ul"
+void csc_postgres_batch_add_delete(csc_postgres_rows *rows,
+                                   const cascade_change *change);
 /* The id of execution 0; NULL without one. */
 const cascade_uuid *csc_postgres_batch_first_id(const cascade_change *change);
 /* Frees it when it has grown large: connections live long. */

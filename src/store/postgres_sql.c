@@ -108,6 +108,41 @@
     "USING unnest($1::uuid[]) AS g (id)\n" \
     "WHERE r." column " = ANY (ARRAY[g.id])"
 
+/* The cascades that a batch deletes, and the message of each that goes last. */
+#define DOOMED "unnest($1::uuid[], $2::int8[]) AS g (cascade_id, kept)\n"
+
+/* No row of `table` of that cascade. */
+#define WITHOUT(table)                        \
+    "(SELECT true FROM @" table " AS w\n"     \
+    "    WHERE w.cascade_id = g.cascade_id\n" \
+    "    LIMIT 1) IS NULL\n"
+
+/* Takes rows of such cascades out of a table, in the order of the cascades and
+ * then as `order` says, until there are enough of them, or of their bytes: S39.
+ * For each cascade it is one look into an index, which is left early. Rows that
+ * are dead already, of pieces before, are passed in the index. */
+#define ROWS_MAX TEXT_OF(CASCADE_DELETE_ROWS_MAX)
+#define BYTES_MAX TEXT_OF(CASCADE_DELETE_BYTES_MAX)
+#define CUT(table, bytes, condition, own, order)                            \
+    "WITH found AS MATERIALIZED (\n"                                        \
+    "  SELECT x.id, x.bytes, row_number() OVER () AS place\n"               \
+    "  FROM (\n"                                                            \
+    "    SELECT r.id, r.bytes\n"                                            \
+    "    FROM " DOOMED "    CROSS JOIN LATERAL (\n"                         \
+    "      SELECT t.id, " bytes " AS bytes\n"                               \
+    "      FROM @" table " AS t\n"                                          \
+    "      WHERE t.cascade_id = g.cascade_id\n" own "      ORDER BY " order \
+    "\n"                                                                    \
+    "      LIMIT " ROWS_MAX ") AS r\n" condition "    LIMIT " ROWS_MAX      \
+    ") AS x),\n"                                                            \
+    "few AS (\n"                                                            \
+    "  SELECT id, sum(bytes) OVER (ORDER BY place) - bytes AS before\n"     \
+    "  FROM found)\n"                                                       \
+    "DELETE FROM @" table " AS r\n"                                         \
+    "USING few\n"                                                           \
+    "WHERE r.id = ANY (ARRAY[few.id])\n"                                    \
+    "  AND few.before < " BYTES_MAX
+
 /* $1-$6 messages, in the order of their ids to be; those of one statement go in
  * in the order of their paths, so that two that bring the same ones wait for
  * each other in one order only. Ids are given before that. */
@@ -410,13 +445,52 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                                     "  FROM given) AS g\n"
                                                     "ORDER BY g.id",
 
-    /* Of whole cascades. $1 ids */
-    [CSC_POSTGRES_DELETE_EVENTS] = DELETE_ALL("context_events", "cascade_id"),
-    [CSC_POSTGRES_DELETE_EXECUTIONS] =
-        DELETE_ALL("node_executions", "cascade_id"),
-    [CSC_POSTGRES_DELETE_MESSAGES] =
-        DELETE_ALL("cascade_messages", "cascade_id"),
-    [CSC_POSTGRES_DELETE_CASCADES] = DELETE_ALL("cascades", "id"),
+    /* Of whole cascades: $1 ids, $2 the message of each that goes last. First
+     * its events, then its executions, both from the highest function_id down,
+     * then its messages. */
+    [CSC_POSTGRES_CUT_EVENTS] =
+        CUT("context_events",
+            "pg_column_size(t.value)\n"
+            "        + COALESCE(pg_column_size(t.ui_value), 0)",
+            "", "", "t.function_id DESC"),
+    [CSC_POSTGRES_CUT_EXECUTIONS] =
+        CUT("node_executions",
+            "pg_column_size(t.input_context)\n"
+            "        + COALESCE(pg_column_size(t.full_output), 0)\n"
+            "        + COALESCE(pg_column_size(t.error), 0)",
+            "    WHERE " WITHOUT("context_events"), "", "t.function_id DESC"),
+    [CSC_POSTGRES_CUT_MESSAGES] =
+        CUT("cascade_messages", "pg_column_size(t.payload)",
+            "    WHERE " WITHOUT("node_executions"),
+            "        AND t.id IS DISTINCT FROM g.kept\n", "t.id"),
+    [CSC_POSTGRES_CUT_CASCADES] =
+        "DELETE FROM @cascades AS c\n"
+        "USING " DOOMED "WHERE c.id = ANY (ARRAY[g.cascade_id])\n"
+        "  AND " WITHOUT("context_events") "  AND " WITHOUT(
+            "node_executions") "  AND (SELECT true FROM @cascade_messages AS "
+                               "m\n"
+                               "    WHERE m.cascade_id = g.cascade_id\n"
+                               "      AND m.id IS DISTINCT FROM g.kept\n"
+                               "    ORDER BY m.id\n"
+                               "    LIMIT 1) IS NULL",
+
+    /* The same; the runs have gone with their cascades. */
+    [CSC_POSTGRES_CUT_REST] =
+        "DELETE FROM @cascade_messages AS m\n"
+        "USING " DOOMED "WHERE m.id = ANY (ARRAY[g.kept])\n"
+        "  AND m.cascade_id IS NOT DISTINCT FROM g.cascade_id\n"
+        "  AND (SELECT true FROM @cascades AS c\n"
+        "    WHERE c.id = g.cascade_id) IS NULL",
+
+    /* The same: those of which something is left. An id of a message does not
+     * come back, while a cascade may be started anew. */
+    [CSC_POSTGRES_READ_LEFT] =
+        "SELECT g.cascade_id\n"
+        "FROM " DOOMED "WHERE CASE WHEN g.kept > 0\n"
+        "  THEN (SELECT true FROM @cascade_messages AS m\n"
+        "    WHERE m.id = g.kept)\n"
+        "  ELSE (SELECT true FROM @cascades AS c\n"
+        "    WHERE c.id = g.cascade_id) END",
 
     /* $1 engine, $2 lane */
     [CSC_POSTGRES_READ_LANE] = "SELECT batch\n"

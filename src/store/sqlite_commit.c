@@ -8,7 +8,8 @@
  *   BEGIN IMMEDIATE
  *   the lane row, number - 1 -> number      the fence
  *   the lease, now + its length             whoever commits is alive
- *   the changes, one after the other        messages received are deleted
+ *   the changes, one after the other        messages received are deleted;
+ *                                           deletions: sqlite_delete.c
  *   the messages that they send
  *   COMMIT                                  one flush for all of them
  *
@@ -50,6 +51,7 @@ typedef struct write_state {
     const cascade_uuid *engine_id; /* NULL: submit */
     bool claimable;                /* something others may claim came up */
     bool born;                     /* a cascade was inserted */
+    csc_sqlite_room room;          /* of its deletions */
 } write_state;
 
 static cascade_err
@@ -312,34 +314,6 @@ update_run(write_state *state, const cascade_change *change,
 }
 
 static cascade_err
-delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
-            const cascade_uuid *cascade_id)
-{
-    csc_sqlite_call call;
-
-    csc_sqlite_call_begin(&call, conn, id);
-    csc_sqlite_call_add_uuid(&call, cascade_id);
-    return csc_sqlite_call_run(&call, NULL);
-}
-
-/* The cascade last: tables of other programs need not delete with it. */
-cascade_err
-csc_sqlite_commit_delete(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
-{
-    static const csc_sqlite_sql_id ids[] = {
-        CSC_SQLITE_DELETE_MESSAGES, CSC_SQLITE_DELETE_RUN,
-        CSC_SQLITE_DELETE_EVENTS, CSC_SQLITE_DELETE_EXECUTIONS,
-        CSC_SQLITE_DELETE_CASCADE};
-    cascade_err err = CASCADE_OK;
-
-    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-        if (err == CASCADE_OK)
-            err = delete_rows(conn, ids[i], cascade_id);
-    }
-    return err;
-}
-
-static cascade_err
 write_change(write_state *state, const cascade_change *change, bool *existed)
 {
     cascade_err err;
@@ -348,7 +322,8 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
         return start(state, change, existed);
     *existed = false;
     if (change->run_action == CASCADE_RUN_DELETE)
-        return csc_sqlite_commit_delete(state->conn, &change->cascade.id);
+        return csc_sqlite_delete_piece(state->conn, change, &state->room,
+                                       existed);
     err = update_cascade(state, &change->cascade);
     if (err == CASCADE_OK)
         err = write_rows(state, change);
@@ -369,8 +344,8 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
         err = update_run(state, change, CSC_SQLITE_REVIVE_RUN);
         break;
     case CASCADE_RUN_END:
-        err = delete_rows(state->conn, CSC_SQLITE_DELETE_RUN,
-                          &change->cascade.id);
+        err = csc_sqlite_delete_rows(state->conn, CSC_SQLITE_DELETE_RUN,
+                                     &change->cascade.id);
         break;
     }
     return err;
@@ -411,6 +386,7 @@ write_changes(write_state *state, const cascade_change *changes, size_t count,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_sqlite_delete_begin(&state->room);
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
         err = write_change(state, &changes[i], &existed[i]);
         err = name_cascade(err, &changes[i].cascade.id);
@@ -566,7 +542,8 @@ advance_lane(csc_sqlite_conn *conn, const cascade_batch *batch, bool *repeated)
     return extend_lease(conn, &batch->engine_id);
 }
 
-/* The batch took effect before: tells again which starts did not. */
+/* The batch took effect before: tells again which starts did not, and what its
+ * deletions have left. */
 static cascade_err
 recall(write_state *state, const cascade_batch *batch, bool *existed)
 {
@@ -576,6 +553,9 @@ recall(write_state *state, const cascade_batch *batch, bool *existed)
         existed[i] = false;
         if (batch->changes[i].run_action == CASCADE_RUN_START)
             err = tell_existed(state, &batch->changes[i], &existed[i]);
+        else if (batch->changes[i].run_action == CASCADE_RUN_DELETE)
+            err = csc_sqlite_delete_left(state->conn, &batch->changes[i],
+                                         &existed[i]);
     }
     return err;
 }

@@ -639,7 +639,7 @@ csc_sqlite_guest_take_back(csc_sqlite_conn *conn, const cascade_uuid *id,
     cascade_err undone;
 
     csc_error_keep(&kept, err);
-    undone = csc_sqlite_commit_delete(conn, id);
+    undone = csc_sqlite_delete_whole(conn, id);
     err = csc_error_restore(&kept);
     return undone == CASCADE_OK ? err : roll_back_all(conn, err);
 }

@@ -7,6 +7,7 @@
  *   sqlite_lease.c   attach, renew, detach, engines, remove
  *   sqlite_claim.c   claim
  *   sqlite_commit.c  commit, submit
+ *   sqlite_delete.c  whole cascades, at once or in pieces
  *   sqlite_messages.c  receive, key, and what commit and submit need of both
  *   sqlite_read.c    load, list
  *   sqlite_scan.c    scan
@@ -112,6 +113,13 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_DELETE_EXECUTIONS,
     CSC_SQLITE_DELETE_MESSAGES,
     CSC_SQLITE_DELETE_CASCADE,
+    CSC_SQLITE_SIZE_EVENTS,
+    CSC_SQLITE_CUT_EVENTS,
+    CSC_SQLITE_SIZE_EXECUTIONS,
+    CSC_SQLITE_CUT_EXECUTIONS,
+    CSC_SQLITE_SIZE_MESSAGES,
+    CSC_SQLITE_CUT_MESSAGES,
+    CSC_SQLITE_FIND_MESSAGE,
     CSC_SQLITE_GET_STATUS,
     CSC_SQLITE_INSERT_MESSAGE,
     CSC_SQLITE_DELETE_MESSAGE,
@@ -560,9 +568,35 @@ cascade_err csc_sqlite_commit_within(csc_sqlite_conn *conn,
 cascade_err csc_sqlite_commit_get_lane(csc_sqlite_conn *conn,
                                        const cascade_uuid *engine_id,
                                        uint32_t lane, int64_t *number);
+
+/* ---- sqlite_delete.c ---------------------------------------------------- */
+
+/* The tables that whole cascades are taken from row by row. */
+#define CSC_SQLITE_CUTS 3
+
+/* What a commit may still take, of each: S39. */
+typedef struct csc_sqlite_room {
+    size_t rows[CSC_SQLITE_CUTS];
+    int64_t bytes[CSC_SQLITE_CUTS];
+} csc_sqlite_room;
+
 /* Deletes all rows of a cascade: S21. That it is gone is no error. */
-cascade_err csc_sqlite_commit_delete(csc_sqlite_conn *conn,
-                                     const cascade_uuid *cascade_id);
+cascade_err csc_sqlite_delete_whole(csc_sqlite_conn *conn,
+                                    const cascade_uuid *cascade_id);
+/* A commit begins. */
+void csc_sqlite_delete_begin(csc_sqlite_room *room);
+/* A piece of a CASCADE_RUN_DELETE, within the room. `*left`: another is to
+ * follow. */
+cascade_err csc_sqlite_delete_piece(csc_sqlite_conn *conn,
+                                    const cascade_change *change,
+                                    csc_sqlite_room *room, bool *left);
+/* Of one that took effect before: whether the message that goes last is there.
+ */
+cascade_err csc_sqlite_delete_left(csc_sqlite_conn *conn,
+                                   const cascade_change *change, bool *left);
+/* By a statement that is given its id alone. */
+cascade_err csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+                                   const cascade_uuid *cascade_id);
 
 /* Looks up whether payload columns have the affinity NUMERIC. */
 cascade_err csc_sqlite_schema_look(csc_sqlite_conn *conn);

@@ -227,7 +227,7 @@ csc_sqlite_manage_purge(void *self, const cascade_uuid *ids, size_t count,
 
         err = is_spent(conn, &ids[i], updated_before_ms, &spent);
         if (spent)
-            err = csc_sqlite_commit_delete(conn, &ids[i]);
+            err = csc_sqlite_delete_whole(conn, &ids[i]);
         purged += spent;
     }
     err = csc_sqlite_txn_end(conn, err);

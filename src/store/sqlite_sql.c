@@ -272,6 +272,59 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_DELETE_CASCADE] = {"delete a cascade",
                                    "DELETE FROM main.cascades"
                                    " WHERE id = ?1"},
+    /* The bytes of each row that a piece may take, up to ?2 of them, and as
+     * many of the same: see sqlite_delete.c. */
+    [CSC_SQLITE_SIZE_EVENTS] =
+        {"delete a cascade", "SELECT length(CAST(value AS BLOB))"
+                             "    + ifnull(length(CAST(ui_value AS BLOB)), 0)"
+                             " FROM main.context_events"
+                             " WHERE cascade_id = ?1"
+                             " ORDER BY function_id DESC, id DESC"
+                             " LIMIT ?2"},
+    [CSC_SQLITE_CUT_EVENTS] = {"delete a cascade",
+                               "DELETE FROM main.context_events"
+                               " WHERE id IN ("
+                               "    SELECT id"
+                               "    FROM main.context_events"
+                               "    WHERE cascade_id = ?1"
+                               "    ORDER BY function_id DESC, id DESC"
+                               "    LIMIT ?2)"},
+    [CSC_SQLITE_SIZE_EXECUTIONS] =
+        {"delete a cascade",
+         "SELECT length(CAST(input_context AS BLOB))"
+         "    + ifnull(length(CAST(full_output AS BLOB)), 0)"
+         "    + ifnull(length(CAST(error AS BLOB)), 0)"
+         " FROM main.node_executions"
+         " WHERE cascade_id = ?1"
+         " ORDER BY function_id DESC"
+         " LIMIT ?2"},
+    [CSC_SQLITE_CUT_EXECUTIONS] = {"delete a cascade",
+                                   "DELETE FROM main.node_executions"
+                                   " WHERE cascade_id = ?1"
+                                   "    AND function_id IN ("
+                                   "        SELECT function_id"
+                                   "        FROM main.node_executions"
+                                   "        WHERE cascade_id = ?1"
+                                   "        ORDER BY function_id DESC"
+                                   "        LIMIT ?2)"},
+    /* ?3: the one that goes last. */
+    [CSC_SQLITE_SIZE_MESSAGES] = {"delete a cascade",
+                                  "SELECT length(CAST(payload AS BLOB))"
+                                  " FROM main.cascade_messages"
+                                  " WHERE cascade_id = ?1 AND id <> ?3"
+                                  " ORDER BY id"
+                                  " LIMIT ?2"},
+    [CSC_SQLITE_FIND_MESSAGE] = {"look up a message",
+                                 "SELECT 1 FROM main.cascade_messages"
+                                 " WHERE id = ?1 AND cascade_id = ?2"},
+    [CSC_SQLITE_CUT_MESSAGES] = {"delete a cascade",
+                                 "DELETE FROM main.cascade_messages"
+                                 " WHERE id IN ("
+                                 "    SELECT id"
+                                 "    FROM main.cascade_messages"
+                                 "    WHERE cascade_id = ?1 AND id <> ?3"
+                                 "    ORDER BY id"
+                                 "    LIMIT ?2)"},
 
     /* ---- Messages and keys: see sqlite_messages.c ---- */
     [CSC_SQLITE_GET_STATUS] = {"look up a cascade", "SELECT status"

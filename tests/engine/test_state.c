@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/uuid.h"
+#include "engine/plan.h"
 #include "engine/state.h"
 
 #define ID "01890000-0000-7000-8000-00000000abcd"
@@ -726,6 +727,43 @@ find_step(const csc_state *s, const char *name, uint32_t occurrence)
     return csc_state_part(s, csc_state_find(s, 0), &step);
 }
 
+/* ---- What a deletion has left (S39) ------------------------------------- */
+
+static csc_state *
+left_of(cascade_status status, int32_t fn_id)
+{
+    csc_state *state = fresh();
+    cascade_row row = {
+        .id = state->id, .status = status, .fn_id = fn_id, .user_id = "user"};
+
+    assert_int_equal(csc_state_apply_cascade(state, &row), CASCADE_OK);
+    apply(state, 0, COMPLETED, NULL);
+    apply(state, 1, RUNNING, NULL);
+    csc_state_settle(state);
+    csc_state_find_torn(state);
+    return state;
+}
+
+/* The row that ended it went first. What has all its rows is judged by them. */
+static void
+what_a_deletion_has_left_has_ended(void **unused)
+{
+    csc_state *state = left_of(CASCADE_ERROR, 5);
+
+    (void)unused;
+    assert_int_equal(csc_state_status(state), CASCADE_ERROR);
+    assert_int_equal(csc_plan_refuse(state, 0), CSC_REFUSAL_TORN);
+    assert_int_equal(csc_plan_refuse(state, CSC_COURSE_NONE), CSC_REFUSAL_TORN);
+    csc_state_fini(state);
+    state = left_of(CASCADE_ERROR, 1);
+    assert_int_equal(csc_state_status(state), CASCADE_RUNNING);
+    csc_state_fini(state);
+    state = left_of(CASCADE_RUNNING, 5);
+    assert_int_equal(csc_state_status(state), CASCADE_RUNNING);
+    assert_int_equal(csc_plan_refuse(state, 0), CSC_REFUSAL_NONE);
+    csc_state_fini(state);
+}
+
 static void
 steps_stay_while_their_node_runs(void **unused)
 {
@@ -843,6 +881,7 @@ main(void)
         cmocka_unit_test(a_sleep_does_not_come_after_its_node),
         cmocka_unit_test(a_join_comes_after_what_runs_instead),
         cmocka_unit_test(a_join_sees_what_ran_instead_for_others),
+        cmocka_unit_test(what_a_deletion_has_left_has_ended),
         cmocka_unit_test(steps_stay_while_their_node_runs),
         cmocka_unit_test(what_has_ended_leaves_memory),
         cmocka_unit_test(heirs_of_a_void_rerun_are_passed_over),

@@ -327,6 +327,135 @@ a_repeated_deletion_spares_a_later_start(void **state)
     db_assert_unchanged(it.db, picture);
 }
 
+/* ---- S39: pieces -------------------------------------------------------- */
+
+#define LARGE 1300 /* executions, and events */
+
+/* In portions, as engines do. */
+static cascade_uuid
+start_large(mail_scene *it)
+{
+    cascade_uuid id = mail_own(it);
+    int32_t next = 1;
+
+    while (next < LARGE) {
+        cascade_change *change = rows_write(it->rows, id, 0);
+
+        for (int i = 0; i < 400 && next < LARGE; i++, next++) {
+            rows_insert(it->rows, change, next, "n");
+            rows_event(it->rows, change, next % 100, "key", "1");
+        }
+        change->cascade.fn_id = next - 1;
+        assert_ok(mail_write(it, change));
+    }
+    return id;
+}
+
+typedef struct rest {
+    size_t executions;
+    size_t events;
+    int64_t highest_execution;
+    int64_t highest_event;
+} rest;
+
+static cascade_err
+note_execution(void *context, const cascade_execution_row *row)
+{
+    rest *r = context;
+
+    r->executions++;
+    r->highest_execution = row->function_id;
+    return CASCADE_OK;
+}
+
+static cascade_err
+note_event(void *context, const cascade_event_row *row)
+{
+    rest *r = context;
+
+    r->events++;
+    r->highest_event = row->function_id;
+    return CASCADE_OK;
+}
+
+static rest
+rest_of(mail_scene *it, cascade_uuid id)
+{
+    rest r = {.highest_execution = -1, .highest_event = -1};
+    cascade_load_sink sink = {.context = &r,
+                              .on_cascade = mail_pass_cascade,
+                              .on_execution = note_execution,
+                              .on_event = note_event};
+
+    assert_ok(it->db->driver->load(
+        it->db->self, &id, 1, CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
+        &sink));
+    return r;
+}
+
+/* No more than the bound of each, and the highest of them. */
+static void
+check_piece(rest before, rest after)
+{
+    assert_true(before.executions - after.executions <=
+                CASCADE_DELETE_ROWS_MAX);
+    assert_true(before.events - after.events <= CASCADE_DELETE_ROWS_MAX);
+    assert_true(after.events == 0 || after.executions == before.executions);
+    assert_int_equal(after.highest_execution, (int64_t)after.executions - 1);
+    assert_true(after.highest_event <= before.highest_event);
+    assert_true(before.executions + before.events >
+                after.executions + after.events);
+}
+
+/* Commits the next batch, and the same once more, which tells the same and
+ * takes nothing; whether something is left. */
+static bool
+write_twice(mail_scene *it, cascade_change *change)
+{
+    bool left = false;
+    bool again = false;
+    rest once;
+    rest twice;
+
+    it->number++;
+    assert_ok(db_commit(it->db, it->engine, 0, it->number, &change, 1, &left));
+    once = rest_of(it, change->cascade.id);
+    assert_ok(db_commit(it->db, it->engine, 0, it->number, &change, 1, &again));
+    twice = rest_of(it, change->cascade.id);
+    assert_int_equal(left, again);
+    assert_memory_equal(&once, &twice, sizeof(once));
+    return left;
+}
+
+/* S39 */
+static void
+a_large_deletion_is_cut_into_pieces(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    cascade_uuid neighbour = mail_own(&it);
+    char *picture = db_picture(it.db);
+    cascade_uuid id = start_large(&it);
+    cascade_change *change = deletion(&it, id);
+    rest before = rest_of(&it, id);
+    size_t pieces = 1;
+
+    assert_int_equal(before.executions, LARGE);
+    assert_int_equal(before.events, LARGE - 1);
+    for (int i = 0; i < 3; i++)
+        (void)mail_send_path(&it, id, rows_text(it.rows, "m%d", i));
+    change->received = &mail_receive(&it, 10).items[1].row.id;
+    change->received_count = 1;
+    for (; write_twice(&it, change); pieces++) {
+        rest after = rest_of(&it, id);
+
+        check_piece(before, after);
+        before = after;
+    }
+    assert_in_range(pieces, 1 + LARGE / CASCADE_DELETE_ROWS_MAX, 10);
+    assert_true(is_there(&it, deletion(&it, neighbour)));
+    db_assert_unchanged(it.db, picture);
+}
+
 /* S2, S5. */
 static void
 a_refused_batch_deletes_nothing(void **state)
@@ -389,6 +518,7 @@ conformance_keys(void)
         cmocka_unit_test(a_deletion_takes_a_cascade_in_any_state),
         cmocka_unit_test(a_deletion_of_what_is_gone_is_no_error),
         cmocka_unit_test(a_repeated_deletion_spares_a_later_start),
+        cmocka_unit_test(a_large_deletion_is_cut_into_pieces),
         cmocka_unit_test(a_refused_batch_deletes_nothing),
         cmocka_unit_test(a_deletion_keeps_the_key),
     };
