@@ -99,6 +99,17 @@ run_group(conformance_group group)
     return failed;
 }
 
+static int
+run_natives(const conformance_backend *backend)
+{
+    int failed = run_group(backend->native ? conformance_native()
+                                           : conformance_native_none());
+
+    if (backend->native && !backend->single)
+        failed += run_group(conformance_native_beside());
+    return failed;
+}
+
 int
 conformance_run(const conformance_backend *backend, int argc, char **argv)
 {
@@ -119,10 +130,8 @@ conformance_run(const conformance_backend *backend, int argc, char **argv)
         cmocka_set_test_filter(argv[1]);
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
         failed += run_group(groups[i]());
-    failed += run_group(backend->native ? conformance_native()
-                                        : conformance_native_none());
-    if (backend->native && !backend->single)
-        failed += run_group(conformance_native_beside());
+    if (!backend->hostile)
+        failed += run_natives(backend);
     if (backend->pooler)
         return failed + run_group(conformance_wait_unheard()) == 0 ? 0 : 1;
     failed += run_group(conformance_wait());

@@ -44,10 +44,12 @@ typedef struct conformance_backend {
     bool virtual_time;
     /* True: other processes can open it too, and it has a schema. */
     bool on_disk;
-    bool native; /* it has transactions of nodes */
-    bool single; /* one connection: nothing goes on beside those, and there is
+    bool native;  /* it has transactions of nodes */
+    bool single;  /* one connection: nothing goes on beside those, and there is
                     no guard around them */
-    bool pooler; /* opened with that option: wakes are not heard */
+    bool pooler;  /* opened with that option: wakes are not heard */
+    bool hostile; /* SQL that is not the store's own means something else, so no
+                     function of a transaction can say any */
     /* Makes an empty database and writes db->url (and db->schema). 0, or -1
      * with a line on stderr. */
     int (*create)(conformance_db *db);

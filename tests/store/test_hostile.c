@@ -3,7 +3,8 @@
  * The conformance suite on PostgreSQL beside what somebody else has made in
  * `public`: see hostile.h. The store's role finds that before PostgreSQL's own.
  * With the option `pooler`, so that nothing is set for the session and each
- * exchange stands for itself.
+ * exchange stands for itself. Transactions of nodes are in
+ * test_postgres_hostile.c, since what the functions here say would be misled.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ main(int argc, char **argv)
         .on_disk = true,
         .native = true,
         .pooler = true,
+        .hostile = true,
         .create = create,
         .destroy = destroy,
     };
