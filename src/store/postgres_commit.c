@@ -41,7 +41,11 @@
  *   anything else     does not matter    its fence raises -> LOST: the server
  *                                        has forgotten commits
  *
- * So whatever is UNAVAILABLE here is right to repeat, and the lane decides.
+ * So whatever is UNAVAILABLE here is right to repeat, and the lane decides. A
+ * submit has no lane: what it brings is found by its own ids and paths, so it
+ * is repeated likewise, and is told what was there. For both an eighth of the
+ * time is kept (postgres_pool.c), so that whoever waits hears how it ended, and
+ * not only that nobody knows.
  *
  * WITH SYNCHRONOUS REPLICATION a COMMIT is answered when the standby has it. A
  * crash of the server or pg_cancel_backend() ends that wait and shows everybody
@@ -602,6 +606,15 @@ out:
     return err;
 }
 
+/* Until when a try takes that the engine repeats: there is time then to find
+ * out what became of it while those who wait for it still do. */
+static int64_t
+try_until(const csc_postgres *store)
+{
+    return csc_postgres_now_ms() + store->config->deadline_ms -
+           csc_postgres_pool_spare_ms(store->config);
+}
+
 /* What must not fail once the commit is done is there before it. */
 cascade_err
 csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
@@ -616,7 +629,8 @@ csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     state.existed = csc_mem_zalloc(state.count + 1, sizeof(bool));
     if (state.existed == NULL)
         return csc_fail_memory();
-    err = csc_postgres_pool_run(self, CSC_POSTGRES_ONCE, write_batch, &state);
+    err = csc_postgres_pool_run_until(self, try_until(self), CSC_POSTGRES_ONCE,
+                                      write_batch, &state);
     if (err == CASCADE_OK && state.count > 0)
         memcpy(existed, state.existed, state.count * sizeof(bool));
     csc_mem_free(state.existed);
@@ -842,10 +856,12 @@ submit_and_tell(csc_postgres *store, write_state *state)
     cascade_err err;
 
     state->notifies = alone && !store->config->pooler;
-    err = csc_postgres_pool_run_until(store, deadline_ms,
-                                      state->brief ? CSC_POSTGRES_ONCE
-                                                   : CSC_POSTGRES_ALWAYS,
-                                      write_batch, state);
+    if (state->brief)
+        err = csc_postgres_pool_run_until(
+            store, try_until(store), CSC_POSTGRES_ONCE, write_batch, state);
+    else
+        err = csc_postgres_pool_run_until(
+            store, deadline_ms, CSC_POSTGRES_ALWAYS, write_batch, state);
     leave_submit(store);
     if (err == CASCADE_ERR_UNAVAILABLE && store->guest != NULL)
         return csc_postgres_guest_fail(store, err);

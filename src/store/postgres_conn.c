@@ -69,6 +69,7 @@ static cascade_err
 fail_deadline(csc_postgres_conn *conn)
 {
     conn->broken = true;
+    conn->silent = true;
     return csc_fail(CASCADE_ERR_UNAVAILABLE,
                     "PostgreSQL did not answer within the deadline of %lld "
                     "ms%s",
@@ -904,8 +905,10 @@ csc_postgres_conn_open(csc_postgres *store, int64_t deadline_ms, int cancel_fd,
     made->store = store;
     made->deadline_ms = deadline_ms;
     made->cancel_fd = cancel_fd;
+    made->opening_ms = csc_postgres_now_ms();
     made->pg = start_connecting(store);
     err = finish_connecting(made);
+    made->opened_ms = csc_postgres_now_ms();
     if (err == CASCADE_OK)
         err = csc_postgres_conn_check_server(made->pg);
     if (err == CASCADE_OK)

@@ -313,6 +313,7 @@ typedef struct csc_postgres_conn {
     bool broken;         /* to be closed instead of used again */
     bool final;          /* the move must not be repeated, whatever it said */
     bool owed;           /* the answer to a call that nobody waited for */
+    bool silent;         /* given up at a deadline: the backend may go on */
     bool unconfirmed;    /* a COMMIT did not wait for the standby */
     bool doubtful;       /* a COMMIT of this move may have taken effect */
     bool ended;          /* while lent: the transaction was committed */
@@ -321,6 +322,8 @@ typedef struct csc_postgres_conn {
     bool bare;           /* nothing was set for the session, or not any more */
     bool blocking;       /* of a guest: as it was, and will be */
     PGresult *path;      /* within: the search_path as it was */
+    int64_t opening_ms;  /* monotonic: the backend began between these */
+    int64_t opened_ms;
     bool prepared[CSC_POSTGRES_STATEMENTS];
     csc_postgres_batch *batch; /* memory of the last commit, used again */
     struct csc_postgres_conn *next;
@@ -464,6 +467,9 @@ void csc_postgres_pool_fini(csc_postgres *store);
  * CASCADE_ERR_UNAVAILABLE again, with backoff, where `again` allows it. */
 cascade_err csc_postgres_pool_run(csc_postgres *store, csc_postgres_again again,
                                   csc_postgres_move move, void *context);
+/* What of a call's time is left for another try, so that one that has had no
+ * answer finds out what became of it. */
+int64_t csc_postgres_pool_spare_ms(const cascade_store_config *config);
 /* The same until `deadline_ms`, of a move that has used some of its time. */
 cascade_err csc_postgres_pool_run_until(csc_postgres *store,
                                         int64_t deadline_ms,
@@ -562,6 +568,16 @@ typedef struct csc_postgres_walk {
     cascade_uuid from;
 } csc_postgres_walk;
 
+/* Backends to be ended, at most; of more the oldest are left to the server. */
+#define CSC_POSTGRES_SILENT_MAX 16
+
+/* A backend whose connection was given up: see postgres_pool.c. */
+typedef struct csc_postgres_silent {
+    int pid;
+    int64_t opening_ms; /* as of the connection */
+    int64_t opened_ms;
+} csc_postgres_silent;
+
 struct csc_postgres {
     const cascade_store_config *config;
     csc_log log;
@@ -584,8 +600,10 @@ struct csc_postgres {
     csc_postgres_walk walks[CSC_POSTGRES_WALKS];
     size_t next_walk; /* the place of the next claimer that has none */
     csc_postgres_conn *native_idle; /* beside those above, for nodes */
-    size_t native_count;            /* in use */
-    uint64_t native_begun;          /* ever: the marks of transactions */
+    csc_postgres_silent silent[CSC_POSTGRES_SILENT_MAX];
+    size_t silent_count;
+    size_t native_count;   /* in use */
+    uint64_t native_begun; /* ever: the marks of transactions */
 
     pthread_mutex_t wait_mutex; /* guards what follows */
     csc_postgres_waiter *waiters;

@@ -15,9 +15,22 @@
  * nothing. What was sent over a connection that then broke is repeated only
  * where the move says so.
  *
+ * A CONNECTION THAT FALLS SILENT is given up before all of the call's time is
+ * over: an eighth of it is left to repeat the move on another, which tells what
+ * became of the first try, or takes its place. That one may still be under way
+ * in its backend, with its locks, since nobody tells a server that the network
+ * is gone: so before anything else is done the backend is ended (`silent`). It
+ * is known by its number and by when it began, on the server's clock: where the
+ * number has passed to another since, or the server is another one, nothing
+ * fits, and none is ended. Nor is it where that clock was set meanwhile, behind
+ * a pooler, where it waits for a standby, and where the role may not: then the
+ * repetition waits for it as for anybody, and what is not found out in time
+ * stays UNAVAILABLE.
+ *
  * The store of a guest has one connection, which is neither made nor closed
  * here: see postgres_guest.c.
  */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -27,7 +40,10 @@
 
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS 1000
-#define LISTENER_FROM 2 /* connections there must be to spend one on LISTEN */
+#define SPARE_SHARE 8    /* of a call's time */
+#define CLOCK_OFF_MS 500 /* by which two clocks may differ, in a moment */
+#define DRIFT_SHARE 1000 /* and of what has passed since */
+#define LISTENER_FROM 2  /* connections there must be to spend one on LISTEN */
 
 static cascade_err
 init_conds(csc_postgres *store)
@@ -256,6 +272,112 @@ take(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
     }
 }
 
+/* ---- Connections that fell silent ---------------------------------------- */
+
+/* $1 a backend, that began at least $2 and at most $3 ago. One that waits for a
+ * standby has committed: ended, it would show what that may not have. */
+static const char end_sql[] =
+    "SELECT pg_catalog.count(pg_catalog.pg_terminate_backend(a.pid))\n"
+    "FROM pg_catalog.pg_stat_activity AS a\n"
+    "WHERE a.pid OPERATOR(pg_catalog.=) $1::pg_catalog.int4\n"
+    "  AND a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()\n"
+    "  AND a.usename OPERATOR(pg_catalog.=) CURRENT_USER\n"
+    "  AND COALESCE(a.wait_event, '')\n"
+    "    OPERATOR(pg_catalog.<>) 'SyncRep'\n"
+    "  AND a.backend_start OPERATOR(pg_catalog.<=)\n"
+    "    (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-)\n"
+    "    $2::pg_catalog.interval)\n"
+    "  AND a.backend_start OPERATOR(pg_catalog.>=)\n"
+    "    (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-)\n"
+    "    $3::pg_catalog.interval)";
+
+/* With the mutex held. */
+static void
+add_silent(csc_postgres *store, const csc_postgres_silent *one)
+{
+    if (store->silent_count == CSC_POSTGRES_SILENT_MAX) {
+        store->silent_count--;
+        memmove(store->silent, store->silent + 1,
+                store->silent_count * sizeof(store->silent[0]));
+    }
+    store->silent[store->silent_count++] = *one;
+}
+
+static bool
+take_silent(csc_postgres *store, csc_postgres_silent *one)
+{
+    bool any;
+
+    pthread_mutex_lock(&store->mutex);
+    any = store->silent_count > 0;
+    if (any)
+        *one = store->silent[--store->silent_count];
+    pthread_mutex_unlock(&store->mutex);
+    return any;
+}
+
+static void
+add_age(csc_postgres_params *params, int64_t ms, char text[40])
+{
+    (void)snprintf(text, 40, "%lld milliseconds", (long long)ms);
+    csc_postgres_params_text(params, text);
+}
+
+static void
+end_one(csc_postgres_conn *conn, const csc_postgres_silent *one)
+{
+    int64_t now_ms = csc_postgres_now_ms();
+    int64_t off_ms = CLOCK_OFF_MS + (now_ms - one->opening_ms) / DRIFT_SHARE;
+    csc_postgres_params params;
+    PGresult *result;
+    char least[40];
+    char most[40];
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_i32(&params, one->pid);
+    add_age(&params, now_ms - one->opened_ms - off_ms, least);
+    add_age(&params, now_ms - one->opening_ms + off_ms, most);
+    if (csc_postgres_conn_query(conn, "end", end_sql, &params, &result) ==
+            CASCADE_OK &&
+        csc_postgres_result_i64(result, 0, 0) > 0)
+        csc_log_add(&conn->store->log, CASCADE_LOG_WARNING,
+                    "postgres: ended a backend that had fallen silent");
+    PQclear(result);
+}
+
+/* That one cannot be ended is no reason to fail, but that we cannot ask is: it
+ * is asked for again. */
+static cascade_err
+end_silent(csc_postgres *store, csc_postgres_conn *conn)
+{
+    csc_postgres_silent one;
+
+    while (!conn->guest && take_silent(store, &one)) {
+        end_one(conn, &one);
+        if (conn->broken) {
+            pthread_mutex_lock(&store->mutex);
+            add_silent(store, &one);
+            pthread_mutex_unlock(&store->mutex);
+            return csc_postgres_error_lost(conn);
+        }
+    }
+    return CASCADE_OK;
+}
+
+/* ---- Giving back --------------------------------------------------------- */
+
+/* With the mutex held: of one that is closed. */
+static void
+note_silent(csc_postgres *store, const csc_postgres_conn *conn)
+{
+    const csc_postgres_silent one = {.pid = PQbackendPID(conn->pg),
+                                     .opening_ms = conn->opening_ms,
+                                     .opened_ms = conn->opened_ms};
+
+    if (conn->silent && !store->config->pooler)
+        add_silent(store, &one);
+}
+
 /* After a move that ended with `err`; returns that. */
 static cascade_err
 give_back(csc_postgres *store, csc_postgres_conn *conn, cascade_err err)
@@ -270,6 +392,7 @@ give_back(csc_postgres *store, csc_postgres_conn *conn, cascade_err err)
     pthread_mutex_lock(&store->mutex);
     if (close) {
         store->open_count--;
+        note_silent(store, conn);
     } else {
         conn->next = store->idle;
         store->idle = conn;
@@ -342,6 +465,24 @@ csc_postgres_pool_run(csc_postgres *store, csc_postgres_again again,
         context);
 }
 
+int64_t
+csc_postgres_pool_spare_ms(const cascade_store_config *config)
+{
+    return config->deadline_ms / SPARE_SHARE;
+}
+
+/* When a try is given up that another may follow. */
+static int64_t
+give_up_at(const csc_postgres_conn *conn, csc_postgres_again again,
+           int64_t deadline_ms)
+{
+    int64_t left_ms = deadline_ms - csc_postgres_now_ms();
+
+    if (conn->guest || again != CSC_POSTGRES_ALWAYS || left_ms <= 0)
+        return deadline_ms;
+    return deadline_ms - left_ms / SPARE_SHARE;
+}
+
 /* A guest's connection must outlive the move: so it is repeated only while the
  * server would give up a lock before we give up the server. */
 cascade_err
@@ -360,10 +501,12 @@ csc_postgres_pool_run_until(csc_postgres *store, int64_t deadline_ms,
 
         if (err != CASCADE_OK)
             return err;
-        conn->deadline_ms = deadline_ms;
+        conn->deadline_ms = give_up_at(conn, again, deadline_ms);
         conn->final = again == CSC_POSTGRES_ONCE;
         conn->doubtful = false;
-        err = move(conn, context);
+        err = end_silent(store, conn);
+        if (err == CASCADE_OK)
+            err = move(conn, context);
         final = is_final(conn, again);
         err = give_back(store, conn, err);
         if (err != CASCADE_ERR_UNAVAILABLE || final ||

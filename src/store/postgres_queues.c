@@ -5,11 +5,15 @@
  * postgres_claim.c.
  *
  * Pausing is one statement that tells whether it has changed anything. Asked
- * again it tells that nothing had to be changed, so after a lost answer it is
- * not repeated here: whoever called decides. That it was so before may be news
- * of another transaction, and is told when a standby has that too.
+ * again it tells that nothing had to be changed. So after a lost answer it is
+ * told as a change that the queue is as was asked for: paused, with the very
+ * words of the call, or not paused. Who has made it so, that try or somebody
+ * else at the same time, nobody can tell, and it does not matter. That it was
+ * so before may be news of another transaction, and is told when a standby has
+ * that too.
  */
 #include "base/error.h"
+#include "base/mem.h"
 #include "store/postgres_internal.h"
 
 /* ---- Pause --------------------------------------------------------------- */
@@ -19,7 +23,34 @@ typedef struct pause_state {
     const char *about;
     bool paused;
     bool changed;
+    bool doubtful; /* a try before had no answer */
 } pause_state;
+
+/* $1 queue, $2 about */
+static const char look_sql[] = "SELECT count(*) FROM @cascade_queues\n"
+                               "WHERE queue = $1::text AND about = $2::text";
+
+/* Nothing had to be changed, behind a try without an answer. */
+static cascade_err
+look_paused(csc_postgres_conn *conn, pause_state *state)
+{
+    char *sql = csc_postgres_sql_expand(look_sql, conn->store->prefix);
+    csc_postgres_params params;
+    PGresult *result = NULL;
+    cascade_err err;
+
+    if (sql == NULL)
+        return csc_fail_memory();
+    csc_postgres_params_init(&params);
+    csc_postgres_params_text(&params, state->queue);
+    csc_postgres_params_text(&params, state->about);
+    err = csc_postgres_conn_query(conn, "pause", sql, &params, &result);
+    if (err == CASCADE_OK)
+        state->changed = csc_postgres_result_i64(result, 0, 0) > 0;
+    PQclear(result);
+    csc_mem_free(sql);
+    return err;
+}
 
 static cascade_err
 set_pause(csc_postgres_conn *conn, void *context)
@@ -41,6 +72,11 @@ set_pause(csc_postgres_conn *conn, void *context)
     if (err == CASCADE_OK)
         state->changed = PQntuples(calls[0].result) > 0;
     csc_postgres_conn_clear(calls, 2);
+    if (err == CASCADE_OK && !state->changed && state->doubtful) {
+        state->changed = true;
+        err = state->paused ? look_paused(conn, state) : CASCADE_OK;
+    }
+    state->doubtful = state->doubtful || (err != CASCADE_OK && conn->doubtful);
     return err;
 }
 
@@ -52,7 +88,7 @@ csc_postgres_queues_pause(void *self, const char *queue, bool paused,
                          .about = about != NULL ? about : CSC_POSTGRES_NOTHING,
                          .paused = paused};
     cascade_err err =
-        csc_postgres_pool_run(self, CSC_POSTGRES_IF_UNDONE, set_pause, &state);
+        csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, set_pause, &state);
 
     if (err == CASCADE_OK)
         *changed = state.changed;

@@ -38,4 +38,8 @@ if(CASCADE_POSTGRES)
         NEEDS postgresql LABELS long)
     cascade_test(faults_postgres_storm postgres_storm.c ${postgres_siege}
         NEEDS postgresql LABELS long)
+
+    # Calls that are cut off by their own deadline, on the shared server.
+    cascade_test(faults_postgres_lost postgres_lost.c
+        ../store/postgres_fixture.c ../store/postgres_proxy.c NEEDS server)
 endif()

@@ -59,6 +59,8 @@ typedef struct pair {
     bool torn; /* half of what it says next arrives, then nothing */
     bool ends; /* the end of the connection follows that of the transaction */
     bool stalled; /* what the client says too, until the next fault is armed */
+    bool lost;    /* so is its end, and whatever the server says */
+    bool gone;    /* that end has come */
     unsigned order; /* under which it stalled */
 } pair;
 
@@ -292,6 +294,13 @@ meet_commit(pg_proxy *proxy, pair *it, size_t size)
     case PG_FAULT_STALL_AT_COMMIT:
         it->stalled = true;
         return true;
+    case PG_FAULT_LOSE_COMMIT:
+        it->stalled = true;
+        it->lost = true;
+        return true;
+    case PG_FAULT_LOSE_REPLY:
+        it->lost = true;
+        return true;
     case PG_FAULT_NONE:
     case PG_FAULT_SWALLOW:
     case PG_FAULT_FREEZE:
@@ -404,8 +413,14 @@ pass_on(pg_proxy *proxy, pair *it, bool from_client)
     int from = from_client ? it->client : it->server;
     ssize_t got = recv(from, bytes, sizeof(bytes), 0);
 
+    if (got <= 0 && it->lost && from_client) {
+        it->gone = true;
+        return true;
+    }
     if (got <= 0)
         return false;
+    if (it->lost && !from_client)
+        return true;
     if (fault_of(proxy) == PG_FAULT_SWALLOW) {
         atomic_fetch_add(&proxy->struck, 1);
         return true;
@@ -437,7 +452,8 @@ fill_fds(pg_proxy *proxy, struct pollfd *fds, pair **owners)
 
         if (it->client < 0)
             continue;
-        fds[count] = (struct pollfd){.fd = it->client, .events = POLLIN};
+        fds[count] =
+            (struct pollfd){.fd = it->gone ? -1 : it->client, .events = POLLIN};
         owners[count++] = it;
         fds[count] = (struct pollfd){.fd = it->server, .events = POLLIN};
         owners[count++] = it;
@@ -457,9 +473,10 @@ change_fault(pg_proxy *proxy)
 
         if (it->client < 0)
             continue;
-        if (it->stalled && number_of(it->order) != number_of(order)) {
+        if ((it->stalled || it->lost) &&
+            number_of(it->order) != number_of(order)) {
             it->stalled = false;
-            if (!forward_messages(proxy, it))
+            if (!forward_messages(proxy, it) || it->lost)
                 close_pair(it);
         } else if (fault == PG_FAULT_REFUSE) {
             close_pair(it);

@@ -16,6 +16,10 @@ typedef enum pg_fault {
     PG_FAULT_STALL_AT_COMMIT,   /* once: what is before it arrives, then that
                                    connection is silent until it is armed anew:
                                    as with a stopped process */
+    PG_FAULT_LOSE_COMMIT,       /* once: the same, and the server does not hear
+                                   that the client has gone either: armed anew,
+                                   what is left arrives, and then the end */
+    PG_FAULT_LOSE_REPLY,        /* once: the same behind the COMMIT */
     PG_FAULT_TEAR_COMMIT,       /* once: half of its message arrives, and then
                                    the end of the connection */
     PG_FAULT_TEAR_REPLY,        /* once: half of the reply to it is heard */

@@ -198,7 +198,7 @@ pass_over(void *context, const cascade_row *row, const cascade_run_row *run)
 }
 
 #define HALF_OPEN_MS 1500
-#define EARLY_MS 100
+#define EARLY_MS 300 /* an eighth is left to whoever repeats it, and some */
 #define LATE_MS 1200 /* but before a second deadline is over */
 
 static cascade_err
