@@ -125,6 +125,10 @@
  *   S34 a claim or a commit that certainly has done nothing, and will not, says
  *       so: CASCADE_ERR_NOT_DONE. It never says so of one that may have taken
  *       effect, and it says nothing of earlier calls with the same number.
+ *   S37 receive gives of each cascade its first messages alone, `each` at most,
+ *       and goes through the cascades in the order of their ids: who goes on
+ *       behind the last one that it gave comes to all of them, however many
+ *       messages one has. What it reads of a cascade does not grow with these.
  *   S39 a commit takes no more than CASCADE_DELETE_ROWS_MAX rows out of each
  *       table for all its CASCADE_RUN_DELETE changes together, and no more than
  *       about CASCADE_DELETE_BYTES_MAX bytes of them where bytes take time. Of
@@ -189,7 +193,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 5
+#define CASCADE_STORE_ABI 6
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -391,6 +395,19 @@ typedef struct cascade_claim_result {
     bool *paused; /* in: room for each queue of the claim, or NULL; out: whether
                      that queue is paused */
 } cascade_claim_result;
+
+#define CASCADE_RECEIVE_EXCEPT_MAX 100
+
+/* Which messages are to be given. */
+typedef struct cascade_receive {
+    cascade_uuid engine_id; /* of runs that this one owns */
+    cascade_uuid after;     /* of cascades with ids above this one; all zero:
+                               from the first */
+    size_t limit;           /* 1-10,000 of them */
+    size_t each;            /* of one cascade: 1-10,000 */
+    const cascade_uuid *except; /* none of these cascades */
+    size_t except_count;        /* 0-CASCADE_RECEIVE_EXCEPT_MAX */
+} cascade_receive;
 
 /* ---- Reading ------------------------------------------------------------ */
 
@@ -634,12 +651,10 @@ typedef struct cascade_store_driver {
      * S17. CASCADE_ERR_AGAIN where it is brief: S33. */
     cascade_err (*submit)(void *self, const cascade_submission *submission);
 
-    /* Gives up to `limit` (1-10,000) messages of runs that the incarnation
-     * owns, by id. They stay until they are received: S20. An error of the sink
-     * ends the move and is its result. */
-    cascade_err (*receive)(void *self, const cascade_uuid *engine_id,
-                           size_t limit, cascade_message_sink sink,
-                           void *context);
+    /* Gives messages, by (cascade id, id): S37. They stay until they are
+     * received: S20. An error of the sink ends the move and is its result. */
+    cascade_err (*receive)(void *self, const cascade_receive *receive,
+                           cascade_message_sink sink, void *context);
 
     /* The number of the current run of a key: 1 where there is no row. */
     cascade_err (*key)(void *self, const char *user_id, const char *key,

@@ -405,9 +405,11 @@ struct cascade_engine {
     bool suspects_soon; /* at the next poll */
     bool suspect_more;  /* the last claim for one found a suspect */
     bool receive_due;   /* there may be messages for what is owned */
-    bool passed_over;   /* some were for a run that is not in memory */
-    uint64_t receipts;  /* counts commits that received */
-    uint64_t receives;  /* counts looks for messages that are over */
+    cascade_uuid receive_after; /* where the walk over them goes on; all zero:
+                                   there is none */
+    bool passed_over;           /* some were for a run that is not in memory */
+    uint64_t receipts;          /* counts commits that received */
+    uint64_t receives;          /* counts looks for messages that are over */
     uint64_t left;      /* counts runs that a commit has ended or given up, */
     uint64_t left_seen; /* up to the last claim's beginning */
     size_t initialised; /* workers whose init hook is through */
@@ -707,9 +709,10 @@ typedef struct csc_inbox {
     cascade_engine *engine;
     csc_post *first; /* one RECEIVE post for each cascade */
     csc_post *last;
-    csc_map posts; /* cascade id -> post */
-    size_t count;  /* of messages */
-    size_t bytes;  /* of those that are kept */
+    csc_map posts;        /* cascade id -> post */
+    size_t count;         /* of messages */
+    size_t bytes;         /* of those that are kept */
+    cascade_uuid last_id; /* whose was the last one */
 } csc_inbox;
 
 /* A sink of the store's; the context is a csc_inbox. CASCADE_ERR_NO_MEMORY. */
@@ -725,6 +728,9 @@ void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
 /* A run that is to be loaded anew has no commit in flight any more: for a retry
  * or a rerun, or after it was carried out. Locked. */
 void csc_receive_leave(cascade_engine *engine, csc_run *run);
+/* Whether there may be messages, or a walk over them is not at its end.
+ * Locked. */
+bool csc_receive_is_due(const cascade_engine *engine);
 /* Asks the store for messages of what is owned. Not locked. */
 void csc_receive_look(cascade_engine *engine);
 /* A commit of the run that received is done. Locked. */

@@ -351,7 +351,7 @@ look_for_work(cascade_engine *engine)
     if (ask)
         csc_hydrate_ask(engine);
     pthread_mutex_lock(&engine->mutex);
-    receive = engine->receive_due && engine->attached;
+    receive = csc_receive_is_due(engine) && engine->attached;
     pthread_mutex_unlock(&engine->mutex);
     if (receive)
         csc_receive_look(engine);
@@ -380,7 +380,7 @@ next_at_ns(const cascade_engine *engine)
     if (csc_hydrate_room(engine) > 0 &&
         (engine->claim_more || engine->suspect_more))
         at_ns = 0;
-    if (engine->told || engine->receive_due)
+    if (engine->told || csc_receive_is_due(engine))
         at_ns = 0; /* nobody else wakes the host of an INLINE engine */
     return at_ns;
 }

@@ -16,6 +16,13 @@
  * A run that is not in memory is passed over too: its load is to come, and
  * brings its messages; or it is being born, and they are looked for then.
  *
+ * A look gives so many messages of each cascade, and where there are more than
+ * one look gives, the next goes on with the cascades behind: a walk. So a
+ * cascade that has thousands, and may not even be in memory, keeps no other
+ * waiting for longer than a look. What waits to be loaded is not asked for, as
+ * far as the store takes names. Who finds in the middle of a walk that there is
+ * something to look for asks for another one, from the first cascade on.
+ *
  * Or it has left. What a claim has told of is looked for behind it: if the run
  * is ended or given up in between, or while that goes on, the claim has seen it
  * as owned, and the look does not, or finds it gone:
@@ -54,7 +61,8 @@
 #include "engine/engine.h"
 #include "engine/plan.h"
 
-#define RECEIVE_MAX 1000 /* messages in one look */
+#define RECEIVE_MAX 1000 /* messages in one look, */
+#define RECEIVE_EACH 250 /* of each cascade */
 #define INBOX_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
 /* ---- The inbox ---------------------------------------------------------- */
@@ -138,6 +146,7 @@ csc_receive_message(void *context, const cascade_message_row *row,
     if (post == NULL)
         return csc_fail_memory();
     inbox->count++;
+    inbox->last_id = row->cascade_id;
     if (!has_room(inbox, post, row,
                   &(csc_message){.kind = row->kind, .repeated = repeated})) {
         post->cut = true;
@@ -350,8 +359,16 @@ csc_receive_again(cascade_engine *engine, csc_run *run)
     look_again(engine);
 }
 
-/* One cascade's messages, as the store showed them after receipt `since`. Where
- * the look was cut short there may be more. */
+/* Whether there may be messages of that one that the look did not give. */
+static bool
+is_cut(const csc_inbox *inbox, const csc_post *post)
+{
+    return post->cut || post->message_count == RECEIVE_EACH ||
+           (inbox->count == RECEIVE_MAX &&
+            csc_uuid_equal(&inbox->last_id, &post->cascade_id));
+}
+
+/* One cascade's messages, as the store showed them after receipt `since`. */
 static void
 post_one(cascade_engine *engine, csc_post *post, uint64_t since, bool cut)
 {
@@ -379,7 +396,7 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
            engine->life == CSC_LIFE_RUNNING) {
         csc_post *post = csc_receive_take(inbox, &inbox->first->cascade_id);
 
-        post_one(engine, post, since, inbox->count == RECEIVE_MAX);
+        post_one(engine, post, since, is_cut(inbox, post));
     }
     engine->receives++;
     if (engine->left != engine->left_seen && !engine->claim_more)
@@ -387,28 +404,75 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
     pthread_mutex_unlock(&engine->mutex);
 }
 
-void
-csc_receive_look(cascade_engine *engine)
+bool
+csc_receive_is_due(const cascade_engine *engine)
 {
-    csc_inbox inbox = {.engine = engine};
-    cascade_err err = CASCADE_OK;
+    return engine->receive_due || !csc_uuid_is_nil(&engine->receive_after);
+}
+
+/* What waits to be loaded has its messages read then. */
+static size_t
+leave_out(const cascade_engine *engine, cascade_uuid *except)
+{
+    const csc_reload *reload = engine->reloads;
+    size_t count = 0;
+
+    while (reload != NULL && count < CASCADE_RECEIVE_EXCEPT_MAX) {
+        except[count++] = reload->claimed.cascade_id;
+        reload = reload->next;
+    }
+    return count;
+}
+
+/* Begins a walk, or goes on with one. Gives the receipts so far. */
+static uint64_t
+begin_look(cascade_engine *engine, cascade_receive *receive,
+           cascade_uuid *except)
+{
     uint64_t since = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    engine->receive_due = false;
+    if (csc_uuid_is_nil(&engine->receive_after))
+        engine->receive_due = false;
+    receive->engine_id = engine->id;
+    receive->after = engine->receive_after;
+    receive->except_count = leave_out(engine, except);
     since = engine->receipts;
     pthread_mutex_unlock(&engine->mutex);
-    err = engine->driver->receive(engine->driver_self, &engine->id, RECEIVE_MAX,
-                                  csc_receive_message, &inbox);
-    if (err == CASCADE_OK) {
+    return since;
+}
+
+/* What is not known is looked for from the first cascade on. */
+static void
+end_look(cascade_engine *engine, const csc_inbox *inbox, cascade_err err)
+{
+    const cascade_uuid none = {{0}};
+    bool more = err == CASCADE_OK && inbox->count == RECEIVE_MAX;
+
+    pthread_mutex_lock(&engine->mutex);
+    engine->receive_after = more ? inbox->last_id : none;
+    engine->receive_due = engine->receive_due || err != CASCADE_OK;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void
+csc_receive_look(cascade_engine *engine)
+{
+    cascade_uuid except[CASCADE_RECEIVE_EXCEPT_MAX];
+    cascade_receive receive = {
+        .limit = RECEIVE_MAX, .each = RECEIVE_EACH, .except = except};
+    csc_inbox inbox = {.engine = engine};
+    uint64_t since = begin_look(engine, &receive, except);
+    cascade_err err = engine->driver->receive(engine->driver_self, &receive,
+                                              csc_receive_message, &inbox);
+
+    if (err == CASCADE_OK)
         post_all(engine, &inbox, since);
-    } else {
+    else
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "receiving failed: %s", cascade_errmsg());
-        pthread_mutex_lock(&engine->mutex);
-        engine->receive_due = true;
-        pthread_mutex_unlock(&engine->mutex);
+    end_look(engine, &inbox, err);
+    if (err != CASCADE_OK)
         csc_house_hold(engine);
-    }
     csc_receive_fini(&inbox);
 }

@@ -75,7 +75,8 @@ typedef struct csc_memory_cascade {
 /* The messages for one cascade, which need not exist. One that is empty is in
  * the model only while a commit is staged. */
 typedef struct csc_memory_box {
-    csc_memory_link link; /* first; in the ring of boxes */
+    csc_memory_link link;       /* first; in the ring of boxes */
+    csc_memory_order_node node; /* in the model's `named`, at = 0 */
     cascade_uuid cascade_id;
     csc_memory_order_node *messages; /* by id */
     size_t away;                     /* messages taken out, but not for good */
@@ -83,7 +84,6 @@ typedef struct csc_memory_box {
 
 typedef struct csc_memory_message {
     csc_memory_order_node in_box;
-    csc_memory_order_node in_model;
     cascade_message_row row; /* its texts lie behind the struct */
     csc_memory_box *box;
 } csc_memory_message;
@@ -134,22 +134,22 @@ typedef struct csc_memory_model {
     size_t refs;
     int64_t created_at_ms;
     pthread_mutex_t mutex;
-    csc_map cascades;                /* id -> csc_memory_cascade */
-    csc_memory_order_node *order;    /* the same by id */
-    csc_map executions;              /* id -> csc_memory_execution */
-    csc_memory_order_node *by_id;    /* the same by id */
-    csc_memory_names paths;          /* node_instance_id -> the same */
-    csc_map boxes;                   /* cascade id -> csc_memory_box */
-    csc_memory_link box_ring;        /* the same, in no order */
-    csc_memory_order_node *messages; /* all, by id */
-    csc_memory_names letters;        /* path -> csc_memory_message */
-    csc_memory_names keys;           /* name -> csc_memory_key */
-    csc_map engines;                 /* id -> csc_memory_engine */
-    csc_memory_link orphans;         /* runs whose owner is no incarnation */
-    csc_memory_names queues;         /* name -> csc_memory_queue */
-    csc_memory_names texts;          /* needs: text -> the kept copy */
-    int64_t event_id;                /* the last one given */
-    int64_t message_id;              /* the same */
+    csc_map cascades;             /* id -> csc_memory_cascade */
+    csc_memory_order_node *order; /* the same by id */
+    csc_map executions;           /* id -> csc_memory_execution */
+    csc_memory_order_node *by_id; /* the same by id */
+    csc_memory_names paths;       /* node_instance_id -> the same */
+    csc_map boxes;                /* cascade id -> csc_memory_box */
+    csc_memory_link box_ring;     /* the same, in no order */
+    csc_memory_order_node *named; /* the same by cascade id */
+    csc_memory_names letters;     /* path -> csc_memory_message */
+    csc_memory_names keys;        /* name -> csc_memory_key */
+    csc_map engines;              /* id -> csc_memory_engine */
+    csc_memory_link orphans;      /* runs whose owner is no incarnation */
+    csc_memory_names queues;      /* name -> csc_memory_queue */
+    csc_memory_names texts;       /* needs: text -> the kept copy */
+    int64_t event_id;             /* the last one given */
+    int64_t message_id;           /* the same */
     uint64_t wakes;
     csc_memory_waiter *waiters;
 } csc_memory_model;
@@ -314,8 +314,8 @@ cascade_err csc_memory_commit_batch(void *self, const cascade_batch *batch,
 cascade_err csc_memory_commit_submit(void *self,
                                      const cascade_submission *submission);
 cascade_err csc_memory_messages_receive(void *self,
-                                        const cascade_uuid *engine_id,
-                                        size_t limit, cascade_message_sink sink,
+                                        const cascade_receive *receive,
+                                        cascade_message_sink sink,
                                         void *context);
 cascade_err csc_memory_messages_key(void *self, const char *user_id,
                                     const char *key, int32_t *run_number);

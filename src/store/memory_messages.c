@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Where the messages and keys of the memory store are, and the moves that read
- * them. A message is in four places at once:
+ * them. A message is in two places at once, its box in three:
  *
  *   letters        by its path      what tells that a path is taken
- *   messages       by its id        receive
  *   a box          by its id        load; the box is found by its cascade
+ *   named          boxes by their cascades' ids: receive
  *   ring of boxes  no order         claim looks who has messages
  *
  * Only entering a message allocates. Taking it out does not free what its place
@@ -19,8 +19,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "store/memory.h"
-
-#define RECEIVE_MAX 10000
+#include "store/store.h"
 
 /* ---- Boxes -------------------------------------------------------------- */
 
@@ -33,12 +32,15 @@ hang_box(csc_memory_model *model, csc_memory_box *box)
     box->link.next = ring;
     ring->prev->next = &box->link;
     ring->prev = &box->link;
+    box->node = (csc_memory_order_node){.id = box->cascade_id, .item = box};
+    csc_memory_order_add(&model->named, &box->node);
 }
 
 static void
 unhang_box(csc_memory_model *model, csc_memory_box *box)
 {
     csc_map_remove(&model->boxes, &box->cascade_id);
+    csc_memory_order_remove(&model->named, &box->node);
     box->link.prev->next = box->link.next;
     box->link.next->prev = box->link.prev;
 }
@@ -118,9 +120,7 @@ csc_memory_messages_enter(csc_memory_model *model, csc_memory_message *message)
     message->box = box;
     message->row.id = ++model->message_id;
     message->in_box = make_node(message);
-    message->in_model = make_node(message);
     csc_memory_order_add(&box->messages, &message->in_box);
-    csc_memory_order_add(&model->messages, &message->in_model);
     return 0;
 }
 
@@ -144,7 +144,6 @@ static void
 hide(csc_memory_model *model, csc_memory_message *message)
 {
     csc_memory_names_remove(&model->letters, message->row.path);
-    csc_memory_order_remove(&model->messages, &message->in_model);
 }
 
 static void
@@ -155,7 +154,6 @@ unhide(csc_memory_model *model, csc_memory_message *message)
 
     csc_assert(full == 0); /* the map had room for it before */
     (void)full;
-    csc_memory_order_add(&model->messages, &message->in_model);
 }
 
 void
@@ -340,44 +338,69 @@ is_owned(const csc_memory_model *model, const cascade_uuid *cascade_id,
            csc_uuid_equal(&cascade->run->row.engine_id, engine_id);
 }
 
-static cascade_err
-give_owned(const csc_memory_model *model, const cascade_uuid *engine_id,
-           size_t limit, cascade_message_sink sink, void *context)
+static bool
+is_wanted(const csc_memory_model *model, const cascade_receive *receive,
+          const cascade_uuid *cascade_id)
 {
-    const csc_memory_order_node *node = csc_memory_order_first(model->messages);
+    for (size_t i = 0; i < receive->except_count; i++)
+        if (csc_uuid_equal(&receive->except[i], cascade_id))
+            return false;
+    return is_owned(model, cascade_id, &receive->engine_id);
+}
+
+/* The first ones of a box, `max` at most; how many were given. */
+static cascade_err
+give_first(const csc_memory_model *model, const csc_memory_box *box, size_t max,
+           cascade_message_sink sink, void *context, size_t *count)
+{
+    const csc_memory_message *message = csc_memory_messages_next(box, NULL);
     cascade_err err = CASCADE_OK;
-    size_t count = 0;
 
-    while (node != NULL && count < limit && err == CASCADE_OK) {
-        const csc_memory_message *message = node->item;
+    for (*count = 0; message != NULL && *count < max && err == CASCADE_OK;
+         ++*count) {
+        err = sink(context, &message->row,
+                   csc_memory_names_get(&model->paths, message->row.path) !=
+                       NULL);
+        message = csc_memory_messages_next(box, message);
+    }
+    return err;
+}
 
-        if (is_owned(model, &message->row.cascade_id, engine_id)) {
-            err = sink(context, &message->row,
-                       csc_memory_names_get(&model->paths, message->row.path) !=
-                           NULL);
-            count++;
-        }
-        node = csc_memory_order_next(model->messages, node->at, &node->id);
+static cascade_err
+give_owned(const csc_memory_model *model, const cascade_receive *receive,
+           cascade_message_sink sink, void *context)
+{
+    const csc_memory_order_node *node =
+        csc_uuid_is_nil(&receive->after)
+            ? csc_memory_order_first(model->named)
+            : csc_memory_order_next(model->named, 0, &receive->after);
+    size_t left = receive->limit;
+    cascade_err err = CASCADE_OK;
+
+    while (node != NULL && left > 0 && err == CASCADE_OK) {
+        const csc_memory_box *box = node->item;
+        size_t max = left < receive->each ? left : receive->each;
+        size_t count = 0;
+
+        if (is_wanted(model, receive, &box->cascade_id))
+            err = give_first(model, box, max, sink, context, &count);
+        left -= count;
+        node = csc_memory_order_next(model->named, 0, &node->id);
     }
     return err;
 }
 
 cascade_err
-csc_memory_messages_receive(void *self, const cascade_uuid *engine_id,
-                            size_t limit, cascade_message_sink sink,
-                            void *context)
+csc_memory_messages_receive(void *self, const cascade_receive *receive,
+                            cascade_message_sink sink, void *context)
 {
     csc_memory *memory = self;
-    cascade_err err;
+    cascade_err err = csc_store_check_receive(receive);
 
-    if (limit < 1 || limit > RECEIVE_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "receive: the limit is %zu; give 1 to %d", limit,
-                        RECEIVE_MAX);
-    if (csc_uuid_is_nil(engine_id))
-        return CASCADE_OK;
+    if (err != CASCADE_OK || csc_uuid_is_nil(&receive->engine_id))
+        return err;
     pthread_mutex_lock(&memory->model->mutex);
-    err = give_owned(memory->model, engine_id, limit, sink, context);
+    err = give_owned(memory->model, receive, sink, context);
     pthread_mutex_unlock(&memory->model->mutex);
     return err;
 }

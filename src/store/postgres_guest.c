@@ -447,12 +447,11 @@ commit_batch(void *self, const cascade_batch *batch, bool *existed)
 }
 
 static cascade_err
-receive(void *self, const cascade_uuid *engine_id, size_t limit,
-        cascade_message_sink sink, void *context)
+receive(void *self, const cascade_receive *receive, cascade_message_sink sink,
+        void *context)
 {
     (void)self;
-    (void)engine_id;
-    (void)limit;
+    (void)receive;
     (void)sink;
     (void)context;
     return fail_engine();

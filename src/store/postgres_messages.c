@@ -13,12 +13,10 @@
 
 #include "base/error.h"
 #include "store/postgres_internal.h"
-
-#define LIMIT_MAX 10000
+#include "store/store.h"
 
 typedef struct receive_state {
-    const cascade_uuid *engine_id;
-    size_t limit;
+    const cascade_receive *wanted;
     cascade_message_sink sink;
     void *context;
     csc_buf payload;
@@ -60,15 +58,20 @@ sink_received(void *context, const PGresult *result)
 }
 
 static cascade_err
-send_receive(csc_postgres_conn *conn, const receive_state *state)
+send_receive(csc_postgres_conn *conn, const receive_state *state,
+             csc_postgres_rows *except)
 {
     const csc_postgres_statement statement = CSC_POSTGRES_RECEIVE;
+    const cascade_receive *receive = state->wanted;
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(conn, "receive", &statement, 1);
 
     csc_postgres_params_init(&params);
-    csc_postgres_params_uuid(&params, state->engine_id);
-    csc_postgres_params_i64(&params, (int64_t)state->limit);
+    csc_postgres_params_uuid(&params, &receive->engine_id);
+    csc_postgres_params_uuid(&params, &receive->after);
+    csc_postgres_params_rows(&params, except);
+    csc_postgres_params_i64(&params, (int64_t)receive->limit);
+    csc_postgres_params_i64(&params, (int64_t)receive->each);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_path(conn);
     if (err == CASCADE_OK)
@@ -77,10 +80,10 @@ send_receive(csc_postgres_conn *conn, const receive_state *state)
 }
 
 static cascade_err
-receive(csc_postgres_conn *conn, void *context)
+receive_except(csc_postgres_conn *conn, receive_state *state,
+               csc_postgres_rows *except)
 {
-    receive_state *state = context;
-    cascade_err err = send_receive(conn, state);
+    cascade_err err = send_receive(conn, state, except);
 
     if (err != CASCADE_OK)
         return err;
@@ -94,22 +97,31 @@ receive(csc_postgres_conn *conn, void *context)
     return csc_postgres_conn_fetch_sync(conn);
 }
 
-cascade_err
-csc_postgres_messages_receive(void *self, const cascade_uuid *engine_id,
-                              size_t limit, cascade_message_sink sink,
-                              void *context)
+static cascade_err
+receive(csc_postgres_conn *conn, void *context)
 {
-    receive_state state = {.engine_id = engine_id,
-                           .limit = limit,
-                           .sink = sink,
-                           .context = context};
+    receive_state *state = context;
+    csc_postgres_rows except = {.count = 0};
     cascade_err err;
 
-    if (limit < 1 || limit > LIMIT_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "receive: the limit is %zu; give 1 to %d", limit,
-                        LIMIT_MAX);
-    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, receive, &state);
+    csc_postgres_rows_start(&except, "u");
+    for (size_t i = 0; i < state->wanted->except_count; i++)
+        csc_postgres_rows_uuid(&except, 0, &state->wanted->except[i]);
+    err = csc_postgres_rows_good(&except) ? receive_except(conn, state, &except)
+                                          : csc_fail_memory();
+    csc_postgres_rows_fini(&except);
+    return err;
+}
+
+cascade_err
+csc_postgres_messages_receive(void *self, const cascade_receive *wanted,
+                              cascade_message_sink sink, void *context)
+{
+    receive_state state = {.wanted = wanted, .sink = sink, .context = context};
+    cascade_err err = csc_store_check_receive(wanted);
+
+    if (err == CASCADE_OK)
+        err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, receive, &state);
     csc_buf_fini(&state.payload);
     return err;
 }

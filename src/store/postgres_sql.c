@@ -702,22 +702,35 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* ---- messages ---- */
 
-    /* $1 engine, $2 at most. The first of each of its runs, and of these the
-     * first: its runs are few, the messages for others may be many. */
+    /* $1 engine, $2 behind that cascade, $3 not of these, $4 at most, $5 of
+     * each. From its runs, which are few, while messages for others may be
+     * many; one is looked up for each run, and then the first of those that
+     * have any. */
     [CSC_POSTGRES_RECEIVE] =
-        MESSAGE_COLUMNS "FROM (\n"
-                        "  SELECT first.*\n"
-                        "  FROM @cascade_runs AS r\n"
-                        "  CROSS JOIN LATERAL (\n"
-                        "    SELECT *\n"
-                        "    FROM @cascade_messages\n"
-                        "    WHERE cascade_id = r.cascade_id\n"
-                        "    ORDER BY id\n"
-                        "    LIMIT $2::int8) AS first\n"
-                        "  WHERE r.engine_id = $1::uuid\n"
-                        "  ORDER BY first.id\n"
-                        "  LIMIT $2::int8) AS m\n"
-                        "ORDER BY m.id",
+        "WITH owned AS MATERIALIZED (\n"
+        "  SELECT cascade_id\n"
+        "  FROM @cascade_runs\n"
+        "  WHERE engine_id = $1::uuid)\n" MESSAGE_COLUMNS "FROM (\n"
+        "  SELECT first.*\n"
+        "  FROM (\n"
+        "    SELECT o.cascade_id\n"
+        "    FROM owned AS o\n"
+        "    WHERE o.cascade_id > $2::uuid\n"
+        "      AND o.cascade_id <> ALL ($3::uuid[])\n"
+        "      AND (SELECT true FROM @cascade_messages AS a\n"
+        "        WHERE a.cascade_id = o.cascade_id\n"
+        "        LIMIT 1)\n"
+        "    ORDER BY o.cascade_id\n"
+        "    LIMIT $4::int8) AS n\n"
+        "  CROSS JOIN LATERAL (\n"
+        "    SELECT *\n"
+        "    FROM @cascade_messages\n"
+        "    WHERE cascade_id = n.cascade_id\n"
+        "    ORDER BY id\n"
+        "    LIMIT $5::int8) AS first\n"
+        "  ORDER BY n.cascade_id, first.id\n"
+        "  LIMIT $4::int8) AS m\n"
+        "ORDER BY m.cascade_id, m.id",
 
     /* $1 user, $2 key */
     [CSC_POSTGRES_READ_KEY] = "SELECT run_number\n"

@@ -6,6 +6,7 @@
 #include "store/store.h"
 
 #define MEND_MAX 1000
+#define RECEIVE_MAX 10000
 
 const char *
 csc_store_status_word(cascade_status status)
@@ -47,6 +48,20 @@ csc_store_check_scan(const cascade_scan *scan)
                         "scan: the events of all cascades are asked for; name "
                         "one cascade");
     return CASCADE_OK;
+}
+
+cascade_err
+csc_store_check_receive(const cascade_receive *receive)
+{
+    if (receive->limit >= 1 && receive->limit <= RECEIVE_MAX &&
+        receive->each >= 1 && receive->each <= RECEIVE_MAX &&
+        receive->except_count <= CASCADE_RECEIVE_EXCEPT_MAX)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID,
+                    "receive: %zu messages, %zu of each cascade, but of %zu; "
+                    "give 1 to %d, 1 to %d, 0 to %d",
+                    receive->limit, receive->each, receive->except_count,
+                    RECEIVE_MAX, RECEIVE_MAX, CASCADE_RECEIVE_EXCEPT_MAX);
 }
 
 cascade_err

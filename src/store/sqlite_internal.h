@@ -624,8 +624,8 @@ cascade_err csc_sqlite_commit_batch(void *self, const cascade_batch *batch,
 cascade_err csc_sqlite_commit_submit(void *self,
                                      const cascade_submission *submission);
 cascade_err csc_sqlite_messages_receive(void *self,
-                                        const cascade_uuid *engine_id,
-                                        size_t limit, cascade_message_sink sink,
+                                        const cascade_receive *receive,
+                                        cascade_message_sink sink,
                                         void *context);
 cascade_err csc_sqlite_messages_key(void *self, const char *user_id,
                                     const char *key, int32_t *run_number);

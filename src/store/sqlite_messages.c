@@ -20,9 +20,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/uuid.h"
 #include "store/sqlite_internal.h"
-
-#define RECEIVE_MAX 10000
+#include "store/store.h"
 
 /* ---- Sending ------------------------------------------------------------- */
 
@@ -127,36 +127,108 @@ give(sqlite3_stmt *statement, csc_sqlite_row_room *room,
     return err == CASCADE_OK ? sink(context, &row, repeated) : err;
 }
 
-cascade_err
-csc_sqlite_messages_receive(void *self, const cascade_uuid *engine_id,
-                            size_t limit, cascade_message_sink sink,
-                            void *context)
+typedef struct receive_state {
+    csc_sqlite_conn *conn;
+    const cascade_receive *receive;
+    cascade_message_sink sink;
+    void *context;
+    csc_sqlite_row_room room;
+    size_t left;
+} receive_state;
+
+/* The first ones for a cascade. */
+static cascade_err
+give_first(receive_state *state, const cascade_uuid *cascade_id)
 {
-    csc_sqlite_row_room room = {.first = {.data = NULL}};
-    csc_sqlite_conn *conn = NULL;
+    size_t each = state->receive->each;
     csc_sqlite_call call;
     bool row = false;
     cascade_err err;
 
-    if (limit < 1 || limit > RECEIVE_MAX)
-        return cascade_store_fail(CASCADE_ERR_INVALID,
-                                  "receive: the limit is %zu; give 1 to %d",
-                                  limit, RECEIVE_MAX);
-    err = csc_sqlite_txn_begin_read(self, &conn);
-    if (err != CASCADE_OK)
-        return err;
-    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RECEIVE_MESSAGES);
-    csc_sqlite_call_add_uuid(&call, engine_id);
-    csc_sqlite_call_add_i64(&call, (int64_t)limit);
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_RECEIVE_MESSAGES);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
+    csc_sqlite_call_add_i64(&call,
+                            (int64_t)(state->left < each ? state->left : each));
     err = csc_sqlite_call_next(&call, &row);
     while (err == CASCADE_OK && row) {
-        err = give(call.statement, &room, sink, context);
+        state->left--;
+        err = give(call.statement, &state->room, state->sink, state->context);
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
     }
     csc_sqlite_call_end(&call);
-    csc_sqlite_row_fini(&room);
-    return csc_sqlite_txn_end(conn, err);
+    return err;
+}
+
+/* Whether the cascade of that row of CSC_SQLITE_NEXT_NAMED is to be given. */
+static cascade_err
+is_wanted(const cascade_receive *receive, sqlite3_stmt *statement,
+          const cascade_uuid *cascade_id, bool *wanted)
+{
+    cascade_uuid owner;
+    cascade_err err = CASCADE_OK;
+
+    *wanted = false;
+    if (sqlite3_column_type(statement, 6) == SQLITE_NULL)
+        return CASCADE_OK;
+    for (size_t i = 0; i < receive->except_count; i++)
+        if (csc_uuid_equal(&receive->except[i], cascade_id))
+            return CASCADE_OK;
+    err =
+        csc_sqlite_row_uuid(statement, 6, "cascade_runs", "engine_id", &owner);
+    *wanted = err == CASCADE_OK && csc_uuid_equal(&owner, &receive->engine_id);
+    return err;
+}
+
+/* The next cascade behind `*id` that messages name: one seek, however many
+ * there are for the one before. */
+static cascade_err
+find_next(const receive_state *state, cascade_uuid *id, bool *found,
+          bool *wanted)
+{
+    char behind[CASCADE_UUID_TEXT_SIZE] = "";
+    csc_sqlite_call call;
+    cascade_err err;
+
+    if (!csc_uuid_is_nil(id))
+        (void)cascade_uuid_format(id, behind);
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
+    csc_sqlite_call_add_text(&call, behind);
+    err = csc_sqlite_call_next(&call, found);
+    if (err == CASCADE_OK && *found)
+        err = csc_sqlite_row_uuid(call.statement, 0, "cascade_messages",
+                                  "cascade_id", id);
+    if (err == CASCADE_OK && *found)
+        err = is_wanted(state->receive, call.statement, id, wanted);
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+cascade_err
+csc_sqlite_messages_receive(void *self, const cascade_receive *receive,
+                            cascade_message_sink sink, void *context)
+{
+    receive_state state = {.receive = receive,
+                           .sink = sink,
+                           .context = context,
+                           .left = receive->limit};
+    cascade_uuid id = receive->after;
+    bool found = true;
+    cascade_err err = csc_store_check_receive(receive);
+
+    if (err == CASCADE_OK)
+        err = csc_sqlite_txn_begin_read(self, &state.conn);
+    if (err != CASCADE_OK)
+        return err;
+    while (err == CASCADE_OK && found && state.left > 0) {
+        bool wanted = false;
+
+        err = find_next(&state, &id, &found, &wanted);
+        if (err == CASCADE_OK && found && wanted)
+            err = give_first(&state, &id);
+    }
+    csc_sqlite_row_fini(&state.room);
+    return csc_sqlite_txn_end(state.conn, err);
 }
 
 /* ---- Keys ---------------------------------------------------------------- */

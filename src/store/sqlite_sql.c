@@ -409,16 +409,14 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    AND EXISTS (SELECT 1 FROM main.cascades AS c"
          "                WHERE c.id = m.cascade_id)"
          " ORDER BY cascade_id, id"},
-    /* From the messages to the runs: those that were not received yet are few,
-     * while an incarnation may own many runs. */
+    /* ?1 cascade, ?2 limit. */
     [CSC_SQLITE_RECEIVE_MESSAGES] =
         {"read messages",
          "SELECT id, cascade_id, kind, name, path, payload, sent_at,"
          "    EXISTS (SELECT 1 FROM main.node_executions AS e"
          "            WHERE e.node_instance_id = m.path)"
          " FROM main.cascade_messages AS m"
-         " WHERE ?1 = (SELECT r.engine_id FROM main.cascade_runs AS r"
-         "             WHERE r.cascade_id = m.cascade_id)"
+         " WHERE cascade_id = ?1"
          " ORDER BY id"
          " LIMIT ?2"},
 

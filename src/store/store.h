@@ -137,9 +137,11 @@ const cascade_store *csc_store_set_inside(const cascade_store *store);
 /* The words of the tables; NULL for what is no status, which they refuse. */
 const char *csc_store_status_word(cascade_status status);
 const char *csc_store_execution_word(cascade_execution_status status);
-/* The bounds of `scan`, and of `repair` and `purge`: CASCADE_ERR_INVALID. */
+/* The bounds of `scan`, of `repair` and `purge`, of `receive`:
+ * CASCADE_ERR_INVALID. */
 cascade_err csc_store_check_scan(const cascade_scan *scan);
 cascade_err csc_store_check_mend(const char *move, size_t count);
+cascade_err csc_store_check_receive(const cascade_receive *receive);
 
 /* Adds and removes an engine of this process. _add: CASCADE_ERR_TOO_LARGE. */
 cascade_err csc_store_add_engine(cascade_store *store, cascade_engine *engine);

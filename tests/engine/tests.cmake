@@ -56,6 +56,7 @@ cascade_test(engine_crossings test_crossings.c play.c NEEDS stores)
 cascade_test(engine_externals test_externals.c play.c NEEDS stores LABELS long)
 cascade_test(engine_wakeups test_wakeups.c peer.c play.c NEEDS stores)
 cascade_test(engine_told test_told.c NEEDS stores)
+cascade_test(engine_stuck test_stuck.c NEEDS stores)
 cascade_test(engine_saga test_saga.c crash.c play.c NEEDS stores)
 cascade_test(engine_version test_version.c crash.c play.c NEEDS stores
     LABELS long)

@@ -113,16 +113,24 @@ twin_receive(twin_world *world, int engine)
 {
     static mail_list real;
     static mail_list model;
-    size_t limit = 1 + rows_below(world->rows, 200);
+    cascade_receive receive = {.engine_id = world->engines[engine].id,
+                               .limit = 1 + rows_below(world->rows, 200),
+                               .each = 1 + rows_below(world->rows, 20)};
 
+    if (world->count > 0 && twin_chance(world, 30)) {
+        const size_t at = rows_below(world->rows, world->count);
+
+        receive.after = world->cascades[at].id;
+        receive.except =
+            &world->cascades[rows_below(world->rows, world->count)].id;
+        receive.except_count = 1;
+    }
     real.count = 0;
     real.rows = world->rows;
     model = (mail_list){.rows = world->rows};
-    assert_ok(world->db->driver->receive(world->db->self,
-                                         &world->engines[engine].id, limit,
+    assert_ok(world->db->driver->receive(world->db->self, &receive,
                                          keep_message, &real));
-    assert_ok(world->model->driver->receive(world->model->self,
-                                            &world->engines[engine].id, limit,
+    assert_ok(world->model->driver->receive(world->model->self, &receive,
                                             keep_message, &model));
     assert_int_equal(real.count, model.count);
     for (size_t i = 0; i < real.count; i++) {

@@ -124,14 +124,34 @@ begin_reading(mail_scene *it)
 }
 
 mail_inbox
-mail_receive(mail_scene *it, size_t limit)
+mail_receive_as(mail_scene *it, const cascade_receive *receive)
 {
     reader reading = begin_reading(it);
 
-    assert_ok(it->db->driver->receive(it->db->self, &it->engine, limit,
-                                      keep_message, &reading));
-    assert_true(reading.inbox.count <= limit);
+    assert_ok(
+        it->db->driver->receive(it->db->self, receive, keep_message, &reading));
+    assert_true(reading.inbox.count <= receive->limit);
     return reading.inbox;
+}
+
+static int
+compare_items(const void *a, const void *b)
+{
+    const mail_item *left = a;
+    const mail_item *right = b;
+
+    return (left->row.id > right->row.id) - (left->row.id < right->row.id);
+}
+
+mail_inbox
+mail_receive(mail_scene *it, size_t limit)
+{
+    const cascade_receive all = {
+        .engine_id = it->engine, .limit = limit, .each = limit};
+    mail_inbox inbox = mail_receive_as(it, &all);
+
+    qsort(inbox.items, inbox.count, sizeof(*inbox.items), compare_items);
+    return inbox;
 }
 
 cascade_err

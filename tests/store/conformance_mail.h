@@ -46,7 +46,10 @@ cascade_err mail_submit(mail_scene *it, const cascade_change *start,
 cascade_sent mail_send(mail_scene *it, const cascade_message_row *message);
 cascade_sent mail_send_path(mail_scene *it, cascade_uuid to, const char *path);
 
+/* Up to `limit` messages, sorted by their ids. */
 mail_inbox mail_receive(mail_scene *it, size_t limit);
+/* As the move gives them. */
+mail_inbox mail_receive_as(mail_scene *it, const cascade_receive *receive);
 mail_inbox mail_load(mail_scene *it, const cascade_uuid *ids, size_t count);
 void mail_assert_same(mail_inbox a, mail_inbox b);
 /* The run row of a cascade that has one. */

@@ -250,13 +250,12 @@ static void
 receiving_stops_at_its_limit_and_takes_nothing(void **state)
 {
     mail_scene it = mail_begin(*state);
-    cascade_uuid ids[2] = {mail_own(&it), mail_own(&it)};
+    cascade_uuid id = mail_own(&it);
     char *picture;
 
     for (int i = 0; i < 7; i++)
-        assert_int_equal(
-            mail_send_path(&it, ids[i % 2], rows_text(it.rows, "p%d", i)),
-            CASCADE_SENT);
+        assert_int_equal(mail_send_path(&it, id, rows_text(it.rows, "p%d", i)),
+                         CASCADE_SENT);
     picture = db_picture(it.db);
     for (int round = 0; round < 2; round++) {
         mail_inbox got = mail_receive(&it, 3);
@@ -290,13 +289,15 @@ an_error_of_the_sink_ends_receiving_and_loading(void **state)
     cascade_load_sink sink = {.context = &count,
                               .on_cascade = mail_pass_cascade,
                               .on_message = refuse_second};
+    const cascade_receive all = {
+        .engine_id = it.engine, .limit = 100, .each = 100};
 
     for (int i = 0; i < 4; i++)
         assert_int_equal(mail_send_path(&it, id, rows_text(it.rows, "p%d", i)),
                          CASCADE_SENT);
-    assert_fails(CASCADE_ERR_CORRUPT,
-                 it.db->driver->receive(it.db->self, &it.engine, 100,
-                                        refuse_second, &count));
+    assert_fails(
+        CASCADE_ERR_CORRUPT,
+        it.db->driver->receive(it.db->self, &all, refuse_second, &count));
     assert_int_equal(count, 2);
     count = 0;
     assert_fails(

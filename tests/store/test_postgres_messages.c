@@ -103,10 +103,11 @@ take_in(void *context, const cascade_message_row *row, bool repeated)
 static inbox
 receive(scene *it)
 {
+    const cascade_receive all = {
+        .engine_id = it->engine, .limit = LIMIT, .each = LIMIT};
     inbox got = {.count = 0};
 
-    assert_ok(it->store->driver->receive(it->store->self, &it->engine, LIMIT,
-                                         take_in, &got));
+    assert_ok(it->store->driver->receive(it->store->self, &all, take_in, &got));
     return got;
 }
 

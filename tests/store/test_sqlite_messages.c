@@ -112,11 +112,12 @@ keep(void *context, const cascade_message_row *row, bool repeated)
 static inbox
 receive(cascade_store *store, cascade_uuid engine_id)
 {
+    const cascade_receive all = {
+        .engine_id = engine_id, .limit = 10, .each = 10};
     inbox in = {.count = 0};
 
-    assert_int_equal(
-        store->driver->receive(store->self, &engine_id, 10, keep, &in),
-        CASCADE_OK);
+    assert_int_equal(store->driver->receive(store->self, &all, keep, &in),
+                     CASCADE_OK);
     return in;
 }
 
@@ -239,6 +240,8 @@ messages_that_make_no_sense_are_named(void **state)
     cascade_store *store = fixture_store(it);
     cascade_uuid engine_id = fixture_attach(it, store);
     cascade_uuid id = rows_id(&it->rows);
+    const cascade_receive all = {
+        .engine_id = engine_id, .limit = 10, .each = 10};
     inbox in = {.count = 0};
 
     assert_int_equal(
@@ -248,9 +251,8 @@ messages_that_make_no_sense_are_named(void **state)
         fixture_sql(it, "DELETE FROM cascade_messages");
         assert_int_equal(send(it, store, id), CASCADE_SENT);
         fixture_sql(it, spoils[i][0]);
-        assert_int_equal(
-            store->driver->receive(store->self, &engine_id, 10, keep, &in),
-            CASCADE_ERR_CORRUPT);
+        assert_int_equal(store->driver->receive(store->self, &all, keep, &in),
+                         CASCADE_ERR_CORRUPT);
         assert_says("cascade_messages");
         assert_says(spoils[i][1]);
     }

@@ -10,6 +10,7 @@ set(conformance
     conformance_engines.c
     conformance_fence.c
     conformance_keys.c
+    conformance_receive.c
     conformance_letters.c
     conformance_mail.c
     conformance_mend.c

@@ -346,7 +346,7 @@ wrap_submit(void *self, const cascade_submission *submission)
 }
 
 static cascade_err
-wrap_receive(void *self, const cascade_uuid *engine_id, size_t limit,
+wrap_receive(void *self, const cascade_receive *receive,
              cascade_message_sink sink, void *context)
 {
     handle *h = self;
@@ -357,7 +357,7 @@ wrap_receive(void *self, const cascade_uuid *engine_id, size_t limit,
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->receive(h->self, engine_id, limit, sink, context));
+                 h->inner->receive(h->self, receive, sink, context));
 }
 
 static cascade_err
