@@ -171,7 +171,9 @@
  *   CASCADE_ERR_REFUSED      permanent, for these data
  *   CASCADE_ERR_AGAIN        of commit and submit: S33
  *   CASCADE_ERR_FENCED, _LOST, _NOT_FOUND, _NO_MEMORY, _SCHEMA, _READ_ONLY,
- *   _UNSUPPORTED, _CORRUPT   as their texts say
+ *   _UNSUPPORTED, _CORRUPT   as their texts say. LOST, of whatever writes, also
+ *                            where the database itself is gone (SQLite: its
+ *                            file was deleted or replaced)
  *   Every error leaves a text by cascade_store_fail().
  *
  * THREADS
@@ -597,7 +599,7 @@ typedef struct cascade_store_driver {
 
     /* Extends the lease to now + lease_ms, and tells the store's wall clock in
      * `now_ms` (may be NULL). CASCADE_ERR_FENCED when the incarnation is gone;
-     * renewal never inserts. */
+     * renewal never inserts. CASCADE_ERR_LOST when the database itself is. */
     cascade_err (*renew)(void *self, const cascade_uuid *engine_id,
                          int64_t lease_ms, int64_t *now_ms);
 

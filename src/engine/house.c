@@ -289,7 +289,7 @@ renew(cascade_engine *engine)
         note_now(engine, sent_ns, now_ms);
     if (engine->attached && err == CASCADE_OK)
         note_renewed(engine, sent_ns);
-    else if (err == CASCADE_ERR_FENCED)
+    else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
         csc_run_lose(engine, err);
     else
         engine->renew_at_ns = after_ms(engine, RETRY_MS);

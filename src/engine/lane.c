@@ -508,6 +508,9 @@ rescue(csc_lane *lane)
     cascade_err err = engine->driver->submit(engine->driver_self, &submission);
 
     pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_ERR_LOST)
+        (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
+                       cascade_errmsg());
     if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {
         start->doubtful = true;
         set_backoff(lane);

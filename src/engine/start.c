@@ -362,7 +362,8 @@ fail_start(const csc_lane *lane, cascade_err err)
 {
     bool unknown = err == CASCADE_ERR_OUTCOME_UNKNOWN;
     bool told =
-        lane->trouble[0] != '\0' && (unknown || err == CASCADE_ERR_UNAVAILABLE);
+        lane->trouble[0] != '\0' &&
+        (unknown || err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_LOST);
 
     return csc_fail(err, "start: %s%s%s%s", cascade_err_text(err),
                     unknown ? "; look the cascade up by its id" : "",

@@ -267,8 +267,8 @@ csc_sqlite_conn_open(csc_sqlite_conn *conn)
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
     int code;
 
-    if (conn == &store->writer)
-        flags |= SQLITE_OPEN_CREATE;
+    if (conn == &store->writer && !store->noted)
+        flags |= SQLITE_OPEN_CREATE; /* once: not in the place of a lost one */
     code = sqlite3_open_v2(store->path, &conn->db, flags, NULL);
     if (code == SQLITE_OK)
         code = csc_sqlite_conn_install(conn);

@@ -522,7 +522,9 @@ csc_sqlite_guest_begin(csc_sqlite *store, bool writes, csc_sqlite_conn **out)
     conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
     store->guest.span = find_span(store, writes);
     store->guest.within = is_in_transaction(store);
-    err = begin_span(conn, writes);
+    err = csc_sqlite_path_check_there(store, conn->db, writes);
+    if (err == CASCADE_OK)
+        err = begin_span(conn, writes);
     if (err != CASCADE_OK) {
         if (store->guest.span == CSC_SQLITE_SPAN_OWN)
             err = roll_back(conn, err);
@@ -581,6 +583,8 @@ end_own(csc_sqlite_conn *conn, cascade_err err)
 {
     if (err == CASCADE_OK)
         err = commit(conn);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_path_check_there(conn->store, conn->db, true);
     return leave_own(conn, err);
 }
 
@@ -724,6 +728,8 @@ csc_sqlite_guest_native_finish(csc_sqlite *store, const cascade_batch *batch,
         err = csc_sqlite_commit_within(conn, batch, existed, &claimable);
     if (err == CASCADE_OK)
         err = csc_sqlite_native_commit(conn);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_path_check_there(store, conn->db, true);
     err = leave_own(conn, err);
     give_back(store);
     if (err == CASCADE_OK && claimable)
@@ -847,6 +853,7 @@ open_connection(csc_sqlite *store)
     store->path = csc_mem_strdup(sqlite3_db_filename(conn->db, "main"));
     if (store->path == NULL)
         return csc_fail_memory();
+    csc_sqlite_path_note(store);
     conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
     err = csc_sqlite_link_enter(store);
     if (err == CASCADE_OK)

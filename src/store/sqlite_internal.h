@@ -241,6 +241,9 @@ struct csc_sqlite {
     const cascade_store_config *config;
     csc_log log;
     char boot[CSC_HOST_SIZE]; /* the machine boot that leases belong to */
+    dev_t device;             /* of the file that was opened, if it is noted */
+    ino_t inode;
+    bool noted;
     bool read_only;
     _Atomic bool numeric_json; /* payload columns have the affinity NUMERIC */
     _Atomic bool trusted;      /* the tables were looked at */
@@ -291,6 +294,12 @@ cascade_err csc_sqlite_path_check_lock(const char *path,
                                        const struct stat *info);
 /* The last part of it, for texts. */
 const char *csc_sqlite_path_get_name(const char *path);
+/* Keeps in mind which file is open. */
+void csc_sqlite_path_note(csc_sqlite *store);
+/* Whether that is what lies at the path, and what `db` (may be NULL) has open.
+ * Else CASCADE_ERR_LOST for what writes, or _UNAVAILABLE. */
+cascade_err csc_sqlite_path_check_there(const csc_sqlite *store, sqlite3 *db,
+                                        bool writes);
 
 /* ---- sqlite_error.c ------------------------------------------------------ */
 

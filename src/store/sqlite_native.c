@@ -442,6 +442,8 @@ csc_sqlite_native_finish(void *self, cascade_native *native,
         err = csc_sqlite_native_commit(&it->conn);
         it->may_commit = false;
     }
+    if (err == CASCADE_OK)
+        err = csc_sqlite_path_check_there(store, it->conn.db, true);
     csc_sqlite_txn_leave(&it->conn, err);
     if (err == CASCADE_OK && claimable)
         (void)csc_sqlite_wait_wake(self);

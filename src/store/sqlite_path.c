@@ -14,6 +14,19 @@
  * each is looked at before it is opened, and the lock file again when it is
  * open. Who can change the folder between the look and SQLite's open can still
  * lead SQLite astray: such a folder is no place for a database.
+ *
+ * WHETHER IT IS STILL THERE. A file that is deleted, or replaced by another (a
+ * backup that is put back), lives on for those who have it open: they would
+ * read and commit as before, and with the last of them all of it is gone. So
+ * device and inode of what lies at PATH are compared with those of the file
+ * that was opened, before each transaction and behind each COMMIT, before
+ * anybody is told: two calls of stat(), a microsecond or two. Where they differ
+ *
+ *     what writes is CASCADE_ERR_LOST         an engine drops all it holds, and
+ *                                             attaches when the file is back
+ *     what reads is CASCADE_ERR_UNAVAILABLE   it is tried again
+ *
+ * A file that is overwritten in place stays the same file: not seen.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +34,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "store/sqlite_internal.h"
 
 /* ---- At the path --------------------------------------------------------- */
@@ -142,4 +154,54 @@ csc_sqlite_path_check_beside(const char *path)
             err = csc_sqlite_path_check_file(beside, &info);
     }
     return err;
+}
+
+/* ---- Whether it is still there ------------------------------------------- */
+
+void
+csc_sqlite_path_note(csc_sqlite *store)
+{
+    struct stat info;
+
+    store->noted = stat(store->path, &info) == 0;
+    if (!store->noted)
+        return;
+    store->device = info.st_dev;
+    store->inode = info.st_ino;
+}
+
+/* A connection that was opened while another file lay there has that one. */
+static bool
+has_moved(sqlite3 *db)
+{
+    int moved = 0;
+    int code = SQLITE_OK;
+
+    if (db != NULL)
+        code = sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return code == SQLITE_OK && moved != 0;
+}
+
+cascade_err
+csc_sqlite_path_check_there(const csc_sqlite *store, sqlite3 *db, bool writes)
+{
+    struct stat info;
+    const char *what = NULL;
+
+    if (!store->noted)
+        return CASCADE_OK;
+    if (stat(store->path, &info) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            what = "deleted or moved away";
+    } else if (info.st_dev != store->device || info.st_ino != store->inode ||
+               has_moved(db)) {
+        what = "replaced by another file";
+    }
+    if (what == NULL)
+        return CASCADE_OK;
+    return cascade_store_fail(
+        writes ? CASCADE_ERR_LOST : CASCADE_ERR_UNAVAILABLE,
+        "SQLite: the database file %.200s was %s while it is in use; put it "
+        "back, or open the store anew",
+        csc_sqlite_path_get_name(store->path), what);
 }

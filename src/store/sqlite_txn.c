@@ -14,6 +14,10 @@
  *   7. now and then: a checkpoint, the sidecar held exclusively
  *   8. the writer is given back
  *
+ *   Before 2 and behind 5 it is looked whether the file is still what lies at
+ *   the path (sqlite_path.c): a COMMIT into one that is gone is not
+ *   acknowledged.
+ *
  * IF WE DIE
  *   before 5: the frames in the WAL have no commit mark; nobody ever sees them.
  *   in 5:     the mark is there, whole and with the right checksum, or it is
@@ -198,6 +202,21 @@ roll_back(csc_sqlite_conn *conn)
     }
 }
 
+/* Opens the connection, if need be, of the file that the store has. */
+static cascade_err
+ready(csc_sqlite *store, csc_sqlite_conn *conn)
+{
+    cascade_err err =
+        csc_sqlite_path_check_there(store, conn->db, conn->writer);
+
+    if (err != CASCADE_OK || conn->db != NULL)
+        return err;
+    err = csc_sqlite_conn_ready(conn);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_path_check_there(store, conn->db, conn->writer);
+    return err;
+}
+
 /* `apart`: on that connection, instead of the one whose turn it is; or NULL. */
 static cascade_err
 begin(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
@@ -214,7 +233,7 @@ begin(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
     if (apart != NULL)
         conn = apart;
     conn->deadline_ns = deadline_ns;
-    err = csc_sqlite_conn_ready(conn);
+    err = ready(store, conn);
     if (err == CASCADE_OK && apart != NULL)
         err = csc_sqlite_native_take(&store->native);
     if (err == CASCADE_OK && writer) {
@@ -321,6 +340,8 @@ csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
         return csc_sqlite_guest_end(conn, err);
     if (err == CASCADE_OK)
         err = run(conn, CSC_SQLITE_COMMIT);
+    if (err == CASCADE_OK && conn->writer)
+        err = csc_sqlite_path_check_there(conn->store, conn->db, true);
     csc_sqlite_txn_leave(conn, err);
     return err;
 }
