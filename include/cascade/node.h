@@ -50,10 +50,20 @@ CASCADE_API cascade_err cascade_node_get(cascade_node *node, const char *key,
                                          const cJSON **value);
 
 /* All values of `key` that the node can see, as an array, oldest first; empty
- * when there is none. `*values` belongs to the node until it returns. */
+ * when there is none. `*values` belongs to the node until it returns. Each call
+ * reads and keeps all of them: where they are many, ask for a part. */
 CASCADE_API cascade_err cascade_node_history(cascade_node *node,
                                              const char *key,
                                              const cJSON **values);
+
+/* The same of at most `limit` values, from number `begin` on: 0 is the oldest,
+ * -1 the newest, -10 the first of the last ten. `*count` becomes how many there
+ * are in all; it may be NULL. Costs what it gives, however many there are. */
+CASCADE_API cascade_err cascade_node_history_part(cascade_node *node,
+                                                  const char *key,
+                                                  int64_t begin, size_t limit,
+                                                  const cJSON **values,
+                                                  size_t *count);
 
 /* Appends `value` to the context's `key`; takes `value`. Recorded with the
  * node's completion, inside a step with the step. CASCADE_ERR_TOO_LARGE when

@@ -11,7 +11,8 @@
  *
  * twice when its inner part b weighs twice its outer one or more. A node keeps
  * three quarters of its parent's weight at most, so the height is below 2.5
- * times the logarithm (to 2) of the count: DEPTH_MAX is never reached.
+ * times the logarithm (to 2) of the count: CSC_TREE_HEIGHT_MAX is enough for as
+ * many nodes as a size_t can count.
  */
 #include "base/tree.h"
 
@@ -22,7 +23,6 @@
 
 #define HEAVY 3
 #define INNER 2
-#define DEPTH_MAX 160 /* of as many nodes as a size_t can count */
 
 /* ---- Balance ------------------------------------------------------------ */
 
@@ -110,13 +110,13 @@ void
 csc_tree_put(csc_tree *tree, csc_tree_node *node, csc_tree_order *order,
              csc_tree_sum *sum)
 {
-    csc_tree_node **path[DEPTH_MAX];
+    csc_tree_node **path[CSC_TREE_HEIGHT_MAX];
     csc_tree_node **place = &tree->root;
     size_t count = 0;
 
     csc_assert(node->count == 0);
     while (*place != NULL) {
-        csc_assert(count < DEPTH_MAX);
+        csc_assert(count < CSC_TREE_HEIGHT_MAX);
         path[count++] = place;
         csc_count_look();
         place = order(node, *place) < 0 ? &(*place)->left : &(*place)->right;
@@ -139,7 +139,7 @@ put_next(csc_tree_node **place, csc_tree_node ***path, size_t count)
 
     path[count++] = place;
     while ((*from)->left != NULL) {
-        csc_assert(count < DEPTH_MAX);
+        csc_assert(count < CSC_TREE_HEIGHT_MAX);
         path[count++] = from;
         csc_count_look();
         from = &(*from)->left;
@@ -158,14 +158,14 @@ void
 csc_tree_take(csc_tree *tree, csc_tree_node *node, csc_tree_order *order,
               csc_tree_sum *sum)
 {
-    csc_tree_node **path[DEPTH_MAX];
+    csc_tree_node **path[CSC_TREE_HEIGHT_MAX];
     csc_tree_node **place = &tree->root;
     size_t count = 0;
 
     if (node->count == 0)
         return;
     while (*place != node) {
-        csc_assert(*place != NULL && count < DEPTH_MAX);
+        csc_assert(*place != NULL && count < CSC_TREE_HEIGHT_MAX);
         path[count++] = place;
         csc_count_look();
         place = order(node, *place) < 0 ? &(*place)->left : &(*place)->right;

@@ -28,6 +28,9 @@ typedef struct csc_tree_node {
     size_t count; /* of this one and all below; 0: in no tree */
 } csc_tree_node;
 
+/* No tree is higher: room for a path. */
+#define CSC_TREE_HEIGHT_MAX 160
+
 /* All zero: empty. */
 typedef struct csc_tree {
     csc_tree_node *root;

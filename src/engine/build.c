@@ -63,11 +63,7 @@ add_keys(csc_record_writer *writer, const csc_effects *effects, csc_buf *keys)
 {
     csc_buf_clear(keys);
     for (const csc_put *p = effects->first_put; p != NULL; p = p->next) {
-        const csc_put *earlier = effects->first_put;
-
-        while (earlier != p && strcmp(earlier->key, p->key) != 0)
-            earlier = earlier->next;
-        if (earlier != p)
+        if (csc_post_nth_put(effects, p->key, 0) != p)
             continue;
         csc_buf_add_char(keys, keys->len == 0 ? '[' : ',');
         csc_json_add_string(keys, p->key);

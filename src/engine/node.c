@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The node side: what a node asks, puts, spawns and answers. Steps are in
- * node_step.c.
- *
- * WHAT A NODE SEES OF THE CONTEXT, in this order:
- *   - the events its execution sees (state.h), the same on every attempt;
- *   - what it has put itself, in this attempt;
- *   - what its steps put, those that are behind it in this entry.
- * That is the order of (function_id, id) which the events will have in the
- * tables, since steps come after the node they belong to.
+ * The node side: what a node asks, puts, spawns and answers. What it reads
+ * of the context is in node_context.c, steps are in node_step.c.
  */
 #include "engine/node.h"
 
@@ -136,125 +129,15 @@ csc_node_keep(cascade_node *node, cJSON *tree)
     return tree;
 }
 
-/* ---- Reading the context ------------------------------------------------ */
+/* ---- Producing ------------------------------------------------------------- */
 
-static bool
-sees(const cascade_node *node, const csc_event *event)
-{
-    const csc_exec *exec = node->exec;
-
-    if (csc_state_sees(event, exec->place, &exec->seen))
-        return true;
-    return event->parent == exec->function_id &&
-           csc_state_has(&node->passed, event->function_id);
-}
-
-/* Calls `found` for each visible value of `key`, oldest first. Locked: the
- * arrays may grow meanwhile, the values stay where they are. */
-static void
-each_value(const cascade_node *node, const char *key,
-           void (*found)(void *context, const char *value), void *context)
-{
-    const csc_key *events = csc_state_key(&node->run->state, key);
-    size_t count = events != NULL ? events->count : 0;
-    size_t i = 0;
-
-    /* A joined execution may see steps with a higher place than its own. */
-    for (; i < count && events->events[i].function_id < node->exec->place; i++)
-        if (sees(node, &events->events[i]))
-            found(context, events->events[i].value);
-    for (const csc_put *p = node->post->effects.first_put; p != NULL;
-         p = p->next)
-        if (strcmp(p->key, key) == 0)
-            found(context, p->value);
-    for (; i < count; i++)
-        if (sees(node, &events->events[i]))
-            found(context, events->events[i].value);
-    if (node->step == NULL)
-        return;
-    for (const csc_put *p = node->step->effects.first_put; p != NULL;
-         p = p->next)
-        if (strcmp(p->key, key) == 0)
-            found(context, p->value);
-}
-
-static void
-found_last(void *context, const char *value)
-{
-    const char **last = context;
-
-    *last = value;
-}
-
-static void
-found_any(void *context, const char *value)
-{
-    csc_buf *list = context;
-
-    csc_buf_add_char(list, list->len == 0 ? '[' : ',');
-    csc_buf_add_text(list, value);
-}
-
-/* `what` must be there too: an argument that the verb cannot do without. */
-static cascade_err
-check_call(const cascade_node *node, const char *verb, const void *what)
+cascade_err
+csc_node_check(const cascade_node *node, const char *verb, const void *what)
 {
     if (node != NULL && what != NULL)
         return csc_limits_check_call(node->call);
     return csc_fail(CASCADE_ERR_INVALID, "%s: an argument is NULL", verb);
 }
-
-cascade_err
-cascade_node_get(cascade_node *node, const char *key, const cJSON **value)
-{
-    const char *last = NULL;
-    const cJSON *tree = NULL;
-    cascade_err err = check_call(node, "get", value);
-
-    if (err == CASCADE_OK)
-        err = csc_check_text("context key", key);
-    if (err != CASCADE_OK)
-        return err;
-    pthread_mutex_lock(&node->engine->mutex);
-    each_value(node, key, found_last, &last);
-    pthread_mutex_unlock(&node->engine->mutex);
-    if (last == NULL)
-        return csc_fail(CASCADE_ERR_NOT_FOUND,
-                        "the context has no value for that key that execution "
-                        "%d can see",
-                        (int)node->exec->function_id);
-    tree = csc_node_keep(node, csc_json_parse(last));
-    if (tree == NULL)
-        return CASCADE_ERR_NO_MEMORY;
-    *value = tree;
-    return csc_ok();
-}
-
-cascade_err
-cascade_node_history(cascade_node *node, const char *key, const cJSON **values)
-{
-    csc_buf list = {0};
-    const cJSON *tree = NULL;
-    cascade_err err = check_call(node, "history", values);
-
-    if (err == CASCADE_OK)
-        err = csc_check_text("context key", key);
-    if (err != CASCADE_OK)
-        return err;
-    pthread_mutex_lock(&node->engine->mutex);
-    each_value(node, key, found_any, &list);
-    pthread_mutex_unlock(&node->engine->mutex);
-    csc_buf_add_text(&list, list.len == 0 ? "[]" : "]");
-    if (!list.failed)
-        tree = csc_node_keep(node, csc_json_parse(list.data));
-    csc_buf_fini(&list);
-    if (tree == NULL)
-        return csc_fail_memory();
-    *values = tree;
-    return csc_ok();
-}
-
-/* ---- Producing ---------------------------------------------------------- */
 
 /* Inside a step what is put and spawned is the step's. */
 static csc_gather
@@ -274,7 +157,7 @@ cascade_node_put_ui(cascade_node *node, const char *key, cJSON *value,
 {
     const cJSON *const trees[2] = {value, ui_value};
     const char *const texts[2] = {NULL, NULL};
-    cascade_err err = check_call(node, "put", value);
+    cascade_err err = csc_node_check(node, "put", value);
 
     if (err == CASCADE_OK) {
         csc_gather gather = gather_into(node);
@@ -299,7 +182,7 @@ cascade_node_put_text(cascade_node *node, const char *key, const char *text,
 {
     const cJSON *const trees[2] = {NULL, NULL};
     const char *const texts[2] = {text, ui_text};
-    cascade_err err = check_call(node, "put", text);
+    cascade_err err = csc_node_check(node, "put", text);
 
     if (err == CASCADE_OK) {
         csc_gather gather = gather_into(node);
@@ -312,7 +195,7 @@ cascade_node_put_text(cascade_node *node, const char *key, const char *text,
 cascade_err
 cascade_node_output(cascade_node *node, cJSON *output)
 {
-    cascade_err err = check_call(node, "output", output);
+    cascade_err err = csc_node_check(node, "output", output);
 
     if (err == CASCADE_OK && node->step != NULL)
         err = csc_fail(CASCADE_ERR_MISUSE,
@@ -332,7 +215,7 @@ cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
                    const cascade_spawn_options *options)
 {
     cascade_spawn_options known = {0};
-    cascade_err err = check_call(node, "spawn", node_name);
+    cascade_err err = csc_node_check(node, "spawn", node_name);
 
     if (err == CASCADE_OK)
         err =
@@ -378,7 +261,7 @@ cascade_err
 cascade_node_heartbeat(cascade_node *node, cJSON *progress)
 {
     csc_buf text = {0};
-    cascade_err err = check_call(node, "heartbeat", node);
+    cascade_err err = csc_node_check(node, "heartbeat", node);
 
     if (err == CASCADE_OK)
         err = csc_node_refuse_native(node, "a heartbeat");
@@ -399,7 +282,7 @@ cascade_node_progress(cascade_node *node, const cJSON **progress)
     const cJSON *tree = NULL;
     const char *text = NULL;
     bool any = false;
-    cascade_err err = check_call(node, "progress", progress);
+    cascade_err err = csc_node_check(node, "progress", progress);
 
     if (err != CASCADE_OK)
         return err;
@@ -453,7 +336,7 @@ cascade_node_fail(cascade_node *node, const char *format, ...)
     va_list args;
 
     if (node == NULL || format == NULL)
-        return check_call(node, "fail", format);
+        return csc_node_check(node, "fail", format);
     va_start(args, format);
     set_error(node, CASCADE_ERR_FINAL, format, args);
     va_end(args);
@@ -466,7 +349,7 @@ cascade_node_error(cascade_node *node, const char *format, ...)
     va_list args;
 
     if (node == NULL || format == NULL)
-        return check_call(node, "error", format);
+        return csc_node_check(node, "error", format);
     va_start(args, format);
     set_error(node, CASCADE_ERR_FAILED, format, args);
     va_end(args);

@@ -62,6 +62,11 @@ struct cascade_node {
     cascade_err error_err;
 };
 
+/* Whether the node may call `verb`. `what` must be there too: an argument that
+ * the verb cannot do without. */
+cascade_err csc_node_check(const cascade_node *node, const char *verb,
+                           const void *what);
+
 /* The node's own tree: freed when it returns. NULL gives NULL and no memory. */
 cJSON *csc_node_keep(cascade_node *node, cJSON *tree);
 

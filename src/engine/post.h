@@ -13,10 +13,13 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/tree.h"
 #include "cascade/cascade.h"
 
 typedef struct csc_put {
     struct csc_put *next;
+    csc_tree_node by_key;
+    uint32_t nth; /* of all puts */
     const char *key;
     const char *value;
     const char *ui_value; /* or NULL */
@@ -24,7 +27,7 @@ typedef struct csc_put {
 
 typedef struct csc_spawn {
     struct csc_spawn *next;
-    struct csc_spawn *previous;
+    csc_tree_node by_name;
     const char *name;
     const char *input; /* canonical */
     int64_t delay_ms;
@@ -42,9 +45,11 @@ typedef struct csc_effects {
     csc_put *first_put;
     csc_put *last_put;
     uint32_t put_count;
+    csc_tree puts; /* by key, then in the order of the calls */
     csc_spawn *first_spawn;
     csc_spawn *last_spawn;
     uint32_t spawn_count;
+    csc_tree spawns;    /* by name and nth */
     const char *output; /* canonical, or NULL */
     size_t bytes;       /* of all of it */
 } csc_effects;
@@ -201,6 +206,11 @@ void csc_post_charge(csc_post *post, atomic_size_t *backlog);
 
 /* The most puts, and the most spawns, of one execution. */
 #define CSC_POST_EFFECTS_MAX 10000
+
+/* The puts to a key: how many, and the nth of them, from 0. */
+size_t csc_post_count_puts(const csc_effects *effects, const char *key);
+const csc_put *csc_post_nth_put(const csc_effects *effects, const char *key,
+                                size_t nth);
 
 /* Adds to effects what is in the post's arena already; counts `nth`. */
 void csc_post_add_put(csc_effects *effects, csc_put *put);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The one door: applying rows. See state.h for the model; joins, the
- * queue and the readers are in state_join.c, state_queue.c and state_view.c.
+ * queue, the context and the readers are in state_join.c, state_queue.c,
+ * state_event.c and state_view.c.
  *
  * Order matters in two places only. Executions are applied before the events
  * of the same commit or load, since an event takes `at` from its writer. And
@@ -121,29 +122,16 @@ csc_state_release(csc_state *state, csc_exec *exec)
         free_kept(state);
 }
 
-static void
-free_key(csc_key *key)
-{
-    for (size_t i = 0; i < key->count; i++) {
-        csc_mem_free(key->events[i].value);
-        csc_mem_free(key->events[i].ui_value);
-    }
-    csc_mem_free(key->events);
-    csc_mem_free(key->name);
-}
-
 void
 csc_state_fini(csc_state *state)
 {
     for (size_t i = 0; i < state->exec_count; i++)
         if (state->execs[i].exec != NULL)
             free_exec(state->execs[i].exec);
-    for (size_t i = 0; i < state->key_count; i++)
-        free_key(&state->keys[i]);
+    csc_state_free_events(state);
     free_kept(state);
     csc_mem_free(state->execs);
     csc_mem_free(state->queue);
-    csc_mem_free(state->keys);
     csc_mem_free(state->ended.items);
     csc_state_free_signals(state);
     csc_mem_free(state->user_id);
@@ -490,20 +478,6 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
                     row->error != NULL ? strlen(row->error) : 0);
 }
 
-/* Its events count from the commit that ended it, also those that were there
- * before. */
-static void
-date_events(csc_state *state, const csc_exec *exec)
-{
-    for (size_t i = 0; i < state->key_count; i++) {
-        csc_key *key = &state->keys[i];
-
-        for (size_t e = 0; e < key->count; e++)
-            if (key->events[e].function_id == exec->function_id)
-                key->events[e].at = exec->at;
-    }
-}
-
 static void
 count_running(csc_state *state, const csc_exec *exec, int more)
 {
@@ -632,8 +606,8 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     if (row->status == CASCADE_EXECUTION_RUNNING)
         return csc_state_enqueue(state, exec);
     count_running(state, exec, -1);
-    if (exec->early)
-        date_events(state, exec);
+    if (exec->early) /* also those count from now that were there before */
+        csc_state_date_events(state, exec);
     exec->priority = 0;
     exec->blocked = 0;
     exec->since_ms = exec->recorded_ms;
@@ -799,120 +773,6 @@ csc_state_apply_cascade(csc_state *state, const cascade_row *row)
         return CASCADE_OK;
     state->created_at_ms = row->created_at_ms;
     return set_text(&state->user_id, row->user_id, strlen(row->user_id));
-}
-
-/* ---- Events ------------------------------------------------------------- */
-
-/* Where key `name` is or belongs. */
-static size_t
-key_place(const csc_state *state, const char *name, bool *found)
-{
-    size_t from = 0;
-    size_t to = state->key_count;
-
-    *found = false;
-    while (from < to && !*found) {
-        size_t middle = from + (to - from) / 2;
-        int order = strcmp(name, state->keys[middle].name);
-
-        if (order == 0) {
-            *found = true;
-            from = middle;
-        } else if (order < 0) {
-            to = middle;
-        } else {
-            from = middle + 1;
-        }
-    }
-    return from;
-}
-
-const csc_key *
-csc_state_key(const csc_state *state, const char *name)
-{
-    bool found = false;
-    size_t at = key_place(state, name, &found);
-
-    return found ? &state->keys[at] : NULL;
-}
-
-static cascade_err
-get_key(csc_state *state, const char *name, csc_key **key)
-{
-    bool found = false;
-    size_t at = key_place(state, name, &found);
-    void *keys = state->keys;
-    char *copy = NULL;
-
-    if (!found) {
-        copy = csc_mem_strdup(name);
-        if (copy == NULL ||
-            csc_mem_grow(&keys, &state->key_room, state->key_count + 1,
-                         sizeof(csc_key)) != 0) {
-            csc_mem_free(copy);
-            return csc_fail_memory();
-        }
-        state->keys = keys;
-        memmove(&state->keys[at + 1], &state->keys[at],
-                (state->key_count - at) * sizeof(csc_key));
-        state->keys[at] = (csc_key){.name = copy};
-        state->key_count++;
-    }
-    *key = &state->keys[at];
-    return CASCADE_OK;
-}
-
-static cascade_err
-insert_event(csc_key *key, const csc_event *event)
-{
-    void *events = key->events;
-    size_t at = key->count;
-
-    if (csc_mem_grow(&events, &key->room, at + 1, sizeof(*event)) != 0)
-        return csc_fail_memory();
-    key->events = events;
-    while (at > 0 && key->events[at - 1].function_id > event->function_id)
-        at--;
-    memmove(&key->events[at + 1], &key->events[at],
-            (key->count - at) * sizeof(*event));
-    key->events[at] = *event;
-    key->count++;
-    return CASCADE_OK;
-}
-
-cascade_err
-csc_state_apply_event(csc_state *state, const cascade_event_row *row)
-{
-    csc_exec *writer = csc_state_find(state, row->function_id);
-    csc_event event = {.function_id = row->function_id,
-                       .parent = CSC_NO_PARENT,
-                       .at = row->function_id};
-    csc_key *key = NULL;
-    cascade_err err = CASCADE_OK;
-
-    if (row->function_id > state->fn_id)
-        state->fn_id = row->function_id; /* not to be given to another one */
-    if (csc_course_by(&state->course, row->function_id) != CSC_COURSE_NONE)
-        return CASCADE_OK;
-    err = get_key(state, row->key, &key);
-    if (err != CASCADE_OK)
-        return err;
-    if (writer != NULL && writer->status != CASCADE_EXECUTION_RUNNING)
-        event.at = writer->at;
-    else if (writer != NULL)
-        writer->early = true;
-    if (writer != NULL && writer->part != CSC_PART_NONE)
-        event.parent = writer->parent;
-    err = set_text(&event.value, row->value, strlen(row->value));
-    if (err == CASCADE_OK && row->ui_value != NULL)
-        err = set_text(&event.ui_value, row->ui_value, strlen(row->ui_value));
-    if (err == CASCADE_OK)
-        err = insert_event(key, &event);
-    if (err != CASCADE_OK) {
-        csc_mem_free(event.value);
-        csc_mem_free(event.ui_value);
-    }
-    return err;
 }
 
 /* ---- Settling ----------------------------------------------------------- */

@@ -43,6 +43,13 @@ cascade_err csc_state_take_signal(csc_state *state, csc_exec *await,
 
 void csc_state_free_signals(csc_state *state);
 
+/* ---- state_event.c ------------------------------------------------------ */
+
+/* An execution has ended whose events others have written. */
+void csc_state_date_events(csc_state *state, const csc_exec *exec);
+
+void csc_state_free_events(csc_state *state);
+
 /* ---- state_join.c ------------------------------------------------------- */
 
 /* Makes a join of an execution that is inserted, if its record has `after`.

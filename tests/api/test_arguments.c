@@ -458,6 +458,11 @@ read_wrongly(cascade_node *node)
     expect(is_refused(cascade_node_history(NULL, "k", &value)));
     expect(is_refused(cascade_node_history(node, NULL, &value)));
     expect(is_refused(cascade_node_history(node, "k", NULL)));
+    expect(
+        is_refused(cascade_node_history_part(NULL, "k", 0, 1, &value, NULL)));
+    expect(
+        is_refused(cascade_node_history_part(node, NULL, 0, 1, &value, NULL)));
+    expect(is_refused(cascade_node_history_part(node, "k", 0, 1, NULL, NULL)));
     expect(is_refused(cascade_node_outcomes(NULL, &value)));
     expect(is_refused(cascade_node_outcomes(node, NULL)));
     expect(value == untouched);

@@ -252,9 +252,12 @@ check_model(const site *s)
             assert_string_equal(
                 csc_state_find(&s->state, s->m.slots[i].id)->output, "\"out\"");
     }
-    for (size_t i = 0; key != NULL && i < key->count; i++)
-        assert_int_equal(csc_state_sees(&key->events[i], s->join, &join->seen),
-                         model_sees(&s->m, key->events[i].function_id));
+    for (size_t i = 0; key != NULL && i < csc_tree_count(&key->events); i++) {
+        const csc_event *event = csc_state_nth_event(key, i);
+
+        assert_int_equal(csc_state_sees(event, s->join, &join->seen),
+                         model_sees(&s->m, event->function_id));
+    }
 }
 
 static void

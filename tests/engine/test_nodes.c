@@ -67,6 +67,35 @@ request_ids_are_the_recorded_paths(test_db *db, cascade_mode mode)
 
 /* ---- What it sees ------------------------------------------------------- */
 
+/* Each part of it is what stands there in all of it. */
+static void
+expect_parts(cascade_node *node, const char *key, const cJSON *all)
+{
+    int size = cJSON_GetArraySize(all);
+
+    for (int begin = -size - 1; begin <= size; begin++) {
+        int first = begin < 0 ? size + begin : begin;
+
+        first = first < 0 ? 0 : first;
+        for (int limit = 0; limit <= size + 1; limit++) {
+            const cJSON *part = NULL;
+            size_t count = 0;
+            int got = 0;
+
+            if (!expect(cascade_node_history_part(node, key, begin,
+                                                  (size_t)limit, &part,
+                                                  &count) == CASCADE_OK))
+                return;
+            got = cJSON_GetArraySize(part);
+            expect(count == (size_t)size);
+            expect(got == (size - first < limit ? size - first : limit));
+            for (int i = 0; i < got; i++)
+                expect(cJSON_Compare(cJSON_GetArrayItem(part, i),
+                                     cJSON_GetArrayItem(all, first + i), true));
+        }
+    }
+}
+
 static void
 expect_history(cascade_node *node, const char *key, const char *wanted)
 {
@@ -79,6 +108,7 @@ expect_history(cascade_node *node, const char *key, const char *wanted)
     if (!expect(strcmp(text, wanted) == 0))
         fprintf(stderr, "%s: %s instead of %s\n", key, text, wanted);
     cJSON_free(text);
+    expect_parts(node, key, values);
 }
 
 static cascade_err

@@ -86,12 +86,14 @@ assert_sees(const csc_state *state, int32_t function_id, const char *wanted)
     char text[200] = "";
 
     assert_non_null(exec);
-    for (size_t i = 0; key != NULL && i < key->count; i++) {
-        if (!csc_state_sees(&key->events[i], function_id, &exec->seen))
+    for (size_t i = 0; key != NULL && i < csc_tree_count(&key->events); i++) {
+        const csc_event *event = csc_state_nth_event(key, i);
+
+        if (!csc_state_sees(event, function_id, &exec->seen))
             continue;
         if (text[0] != '\0')
             strcat(text, ",");
-        strcat(text, key->events[i].value);
+        strcat(text, event->value);
     }
     assert_string_equal(text, wanted);
 }
@@ -309,10 +311,10 @@ events_are_kept_by_writer_then_arrival(void **unused)
     apply_event(s, 2, "3");
     apply_event(s, 1, "4");
     key = csc_state_key(s, "k");
-    assert_string_equal(key->events[0].value, "2");
-    assert_string_equal(key->events[1].value, "4");
-    assert_string_equal(key->events[2].value, "1");
-    assert_string_equal(key->events[3].value, "3");
+    assert_string_equal(csc_state_nth_event(key, 0)->value, "2");
+    assert_string_equal(csc_state_nth_event(key, 1)->value, "4");
+    assert_string_equal(csc_state_nth_event(key, 2)->value, "1");
+    assert_string_equal(csc_state_nth_event(key, 3)->value, "3");
     done(s);
 }
 

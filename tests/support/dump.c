@@ -121,8 +121,9 @@ static void
 add_key(csc_buf *out, const csc_key *key)
 {
     add_text(out, "key", key->name);
-    for (size_t i = 0; i < key->count; i++) {
-        const csc_event *event = &key->events[i];
+    add_number(out, "of_parts", (int64_t)csc_tree_count(&key->of_parts));
+    for (size_t i = 0; i < csc_tree_count(&key->events); i++) {
+        const csc_event *event = csc_state_nth_event(key, i);
 
         csc_buf_add_format(out, " event writer=%d parent=%d at=%d\n",
                            event->function_id, event->parent, event->at);
@@ -165,8 +166,8 @@ dump_state(csc_buf *out, const csc_state *state)
     for (size_t i = 0; i < state->exec_count; i++)
         if (state->execs[i].exec != NULL)
             add_exec(out, state, state->execs[i].exec);
-    for (size_t i = 0; i < state->key_count; i++)
-        add_key(out, &state->keys[i]);
+    for (size_t i = 0; i < csc_tree_count(&state->keys); i++)
+        add_key(out, csc_state_nth_key(state, i));
 }
 
 /* ---- Rows --------------------------------------------------------------- */

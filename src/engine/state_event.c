@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The context: the events of each key, in the order of (function_id, id), and
+ * those of parts by their parents besides. What an execution sees of them is in
+ * context.c.
+ */
+#include "engine/state_internal.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+/* ---- Orders ------------------------------------------------------------- */
+
+static csc_key *
+key_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, csc_key, by_name);
+}
+
+static csc_event *
+event_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, csc_event, by_writer);
+}
+
+static csc_event *
+part_event_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, csc_event, by_parent);
+}
+
+static int
+compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int
+side_of_key(const void *name, const csc_tree_node *node)
+{
+    return strcmp(name, key_of(node)->name);
+}
+
+static int
+order_keys(const csc_tree_node *a, const csc_tree_node *b)
+{
+    return side_of_key(key_of(a)->name, b);
+}
+
+int
+csc_state_order_events(const csc_event *a, const csc_event *b)
+{
+    int order = compare(a->function_id, b->function_id);
+
+    return order != 0 ? order
+                      : (a->number > b->number) - (a->number < b->number);
+}
+
+static int
+order_events(const csc_tree_node *a, const csc_tree_node *b)
+{
+    return csc_state_order_events(event_of(a), event_of(b));
+}
+
+static int
+order_part_events(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_event *x = part_event_of(a);
+    const csc_event *y = part_event_of(b);
+    int order = compare(x->parent, y->parent);
+
+    return order != 0 ? order : csc_state_order_events(x, y);
+}
+
+static int
+side_of_writer(const void *function_id, const csc_tree_node *node)
+{
+    return compare(*(const int64_t *)function_id, event_of(node)->function_id);
+}
+
+/* Before the first event of that writer: two of one are equal to it. */
+static int
+side_before_writer(const void *function_id, const csc_tree_node *node)
+{
+    return side_of_writer(function_id, node) > 0 ? 1 : -1;
+}
+
+/* The lowest and the highest `at` of an event and all below it. */
+static void
+sum_at(csc_tree_node *node)
+{
+    csc_event *event = event_of(node);
+    const csc_tree_node *const sides[2] = {node->left, node->right};
+
+    event->at_min = event->at;
+    event->at_max = event->at;
+    for (int i = 0; i < 2; i++) {
+        const csc_event *below = sides[i] != NULL ? event_of(sides[i]) : NULL;
+
+        if (below != NULL && below->at_min < event->at_min)
+            event->at_min = below->at_min;
+        if (below != NULL && below->at_max > event->at_max)
+            event->at_max = below->at_max;
+    }
+}
+
+/* ---- Keeping ------------------------------------------------------------ */
+
+static void
+free_event(csc_event *event)
+{
+    csc_mem_free(event->value);
+    csc_mem_free(event->ui_value);
+    csc_mem_free(event);
+}
+
+static void
+free_key(csc_key *key)
+{
+    csc_tree_node *node = csc_tree_pluck(&key->events);
+
+    for (; node != NULL; node = csc_tree_pluck(&key->events))
+        free_event(event_of(node));
+    csc_mem_free(key->name);
+    csc_mem_free(key);
+}
+
+void
+csc_state_free_events(csc_state *state)
+{
+    csc_tree_node *node = csc_tree_pluck(&state->keys);
+
+    for (; node != NULL; node = csc_tree_pluck(&state->keys))
+        free_key(key_of(node));
+}
+
+const csc_key *
+csc_state_key(const csc_state *state, const char *name)
+{
+    const csc_tree_node *node = csc_tree_from(&state->keys, name, side_of_key);
+
+    return node != NULL && strcmp(key_of(node)->name, name) == 0 ? key_of(node)
+                                                                 : NULL;
+}
+
+const csc_key *
+csc_state_nth_key(const csc_state *state, size_t nth)
+{
+    const csc_tree_node *node = csc_tree_at(&state->keys, nth);
+
+    return node != NULL ? key_of(node) : NULL;
+}
+
+const csc_event *
+csc_state_nth_event(const csc_key *key, size_t nth)
+{
+    const csc_tree_node *node = csc_tree_at(&key->events, nth);
+
+    return node != NULL ? event_of(node) : NULL;
+}
+
+static cascade_err
+get_key(csc_state *state, const char *name, csc_key **key)
+{
+    csc_tree_node *node = csc_tree_from(&state->keys, name, side_of_key);
+
+    if (node != NULL && strcmp(key_of(node)->name, name) == 0) {
+        *key = key_of(node);
+        return CASCADE_OK;
+    }
+    *key = csc_mem_zalloc(1, sizeof(**key));
+    if (*key == NULL)
+        return csc_fail_memory();
+    (*key)->name = csc_mem_strdup(name);
+    if ((*key)->name == NULL) {
+        csc_mem_free(*key);
+        return csc_fail_memory();
+    }
+    csc_tree_put(&state->keys, &(*key)->by_name, order_keys, NULL);
+    return CASCADE_OK;
+}
+
+static cascade_err
+new_event(const cascade_event_row *row, csc_event **out)
+{
+    csc_event *event = csc_mem_zalloc(1, sizeof(*event));
+
+    if (event == NULL)
+        return csc_fail_memory();
+    event->value = csc_mem_strdup(row->value);
+    event->ui_value = csc_mem_strdup(row->ui_value);
+    if (event->value == NULL ||
+        (row->ui_value != NULL && event->ui_value == NULL)) {
+        free_event(event);
+        return csc_fail_memory();
+    }
+    event->function_id = row->function_id;
+    event->parent = CSC_NO_PARENT;
+    event->at = row->function_id;
+    *out = event;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_state_apply_event(csc_state *state, const cascade_event_row *row)
+{
+    csc_exec *writer = csc_state_find(state, row->function_id);
+    csc_event *event = NULL;
+    csc_key *key = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (row->function_id > state->fn_id)
+        state->fn_id = row->function_id; /* not to be given to another one */
+    if (csc_course_by(&state->course, row->function_id) != CSC_COURSE_NONE)
+        return CASCADE_OK;
+    err = get_key(state, row->key, &key);
+    if (err == CASCADE_OK)
+        err = new_event(row, &event);
+    if (err != CASCADE_OK)
+        return err;
+    csc_assert(key != NULL && event != NULL);
+    if (writer != NULL && writer->status != CASCADE_EXECUTION_RUNNING)
+        event->at = writer->at;
+    else if (writer != NULL)
+        writer->early = true;
+    if (writer != NULL && writer->part != CSC_PART_NONE)
+        event->parent = writer->parent;
+    event->number = ++key->last_number;
+    csc_tree_put(&key->events, &event->by_writer, order_events, sum_at);
+    if (event->parent != CSC_NO_PARENT)
+        csc_tree_put(&key->of_parts, &event->by_parent, order_part_events,
+                     NULL);
+    return CASCADE_OK;
+}
+
+static void
+date_key(csc_key *key, const csc_exec *exec)
+{
+    const int64_t writer = exec->function_id;
+    size_t nth = csc_tree_before(&key->events, &writer, side_before_writer);
+    csc_tree_node *node = csc_tree_at(&key->events, nth);
+
+    for (; node != NULL && event_of(node)->function_id == exec->function_id;
+         node = csc_tree_at(&key->events, ++nth)) {
+        csc_tree_take(&key->events, node, order_events, sum_at);
+        event_of(node)->at = exec->at;
+        csc_tree_put(&key->events, node, order_events, sum_at);
+    }
+}
+
+void
+csc_state_date_events(csc_state *state, const csc_exec *exec)
+{
+    for (size_t i = 0; i < csc_tree_count(&state->keys); i++)
+        date_key(key_of(csc_tree_at(&state->keys, i)), exec);
+}
