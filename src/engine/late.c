@@ -11,25 +11,41 @@ may_be_early(const csc_join *join)
     return join->first > 0 || join->on_failure != CASCADE_JOIN_WAIT;
 }
 
+static const csc_late_tally *
+item_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, csc_late_tally, by_join);
+}
+
+static int
+side_of_join(const void *key, const csc_tree_node *node)
+{
+    int32_t join = *(const int32_t *)key;
+
+    return (join > item_of(node)->join) - (join < item_of(node)->join);
+}
+
+static int
+order_joins(const csc_tree_node *a, const csc_tree_node *b)
+{
+    return side_of_join(&item_of(a)->join, b);
+}
+
+/* NULL when the arena has failed. */
 static csc_late_tally *
 tally_of(csc_late *late, int32_t join)
 {
-    const csc_state *state = late->state;
-    size_t from = 0;
-    size_t to = state->exec_count;
+    csc_tree_node *node = csc_tree_from(&late->tallies, &join, side_of_join);
+    csc_late_tally *tally = NULL;
 
-    if (late->tallies == NULL)
-        late->tallies =
-            csc_arena_alloc(late->arena, to, sizeof(*late->tallies));
-    while (late->tallies != NULL && from + 1 < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (state->execs[middle].function_id <= join)
-            from = middle;
-        else
-            to = middle;
-    }
-    return late->tallies != NULL ? &late->tallies[from] : NULL;
+    if (node != NULL && item_of(node)->join == join)
+        return CSC_TREE_ITEM(node, csc_late_tally, by_join);
+    tally = csc_arena_alloc(late->arena, 1, sizeof(*tally));
+    if (tally == NULL)
+        return NULL;
+    tally->join = join;
+    csc_tree_put(&late->tallies, &tally->by_join, order_joins, NULL);
+    return tally;
 }
 
 /* Whether the join is decided before this end; otherwise the end is counted. */
@@ -41,7 +57,8 @@ is_decided(csc_late *late, const csc_exec *waiter, const csc_late_end *end)
 
     if (waiter->status != CASCADE_EXECUTION_RUNNING)
         return true;
-    if (join == NULL || (!may_be_early(join) && late->tallies == NULL))
+    if (join == NULL ||
+        (!may_be_early(join) && csc_tree_count(&late->tallies) == 0))
         return false;
     tally = tally_of(late, waiter->function_id);
     if (tally == NULL)

@@ -11,10 +11,13 @@
 #define CSC_ENGINE_LATE_H
 
 #include "base/arena.h"
+#include "base/tree.h"
 #include "engine/state.h"
 
 /* What ends of one join in this change: slots, or the join itself. */
 typedef struct csc_late_tally {
+    csc_tree_node by_join;
+    int32_t join;
     uint32_t good;
     uint32_t bad;
     bool ended;
@@ -23,7 +26,7 @@ typedef struct csc_late_tally {
 typedef struct csc_late {
     const csc_state *state;
     csc_arena *arena;
-    csc_late_tally *tallies; /* beside state->execs; NULL: not needed yet */
+    csc_tree tallies; /* of the joins that were looked at */
 } csc_late;
 
 typedef struct csc_late_end {

@@ -47,6 +47,8 @@ leave(csc_state *state, csc_exec *exec)
 {
     csc_state_leave(state, exec);
     csc_state_leave_part(state, exec);
+    csc_state_leave_stand_in(state, exec);
+    csc_state_leave_slots(state, exec);
 }
 
 static void
@@ -368,11 +370,13 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->undoes = exec->undoes || record->undo;
     exec->attempts = record->attempts;
     csc_state_set_due(exec, record->not_before_ms);
+    csc_state_leave_stand_in(state, exec);
     exec->stands_for = exec->part == CSC_PART_NONE &&
                                record->instead_of != CSC_RECORD_NO_ID &&
                                record->instead_of < exec->function_id
                            ? record->instead_of
                            : CSC_NO_PARENT;
+    csc_state_enter_stand_in(state, exec);
     if (record->priority != 0)
         exec->priority = record->priority;
     err = set_span(&exec->step_attempts, record->steps);
@@ -558,6 +562,9 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
     if (err != CASCADE_OK)
         return err;
     csc_state_enter(state, copy);
+    csc_state_enter_stand_in(state, copy);
+    if (copy->join != NULL)
+        csc_state_enter_slots(state, copy);
     if (is_part)
         csc_state_enter_part(state, copy);
     return CASCADE_OK;
@@ -848,7 +855,7 @@ csc_state_settle(csc_state *state)
         exec->parts.count = 0;
         exec->works = 0;
         if (is_needed(state, exec))
-            csc_state_trim(exec);
+            csc_state_trim(state, exec);
         else
             drop_exec(state, exec->function_id);
     }

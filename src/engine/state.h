@@ -216,10 +216,13 @@ typedef enum csc_verdict {
 } csc_verdict;
 
 typedef struct csc_join_slot {
-    int32_t function_id; /* who stands there */
-    bool ended;          /* in time */
-    bool bad;            /* and badly, as on_failure sees it */
-    bool late;           /* too late */
+    csc_tree_node by_after; /* in the state's `slots`: (after, join) */
+    int32_t after;          /* whom it was made for */
+    int32_t join;           /* whose it is */
+    int32_t function_id;    /* who stands there */
+    bool ended;             /* in time */
+    bool bad;               /* and badly, as on_failure sees it */
+    bool late;              /* too late */
 } csc_join_slot;
 
 typedef struct csc_join {
@@ -281,16 +284,17 @@ typedef struct csc_exec {
     csc_ids late;  /* joins in which its end does not count, ascending */
     csc_ids parts; /* recorded parts, while it is RUNNING */
     size_t works;  /* of these: steps, waits by name and children */
-    csc_tree_node as_part; /* in the state's `parts`, while it is in its
+    csc_tree_node as_part;     /* in the state's `parts`, while it is in its
                               parent's */
-    csc_tree_node as_told; /* in one of the state's other indices */
-    int32_t undone_by;     /* its part of kind SAGA; 0: none */
-    uint32_t blocked;      /* how many of its waits are RUNNING; one more for a
+    csc_tree_node as_stand_in; /* while it stands for one that has failed */
+    csc_tree_node as_told;     /* in one of the state's other indices */
+    int32_t undone_by;         /* its part of kind SAGA; 0: none */
+    uint32_t blocked; /* how many of its waits are RUNNING; one more for a
                             join that is PENDING */
-    int32_t siblings;      /* the first of its parent's children in a row */
-    uint32_t holders;      /* in how many slots of RUNNING joins it stands */
-    uint32_t wanted;       /* and in how many whose joins may ask its output */
-    size_t queued_at;      /* place in the heap + 1; 0: not queued */
+    int32_t siblings; /* the first of its parent's children in a row */
+    uint32_t holders; /* in how many slots of RUNNING joins it stands */
+    uint32_t wanted;  /* and in how many whose joins may ask its output */
+    size_t queued_at; /* place in the heap + 1; 0: not queued */
     bool dispatched;
     bool early; /* there are events of it though it has not ended: others
                    write those */
@@ -381,16 +385,17 @@ typedef struct csc_state {
     csc_exec **queue;  /* heap */
     size_t queue_count;
     size_t queue_room;
-    csc_tree keys;      /* by name */
-    size_t running;     /* executions RUNNING */
-    size_t awaiting;    /* awaits and gathers among them */
-    size_t children;    /* children among them */
-    size_t externals;   /* those among them that wait from outside */
-    bool has_stand_ins; /* there was one that runs instead of another */
-    csc_tree parts;     /* see state_index.c */
+    csc_tree keys;    /* by name */
+    size_t running;   /* executions RUNNING */
+    size_t awaiting;  /* awaits and gathers among them */
+    size_t children;  /* children among them */
+    size_t externals; /* those among them that wait from outside */
+    csc_tree parts;   /* see state_index.c */
     csc_tree awaits;
     csc_tree by_child;
     csc_tree outside;
+    csc_tree stand_ins;
+    csc_tree slots;
     csc_tree signals; /* unread, by function_id */
     csc_tree signals_by_name;
     size_t signal_bytes; /* of their payloads */

@@ -6,10 +6,12 @@
  *   awaits     by name, RUNNING ones only: whom a signal is for
  *   children   by the child's id: whom its end is for
  *   outside    by token: whom a completion is for
+ *   stand_ins  by the one that has failed: who comes into its slots
+ *   slots      of joins, by whom they were made for: whose slots those are
  *
  * In each the function_id decides last, so rows that make no sense, with a name
  * or an id twice, are found in the order of their function_ids. An execution is
- * in one of the last three at most, and its places are part of it: it enters
+ * in one of awaits, children and outside at most, and its places are part of it: it enters
  * and leaves without memory.
  */
 #include "engine/state_internal.h"
@@ -192,6 +194,123 @@ void
 csc_state_leave_part(csc_state *state, csc_exec *exec)
 {
     csc_tree_take(&state->parts, &exec->as_part, order_parts, NULL);
+}
+
+/* ---- Stand-ins and slots ------------------------------------------------ */
+
+/* The first above `after` of those that go with `of`. */
+typedef struct wanted_pair {
+    int64_t of;
+    int64_t after;
+} wanted_pair;
+
+static csc_exec *
+stand_in_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, csc_exec, as_stand_in);
+}
+
+static csc_join_slot *
+slot_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, csc_join_slot, by_after);
+}
+
+static int
+side_of_stand_in(const void *key, const csc_tree_node *node)
+{
+    const wanted_pair *w = key;
+    const csc_exec *exec = stand_in_of(node);
+    int order = compare(w->of, exec->stands_for);
+
+    return order != 0 ? order : compare(w->after + 1, exec->function_id);
+}
+
+static int
+side_of_slot(const void *key, const csc_tree_node *node)
+{
+    const wanted_pair *w = key;
+    const csc_join_slot *slot = slot_of(node);
+    int order = compare(w->of, slot->after);
+
+    return order != 0 ? order : compare(w->after + 1, slot->join);
+}
+
+static int
+order_stand_ins(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_exec *exec = stand_in_of(a);
+
+    return side_of_stand_in(
+        &(wanted_pair){exec->stands_for, (int64_t)exec->function_id - 1}, b);
+}
+
+static int
+order_slots(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_join_slot *slot = slot_of(a);
+
+    return side_of_slot(&(wanted_pair){slot->after, (int64_t)slot->join - 1},
+                        b);
+}
+
+void
+csc_state_enter_stand_in(csc_state *state, csc_exec *exec)
+{
+    if (exec->stands_for != CSC_NO_PARENT && exec->as_stand_in.count == 0)
+        csc_tree_put(&state->stand_ins, &exec->as_stand_in, order_stand_ins,
+                     NULL);
+}
+
+void
+csc_state_leave_stand_in(csc_state *state, csc_exec *exec)
+{
+    csc_tree_take(&state->stand_ins, &exec->as_stand_in, order_stand_ins, NULL);
+}
+
+void
+csc_state_enter_slots(csc_state *state, csc_exec *exec)
+{
+    for (size_t i = 0; i < exec->after.count; i++) {
+        csc_join_slot *slot = &exec->join->slots[i];
+
+        slot->after = exec->after.items[i];
+        slot->join = exec->function_id;
+        csc_tree_put(&state->slots, &slot->by_after, order_slots, NULL);
+    }
+}
+
+void
+csc_state_leave_slots(csc_state *state, csc_exec *exec)
+{
+    if (exec->join == NULL)
+        return;
+    for (size_t i = 0; i < exec->after.count; i++)
+        csc_tree_take(&state->slots, &exec->join->slots[i].by_after,
+                      order_slots, NULL);
+}
+
+csc_exec *
+csc_state_next_stand_in(const csc_state *state, int32_t function_id,
+                        int64_t after)
+{
+    const csc_tree_node *node =
+        csc_tree_from(&state->stand_ins, &(wanted_pair){function_id, after},
+                      side_of_stand_in);
+
+    return node != NULL && stand_in_of(node)->stands_for == function_id
+               ? stand_in_of(node)
+               : NULL;
+}
+
+const csc_join_slot *
+csc_state_next_slot(const csc_state *state, int32_t function_id, int64_t after)
+{
+    const csc_tree_node *node = csc_tree_from(
+        &state->slots, &(wanted_pair){function_id, after}, side_of_slot);
+
+    return node != NULL && slot_of(node)->after == function_id ? slot_of(node)
+                                                               : NULL;
 }
 
 /* ---- Finding ------------------------------------------------------------ */

@@ -24,6 +24,19 @@ void csc_state_leave(csc_state *state, csc_exec *exec);
 void csc_state_enter_part(csc_state *state, csc_exec *exec);
 void csc_state_leave_part(csc_state *state, csc_exec *exec);
 
+/* As one that runs instead of another, and with the slots of its join. */
+void csc_state_enter_stand_in(csc_state *state, csc_exec *exec);
+void csc_state_leave_stand_in(csc_state *state, csc_exec *exec);
+void csc_state_enter_slots(csc_state *state, csc_exec *exec);
+void csc_state_leave_slots(csc_state *state, csc_exec *exec);
+
+/* The first above `after` of those that run instead of `function_id`; of the
+ * joins that come after it, NULL without one. */
+csc_exec *csc_state_next_stand_in(const csc_state *state, int32_t function_id,
+                                  int64_t after);
+const csc_join_slot *csc_state_next_slot(const csc_state *state,
+                                         int32_t function_id, int64_t after);
+
 /* The first part of `parent` with the name and the occurrence of `part`, and of
  * its kind or a later one; behind `before`, where that is given. */
 const csc_exec *csc_state_next_part(const csc_state *state,
@@ -76,7 +89,7 @@ cascade_err csc_state_add_late(const csc_state *state, csc_exec *exec,
 void csc_state_add_sibling(csc_state *state, csc_exec *exec);
 
 /* An ended execution stays in memory: frees what nobody asks of it. */
-void csc_state_trim(csc_exec *exec);
+void csc_state_trim(csc_state *state, csc_exec *exec);
 
 /* Puts a copy of a held execution into its place; the function keeps what it
  * reads without a lock. */

@@ -344,7 +344,7 @@ read_after(const csc_state *state, csc_exec *exec, csc_json_span after)
 }
 
 static cascade_err
-make_join(csc_exec *exec, const csc_record *record)
+make_join(csc_state *state, csc_exec *exec, const csc_record *record)
 {
     csc_join *join = csc_mem_zalloc(1, sizeof(*join));
 
@@ -361,6 +361,7 @@ make_join(csc_exec *exec, const csc_record *record)
         return csc_fail_memory();
     for (size_t i = 0; i < exec->after.count; i++)
         join->slots[i].function_id = exec->after.items[i];
+    csc_state_enter_slots(state, exec);
     if (exec->status == CASCADE_EXECUTION_RUNNING)
         exec->blocked++;
     return CASCADE_OK;
@@ -384,19 +385,18 @@ fill_with_stand_ins(csc_state *state, csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
-    for (size_t i = 0;
-         state->has_stand_ins && i < state->exec_count && err == CASCADE_OK;
-         i++) {
-        csc_exec *other = state->execs[i].exec;
-        csc_join_slot *slot = NULL;
+    for (size_t i = 0; i < exec->after.count && err == CASCADE_OK; i++) {
+        csc_join_slot *slot = &exec->join->slots[i];
+        csc_exec *other =
+            csc_state_next_stand_in(state, slot->after, CSC_STATE_FIRST);
 
-        if (other == NULL || other == exec ||
-            other->stands_for == CSC_NO_PARENT || !may_stand_in(exec, other) ||
-            is_too_late(state, other, exec))
-            continue;
-        slot = slot_of(exec, other->stands_for);
-        if (slot != NULL)
-            err = enter_slot(state, exec, slot, other);
+        while (other != NULL && err == CASCADE_OK) {
+            if (other != exec && may_stand_in(exec, other) &&
+                !is_too_late(state, other, exec))
+                err = enter_slot(state, exec, slot, other);
+            other =
+                csc_state_next_stand_in(state, slot->after, other->function_id);
+        }
     }
     return err;
 }
@@ -409,7 +409,7 @@ csc_state_insert_after(csc_state *state, csc_exec *exec,
 
     if (err != CASCADE_OK || exec->after.count == 0)
         return err;
-    err = make_join(exec, record);
+    err = make_join(state, exec, record);
     for (size_t i = 0; i < exec->after.count && err == CASCADE_OK; i++)
         err = fill_slot(state, exec, &exec->join->slots[i]);
     return err == CASCADE_OK ? fill_with_stand_ins(state, exec) : err;
@@ -451,25 +451,56 @@ stand_in_for(csc_state *state, csc_exec *exec, csc_exec *waiter,
     return err;
 }
 
+/* Adds the joins that come after that one. */
+static cascade_err
+add_followers(const csc_state *state, int32_t function_id, csc_ids *joins)
+{
+    const csc_join_slot *slot =
+        csc_state_next_slot(state, function_id, CSC_STATE_FIRST);
+    cascade_err err = CASCADE_OK;
+
+    while (slot != NULL && err == CASCADE_OK) {
+        err = csc_state_add_id(joins, slot->join);
+        slot = csc_state_next_slot(state, function_id, slot->join);
+    }
+    return err;
+}
+
+/* A join has a higher function_id than what it comes after, so those that come
+ * after one are looked at behind it. */
+static cascade_err
+enter_slots(csc_state *state, csc_exec *exec, csc_ids *joins, csc_ids *joined)
+{
+    cascade_err err = add_followers(state, exec->stands_for, joins);
+
+    for (size_t i = 0; i < joins->count && err == CASCADE_OK; i++) {
+        csc_exec *waiter = csc_state_find(state, joins->items[i]);
+        size_t before = joined->count;
+
+        if (waiter == NULL || waiter == exec || waiter->join == NULL ||
+            !may_stand_in(waiter, exec))
+            continue;
+        err = stand_in_for(state, exec, waiter, joined);
+        if (err == CASCADE_OK && joined->count > before)
+            err = add_followers(state, waiter->function_id, joins);
+    }
+    return err;
+}
+
 cascade_err
 csc_state_stand_in(csc_state *state, csc_exec *exec)
 {
     const csc_exec *failed = find_failed(state, exec);
     cascade_err err = CASCADE_OK;
+    csc_ids joins = {0};
     csc_ids joined = {0};
 
     if (exec->stands_for == CSC_NO_PARENT)
         return CASCADE_OK;
-    state->has_stand_ins = true;
-    for (size_t i = 0; i < state->exec_count && err == CASCADE_OK; i++) {
-        csc_exec *waiter = state->execs[i].exec;
-
-        if (waiter != NULL && waiter != exec && waiter->join != NULL &&
-            may_stand_in(waiter, exec))
-            err = stand_in_for(state, exec, waiter, &joined);
-    }
+    err = enter_slots(state, exec, &joins, &joined);
     if (err == CASCADE_OK && failed != NULL && failed->late.count > 0)
         err = add_ids(&exec->late, &failed->late);
+    csc_mem_free(joins.items);
     csc_mem_free(joined.items);
     return err;
 }
@@ -541,8 +572,9 @@ csc_state_add_sibling(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_trim(csc_exec *exec)
+csc_state_trim(csc_state *state, csc_exec *exec)
 {
+    csc_state_leave_slots(state, exec);
     csc_state_free_join(exec);
     if (exec->wanted > 0 || exec->part != CSC_PART_NONE)
         return;
