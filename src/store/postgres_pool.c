@@ -473,12 +473,12 @@ csc_postgres_pool_spare_ms(const cascade_store_config *config)
 
 /* When a try is given up that another may follow. */
 static int64_t
-give_up_at(const csc_postgres_conn *conn, csc_postgres_again again,
+give_up_at(const csc_postgres *store, csc_postgres_again again,
            int64_t deadline_ms)
 {
     int64_t left_ms = deadline_ms - csc_postgres_now_ms();
 
-    if (conn->guest || again != CSC_POSTGRES_ALWAYS || left_ms <= 0)
+    if (store->guest != NULL || again != CSC_POSTGRES_ALWAYS || left_ms <= 0)
         return deadline_ms;
     return deadline_ms - left_ms / SPARE_SHARE;
 }
@@ -501,7 +501,7 @@ csc_postgres_pool_run_until(csc_postgres *store, int64_t deadline_ms,
 
         if (err != CASCADE_OK)
             return err;
-        conn->deadline_ms = give_up_at(conn, again, deadline_ms);
+        conn->deadline_ms = give_up_at(store, again, deadline_ms);
         conn->final = again == CSC_POSTGRES_ONCE;
         conn->doubtful = false;
         err = end_silent(store, conn);
