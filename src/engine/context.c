@@ -569,6 +569,8 @@ csc_context_read(csc_context *context, bool behind, size_t nth, size_t count,
 
     if (nth >= all)
         return 0;
+    w.count = 0;
+    w.place = context->exec->place;
     context->own_from = /* others may have put meanwhile */
         parts_below(context->key, context->exec->function_id, INT64_MIN);
     j = joined_among(context, behind, nth);
