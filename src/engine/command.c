@@ -29,6 +29,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/origin.h"
 #include "cascade/manage.h"
 #include "engine/command.h"
 #include "engine/info.h"
@@ -463,6 +464,8 @@ csc_command_request(cascade_store *store, const cascade_uuid *id,
     call c = {.store = store, .spec = spec};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "%s: %s is NULL", spec->kind,
                         store == NULL ? "store" : "id");

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "engine/info.h"
 #include "engine/look.h"
 
@@ -66,6 +67,8 @@ cascade_cursor_open(cascade_store *store, const cascade_cursor_options *options,
     cascade_cursor *made = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || cursor == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "cursor: an argument is NULL");
     err = csc_check_options("cursor options", options, &known, sizeof(known));
@@ -74,6 +77,7 @@ cascade_cursor_open(cascade_store *store, const cascade_cursor_options *options,
     made = csc_mem_zalloc(1, sizeof(*made));
     if (made == NULL)
         return csc_fail_memory();
+    csc_origin_mark(&made->origin);
     made->store = store;
     made->all = known.id == NULL;
     err = open_cursor(made, &known);
@@ -118,6 +122,8 @@ cascade_cursor_next(cascade_cursor *cursor, int64_t timeout_ms,
 {
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(cursor) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (cursor == NULL || news == NULL || timeout_ms < -1)
         return csc_fail(CASCADE_ERR_INVALID,
                         "cursor: give a cursor, a place for the news, and a "
@@ -141,6 +147,8 @@ cascade_cursor_next(cascade_cursor *cursor, int64_t timeout_ms,
 void
 cascade_cursor_close(cascade_cursor *cursor)
 {
+    if (!csc_origin_is_here(cursor))
+        return;
     if (cursor == NULL)
         return;
     csc_store_watch_end(cursor->store, &cursor->watch);

@@ -22,6 +22,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/origin.h"
 #include "cascade/manage.h"
 #include "store/store.h"
 
@@ -74,6 +75,7 @@ typedef struct csc_crowd {
 } csc_crowd;
 
 struct cascade_cursor {
+    csc_origin origin;
     cascade_store *store;
     bool all;
     csc_store_watch watch; /* of the one; of none where all are followed */

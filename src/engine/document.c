@@ -23,6 +23,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/engine.h"
@@ -68,6 +69,8 @@ cascade_export(cascade_store *store, const cascade_uuid *id,
     csc_document_writer writer = {0};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL || document == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "export: an argument is NULL");
     err = csc_check_options("export options", options, &known, sizeof(known));
@@ -243,6 +246,8 @@ cascade_import(cascade_store *store, const char *document,
     csc_document read = {0};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || document == NULL || started == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "import: an argument is NULL");
     err = csc_check_options("import options", options, &known, sizeof(known));

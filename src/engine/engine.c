@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/origin.h"
 #include "engine/native.h"
 
 #define CLOSE_TIMEOUT_MS 10000
@@ -220,6 +221,8 @@ cascade_engine_start(cascade_engine *engine)
 {
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "start: engine is NULL");
     if (engine->life != CSC_LIFE_NEW)
@@ -300,6 +303,8 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     size_t count = 0;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "poll: engine is NULL");
     if (engine->options.mode == CASCADE_MODE_THREADS)
@@ -320,6 +325,8 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     pthread_mutex_unlock(&engine->mutex);
     while (count < max && csc_worker_round(engine, &engine->looper))
         count++;
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE; /* a node has forked: this is the child */
     if (engine->options.mode == CASCADE_MODE_INLINE)
         run_lanes(engine);
     pthread_mutex_lock(&engine->mutex);
@@ -336,7 +343,7 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
 int
 cascade_engine_fd(const cascade_engine *engine)
 {
-    return engine != NULL ? engine->poll_fd : -1;
+    return engine != NULL && csc_origin_is_here(engine) ? engine->poll_fd : -1;
 }
 
 int64_t
@@ -344,6 +351,8 @@ cascade_engine_timeout_ms(cascade_engine *engine)
 {
     int64_t wait_ms = SILENT_TIMEOUT_MS;
 
+    if (!csc_origin_is_here(engine))
+        return wait_ms;
     if (engine == NULL)
         return wait_ms;
     pthread_mutex_lock(&engine->mutex);
@@ -375,6 +384,8 @@ cascade_engine_request_stop(cascade_engine *engine)
 {
     int saved = errno;
 
+    if (!csc_origin_is_here(engine))
+        return;
     if (engine == NULL)
         return;
     atomic_store_explicit(&engine->stop_requested, true, memory_order_relaxed);
@@ -395,6 +406,8 @@ cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
     struct pollfd fd = {.events = POLLIN};
     int64_t end_ms = end_after(timeout_ms);
 
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "wait: engine is NULL");
     fd.fd = engine->stop_fd;
@@ -547,6 +560,8 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
     bool started = false;
     const char *node = NULL;
 
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "stop: engine is NULL");
     pthread_mutex_lock(&engine->mutex);
@@ -590,6 +605,8 @@ cascade_engine_close(cascade_engine *engine)
     const char *node = NULL;
     bool stopped = false;
 
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_ok();
     pthread_mutex_lock(&engine->mutex);
@@ -621,6 +638,8 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
     cascade_engine_stats now;
     size_t size = 0;
 
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (engine == NULL || stats == NULL || stats->size < sizeof(size_t))
         return csc_fail(CASCADE_ERR_INVALID,
                         "get stats: give an engine, and stats with their size "

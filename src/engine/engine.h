@@ -61,6 +61,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -310,6 +311,7 @@ typedef struct csc_note {
 } csc_note;
 
 struct cascade_engine {
+    csc_origin origin;
     cascade_store *store;
     const cascade_store_driver *driver;
     void *driver_self;

@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "engine/info.h"
 #include "engine/lists.h"
@@ -261,6 +262,8 @@ cascade_explain(cascade_store *store, const cascade_uuid *id,
     cascade_explanation *made = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL || explanation == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "explain: an argument is NULL");
     made = csc_mem_zalloc(1, sizeof(*made));

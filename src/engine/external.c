@@ -27,6 +27,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/origin.h"
 #include "engine/command.h"
 #include "engine/completion.h"
 #include "engine/effects.h"
@@ -347,6 +348,8 @@ check_call(call *c, const char *token, const cascade_completion *given,
     cascade_completion known = {0};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(c->store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (c->store == NULL || c->id == NULL || c->path == NULL || token == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "complete: an argument is NULL");
     err = csc_check_options("completion", given, &known, sizeof(known));

@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/build.h"
@@ -332,6 +333,8 @@ cascade_fork(cascade_store *store, const cascade_uuid *id,
     call c = {.store = store};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL || started == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "fork: an argument is NULL");
     c.origin = *id;

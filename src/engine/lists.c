@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "cascade/store.h"
 #include "engine/about.h"
@@ -94,6 +95,8 @@ cascade_engines(cascade_store *store, cascade_engine_list **list)
 {
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || list == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "engines: an argument is NULL");
     err = csc_lists_engines(store, false, list);
@@ -164,6 +167,8 @@ cascade_queues(cascade_store *store, cascade_queue_list **list)
     cascade_queue_list *made = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || list == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "queues: an argument is NULL");
     made = csc_mem_zalloc(1, sizeof(*made));
@@ -210,6 +215,8 @@ cascade_count(cascade_store *store, cascade_counts *counts)
     size_t size = 0;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || counts == NULL || counts->size < sizeof(size_t))
         return csc_fail(CASCADE_ERR_INVALID,
                         "count: give a store, and counts with their size set "
@@ -260,6 +267,8 @@ cascade_schema(cascade_store *store, cascade_migration *items, size_t room,
     migrations list = {.items = items, .room = room};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || count == NULL || (items == NULL && room > 0))
         return csc_fail(CASCADE_ERR_INVALID, "schema: an argument is NULL");
     err = store->driver->schema(store->self, add_migration, &list);
@@ -274,6 +283,8 @@ cascade_migrate_now(cascade_store *store)
 {
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "migrate: store is NULL");
     err = csc_store_refuse_within(store, "cascade_migrate_now()");

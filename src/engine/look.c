@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "engine/info.h"
 #include "engine/look.h"
@@ -108,6 +109,8 @@ cascade_get(cascade_store *store, const cascade_uuid *id, cascade_info **info)
 {
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL || info == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "get: an argument is NULL");
     err = csc_info_read(store, id, info);
@@ -189,6 +192,8 @@ cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
     csc_store_watch watch;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "wait: an argument is NULL");
     err = csc_store_refuse_within(store, "cascade_wait()");
@@ -274,6 +279,8 @@ cascade_list(cascade_store *store, const cascade_list_options *options,
     cascade_page *made = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || page == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "list: an argument is NULL");
     err = csc_check_options("list options", options, &known, sizeof(known));

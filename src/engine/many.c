@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/origin.h"
 #include "cascade/manage.h"
 #include "engine/command.h"
 #include "engine/engine.h"
@@ -377,6 +378,8 @@ cascade_request_many(cascade_store *store, cascade_request request,
     call *c = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "many: store is NULL");
     c = csc_mem_zalloc(1, sizeof(*c));

@@ -553,6 +553,8 @@ csc_native_call(cascade_node *node)
     before = csc_store_set_inside(node->engine->store);
     err = node->def->fn(node, node->def->user);
     (void)csc_store_set_inside(before);
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     close_guest(node, err);
     return err;
 }

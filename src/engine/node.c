@@ -10,9 +10,16 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/origin.h"
 #include "engine/effects.h"
 
 #define ERROR_TEXT_MAX 2000
+
+cascade_err
+csc_node_check_origin(const cascade_node *node)
+{
+    return csc_origin_check(node != NULL ? node->engine : NULL);
+}
 
 /* ---- Who and what ------------------------------------------------------- */
 
@@ -78,7 +85,8 @@ csc_node_is_gone(const cascade_node *node)
 bool
 cascade_node_is_cancelled(const cascade_node *node)
 {
-    return csc_node_is_gone(node) || csc_node_is_cancelled(node);
+    return csc_node_check_origin(node) != CASCADE_OK ||
+           csc_node_is_gone(node) || csc_node_is_cancelled(node);
 }
 
 const char *
@@ -104,6 +112,8 @@ cascade_node_input_text(const cascade_node *node)
 const cJSON *
 cascade_node_input(cascade_node *node)
 {
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return NULL;
     if (node->input == NULL) {
         node->input = csc_json_parse(cascade_node_input_text(node));
         if (node->input == NULL)
@@ -134,6 +144,10 @@ csc_node_keep(cascade_node *node, cJSON *tree)
 cascade_err
 csc_node_check(const cascade_node *node, const char *verb, const void *what)
 {
+    cascade_err err = csc_node_check_origin(node);
+
+    if (err != CASCADE_OK)
+        return err;
     if (node != NULL && what != NULL)
         return csc_limits_check_call(node->call);
     return csc_fail(CASCADE_ERR_INVALID, "%s: an argument is NULL", verb);
@@ -335,6 +349,8 @@ cascade_node_fail(cascade_node *node, const char *format, ...)
 {
     va_list args;
 
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (node == NULL || format == NULL)
         return csc_node_check(node, "fail", format);
     va_start(args, format);
@@ -348,6 +364,8 @@ cascade_node_error(cascade_node *node, const char *format, ...)
 {
     va_list args;
 
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (node == NULL || format == NULL)
         return csc_node_check(node, "error", format);
     va_start(args, format);

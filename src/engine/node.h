@@ -62,6 +62,9 @@ struct cascade_node {
     cascade_err error_err;
 };
 
+/* The head of each public call with the handle; accepts NULL. */
+cascade_err csc_node_check_origin(const cascade_node *node);
+
 /* Whether the node may call `verb`. `what` must be there too: an argument that
  * the verb cannot do without. */
 cascade_err csc_node_check(const cascade_node *node, const char *verb,

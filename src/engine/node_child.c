@@ -66,8 +66,10 @@ check_options(call *c, const cascade_child_options *given)
 static cascade_err
 check_call(call *c, const cascade_child_options *given)
 {
-    cascade_err err = csc_check_name("child name", c->name);
+    cascade_err err = csc_node_check_origin(c->node);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("child name", c->name);
     if (err == CASCADE_OK)
         err = csc_check_name("node name", c->child_node);
     if (err != CASCADE_OK)
@@ -363,6 +365,8 @@ gather(cascade_node *node, const csc_part *part, const csc_ids *after,
 static cascade_err
 check_await(const cascade_node *node, const void *id)
 {
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (node == NULL || id == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "await child: %s is NULL",
                         node == NULL ? "node" : "id");

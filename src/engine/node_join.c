@@ -99,6 +99,8 @@ cascade_node_outcomes(cascade_node *node, const cJSON **outcomes)
     const cJSON *tree = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (node == NULL || outcomes == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "outcomes: an argument is NULL");
     err = add_outcomes(node, &text);

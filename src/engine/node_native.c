@@ -25,6 +25,8 @@ csc_node_refuse_native(const cascade_node *node, const char *what)
 static cascade_err
 check_native(const cascade_node *node, const char *what, const void *out)
 {
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (node == NULL || out == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "%s: an argument is NULL", what);
     if (node->native == NULL)

@@ -132,8 +132,10 @@ keep_input(const cascade_node *node, const cJSON *input, const char **copy)
 static cascade_err
 check_call(const cascade_node *node, const char *first_node)
 {
-    cascade_err err = CASCADE_OK;
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err != CASCADE_OK)
+        return err;
     if (node == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "continue as new: node is NULL");
     if (first_node != NULL)

@@ -247,8 +247,10 @@ cascade_node_run(cascade_node *node, const char *name,
 {
     cascade_command known = {0};
     command_call call = {.command = &known, .name = name};
-    cascade_err err = check_command(name, command, &known);
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err == CASCADE_OK)
+        err = check_command(name, command, &known);
     if (err == CASCADE_OK && node == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "run %s: node is NULL", name);
     if (err == CASCADE_OK)

@@ -57,8 +57,10 @@ static cascade_err
 check_compensate(const cascade_node *node, const char *name,
                  cascade_undo_fn undo)
 {
-    cascade_err err = csc_check_name("compensation name", name);
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("compensation name", name);
     if (err == CASCADE_OK && (node == NULL || undo == NULL))
         err = csc_fail(CASCADE_ERR_INVALID, "compensation %s: %s is NULL", name,
                        node == NULL ? "node" : "undo");

@@ -336,6 +336,8 @@ run_step(call *c, cascade_step_fn fn, void *arg)
         csc_limits_note_undoing(node->engine, node->call, c);
     (void)csc_ok();
     err = fn(node, arg, &result);
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (c->part.kind == CSC_PART_UNDO)
         csc_limits_note_undoing(node->engine, node->call, NULL);
     node->step = NULL;
@@ -408,8 +410,10 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
                   void *arg, const cascade_step_options *options,
                   cJSON **result)
 {
-    cascade_err err = csc_check_name("step name", name);
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("step name", name);
     if (err == CASCADE_OK)
         err = csc_node_refuse_native(node, "a step");
     return err == CASCADE_OK

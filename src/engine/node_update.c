@@ -40,8 +40,10 @@ cascade_node_await_update(cascade_node *node, const char *name,
     const char *full = NULL;
     const char *made = NULL;
     cJSON *payload = NULL;
-    cascade_err err = csc_check_name("update name", name);
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("update name", name);
     if (err == CASCADE_OK && (node == NULL || ticket == NULL))
         err = csc_fail(CASCADE_ERR_INVALID, "await update %s: %s is NULL", name,
                        node == NULL ? "node" : "ticket");
@@ -120,8 +122,10 @@ read_ticket(cascade_node *node, const char *ticket, const char **name,
 {
     const char *slash = ticket != NULL ? strchr(ticket, '/') : NULL;
     size_t len = 0;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err != CASCADE_OK)
+        return err;
     if (node == NULL || slash == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "answer: %s",
                         node == NULL ? "node is NULL"
@@ -165,8 +169,10 @@ cascade_err
 cascade_node_publish(cascade_node *node, const char *name, cJSON *value)
 {
     const char *key = NULL;
-    cascade_err err = csc_check_name("published name", name);
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("published name", name);
     if (err == CASCADE_OK && node == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "publish %s: node is NULL", name);
     if (err == CASCADE_OK) {

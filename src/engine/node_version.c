@@ -51,8 +51,10 @@ static cascade_err
 check_version(const cascade_node *node, const char *change, int min, int max,
               const int *version)
 {
-    cascade_err err = csc_check_name("change id", change);
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("change id", change);
     if (err == CASCADE_OK && (node == NULL || version == NULL))
         err = csc_fail(CASCADE_ERR_INVALID, "version %s: %s is NULL", change,
                        node == NULL ? "node" : "version");

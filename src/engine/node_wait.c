@@ -127,8 +127,10 @@ sleep_until(cascade_node *node, const char *name, wait_end end)
 {
     csc_part part = {.kind = CSC_PART_SLEEP, .name = name};
     const csc_exec *recorded = NULL;
-    cascade_err err = csc_check_name("sleep name", name);
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("sleep name", name);
     if (err == CASCADE_OK)
         err = wait_until(node, &part, end, &recorded);
     return err == CASCADE_OK ? csc_ok() : err;
@@ -181,8 +183,10 @@ cascade_err
 cascade_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
                    cJSON **payload)
 {
-    cascade_err err = csc_check_name("signal name", name);
+    cascade_err err = csc_node_check_origin(node);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("signal name", name);
     return err == CASCADE_OK ? csc_node_await(node, name, timeout_ms, payload)
                              : err;
 }

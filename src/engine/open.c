@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/lock.h"
+#include "base/origin.h"
 
 /* ---- Options ------------------------------------------------------------ */
 
@@ -289,6 +290,7 @@ create_engine(cascade_store *store, const cascade_engine_options *options,
 
     if (engine == NULL)
         return csc_fail_memory();
+    csc_origin_mark(&engine->origin);
     engine->store = store;
     engine->driver = store->driver;
     engine->driver_self = store->self;
@@ -344,6 +346,8 @@ cascade_engine_open(cascade_store *store, const cascade_engine_options *options,
     cascade_engine *made = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "engine open: %s is NULL",
                         store == NULL ? "store" : "engine");

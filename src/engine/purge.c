@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "engine/family.h"
 #include "engine/info.h"
@@ -339,6 +340,8 @@ cascade_purge(cascade_store *store, const cascade_purge_options *options,
     cascade_progress made = {0};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || options == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "purge: %s is NULL",
                         store == NULL ? "store" : "options");

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/origin.h"
 #include "cascade/manage.h"
 #include "engine/command.h"
 #include "engine/engine.h"
@@ -36,6 +37,8 @@ check_queue(const cascade_store *store, const char *queue, const char *what)
 {
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "%s: store is NULL", what);
     err = csc_check_name("queue", queue);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/origin.h"
 #include "engine/engine.h"
 
 /* How long a transaction on PostgreSQL may be open: by default, at most. */
@@ -175,6 +176,8 @@ cascade_engine_register(cascade_engine *engine, const char *name,
     csc_node_def node = {.fn = fn, .user = user};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "register: engine is NULL");
     err = csc_check_options("node options", options, &known, sizeof(known));
@@ -197,6 +200,8 @@ cascade_engine_register_external(cascade_engine *engine, const char *name,
     csc_node_def node = {0};
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(engine) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "register: engine is NULL");
     err = csc_check_options("external options", options, &known, sizeof(known));

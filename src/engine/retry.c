@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/origin.h"
 #include "cascade/manage.h"
 #include "engine/command.h"
 #include "engine/plan.h"
@@ -138,6 +139,8 @@ cascade_rerun(cascade_store *store, const cascade_uuid *id,
     cascade_err err =
         csc_check_options("rerun options", options, &known, sizeof(known));
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     request.request_id = known.request_id;
     request.reason = known.reason;
     request.by = known.by;

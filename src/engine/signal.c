@@ -21,6 +21,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/origin.h"
 
 /* Whom a message is for, and whose path it has. */
 typedef struct address {
@@ -157,6 +158,8 @@ cascade_signal(cascade_store *store, const cascade_uuid *id, const char *name,
         err = csc_fail(CASCADE_ERR_INVALID, "signal: %s is NULL",
                        store == NULL ? "store" : "id");
     else
+        err = csc_origin_check(store);
+    if (err == CASCADE_OK)
         err = csc_store_refuse_inside(store, "cascade_signal()");
     if (err == CASCADE_OK)
         err = send_signal(store, &(address){*id, *id}, &spec);
@@ -190,6 +193,8 @@ cascade_get_run(cascade_store *store, const char *user_id, const char *key,
     address found;
     cascade_err err;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "get run: %s is NULL",
                         store == NULL ? "store" : "id");
@@ -212,6 +217,8 @@ cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
     if (store == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "signal: store is NULL");
     else
+        err = csc_origin_check(store);
+    if (err == CASCADE_OK)
         err = csc_store_refuse_inside(store, "cascade_signal_key()");
     if (err == CASCADE_OK)
         err =

@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "engine/info.h"
 #include "engine/record.h"
@@ -445,6 +446,8 @@ cascade_snapshot_load(cascade_store *store, const cascade_uuid *id,
     cascade_snapshot *made = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL || snapshot == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "snapshot: an argument is NULL");
     made = csc_mem_zalloc(1, sizeof(*made));

@@ -27,6 +27,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "base/lock.h"
+#include "base/origin.h"
 #include "engine/build.h"
 #include "engine/engine.h"
 #include "engine/reuse.h"
@@ -881,6 +882,8 @@ cascade_start_with_signal(cascade_store *store, const char *node, cJSON *input,
         err = csc_fail(CASCADE_ERR_INVALID, "start: %s is NULL",
                        store == NULL ? "store" : "started");
     else
+        err = csc_origin_check(store);
+    if (err == CASCADE_OK)
         err = csc_store_refuse_inside(store, "cascade_start_with_signal()");
     if (err == CASCADE_OK)
         err = start_with_signal(store, &spec, &signal, started);
@@ -895,6 +898,8 @@ cascade_start_many(cascade_store *store, const cascade_start_spec *specs,
 {
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || specs == NULL || started == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "start: %s is NULL",
                         store == NULL   ? "store"

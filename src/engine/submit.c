@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/origin.h"
 #include "engine/engine.h"
 
 #define BACKOFF_FIRST_MS 10
@@ -92,6 +93,8 @@ cascade_wake(cascade_store *store)
 {
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "cascade_wake: store is NULL");
     csc_submit_tell(store);

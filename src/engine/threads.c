@@ -157,6 +157,8 @@ work(csc_worker *worker)
     for (;;) {
         while (csc_worker_round(engine, worker))
             ;
+        if (!csc_origin_is_here(engine))
+            return; /* a node has forked: this is the child */
         pthread_mutex_lock(&engine->mutex);
         if (engine->life == CSC_LIFE_STOPPED) {
             pthread_mutex_unlock(&engine->mutex);
@@ -179,6 +181,8 @@ worker_main(void *context)
 
     if (begin_worker(engine)) {
         work(worker);
+        if (!csc_origin_is_here(engine))
+            return NULL;
         if (engine->options.worker_exit != NULL)
             engine->options.worker_exit(engine->options.worker_context);
     }

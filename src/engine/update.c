@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/origin.h"
 #include "engine/course.h"
 #include "engine/look.h"
 #include "engine/signal.h"
@@ -294,6 +295,8 @@ cascade_update(cascade_store *store, const cascade_uuid *id, const char *name,
         err = csc_fail(CASCADE_ERR_INVALID, "update: %s is NULL",
                        store == NULL ? "store" : "id");
     else
+        err = csc_origin_check(store);
+    if (err == CASCADE_OK)
         err = csc_store_refuse_within(store, "cascade_update()");
     if (err == CASCADE_OK)
         err = update(&(call){.store = store, .name = name, .run = *id}, request,
@@ -362,6 +365,8 @@ cascade_err
 cascade_get_published(cascade_store *store, const cascade_uuid *id,
                       const char *name, cJSON **value)
 {
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     csc_arena arena = {0};
     search s = {.key = NULL};
     cascade_err err = csc_check_name("published name", name);

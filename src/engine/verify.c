@@ -22,6 +22,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/audit_read.h"
@@ -241,6 +242,8 @@ cascade_verify(cascade_store *store, const cascade_check_options *options,
     verifier *v = NULL;
     cascade_err err = CASCADE_OK;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || report == NULL || report->size < sizeof(size_t))
         return csc_fail(CASCADE_ERR_INVALID,
                         "verify: give a store, and a report with its size set "

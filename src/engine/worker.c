@@ -14,6 +14,8 @@
  *   the run is gone       nothing: another engine owns the cascade, or it has
  *                         ended; the result is late
  *   its time is over      nothing: that is recorded already (limits.c)
+ *   it has forked, and    nothing, and no lock is taken: all that is the
+ *   returns in the child  parent's
  *   transactional         COMPLETE is committed with its transaction, all else
  *                         behind that (native.c)
  */
@@ -295,10 +297,13 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     if (init_node(&node, engine, &worker->call)) {
         node.native = native;
         err = unwanted ? CASCADE_ERR_CANCELLED : call_node(&node);
-        post = outcome(&node, &err);
+        if (csc_origin_is_here(engine))
+            post = outcome(&node, &err);
     } else {
         err = CASCADE_ERR_NO_MEMORY;
     }
+    if (!csc_origin_is_here(engine))
+        return false;
     if (native != NULL && csc_native_returned(native, post) != CASCADE_OK) {
         csc_post_free(post);
         post = NULL;

@@ -48,6 +48,7 @@ create_model(const char *name, int64_t now_ms)
 
     if (model == NULL)
         return NULL;
+    csc_origin_mark(&model->origin);
     if (name[0] != '\0') {
         model->name = csc_mem_strdup(name);
         if (model->name == NULL)
@@ -108,7 +109,8 @@ find_shared(const char *name)
 {
     csc_memory_model *model = shared.first;
 
-    while (model != NULL && strcmp(model->name, name) != 0)
+    while (model != NULL &&
+           (!csc_origin_is_here(model) || strcmp(model->name, name) != 0))
         model = model->next;
     return model;
 }
@@ -152,6 +154,29 @@ release_model(csc_memory_model *model)
     pthread_mutex_unlock(&shared.mutex);
     if (refs == 0)
         free_model(model);
+}
+
+/* ---- Over a fork --------------------------------------------------------- */
+
+static void
+before_fork(void)
+{
+    pthread_mutex_lock(&shared.mutex);
+}
+
+static void
+after_fork(bool child)
+{
+    (void)child;
+    pthread_mutex_unlock(&shared.mutex);
+}
+
+const csc_store_forking *
+csc_store_memory_forking(void)
+{
+    static const csc_store_forking forking = {before_fork, after_fork};
+
+    return &forking;
 }
 
 /* ---- The handle --------------------------------------------------------- */

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "base/origin.h"
 #include "cascade/store.h"
 #include "store/memory_names.h"
 #include "store/memory_order.h"
@@ -129,6 +130,7 @@ typedef struct csc_memory_waiter {
 } csc_memory_waiter;
 
 typedef struct csc_memory_model {
+    csc_origin origin;             /* one of another process is no one's here */
     struct csc_memory_model *next; /* of those shared by name */
     char *name;                    /* NULL: private to one handle */
     size_t refs;

@@ -230,6 +230,8 @@ csc_sqlite_create(const cascade_store_config *config, csc_sqlite **store)
     csc_sqlite *created;
     cascade_err err = check_library();
 
+    if (err == CASCADE_OK)
+        err = csc_sqlite_fork_initialize();
     if (err != CASCADE_OK)
         return err;
     created = csc_mem_zalloc(1, sizeof(*created));

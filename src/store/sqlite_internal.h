@@ -55,6 +55,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/origin.h"
 #include "cascade/store.h"
 
 #define CSC_SQLITE_READERS 4
@@ -202,6 +203,10 @@ typedef struct csc_sqlite_native {
 typedef struct csc_sqlite_lock {
     int fd; /* -1: none (the database cannot be written) */
     char *path;
+    csc_origin origin;            /* the rest is for sqlite_fork.c: the */
+    struct csc_sqlite_lock *next; /* database */
+    dev_t device;
+    ino_t inode;
 } csc_sqlite_lock;
 
 /* What a move of a guest is part of: see sqlite_guest.c. */
@@ -330,6 +335,18 @@ bool csc_sqlite_lock_alone(csc_sqlite_lock *lock);
 uint64_t csc_sqlite_lock_get_token(const csc_sqlite_lock *lock);
 cascade_err csc_sqlite_lock_set_token(const csc_sqlite_lock *lock,
                                       uint64_t token);
+
+/* ---- sqlite_fork.c ------------------------------------------------------- */
+
+/* Makes SQLite ready for use. */
+cascade_err csc_sqlite_fork_initialize(void);
+/* CASCADE_ERR_MISUSE for a database that a store of a process had open that
+ * this one was forked from. */
+cascade_err csc_sqlite_fork_check(const struct stat *info);
+/* The same for the one at `path`, which is open from here on, with that
+ * sidecar. */
+cascade_err csc_sqlite_fork_enter(csc_sqlite_lock *lock, const char *path);
+void csc_sqlite_fork_leave(csc_sqlite_lock *lock);
 
 /* ---- sqlite_conn.c ------------------------------------------------------- */
 

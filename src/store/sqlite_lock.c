@@ -166,6 +166,8 @@ csc_sqlite_lock_open(csc_sqlite_lock *lock, const char *path, bool read_only,
     memcpy(lock->path, path, strlen(path));
     memcpy(lock->path + strlen(path), SUFFIX, sizeof(SUFFIX));
     err = check_file(lock);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_fork_enter(lock, path);
     if (err != CASCADE_OK)
         return err;
     lock->fd = open_file(lock->path, path, read_only);
@@ -186,8 +188,15 @@ csc_sqlite_lock_open(csc_sqlite_lock *lock, const char *path, bool read_only,
 void
 csc_sqlite_lock_close(csc_sqlite_lock *lock)
 {
-    if (lock->fd >= 0)
-        (void)close(lock->fd); /* lets go of all locks */
+    struct flock all = {
+        .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = GATE, .l_len = 3};
+
+    csc_sqlite_fork_leave(lock);
+    if (lock->fd >= 0) {
+        /* Closing would not do where a child has inherited the descriptor. */
+        (void)fcntl(lock->fd, F_OFD_SETLK, &all);
+        (void)close(lock->fd);
+    }
     lock->fd = -1;
     csc_mem_free(lock->path);
     lock->path = NULL;

@@ -73,7 +73,7 @@ csc_sqlite_path_check(const char *path)
     if (!S_ISREG(info.st_mode))
         return cascade_store_fail(CASCADE_ERR_INVALID,
                                   "SQLite: the path is not a regular file");
-    return CASCADE_OK;
+    return csc_sqlite_fork_check(&info);
 }
 
 /* Made without being opened: to close a descriptor of a database lets go of the

@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/origin.h"
 #include "base/uuid.h"
 
 #define DEADLINE_DEFAULT_MS 30000
@@ -50,7 +51,7 @@ cascade_store_fail(cascade_err err, const char *format, ...)
     return err;
 }
 
-/* ---- Dispatch ----------------------------------------------------------- */
+/* ---- Backends that are not built in -------------------------------------- */
 
 #ifndef CASCADE_HAVE_SQLITE
 const cascade_store_driver *
@@ -61,6 +62,12 @@ csc_store_sqlite_driver(void)
 
 const csc_store_guest *
 csc_store_sqlite_guest(void)
+{
+    return NULL;
+}
+
+const csc_store_forking *
+csc_store_sqlite_forking(void)
 {
     return NULL;
 }
@@ -78,6 +85,50 @@ csc_store_postgres_driver(void)
     return NULL;
 }
 #endif
+
+/* ---- Over a fork --------------------------------------------------------- */
+
+/* The child has none of the threads but the one that forked: what another one
+ * had locked stays locked there. The locks of a handle do not matter, since it
+ * refuses the handle; those that all handles share are held by who forks. */
+
+static void
+before_fork(void)
+{
+    csc_store_memory_forking()->before();
+    if (csc_store_sqlite_forking() != NULL)
+        csc_store_sqlite_forking()->before();
+}
+
+static void
+after_fork(bool child)
+{
+    if (csc_store_sqlite_forking() != NULL)
+        csc_store_sqlite_forking()->after(child);
+    csc_store_memory_forking()->after(child);
+}
+
+static void
+after_fork_parent(void)
+{
+    after_fork(false);
+}
+
+static void
+after_fork_child(void)
+{
+    after_fork(true);
+}
+
+/* Before main(): a handler that is hung in while another thread forks may be
+ * called on one side only. */
+__attribute__((constructor)) static void
+watch_forks(void)
+{
+    (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+/* ---- Dispatch ------------------------------------------------------------ */
 
 static bool
 begins_with(const char *text, const char *prefix)
@@ -352,6 +403,7 @@ create_store(const csc_store_opener *opener,
 
     if (store == NULL)
         return csc_fail_memory();
+    csc_origin_mark(&store->origin);
     store->driver = opener->driver;
     store->guest = opener->guest;
     store->native = opener->native != NULL;
@@ -437,6 +489,8 @@ cascade_store_close(cascade_store *store)
 {
     size_t engine_count;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL)
         return csc_ok();
     if (store->native)
@@ -465,6 +519,8 @@ cascade_store_now(cascade_store *store, int64_t *now_ms)
 {
     cascade_err err;
 
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
     if (store == NULL || now_ms == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "cascade_store_now: %s is NULL",
                         store == NULL ? "the store" : "the place for the time");

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/log.h"
+#include "base/origin.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 
@@ -37,6 +38,7 @@ typedef struct csc_store_held {
 } csc_store_held;
 
 struct cascade_store {
+    csc_origin origin;
     const cascade_store_driver *driver;
     void *self;                   /* the backend's */
     const csc_store_guest *guest; /* NULL: connections of its own */
@@ -72,6 +74,16 @@ cascade_err csc_store_open(const csc_store_opener *opener,
 const cascade_store_driver *csc_store_memory_driver(void);
 const cascade_store_driver *csc_store_sqlite_driver(void);
 const cascade_store_driver *csc_store_postgres_driver(void);
+
+/* What a backend does over a fork() of this process: see store.c. */
+typedef struct csc_store_forking {
+    void (*before)(void);
+    void (*after)(bool child);
+} csc_store_forking;
+
+/* NULL when that backend is not built in. */
+const csc_store_forking *csc_store_memory_forking(void);
+const csc_store_forking *csc_store_sqlite_forking(void);
 
 /* The driver for a URL; CASCADE_ERR_INVALID for none, _UNSUPPORTED for one
  * that is not built in. The URL itself (it may hold a password) is in no error

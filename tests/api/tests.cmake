@@ -9,6 +9,11 @@ cascade_test(api_bad_stores test_bad_stores.c NEEDS server)
 cascade_test(api_arguments test_arguments.c NEEDS stores)
 cascade_test(api_document test_document.c raw_sql.c NEEDS stores)
 cascade_test(api_document_tokens test_document_tokens.c NEEDS stores)
+# A sanitizer does not hold the locks of its own allocator over a fork(): where
+# other threads run, a child hangs in it.
+if(CASCADE_SQLITE AND CASCADE_POSTGRES AND NOT CASCADE_SANITIZE)
+    cascade_test(api_forked test_forked.c NEEDS stores)
+endif()
 cascade_test(api_foreign test_foreign.c raw_sql.c NEEDS stores)
 cascade_test(api_looking test_looking.c raw_sql.c NEEDS stores)
 cascade_test(api_messages test_messages.c NEEDS stores)
