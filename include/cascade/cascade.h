@@ -20,8 +20,7 @@
  *
  * WORDS
  *   node        a named C function registered with an engine
- *   execution   one activation of a node in a cascade; cascade_node is the
- *               handle of the one that runs
+ *   execution   one activation of a node in a cascade; its handle: cascade_node
  *   attempt     one try of an execution
  *   function_id the place of an execution in its cascade: 0, 1, 2, ...
  *   step        a named piece of work inside a node, recorded on its own

@@ -139,7 +139,7 @@ csc_node_keep(cascade_node *node, cJSON *tree)
     return tree;
 }
 
-/* ---- Producing ------------------------------------------------------------- */
+/* ---- Producing ---------------------------------------------------------- */
 
 cascade_err
 csc_node_check(const cascade_node *node, const char *verb, const void *what)

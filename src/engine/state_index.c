@@ -11,8 +11,8 @@
  *
  * In each the function_id decides last, so rows that make no sense, with a name
  * or an id twice, are found in the order of their function_ids. An execution is
- * in one of awaits, children and outside at most, and its places are part of it: it enters
- * and leaves without memory.
+ * in one of awaits, children and outside at most, and its places are part of
+ * it: it enters and leaves without memory.
  */
 #include "engine/state_internal.h"
 
