@@ -14,8 +14,8 @@
  *   - C functions cannot be interrupted. A node that never returns keeps its
  *     worker and delays cascade_engine_stop(). A time limit ends the attempt,
  *     not the function: see TIME LIMITS.
- *   - After fork() a handle of the parent is CASCADE_ERR_MISUSE in the child (and
- *     a leak); so is opening a SQLite file that the parent has open: fork first.
+ *   - After fork() a handle of the parent is CASCADE_ERR_MISUSE in the child,
+ *     and so is opening a SQLite file that the parent has open: fork first.
  *   - Linux with glibc is the platform.
  *
  * WORDS

@@ -104,6 +104,8 @@ typedef struct every_handle {
     X(cascade_node_input, every_misuse(cascade_node_input(h->node) == NULL))   \
     X(cascade_node_get, cascade_node_get(h->node, "k", &out.seen))             \
     X(cascade_node_history, cascade_node_history(h->node, "k", &out.seen))     \
+    X(cascade_node_history_part,                                               \
+      cascade_node_history_part(h->node, "k", 0, 1, &out.seen, NULL))          \
     X(cascade_node_put, cascade_node_put(h->node, "k", cJSON_CreateObject()))  \
     X(cascade_node_put_ui,                                                     \
       cascade_node_put_ui(h->node, "k", cJSON_CreateObject(),                  \
