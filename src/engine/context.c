@@ -279,6 +279,7 @@ each_of(const csc_context *c, int32_t writer, found_event *found, void *context)
     for (size_t i = events_below(key, writer); i < to; i++) {
         const csc_event *event = nth_event(key, i);
 
+        csc_assert(event != NULL);
         if (is_joined(c, event))
             found(context, event);
     }
@@ -286,6 +287,7 @@ each_of(const csc_context *c, int32_t writer, found_event *found, void *context)
     for (size_t i = parts_below(key, writer, INT64_MIN); i < to; i++) {
         const csc_event *event = nth_of_parts(key, i);
 
+        csc_assert(event != NULL);
         if (is_joined(c, event) &&
             !csc_state_has(&c->exec->seen, event->function_id))
             found(context, event);
@@ -359,6 +361,7 @@ last_own(const csc_context *c)
     for (; end > first; end--) {
         const csc_event *event = nth_of_parts(c->key, end - 1);
 
+        csc_assert(event != NULL);
         if (csc_state_has(c->passed, event->function_id))
             return event;
     }
@@ -483,6 +486,7 @@ gather_own(csc_context *c)
     for (size_t i = c->own_from; i < end; i++) {
         const csc_event *event = nth_of_parts(c->key, i);
 
+        csc_assert(event != NULL);
         if (csc_state_has(c->passed, event->function_id))
             gather(&g, event);
     }

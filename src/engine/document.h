@@ -79,12 +79,12 @@ typedef struct csc_document_writer {
 /* Sinks of a load; the context is the writer. CASCADE_ERR_TOO_LARGE. */
 cascade_err csc_document_write_cascade(void *context, const cascade_row *row);
 cascade_err csc_document_write_execution(void *context,
-                                         const cascade_execution_row *row);
+                                         const cascade_execution_row *read);
 cascade_err csc_document_write_event(void *context,
                                      const cascade_event_row *row);
 /* One that was received before is left out: it does nothing any more. */
 cascade_err csc_document_write_message(void *context,
-                                       const cascade_message_row *row,
+                                       const cascade_message_row *read,
                                        bool repeated);
 /* The whole, to be freed with csc_mem_free(). */
 cascade_err csc_document_write_end(csc_document_writer *writer, char **text);

@@ -401,25 +401,6 @@ company_max(const csc_reload *reload)
     return max > 0 ? max : 1;
 }
 
-/* How many of the first ones are read together: one at least. */
-static size_t
-count_together(const csc_reload *wanted, size_t count)
-{
-    size_t max = SIZE_MAX;
-    size_t together = 0;
-
-    while (together < count) {
-        size_t own = company_max(&wanted[together]);
-
-        if (own < max)
-            max = own;
-        if (together >= max)
-            break;
-        together++;
-    }
-    return together;
-}
-
 /* Of so many it was one that could not be read in time. */
 static void
 set_apart(csc_reload *reload, size_t together)
@@ -465,48 +446,39 @@ hydrate_each(cascade_engine *engine, const csc_reload *wanted, size_t count)
     }
 }
 
-/* Reads runs this engine owns; those that cannot be read now, later. Where some
- * cannot be read in time, the others wait for the next round: it may be the
- * store. Where some cannot be read together for another reason, each is read by
+/* Reads runs this engine owns; those that cannot be read now, later. Where not
+ * all can be read together for another reason than time, each is read by
  * itself. */
 static void
 hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
 {
-    size_t from = 0;
+    cascade_err err = hydrate_or_tell(engine, wanted, count);
 
-    while (from < count) {
-        size_t together = count_together(&wanted[from], count - from);
-        cascade_err err = hydrate_or_tell(engine, &wanted[from], together);
-
-        if (err == CASCADE_ERR_UNAVAILABLE) {
-            hydrate_apart(engine, &wanted[from], together);
-            from += together;
-            hydrate_later(engine, &wanted[from], count - from, err);
-            return;
-        }
-        if (err != CASCADE_OK && together > 1)
-            hydrate_each(engine, &wanted[from], together);
-        else if (err != CASCADE_OK)
-            hydrate_later(engine, &wanted[from], together, err);
-        from += together;
-    }
+    if (err == CASCADE_ERR_UNAVAILABLE)
+        hydrate_apart(engine, wanted, count);
+    else if (err != CASCADE_OK && count > 1)
+        hydrate_each(engine, wanted, count);
+    else if (err != CASCADE_OK)
+        hydrate_later(engine, wanted, count, err);
 }
 
 /* ---- Reloading ---------------------------------------------------------- */
 
-/* Takes what is due out of the list, at most CSC_CLAIM_MAX. */
+/* Takes what is due out of the list, as many as are read together. */
 static size_t
 take_due(cascade_engine *engine, csc_reload *wanted)
 {
     int64_t now_ns = csc_engine_monotonic_ns(engine);
+    size_t together = CSC_CLAIM_MAX;
     size_t count = 0;
 
     pthread_mutex_lock(&engine->mutex);
     engine->reload_at_ns = INT64_MAX;
     for (csc_reload **at = &engine->reloads; *at != NULL;) {
         csc_reload *reload = *at;
+        size_t company = company_max(reload);
 
-        if (reload->at_ns > now_ns || count == CSC_CLAIM_MAX) {
+        if (reload->at_ns > now_ns || count >= together || count >= company) {
             if (reload->at_ns < engine->reload_at_ns)
                 engine->reload_at_ns = reload->at_ns;
             at = &reload->next;
@@ -514,6 +486,8 @@ take_due(cascade_engine *engine, csc_reload *wanted)
         }
         *at = reload->next;
         wanted[count++] = *reload;
+        if (company < together)
+            together = company;
         csc_mem_free(reload);
     }
     pthread_mutex_unlock(&engine->mutex);

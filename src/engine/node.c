@@ -21,6 +21,12 @@ csc_node_check_origin(const cascade_node *node)
     return csc_origin_check(node != NULL ? node->engine : NULL);
 }
 
+static bool
+is_here(const cascade_node *node)
+{
+    return node != NULL && csc_origin_is_here(node->engine);
+}
+
 /* ---- Who and what ------------------------------------------------------- */
 
 const cascade_uuid *
@@ -85,8 +91,8 @@ csc_node_is_gone(const cascade_node *node)
 bool
 cascade_node_is_cancelled(const cascade_node *node)
 {
-    return csc_node_check_origin(node) != CASCADE_OK ||
-           csc_node_is_gone(node) || csc_node_is_cancelled(node);
+    return !is_here(node) || csc_node_is_gone(node) ||
+           csc_node_is_cancelled(node);
 }
 
 const char *
@@ -112,7 +118,7 @@ cascade_node_input_text(const cascade_node *node)
 const cJSON *
 cascade_node_input(cascade_node *node)
 {
-    if (csc_node_check_origin(node) != CASCADE_OK)
+    if (node == NULL || csc_node_check_origin(node) != CASCADE_OK)
         return NULL;
     if (node->input == NULL) {
         node->input = csc_json_parse(cascade_node_input_text(node));

@@ -219,12 +219,14 @@ csc_ready_pop(cascade_engine *engine)
 {
     csc_ready *list = choose(engine);
     csc_exec *exec = NULL;
+    bool more = false;
 
     if (list == NULL)
         return NULL;
     exec = list->first;
+    more = exec->ready_next != NULL;
     csc_ready_take_out(engine, exec);
-    if (list->first != NULL) {
+    if (more) {
         csc_round *round = round_of(engine, exec->run, list);
 
         leave(round, list);

@@ -396,6 +396,7 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
            engine->life == CSC_LIFE_RUNNING) {
         csc_post *post = csc_receive_take(inbox, &inbox->first->cascade_id);
 
+        csc_assert(post != NULL);
         post_one(engine, post, since, is_cut(inbox, post));
     }
     engine->receives++;

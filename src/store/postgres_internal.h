@@ -673,7 +673,7 @@ cascade_err csc_postgres_commit_batch(void *self, const cascade_batch *batch,
 cascade_err csc_postgres_commit_submit(void *self,
                                        const cascade_submission *submission);
 cascade_err csc_postgres_messages_receive(void *self,
-                                          const cascade_receive *receive,
+                                          const cascade_receive *wanted,
                                           cascade_message_sink sink,
                                           void *context);
 cascade_err csc_postgres_messages_key(void *self, const char *user_id,

@@ -62,16 +62,16 @@ send_receive(csc_postgres_conn *conn, const receive_state *state,
              csc_postgres_rows *except)
 {
     const csc_postgres_statement statement = CSC_POSTGRES_RECEIVE;
-    const cascade_receive *receive = state->wanted;
+    const cascade_receive *wanted = state->wanted;
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(conn, "receive", &statement, 1);
 
     csc_postgres_params_init(&params);
-    csc_postgres_params_uuid(&params, &receive->engine_id);
-    csc_postgres_params_uuid(&params, &receive->after);
+    csc_postgres_params_uuid(&params, &wanted->engine_id);
+    csc_postgres_params_uuid(&params, &wanted->after);
     csc_postgres_params_rows(&params, except);
-    csc_postgres_params_i64(&params, (int64_t)receive->limit);
-    csc_postgres_params_i64(&params, (int64_t)receive->each);
+    csc_postgres_params_i64(&params, (int64_t)wanted->limit);
+    csc_postgres_params_i64(&params, (int64_t)wanted->each);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_path(conn);
     if (err == CASCADE_OK)

@@ -171,10 +171,10 @@ open_file(csc_sqlite *store)
         return err;
     store->read_only = sqlite3_db_readonly(writer->db, "main") == 1;
     err = resolve_path(store);
-    if (err == CASCADE_OK)
-        csc_sqlite_path_note(store);
-    if (err == CASCADE_OK)
-        err = csc_sqlite_path_check_beside(store->path);
+    if (err != CASCADE_OK)
+        return err;
+    csc_sqlite_path_note(store);
+    err = csc_sqlite_path_check_beside(store->path);
     if (err == CASCADE_OK)
         err = csc_sqlite_lock_open(&store->lock, store->path, store->read_only,
                                    writer->deadline_ns);

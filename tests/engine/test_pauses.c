@@ -623,7 +623,7 @@ a_large_reload_does_not_cost_the_lease(test_db *db)
                     CASCADE_ERR_UNAVAILABLE);
     engine = inline_engine(db, store);
     assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
-    assert_int_equal(s->loads, 3);
+    assert_true(s->loads >= 3);
     db_close_engine(db, engine);
     db_close_store(db, store);
     wrap_store_fini(&s->wrap);

@@ -657,12 +657,48 @@ resume_mail(sqlite_fixture *it)
     return err == CASCADE_OK ? 0 : 1;
 }
 
+/* A process that was made before the store is opened. */
+typedef struct gated {
+    pid_t pid;
+    int gate;
+} gated;
+
+static gated
+fork_gated(sqlite_fixture *it, int (*child)(sqlite_fixture *it))
+{
+    int gate[2];
+    char byte = 0;
+    gated made;
+
+    assert_int_equal(pipe(gate), 0);
+    made = (gated){.pid = fixture_start(), .gate = gate[1]};
+    if (made.pid == 0) {
+        (void)close(gate[1]);
+        _exit(read(gate[0], &byte, 1) == 1 ? child(it) : FAILED);
+    }
+    assert_int_equal(close(gate[0]), 0);
+    return made;
+}
+
+static void
+run_gated(const gated *it)
+{
+    int status = 0;
+
+    assert_int_equal(write(it->gate, "", 1), 1);
+    assert_int_equal(close(it->gate), 0);
+    assert_int_equal(waitpid(it->pid, &status, 0), it->pid);
+    assert_int_equal(status, 0);
+}
+
 /* A pause by one process binds another; the end of it also tells those who
  * wait. */
 static void
 a_pause_binds_another_process(void **state)
 {
     sqlite_fixture *it = *state;
+    gated pauser = fork_gated(it, pause_mail);
+    gated resumer = fork_gated(it, resume_mail);
     cascade_store *store = fixture_store(it);
     const char *queue = "default";
     cascade_claim claim = {.engine_id = fixture_attach(it, store),
@@ -675,13 +711,13 @@ a_pause_binds_another_process(void **state)
     cascade_claimed claimed[10];
 
     assert_ok(fixture_submit(store, rows_start(&it->rows, rows_id(&it->rows))));
-    fixture_fork(it, pause_mail);
+    run_gated(&pauser);
     assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
     assert_int_equal(result.count, 0);
     assert_ok(store->driver->wait(store->self, -1, 0, &seen));
     assert_ok(store->driver->wait(store->self, -1, 0, &seen));
     assert_false(seen.woken);
-    fixture_fork(it, resume_mail);
+    run_gated(&resumer);
     assert_ok(store->driver->wait(store->self, -1, 0, &seen));
     assert_true(seen.woken);
     assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
