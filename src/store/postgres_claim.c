@@ -55,6 +55,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "store/postgres_internal.h"
+#include "store/store.h"
 
 #define ROUNDS_MAX 5
 #define CLAIM_MAX 1000
@@ -638,7 +639,7 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
     if (err == CASCADE_OK)
         write_result(&state, result);
     else if (!state.doubtful)
-        err = csc_postgres_error_undone(err);
+        err = csc_store_undone(err);
     csc_postgres_rows_fini(&state.queues);
     csc_postgres_rows_fini(&state.open);
     csc_postgres_rows_fini(&state.nodes);

@@ -102,6 +102,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "store/postgres_internal.h"
+#include "store/store.h"
 
 #define FIRST_MAX 4
 #define CALLS_MAX (22 + FIRST_MAX)
@@ -635,7 +636,7 @@ csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
         memcpy(existed, state.existed, state.count * sizeof(bool));
     csc_mem_free(state.existed);
     if (err != CASCADE_OK && !state.doubtful)
-        err = csc_postgres_error_undone(err);
+        err = csc_store_undone(err);
     return err;
 }
 

@@ -213,11 +213,3 @@ csc_postgres_error_lost(csc_postgres_conn *conn)
     return csc_fail(CASCADE_ERR_UNAVAILABLE,
                     "the connection to PostgreSQL is lost");
 }
-
-cascade_err
-csc_postgres_error_undone(cascade_err err)
-{
-    if (err != CASCADE_ERR_UNAVAILABLE)
-        return err;
-    return csc_fail(CASCADE_ERR_NOT_DONE, "%s", cascade_errmsg());
-}

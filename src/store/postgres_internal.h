@@ -447,8 +447,6 @@ cascade_err csc_postgres_error_result(csc_postgres_conn *conn, const char *move,
 /* The connection cannot be made, or is gone. */
 cascade_err csc_postgres_error_connect(const PGconn *pg);
 cascade_err csc_postgres_error_lost(csc_postgres_conn *conn);
-/* An error of a move of which nothing has taken effect, nor will: S34. */
-cascade_err csc_postgres_error_undone(cascade_err err);
 
 /* ---- postgres_pool.c ----------------------------------------------------- */
 

@@ -65,6 +65,14 @@ csc_store_check_receive(const cascade_receive *receive)
 }
 
 cascade_err
+csc_store_undone(cascade_err err)
+{
+    if (err != CASCADE_ERR_UNAVAILABLE)
+        return err;
+    return csc_fail(CASCADE_ERR_NOT_DONE, "%s", cascade_errmsg());
+}
+
+cascade_err
 csc_store_check_mend(const char *move, size_t count)
 {
     if (count >= 1 && count <= MEND_MAX)

@@ -46,6 +46,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "store/sqlite_internal.h"
+#include "store/store.h"
 
 #define CLAIM_MAX 1000
 #define NEEDS_SIZE 256
@@ -616,13 +617,13 @@ look_without_lock(csc_sqlite *store, claim_state *state)
     cascade_err err = csc_sqlite_txn_begin_read(store, &state->conn);
 
     if (err != CASCADE_OK)
-        return csc_sqlite_txn_undone(err);
+        return csc_store_undone(err);
     err = check_alive(state->conn, state->claim);
     if (err == CASCADE_OK)
         err = collect_named(state);
     if (err == CASCADE_OK)
         err = look(state, state->claim->limit);
-    return csc_sqlite_txn_undone(csc_sqlite_txn_end(state->conn, err));
+    return csc_store_undone(csc_sqlite_txn_end(state->conn, err));
 }
 
 static cascade_err
@@ -631,7 +632,7 @@ take_with_lock(csc_sqlite *store, claim_state *state)
     cascade_err err = csc_sqlite_txn_begin_write(store, &state->conn);
 
     if (err != CASCADE_OK)
-        return csc_sqlite_txn_undone(err);
+        return csc_store_undone(err);
     err = check_alive(state->conn, state->claim);
     if (err == CASCADE_OK)
         err = take_named(state);

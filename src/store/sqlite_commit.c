@@ -579,7 +579,7 @@ csc_sqlite_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     cascade_err err = csc_sqlite_txn_begin_write(store, &state.conn);
 
     if (err != CASCADE_OK)
-        return csc_sqlite_txn_undone(err);
+        return csc_store_undone(err);
     err = advance_lane(state.conn, batch, &repeated);
     if (err == CASCADE_OK && repeated)
         err = recall(&state, batch, existed);

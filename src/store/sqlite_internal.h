@@ -438,8 +438,6 @@ cascade_err csc_sqlite_txn_begin_native(csc_sqlite *store,
 /* Commits when `err` is CASCADE_OK, else rolls back; gives the connection back.
  * Returns `err`, or why the commit failed. */
 cascade_err csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err);
-/* An error of a move that has not tried to commit: S34. */
-cascade_err csc_sqlite_txn_undone(cascade_err err);
 /* The same as csc_sqlite_txn_end(), and tells what is certainly not done from
  * what may be: S34. */
 cascade_err csc_sqlite_txn_end_told(csc_sqlite_conn *conn, cascade_err err);

@@ -55,6 +55,7 @@
 
 #include "base/error.h"
 #include "store/sqlite_internal.h"
+#include "store/store.h"
 
 #define CHECKPOINT_RETRIES 10
 #define CHECKPOINT_WAIT_NS INT64_C(200000000)
@@ -348,17 +349,9 @@ csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
 
 /* Until COMMIT nothing is done, however the transaction ends. */
 cascade_err
-csc_sqlite_txn_undone(cascade_err err)
-{
-    if (err != CASCADE_ERR_UNAVAILABLE)
-        return err;
-    return cascade_store_fail(CASCADE_ERR_NOT_DONE, "%s", cascade_errmsg());
-}
-
-cascade_err
 csc_sqlite_txn_end_told(csc_sqlite_conn *conn, cascade_err err)
 {
     if (err == CASCADE_OK)
         return csc_sqlite_txn_end(conn, err);
-    return csc_sqlite_txn_undone(csc_sqlite_txn_end(conn, err));
+    return csc_store_undone(csc_sqlite_txn_end(conn, err));
 }

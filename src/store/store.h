@@ -154,6 +154,8 @@ const char *csc_store_execution_word(cascade_execution_status status);
 cascade_err csc_store_check_scan(const cascade_scan *scan);
 cascade_err csc_store_check_mend(const char *move, size_t count);
 cascade_err csc_store_check_receive(const cascade_receive *receive);
+/* An error of a move of which nothing has taken effect, nor will: S34. */
+cascade_err csc_store_undone(cascade_err err);
 
 /* Adds and removes an engine of this process. _add: CASCADE_ERR_TOO_LARGE. */
 cascade_err csc_store_add_engine(cascade_store *store, cascade_engine *engine);
