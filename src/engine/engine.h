@@ -550,7 +550,8 @@ cascade_err csc_run_post_free(cascade_engine *engine, csc_run *run,
 cascade_err csc_run_set_timer(cascade_engine *engine, csc_run *run,
                               int64_t at_ms);
 void csc_run_remove_timer(cascade_engine *engine, csc_run *run);
-/* Ownership is lost: drops everything; the housekeeper attaches anew. */
+/* Ownership is lost: drops everything; the housekeeper attaches anew. Whoever
+ * waits for a start of which nothing was sent goes on without the engine. */
 void csc_run_lose(cascade_engine *engine, cascade_err err);
 /* Whether nothing is in a function, in a lane or about to be. */
 bool csc_run_quiet(const cascade_engine *engine);
@@ -609,6 +610,9 @@ void csc_lane_serve(csc_lane *lane);
 bool csc_lane_pending(const csc_lane *lane, int64_t *at_ns);
 void csc_lane_add_run(csc_lane *lane, csc_run *run);       /* locked */
 void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
+/* Gives starts of which nothing was sent back to their callers, who go on
+ * without the engine. Locked. */
+void csc_lane_return_starts(csc_lane *lane);
 /* What was posted comes before all else of the run once more. Locked. */
 void csc_lane_put_back(csc_lane *lane, csc_item *item);
 /* Lets whoever runs the lane know. Locked. */

@@ -34,7 +34,9 @@
  *                starts in the batch, which need no ownership, are handed to
  *                `submit`, which recognises those that had taken effect
  *                (`rescue`). So a start is never in doubt while the store can
- *                be reached (G12).
+ *                be reached (G12). Starts that are in no batch yet go back to
+ *                their callers, who send them without the engine: it may not
+ *                attach for long.
  *
  * A NUMBER WITH A PAST. Where an earlier try was UNAVAILABLE it might still
  * come to the store, and be taken for another batch with its number. So before
@@ -215,6 +217,17 @@ take_start(csc_lane *lane, csc_item *item)
         lane->last_start = NULL;
     start->queued = false;
     *item = (csc_item){.start = start, .count = start->count};
+}
+
+void
+csc_lane_return_starts(csc_lane *lane)
+{
+    while (lane->first_start != NULL) {
+        csc_item item;
+
+        take_start(lane, &item);
+        csc_start_done(lane->engine, item.start, CASCADE_ERR_STOPPED);
+    }
 }
 
 /* A start of a cascade that is held here is answered at once: it exists. */
@@ -829,12 +842,7 @@ csc_lane_fini(csc_lane *lane)
         csc_start_done(engine, lane->items[lane->from].start,
                        tried ? CASCADE_ERR_OUTCOME_UNKNOWN
                              : CASCADE_ERR_STOPPED);
-    while (lane->first_start != NULL) {
-        csc_item item;
-
-        take_start(lane, &item);
-        csc_start_done(engine, item.start, CASCADE_ERR_STOPPED);
-    }
+    csc_lane_return_starts(lane);
     while (lane->first_dirty != NULL) {
         csc_item item;
 

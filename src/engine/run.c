@@ -743,8 +743,10 @@ csc_run_lose(cascade_engine *engine, cascade_err err)
     engine->has_dead_id = true;
     count_loss(engine, err);
     csc_run_drop_all(engine, err);
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
+        csc_lane_return_starts(&engine->lanes[i]);
         csc_lane_wake(&engine->lanes[i]);
+    }
     pthread_cond_broadcast(&engine->quiet_cond);
     csc_engine_wake_house(engine);
 }

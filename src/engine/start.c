@@ -396,7 +396,8 @@ await_lane(cascade_engine *engine, csc_start *start, int64_t end_ms)
     return fail_start(lane_of(engine, start), err);
 }
 
-/* CASCADE_ERR_STOPPED: the engine stopped before it had sent anything.
+/* CASCADE_ERR_STOPPED: the engine stopped, or was lost, before it had sent
+ * anything.
  * CASCADE_ERR_AGAIN: the start is among those that are held. */
 static cascade_err
 start_by_engine(cascade_engine *engine, csc_start *start, int64_t end_ms)

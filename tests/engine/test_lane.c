@@ -665,7 +665,7 @@ has_queued_start(void *context)
 }
 
 /* Once the first start is on its way a second one waits in the lane; then their
- * incarnation is removed. */
+ * incarnation is removed, and no other is to be had. */
 static cascade_err
 remove_under_them(void *context, const wrap_call *call)
 {
@@ -678,13 +678,14 @@ remove_under_them(void *context, const wrap_call *call)
     expect(stores_until(has_queued_start, o->engine));
     expect(o->wrap->inner->remove(call->self, &call->batch->engine_id, 1, 1000,
                                   &freed) == CASCADE_OK);
+    wrap_store_fail(o->wrap, WRAP_ATTACH, 0, SIZE_MAX, WRAP_BEFORE,
+                    CASCADE_ERR_UNAVAILABLE);
     return CASCADE_OK;
 }
 
-/* It is born the property of the incarnation that commits it, not of the one
- * that it was handed to: nobody has to take it over. */
+/* It does not wait for the engine to attach: nothing of it was sent. */
 static void
-a_start_that_outlives_its_incarnation_is_born_owned(test_db *db)
+a_start_that_waits_in_a_lost_engine_goes_on_without_it(test_db *db)
 {
     cascade_engine_options one_lane = {.size = sizeof(one_lane),
                                        .worker_count = 2,
@@ -706,6 +707,7 @@ a_start_that_outlives_its_incarnation_is_born_owned(test_db *db)
     assert_ok(cascade_start(o->second.store, "chain", NULL, NULL, &first));
     pthread_join(o->thread, NULL);
     assert_ok(o->second.err);
+    wrap_store_fail(o->wrap, WRAP_ATTACH, 0, 0, WRAP_BEFORE, CASCADE_OK);
     check_chain(o->second.store, &first.id, 1);
     check_chain(o->second.store, &o->second.started.id, 1);
     assert_int_equal(db_stats(o->engine).fences, 1);
@@ -851,8 +853,8 @@ main(int argc, char **argv)
          a_start_that_took_effect_in_a_fenced_batch_is_recognised, STORES_ALL},
         {"starts_get_in_while_every_batch_is_full",
          starts_get_in_while_every_batch_is_full, STORES_ALL},
-        {"a_start_that_outlives_its_incarnation_is_born_owned",
-         a_start_that_outlives_its_incarnation_is_born_owned, STORES_ALL},
+        {"a_start_that_waits_in_a_lost_engine_goes_on_without_it",
+         a_start_that_waits_in_a_lost_engine_goes_on_without_it, STORES_ALL},
         {"starts_that_are_held_up_leave_the_rest_alone",
          starts_that_are_held_up_leave_the_rest_alone, STORES_ALL},
         {"a_start_in_a_fenced_batch_may_be_held_up",
