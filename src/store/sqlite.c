@@ -173,8 +173,9 @@ open_file(csc_sqlite *store)
     err = resolve_path(store);
     if (err != CASCADE_OK)
         return err;
-    csc_sqlite_path_note(store);
-    err = csc_sqlite_path_check_beside(store->path);
+    err = csc_sqlite_path_note(store);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_path_check_beside(store->path);
     if (err == CASCADE_OK)
         err = csc_sqlite_lock_open(&store->lock, store->path, store->read_only,
                                    writer->deadline_ns);

@@ -292,6 +292,8 @@ csc_sqlite_conn_ready(csc_sqlite_conn *conn)
         return CASCADE_OK;
     err = csc_sqlite_conn_open(conn);
     if (err == CASCADE_OK)
+        err = csc_sqlite_path_check_opened(conn);
+    if (err == CASCADE_OK)
         err = csc_sqlite_conn_set_up(conn);
     if (err != CASCADE_OK)
         csc_sqlite_conn_close(conn);

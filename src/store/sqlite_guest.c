@@ -522,9 +522,7 @@ csc_sqlite_guest_begin(csc_sqlite *store, bool writes, csc_sqlite_conn **out)
     conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
     store->guest.span = find_span(store, writes);
     store->guest.within = is_in_transaction(store);
-    err = csc_sqlite_path_check_there(store, conn->db, writes);
-    if (err == CASCADE_OK)
-        err = begin_span(conn, writes);
+    err = begin_span(conn, writes);
     if (err != CASCADE_OK) {
         if (store->guest.span == CSC_SQLITE_SPAN_OWN)
             err = roll_back(conn, err);
@@ -538,9 +536,8 @@ csc_sqlite_guest_begin(csc_sqlite *store, bool writes, csc_sqlite_conn **out)
 
 /* ---- End ----------------------------------------------------------------- */
 
-/* Behind the COMMIT, if `err` is CASCADE_OK. */
-static cascade_err
-leave_own(csc_sqlite_conn *conn, cascade_err err)
+cascade_err
+csc_sqlite_guest_leave_own(csc_sqlite_conn *conn, cascade_err err)
 {
     if (err != CASCADE_OK)
         err = roll_back(conn, err);
@@ -583,9 +580,7 @@ end_own(csc_sqlite_conn *conn, cascade_err err)
 {
     if (err == CASCADE_OK)
         err = commit(conn);
-    if (err == CASCADE_OK)
-        err = csc_sqlite_path_check_there(conn->store, conn->db, true);
-    return leave_own(conn, err);
+    return csc_sqlite_txn_leave(conn, err);
 }
 
 /* `err` stays, whatever comes of it. */
@@ -657,7 +652,7 @@ csc_sqlite_guest_native_begin(csc_sqlite *store, int64_t limit_ms,
                               cascade_native *native)
 {
     csc_sqlite_conn *conn = NULL;
-    cascade_err err = csc_sqlite_guest_begin(store, true, &conn);
+    cascade_err err = csc_sqlite_txn_begin_write(store, &conn);
 
     if (err != CASCADE_OK)
         return err;
@@ -728,9 +723,7 @@ csc_sqlite_guest_native_finish(csc_sqlite *store, const cascade_batch *batch,
         err = csc_sqlite_commit_within(conn, batch, existed, &claimable);
     if (err == CASCADE_OK)
         err = csc_sqlite_native_commit(conn);
-    if (err == CASCADE_OK)
-        err = csc_sqlite_path_check_there(store, conn->db, true);
-    err = leave_own(conn, err);
+    err = csc_sqlite_txn_leave(conn, err);
     give_back(store);
     if (err == CASCADE_OK && claimable)
         (void)csc_sqlite_wait_wake(store);
@@ -742,7 +735,7 @@ csc_sqlite_guest_native_abandon(csc_sqlite *store)
 {
     cascade_err err = check_committed(store);
 
-    (void)leave_own(&store->writer, CASCADE_ERR_FAILED);
+    (void)csc_sqlite_txn_leave(&store->writer, CASCADE_ERR_FAILED);
     give_back(store);
     return err;
 }
@@ -853,9 +846,10 @@ open_connection(csc_sqlite *store)
     store->path = csc_mem_strdup(sqlite3_db_filename(conn->db, "main"));
     if (store->path == NULL)
         return csc_fail_memory();
-    csc_sqlite_path_note(store);
     conn->deadline_ns = csc_sqlite_txn_get_deadline(store);
-    err = csc_sqlite_link_enter(store);
+    err = csc_sqlite_path_note(store);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_link_enter(store);
     if (err == CASCADE_OK)
         err = csc_sqlite_lock_open(&store->lock, store->path, false,
                                    conn->deadline_ns);
@@ -877,10 +871,10 @@ open_native(csc_sqlite *store)
     cascade_err err;
 
     store->writer.wal = true;
-    err = csc_sqlite_guest_begin(store, false, &conn);
+    err = csc_sqlite_txn_begin_read(store, &conn);
     if (err != CASCADE_OK)
         return err;
-    return csc_sqlite_guest_end(conn, csc_sqlite_schema_look(conn));
+    return csc_sqlite_txn_end(conn, csc_sqlite_schema_look(conn));
 }
 
 static cascade_err

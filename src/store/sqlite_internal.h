@@ -175,6 +175,7 @@ typedef struct csc_sqlite_conn {
     int64_t deadline_ns; /* of the move that uses it; CLOCK_MONOTONIC */
     int wal_pages;       /* in the WAL after the last commit */
     bool writer;
+    bool writes; /* so does the transaction that is under way on it */
     bool wal;    /* the database is in WAL mode */
     bool busy;   /* guarded by the store's mutex */
     bool locked; /* holds the sidecar lock */
@@ -299,12 +300,13 @@ cascade_err csc_sqlite_path_check_lock(const char *path,
                                        const struct stat *info);
 /* The last part of it, for texts. */
 const char *csc_sqlite_path_get_name(const char *path);
-/* Keeps in mind which file is open. */
-void csc_sqlite_path_note(csc_sqlite *store);
-/* Whether that is what lies at the path, and what `db` (may be NULL) has open.
- * Else CASCADE_ERR_LOST for what writes, or _UNAVAILABLE. */
-cascade_err csc_sqlite_path_check_there(const csc_sqlite *store, sqlite3 *db,
-                                        bool writes);
+/* Keeps in mind which file the writer has opened. */
+cascade_err csc_sqlite_path_note(csc_sqlite *store);
+/* Whether that is what lies at the path. Else CASCADE_ERR_LOST for what writes,
+ * or _UNAVAILABLE. */
+cascade_err csc_sqlite_path_check_there(const csc_sqlite *store, bool writes);
+/* The same of a connection that was just opened: whether it has that file. */
+cascade_err csc_sqlite_path_check_opened(const csc_sqlite_conn *conn);
 
 /* ---- sqlite_error.c ------------------------------------------------------ */
 
@@ -442,7 +444,7 @@ cascade_err csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err);
  * what may be: S34. */
 cascade_err csc_sqlite_txn_end_told(csc_sqlite_conn *conn, cascade_err err);
 /* The same behind a COMMIT of the caller's, if `err` is CASCADE_OK. */
-void csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err);
+cascade_err csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err);
 /* When it is `deadline_ms` from now. */
 int64_t csc_sqlite_txn_get_deadline(const csc_sqlite *store);
 /* A checkpoint, if one is due. Outside a transaction. */
@@ -454,6 +456,7 @@ void csc_sqlite_txn_tend_log(csc_sqlite_conn *conn);
 cascade_err csc_sqlite_guest_begin(csc_sqlite *store, bool writes,
                                    csc_sqlite_conn **out);
 cascade_err csc_sqlite_guest_end(csc_sqlite_conn *conn, cascade_err err);
+cascade_err csc_sqlite_guest_leave_own(csc_sqlite_conn *conn, cascade_err err);
 /* A move that failed within a statement takes back the start that it made;
  * returns `err`. */
 cascade_err csc_sqlite_guest_take_back(csc_sqlite_conn *conn,

@@ -442,9 +442,7 @@ csc_sqlite_native_finish(void *self, cascade_native *native,
         err = csc_sqlite_native_commit(&it->conn);
         it->may_commit = false;
     }
-    if (err == CASCADE_OK)
-        err = csc_sqlite_path_check_there(store, it->conn.db, true);
-    csc_sqlite_txn_leave(&it->conn, err);
+    err = csc_sqlite_txn_leave(&it->conn, err);
     if (err == CASCADE_OK && claimable)
         (void)csc_sqlite_wait_wake(self);
     return err;
@@ -461,7 +459,7 @@ csc_sqlite_native_abandon(void *self, cascade_native *native)
         return csc_sqlite_guest_native_abandon(store);
     (void)take_back(it);
     err = check_open(it);
-    csc_sqlite_txn_leave(&it->conn, CASCADE_ERR_FAILED);
+    (void)csc_sqlite_txn_leave(&it->conn, CASCADE_ERR_FAILED);
     return err == CASCADE_ERR_MISUSE ? err : CASCADE_OK;
 }
 

@@ -20,7 +20,9 @@
  * read and commit as before, and with the last of them all of it is gone. So
  * device and inode of what lies at PATH are compared with those of the file
  * that was opened, before each transaction and behind each COMMIT, before
- * anybody is told: two calls of stat(), a microsecond or two. Where they differ
+ * anybody is told: a call of stat() each, a microsecond. That a connection has
+ * that very file is looked at once, when it was opened: it keeps it. Where they
+ * differ
  *
  *     what writes is CASCADE_ERR_LOST         an engine drops all it holds, and
  *                                             attaches when the file is back
@@ -158,50 +160,54 @@ csc_sqlite_path_check_beside(const char *path)
 
 /* ---- Whether it is still there ------------------------------------------- */
 
-void
+static cascade_err
+tell_gone(const csc_sqlite *store, bool writes, const char *what)
+{
+    return cascade_store_fail(
+        writes ? CASCADE_ERR_LOST : CASCADE_ERR_UNAVAILABLE,
+        "SQLite: the database file %.200s was %s while it is in use; put it "
+        "back, or open the store anew",
+        csc_sqlite_path_get_name(store->path), what);
+}
+
+cascade_err
+csc_sqlite_path_check_there(const csc_sqlite *store, bool writes)
+{
+    struct stat info;
+
+    if (!store->noted)
+        return CASCADE_OK;
+    if (stat(store->path, &info) != 0)
+        return errno == ENOENT || errno == ENOTDIR
+                   ? tell_gone(store, writes, "deleted or moved away")
+                   : CASCADE_OK;
+    if (info.st_dev != store->device || info.st_ino != store->inode)
+        return tell_gone(store, writes, "replaced by another file");
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_sqlite_path_check_opened(const csc_sqlite_conn *conn)
+{
+    const csc_sqlite *store = conn->store;
+    int moved = 0;
+    int code =
+        sqlite3_file_control(conn->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+
+    if (store->noted && code == SQLITE_OK && moved != 0)
+        return tell_gone(store, conn->writer, "replaced by another file");
+    return csc_sqlite_path_check_there(store, conn->writer);
+}
+
+cascade_err
 csc_sqlite_path_note(csc_sqlite *store)
 {
     struct stat info;
 
     store->noted = stat(store->path, &info) == 0;
     if (!store->noted)
-        return;
+        return CASCADE_OK;
     store->device = info.st_dev;
     store->inode = info.st_ino;
-}
-
-/* A connection that was opened while another file lay there has that one. */
-static bool
-has_moved(sqlite3 *db)
-{
-    int moved = 0;
-    int code = SQLITE_OK;
-
-    if (db != NULL)
-        code = sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    return code == SQLITE_OK && moved != 0;
-}
-
-cascade_err
-csc_sqlite_path_check_there(const csc_sqlite *store, sqlite3 *db, bool writes)
-{
-    struct stat info;
-    const char *what = NULL;
-
-    if (!store->noted)
-        return CASCADE_OK;
-    if (stat(store->path, &info) != 0) {
-        if (errno == ENOENT || errno == ENOTDIR)
-            what = "deleted or moved away";
-    } else if (info.st_dev != store->device || info.st_ino != store->inode ||
-               has_moved(db)) {
-        what = "replaced by another file";
-    }
-    if (what == NULL)
-        return CASCADE_OK;
-    return cascade_store_fail(
-        writes ? CASCADE_ERR_LOST : CASCADE_ERR_UNAVAILABLE,
-        "SQLite: the database file %.200s was %s while it is in use; put it "
-        "back, or open the store anew",
-        csc_sqlite_path_get_name(store->path), what);
+    return csc_sqlite_path_check_opened(&store->writer);
 }

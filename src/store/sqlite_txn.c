@@ -14,9 +14,11 @@
  *   7. now and then: a checkpoint, the sidecar held exclusively
  *   8. the writer is given back
  *
- *   Before 2 and behind 5 it is looked whether the file is still what lies at
+ *   Before 1 and behind 5 it is looked whether the file is still what lies at
  *   the path (sqlite_path.c): a COMMIT into one that is gone is not
- *   acknowledged.
+ *   acknowledged. So it is of whatever begins and ends here, on connections of
+ *   the application's (sqlite_guest.c) and for nodes (sqlite_native.c) too;
+ *   what only reads is looked after when it begins.
  *
  * IF WE DIE
  *   before 5: the frames in the WAL have no commit mark; nobody ever sees them.
@@ -203,25 +205,10 @@ roll_back(csc_sqlite_conn *conn)
     }
 }
 
-/* Opens the connection, if need be, of the file that the store has. */
-static cascade_err
-ready(csc_sqlite *store, csc_sqlite_conn *conn)
-{
-    cascade_err err =
-        csc_sqlite_path_check_there(store, conn->db, conn->writer);
-
-    if (err != CASCADE_OK || conn->db != NULL)
-        return err;
-    err = csc_sqlite_conn_ready(conn);
-    if (err == CASCADE_OK)
-        err = csc_sqlite_path_check_there(store, conn->db, conn->writer);
-    return err;
-}
-
 /* `apart`: on that connection, instead of the one whose turn it is; or NULL. */
 static cascade_err
-begin(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
-      csc_sqlite_conn **out)
+begin_own(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
+          csc_sqlite_conn **out)
 {
     int64_t deadline_ns = csc_sqlite_txn_get_deadline(store);
     csc_sqlite_conn *conn = take(store, writer, deadline_ns);
@@ -234,7 +221,7 @@ begin(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
     if (apart != NULL)
         conn = apart;
     conn->deadline_ns = deadline_ns;
-    err = ready(store, conn);
+    err = csc_sqlite_conn_ready(conn);
     if (err == CASCADE_OK && apart != NULL)
         err = csc_sqlite_native_take(&store->native);
     if (err == CASCADE_OK && writer) {
@@ -254,37 +241,44 @@ begin(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
     return CASCADE_OK;
 }
 
+static cascade_err
+begin(csc_sqlite *store, bool writes, csc_sqlite_conn *apart,
+      csc_sqlite_conn **conn)
+{
+    cascade_err err = csc_sqlite_path_check_there(store, writes);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (store->guest.there)
+        err = csc_sqlite_guest_begin(store, writes, conn);
+    else if (writes && store->read_only)
+        err = cascade_store_fail(CASCADE_ERR_READ_ONLY,
+                                 "SQLite: the database file cannot be "
+                                 "written by this process");
+    else
+        err = begin_own(store, writes, apart, conn);
+    if (err == CASCADE_OK)
+        (*conn)->writes = writes;
+    return err;
+}
+
 cascade_err
 csc_sqlite_txn_begin_read(csc_sqlite *store, csc_sqlite_conn **conn)
 {
-    if (store->guest.there)
-        return csc_sqlite_guest_begin(store, false, conn);
     return begin(store, false, NULL, conn);
-}
-
-static cascade_err
-begin_write(csc_sqlite *store, csc_sqlite_conn *apart, csc_sqlite_conn **conn)
-{
-    if (store->guest.there)
-        return csc_sqlite_guest_begin(store, true, conn);
-    if (store->read_only)
-        return cascade_store_fail(CASCADE_ERR_READ_ONLY,
-                                  "SQLite: the database file cannot be "
-                                  "written by this process");
-    return begin(store, true, apart, conn);
 }
 
 cascade_err
 csc_sqlite_txn_begin_write(csc_sqlite *store, csc_sqlite_conn **conn)
 {
-    return begin_write(store, NULL, conn);
+    return begin(store, true, NULL, conn);
 }
 
 cascade_err
 csc_sqlite_txn_begin_native(csc_sqlite *store, csc_sqlite_conn **conn)
 {
     rest(store);
-    return begin_write(store, &store->native.conn, conn);
+    return begin(store, true, &store->native.conn, conn);
 }
 
 /* Never fails the move that it follows. */
@@ -319,8 +313,8 @@ csc_sqlite_txn_tend_log(csc_sqlite_conn *conn)
         checkpoint(conn);
 }
 
-void
-csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err)
+static void
+leave_own(csc_sqlite_conn *conn, cascade_err err)
 {
     csc_sqlite *store = conn->store;
 
@@ -335,16 +329,24 @@ csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err)
 }
 
 cascade_err
+csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err)
+{
+    if (err == CASCADE_OK && conn->writes)
+        err = csc_sqlite_path_check_there(conn->store, true);
+    if (conn->store->guest.there)
+        return csc_sqlite_guest_leave_own(conn, err);
+    leave_own(conn, err);
+    return err;
+}
+
+cascade_err
 csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
 {
     if (conn->store->guest.there)
         return csc_sqlite_guest_end(conn, err);
     if (err == CASCADE_OK)
         err = run(conn, CSC_SQLITE_COMMIT);
-    if (err == CASCADE_OK && conn->writer)
-        err = csc_sqlite_path_check_there(conn->store, conn->db, true);
-    csc_sqlite_txn_leave(conn, err);
-    return err;
+    return csc_sqlite_txn_leave(conn, err);
 }
 
 /* Until COMMIT nothing is done, however the transaction ends. */

@@ -51,19 +51,26 @@ delete_it(const sqlite_fixture *it)
     assert_int_equal(unlink(it->path), 0);
 }
 
+static void
+copy_to(const sqlite_fixture *it, const char *path)
+{
+    char sql[400];
+    sqlite3 *db = NULL;
+
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", path);
+    assert_int_equal(sqlite3_open(it->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
 /* By a copy, as from a backup. */
 static void
 replace(const sqlite_fixture *it)
 {
-    char sql[400];
     char copy[300];
-    sqlite3 *db = NULL;
 
     snprintf(copy, sizeof(copy), "%s.copy", it->path);
-    snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", copy);
-    assert_int_equal(sqlite3_open(it->path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    copy_to(it, copy);
     assert_int_equal(rename(copy, it->path), 0);
 }
 
@@ -191,15 +198,38 @@ a_reader_of_another_file_is_not_asked(void **state)
     sqlite_fixture *it = *state;
     cascade_store *store = fixture_store(it);
     csc_sqlite *self = store->self;
-    char copy[300];
 
     csc_sqlite_conn_close(&self->readers[0]);
     replace(it);
-    snprintf(copy, sizeof(copy), "%s.copy", it->path);
     assert_int_equal(list_all(store), CASCADE_ERR_UNAVAILABLE);
     assert_says("replaced");
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
     assert_int_equal(fixture_try(it, CASCADE_MIGRATE_CHECK), CASCADE_OK);
+}
+
+/* It is not kept either: by then the right file may be there again. */
+static void
+a_connection_that_has_another_file_is_closed(void **state)
+{
+    sqlite_fixture *it = *state;
+    cascade_store *store = fixture_store(it);
+    csc_sqlite *self = store->self;
+    csc_sqlite_conn *reader = &self->readers[0];
+    char copy[300];
+
+    csc_sqlite_conn_close(reader);
+    reader->deadline_ns = INT64_MAX;
+    snprintf(copy, sizeof(copy), "%s.copy", it->path);
+    copy_to(it, copy);
+    move_away(it);
+    assert_int_equal(rename(copy, it->path), 0);
+    assert_int_equal(csc_sqlite_conn_ready(reader), CASCADE_ERR_UNAVAILABLE);
+    assert_says("replaced");
+    assert_null(reader->db);
+    put_back(it);
+    assert_int_equal(csc_sqlite_conn_ready(reader), CASCADE_OK);
+    assert_int_equal(list_all(store), CASCADE_OK);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
 /* Closing the old one leaves the new one, and its log, alone. */
@@ -378,6 +408,7 @@ main(int argc, char **argv)
         ONE(a_file_that_is_gone_acknowledges_nothing),
         ONE(a_commit_into_a_file_that_is_gone_is_none),
         ONE(a_reader_of_another_file_is_not_asked),
+        ONE(a_connection_that_has_another_file_is_closed),
         ONE(closing_harms_no_file_in_its_place),
         ONE(a_connection_whose_file_is_gone_is_told),
         ONE(an_engine_whose_file_is_gone_says_so),
