@@ -330,7 +330,7 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     if (engine->options.mode == CASCADE_MODE_INLINE)
         run_lanes(engine);
     pthread_mutex_lock(&engine->mutex);
-    if (engine->ready_count > 0 && !engine->held_back)
+    if (engine->ready_count > 0 && !csc_run_note_wait(engine))
         csc_engine_wake_host(engine);
     engine->callers--;
     pthread_cond_broadcast(&engine->quiet_cond);

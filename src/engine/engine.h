@@ -352,7 +352,7 @@ struct cascade_engine {
     size_t claiming; /* and what claims may bring that are not loaded yet */
     csc_round rounds[CSC_PRIORITIES];
     size_t ready_count;
-    bool held_back; /* some may not begin: the backlog is full */
+    bool held_back; /* somebody waits as the backlog is full, to be told */
     csc_ready aside[CSC_PRIORITIES]; /* transactional ones: until a lane of
                                         theirs is free */
     size_t aside_count;              /* and those that wait in their runs */
@@ -499,10 +499,12 @@ void csc_run_advance(cascade_engine *engine, csc_run *run);
 /* Hands a post to the run's lane; takes it. A run that is gone drops it and
  * tells its waiter. */
 void csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post);
-/* Whether one of those that are ready may begin. Where only the backlog is in
- * the way, csc_run_let_begin() tells when it is not any more; who has made it
- * smaller calls that. Locked. */
-bool csc_run_may_take(cascade_engine *engine);
+/* Whether one of those that are ready may begin. */
+bool csc_run_may_take(const cascade_engine *engine);
+/* None may, and the caller is about to wait. True where only the backlog is in
+ * the way: then csc_run_let_begin() tells when it is not any more; who has made
+ * it smaller calls that. */
+bool csc_run_note_wait(cascade_engine *engine);
 void csc_run_let_begin(cascade_engine *engine);
 /* The next ready execution, which counts as running; NULL when there is none
  * or none may begin. `*native`: the lane it has, if it is transactional. */

@@ -243,12 +243,22 @@ has_room(const cascade_engine *engine)
 }
 
 bool
-csc_run_may_take(cascade_engine *engine)
+csc_run_may_take(const cascade_engine *engine)
 {
-    if (engine->ready_count == 0 || !csc_run_may_begin(engine))
-        return false;
-    engine->held_back = !has_room(engine);
-    return !engine->held_back;
+    return engine->ready_count > 0 && csc_run_may_begin(engine) &&
+           has_room(engine);
+}
+
+/* Only csc_run_let_begin() takes it back: it may not be for this caller alone.
+ */
+bool
+csc_run_note_wait(cascade_engine *engine)
+{
+    bool held_back = engine->ready_count > 0 && csc_run_may_begin(engine) &&
+                     !has_room(engine);
+
+    engine->held_back = engine->held_back || held_back;
+    return held_back;
 }
 
 void

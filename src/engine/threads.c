@@ -165,6 +165,7 @@ work(csc_worker *worker)
             return;
         }
         if (!csc_run_may_take(engine)) {
+            (void)csc_run_note_wait(engine);
             engine->work_waiting++;
             csc_engine_wait(engine, &engine->work_cond, -1);
             engine->work_waiting--;

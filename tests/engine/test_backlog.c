@@ -140,6 +140,40 @@ functions_wait_for_commits(test_db *db)
     bench_close(b);
 }
 
+/* While the workers wait, there is room; somebody else sees it first. */
+static void
+take_their_room(bench *b)
+{
+    cascade_engine *engine = b->engine;
+    size_t backlog = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    backlog = atomic_exchange(&engine->backlog, 0);
+    expect(csc_run_may_take(engine));
+    expect(engine->held_back);
+    csc_run_let_begin(engine);
+    expect(!engine->held_back);
+    atomic_fetch_add(&engine->backlog, backlog);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void
+who_only_asks_leaves_those_who_wait_to_be_told(test_db *db)
+{
+    bench *b = bench_open(db, CASCADE_MODE_THREADS, BACKLOG_BYTES);
+    bool still = false;
+
+    pthread_mutex_lock(&b->mutex);
+    assert_ok(cascade_engine_start(b->engine));
+    still = stores_until(nothing_begins, b);
+    take_their_room(b);
+    pthread_mutex_unlock(&b->mutex);
+    assert_true(still);
+    for (size_t i = 0; i < CROWD; i++)
+        db_await(b->store, &b->ids[i], CASCADE_COMPLETED);
+    bench_close(b);
+}
+
 static void
 go_on_by_polls(test_db *db, cascade_mode mode)
 {
@@ -170,6 +204,8 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         {"functions_wait_for_commits", functions_wait_for_commits, STORES_ALL},
+        {"who_only_asks_leaves_those_who_wait_to_be_told",
+         who_only_asks_leaves_those_who_wait_to_be_told, STORES_ALL},
         {"one_that_is_over_the_bound_goes_on_alone",
          one_that_is_over_the_bound_goes_on_alone, STORES_ALL},
     };
