@@ -222,24 +222,6 @@ csc_build_is_doomed(const struct csc_builder *b, const csc_exec *exec)
            is_cancelled_with(b, exec);
 }
 
-/* The place of the first execution from `function_id` on. */
-static size_t
-find_place(const csc_state *state, int32_t function_id)
-{
-    size_t low = 0;
-    size_t high = state->exec_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (state->execs[middle].function_id < function_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The bytes of what it writes. Children are asked by messages. */
 static size_t
 cancel_counted(struct csc_builder *b, const csc_exec *exec)
@@ -268,7 +250,7 @@ cut_slice(struct csc_builder *b)
     size_t bytes = 0;
 
     csc_build_more_updates(b, state->running < rows ? state->running : rows);
-    for (size_t i = find_place(state, b->cancel_from);
+    for (size_t i = csc_state_place(state, b->cancel_from);
          i < state->exec_count &&
          state->execs[i].function_id < csc_build_cancel_id(b);
          i++) {

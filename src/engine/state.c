@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/count.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -185,32 +184,11 @@ set_span(char **text, csc_json_span span)
     return set_text(text, span.data, span.len);
 }
 
-/* Of the first that is not below `id`: mostly the end. */
-static size_t
-place_of(const csc_ids *ids, int32_t id)
-{
-    size_t from = 0;
-    size_t to = ids->count;
-
-    if (to > 0 && ids->items[to - 1] < id)
-        return to;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        csc_count_look();
-        if (ids->items[middle] < id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 cascade_err
 csc_state_add_id(csc_ids *ids, int32_t id)
 {
     void *items = ids->items;
-    size_t at = place_of(ids, id);
+    size_t at = csc_state_id_place(ids, id);
 
     if (at < ids->count && ids->items[at] == id)
         return CASCADE_OK;
@@ -667,13 +645,12 @@ static cascade_err
 insert_slot(csc_state *state, csc_exec *exec)
 {
     void *slots = state->execs;
-    size_t at = state->exec_count;
+    size_t at = csc_state_place(state, (int64_t)exec->function_id + 1);
 
-    if (csc_mem_grow(&slots, &state->exec_room, at + 1, sizeof(csc_slot)) != 0)
+    if (csc_mem_grow(&slots, &state->exec_room, state->exec_count + 1,
+                     sizeof(csc_slot)) != 0)
         return csc_fail_memory();
     state->execs = slots;
-    while (at > 0 && state->execs[at - 1].function_id > exec->function_id)
-        at--;
     memmove(&state->execs[at + 1], &state->execs[at],
             (state->exec_count - at) * sizeof(csc_slot));
     state->execs[at] = (csc_slot){exec->function_id, exec};

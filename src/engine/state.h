@@ -452,6 +452,9 @@ bool csc_state_is_paused(const csc_state *state);
  * or a resume: writes `paused`. */
 void csc_state_read_pause(const cascade_execution_row *row, bool *paused);
 
+/* The place in `execs` of the first with that function_id or a higher one. */
+size_t csc_state_place(const csc_state *state, int64_t function_id);
+
 /* NULL when it is not (any more) in memory. */
 csc_exec *csc_state_find(const csc_state *state, int32_t function_id);
 
@@ -548,6 +551,9 @@ bool csc_state_is_dead(const csc_exec *exec);
 
 /* Adds `id` to ascending `ids`, once. */
 cascade_err csc_state_add_id(csc_ids *ids, int32_t id);
+
+/* The place in ascending `ids` of the first that is not below `id`. */
+size_t csc_state_id_place(const csc_ids *ids, int32_t id);
 
 /* Whether ascending `ids` hold `id`. */
 bool csc_state_has(const csc_ids *ids, int32_t id);

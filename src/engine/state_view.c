@@ -10,25 +10,34 @@
 
 #include "base/count.h"
 
-csc_slot *
-csc_state_slot(const csc_state *state, int32_t function_id)
+size_t
+csc_state_place(const csc_state *state, int64_t function_id)
 {
     size_t from = 0;
     size_t to = state->exec_count;
 
+    if (to > 0 && state->execs[to - 1].function_id < function_id)
+        return to;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        csc_slot *slot = &state->execs[middle];
 
         csc_count_look();
-        if (slot->function_id == function_id)
-            return slot;
-        if (slot->function_id > function_id)
-            to = middle;
-        else
+        if (state->execs[middle].function_id < function_id)
             from = middle + 1;
+        else
+            to = middle;
     }
-    return NULL;
+    return from;
+}
+
+csc_slot *
+csc_state_slot(const csc_state *state, int32_t function_id)
+{
+    size_t at = csc_state_place(state, function_id);
+
+    return at < state->exec_count && state->execs[at].function_id == function_id
+               ? &state->execs[at]
+               : NULL;
 }
 
 csc_exec *
@@ -130,24 +139,32 @@ csc_state_rival(const csc_state *state, const csc_exec *parent,
 
 /* ---- What is visible ---------------------------------------------------- */
 
-bool
-csc_state_has(const csc_ids *ids, int32_t id)
+size_t
+csc_state_id_place(const csc_ids *ids, int32_t id)
 {
     size_t from = 0;
     size_t to = ids->count;
 
+    if (to > 0 && ids->items[to - 1] < id)
+        return to;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
 
         csc_count_look();
-        if (ids->items[middle] == id)
-            return true;
-        if (ids->items[middle] > id)
-            to = middle;
-        else
+        if (ids->items[middle] < id)
             from = middle + 1;
+        else
+            to = middle;
     }
-    return false;
+    return from;
+}
+
+bool
+csc_state_has(const csc_ids *ids, int32_t id)
+{
+    size_t at = csc_state_id_place(ids, id);
+
+    return at < ids->count && ids->items[at] == id;
 }
 
 bool
