@@ -102,6 +102,39 @@ import_text(const char *text)
     return p;
 }
 
+/* A cascade that waits, the text of it (which a test may put a row into), and
+ * what was made of that. */
+typedef struct course {
+    place old;
+    char *text;
+    place made;
+} course;
+
+typedef char *change_text(const char *text, const place *p, const char *token);
+
+static course
+course_open(test_db *db, bool tokens, change_text *change, const char *token)
+{
+    course c = {.old = leave_waiting(db)};
+    char *plain = export_text(c.old.store, &c.old.id, tokens);
+
+    c.text = plain;
+    if (change != NULL) {
+        c.text =
+            change(plain, &c.old, token != NULL ? token : c.old.task.token);
+        free(plain);
+    }
+    c.made = import_text(c.text);
+    return c;
+}
+
+static void
+course_close(course *c)
+{
+    free(c->text);
+    assert_ok(cascade_store_close(c->made.store));
+}
+
 static cascade_err
 complete(const place *p, const char *token)
 {
@@ -117,43 +150,37 @@ complete(const place *p, const char *token)
 static void
 a_document_holds_no_token(test_db *db)
 {
-    place old = leave_waiting(db);
-    char *text = export_text(old.store, &old.id, false);
-    place made = import_text(text);
-    char *again = export_text(made.store, &made.id, false);
+    course c = course_open(db, false, NULL, NULL);
+    char *again = export_text(c.made.store, &c.made.id, false);
 
-    assert_null(strstr(text, old.task.token));
-    assert_string_equal(text, again);
-    assert_true(is_waiting(&made));
-    assert_string_equal(old.task.path, made.task.path);
-    assert_true(old.task.deadline_ms == made.task.deadline_ms);
-    assert_null(strstr(text, made.task.token));
-    assert_fails(CASCADE_ERR_REFUSED, complete(&made, old.task.token));
+    assert_null(strstr(c.text, c.old.task.token));
+    assert_string_equal(c.text, again);
+    assert_true(is_waiting(&c.made));
+    assert_string_equal(c.old.task.path, c.made.task.path);
+    assert_true(c.old.task.deadline_ms == c.made.task.deadline_ms);
+    assert_null(strstr(c.text, c.made.task.token));
+    assert_fails(CASCADE_ERR_REFUSED, complete(&c.made, c.old.task.token));
     assert_fails(CASCADE_ERR_REFUSED,
-                 complete(&made, "00000000-0000-0000-0000-000100000000"));
-    assert_fails(CASCADE_ERR_REFUSED, complete(&old, made.task.token));
-    assert_ok(complete(&made, made.task.token));
-    db_await(made.store, &made.id, CASCADE_COMPLETED);
-    assert_ok(complete(&old, old.task.token));
+                 complete(&c.made, "00000000-0000-0000-0000-000100000000"));
+    assert_fails(CASCADE_ERR_REFUSED, complete(&c.old, c.made.task.token));
+    assert_ok(complete(&c.made, c.made.task.token));
+    db_await(c.made.store, &c.made.id, CASCADE_COMPLETED);
+    assert_ok(complete(&c.old, c.old.task.token));
     free(again);
-    free(text);
-    assert_ok(cascade_store_close(made.store));
+    course_close(&c);
 }
 
 static void
 with_tokens_they_go_on(test_db *db)
 {
-    place old = leave_waiting(db);
-    char *text = export_text(old.store, &old.id, true);
-    place made = import_text(text);
+    course c = course_open(db, true, NULL, NULL);
 
-    assert_non_null(strstr(text, old.task.token));
-    assert_true(is_waiting(&made));
-    assert_string_equal(old.task.token, made.task.token);
-    assert_ok(complete(&made, old.task.token));
-    db_await(made.store, &made.id, CASCADE_COMPLETED);
-    free(text);
-    assert_ok(cascade_store_close(made.store));
+    assert_non_null(strstr(c.text, c.old.task.token));
+    assert_true(is_waiting(&c.made));
+    assert_string_equal(c.old.task.token, c.made.task.token);
+    assert_ok(complete(&c.made, c.old.task.token));
+    db_await(c.made.store, &c.made.id, CASCADE_COMPLETED);
+    course_close(&c);
 }
 
 /* The document with a completion that nobody has received yet. */
@@ -181,24 +208,19 @@ with_completion(const char *text, const place *p, const char *token)
 static void
 a_completion_under_way_arrives(test_db *db)
 {
-    place old = leave_waiting(db);
-    char *plain = export_text(old.store, &old.id, true);
-    char *sent = with_completion(plain, &old, old.task.token);
-    place first = import_text(sent);
-    char *hidden = export_text(first.store, &first.id, false);
+    course c = course_open(db, true, with_completion, NULL);
+    char *hidden = export_text(c.made.store, &c.made.id, false);
     place second = import_text(hidden);
     cascade_engine *engine = db_engine(db, second.store, NULL);
 
     assert_non_null(strstr(hidden, "\"late\""));
-    assert_null(strstr(hidden, old.task.token));
+    assert_null(strstr(hidden, c.old.task.token));
     assert_ok(cascade_engine_start(engine));
     db_await(second.store, &second.id, CASCADE_COMPLETED);
     db_close_engine(db, engine);
     free(hidden);
-    free(sent);
-    free(plain);
-    assert_ok(cascade_store_close(first.store));
     assert_ok(cascade_store_close(second.store));
+    course_close(&c);
 }
 
 /* A completion that came to a cascade that had ended: its receipt has the token
@@ -232,25 +254,20 @@ with_receipt(const char *text, const place *p, const char *token)
 static void
 receipts_hold_no_token(test_db *db)
 {
-    place old = leave_waiting(db);
-    char *plain = export_text(old.store, &old.id, true);
-    char *late = with_receipt(plain, &old, old.task.token);
-    place first = import_text(late);
-    char *hidden = export_text(first.store, &first.id, false);
+    course c = course_open(db, true, with_receipt, NULL);
+    char *hidden = export_text(c.made.store, &c.made.id, false);
     place second = import_text(hidden);
     char *shown = export_text(second.store, &second.id, true);
 
-    assert_null(strstr(hidden, old.task.token));
+    assert_null(strstr(hidden, c.old.task.token));
     assert_null(strstr(shown, "00000000-0000-0000-0000-0001"));
     assert_true(is_waiting(&second));
     assert_non_null(
         strstr(strstr(shown, "/message/complete/"), second.task.token));
     free(shown);
     free(hidden);
-    free(late);
-    free(plain);
-    assert_ok(cascade_store_close(first.store));
     assert_ok(cascade_store_close(second.store));
+    course_close(&c);
 }
 
 /* What a document of somebody else's says is nothing to rely on. */
@@ -258,19 +275,14 @@ static void
 placeholders_out_of_place_are_harmless(test_db *db)
 {
     static const char nobodys[] = "00000000-0000-0000-0000-00010000ffff";
-    place old = leave_waiting(db);
-    char *plain = export_text(old.store, &old.id, false);
-    char *sent = with_completion(plain, &old, nobodys);
-    place made = import_text(sent);
-    char *text = export_text(made.store, &made.id, false);
+    course c = course_open(db, false, with_completion, nobodys);
+    char *text = export_text(c.made.store, &c.made.id, false);
 
-    assert_true(is_waiting(&made));
+    assert_true(is_waiting(&c.made));
     assert_null(strstr(text, nobodys));
-    assert_null(strstr(text, made.task.token));
+    assert_null(strstr(text, c.made.task.token));
     free(text);
-    free(sent);
-    free(plain);
-    assert_ok(cascade_store_close(made.store));
+    course_close(&c);
 }
 
 int

@@ -3,22 +3,15 @@
  * What an execution sees of a key, as it is found without a walk, against the
  * rule itself asked of each event in turn; and how few events are looked at.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/count.h"
 #include "base/mem.h"
-#include "base/uuid.h"
 #include "engine/context.h"
+#include "support/hand.h"
 
-#define ID "01890000-0000-7000-8000-00000000abcd"
 #define RUNNING CASCADE_EXECUTION_RUNNING
 #define COMPLETED CASCADE_EXECUTION_COMPLETED
 #define WORLDS 60
@@ -26,43 +19,12 @@
 #define MANY 50000
 #define LOOKS_MAX 1000
 
-static size_t blocks_before; /* a test that failed leaves some behind */
-
-static csc_state *
-fresh(void)
-{
-    static csc_state state;
-    cascade_uuid id;
-
-    blocks_before = csc_mem_live();
-    (void)cascade_uuid_parse(ID, &id);
-    csc_state_init(&state, &id);
-    return &state;
-}
-
-static void
-done(csc_state *state)
-{
-    csc_state_fini(state);
-    assert_int_equal(csc_mem_live(), blocks_before);
-}
-
 static void
 apply(csc_state *state, int32_t function_id, int32_t parent, const char *name,
       cascade_execution_status status, const char *full_output)
 {
-    char path[100];
-    cascade_execution_row row = {.cascade_id = state->id,
-                                 .function_id = function_id,
-                                 .status = status,
-                                 .node_instance_id = path,
-                                 .node_name = name,
-                                 .input = "{}",
-                                 .full_output = full_output,
-                                 .location = "server"};
-
-    snprintf(path, sizeof(path), ID "/%d/%s#%d", parent, name, function_id);
-    assert_int_equal(csc_state_apply_execution(state, &row), CASCADE_OK);
+    hand_apply_under(state, function_id, parent, name, (uint32_t)function_id,
+                     status, full_output);
 }
 
 /* Ended before the commit that found the cascade at `at`. */
@@ -81,13 +43,9 @@ put(csc_state *state, int32_t function_id, const char *key)
 {
     char value[40];
     static int number;
-    cascade_event_row row = {.cascade_id = state->id,
-                             .function_id = function_id,
-                             .key = key,
-                             .value = value};
 
     snprintf(value, sizeof(value), "%d", number++);
-    assert_int_equal(csc_state_apply_event(state, &row), CASCADE_OK);
+    hand_put(state, function_id, key, value);
 }
 
 /* ---- Against the rule --------------------------------------------------- */
@@ -128,7 +86,7 @@ apply_random(csc_state *s, uint64_t *seed, int32_t id)
 static csc_state *
 random_world(uint64_t *seed)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     apply(s, 0, CSC_NO_PARENT, "n", RUNNING, NULL);
     for (int32_t id = 1; id < WORLD_SIZE; id++)
@@ -222,7 +180,7 @@ what_is_found_is_what_the_rule_says(void **unused)
         csc_state *s = random_world(&seed);
 
         check_world(s, &seed);
-        done(s);
+        hand_done(s);
     }
 }
 
@@ -262,7 +220,7 @@ look(csc_state *s, int32_t id, const csc_ids *passed, bool behind, size_t count)
 static void
 few_events_of_a_long_cascade_are_looked_at(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     csc_ids none = {0};
 
     (void)unused;
@@ -280,14 +238,14 @@ few_events_of_a_long_cascade_are_looked_at(void **unused)
     }
     for (int32_t id = 4999; id < MANY; id += 5000)
         look(s, id, &none, false, (size_t)(id - id / 5000 - 1));
-    done(s);
+    hand_done(s);
 }
 
 /* A straight line that is entered again: its steps are ahead of it. */
 static void
 few_events_of_a_long_line_are_looked_at(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     csc_ids passed = {0};
 
     (void)unused;
@@ -302,14 +260,14 @@ few_events_of_a_long_line_are_looked_at(void **unused)
         assert_int_equal(csc_state_add_id(&passed, id), CASCADE_OK);
     }
     csc_mem_free(passed.items);
-    done(s);
+    hand_done(s);
 }
 
 /* Of very many that ran beside it and wrote later, a join sees two. */
 static void
 few_events_beside_a_join_are_looked_at(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     csc_ids none = {0};
 
     (void)unused;
@@ -319,13 +277,13 @@ few_events_beside_a_join_are_looked_at(void **unused)
     for (int32_t id = 0; id < MANY; id++)
         put(s, id, "k");
     look(s, MANY, &none, false, 2);
-    done(s);
+    hand_done(s);
 }
 
 static void
 one_of_many_keys_is_found(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     char name[40];
 
     (void)unused;
@@ -338,14 +296,14 @@ one_of_many_keys_is_found(void **unused)
     }
     assert_non_null(csc_state_key(s, name));
     assert_few_looks();
-    done(s);
+    hand_done(s);
 }
 
 /* An event that cannot be kept leaves the others as they were. */
 static void
 without_memory_an_event_changes_nothing(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     const cascade_event_row row = {.cascade_id = s->id,
                                    .function_id = 0,
                                    .key = "k",
@@ -364,7 +322,7 @@ without_memory_an_event_changes_nothing(void **unused)
             assert_int_equal(csc_tree_count(&csc_state_key(s, "k")->events),
                              err == CASCADE_OK ? 1 : 0);
     }
-    done(s);
+    hand_done(s);
 }
 
 int

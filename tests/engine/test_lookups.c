@@ -4,21 +4,16 @@
  * waits and children an operation looks at few of them. What is counted is each
  * item that a look-up looks at, not time.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/count.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "engine/build.h"
+#include "support/hand.h"
 
-#define ID "01890000-0000-7000-8000-00000000abcd"
+#define ID HAND_ID
 #define RUNNING CASCADE_EXECUTION_RUNNING
 #define COMPLETED CASCADE_EXECUTION_COMPLETED
 #define FAILED CASCADE_EXECUTION_FAILED
@@ -42,19 +37,8 @@ apply_under(site *s, int32_t function_id, int32_t parent, const char *name,
             uint32_t nth, cascade_execution_status status,
             const char *full_output)
 {
-    char path[200];
-    cascade_execution_row row = {.cascade_id = s->state.id,
-                                 .function_id = function_id,
-                                 .status = status,
-                                 .node_instance_id = path,
-                                 .node_name = name,
-                                 .input = "{}",
-                                 .full_output = full_output,
-                                 .location = "server",
-                                 .error = status == FAILED ? "why" : NULL};
-
-    snprintf(path, sizeof(path), ID "/%d/%s#%u", parent, name, (unsigned)nth);
-    assert_int_equal(csc_state_apply_execution(&s->state, &row), CASCADE_OK);
+    hand_apply_under(&s->state, function_id, parent, name, nth, status,
+                     full_output);
 }
 
 /* Its first of that name under execution 0. */

@@ -3,58 +3,21 @@
  * The pure state, row by row: the door, the status rule, joins and what they
  * see, the queue, rows of other programs, and what leaves memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "engine/plan.h"
 #include "engine/state.h"
+#include "support/hand.h"
 
-#define ID "01890000-0000-7000-8000-00000000abcd"
+#define ID HAND_ID
 #define RUNNING CASCADE_EXECUTION_RUNNING
 #define COMPLETED CASCADE_EXECUTION_COMPLETED
 #define FAILED CASCADE_EXECUTION_FAILED
 
 /* ---- Building by hand --------------------------------------------------- */
-
-static size_t blocks_before; /* a test that failed leaves some behind */
-
-static csc_state *
-fresh(void)
-{
-    static csc_state state;
-    cascade_uuid id;
-
-    blocks_before = csc_mem_live();
-    (void)cascade_uuid_parse(ID, &id);
-    csc_state_init(&state, &id);
-    return &state;
-}
-
-static void
-apply_path(csc_state *state, int32_t function_id, const char *path,
-           const char *name, cascade_execution_status status,
-           const char *full_output)
-{
-    cascade_execution_row row = {.cascade_id = state->id,
-                                 .function_id = function_id,
-                                 .status = status,
-                                 .node_instance_id = path,
-                                 .node_name = name,
-                                 .input = "{}",
-                                 .full_output = full_output,
-                                 .location = "server",
-                                 .error = status == FAILED ? "why" : NULL};
-
-    assert_int_equal(csc_state_apply_execution(state, &row), CASCADE_OK);
-}
 
 static void
 apply(csc_state *state, int32_t function_id, cascade_execution_status status,
@@ -63,18 +26,13 @@ apply(csc_state *state, int32_t function_id, cascade_execution_status status,
     char path[100];
 
     snprintf(path, sizeof(path), ID "/0/n#%d", function_id);
-    apply_path(state, function_id, path, "n", status, full_output);
+    hand_apply(state, function_id, path, "n", status, full_output);
 }
 
 static void
 apply_event(csc_state *state, int32_t function_id, const char *value)
 {
-    cascade_event_row row = {.cascade_id = state->id,
-                             .function_id = function_id,
-                             .key = "k",
-                             .value = value};
-
-    assert_int_equal(csc_state_apply_event(state, &row), CASCADE_OK);
+    hand_put(state, function_id, "k", value);
 }
 
 /* The values that execution `function_id`, still in memory, sees: "1,2". */
@@ -116,19 +74,12 @@ assert_takes(csc_state *state, int64_t now_ms, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static void
-done(csc_state *state)
-{
-    csc_state_fini(state);
-    assert_int_equal(csc_mem_live(), blocks_before);
-}
-
 /* ---- Status ------------------------------------------------------------- */
 
 static void
 a_cascade_runs_while_any_execution_does(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
@@ -142,14 +93,14 @@ a_cascade_runs_while_any_execution_does(void **unused)
     apply(s, 1, COMPLETED, "{\"at\":2}");
     csc_state_settle(s);
     assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
-    done(s);
+    hand_done(s);
 }
 
 /* Whatever ends afterwards, and whatever still runs. */
 static void
 a_terminating_failure_ends_it_as_error(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
@@ -161,13 +112,13 @@ a_terminating_failure_ends_it_as_error(void **unused)
     apply(s, 0, COMPLETED, "{\"at\":1}");
     csc_state_settle(s);
     assert_int_equal(csc_state_status(s), CASCADE_ERROR);
-    done(s);
+    hand_done(s);
 }
 
 static void
 a_failure_that_continues_does_not_end_it(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
@@ -177,28 +128,28 @@ a_failure_that_continues_does_not_end_it(void **unused)
     apply(s, 0, COMPLETED, "{\"at\":1}");
     assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
     assert_null(s->error);
-    done(s);
+    hand_done(s);
 }
 
 /* The first in the total order, not in that of arrival. */
 static void
 the_error_is_that_of_the_lowest_place(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
     apply(s, 3, FAILED, "{\"at\":2}");
     apply(s, 1, FAILED, "{\"at\":3}");
     assert_int_equal(s->terminated, 1);
-    done(s);
+    hand_done(s);
 }
 
 /* G3 */
 static void
 what_has_ended_stays_as_it_is(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, COMPLETED, "{\"at\":0}");
@@ -206,7 +157,7 @@ what_has_ended_stays_as_it_is(void **unused)
     apply(s, 0, FAILED, "{\"at\":0}");
     assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
     assert_takes(s, 0, "");
-    done(s);
+    hand_done(s);
 }
 
 /* ---- Joins and visibility ----------------------------------------------- */
@@ -215,7 +166,7 @@ what_has_ended_stays_as_it_is(void **unused)
 static void
 a_join_sees_what_it_joined_and_nothing_else(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, COMPLETED, "{\"at\":0}");
@@ -234,14 +185,14 @@ a_join_sees_what_it_joined_and_nothing_else(void **unused)
     csc_state_settle(s);
     assert_takes(s, 0, "3");
     assert_sees(s, 3, "10,12");
-    done(s);
+    hand_done(s);
 }
 
 /* 3 joins 2, which joined 1: it sees both. */
 static void
 a_join_sees_what_its_predecessors_joined(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, COMPLETED, "{\"at\":0}");
@@ -254,33 +205,33 @@ a_join_sees_what_its_predecessors_joined(void **unused)
     apply_event(s, 2, "12");
     csc_state_settle(s);
     assert_sees(s, 3, "11,12");
-    done(s);
+    hand_done(s);
 }
 
 /* The events of a joined execution's steps, which have places of their own. */
 static void
 a_join_sees_the_steps_of_what_it_joined(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 1, RUNNING, NULL);
     apply(s, 2, RUNNING, "{\"after\":[1]}");
-    apply_path(s, 3, ID "/1/cascade.step:x#0", "cascade.step:x", COMPLETED,
+    hand_apply(s, 3, ID "/1/cascade.step:x#0", "cascade.step:x", COMPLETED,
                "{\"at\":2}");
     apply_event(s, 3, "13");
     csc_state_settle(s);
     apply(s, 1, COMPLETED, "{\"at\":3}");
     csc_state_settle(s);
     assert_sees(s, 2, "13");
-    done(s);
+    hand_done(s);
 }
 
 /* 2 was spawned before 1's commit, 4 after it. */
 static void
 visibility_is_a_matter_of_at_not_of_arrival(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 1, RUNNING, NULL);
@@ -293,14 +244,14 @@ visibility_is_a_matter_of_at_not_of_arrival(void **unused)
     assert_sees(s, 2, "");
     assert_sees(s, 3, "");
     assert_sees(s, 4, "11");
-    done(s);
+    hand_done(s);
 }
 
 /* Whatever the order of arrival, events are sorted by their writers. */
 static void
 events_are_kept_by_writer_then_arrival(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     const csc_key *key = NULL;
 
     (void)unused;
@@ -315,7 +266,7 @@ events_are_kept_by_writer_then_arrival(void **unused)
     assert_string_equal(csc_state_nth_event(key, 1)->value, "4");
     assert_string_equal(csc_state_nth_event(key, 2)->value, "1");
     assert_string_equal(csc_state_nth_event(key, 3)->value, "3");
-    done(s);
+    hand_done(s);
 }
 
 /* ---- The queue ---------------------------------------------------------- */
@@ -323,7 +274,7 @@ events_are_kept_by_writer_then_arrival(void **unused)
 static void
 the_queue_is_by_time_then_place(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 5, RUNNING, "{\"not_before\":200}");
@@ -338,13 +289,13 @@ the_queue_is_by_time_then_place(void **unused)
     assert_takes(s, 200, "3,5");
     assert_takes(s, 1000, "2");
     assert_int_equal(csc_state_wake_at(s), CASCADE_TIME_NONE);
-    done(s);
+    hand_done(s);
 }
 
 static void
 a_failed_attempt_is_queued_again(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
@@ -355,14 +306,14 @@ a_failed_attempt_is_queued_again(void **unused)
     assert_takes(s, 50, "0");
     assert_int_equal(csc_state_untake(s, csc_state_find(s, 0)), CASCADE_OK);
     assert_takes(s, 50, "0");
-    done(s);
+    hand_done(s);
 }
 
 /* A heartbeat leaves it where it is: in its function, or in the queue. */
 static void
 a_heartbeat_changes_nothing_but_progress(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, "{\"steps\":{\"x#0\":1},\"attempts\":2}");
@@ -376,7 +327,7 @@ a_heartbeat_changes_nothing_but_progress(void **unused)
           "{\"steps\":{\"x#0\":2},\"attempts\":2,\"progress\":[7]}");
     assert_string_equal(csc_state_find(s, 0)->progress, "[7]");
     assert_takes(s, 0, "0");
-    done(s);
+    hand_done(s);
 }
 
 /* What a function that runs on can see stays as it is, whatever becomes of its
@@ -384,13 +335,13 @@ a_heartbeat_changes_nothing_but_progress(void **unused)
 static void
 what_is_held_stays_as_it_was(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     csc_exec *held = NULL;
     const csc_exec *step = NULL;
 
     (void)unused;
     apply(s, 0, RUNNING, "{\"attempts\":2}");
-    apply_path(s, 1, ID "/0/cascade.step:x#0", "cascade.step:x", COMPLETED,
+    hand_apply(s, 1, ID "/0/cascade.step:x#0", "cascade.step:x", COMPLETED,
                "{\"at\":0,\"output\":\"o\"}");
     assert_takes(s, 0, "0");
     held = csc_state_find(s, 0);
@@ -410,14 +361,14 @@ what_is_held_stays_as_it_was(void **unused)
     assert_string_equal(step->output, "\"o\"");
     csc_state_release(s, held);
     assert_null(s->kept);
-    done(s);
+    hand_done(s);
 }
 
 /* Its slots are those of the copy then, and are let go of when that ends. */
 static void
 a_held_join_hands_on_its_slots(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     csc_exec *held = NULL;
     const csc_exec *copy = NULL;
 
@@ -441,14 +392,14 @@ a_held_join_hands_on_its_slots(void **unused)
     assert_null(csc_state_find(s, 0));
     csc_state_release(s, held);
     assert_null(s->kept);
-    done(s);
+    hand_done(s);
 }
 
 /* The deadline of the cascade counts beside the queue. */
 static void
 a_deadline_is_a_time_to_wake(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING,
@@ -457,10 +408,10 @@ a_deadline_is_a_time_to_wake(void **unused)
     assert_int_equal(csc_state_wake_at(s), 70);
     apply(s, 1, RUNNING, "{\"not_before\":60}");
     assert_int_equal(csc_state_wake_at(s), 60);
-    apply_path(s, 2, ID "/-/cascade.deadline#0", "cascade.deadline",
+    hand_apply(s, 2, ID "/-/cascade.deadline#0", "cascade.deadline",
                CASCADE_EXECUTION_FAILED, "{\"at\":1,\"attempts\":1}");
     assert_int_equal(csc_state_status(s), CASCADE_ERROR);
-    done(s);
+    hand_done(s);
 }
 
 /* Takes one out of the middle of a large queue again and again. */
@@ -470,7 +421,7 @@ a_large_queue_stays_in_order(void **unused)
     enum {
         COUNT = 500
     };
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     int32_t previous = -1;
 
     (void)unused;
@@ -490,7 +441,7 @@ a_large_queue_stays_in_order(void **unused)
         previous = e->function_id;
     }
     assert_int_equal(previous, COUNT - 1);
-    done(s);
+    hand_done(s);
 }
 
 /* ---- Rows of other programs --------------------------------------------- */
@@ -498,12 +449,12 @@ a_large_queue_stays_in_order(void **unused)
 static void
 foreign_rows_without_at_count_by_their_place(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
-    apply_path(s, 0, "n_0189_0", "n", COMPLETED, "{\"whatever\":[1]}");
-    apply_path(s, 2, "not-a-path", "n", COMPLETED, NULL);
-    apply_path(s, 9, "", "n", RUNNING, NULL);
+    hand_apply(s, 0, "n_0189_0", "n", COMPLETED, "{\"whatever\":[1]}");
+    hand_apply(s, 2, "not-a-path", "n", COMPLETED, NULL);
+    hand_apply(s, 9, "", "n", RUNNING, NULL);
     apply_event(s, 0, "10");
     apply_event(s, 2, "12");
     apply_event(s, 7, "17"); /* its writer has no row */
@@ -512,13 +463,13 @@ foreign_rows_without_at_count_by_their_place(void **unused)
     assert_int_equal(csc_state_find(s, 9)->parent, CSC_NO_PARENT);
     assert_sees(s, 9, "10,12,17");
     assert_takes(s, 0, "9");
-    done(s);
+    hand_done(s);
 }
 
 static void
 negative_places_and_gaps_are_borne(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, -3, COMPLETED, NULL);
@@ -528,7 +479,7 @@ negative_places_and_gaps_are_borne(void **unused)
     assert_takes(s, 0, "5,1000000");
     assert_sees(s, 5, "1");
     assert_int_equal(s->fn_id, 1000000);
-    done(s);
+    hand_done(s);
 }
 
 static void
@@ -547,14 +498,14 @@ odd_records_count_as_absent(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
-        csc_state *s = fresh();
+        csc_state *s = hand_fresh();
 
         apply(s, 4, RUNNING, odd[i]);
         assert_int_equal(csc_state_find(s, 4)->attempts, 0);
         assert_int_equal(csc_state_find(s, 4)->after.count, 0);
         assert_int_equal(csc_state_find(s, 4)->at, 4);
         assert_takes(s, 0, "4");
-        done(s);
+        hand_done(s);
     }
 }
 
@@ -600,73 +551,73 @@ paths_are_read_strictly(void **unused)
 static void
 a_sleep_holds_its_node_until_its_time(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
-    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
+    hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
                "{\"not_before\":200}");
     csc_state_settle(s);
     assert_int_equal(csc_state_wake_at(s), 200);
     assert_takes(s, 199, "");
     assert_takes(s, 200, "1");
-    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED,
+    hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED,
                "{\"at\":1,\"attempts\":1,\"not_before\":200}");
     csc_state_settle(s);
     assert_takes(s, 200, "0");
-    done(s);
+    hand_done(s);
 }
 
 /* It ends in one commit with its sleep: nobody is to be woken. */
 static void
 a_node_that_has_ended_is_not_woken(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
-    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
+    hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
                "{\"not_before\":200}");
     apply(s, 2, RUNNING, NULL);
     apply(s, 0, FAILED, "{\"at\":2,\"continue\":true}");
-    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED, "{\"at\":2}");
+    hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED, "{\"at\":2}");
     csc_state_settle(s);
     assert_takes(s, 200, "2");
-    done(s);
+    hand_done(s);
 }
 
 /* It goes on by itself, and is not freed with its node. */
 static void
 a_sleep_may_outlast_its_node(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
-    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
+    hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
                "{\"not_before\":200}");
     apply(s, 0, FAILED, "{\"at\":1,\"continue\":true}");
     csc_state_settle(s);
     assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
     assert_takes(s, 200, "1");
-    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED, "{\"at\":1}");
+    hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED, "{\"at\":1}");
     csc_state_settle(s);
     assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
-    done(s);
+    hand_done(s);
 }
 
 /* As another program may have written it: neither would ever go on. */
 static void
 a_sleep_does_not_come_after_its_node(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
-    apply_path(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING, "{\"after\":[0]}");
+    hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING, "{\"after\":[0]}");
     csc_state_settle(s);
     assert_takes(s, 0, "1");
-    done(s);
+    hand_done(s);
 }
 
 /* ---- Instead ------------------------------------------------------------ */
@@ -675,7 +626,7 @@ a_sleep_does_not_come_after_its_node(void **unused)
 static void
 a_join_comes_after_what_runs_instead(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, COMPLETED, "{\"at\":0}");
@@ -696,14 +647,14 @@ a_join_comes_after_what_runs_instead(void **unused)
     csc_state_settle(s);
     assert_true(csc_state_has(&csc_state_find(s, 2)->seen, 4));
     assert_takes(s, 0, "2");
-    done(s);
+    hand_done(s);
 }
 
 /* 3 comes after 2, which came after 1, in whose place 4 ran. */
 static void
 a_join_sees_what_ran_instead_for_others(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
 
     (void)unused;
     apply(s, 0, COMPLETED, "{\"at\":0}");
@@ -715,7 +666,7 @@ a_join_sees_what_ran_instead_for_others(void **unused)
     assert_true(csc_state_has(&csc_state_find(s, 3)->seen, 2));
     assert_true(csc_state_has(&csc_state_find(s, 3)->seen, 4));
     assert_takes(s, 0, "3");
-    done(s);
+    hand_done(s);
 }
 
 /* ---- What stays in memory ----------------------------------------------- */
@@ -734,7 +685,7 @@ find_step(const csc_state *s, const char *name, uint32_t occurrence)
 static csc_state *
 left_of(cascade_status status, int32_t fn_id)
 {
-    csc_state *state = fresh();
+    csc_state *state = hand_fresh();
     cascade_row row = {
         .id = state->id, .status = status, .fn_id = fn_id, .user_id = "user"};
 
@@ -769,14 +720,14 @@ what_a_deletion_has_left_has_ended(void **unused)
 static void
 steps_stay_while_their_node_runs(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     const csc_exec *step = NULL;
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
-    apply_path(s, 1, ID "/0/cascade.step:x#0", "cascade.step:x", COMPLETED,
+    hand_apply(s, 1, ID "/0/cascade.step:x#0", "cascade.step:x", COMPLETED,
                "{\"at\":0,\"output\":{\"y\":1}}");
-    apply_path(s, 2, ID "/0/cascade.step:x#1", "cascade.step:x", FAILED,
+    hand_apply(s, 2, ID "/0/cascade.step:x#1", "cascade.step:x", FAILED,
                "{\"at\":1,\"continue\":true}");
     csc_state_settle(s);
     step = find_step(s, "x", 0);
@@ -790,14 +741,14 @@ steps_stay_while_their_node_runs(void **unused)
     csc_state_settle(s);
     for (int32_t i = 0; i < 3; i++)
         assert_null(csc_state_find(s, i));
-    done(s);
+    hand_done(s);
 }
 
 /* A long chain takes no more memory than a short one. */
 static void
 what_has_ended_leaves_memory(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     size_t live = 0;
 
     (void)unused;
@@ -814,7 +765,7 @@ what_has_ended_leaves_memory(void **unused)
     }
     assert_int_equal(csc_mem_live(), live);
     assert_true(s->exec_count < 10);
-    done(s);
+    hand_done(s);
 }
 
 /* Heirs of a void rerun that are read behind those that count, by the second
@@ -822,7 +773,7 @@ what_has_ended_leaves_memory(void **unused)
 static void
 heirs_of_a_void_rerun_are_passed_over(void **unused)
 {
-    csc_state *s = fresh();
+    csc_state *s = hand_fresh();
     bool again = true;
 
     (void)unused;
@@ -831,25 +782,25 @@ heirs_of_a_void_rerun_are_passed_over(void **unused)
 
         assert_true(load < 3);
         apply(s, 0, COMPLETED, "{\"at\":0}");
-        apply_path(s, 1, ID "/message/rerun/a", "cascade.rerun", COMPLETED,
+        hand_apply(s, 1, ID "/message/rerun/a", "cascade.rerun", COMPLETED,
                    "{\"at\":0,\"from\":0}");
-        apply_path(s, 2, ID "/1/n#0", "n", RUNNING, "{\"resumes\":0}");
-        apply_path(s, 3, ID "/message/rerun/b", "cascade.rerun", COMPLETED,
+        hand_apply(s, 2, ID "/1/n#0", "n", RUNNING, "{\"resumes\":0}");
+        hand_apply(s, 3, ID "/message/rerun/b", "cascade.rerun", COMPLETED,
                    "{\"at\":2,\"from\":3}");
         for (int32_t i = 0; i < 2000; i++) {
             snprintf(path, sizeof(path), ID "/3/n#%d", i);
-            apply_path(s, 4 + i, path, "n", FAILED, "{\"resumes\":0}");
+            hand_apply(s, 4 + i, path, "n", FAILED, "{\"resumes\":0}");
         }
-        apply_path(s, 2004, ID "/message/rerun/c", "cascade.rerun", COMPLETED,
+        hand_apply(s, 2004, ID "/message/rerun/c", "cascade.rerun", COMPLETED,
                    "{\"at\":2003,\"from\":3}");
-        apply_path(s, 2005, ID "/0/cascade.step:s#0", "cascade.step:s",
+        hand_apply(s, 2005, ID "/0/cascade.step:s#0", "cascade.step:s",
                    COMPLETED, "{\"at\":2004}");
         assert_int_equal(csc_state_begin_again(s, &again), CASCADE_OK);
     }
     assert_int_equal(csc_course_heir_of(&s->course, 0), 2);
     assert_int_equal(csc_state_find(s, 2005)->parent, 2);
     assert_int_equal(s->running, 1);
-    done(s);
+    hand_done(s);
 }
 
 int

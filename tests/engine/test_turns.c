@@ -186,6 +186,16 @@ until_entered(turns *t, char letter)
     return (size_t)(at - t->entered);
 }
 
+/* `other` is started when all leaves of `fan` are ready. */
+static void
+turns_meet(turns *t, test_db *db, const char *fan, const char *other,
+           int priority)
+{
+    turns_open(t, db);
+    turns_fan(t, fan, "\"a\"", 0);
+    turns_start(t, other, "{}", priority);
+}
+
 /* ---- Turns -------------------------------------------------------------- */
 
 static void
@@ -193,9 +203,7 @@ a_small_cascade_does_not_wait_for_a_fan_out(test_db *db)
 {
     turns t = {.count = 0};
 
-    turns_open(&t, db);
-    turns_fan(&t, "fan", "\"a\"", 0);
-    turns_start(&t, "small", "{}", 0);
+    turns_meet(&t, db, "fan", "small", 0);
     assert_in_range(until_entered(&t, 's'), 0, FEW);
 }
 
@@ -204,9 +212,7 @@ a_small_cascade_does_not_wait_for_transactions(test_db *db)
 {
     turns t = {.count = 0};
 
-    turns_open(&t, db);
-    turns_fan(&t, "pays", "\"a\"", 0);
-    turns_start(&t, "small", "{}", 0);
+    turns_meet(&t, db, "pays", "small", 0);
     assert_in_range(until_entered(&t, 's'), 0, FEW);
 }
 
@@ -230,9 +236,7 @@ a_priority_of_its_own_is_no_way_past_the_turns(test_db *db)
 {
     turns t = {.leaf_priority = 5};
 
-    turns_open(&t, db);
-    turns_fan(&t, "fan", "\"a\"", 0);
-    turns_start(&t, "small", "{}", 5);
+    turns_meet(&t, db, "fan", "small", 5);
     assert_in_range(until_entered(&t, 's'), 0, FEW);
 }
 
@@ -242,9 +246,7 @@ what_has_slept_takes_its_turn(test_db *db)
     turns t = {.count = 0};
 
     db->fake_time = true;
-    turns_open(&t, db);
-    turns_fan(&t, "fan", "\"a\"", 0);
-    turns_start(&t, "sleeper", "{}", 0);
+    turns_meet(&t, db, "fan", "sleeper", 0);
     assert_in_range(until_entered(&t, 's'), 0, FEW);
     t.count = 0;
     assert_in_range(until_entered(&t, 'S'), 0, FEW);
@@ -256,9 +258,7 @@ what_is_tried_again_takes_its_turn(test_db *db)
     turns t = {.count = 0};
 
     db->fake_time = true;
-    turns_open(&t, db);
-    turns_fan(&t, "fan", "\"a\"", 0);
-    turns_start(&t, "fails", "{}", 0);
+    turns_meet(&t, db, "fan", "fails", 0);
     assert_in_range(until_entered(&t, 's'), 0, FEW);
     t.count = 0;
     assert_in_range(until_entered(&t, 'S'), 0, FEW);

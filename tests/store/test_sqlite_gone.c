@@ -27,22 +27,26 @@ assert_says(const char *word)
 
 /* ---- What happens to the file -------------------------------------------- */
 
+/* To or from a name with ".away" behind it. */
 static void
-move_away(const sqlite_fixture *it)
+move(const char *path, bool away)
 {
     char to[300];
 
-    snprintf(to, sizeof(to), "%s.away", it->path);
-    assert_int_equal(rename(it->path, to), 0);
+    (void)snprintf(to, sizeof(to), "%s.away", path);
+    assert_int_equal(rename(away ? path : to, away ? to : path), 0);
+}
+
+static void
+move_away(const sqlite_fixture *it)
+{
+    move(it->path, true);
 }
 
 static void
 put_back(const sqlite_fixture *it)
 {
-    char from[300];
-
-    snprintf(from, sizeof(from), "%s.away", it->path);
-    assert_int_equal(rename(from, it->path), 0);
+    move(it->path, false);
 }
 
 static void
@@ -51,45 +55,45 @@ delete_it(const sqlite_fixture *it)
     assert_int_equal(unlink(it->path), 0);
 }
 
+/* A copy, as of a backup, beside it; and then in its place. */
 static void
-copy_to(const sqlite_fixture *it, const char *path)
+make_copy(const sqlite_fixture *it)
 {
     char sql[400];
     sqlite3 *db = NULL;
 
-    snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", path);
+    (void)snprintf(sql, sizeof(sql), "VACUUM INTO '%s.copy'", it->path);
     assert_int_equal(sqlite3_open(it->path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* By a copy, as from a backup. */
 static void
-replace(const sqlite_fixture *it)
+put_copy(const sqlite_fixture *it)
 {
     char copy[300];
 
-    snprintf(copy, sizeof(copy), "%s.copy", it->path);
-    copy_to(it, copy);
+    (void)snprintf(copy, sizeof(copy), "%s.copy", it->path);
     assert_int_equal(rename(copy, it->path), 0);
+}
+
+static void
+replace(const sqlite_fixture *it)
+{
+    make_copy(it);
+    put_copy(it);
 }
 
 static void
 move_folder_away(const sqlite_fixture *it)
 {
-    char to[300];
-
-    snprintf(to, sizeof(to), "%s.away", it->folder);
-    assert_int_equal(rename(it->folder, to), 0);
+    move(it->folder, true);
 }
 
 static void
 put_folder_back(const sqlite_fixture *it)
 {
-    char from[300];
-
-    snprintf(from, sizeof(from), "%s.away", it->folder);
-    assert_int_equal(rename(from, it->folder), 0);
+    move(it->folder, false);
 }
 
 typedef struct fate {
@@ -215,14 +219,12 @@ a_connection_that_has_another_file_is_closed(void **state)
     cascade_store *store = fixture_store(it);
     csc_sqlite *self = store->self;
     csc_sqlite_conn *reader = &self->readers[0];
-    char copy[300];
 
     csc_sqlite_conn_close(reader);
     reader->deadline_ns = INT64_MAX;
-    snprintf(copy, sizeof(copy), "%s.copy", it->path);
-    copy_to(it, copy);
+    make_copy(it);
     move_away(it);
-    assert_int_equal(rename(copy, it->path), 0);
+    put_copy(it);
     assert_int_equal(csc_sqlite_conn_ready(reader), CASCADE_ERR_UNAVAILABLE);
     assert_says("replaced");
     assert_null(reader->db);
