@@ -48,6 +48,13 @@
  *   `gone` runs are out of the map; what still refers to them (executions in a
  *   function, the ready list) holds `refs`, and late posts are dropped: that is
  *   how a late result of an earlier life is told apart, by the object itself.
+ *
+ * SHORT OF MEMORY
+ *   A state in which a commit could not be worked in, or a run whose future
+ *   could not be posted, is of no use: that one cascade is loaded anew, and
+ *   nothing else is touched. What it takes to remember that is there before:
+ *   for each cascade that the engine owns, or is about to, there is a record
+ *   (csc_run_reserve), in `reloads` while it is to be loaded, else in `spares`.
  */
 #ifndef CSC_ENGINE_ENGINE_H
 #define CSC_ENGINE_ENGINE_H
@@ -365,6 +372,10 @@ struct cascade_engine {
     size_t timer_room;
     csc_run *suspect; /* held alone, or NULL */
     csc_reload *reloads;
+    csc_reload *spares; /* see csc_run_reserve() */
+    size_t spare_count;
+    size_t in_hand;       /* owned, but neither held nor in `reloads`: being
+                             loaded anew, or expelled and still in a function */
     int64_t reload_at_ns; /* when the first of them is due */
     size_t running;       /* executions in a function */
     size_t overdue;       /* of these: taken from it, see limits.c */
@@ -491,8 +502,13 @@ void csc_run_ref(csc_run *run);
 void csc_run_unref(csc_run *run);
 /* Frees posts and tells their waiters. */
 void csc_run_free_posts(csc_post *posts, cascade_err err);
+/* Before so many more cascades become the engine's: sees to it that each of
+ * those it has, and of these, can be reloaded. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_run_reserve(cascade_engine *engine, size_t more);
 /* Adds to the runs to be loaded. */
 void csc_run_reload(cascade_engine *engine, const csc_reload *reload);
+/* A record that was taken out of `reloads` is a spare one again. */
+void csc_run_spare(cascade_engine *engine, csc_reload *reload);
 /* Makes ready what may run; sets the timer; or, when nothing of it can run
  * here, posts that it is given up. */
 void csc_run_advance(cascade_engine *engine, csc_run *run);
@@ -530,6 +546,10 @@ void csc_run_drop_all(cascade_engine *engine, cascade_err err);
  * rerun has changed what counts. */
 void csc_run_expel(cascade_engine *engine, csc_run *run,
                    const csc_reload *reload, cascade_err err);
+/* There was no memory for what the run has to do next (`err`): it is loaded
+ * anew, once a commit of it that is in flight is applied, and nothing of it is
+ * in a function. */
+void csc_run_load_anew(cascade_engine *engine, csc_run *run, cascade_err err);
 /* What becomes of the cascade when this execution has failed for good, as its
  * FAIL `post` with the error tells: it ends, or goes on, or another node runs
  * instead. CASCADE_ERR_NO_MEMORY. Locked or not. */

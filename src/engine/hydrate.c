@@ -488,8 +488,9 @@ take_due(cascade_engine *engine, csc_reload *wanted)
         wanted[count++] = *reload;
         if (company < together)
             together = company;
-        csc_mem_free(reload);
+        csc_run_spare(engine, reload);
     }
+    engine->in_hand += count;
     pthread_mutex_unlock(&engine->mutex);
     return count;
 }
@@ -500,8 +501,12 @@ csc_hydrate_reloads(cascade_engine *engine)
     csc_reload wanted[CSC_CLAIM_MAX];
     size_t count = take_due(engine, wanted);
 
-    if (count > 0)
-        hydrate(engine, wanted, count);
+    if (count == 0)
+        return;
+    hydrate(engine, wanted, count);
+    pthread_mutex_lock(&engine->mutex);
+    engine->in_hand -= count;
+    pthread_mutex_unlock(&engine->mutex);
 }
 
 /* ---- Claiming ----------------------------------------------------------- */
@@ -531,14 +536,20 @@ static size_t
 take_places(cascade_engine *engine)
 {
     size_t room = 0;
+    cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&engine->mutex);
     if (engine->attached)
         room = csc_hydrate_room(engine);
     if (room > CSC_CLAIM_MAX)
         room = CSC_CLAIM_MAX;
+    err = csc_run_reserve(engine, room);
+    if (err != CASCADE_OK)
+        room = 0;
     engine->claiming += room;
     pthread_mutex_unlock(&engine->mutex);
+    if (err != CASCADE_OK)
+        csc_house_hold(engine);
     return room;
 }
 

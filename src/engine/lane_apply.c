@@ -118,17 +118,23 @@ wake_waiters(csc_waiter *woken)
     }
 }
 
+/* The change is the last of the run in this engine. */
+static bool
+leaves(const cascade_change *change)
+{
+    return change->run_action == CASCADE_RUN_END ||
+           change->run_action == CASCADE_RUN_DELETE ||
+           change->run_action == CASCADE_RUN_FREE;
+}
+
 /* The run goes on after a commit of its own. */
 static void
 go_on(cascade_engine *engine, csc_run *run, bool reset)
 {
     csc_assert(!run->partial);
-    if (reset) {
-        run->takeovers = 0;
-        if (engine->suspect == run) {
-            engine->suspect = NULL;
-            csc_engine_wake_house(engine);
-        }
+    if (reset && engine->suspect == run) {
+        engine->suspect = NULL;
+        csc_engine_wake_house(engine);
     }
     run->linger_until_ms = 0;
     if (run->first_post != NULL && !csc_native_give_turn(engine, run))
@@ -168,16 +174,17 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
         err = csc_build_apply(&run->state, change);
     if (!run->gone && err == CASCADE_OK)
         err = reenter(run, item->posts);
-    release_waiters(run, item->posts, woken);
-    csc_run_free_posts(item->posts, CASCADE_OK);
-    if (err != CASCADE_OK) {
-        csc_run_lose(engine, err);
-    } else if (change->run_action == CASCADE_RUN_END ||
-               change->run_action == CASCADE_RUN_DELETE ||
-               change->run_action == CASCADE_RUN_FREE) {
+    if (err == CASCADE_OK)
+        release_waiters(run, item->posts, woken);
+    csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
+    if (change->run_action == CASCADE_RUN_RESET)
+        run->takeovers = 0;
+    if (leaves(change)) {
         note_freed(engine, change);
         csc_receive_left(engine, run);
         csc_run_drop(engine, run, CASCADE_ERR_FENCED);
+    } else if (err != CASCADE_OK) {
+        csc_run_load_anew(engine, run, err);
     } else if (run->plan != NULL || run->leaves) {
         csc_receive_leave(engine, run);
     } else if (!run->gone) {
@@ -186,28 +193,36 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     csc_run_unref(run);
 }
 
-/* A cascade that was born here is held here. */
 static cascade_err
-adopt(cascade_engine *engine, const cascade_change *change)
+hold_born(cascade_engine *engine, const cascade_change *change)
 {
-    csc_run *run = NULL;
+    csc_run *run = csc_run_create(engine, &change->cascade.id);
     cascade_err err = CASCADE_OK;
 
-    if (!engine->attached ||
-        !csc_uuid_equal(&change->run.engine_id, &engine->id))
-        return CASCADE_OK;
-    run = csc_run_create(engine, &change->cascade.id);
     if (run == NULL)
         return csc_fail_memory();
     err = csc_build_apply(&run->state, change);
     if (err == CASCADE_OK)
         err = csc_run_add(engine, run);
-    if (err == CASCADE_OK) {
-        csc_receive_born(engine);
+    if (err == CASCADE_OK)
         csc_run_advance(engine, run);
-    }
     csc_run_unref(run);
     return err;
+}
+
+/* A cascade that was born here is held here, or loaded. */
+static void
+adopt(cascade_engine *engine, const cascade_change *change)
+{
+    const csc_reload reload = {.claimed = {.cascade_id = change->cascade.id},
+                               .fail_id = -1};
+
+    if (!engine->attached ||
+        !csc_uuid_equal(&change->run.engine_id, &engine->id))
+        return;
+    csc_receive_born(engine);
+    if (hold_born(engine, change) != CASCADE_OK)
+        csc_run_reload(engine, &reload);
 }
 
 static void
@@ -215,16 +230,13 @@ apply_start(csc_lane *lane, csc_item *item)
 {
     cascade_engine *engine = lane->engine;
     csc_start *start = item->start;
-    cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < start->count; i++) {
         start->existed[i] = lane->existed[item->first + i];
-        if (!start->existed[i] && err == CASCADE_OK)
-            err = adopt(engine, &lane->changes[item->first + i]);
+        if (!start->existed[i])
+            adopt(engine, &lane->changes[item->first + i]);
     }
     csc_start_done(engine, start, CASCADE_OK);
-    if (err != CASCADE_OK)
-        csc_run_lose(engine, err);
 }
 
 void

@@ -232,7 +232,7 @@ time_out(cascade_engine *engine, csc_call *call, int64_t now_ns)
         err = post_over(engine, call->run, call->exec, false, format, ms);
     take_away(engine, call);
     if (err != CASCADE_OK)
-        csc_run_lose(engine, err);
+        csc_run_load_anew(engine, call->run, err);
 }
 
 cascade_err
@@ -361,7 +361,7 @@ csc_limits_end(cascade_engine *engine, csc_call *call, csc_post *post)
     call->progress = NULL;
     call->exec = NULL;
     if (err != CASCADE_OK)
-        csc_run_lose(engine, err);
+        csc_run_load_anew(engine, call->run, err);
     return late;
 }
 

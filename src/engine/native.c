@@ -668,7 +668,7 @@ fail(csc_lane *lane, const char *text, bool final)
         csc_run_post(engine, run, post);
     } else {
         csc_post_free(post);
-        csc_run_lose(engine, err);
+        csc_run_load_anew(engine, run, err);
     }
     csc_run_unref(run);
     csc_lane_end_batch(lane);

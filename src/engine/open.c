@@ -178,7 +178,17 @@ close_fd(int fd)
         (void)close(fd);
 }
 
-/* Frees what was made so far; nothing of it runs. */
+static void
+free_spares(cascade_engine *engine)
+{
+    while (engine->spares != NULL) {
+        csc_reload *next = engine->spares->next;
+
+        csc_mem_free(engine->spares);
+        engine->spares = next;
+    }
+}
+
 void
 csc_open_free(cascade_engine *engine)
 {
@@ -196,6 +206,7 @@ csc_open_free(cascade_engine *engine)
     csc_mem_free(engine->location);
     csc_mem_free(engine->workers);
     csc_mem_free(engine->timers);
+    free_spares(engine);
     csc_map_fini(&engine->runs);
     csc_retain_fini(engine);
     close_fd(engine->house_fd);

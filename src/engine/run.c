@@ -35,6 +35,8 @@
 #include "engine/native.h"
 #include "engine/plan.h"
 
+#define RELOAD_MS 200 /* until memory may be there again */
+
 /* ---- Life --------------------------------------------------------------- */
 
 csc_run *
@@ -280,11 +282,12 @@ csc_run_let_go(cascade_engine *engine, csc_run *run)
 {
     csc_assert(run->active > 0);
     run->active--;
-    if (run->active == 0 && run->expelled && engine->attached &&
-        csc_uuid_equal(&run->expelled_by, &engine->id)) {
-        run->expelled = false;
+    if (run->active > 0 || !run->expelled)
+        return;
+    run->expelled = false;
+    engine->in_hand--;
+    if (engine->attached && csc_uuid_equal(&run->expelled_by, &engine->id))
         csc_run_reload(engine, &run->reload);
-    }
 }
 
 void
@@ -350,8 +353,32 @@ csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     csc_run_drop(engine, run, err);
     run->expelled = run->active > 0;
     run->expelled_by = engine->id;
-    if (!run->expelled)
+    if (run->expelled)
+        engine->in_hand++;
+    else
         csc_run_reload(engine, reload);
+}
+
+/* `leaves` as for a retry: nothing of it begins, and it goes behind the commit
+ * in flight. */
+void
+csc_run_load_anew(cascade_engine *engine, csc_run *run, cascade_err err)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    if (run->gone || run->leaves)
+        return;
+    csc_engine_note(
+        engine, CASCADE_LOG_WARNING, "cascade %s is loaded anew: %s",
+        cascade_uuid_format(&run->state.id, id), cascade_err_text(err));
+    run->reload = (csc_reload){
+        .claimed = {.cascade_id = run->state.id, .takeovers = run->takeovers},
+        .at_ns = csc_engine_monotonic_ns(engine) + RELOAD_MS * CSC_MS_NS,
+        .fail_id = -1};
+    run->leaves = true;
+    run->freeing = true;
+    if (!run->committing)
+        csc_receive_leave(engine, run);
 }
 
 /* ---- Posts -------------------------------------------------------------- */
@@ -681,7 +708,7 @@ csc_run_advance(cascade_engine *engine, csc_run *run)
     else if (err == CASCADE_OK && wake_at > engine->now_confirmed_ms)
         err = csc_run_set_timer(engine, run, wake_at);
     if (err != CASCADE_OK)
-        csc_run_lose(engine, err);
+        csc_run_load_anew(engine, run, err);
     else
         csc_native_go_on(engine, run);
 }
@@ -689,14 +716,41 @@ csc_run_advance(cascade_engine *engine, csc_run *run)
 /* ---- The whole ---------------------------------------------------------- */
 
 void
+csc_run_spare(cascade_engine *engine, csc_reload *reload)
+{
+    reload->next = engine->spares;
+    engine->spares = reload;
+    engine->spare_count++;
+}
+
+cascade_err
+csc_run_reserve(cascade_engine *engine, size_t more)
+{
+    size_t owned = engine->runs.count + engine->births + engine->claiming +
+                   engine->in_hand;
+
+    while (engine->spare_count < owned + more) {
+        csc_reload *spare = csc_mem_alloc(sizeof(*spare));
+
+        if (spare == NULL)
+            return csc_fail_memory();
+        csc_run_spare(engine, spare);
+    }
+    return CASCADE_OK;
+}
+
+void
 csc_run_reload(cascade_engine *engine, const csc_reload *reload)
 {
-    csc_reload *copy = csc_mem_alloc(sizeof(*copy));
+    csc_reload *copy = engine->spares;
 
-    if (copy == NULL) {
+    csc_assert(copy != NULL);
+    if (copy == NULL) { /* then all of them are claimed anew */
         csc_run_lose(engine, CASCADE_ERR_NO_MEMORY);
         return;
     }
+    engine->spares = copy->next;
+    engine->spare_count--;
     *copy = *reload;
     copy->next = engine->reloads;
     if (engine->reloads == NULL || copy->at_ns < engine->reload_at_ns)
@@ -735,7 +789,7 @@ csc_run_drop_all(cascade_engine *engine, cascade_err err)
     while (engine->reloads != NULL) {
         csc_reload *next = engine->reloads->next;
 
-        csc_mem_free(engine->reloads);
+        csc_run_spare(engine, engine->reloads);
         engine->reloads = next;
     }
     for (uint32_t i = 0; i < engine->lane_count; i++)

@@ -306,7 +306,8 @@ give_to(cascade_engine *engine, csc_start *start, int64_t now_ms)
 {
     csc_lane *lane = lane_of(engine, start);
 
-    if (!may_be_born(engine, start, now_ms))
+    if (!may_be_born(engine, start, now_ms) ||
+        csc_run_reserve(engine, start->count) != CASCADE_OK)
         return false;
     engine->births += start->count;
     engine->callers++;

@@ -260,7 +260,7 @@ leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
         err = csc_state_untake(&run->state, node->exec);
     }
     if (post == NULL && err == CASCADE_ERR_NO_MEMORY && !late && !run->gone)
-        csc_run_lose(engine, err);
+        csc_run_load_anew(engine, run, err);
     csc_run_left(engine, run, late);
     return entered;
 }
