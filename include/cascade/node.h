@@ -118,7 +118,10 @@ typedef struct cascade_spawn_options {
 /* Spawns an execution of `node_name`, recorded and begun with this one's
  * completion (inside a step: with the step); takes `input` (NULL: {}).
  * CASCADE_ERR_TOO_LARGE when the execution would exceed its bytes, or 10,000
- * spawns. */
+ * spawns; and of this, of steps, waits, children and versions, when the cascade
+ * has used up its function_ids. There are some two thousand million; the last
+ * ones are kept for what ends it. What it receives then, and could not record,
+ * ends it as ERROR. */
 CASCADE_API cascade_err
 cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
                    const cascade_spawn_options *options);

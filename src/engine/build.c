@@ -19,10 +19,6 @@
 #include "base/uuid.h"
 #include "engine/late.h"
 
-/* The bound behind it (state as of k, exclusive) is an int32_t too. Foreign
- * rows may come with any fn_id. */
-#define FUNCTION_ID_MAX ((int64_t)INT32_MAX - 1)
-
 typedef struct csc_builder builder;
 
 const char *
@@ -394,10 +390,16 @@ csc_build_complete(builder *b, const csc_post *post, const csc_exec *exec)
 void
 csc_build_fail(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    bool continued = post->continued || csc_build_is_cancelled(b);
+    csc_post alone = *post;
+    bool continued = false;
     cascade_execution_row *row =
         csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
 
+    if (b->no_stand_ins && post->effects.spawn_count > 0) {
+        csc_build_drop_spawns(&alone);
+        post = &alone;
+    }
+    continued = post->continued || csc_build_is_cancelled(b);
     row->full_output = write_finished(b, post, exec, true, continued);
     row->error = post->error;
     b->instead_of = exec->stands_for != CSC_NO_PARENT ? exec->stands_for
@@ -502,9 +504,13 @@ static void
 add_deadline(builder *b, const csc_post *post)
 {
     csc_record_writer writer;
-    cascade_execution_row *row =
-        csc_build_part(b, CSC_DEADLINE_NAME, CSC_NO_PARENT, 0);
+    cascade_execution_row *row = NULL;
 
+    if (!csc_build_has_ids(b, 1, true)) {
+        csc_build_end_by_other(b, post->error);
+        return;
+    }
+    row = csc_build_part(b, CSC_DEADLINE_NAME, CSC_NO_PARENT, 0);
     row->completed_at_ms = b->env->now_ms;
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = post->error;
@@ -575,6 +581,37 @@ add_post(builder *b, const csc_post *post)
 
 /* ---- The change --------------------------------------------------------- */
 
+/* How many executions a post inserts for certain. */
+static size_t
+count_inserts(const csc_post *post)
+{
+    size_t count = post->children.count;
+
+    if (post->kind == CSC_POST_STEP || post->kind == CSC_POST_WAIT)
+        count++;
+    return post->kind == CSC_POST_FAIL ? count
+                                       : count + post->effects.spawn_count;
+}
+
+static cascade_err
+promise_ids(builder *b, const csc_post *posts)
+{
+    size_t stand_ins = 0;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        b->promised += count_inserts(p);
+        if (p->kind == CSC_POST_FAIL)
+            stand_ins += p->effects.spawn_count;
+    }
+    b->no_stand_ins = !csc_build_has_ids(b, stand_ins, false);
+    if (!b->no_stand_ins)
+        b->promised += stand_ins;
+    if (b->promised == 0 || csc_build_has_ids(b, 0, false))
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_TOO_LARGE, "cascade %s: " CSC_USED_UP,
+                    b->cascade_id);
+}
+
 static cascade_err
 make_room(builder *b, const csc_post *posts)
 {
@@ -584,25 +621,19 @@ make_room(builder *b, const csc_post *posts)
     size_t messages = 0;
 
     for (const csc_post *p = posts; p != NULL; p = p->next) {
-        if (p->kind == CSC_POST_STEP || p->kind == CSC_POST_WAIT ||
-            p->kind == CSC_POST_DEADLINE)
+        if (p->kind == CSC_POST_DEADLINE)
             inserts++;
-        else if (p->kind != CSC_POST_FREE && p->kind != CSC_POST_RECEIVE &&
-                 p->kind != CSC_POST_CHILDREN)
+        if (p->kind != CSC_POST_FREE && p->kind != CSC_POST_RECEIVE &&
+            p->kind != CSC_POST_CHILDREN && p->kind != CSC_POST_STEP &&
+            p->kind != CSC_POST_WAIT)
             updates++;
-        inserts += p->children.count;
         messages += p->message_count;
         inserts += csc_build_message_room(p->messages, &events);
-        inserts += p->effects.spawn_count;
         events += p->effects.put_count;
     }
-    inserts += messages + csc_build_course_room(b->env);
+    inserts += b->promised + messages + csc_build_course_room(b->env);
     updates += messages; /* each may end an await */
     updates += 1;        /* the cancellation, which may end */
-    if (inserts > 0 && (int64_t)inserts > FUNCTION_ID_MAX - b->fn_id)
-        return csc_fail(CASCADE_ERR_TOO_LARGE,
-                        "cascade %s has used up its function ids",
-                        b->cascade_id);
     b->inserts = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->inserts));
     b->ids = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->ids));
     b->updates = csc_arena_alloc(b->env->arena, updates, sizeof(*b->updates));
@@ -723,13 +754,16 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
 
     b.posts = posts;
     cascade_uuid_format(&state->id, b.cascade_id);
-    err = make_room(&b, posts);
+    err = promise_ids(&b, posts);
+    if (err == CASCADE_OK)
+        err = make_room(&b, posts);
     if (err != CASCADE_OK)
         return err;
     b.cancel_from = state->cancel_from;
     b.next = csc_build_next(state, posts);
     for (const csc_post *p = posts; p != NULL; p = p->next)
         csc_build_receive(&b, p);
+    b.promised = 0;
     for (const csc_post *p = posts; p != NULL; p = p->next)
         add_post(&b, p);
     csc_build_end_cancel(&b);

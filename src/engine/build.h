@@ -39,6 +39,15 @@ typedef struct csc_build_env {
     struct csc_plan *plan;
 } csc_build_env;
 
+/* The bound behind it (state as of k, exclusive) is an int32_t too. */
+#define CSC_FUNCTION_ID_MAX ((int64_t)INT32_MAX - 1)
+#define CSC_FUNCTION_IDS_KEPT 16 /* for what ends the cascade: build_ids.c */
+#define CSC_USED_UP \
+    "the cascade has used up its function_ids, and can only be ended"
+
+/* How many executions the cascade may still have before it has to end. */
+int64_t csc_build_ids_left(const csc_state *state);
+
 /* CASCADE_ERR_NO_MEMORY; CASCADE_ERR_TOO_LARGE when the cascade has used up
  * its function ids. */
 cascade_err csc_build_change(const csc_build_env *env, const csc_state *state,

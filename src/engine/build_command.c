@@ -80,10 +80,16 @@ write_error(struct csc_builder *b, const char *what, const char *payload)
 static void
 terminate(struct csc_builder *b, const csc_message *message)
 {
-    cascade_execution_row *row =
-        csc_build_receipt(b, message, CSC_TERMINATE_NAME);
+    bool over = csc_build_status(b) != CASCADE_RUNNING;
+    cascade_execution_row *row = NULL;
 
-    if (csc_build_status(b) != CASCADE_RUNNING) {
+    if (!csc_build_has_ids(b, 1, !over)) {
+        csc_build_end_by_other(b,
+                               write_error(b, "terminated", message->payload));
+        return;
+    }
+    row = csc_build_receipt(b, message, CSC_TERMINATE_NAME);
+    if (over) {
         csc_build_undelivered(b, row, CSC_UNDELIVERED);
         return;
     }
@@ -297,8 +303,15 @@ cancel(struct csc_builder *b, const csc_message *message)
 {
     bool over = csc_build_status(b) != CASCADE_RUNNING;
     bool again = csc_build_is_cancelled(b);
-    cascade_execution_row *row = csc_build_receipt(b, message, CSC_CANCEL_NAME);
+    cascade_execution_row *row = NULL;
 
+    if (!csc_build_has_ids(b, 1, !over && !again)) {
+        if (!again)
+            csc_build_end_by_other(
+                b, write_error(b, "cancelled", message->payload));
+        return;
+    }
+    row = csc_build_receipt(b, message, CSC_CANCEL_NAME);
     if (over)
         csc_build_undelivered(b, row, CSC_UNDELIVERED);
     if (over || again)
@@ -323,15 +336,11 @@ csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row)
 }
 
 void
-csc_build_end_cancel(struct csc_builder *b)
+csc_build_close_cancel(struct csc_builder *b, const char *error)
 {
     const csc_exec *exec = csc_state_find(b->state, b->state->cancel);
     cascade_execution_row *row = b->cancel;
 
-    if (!csc_build_is_cancelled(b) || b->terminated || b->plan != NULL ||
-        b->state->terminated != CSC_NOT_TERMINATED ||
-        b->state->running - b->ended + b->running != 1)
-        return;
     if (row == NULL) {
         row = csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
     } else {
@@ -342,9 +351,19 @@ csc_build_end_cancel(struct csc_builder *b)
         else
             b->ended++;
     }
-    row->error = write_error(b, "cancelled", row->input);
+    row->error =
+        error != NULL ? error : write_error(b, "cancelled", row->input);
     row->full_output = csc_build_at(b, false);
     csc_build_note_terminated(b, row);
+}
+
+void
+csc_build_end_cancel(struct csc_builder *b)
+{
+    if (csc_build_is_cancelled(b) && !b->terminated && b->plan == NULL &&
+        b->state->terminated == CSC_NOT_TERMINATED &&
+        b->state->running - b->ended + b->running == 1)
+        csc_build_close_cancel(b, NULL);
 }
 
 /* ---- Pausing ------------------------------------------------------------ */

@@ -333,8 +333,12 @@ csc_build_course(struct csc_builder *b, const csc_message *message)
                                 ? CSC_RETRY_NAME
                                 : CSC_RERUN_NAME);
     refusal = refuse(b, message);
-    if (refusal != CSC_REFUSAL_NONE) {
-        csc_build_undelivered(b, row, refusal_text(b, refusal));
+    if (refusal != CSC_REFUSAL_NONE ||
+        !csc_build_has_ids(b, csc_build_course_room(b->env), false)) {
+        csc_build_undelivered(b, row,
+                              refusal != CSC_REFUSAL_NONE
+                                  ? refusal_text(b, refusal)
+                                  : "undelivered: " CSC_USED_UP);
         return true;
     }
     b->plan = b->env->plan;

@@ -141,11 +141,19 @@ end_waiting(struct csc_builder *b, const csc_exec *exec,
                      .by = &completion->by,
                      .effects = completion->effects};
 
-    if (post.error == NULL) {
+    if (post.error == NULL &&
+        !csc_build_has_ids(b, post.effects.spawn_count, false)) {
+        post.kind = CSC_POST_FAIL;
+        post.error = CSC_USED_UP;
+        post.effects = (csc_effects){0};
+        csc_build_fail(b, &post, exec);
+    } else if (post.error == NULL) {
         csc_build_complete(b, &post, exec);
     } else {
         if (csc_effects_fail(b->env->arena, &post, exec) != CASCADE_OK)
             b->env->arena->failed = true;
+        if (!csc_build_has_ids(b, post.effects.spawn_count, false))
+            csc_build_drop_spawns(&post);
         csc_build_fail(b, &post, exec);
     }
     csc_build_note_ended(b, exec);
@@ -163,7 +171,7 @@ csc_build_completion(struct csc_builder *b, const csc_message *message)
         exec = find_waiting(b, &completion->token);
     if (exec != NULL)
         end_waiting(b, exec, completion);
-    else
+    else if (csc_build_has_ids(b, 1, false))
         csc_build_undelivered(
             b,
             csc_build_receipt(b, message,

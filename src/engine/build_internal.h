@@ -29,6 +29,8 @@ struct csc_builder {
     csc_late late;       /* ends that come too late for joins */
     csc_buf text;        /* scratch */
     int32_t fn_id;       /* the last one given out */
+    size_t promised;     /* ids that posts will need, while messages come */
+    bool no_stand_ins;   /* there are none for what runs instead of others */
     int32_t instead_of;  /* what spawns with `instead` stand for */
     csc_tree names;      /* whose signals are looked at: build_message.c */
     csc_tree unread;     /* signals of this change */
@@ -118,6 +120,21 @@ int32_t csc_build_cancel_id(const struct csc_builder *b);
 bool csc_build_is_doomed(const struct csc_builder *b, const csc_exec *exec);
 /* Ends the cancellation when nothing else is RUNNING. */
 void csc_build_end_cancel(struct csc_builder *b);
+
+/* The same before that, and so the cascade, as nothing can be recorded. */
+void csc_build_close_cancel(struct csc_builder *b, const char *error);
+
+/* ---- build_ids.c -------------------------------------------------------- */
+
+/* Whether so many executions may still be inserted; `ends`: by what ends the
+ * cascade. */
+bool csc_build_has_ids(const struct csc_builder *b, size_t count, bool ends);
+/* There is no id for what ends the cascade: an execution does that is there. */
+void csc_build_end_by_other(struct csc_builder *b, const char *error);
+/* Whether there is none for the receipt: then the cascade has ended. */
+bool csc_build_lacks_id(struct csc_builder *b, const csc_message *message);
+/* Nothing runs instead of what fails, and the cascade does not go on. */
+void csc_build_drop_spawns(csc_post *post);
 
 /* ---- build_course.c ----------------------------------------------------- */
 

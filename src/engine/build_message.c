@@ -14,6 +14,7 @@
  *   completion      build_external.c
  *   repeated        nothing: an execution has its path
  *   unknown kind    an execution, FAILED: a newer library sent it
+ *   no id is left   build_ids.c
  *
  * In each case but that of a deletion, which takes two commits, the message is
  * deleted with this one. If the process dies before it, the message is there
@@ -297,7 +298,8 @@ add_message(struct csc_builder *b, const csc_message *message)
         return;
     }
     b->received[b->received_count++] = message->id;
-    if (message->repeated || csc_build_forward(b, message))
+    if (message->repeated || csc_build_forward(b, message) ||
+        csc_build_lacks_id(b, message))
         return;
     if (strcmp(message->kind, CSC_MESSAGE_SIGNAL) == 0)
         add_signal(b, message);

@@ -171,6 +171,8 @@ csc_build_keep_run(struct csc_builder *b, const csc_message *message)
         csc_json_member(message->payload, "continued", &span))
         return false;
     b->received[b->received_count++] = message->id;
+    if (!csc_build_has_ids(b, 1, false))
+        return true;
     csc_build_undelivered(
         b, csc_build_receipt(b, message, CSC_MESSAGE_PREFIX CSC_MESSAGE_DELETE),
         "undelivered: the cascade had continued as new by then; ask for the "

@@ -32,6 +32,7 @@
  * which takes the whole: a signal may end a wait. What comes behind is recorded
  * as undelivered, for which the row is enough. What comes for a cascade that is
  * COMPLETED may have to be sent on to its next run, which its executions name.
+ * And one that has no function_id left is ended by one of its executions.
  *
  * Nothing here is committed; if the process dies, the runs are freed as those
  * of any other claim.
@@ -113,7 +114,7 @@ is_dismissed(const dismissal *d, const csc_run *run)
     if (run->state.user_id == NULL || post == NULL || asks_for_all(post))
         return false;
     if (run->state.recorded == CASCADE_RUNNING)
-        return ends_first(post);
+        return ends_first(post) && run->state.fn_id < CSC_FUNCTION_ID_MAX;
     return run->state.recorded == CASCADE_ERROR || are_of_itself(post);
 }
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/uuid.h"
+#include "engine/build.h"
 #include "engine/record.h"
 
 #define MEMBERS_MAX 11
@@ -23,7 +24,6 @@
 #define TEXT_LEN_MAX 1000 /* of names: an index takes entries up to 2,704 */
 #define ERROR_LEN_MAX ((size_t)1024 * 1024)
 #define MESSAGES_MAX 10000
-#define FUNCTION_ID_MAX ((int64_t)INT32_MAX - 1)
 /* What stores can keep: the years 1 to 9999. */
 #define TIME_MIN_MS INT64_C(-62135596800000)
 #define TIME_MAX_MS INT64_C(253402300799999)
@@ -173,7 +173,7 @@ need_time(reader *r, size_t i)
 static int32_t
 need_function_id(reader *r, size_t i)
 {
-    return (int32_t)need_number(r, i, INT32_MIN, FUNCTION_ID_MAX,
+    return (int32_t)need_number(r, i, INT32_MIN, CSC_FUNCTION_ID_MAX,
                                 "is no function_id: give a whole number up to "
                                 "2147483646");
 }

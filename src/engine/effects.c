@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/build.h"
 #include "engine/limits.h"
 
 /* Of one number in `after`, with what stands between two, as it is recorded. */
@@ -204,6 +205,8 @@ check_spawn(const csc_gather *g, const char *name,
                         "an execution may spawn at most %d others; let some "
                         "of them spawn the rest",
                         CSC_POST_EFFECTS_MAX);
+    if (g->effects->spawn_count >= g->spawns_max)
+        return csc_fail(CASCADE_ERR_TOO_LARGE, "spawn %s: " CSC_USED_UP, name);
     if (options->priority < 0 || options->priority > 9)
         return csc_fail(CASCADE_ERR_INVALID,
                         "spawn: the priority is %d; give 1 to 9, or 0 for the "

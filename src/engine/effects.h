@@ -16,6 +16,7 @@ typedef struct csc_gather {
     csc_effects *effects;
     size_t payload_max; /* bytes of one payload */
     size_t bytes_max;   /* of all of them */
+    int64_t spawns_max; /* the cascade has ids for no more */
 } csc_gather;
 
 /* Either trees or texts: the value, which must be there, and the one for user

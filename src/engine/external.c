@@ -209,7 +209,8 @@ gather_all(cascade_store *store, csc_arena *arena,
     const csc_gather gather = {.arena = arena,
                                .effects = &completion->effects,
                                .payload_max = store->config.payload_max,
-                               .bytes_max = BYTES_MAX};
+                               .bytes_max = BYTES_MAX,
+                               .spawns_max = INT64_MAX};
     cascade_err err = check_completion(given);
 
     if (err == CASCADE_OK && given->error != NULL) {

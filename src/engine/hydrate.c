@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "engine/build.h"
 #include "engine/plan.h"
 
 #define RETRY_MS 200
@@ -206,7 +207,10 @@ fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
     } else {
         csc_state_dispatch(&run->state, exec);
         post->attempts = exec->attempts + 1;
-        post->error = "the store refused what this execution had to record";
+        post->error =
+            csc_build_ids_left(&run->state) == 0
+                ? CSC_USED_UP
+                : "the store refused what this execution had to record";
         err = csc_run_fail(engine, exec, post);
     }
     if (err == CASCADE_OK)

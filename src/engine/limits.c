@@ -46,6 +46,7 @@
 
 #include <string.h>
 
+#include "engine/build.h"
 #include "engine/native.h"
 #include "engine/node.h"
 
@@ -314,6 +315,7 @@ csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
     call->open_ms = exec->run->native != NULL && exec->run->native->exec == exec
                         ? def->transaction_ms
                         : 0;
+    call->ids_left = csc_build_ids_left(&exec->run->state);
     call->save_ns = 0;
     call->unsaved = false;
     call->saving = NULL;

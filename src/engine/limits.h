@@ -33,7 +33,8 @@ typedef struct csc_call {
     struct csc_exec *exec; /* NULL: none runs */
     struct csc_run *run;
     const csc_limits *limits;
-    int64_t open_ms; /* of the transaction it runs in; 0: none */
+    int64_t open_ms;  /* of the transaction it runs in; 0: none */
+    int64_t ids_left; /* for executions of its cascade, as last seen */
     int64_t begun_ns;
     int64_t beat_ns;         /* its last sign of life */
     int64_t save_ns;         /* when progress may be recorded again */

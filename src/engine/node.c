@@ -164,11 +164,13 @@ static csc_gather
 gather_into(const cascade_node *node)
 {
     csc_post *post = node->step != NULL ? node->step : node->post;
+    int64_t of_step = node->step != NULL ? 1 : 0;
 
     return (csc_gather){.arena = &post->arena,
                         .effects = &post->effects,
                         .payload_max = node->engine->store->config.payload_max,
-                        .bytes_max = node->engine->options.execution_bytes_max};
+                        .bytes_max = node->engine->options.execution_bytes_max,
+                        .spawns_max = node->call->ids_left - of_step};
 }
 
 cascade_err

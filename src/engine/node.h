@@ -40,6 +40,7 @@ struct cascade_node {
     csc_post *step;    /* inside a step */
     csc_post *pending; /* to be posted once the node has left */
     bool suspended;    /* it was told to leave */
+    bool used_up;      /* there is no id for the part that it asked for */
     bool unwound;      /* since it is being undone, and nothing new begins */
     int step_attempt;  /* inside a step with options, else 0 */
     bool step_barred;  /* it could not even begin: that is no attempt of it */

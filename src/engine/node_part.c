@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/build.h"
 
 #define MISMATCH_MAX 1000
 
@@ -135,10 +136,13 @@ csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
     late = atomic_load(&node->call->late);
     if (!late)
         found = csc_state_part(&run->state, node->exec, part);
+    node->call->ids_left = csc_build_ids_left(&run->state);
     *leave =
         late || (found == NULL &&
                  (!csc_run_may_begin(engine) || run->gone ||
                   csc_run_is_paused(engine, run) || is_refused(node, part)));
+    node->used_up = found == NULL && !*leave && node->call->ids_left == 0;
+    *leave = *leave || node->used_up;
     if (found == NULL && !*leave &&
         (part->kind == CSC_PART_STEP || part->kind == CSC_PART_UNDO))
         engine->stats.attempts++;
@@ -190,9 +194,13 @@ csc_node_cancelled(const csc_part *part)
                     csc_state_prefix(part->kind), part->name);
 }
 
+/* Of a node that is to leave as there is no id for a part, the call fails. */
 cascade_err
 csc_node_suspend(cascade_node *node, csc_post *pending)
 {
+    if (node->used_up)
+        return csc_fail(CASCADE_ERR_TOO_LARGE,
+                        "a part of node %s: " CSC_USED_UP, node->exec->name);
     node->suspended = true;
     node->pending = pending;
     return csc_fail(CASCADE_SUSPENDED, "%s; return CASCADE_SUSPENDED from it",

@@ -480,12 +480,13 @@ function_ids_can_be_used_up(void **unused)
     site_apply(s);
     add_spawn(post, "b");
     add_spawn(post, "b");
-    s->state.fn_id = INT32_MAX - 2;
+    s->state.fn_id = INT32_MAX - 2 - CSC_FUNCTION_IDS_KEPT;
     assert_int_equal(csc_build_change(&s->env, &s->state, post, &s->change),
                      CASCADE_ERR_TOO_LARGE);
-    s->state.fn_id = INT32_MAX - 3;
+    s->state.fn_id = INT32_MAX - 3 - CSC_FUNCTION_IDS_KEPT;
     site_build(s, post);
-    assert_int_equal(s->change.cascade.fn_id, INT32_MAX - 1);
+    assert_int_equal(s->change.cascade.fn_id,
+                     INT32_MAX - 1 - CSC_FUNCTION_IDS_KEPT);
     csc_post_free(post);
     site_close(s);
 }
