@@ -350,13 +350,15 @@ csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     if (run->gone)
         return;
     run->reload = *reload;
+    csc_run_ref(run);
     csc_run_drop(engine, run, err);
     run->expelled = run->active > 0;
     run->expelled_by = engine->id;
     if (run->expelled)
         engine->in_hand++;
     else
-        csc_run_reload(engine, reload);
+        csc_run_reload(engine, &run->reload);
+    csc_run_unref(run);
 }
 
 /* `leaves` as for a retry: nothing of it begins, and it goes behind the commit
