@@ -127,6 +127,16 @@ leaves(const cascade_change *change)
            change->run_action == CASCADE_RUN_FREE;
 }
 
+/* What ends with the cascade may be ready, or be run: then it goes with the
+ * run. */
+static cascade_err
+apply_change(csc_run *run, const cascade_change *change)
+{
+    if (leaves(change) && run->active > 0)
+        csc_state_keep_all(&run->state);
+    return csc_build_apply(&run->state, change);
+}
+
 /* The run goes on after a commit of its own. */
 static void
 go_on(cascade_engine *engine, csc_run *run, bool reset)
@@ -171,7 +181,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     count_posts(engine, item->posts);
     note_received(engine, run, item->posts);
     if (!run->gone && run->plan == NULL)
-        err = csc_build_apply(&run->state, change);
+        err = apply_change(run, change);
     if (!run->gone && err == CASCADE_OK)
         err = reenter(run, item->posts);
     if (err == CASCADE_OK)

@@ -124,6 +124,12 @@ csc_state_release(csc_state *state, csc_exec *exec)
 }
 
 void
+csc_state_keep_all(csc_state *state)
+{
+    state->held++;
+}
+
+void
 csc_state_fini(csc_state *state)
 {
     for (size_t i = 0; i < state->exec_count; i++)

@@ -480,6 +480,9 @@ int64_t csc_state_wake_at(const csc_state *state);
 void csc_state_hold(csc_state *state, csc_exec *exec);
 void csc_state_release(csc_state *state, csc_exec *exec);
 
+/* From now on nothing of it is freed before its end. */
+void csc_state_keep_all(csc_state *state);
+
 /* The recorded part of execution `parent`; NULL when it was not recorded. */
 const csc_exec *csc_state_part(const csc_state *state, const csc_exec *parent,
                                const csc_part *part);
