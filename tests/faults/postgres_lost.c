@@ -15,8 +15,8 @@
 #include "store/postgres_fixture.h"
 #include "store/postgres_proxy.h"
 
-#define DEADLINE_MS 8000 /* an eighth of it is left to find out */
-#define ROOM_MS 4000     /* for a machine that stands still */
+#define DEADLINE_MS 24000 /* an eighth of it is left to find out */
+#define ROOM_MS 30000     /* for a machine that stands still */
 
 typedef struct lost_call lost_call;
 

@@ -41,5 +41,6 @@ if(CASCADE_POSTGRES)
 
     # Calls that are cut off by their own deadline, on the shared server.
     cascade_test(faults_postgres_lost postgres_lost.c
-        ../store/postgres_fixture.c ../store/postgres_proxy.c NEEDS server)
+        ../store/postgres_fixture.c ../store/postgres_proxy.c NEEDS server
+        LABELS long)
 endif()
