@@ -138,6 +138,10 @@
  *       left, `existed` tells; of a batch that took effect before it tells
  *       whether that message is there, since the cascade may have been started
  *       anew. The same change in a later batch goes on.
+ *   S45 a page of a scan with bytes_max ends behind the row that brings it to
+ *       about so many bytes, as they are stored; so it gives a row where there
+ *       is one, and only a page without any tells that there are no more. What
+ *       it costs does not grow with the rows behind it.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -195,7 +199,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 6
+#define CASCADE_STORE_ABI 7
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -474,6 +478,8 @@ typedef struct cascade_scan {
     const cascade_uuid *after;      /* of all: ids above this one; NULL: from
                                        the first */
     size_t limit;                   /* 1-CASCADE_SCAN_MAX */
+    size_t bytes_max; /* the page ends behind the row that brings it to so many:
+                         S45; 0: whatever they are */
 } cascade_scan;
 
 /* What runs of a queue there are, and whether it is paused. A queue is listed

@@ -17,6 +17,28 @@ is_asked_for(const cascade_scan *scan, const csc_memory_execution *execution)
            execution->row.status == CASCADE_EXECUTION_RUNNING;
 }
 
+/* What a page has given. */
+typedef struct page {
+    size_t count;
+    size_t bytes;
+} page;
+
+static bool
+is_full(const cascade_scan *scan, const page *given)
+{
+    return given->count >= scan->limit ||
+           (scan->bytes_max > 0 && given->bytes >= scan->bytes_max);
+}
+
+static cascade_err
+give_execution(const cascade_load_sink *sink, const cascade_execution_row *row,
+               page *given)
+{
+    given->count++;
+    given->bytes += csc_store_execution_bytes(row);
+    return sink->on_execution(sink->context, row);
+}
+
 static cascade_err
 scan_all(csc_memory_model *model, const cascade_scan *scan,
          const cascade_load_sink *sink)
@@ -26,15 +48,13 @@ scan_all(csc_memory_model *model, const cascade_scan *scan,
             ? csc_memory_order_first(model->by_id)
             : csc_memory_order_next(model->by_id, 0, scan->after);
     cascade_err err = CASCADE_OK;
-    size_t count = 0;
+    page given = {0, 0};
 
-    while (node != NULL && count < scan->limit && err == CASCADE_OK) {
+    while (node != NULL && !is_full(scan, &given) && err == CASCADE_OK) {
         const csc_memory_execution *execution = node->item;
 
-        if (is_asked_for(scan, execution)) {
-            err = sink->on_execution(sink->context, &execution->row);
-            count++;
-        }
+        if (is_asked_for(scan, execution))
+            err = give_execution(sink, &execution->row, &given);
         node = csc_memory_order_next(model->by_id, 0, &node->id);
     }
     return err;
@@ -45,18 +65,16 @@ scan_executions(const csc_memory_cascade *cascade, const cascade_scan *scan,
                 const cascade_load_sink *sink)
 {
     cascade_err err = CASCADE_OK;
-    size_t count = 0;
+    page given = {0, 0};
 
     for (size_t i = csc_memory_rows_find(cascade, scan->from);
-         i < cascade->execution_count && count < scan->limit &&
+         i < cascade->execution_count && !is_full(scan, &given) &&
          err == CASCADE_OK;
          i++) {
         const csc_memory_execution *execution = cascade->executions[i];
 
-        if (is_asked_for(scan, execution)) {
-            err = sink->on_execution(sink->context, &execution->row);
-            count++;
-        }
+        if (is_asked_for(scan, execution))
+            err = give_execution(sink, &execution->row, &given);
     }
     return err;
 }
@@ -85,13 +103,19 @@ static cascade_err
 scan_events(const csc_memory_cascade *cascade, const cascade_scan *scan,
             const cascade_load_sink *sink)
 {
-    size_t first = find_event(cascade, scan);
+    page given = {0, 0};
     cascade_err err = CASCADE_OK;
 
-    for (size_t i = first; i < cascade->event_count &&
-                           i - first < scan->limit && err == CASCADE_OK;
-         i++)
-        err = sink->on_event(sink->context, &cascade->events[i]->row);
+    for (size_t i = find_event(cascade, scan);
+         i < cascade->event_count && !is_full(scan, &given) &&
+         err == CASCADE_OK;
+         i++) {
+        const cascade_event_row *row = &cascade->events[i]->row;
+
+        given.count++;
+        given.bytes += csc_store_event_bytes(row);
+        err = sink->on_event(sink->context, row);
+    }
     return err;
 }
 

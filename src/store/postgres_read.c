@@ -489,6 +489,8 @@ fill_scan(const cascade_scan *scan, csc_postgres_params *params)
     else
         csc_postgres_params_bool(params, scan->running_only);
     csc_postgres_params_i64(params, (int64_t)scan->limit);
+    csc_postgres_params_i64(
+        params, scan->bytes_max > 0 ? (int64_t)scan->bytes_max : INT64_MAX);
 }
 
 static cascade_err

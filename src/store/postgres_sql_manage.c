@@ -12,6 +12,23 @@
     "    AND function_id >= $2::int4\n" \
     "    AND (function_id > $2::int4 OR id > $3::int8)\n"
 
+/* What the rows before this one take in the table, in that order. */
+#define BYTES_BEFORE(bytes, order)              \
+    "sum(" bytes ") OVER (ORDER BY " order "\n" \
+    "      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before"
+#define EXECUTION_BYTES_BEFORE(order)                                 \
+    BYTES_BEFORE("100 + coalesce(pg_column_size(input_context), 0)\n" \
+                 "      + coalesce(pg_column_size(full_output), 0)\n" \
+                 "      + coalesce(pg_column_size(error), 0)",        \
+                 order)
+#define EVENT_BYTES_BEFORE                                        \
+    BYTES_BEFORE("100 + coalesce(pg_column_size(value), 0)\n"     \
+                 "      + coalesce(pg_column_size(ui_value), 0)", \
+                 "function_id, id")
+#define WITHIN_BYTES(bytes_max)      \
+    "WHERE e.bytes_before IS NULL\n" \
+    "  OR e.bytes_before < " bytes_max "::int8\n"
+
 static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* ---- queues ---- */
 
@@ -62,40 +79,51 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* ---- scan ---- */
 
-    /* $1 cascade, $2 from, $3 only RUNNING, $4 at most */
-    [CSC_POSTGRES_SCAN_EXECUTIONS] =
-        EXECUTION_COLUMNS "FROM @node_executions\n"
-                          "WHERE cascade_id = $1::uuid\n"
-                          "  AND function_id >= $2::int4\n"
-                          "  AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
-                          "ORDER BY function_id\n"
-                          "LIMIT $4::int8",
+    /* $1 cascade, $2 from, $3 only RUNNING, $4 at most, $5 bytes: those of the
+     * rows before are summed up as they come. Their payloads are looked at no
+     * further than to their length, and become texts behind that. */
+    [CSC_POSTGRES_SCAN_EXECUTIONS] = EXECUTION_COLUMNS
+    "FROM (\n"
+    "  SELECT *, " EXECUTION_BYTES_BEFORE(
+        "function_id") "\n"
+                       "  FROM @node_executions\n"
+                       "  WHERE cascade_id = $1::uuid\n"
+                       "    AND function_id >= $2::int4\n"
+                       "    AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
+                       "  ORDER BY function_id\n"
+                       "  LIMIT $4::int8) AS e\n" WITHIN_BYTES(
+                           "$5") "ORDER BY e.function_id",
 
-    /* As EVENTS_FROM, $4 at most. The index has no ids. So it first tells up to
-     * where the page goes, and what is sorted then is the page, and what is
-     * left of its last execution. Payloads become texts behind that. */
+    /* As EVENTS_FROM, $4 at most, $5 bytes. The index has no ids. So it first
+     * tells up to where the page goes, and what is sorted then is the page, and
+     * what is left of its last execution. Payloads become texts behind that. */
     [CSC_POSTGRES_SCAN_EVENTS] = EVENT_COLUMNS
     "FROM (\n"
-    "  SELECT *\n"
-    "  FROM @context_events\n" EVENTS_FROM "    AND function_id <= (\n"
-    "      SELECT max(p.function_id)\n"
-    "      FROM (\n"
-    "        SELECT function_id\n"
-    "        FROM @context_events\n" EVENTS_FROM
-    "        ORDER BY function_id\n"
-    "        LIMIT $4::int8) AS p)\n"
-    "  ORDER BY function_id, id\n"
-    "  LIMIT $4::int8) AS e\n"
-    "ORDER BY e.function_id, e.id",
+    "  SELECT *, " EVENT_BYTES_BEFORE "\n"
+    "  FROM (\n"
+    "    SELECT *\n"
+    "    FROM @context_events\n" EVENTS_FROM "    AND function_id <= (\n"
+    "        SELECT max(p.function_id)\n"
+    "        FROM (\n"
+    "          SELECT function_id\n"
+    "          FROM @context_events\n" EVENTS_FROM
+    "          ORDER BY function_id\n"
+    "          LIMIT $4::int8) AS p)\n"
+    "    ORDER BY function_id, id\n"
+    "    LIMIT $4::int8) AS l) AS e\n" WITHIN_BYTES(
+        "$5") "ORDER BY e.function_id, e.id",
 
-    /* $1 from, $2 that one too, $3 only RUNNING, $4 at most */
-    [CSC_POSTGRES_SCAN_ALL] =
-        EXECUTION_COLUMNS "FROM @node_executions\n"
-                          "WHERE id >= $1::uuid\n"
-                          "  AND (id > $1::uuid OR $2::bool)\n"
-                          "  AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
-                          "ORDER BY id\n"
-                          "LIMIT $4::int8",
+    /* $1 from, $2 that one too, $3 only RUNNING, $4 at most, $5 bytes */
+    [CSC_POSTGRES_SCAN_ALL] = EXECUTION_COLUMNS
+    "FROM (\n"
+    "  SELECT *, " EXECUTION_BYTES_BEFORE(
+        "id") "\n"
+              "  FROM @node_executions\n"
+              "  WHERE id >= $1::uuid\n"
+              "    AND (id > $1::uuid OR $2::bool)\n"
+              "    AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
+              "  ORDER BY id\n"
+              "  LIMIT $4::int8) AS e\n" WITHIN_BYTES("$5") "ORDER BY e.id",
 
     /* ---- mend ---- */
 

@@ -2,11 +2,14 @@
  *
  * What all backends say and refuse alike: one definition of each.
  */
+#include <string.h>
+
 #include "base/error.h"
 #include "store/store.h"
 
 #define MEND_MAX 1000
 #define RECEIVE_MAX 10000
+#define ROW_BYTES 100 /* of a row without payloads, about */
 
 const char *
 csc_store_status_word(cascade_status status)
@@ -48,6 +51,25 @@ csc_store_check_scan(const cascade_scan *scan)
                         "scan: the events of all cascades are asked for; name "
                         "one cascade");
     return CASCADE_OK;
+}
+
+static size_t
+text_bytes(const char *text)
+{
+    return text != NULL ? strlen(text) : 0;
+}
+
+size_t
+csc_store_execution_bytes(const cascade_execution_row *row)
+{
+    return ROW_BYTES + text_bytes(row->input) + text_bytes(row->full_output) +
+           text_bytes(row->error);
+}
+
+size_t
+csc_store_event_bytes(const cascade_event_row *row)
+{
+    return ROW_BYTES + text_bytes(row->value) + text_bytes(row->ui_value);
 }
 
 cascade_err

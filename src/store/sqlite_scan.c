@@ -21,15 +21,46 @@ typedef struct scan_state {
     const cascade_load_sink *sink;
     csc_sqlite_row_room room;
     size_t given;
+    size_t bytes; /* of these */
 } scan_state;
+
+static cascade_err
+give_execution(void *context, const cascade_execution_row *row)
+{
+    scan_state *state = context;
+
+    state->bytes += csc_store_execution_bytes(row);
+    return state->sink->on_execution(state->sink->context, row);
+}
+
+static cascade_err
+give_event(void *context, const cascade_event_row *row)
+{
+    scan_state *state = context;
+
+    state->bytes += csc_store_event_bytes(row);
+    return state->sink->on_event(state->sink->context, row);
+}
 
 static cascade_err
 give_row(scan_state *state, sqlite3_stmt *statement)
 {
+    const cascade_load_sink counted = {.context = state,
+                                       .on_execution = give_execution,
+                                       .on_event = give_event};
+
     return state->scan->events
-               ? csc_sqlite_row_give_event(statement, &state->room, state->sink)
+               ? csc_sqlite_row_give_event(statement, &state->room, &counted)
                : csc_sqlite_row_give_execution(statement, &state->room,
-                                               state->sink);
+                                               &counted);
+}
+
+static bool
+is_full(const scan_state *state)
+{
+    return state->given == state->scan->limit ||
+           (state->scan->bytes_max > 0 &&
+            state->bytes >= state->scan->bytes_max);
 }
 
 /* Runs a call whose last parameter, the limit, is still to come; ends it. */
@@ -44,6 +75,8 @@ give_rows(scan_state *state, csc_sqlite_call *call)
     while (err == CASCADE_OK && row) {
         err = give_row(state, call->statement);
         state->given++;
+        if (err == CASCADE_OK && is_full(state))
+            break;
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(call, &row);
     }
@@ -88,7 +121,7 @@ scan_events(scan_state *state)
     csc_sqlite_call_add_i64(&call, state->scan->from);
     csc_sqlite_call_add_i64(&call, state->scan->after_event);
     err = give_rows(state, &call);
-    if (err != CASCADE_OK || state->given == state->scan->limit)
+    if (err != CASCADE_OK || is_full(state))
         return err;
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_EVENTS_BEHIND);
     csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);

@@ -83,7 +83,14 @@ turn_page(cascade_scan *scan, const page_row *last, cascade_uuid *after)
     }
 }
 
-/* All pages, each of at most scan.limit rows, until one is not full. */
+/* No more follow: where bytes may end a page, one without rows tells. */
+static bool
+is_last(const cascade_scan *scan, size_t count)
+{
+    return scan->bytes_max > 0 ? count == 0 : count < scan->limit;
+}
+
+/* All pages, each of at most scan.limit rows, until one is the last. */
 static page_rows
 scan_pages(cascade_store *store, cascade_scan scan)
 {
@@ -95,7 +102,7 @@ scan_pages(cascade_store *store, cascade_scan scan)
 
         assert_ok(scan_page(store, &scan, &kept));
         assert_true(kept.count - before <= scan.limit);
-        if (kept.count - before < scan.limit)
+        if (is_last(&scan, kept.count - before))
             return kept;
         turn_page(&scan, &kept.rows[kept.count - 1], &after);
     }
@@ -254,6 +261,93 @@ a_page_has_the_rows_that_a_load_gives(void **state)
     csc_mem_free(events);
     csc_mem_free(all);
     csc_mem_free(picture);
+}
+
+/* ---- S45 ----------------------------------------------------------------- */
+
+#define HEAVY_BYTES 12000
+#define HEAVY_ROWS 9
+
+/* A JSON text that no database makes much smaller. */
+static char *
+heavy_text(test_rows *rows)
+{
+    char *text = csc_arena_alloc(&rows->arena, HEAVY_BYTES + 3, 1);
+
+    assert_non_null(text);
+    text[0] = '"';
+    for (int i = 1; i <= HEAVY_BYTES; i++)
+        text[i] = (char)('a' + rows_random(rows) % 26);
+    text[HEAVY_BYTES + 1] = '"';
+    text[HEAVY_BYTES + 2] = '\0';
+    return text;
+}
+
+/* Executions and events that are large in turn by each of their payloads. */
+static cascade_uuid
+write_heavy(mail_scene *it)
+{
+    cascade_uuid id = mail_own(it);
+    cascade_change *write = rows_write(it->rows, id, HEAVY_ROWS - 1);
+
+    for (int32_t i = 1; i < HEAVY_ROWS; i++) {
+        cascade_execution_row *row = rows_insert(it->rows, write, i, "node");
+
+        if (i % 3 == 0)
+            row->input = heavy_text(it->rows);
+        else if (i % 3 == 1)
+            row->full_output = heavy_text(it->rows);
+        else
+            row->error = heavy_text(it->rows);
+    }
+    for (int i = 0; i < HEAVY_ROWS; i++) {
+        cascade_event_row *event = rows_event(it->rows, write, i / 3, "k", "1");
+
+        if (i % 2 == 0)
+            event->value = heavy_text(it->rows);
+        else
+            event->ui_value = heavy_text(it->rows);
+    }
+    assert_ok(mail_write(it, write));
+    return id;
+}
+
+/* S45: at least one row, and no more behind the one that fills it. */
+static void
+check_heavy_pages(conformance_db *db, cascade_scan scan)
+{
+    page_rows all = scan_pages(db->handles[0], scan);
+    page_rows pages;
+    page_rows first = {.rows = NULL};
+
+    assert_int_equal(all.count, HEAVY_ROWS);
+    scan.bytes_max = 1;
+    pages = scan_pages(db->handles[0], scan);
+    assert_same_rows(&all, &pages);
+    csc_mem_free(pages.rows);
+    assert_ok(scan_page(db->handles[0], &scan, &first));
+    assert_int_equal(first.count, 1);
+    scan.bytes_max = (size_t)3 * HEAVY_BYTES;
+    pages = scan_pages(db->handles[0], scan);
+    assert_same_rows(&all, &pages);
+    csc_mem_free(pages.rows);
+    assert_ok(scan_page(db->handles[0], &scan, &first));
+    assert_in_range(first.count, 1 + 2, 1 + 5);
+    csc_mem_free(first.rows);
+    csc_mem_free(all.rows);
+}
+
+static void
+a_page_ends_by_its_bytes(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    cascade_uuid id = write_heavy(&it);
+
+    check_heavy_pages(it.db, (cascade_scan){.limit = 1000});
+    check_heavy_pages(it.db, (cascade_scan){.cascade_id = &id, .limit = 1000});
+    check_heavy_pages(
+        it.db,
+        (cascade_scan){.cascade_id = &id, .events = true, .limit = 1000});
 }
 
 /* ---- S28: of all cascades ----------------------------------------------- */
@@ -707,6 +801,7 @@ conformance_scan(void)
         cmocka_unit_test(the_executions_of_all_come_by_id),
         cmocka_unit_test(a_scan_of_nothing_gives_nothing),
         cmocka_unit_test(a_deletion_takes_executions_out_of_scans),
+        cmocka_unit_test(a_page_ends_by_its_bytes),
         cmocka_unit_test(a_scan_refuses_what_is_over_its_bounds),
         cmocka_unit_test(an_error_of_a_scan_sink_is_the_result),
         cmocka_unit_test(pages_leave_out_nothing_while_others_write),
