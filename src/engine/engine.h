@@ -113,6 +113,9 @@ typedef struct csc_node_def {
 
 /* ---- Runs --------------------------------------------------------------- */
 
+/* One that is read in portions: stream.c. */
+typedef struct csc_stream csc_stream;
+
 /* A run that is owned but not in memory: to be loaded (again). */
 typedef struct csc_reload {
     struct csc_reload *next;
@@ -372,6 +375,8 @@ struct cascade_engine {
     size_t timer_room;
     csc_run *suspect; /* held alone, or NULL */
     csc_reload *reloads;
+    csc_stream *streams; /* those that are read in portions */
+    size_t stream_count;
     csc_reload *spares; /* see csc_run_reserve() */
     size_t spare_count;
     size_t in_hand;       /* owned, but neither held nor in `reloads`: being
@@ -722,6 +727,35 @@ void csc_hydrate_reloads(cascade_engine *engine);
 size_t csc_hydrate_room(const cascade_engine *engine);
 /* Holds a run that was read. CASCADE_ERR_NO_MEMORY. Locked. */
 cascade_err csc_hydrate_hold(cascade_engine *engine, csc_run *run);
+
+/* What a run that was read whole is made of its rows: without the lock, since
+ * it may take long. */
+cascade_err csc_hydrate_complete(csc_run *run);
+/* What becomes of one run once it was read and completed; takes `messages`.
+ * Locked. */
+void csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
+                         const csc_reload *reload, csc_post *messages,
+                         cascade_err err);
+/* It could not be read now, for that reason. Locked. */
+void csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
+                       cascade_err err);
+
+/* ---- stream.c ----------------------------------------------------------- */
+
+#define CSC_STREAMS_MAX 4 /* read by turns; others wait in `reloads` */
+
+/* Begins to read one that is in hand. CASCADE_ERR_NO_MEMORY. Not locked. */
+cascade_err csc_stream_begin(cascade_engine *engine, const csc_reload *reload);
+/* A portion of one of them. Not locked. */
+void csc_stream_round(cascade_engine *engine);
+/* When the next portion may be read: INT64_MAX without one. Locked. */
+int64_t csc_stream_next_ns(const cascade_engine *engine);
+/* The most takeovers that one of them has had, or -1. Locked. */
+int32_t csc_stream_takeovers(const cascade_engine *engine);
+/* Which they are; how many. Locked. */
+size_t csc_stream_ids(const cascade_engine *engine, cascade_uuid *ids,
+                      size_t max);
+void csc_stream_fini(cascade_engine *engine);
 
 /* ---- dismiss.c ---------------------------------------------------------- */
 

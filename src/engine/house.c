@@ -11,7 +11,8 @@
  *   limits         functions that are over their time: see limits.c
  *   timers         never by a guess of the clock: before one fires, the store
  *                  is asked for its time
- *   reloads        cascades owned but not in memory: loaded again
+ *   reloads        cascades owned but not in memory: loaded again; large ones
+ *                  a portion in each round: see stream.c
  *   remove         incarnations that are dead: see peers.c
  *   receive        messages for what is owned, when a claim has seen some, or
  *                  when there is no room for a claim to be made
@@ -377,6 +378,8 @@ next_at_ns(const cascade_engine *engine)
         at_ns = engine->retain_at_ns;
     if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
         at_ns = engine->reload_at_ns;
+    if (csc_stream_next_ns(engine) < at_ns)
+        at_ns = csc_stream_next_ns(engine);
     if (csc_hydrate_room(engine) > 0 &&
         (engine->claim_more || engine->suspect_more))
         at_ns = 0;
@@ -443,6 +446,7 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
         if (claims) {
             csc_house_fire(engine);
             csc_hydrate_reloads(engine);
+            csc_stream_round(engine);
             look_for_work(engine);
             csc_retain_round(engine);
         }

@@ -6,7 +6,11 @@
  * whose rows make no sense, or for which there is no memory, does not hold up
  * the others: it is loaded again later, by itself. Those that cannot be read in
  * time together are read by halves, down to one, so that a cascade that is too
- * large for the deadline is alone in the end, and waits longer each time.
+ * large for the deadline is alone in the end. So are those that are too much to
+ * be read in one go: what their rows say of the number of executions is seen
+ * before these come, and bytes are counted as they come; such a load is given
+ * up, and who makes it large is set apart. One that is alone is read in
+ * portions (stream.c).
  *
  * A claim that comes back full is the first of a burst: more is due, after a
  * crash a whole engine's runs. With threads of its own an engine then loads one
@@ -32,6 +36,9 @@
 #include "engine/plan.h"
 
 #define RETRY_MS 200
+#define LOAD_EXECUTIONS_MAX 50000 /* in one load, by what their rows say */
+#define LOAD_BYTES_MAX ((size_t)32 * 1024 * 1024)
+#define LARGE_EXECUTIONS 10000 /* of one, among too many */
 #define BURST_MS 50
 #define APART_ALONE 8 /* CSC_CLAIM_MAX halved so often is one */
 #define APART_MAX 32
@@ -59,6 +66,11 @@ typedef struct loading {
     size_t count;
     csc_map places; /* id -> &errs[i] */
     csc_inbox inbox;
+    int64_t executions; /* that are to come, about */
+    size_t bytes;       /* that have come */
+    cascade_uuid last;  /* whose was the last row */
+    size_t last_bytes;  /* of that one, in this table */
+    bool over;          /* it is too much for one load */
 } loading;
 
 /* The run that a row belongs to, unless one of its rows made no sense. */
@@ -73,12 +85,31 @@ loading_run(loading *l, const cascade_uuid *id, cascade_err **err)
     return l->runs[place - l->errs];
 }
 
+/* A row of so many bytes has come: an error where they are too many. */
+static cascade_err
+count_row(loading *l, const cascade_uuid *id, size_t bytes)
+{
+    if (!csc_uuid_equal(&l->last, id)) {
+        l->last = *id;
+        l->last_bytes = 0;
+    }
+    l->bytes += bytes;
+    l->last_bytes += bytes;
+    l->over = l->bytes > LOAD_BYTES_MAX || l->executions > LOAD_EXECUTIONS_MAX;
+    if (!l->over)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_TOO_LARGE,
+                    "loading: it is too much to be read in one go");
+}
+
 static cascade_err
 load_cascade(void *context, const cascade_row *row)
 {
+    loading *l = context;
     cascade_err *err = NULL;
     csc_run *run = loading_run(context, &row->id, &err);
 
+    l->executions += row->fn_id;
     if (run != NULL)
         *err = csc_state_apply_cascade(&run->state, row);
     return CASCADE_OK;
@@ -94,7 +125,7 @@ load_execution(void *context, const cascade_execution_row *row)
         *err = csc_plan_add(run->plan, row);
     if (run != NULL && *err == CASCADE_OK)
         *err = csc_state_apply_execution(&run->state, row);
-    return CASCADE_OK;
+    return count_row(context, &row->cascade_id, csc_store_execution_bytes(row));
 }
 
 static cascade_err
@@ -105,7 +136,7 @@ load_event(void *context, const cascade_event_row *row)
 
     if (run != NULL)
         *err = csc_state_apply_event(&run->state, row);
-    return CASCADE_OK;
+    return count_row(context, &row->cascade_id, csc_store_event_bytes(row));
 }
 
 static cascade_err
@@ -178,6 +209,8 @@ load_all(loading *l)
     if (err == CASCADE_OK)
         count = find_again(l, ids);
     while (err == CASCADE_OK && count > 0) {
+        l->executions = 0;
+        l->bytes = 0;
         err = l->engine->driver->load(l->engine->driver_self, ids, count, parts,
                                       &sink);
         if (err == CASCADE_OK)
@@ -289,10 +322,21 @@ csc_hydrate_hold(cascade_engine *engine, csc_run *run)
     return csc_run_add(engine, run);
 }
 
-/* What becomes of one run once it was read; takes `messages`. Locked. */
-static void
-take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
-        csc_post *messages, cascade_err err)
+cascade_err
+csc_hydrate_complete(csc_run *run)
+{
+    if (run->state.user_id == NULL)
+        return CASCADE_OK; /* it was not there */
+    csc_state_settle(&run->state);
+    csc_state_find_torn(&run->state);
+    return run->plan != NULL ? csc_plan_decide(run->plan, &run->state)
+                             : CASCADE_OK;
+}
+
+void
+csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
+                    const csc_reload *reload, csc_post *messages,
+                    cascade_err err)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
@@ -302,12 +346,6 @@ take_in(cascade_engine *engine, csc_run *run, const csc_reload *reload,
                         "cascade %s was deleted, or a policy hides it", id);
         csc_post_free(messages);
         return;
-    }
-    if (err == CASCADE_OK) {
-        csc_state_settle(&run->state);
-        csc_state_find_torn(&run->state);
-        if (run->plan != NULL)
-            err = csc_plan_decide(run->plan, &run->state);
     }
     if (err == CASCADE_OK)
         err = csc_hydrate_hold(engine, run);
@@ -336,60 +374,19 @@ take_all(loading *l, cascade_err err)
 {
     cascade_engine *engine = l->engine;
 
+    for (size_t i = 0; i < l->count && err == CASCADE_OK; i++)
+        if (l->errs[i] == CASCADE_OK)
+            l->errs[i] = csc_hydrate_complete(l->runs[i]);
     pthread_mutex_lock(&engine->mutex);
     for (size_t i = 0; i < l->count; i++) {
         if (l->runs[i] == NULL)
             continue;
         if (err == CASCADE_OK && engine->attached)
-            take_in(engine, l->runs[i], &l->wanted[i],
-                    csc_receive_take(&l->inbox, &l->runs[i]->state.id),
-                    l->errs[i]);
+            csc_hydrate_take_in(
+                engine, l->runs[i], &l->wanted[i],
+                csc_receive_take(&l->inbox, &l->runs[i]->state.id), l->errs[i]);
         csc_run_unref(l->runs[i]);
     }
-    pthread_mutex_unlock(&engine->mutex);
-}
-
-/* Reads all or, on an error, none. */
-static cascade_err
-hydrate_all(cascade_engine *engine, const csc_reload *wanted, size_t count)
-{
-    csc_run *runs[CSC_CLAIM_MAX] = {NULL};
-    cascade_err errs[CSC_CLAIM_MAX] = {CASCADE_OK};
-    loading l = {.engine = engine,
-                 .wanted = wanted,
-                 .runs = runs,
-                 .errs = errs,
-                 .count = count,
-                 .inbox = {.engine = engine}};
-    cascade_err err = prepare(&l);
-
-    if (err == CASCADE_OK)
-        err = load_all(&l);
-    take_all(&l, err);
-    csc_receive_fini(&l.inbox);
-    csc_map_fini(&l.places);
-    return err;
-}
-
-/* hydrate_all(), told of in the log where it fails. */
-static cascade_err
-hydrate_or_tell(cascade_engine *engine, const csc_reload *wanted, size_t count)
-{
-    cascade_err err = hydrate_all(engine, wanted, count);
-
-    if (err != CASCADE_OK)
-        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                    "loading %zu cascades failed: %s", count, cascade_errmsg());
-    return err;
-}
-
-static void
-hydrate_later(cascade_engine *engine, const csc_reload *wanted, size_t count,
-              cascade_err err)
-{
-    pthread_mutex_lock(&engine->mutex);
-    for (size_t i = 0; i < count && engine->attached; i++)
-        reload_later(engine, &wanted[i], later_ms(err));
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -409,7 +406,9 @@ company_max(const csc_reload *reload)
 static void
 set_apart(csc_reload *reload, size_t together)
 {
-    if (together == 1 && reload->apart < APART_MAX)
+    if (together == 1 && reload->apart < APART_ALONE)
+        reload->apart = APART_ALONE;
+    else if (together == 1 && reload->apart < APART_MAX)
         reload->apart++;
     while (together > 1 && company_max(reload) > together / 2)
         reload->apart++;
@@ -436,6 +435,103 @@ hydrate_apart(cascade_engine *engine, const csc_reload *wanted, size_t together)
         set_apart(&reload, together);
         reload_later(engine, &reload, apart_ms(&reload));
     }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* Whether it alone is the reason why that was too much. */
+static bool
+is_large(const loading *l, size_t i)
+{
+    const csc_state *state = &l->runs[i]->state;
+
+    return l->count == 1 || state->fn_id >= LARGE_EXECUTIONS ||
+           (csc_uuid_equal(&l->last, &state->id) &&
+            l->last_bytes > LOAD_BYTES_MAX / 2);
+}
+
+/* What is large is read alone from now on, the others as before; where none is,
+ * they are many: they are read by halves. */
+static void
+divide(loading *l)
+{
+    cascade_engine *engine = l->engine;
+    bool found = false;
+
+    for (size_t i = 0; i < l->count; i++)
+        found = found || is_large(l, i);
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < l->count && engine->attached; i++) {
+        csc_reload reload = l->wanted[i];
+
+        if (!found)
+            set_apart(&reload, l->count);
+        else if (is_large(l, i))
+            set_apart(&reload, 1);
+        reload_later(engine, &reload, 0);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void
+csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
+                  cascade_err err)
+{
+    csc_reload later = *reload;
+
+    if (err != CASCADE_ERR_UNAVAILABLE) {
+        reload_later(engine, reload, later_ms(err));
+        return;
+    }
+    set_apart(&later, 1);
+    reload_later(engine, &later, apart_ms(&later));
+}
+
+/* ---- Reading ------------------------------------------------------------- */
+
+/* Reads all or, on an error, none. What is too much is divided, and read later.
+ */
+static cascade_err
+hydrate_all(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    csc_run *runs[CSC_CLAIM_MAX] = {NULL};
+    cascade_err errs[CSC_CLAIM_MAX] = {CASCADE_OK};
+    loading l = {.engine = engine,
+                 .wanted = wanted,
+                 .runs = runs,
+                 .errs = errs,
+                 .count = count,
+                 .inbox = {.engine = engine}};
+    cascade_err err = prepare(&l);
+
+    if (err == CASCADE_OK)
+        err = load_all(&l);
+    if (l.over)
+        divide(&l);
+    take_all(&l, err);
+    csc_receive_fini(&l.inbox);
+    csc_map_fini(&l.places);
+    return l.over ? CASCADE_OK : err;
+}
+
+/* hydrate_all(), told of in the log where it fails. */
+static cascade_err
+hydrate_or_tell(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    cascade_err err = hydrate_all(engine, wanted, count);
+
+    if (err != CASCADE_OK)
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "loading %zu cascades failed: %s", count, cascade_errmsg());
+    return err;
+}
+
+static void
+hydrate_later(cascade_engine *engine, const csc_reload *wanted, size_t count,
+              cascade_err err)
+{
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < count && engine->attached; i++)
+        reload_later(engine, &wanted[i], later_ms(err));
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -468,6 +564,13 @@ hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
 
 /* ---- Reloading ---------------------------------------------------------- */
 
+/* One that is read in portions waits until it may. Locked. */
+static bool
+waits_for_place(const cascade_engine *engine, const csc_reload *reload)
+{
+    return company_max(reload) == 1 && engine->stream_count >= CSC_STREAMS_MAX;
+}
+
 /* Takes what is due out of the list, as many as are read together. */
 static size_t
 take_due(cascade_engine *engine, csc_reload *wanted)
@@ -482,8 +585,11 @@ take_due(cascade_engine *engine, csc_reload *wanted)
         csc_reload *reload = *at;
         size_t company = company_max(reload);
 
-        if (reload->at_ns > now_ns || count >= together || count >= company) {
-            if (reload->at_ns < engine->reload_at_ns)
+        bool waits = waits_for_place(engine, reload);
+
+        if (reload->at_ns > now_ns || count >= together || count >= company ||
+            waits) {
+            if (reload->at_ns < engine->reload_at_ns && !waits)
                 engine->reload_at_ns = reload->at_ns;
             at = &reload->next;
             continue;
@@ -504,10 +610,18 @@ csc_hydrate_reloads(cascade_engine *engine)
 {
     csc_reload wanted[CSC_CLAIM_MAX];
     size_t count = take_due(engine, wanted);
+    cascade_err err = CASCADE_OK;
 
     if (count == 0)
         return;
-    hydrate(engine, wanted, count);
+    if (company_max(&wanted[0]) == 1) {
+        err = csc_stream_begin(engine, &wanted[0]);
+        if (err == CASCADE_OK)
+            return; /* it stays in hand */
+        hydrate_later(engine, wanted, count, err);
+    } else {
+        hydrate(engine, wanted, count);
+    }
     pthread_mutex_lock(&engine->mutex);
     engine->in_hand -= count;
     pthread_mutex_unlock(&engine->mutex);
@@ -520,7 +634,9 @@ csc_hydrate_room(const cascade_engine *engine)
 {
     size_t used = engine->runs.count + engine->births + engine->claiming;
 
-    if (engine->suspect != NULL || engine->life != CSC_LIFE_RUNNING ||
+    if (engine->suspect != NULL ||
+        csc_stream_takeovers(engine) >= suspect_from(engine) ||
+        engine->life != CSC_LIFE_RUNNING ||
         atomic_load_explicit(&engine->stop_requested, memory_order_relaxed))
         return 0;
     return used < engine->options.capacity ? engine->options.capacity - used

@@ -209,6 +209,7 @@ csc_open_free(cascade_engine *engine)
     free_spares(engine);
     csc_map_fini(&engine->runs);
     csc_retain_fini(engine);
+    csc_stream_fini(engine);
     close_fd(engine->house_fd);
     close_fd(engine->poll_fd);
     close_fd(engine->stop_fd);

@@ -416,7 +416,7 @@ static size_t
 leave_out(const cascade_engine *engine, cascade_uuid *except)
 {
     const csc_reload *reload = engine->reloads;
-    size_t count = 0;
+    size_t count = csc_stream_ids(engine, except, CASCADE_RECEIVE_EXCEPT_MAX);
 
     while (reload != NULL && count < CASCADE_RECEIVE_EXCEPT_MAX) {
         except[count++] = reload->claimed.cascade_id;

@@ -55,9 +55,10 @@ wait_for_work(cascade_engine *engine, int64_t wait_ms)
 {
     struct pollfd fd = {.fd = engine->house_fd, .events = POLLIN};
     cascade_wait_result result = {.seen = engine->seen};
+    bool waits = wait_ms > 0 || engine->streams != NULL; /* or only listens */
     cascade_err err = CASCADE_OK;
 
-    if (wait_ms > 0)
+    if (waits)
         err = engine->driver->wait(engine->driver_self, engine->house_fd,
                                    wait_ms, &result);
     if (err != CASCADE_OK)
@@ -65,7 +66,7 @@ wait_for_work(cascade_engine *engine, int64_t wait_ms)
     engine->seen = result.seen;
     pthread_mutex_lock(&engine->mutex);
     csc_engine_house_awake(engine);
-    if (wait_ms > 0)
+    if (waits)
         engine->listening = err == CASCADE_OK && result.listening;
     engine->told = engine->told || result.woken;
     pthread_mutex_unlock(&engine->mutex);

@@ -296,7 +296,8 @@ wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
           const cascade_load_sink *sink)
 {
     handle *h = self;
-    wrap_call call = {.move = WRAP_LOAD, .ids = ids, .id_count = count};
+    wrap_call call = {
+        .move = WRAP_LOAD, .ids = ids, .id_count = count, .parts = parts};
     loading l = {h->wrap, sink};
     const cascade_load_sink counted = {.context = &l,
                                        .on_cascade = give_cascade,
@@ -432,7 +433,7 @@ static cascade_err
 wrap_scan(void *self, const cascade_scan *scan, const cascade_load_sink *sink)
 {
     handle *h = self;
-    wrap_call call = {.move = WRAP_SCAN};
+    wrap_call call = {.move = WRAP_SCAN, .scan = scan};
     loading l = {h->wrap, sink};
     const cascade_load_sink counted = {
         .context = &l, .on_execution = give_execution, .on_event = give_event};

@@ -71,6 +71,8 @@ typedef struct wrap_call {
     const cascade_submission *submission; /* SUBMIT: all of it */
     const cascade_uuid *ids;              /* LOAD */
     size_t id_count;                      /* LOAD */
+    unsigned parts;                       /* LOAD */
+    const cascade_scan *scan;             /* SCAN */
     const cascade_claim_result *claimed;  /* CLAIM: after it */
     const cascade_claimed *claims;        /* the runs of it */
     const size_t *freed;                  /* REMOVE: after it */
