@@ -12,6 +12,8 @@ target_compile_definitions(cascade_options INTERFACE _GNU_SOURCE)
 target_compile_options(cascade_options INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     -Wstrict-prototypes -Wmissing-prototypes)
+# Exceptions of the host pass through our frames (cascade/exception.h).
+target_compile_options(cascade_options INTERFACE -funwind-tables)
 if(CASCADE_WERROR)
     target_compile_options(cascade_options INTERFACE -Werror)
 endif()

@@ -841,7 +841,7 @@ cascade_engine_open(cascade_store *store, const cascade_engine_options *options,
 /* A node's function. Returns CASCADE_OK (completed), CASCADE_SUSPENDED when a
  * step or a wait returned it, CASCADE_ERR_FINAL or cascade_node_fail() (no
  * further attempt), or any other error (the next attempt follows as the options
- * say). */
+ * say). No jump may leave it; exceptions may: cascade/exception.h. */
 typedef cascade_err (*cascade_node_fn)(cascade_node *node, void *user);
 
 typedef enum cascade_final_failure {
@@ -889,10 +889,12 @@ typedef struct cascade_node_options {
 
 /* Registers `fn` under `name`, before cascade_engine_start() or the first poll.
  * CASCADE_ERR_EXISTS for a name that is taken; when it fails, `user` stays the
- * caller's. */
+ * caller's. C++ with exceptions: cascade/exception.h. */
+#if !defined(__cplusplus) || !defined(__cpp_exceptions)
 CASCADE_API cascade_err cascade_engine_register(
     cascade_engine *engine, const char *name, cascade_node_fn fn, void *user,
     const cascade_node_options *options);
+#endif
 
 typedef struct cascade_external_options {
     size_t size;
@@ -982,8 +984,7 @@ typedef struct cascade_engine_stats {
     int64_t hydrate_ms;     /* time spent in claiming and hydrating */
     uint64_t messages;      /* received since the start */
     uint64_t overdue;       /* of `running`: functions beyond their time now */
-    uint64_t transactions;  /* of transactional nodes, committed since the
-                               start */
+    uint64_t transactions;  /* of nodes, committed since the start */
 } cascade_engine_stats;
 
 /* Copies the figures as of now. */

@@ -8,6 +8,7 @@
 #define CASCADE_NODE_H
 
 #include "cascade/cascade.h"
+#include "cascade/exception.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -144,6 +145,9 @@ CASCADE_API uint32_t cascade_node_spawned(const cascade_node *node);
 CASCADE_API cascade_err cascade_node_outcomes(cascade_node *node,
                                               const cJSON **outcomes);
 
+/* It has to return: behind a step that longjmp() has left nothing begins in the
+ * node any more (CASCADE_ERR_MISUSE), and that attempt of the node has failed,
+ * whatever it returns; the recorded error names the step. */
 typedef cascade_err (*cascade_step_fn)(cascade_node *node, void *arg,
                                        cJSON **result);
 

@@ -109,6 +109,7 @@ typedef struct csc_node_def {
     cascade_final_failure final_failure;
     char *instead; /* or NULL */
     void (*destroy)(void *user);
+    cascade_guard_fn guard; /* or NULL: guard.c */
 } csc_node_def;
 
 /* ---- Runs --------------------------------------------------------------- */

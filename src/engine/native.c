@@ -551,7 +551,7 @@ csc_native_call(cascade_node *node)
     if (err != CASCADE_OK)
         return err;
     before = csc_store_set_inside(node->engine->store);
-    err = node->def->fn(node, node->def->user);
+    err = csc_guard_node(node);
     (void)csc_store_set_inside(before);
     if (csc_node_check_origin(node) != CASCADE_OK)
         return CASCADE_ERR_MISUSE;

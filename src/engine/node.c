@@ -215,6 +215,18 @@ cascade_node_put_text(cascade_node *node, const char *key, const char *text,
 }
 
 cascade_err
+csc_node_refuse_step(const cascade_node *node, const char *what,
+                     const char *name)
+{
+    if (node->step == NULL)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_MISUSE,
+                    "%s %s is asked for inside step %s, which has not "
+                    "returned; ask for it from the node",
+                    what, name, node->step_name);
+}
+
+cascade_err
 cascade_node_output(cascade_node *node, cJSON *output)
 {
     cascade_err err = csc_node_check(node, "output", output);

@@ -59,7 +59,8 @@ struct cascade_node {
     size_t tree_room;
     const char *request_id;
     const char *step_request_id;
-    const char *error; /* as the node set it, for `error_err` only */
+    const char *step_name; /* inside a step */
+    const char *error;     /* as the node set it, for `error_err` only */
     cascade_err error_err;
 };
 
@@ -70,6 +71,11 @@ cascade_err csc_node_check_origin(const cascade_node *node);
  * the verb cannot do without. */
 cascade_err csc_node_check(const cascade_node *node, const char *verb,
                            const void *what);
+
+/* CASCADE_ERR_MISUSE inside a step, also where a jump has left it: `what` of
+ * that name belongs in the node. */
+cascade_err csc_node_refuse_step(const cascade_node *node, const char *what,
+                                 const char *name);
 
 /* The node's own tree: freed when it returns. NULL gives NULL and no memory. */
 cJSON *csc_node_keep(cascade_node *node, cJSON *tree);
@@ -118,6 +124,14 @@ bool csc_node_is_undone(const cascade_node *node);
  * says; then it fails for good, and nothing is undone. */
 cascade_err csc_node_mismatch(cascade_node *node, const char *format, ...)
     CASCADE_PRINTF(2, 3);
+
+/* ---- guard.c ------------------------------------------------------------ */
+
+/* Calls the function of the node, and of a step of it. What does not come back
+ * by returning is the error of an attempt. */
+cascade_err csc_guard_node(cascade_node *node);
+cascade_err csc_guard_step(cascade_node *node, cascade_step_fn step, void *arg,
+                           cJSON **result);
 
 /* ---- node_step.c -------------------------------------------------------- */
 

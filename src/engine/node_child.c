@@ -83,12 +83,9 @@ check_call(call *c, const cascade_child_options *given)
         return csc_fail(CASCADE_ERR_INVALID,
                         "child %s: give 1 to %d children, not %zu", c->name,
                         CHILDREN_MAX, c->count);
-    if (c->node->step != NULL)
-        return csc_fail(CASCADE_ERR_MISUSE,
-                        "child %s is started inside a step; start it from the "
-                        "node",
-                        c->name);
-    err = csc_node_refuse_native(c->node, "a child");
+    err = csc_node_refuse_step(c->node, "child", c->name);
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_native(c->node, "a child");
     return err == CASCADE_OK ? check_options(c, given) : err;
 }
 
@@ -365,16 +362,15 @@ gather(cascade_node *node, const csc_part *part, const csc_ids *after,
 static cascade_err
 check_await(const cascade_node *node, const void *id)
 {
+    cascade_err err = CASCADE_OK;
+
     if (csc_node_check_origin(node) != CASCADE_OK)
         return CASCADE_ERR_MISUSE;
     if (node == NULL || id == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "await child: %s is NULL",
                         node == NULL ? "node" : "id");
-    if (node->step != NULL)
-        return csc_fail(CASCADE_ERR_MISUSE,
-                        "a child is awaited inside a step; await it from the "
-                        "node");
-    return csc_node_refuse_native(node, "an await");
+    err = csc_node_refuse_step(node, "the end of", "a child");
+    return err == CASCADE_OK ? csc_node_refuse_native(node, "an await") : err;
 }
 
 static cascade_err

@@ -140,10 +140,8 @@ check_call(const cascade_node *node, const char *first_node)
         return csc_fail(CASCADE_ERR_INVALID, "continue as new: node is NULL");
     if (first_node != NULL)
         err = csc_check_name("node name", first_node);
-    if (err == CASCADE_OK && node->step != NULL)
-        err = csc_fail(CASCADE_ERR_MISUSE,
-                       "continue as new is called inside a step; call it from "
-                       "the node");
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_step(node, "to continue", "as new");
     return err == CASCADE_OK ? csc_limits_check_call(node->call) : err;
 }
 

@@ -64,11 +64,8 @@ check_compensate(const cascade_node *node, const char *name,
     if (err == CASCADE_OK && (node == NULL || undo == NULL))
         err = csc_fail(CASCADE_ERR_INVALID, "compensation %s: %s is NULL", name,
                        node == NULL ? "node" : "undo");
-    if (err == CASCADE_OK && node->step != NULL)
-        err = csc_fail(CASCADE_ERR_MISUSE,
-                       "compensation %s is registered inside a step; register "
-                       "it in the node",
-                       name);
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_step(node, "compensation", name);
     if (err == CASCADE_OK && node->undo_count >= UNDO_MAX)
         err = csc_fail(CASCADE_ERR_TOO_LARGE,
                        "an execution may register at most %d compensations; "

@@ -329,13 +329,14 @@ run_step(call *c, cascade_step_fn fn, void *arg)
     c->started_at_ms = csc_engine_now(node->engine);
     post->started_at_ms = c->started_at_ms;
     node->step = post;
+    node->step_name = c->key;
     node->step_attempt = c->own ? c->failed + 1 : 0;
     node->step_barred = false;
     node->error = NULL;
     if (c->part.kind == CSC_PART_UNDO)
         csc_limits_note_undoing(node->engine, node->call, c);
     (void)csc_ok();
-    err = fn(node, arg, &result);
+    err = csc_guard_step(node, fn, arg, &result);
     if (csc_node_check_origin(node) != CASCADE_OK)
         return CASCADE_ERR_MISUSE;
     if (c->part.kind == CSC_PART_UNDO)
@@ -384,12 +385,9 @@ csc_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
     if (node == NULL || fn == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "step %s: %s is NULL", name,
                         node == NULL ? "node" : "fn");
-    if (node->step != NULL)
-        return csc_fail(CASCADE_ERR_MISUSE,
-                        "step %s is called inside a step; call it from the "
-                        "node",
-                        name);
-    err = csc_node_read_attempts(name, options, &c.attempts);
+    err = csc_node_refuse_step(node, "step", name);
+    if (err == CASCADE_OK)
+        err = csc_node_read_attempts(name, options, &c.attempts);
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)

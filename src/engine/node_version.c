@@ -58,10 +58,8 @@ check_version(const cascade_node *node, const char *change, int min, int max,
     if (err == CASCADE_OK && (node == NULL || version == NULL))
         err = csc_fail(CASCADE_ERR_INVALID, "version %s: %s is NULL", change,
                        node == NULL ? "node" : "version");
-    if (err == CASCADE_OK && node->step != NULL)
-        err = csc_fail(CASCADE_ERR_MISUSE,
-                       "version %s is asked for inside a step; ask in the node",
-                       change);
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_step(node, "version", change);
     if (err == CASCADE_OK && (min < VERSION_BEFORE || max < min))
         err =
             csc_fail(CASCADE_ERR_INVALID,

@@ -85,14 +85,14 @@ static cascade_err
 check_wait(const cascade_node *node, const csc_part *part)
 {
     const char *kind = kind_name(part);
+    cascade_err err = CASCADE_OK;
 
     if (node == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "%s %s: node is NULL", kind,
                         part->name);
-    if (node->step != NULL)
-        return csc_fail(CASCADE_ERR_MISUSE,
-                        "%s %s is called inside a step; call it from the node",
-                        kind, part->name);
+    err = csc_node_refuse_step(node, kind, part->name);
+    if (err != CASCADE_OK)
+        return err;
     return csc_node_refuse_native(
         node, part->kind == CSC_PART_AWAIT ? "an await" : "a sleep");
 }

@@ -172,8 +172,18 @@ cascade_engine_register(cascade_engine *engine, const char *name,
                         cascade_node_fn fn, void *user,
                         const cascade_node_options *options)
 {
+    return cascade_engine_register_guarded(engine, name, fn, user, options,
+                                           NULL);
+}
+
+cascade_err
+cascade_engine_register_guarded(cascade_engine *engine, const char *name,
+                                cascade_node_fn fn, void *user,
+                                const cascade_node_options *options,
+                                cascade_guard_fn guard)
+{
     cascade_node_options known = {0};
-    csc_node_def node = {.fn = fn, .user = user};
+    csc_node_def node = {.fn = fn, .user = user, .guard = guard};
     cascade_err err = CASCADE_OK;
 
     if (csc_origin_check(engine) != CASCADE_OK)

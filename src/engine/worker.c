@@ -272,7 +272,7 @@ call_node(cascade_node *node)
     if (node->native != NULL)
         return csc_native_call(node);
     csc_assert(!node->def->transactional);
-    return node->def->fn(node, node->def->user);
+    return csc_guard_node(node);
 }
 
 bool

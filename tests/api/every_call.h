@@ -80,6 +80,8 @@ typedef struct every_handle {
 #define EVERY_ENGINE_CALL(X)                                                   \
     X(cascade_engine_register,                                                 \
       cascade_engine_register(h->engine, "n", every_function, NULL, NULL))     \
+    X(cascade_engine_register_guarded,                                         \
+      cascade_engine_register_guarded(h->engine, "n", NULL, NULL, NULL, NULL)) \
     X(cascade_engine_register_external,                                        \
       cascade_engine_register_external(h->engine, "n", NULL))                  \
     X(cascade_engine_start, cascade_engine_start(h->engine))                   \

@@ -20,6 +20,9 @@ awk '
 function allowed(file, header) {
     if (header ~ /^["<]cascade\/[a-z]+\.h[">]$/)
         return 1
+    if (file ~ /^include\/cascade\/exception\.h$/ &&
+        header ~ /^<(cstdio|exception|cxxabi\.h)>$/)
+        return 1
     if (file ~ /^include\//)
         return header ~ /^<(cjson\/cJSON|std[a-z]+)\.h>$/
     if (header ~ /^<libpq-fe\.h>$/)
