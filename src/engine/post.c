@@ -38,9 +38,11 @@ size_t
 csc_post_bytes(const csc_post *post)
 {
     size_t slice = post->kind == CSC_POST_SLICE ? CSC_SLICE_BYTES : 0;
+    size_t rows = 1 + 2 * post->children.count + post->effects.put_count +
+                  post->effects.spawn_count;
 
     return post->effects.bytes + post->next_run.bytes + slice +
-           (1 + 2 * post->children.count) * CSC_ROW_BYTES;
+           rows * CSC_ROW_BYTES;
 }
 
 /* A receipt holds what it has read, too. */
