@@ -96,7 +96,7 @@ csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
 {
     renew_state state = {.engine_id = engine_id, .lease_ms = lease_ms};
     cascade_err err =
-        csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, renew, &state);
+        csc_postgres_pool_run(self, CSC_POSTGRES_URGENT, renew, &state);
 
     if (err == CASCADE_OK && now_ms != NULL)
         *now_ms = state.now_ms;

@@ -453,7 +453,9 @@ cascade_err csc_postgres_error_lost(csc_postgres_conn *conn);
 typedef enum csc_postgres_again {
     CSC_POSTGRES_ONCE = 0,  /* the caller decides about every failure */
     CSC_POSTGRES_IF_UNDONE, /* again when the server said that it failed */
-    CSC_POSTGRES_ALWAYS     /* it may take effect twice */
+    CSC_POSTGRES_ALWAYS,    /* it may take effect twice */
+    CSC_POSTGRES_URGENT     /* the same; and where all connections are in use it
+                               makes one more, for itself */
 } csc_postgres_again;
 
 typedef cascade_err (*csc_postgres_move)(csc_postgres_conn *conn,

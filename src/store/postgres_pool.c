@@ -2,7 +2,9 @@
  *
  * The connections of a store: at most config->connection_max, made when they
  * are needed, kept in a list of idle ones, the last used first. A move that
- * finds none waits for one, up to the deadline.
+ * finds none waits for one, up to the deadline. Only the renewal of a lease
+ * does not: where all are in use, it makes one more, and the next one that is
+ * given back is closed.
  *
  *   take: idle and alive? -> it          \
  *         room for one more? -> connect   >- the move -> give back, or close
@@ -160,8 +162,8 @@ typedef enum next_step {
 /* With the mutex held. Connections that ended while they were idle are
  * collected in `*dead`, to be closed without it. */
 static next_step
-look(csc_postgres *store, csc_postgres_conn **conn, csc_postgres_conn **dead,
-     int64_t *until_ms)
+look(csc_postgres *store, bool urgent, csc_postgres_conn **conn,
+     csc_postgres_conn **dead, int64_t *until_ms)
 {
     while (store->idle != NULL) {
         csc_postgres_conn *first = store->idle;
@@ -176,7 +178,7 @@ look(csc_postgres *store, csc_postgres_conn **conn, csc_postgres_conn **dead,
         *dead = first;
         store->open_count--;
     }
-    if (store->open_count >= store->config->connection_max)
+    if (store->open_count >= store->config->connection_max + urgent)
         return STEP_WAIT;
     if (csc_postgres_now_ms() < store->connect_after_ms) {
         if (store->connect_after_ms < *until_ms)
@@ -241,7 +243,8 @@ fail_busy(const csc_postgres *store, cascade_err last)
 }
 
 static cascade_err
-take(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
+take(csc_postgres *store, bool urgent, int64_t deadline_ms,
+     csc_postgres_conn **conn)
 {
     cascade_err err = CASCADE_OK;
 
@@ -253,7 +256,7 @@ take(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
         next_step step;
 
         pthread_mutex_lock(&store->mutex);
-        step = look(store, conn, &dead, &until_ms);
+        step = look(store, urgent, conn, &dead, &until_ms);
         if (step == STEP_WAIT && dead == NULL)
             csc_postgres_pool_sleep(&store->changed, &store->mutex, until_ms);
         pthread_mutex_unlock(&store->mutex);
@@ -390,6 +393,7 @@ give_back(csc_postgres *store, csc_postgres_conn *conn, cascade_err err)
             (PQtransactionStatus(conn->pg) != PQTRANS_IDLE && !conn->owed);
 
     pthread_mutex_lock(&store->mutex);
+    close = close || store->open_count > store->config->connection_max;
     if (close) {
         store->open_count--;
         note_silent(store, conn);
@@ -478,7 +482,7 @@ give_up_at(const csc_postgres *store, csc_postgres_again again,
 {
     int64_t left_ms = deadline_ms - csc_postgres_now_ms();
 
-    if (store->guest != NULL || again != CSC_POSTGRES_ALWAYS || left_ms <= 0)
+    if (store->guest != NULL || again < CSC_POSTGRES_ALWAYS || left_ms <= 0)
         return deadline_ms;
     return deadline_ms - left_ms / SPARE_SHARE;
 }
@@ -497,7 +501,8 @@ csc_postgres_pool_run_until(csc_postgres *store, int64_t deadline_ms,
     for (;;) {
         csc_postgres_conn *conn;
         bool final;
-        cascade_err err = take(store, deadline_ms, &conn);
+        cascade_err err =
+            take(store, again == CSC_POSTGRES_URGENT, deadline_ms, &conn);
 
         if (err != CASCADE_OK)
             return err;

@@ -5,6 +5,7 @@
  * is seen from inside: by a trigger that notes its settings.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -687,6 +688,70 @@ every_allocation_may_fail(void **state)
                    " WHERE c.relnamespace = current_schema()::regnamespace");
 }
 
+/* ---- Renewal ------------------------------------------------------------- */
+
+/* A load that has the store's one connection until it is let go. */
+typedef struct holder {
+    pthread_t thread;
+    cascade_store *store;
+    cascade_uuid id;
+    sem_t held;
+    sem_t let_go;
+    cascade_err err;
+} holder;
+
+static cascade_err
+hold(void *context, const cascade_row *row)
+{
+    holder *it = context;
+
+    (void)row;
+    (void)sem_post(&it->held);
+    while (sem_wait(&it->let_go) != 0)
+        ;
+    return CASCADE_OK;
+}
+
+static void *
+hold_connection(void *context)
+{
+    holder *it = context;
+    cascade_load_sink sink = {.context = it, .on_cascade = hold};
+
+    it->err = it->store->driver->load(it->store->self, &it->id, 1, 0, &sink);
+    return NULL;
+}
+
+static void
+a_lease_is_renewed_where_all_connections_are_in_use(void **state)
+{
+    pg_test *test = *state;
+    cascade_store_options options = pg_options(test);
+    cascade_change *start = rows_start(&test->rows, rows_id(&test->rows));
+    holder it = {.id = start->cascade.id};
+    cascade_uuid engine;
+    int64_t now_ms = 0;
+
+    options.connection_max = 1;
+    it.store = pg_open(test, NULL, &options);
+    engine = pg_attach(test, it.store, PG_LEASE_MS);
+    assert_ok(pg_submit_one(test, it.store, start, NULL));
+    assert_int_equal(sem_init(&it.held, 0, 0), 0);
+    assert_int_equal(sem_init(&it.let_go, 0, 0), 0);
+    assert_int_equal(pthread_create(&it.thread, NULL, hold_connection, &it), 0);
+    while (sem_wait(&it.held) != 0)
+        ;
+    for (int i = 0; i < 3; i++)
+        assert_ok(it.store->driver->renew(it.store->self, &engine, PG_LEASE_MS,
+                                          &now_ms));
+    (void)sem_post(&it.let_go);
+    pthread_join(it.thread, NULL);
+    assert_int_equal(it.err, CASCADE_OK);
+    assert_ok(it.store->driver->now(it.store->self, &now_ms));
+    (void)sem_destroy(&it.held);
+    (void)sem_destroy(&it.let_go);
+}
+
 /* ---- Speed --------------------------------------------------------------- */
 
 #define SPEED_THREADS 2
@@ -811,6 +876,7 @@ main(int argc, char **argv)
         PG_TEST(a_claim_gives_in_to_locks),
         PG_TEST(rows_that_make_no_sense_are_named),
         PG_TEST(every_allocation_may_fail),
+        PG_TEST(a_lease_is_renewed_where_all_connections_are_in_use),
         PG_TEST(steps_are_committed_by_the_thousand),
     };
 
