@@ -277,7 +277,7 @@ typedef struct cascade_store_options {
     int64_t deadline_ms;   /* the longest a store call may block; 0: 30,000 */
     size_t payload_max;    /* bytes of one JSON payload; 0: 1 MiB; at most
                               64 MiB */
-    size_t connection_max; /* PostgreSQL: open at once; 0: 16 */
+    size_t connection_max; /* PostgreSQL: open at once (+ 1: to renew); 0: 16 */
     const cascade_clock *clock;   /* NULL: the system's. The memory and SQLite
                                      stores take their time from it */
     const cascade_random *random; /* NULL: the system's */

@@ -114,6 +114,14 @@ typedef struct csc_node_def {
 
 /* ---- Runs --------------------------------------------------------------- */
 
+/* Whether a part of the engine is alive: lease.c. */
+typedef struct csc_vital {
+    _Atomic uint64_t signs; /* counts them */
+    uint64_t seen;          /* up to the last look */
+    int64_t alive_ns;       /* when it last was, as far as looks tell; 0: there
+                               was none */
+} csc_vital;
+
 /* One that is read in portions: stream.c. */
 typedef struct csc_stream csc_stream;
 
@@ -272,6 +280,7 @@ typedef struct csc_lane {
     bool settling; /* its number may have been used up: it is not tried again
                       before that is known */
     bool rescue;   /* the incarnation is gone: only starts are left in it */
+    csc_vital vital;
     char trouble[CSC_TROUBLE_SIZE]; /* why its last try failed, or "" */
 
     /* Of a transactional node's: see native.c. */
@@ -398,7 +407,12 @@ struct cascade_engine {
     pthread_cond_t quiet_cond; /* drain waits here */
     pthread_t house_thread;
     bool house_started;
-    bool threads_end; /* lanes and housekeeper leave */
+    pthread_t keeper_thread;
+    bool keeper_started;
+    pthread_cond_t keeper_cond;
+    csc_vital house_vital;
+    bool withheld;    /* the lease is not renewed, as something hangs */
+    bool threads_end; /* lanes, housekeeper and keeper leave */
     int house_fd;     /* eventfd: wakes the housekeeper (or I/O thread) */
     int poll_fd;      /* eventfd: wakes the host's loop; -1 in THREADS */
     int stop_fd;      /* eventfd: readable once a stop was requested */
@@ -697,6 +711,21 @@ cascade_err csc_house_attach(cascade_engine *engine);
  * the call is for and goes, so nobody may leave anything else to it. Told by
  * the version of its id, 8 in place of 7. */
 bool csc_house_is_brief(const cascade_uuid *engine_id);
+
+/* What the store's clock has just shown to a question of `asked_ns`. Locked. */
+void csc_house_note_now(cascade_engine *engine, int64_t asked_ns,
+                        int64_t now_ms);
+
+/* ---- lease.c ------------------------------------------------------------ */
+
+/* The incarnation has a lease, asked for at `sent_ns`. Locked. */
+void csc_lease_begin(cascade_engine *engine, int64_t sent_ns);
+/* Renews it, when it is due and nothing hangs. Not locked. */
+void csc_lease_renew(cascade_engine *engine);
+/* A round of the keeper; in how many ms the next is due. Not locked. */
+int64_t csc_lease_keep(cascade_engine *engine);
+/* A sign of life. Locked or not. */
+void csc_lease_sign(csc_vital *vital);
 
 /* ---- peers.c ------------------------------------------------------------ */
 

@@ -6,7 +6,8 @@
  *   not attached   wait until no lane is in the store, detach the incarnation
  *                  that was lost, attach a new one
  *   renew          one UPDATE every half of the lease, however much is held; it
- *                  tells the store's time too.
+ *                  tells the store's time too. Where this thread is late
+ *                  another one does it: see lease.c.
  *                  FENCED: somebody removed us; drop everything, attach anew
  *   limits         functions that are over their time: see limits.c
  *   timers         never by a guess of the clock: before one fires, the store
@@ -72,9 +73,8 @@ csc_house_hold(cascade_engine *engine)
 
 /* ---- Time --------------------------------------------------------------- */
 
-/* What the store's clock has just shown to a question of `asked_ns`. Locked. */
-static void
-note_now(cascade_engine *engine, int64_t asked_ns, int64_t now_ms)
+void
+csc_house_note_now(cascade_engine *engine, int64_t asked_ns, int64_t now_ms)
 {
     int64_t now_ns = now_ms * CSC_MS_NS;
 
@@ -95,7 +95,7 @@ csc_house_sync(cascade_engine *engine)
         return err;
     }
     pthread_mutex_lock(&engine->mutex);
-    note_now(engine, asked_ns, now_ms);
+    csc_house_note_now(engine, asked_ns, now_ms);
     pthread_mutex_unlock(&engine->mutex);
     return CASCADE_OK;
 }
@@ -168,8 +168,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
     pthread_mutex_lock(&engine->mutex);
     engine->id = *id;
     engine->attached = true;
-    engine->lease_until_ns = sent_ns + engine->options.lease_ms * CSC_MS_NS;
-    engine->renew_at_ns = sent_ns + engine->options.lease_ms * CSC_MS_NS / 2;
+    csc_lease_begin(engine, sent_ns);
     engine->look_at_ns = 0;
     engine->peer_count = 0;
     engine->suspects_due = true;
@@ -254,49 +253,6 @@ ensure_attached(cascade_engine *engine)
     engine->attach_at_ns = after_ms(engine, engine->attach_backoff_ms);
     pthread_mutex_unlock(&engine->mutex);
     return false;
-}
-
-/* The lease was extended, unless it was lost meanwhile. Locked. */
-static void
-note_renewed(cascade_engine *engine, int64_t sent_ns)
-{
-    int64_t lease_ns = engine->options.lease_ms * CSC_MS_NS;
-
-    engine->lease_until_ns = sent_ns + lease_ns;
-    engine->renew_at_ns = sent_ns + lease_ns / 2;
-    if (engine->ready_count == 0)
-        return;
-    pthread_cond_broadcast(&engine->work_cond);
-    csc_engine_wake_host(engine);
-}
-
-static void
-renew(cascade_engine *engine)
-{
-    int64_t sent_ns = csc_engine_monotonic_ns(engine);
-    cascade_err err = CASCADE_OK;
-    int64_t now_ms = 0;
-    bool due = false;
-
-    pthread_mutex_lock(&engine->mutex);
-    due = engine->attached && sent_ns >= engine->renew_at_ns;
-    pthread_mutex_unlock(&engine->mutex);
-    if (!due)
-        return;
-    err = engine->driver->renew(engine->driver_self, &engine->id,
-                                engine->options.lease_ms, &now_ms);
-    pthread_mutex_lock(&engine->mutex);
-    if (err == CASCADE_OK)
-        note_now(engine, sent_ns, now_ms);
-    if (engine->attached && err == CASCADE_OK)
-        note_renewed(engine, sent_ns);
-    else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
-        csc_run_lose(engine, err);
-    else
-        engine->renew_at_ns = after_ms(engine, RETRY_MS);
-    pthread_mutex_unlock(&engine->mutex);
-    if (err != CASCADE_OK)
-        complain(engine, "renewing the lease");
 }
 
 /* ---- The round ---------------------------------------------------------- */
@@ -431,6 +387,7 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
     bool works = false;
     bool claims = false;
 
+    csc_lease_sign(&engine->house_vital);
     pthread_mutex_lock(&engine->mutex);
     csc_limits_watch(engine);
     csc_native_look(engine);
@@ -442,16 +399,19 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
         engine->life == CSC_LIFE_RUNNING || engine->life == CSC_LIFE_DRAINING;
     pthread_mutex_unlock(&engine->mutex);
     if (works && ensure_attached(engine)) {
-        renew(engine);
+        csc_lease_renew(engine);
         if (claims) {
             csc_house_fire(engine);
             csc_hydrate_reloads(engine);
+            csc_lease_renew(engine);
             csc_stream_round(engine);
+            csc_lease_renew(engine);
             look_for_work(engine);
             csc_retain_round(engine);
         }
     }
     csc_engine_tell(engine);
+    csc_lease_sign(&engine->house_vital);
     pthread_mutex_lock(&engine->mutex);
     *wait_ms = csc_house_wait_ms(engine);
     pthread_mutex_unlock(&engine->mutex);

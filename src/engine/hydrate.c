@@ -93,6 +93,7 @@ count_row(loading *l, const cascade_uuid *id, size_t bytes)
         l->last = *id;
         l->last_bytes = 0;
     }
+    csc_lease_sign(&l->engine->house_vital);
     l->bytes += bytes;
     l->last_bytes += bytes;
     l->over = l->bytes > LOAD_BYTES_MAX || l->executions > LOAD_EXECUTIONS_MAX;

@@ -772,6 +772,7 @@ go_round(csc_lane *lane, bool tell)
     bool busy = false;
     bool rescuing = false;
 
+    csc_lease_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
     busy = begin_round(lane);
     rescuing = busy && lane->rescue;
@@ -782,6 +783,7 @@ go_round(csc_lane *lane, bool tell)
         csc_native_settle(lane);
     else if (busy)
         attempt(lane);
+    csc_lease_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
     lane->in_round = false;
     csc_native_ended(lane);

@@ -719,9 +719,11 @@ csc_native_settle(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     bool committed = false;
-    cascade_err err =
-        engine->driver->settle(engine->driver_self, &engine->id, lane->index,
-                               lane->number + 1, &committed);
+    cascade_err err = CASCADE_OK;
+
+    csc_lease_sign(&lane->vital);
+    err = engine->driver->settle(engine->driver_self, &engine->id, lane->index,
+                                 lane->number + 1, &committed);
 
     if (err == CASCADE_OK && committed)
         apply(lane);

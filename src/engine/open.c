@@ -215,6 +215,7 @@ csc_open_free(cascade_engine *engine)
     close_fd(engine->stop_fd);
     csc_lock_fini_cond(&engine->work_cond);
     csc_lock_fini_cond(&engine->quiet_cond);
+    csc_lock_fini_cond(&engine->keeper_cond);
     csc_lock_fini_mutex(&engine->mutex);
     csc_mem_free(engine);
 }
@@ -285,8 +286,13 @@ init_locks(cascade_engine *engine)
     if (err != CASCADE_OK)
         goto no_work_cond;
     err = csc_lock_init_cond(&engine->quiet_cond);
+    if (err != CASCADE_OK)
+        goto no_quiet_cond;
+    err = csc_lock_init_cond(&engine->keeper_cond);
     if (err == CASCADE_OK)
         return CASCADE_OK;
+    csc_lock_fini_cond(&engine->quiet_cond);
+no_quiet_cond:
     csc_lock_fini_cond(&engine->work_cond);
 no_work_cond:
     csc_lock_fini_mutex(&engine->mutex);

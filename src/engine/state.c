@@ -825,23 +825,44 @@ compact(csc_state *state)
     state->exec_freed = 0;
 }
 
+static void
+settle_one(csc_state *state, csc_exec *exec)
+{
+    for (size_t p = 0; p < exec->parts.count; p++)
+        drop_part(state, exec->parts.items[p]);
+    exec->parts.count = 0;
+    exec->works = 0;
+    if (is_needed(state, exec))
+        csc_state_trim(state, exec);
+    else
+        drop_exec(state, exec->function_id);
+}
+
+bool
+csc_state_settle_some(csc_state *state, size_t max)
+{
+    size_t end = state->ended.count;
+
+    if (end - state->settled > max)
+        end = state->settled + max;
+    for (; state->settled < end; state->settled++) {
+        csc_exec *exec =
+            csc_state_find(state, state->ended.items[state->settled]);
+
+        if (exec != NULL)
+            settle_one(state, exec);
+    }
+    if (state->settled < state->ended.count)
+        return false;
+    state->settled = 0;
+    state->ended.count = 0;
+    compact(state);
+    return true;
+}
+
 void
 csc_state_settle(csc_state *state)
 {
-    for (size_t i = 0; i < state->ended.count; i++) {
-        csc_exec *exec = csc_state_find(state, state->ended.items[i]);
-
-        if (exec == NULL)
-            continue;
-        for (size_t p = 0; p < exec->parts.count; p++)
-            drop_part(state, exec->parts.items[p]);
-        exec->parts.count = 0;
-        exec->works = 0;
-        if (is_needed(state, exec))
-            csc_state_trim(state, exec);
-        else
-            drop_exec(state, exec->function_id);
-    }
-    state->ended.count = 0;
-    compact(state);
+    while (!csc_state_settle_some(state, SIZE_MAX))
+        ;
 }

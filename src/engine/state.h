@@ -401,6 +401,7 @@ typedef struct csc_state {
     size_t signal_bytes; /* of their payloads */
     csc_tree takings;
     csc_ids ended;         /* since csc_state_settle() */
+    size_t settled;        /* of these: done with already */
     size_t held;           /* functions that run on */
     csc_exec *kept;        /* for them */
     int32_t siblings_of;   /* the parent whose children's outputs are kept, */
@@ -437,6 +438,9 @@ cascade_err csc_state_begin_again(csc_state *state, bool *again);
 /* After the rows of one commit, or of a whole load: frees what has ended and
  * is not needed any more. */
 void csc_state_settle(csc_state *state);
+/* The same in portions of so many executions; true when all is done. No row is
+ * applied in between. */
+bool csc_state_settle_some(csc_state *state, size_t max);
 
 /* After a whole load: where the cascade has ended, and rows are missing at its
  * end, its deletion is under way (S39 of store.h). Then it has ended as it is

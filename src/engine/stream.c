@@ -28,6 +28,7 @@
 
 #define PORTION_ROWS 1000 /* at first */
 #define PORTION_BYTES ((size_t)1024 * 1024)
+#define SETTLE_MAX 10000                  /* executions in a portion */
 #define PORTION_SHORT_NS (20 * CSC_MS_NS) /* the next may have more rows */
 #define PORTION_LONG_NS (100 * CSC_MS_NS) /* it is to have less */
 #define RETRY_MS 20                       /* and longer each time, up to */
@@ -38,6 +39,7 @@ typedef enum phase {
     STEP_ROW,
     STEP_EXECUTIONS,
     STEP_EVENTS,
+    STEP_SETTLE, /* what has ended is let go */
     STEP_MESSAGES,
     STEP_OVER
 } phase;
@@ -74,6 +76,7 @@ take_execution(void *context, const cascade_execution_row *row)
 {
     csc_stream *s = context;
 
+    csc_lease_sign(&s->engine->house_vital);
     s->given++;
     s->scan.from = row->function_id + 1;
     if (s->err == CASCADE_OK && s->run->plan != NULL)
@@ -88,6 +91,7 @@ take_event(void *context, const cascade_event_row *row)
 {
     csc_stream *s = context;
 
+    csc_lease_sign(&s->engine->house_vital);
     s->given++;
     s->scan.from = row->function_id;
     s->scan.after_event = row->id;
@@ -155,7 +159,7 @@ end_pages(csc_stream *s)
     bool again = false;
 
     s->err = csc_state_begin_again(&s->run->state, &again);
-    s->step = again ? STEP_ROW : STEP_MESSAGES;
+    s->step = again ? STEP_ROW : STEP_SETTLE;
     if (again && s->run->plan != NULL)
         csc_plan_clear(s->run->plan);
 }
@@ -199,6 +203,10 @@ read_portion(csc_stream *s)
     case STEP_EXECUTIONS:
     case STEP_EVENTS:
         return read_page(s);
+    case STEP_SETTLE:
+        if (csc_state_settle_some(&s->run->state, SETTLE_MAX))
+            s->step = STEP_MESSAGES;
+        return CASCADE_OK;
     case STEP_MESSAGES:
         return read_messages(s);
     case STEP_OVER:

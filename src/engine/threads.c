@@ -2,8 +2,9 @@
  *
  * The threads of an engine, each a loop around one round.
  *
- *   THREADS  worker_count workers, a thread for each lane, a housekeeper
- *   LOOP     one thread for the lanes and the housekeeping
+ *   THREADS  worker_count workers, a thread for each lane, a housekeeper, and
+ *            a keeper of the lease
+ *   LOOP     one thread for the lanes and the housekeeping, and the keeper
  *   INLINE   none
  *
  * Signals are blocked in all of them: they belong to the host's threads.
@@ -130,6 +131,22 @@ io_main(void *context)
             (void)csc_lane_round(&engine->lanes[i]);
         csc_house_round(engine, &wait_ms);
         wait_for_work(engine, lanes_wait_ms(engine, wait_ms));
+    }
+    return NULL;
+}
+
+static void *
+keeper_main(void *context)
+{
+    cascade_engine *engine = context;
+
+    while (!is_ending(engine)) {
+        int64_t wait_ms = csc_lease_keep(engine);
+
+        pthread_mutex_lock(&engine->mutex);
+        if (!engine->threads_end)
+            csc_engine_wait(engine, &engine->keeper_cond, wait_ms);
+        pthread_mutex_unlock(&engine->mutex);
     }
     return NULL;
 }
@@ -293,6 +310,11 @@ csc_threads_start(cascade_engine *engine)
                                  threads ? house_main : io_main, engine);
         engine->house_started = err == CASCADE_OK;
     }
+    if (err == CASCADE_OK) {
+        err =
+            csc_threads_create(&engine->keeper_thread, 0, keeper_main, engine);
+        engine->keeper_started = err == CASCADE_OK;
+    }
     return err;
 }
 
@@ -301,6 +323,7 @@ csc_threads_request_end(cascade_engine *engine)
 {
     engine->threads_end = true;
     csc_engine_wake_house(engine);
+    pthread_cond_broadcast(&engine->keeper_cond);
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         pthread_cond_broadcast(&engine->lanes[i].cond);
 }
@@ -325,6 +348,9 @@ csc_threads_end(cascade_engine *engine)
     if (engine->house_started)
         (void)pthread_join(engine->house_thread, NULL);
     engine->house_started = false;
+    if (engine->keeper_started)
+        (void)pthread_join(engine->keeper_thread, NULL);
+    engine->keeper_started = false;
 }
 
 void

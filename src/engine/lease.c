@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lease: who renews it, when, and when nobody does.
+ *
+ *   attached, or renewed     half of it is over      an eighth more
+ *     |------------------------|-----------------------|---------------> lost
+ *                              housekeeper             keeper
+ *
+ * The housekeeper renews it in passing. Where it is late, as it works or waits
+ * for the store, the keeper does: a thread that has nothing else to do, so that
+ * nothing holds it up. In the mode INLINE there is none: there the housekeeper
+ * renews between its pieces of work, each of which is bounded.
+ *
+ * SIGNS OF LIFE. A process whose pipeline hangs must lose its lease, or nobody
+ * ever takes over what it owns. So nobody renews it unless each lane that has
+ * something to do, and the housekeeper, have given a sign within the time of a
+ * lease: at the beginning and end of a round, and amid what takes long, as
+ * loading. It does not count how long the functions of nodes take. One that
+ * comes to life again before the lease is lost keeps it.
+ */
+#include "engine/engine.h"
+
+#define RETRY_MS 100
+#define LATE_SHARE 8 /* of a lease: how late the housekeeper may be */
+#define LOOK_SHARE 4 /* how often the keeper looks for signs of life */
+
+static int64_t
+lease_ns(const cascade_engine *engine)
+{
+    return engine->options.lease_ms * CSC_MS_NS;
+}
+
+/* ---- Signs of life ------------------------------------------------------- */
+
+void
+csc_lease_sign(csc_vital *vital)
+{
+    (void)atomic_fetch_add_explicit(&vital->signs, 1, memory_order_relaxed);
+}
+
+/* Whether it has given a sign in time; one that `owes` none counts as alive.
+ * Locked. */
+static bool
+is_alive(csc_vital *vital, bool owes, int64_t now_ns, int64_t max_ns)
+{
+    uint64_t signs = atomic_load_explicit(&vital->signs, memory_order_relaxed);
+
+    if (!owes || signs != vital->seen || vital->alive_ns == 0)
+        vital->alive_ns = now_ns;
+    vital->seen = signs;
+    return now_ns - vital->alive_ns <= max_ns;
+}
+
+/* That of a transactional node waits for a worker, while it is not in a round:
+ * these may all be in functions. */
+static bool
+owes_sign(const csc_lane *lane)
+{
+    int64_t at_ns = 0;
+
+    return lane->in_round || (!lane->native && csc_lane_pending(lane, &at_ns));
+}
+
+/* What hangs, or NULL. Locked. */
+static const char *
+find_hung(cascade_engine *engine)
+{
+    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    const char *hung = NULL;
+
+    if (engine->options.mode == CASCADE_MODE_INLINE)
+        return NULL; /* whoever asks is all there is */
+    if (!is_alive(&engine->house_vital, true, now_ns, lease_ns(engine)))
+        hung = "the housekeeper";
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
+        csc_lane *lane = &engine->lanes[i];
+
+        if (!is_alive(&lane->vital, owes_sign(lane), now_ns, lease_ns(engine)))
+            hung = "a lane";
+    }
+    return hung;
+}
+
+static void
+begin_anew(csc_vital *vital)
+{
+    vital->alive_ns = 0;
+}
+
+/* ---- Renewing ------------------------------------------------------------ */
+
+void
+csc_lease_begin(cascade_engine *engine, int64_t sent_ns)
+{
+    engine->lease_until_ns = sent_ns + lease_ns(engine);
+    engine->renew_at_ns = sent_ns + lease_ns(engine) / 2;
+    engine->withheld = false;
+    begin_anew(&engine->house_vital);
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+        begin_anew(&engine->lanes[i].vital);
+}
+
+/* The lease was extended, unless it was lost meanwhile. Locked. */
+static void
+note_renewed(cascade_engine *engine, int64_t sent_ns)
+{
+    if (sent_ns + lease_ns(engine) > engine->lease_until_ns) {
+        engine->lease_until_ns = sent_ns + lease_ns(engine);
+        engine->renew_at_ns = sent_ns + lease_ns(engine) / 2;
+    }
+    if (engine->ready_count == 0)
+        return;
+    pthread_cond_broadcast(&engine->work_cond);
+    csc_engine_wake_host(engine);
+}
+
+/* Locked. */
+static void
+note_answer(cascade_engine *engine, const cascade_uuid *id, cascade_err err,
+            int64_t sent_ns)
+{
+    if (!engine->attached || !csc_uuid_equal(&engine->id, id))
+        return; /* it was that of an incarnation before */
+    if (err == CASCADE_OK)
+        note_renewed(engine, sent_ns);
+    else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
+        csc_run_lose(engine, err);
+    else
+        engine->renew_at_ns =
+            csc_engine_monotonic_ns(engine) + RETRY_MS * CSC_MS_NS;
+}
+
+/* Told once for each time. Locked. */
+static void
+withhold(cascade_engine *engine, const char *hung)
+{
+    if (!engine->withheld)
+        csc_engine_note(engine, CASCADE_LOG_ERROR,
+                        "the lease is not renewed: %s has given no sign of "
+                        "life for the time of a lease",
+                        hung);
+    engine->withheld = true;
+    engine->renew_at_ns =
+        csc_engine_monotonic_ns(engine) + RETRY_MS * CSC_MS_NS;
+}
+
+/* Whether it is to be renewed now, as `id`. */
+static bool
+is_due(cascade_engine *engine, cascade_uuid *id)
+{
+    const char *hung = NULL;
+    bool due = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    hung = find_hung(engine);
+    *id = engine->id;
+    due = engine->attached &&
+          csc_engine_monotonic_ns(engine) >= engine->renew_at_ns;
+    if (due && hung != NULL)
+        withhold(engine, hung);
+    else if (due)
+        engine->withheld = false;
+    pthread_mutex_unlock(&engine->mutex);
+    return due && hung == NULL;
+}
+
+void
+csc_lease_renew(cascade_engine *engine)
+{
+    int64_t sent_ns = csc_engine_monotonic_ns(engine);
+    cascade_err err = CASCADE_OK;
+    cascade_uuid id;
+    int64_t now_ms = 0;
+
+    if (!is_due(engine, &id))
+        return;
+    err = engine->driver->renew(engine->driver_self, &id,
+                                engine->options.lease_ms, &now_ms);
+    pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_OK)
+        csc_house_note_now(engine, sent_ns, now_ms);
+    note_answer(engine, &id, err, sent_ns);
+    pthread_mutex_unlock(&engine->mutex);
+    if (err != CASCADE_OK)
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "renewing the lease failed: %s", cascade_errmsg());
+}
+
+/* ---- The keeper ---------------------------------------------------------- */
+
+int64_t
+csc_lease_keep(cascade_engine *engine)
+{
+    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t wait_ns = lease_ns(engine) / LOOK_SHARE;
+    int64_t late_ns = lease_ns(engine) / LATE_SHARE;
+    int64_t left_ns = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    (void)find_hung(engine); /* notes the signs there were */
+    left_ns =
+        engine->attached ? engine->renew_at_ns + late_ns - now_ns : INT64_MAX;
+    pthread_mutex_unlock(&engine->mutex);
+    if (left_ns <= 0) {
+        csc_lease_renew(engine);
+        csc_engine_tell(engine);
+        left_ns = late_ns;
+    }
+    if (left_ns < wait_ns)
+        wait_ns = left_ns;
+    return wait_ns / CSC_MS_NS + 1;
+}
