@@ -73,6 +73,7 @@ LEFT JOIN (VALUES
     ('cascade_messages', ', INSERT, DELETE'),
     ('cascade_keys', ', INSERT, UPDATE'),
     ('cascade_queues', ', INSERT, DELETE'),
+    ('cascade_erasures', ', INSERT, UPDATE, DELETE'),
     ('cascade_runs', ', INSERT, UPDATE, DELETE'),
     ('cascade_engines', ', INSERT, UPDATE, DELETE'),
     ('cascade_lanes', ', INSERT, UPDATE, DELETE')) AS g (name, rights)
@@ -98,7 +99,7 @@ FROM pg_proc AS p
 JOIN pg_namespace AS n ON n.oid = p.pronamespace AND n.nspname = :'schema'
 JOIN pg_roles AS r ON r.oid = p.proowner AND r.rolname = :'owner'
 WHERE p.proname IN ('cascade_start', 'cascade_signal', 'cascade_start_run',
-    'cascade_next_run', 'cascade_key_id', 'cascade_random_id',
+    'cascade_next_run', 'cascade_is_there', 'cascade_key_id', 'cascade_random_id',
     'cascade_check_name', 'cascade_check_text', 'cascade_check_payload',
     'cascade_wake')
 \gexec

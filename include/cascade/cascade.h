@@ -503,15 +503,16 @@ typedef struct cascade_request_options {
  * does not grow with the cascade, but with the children it has to tell. What
  * runs then is told when it asks, and what it records is refused.
  *
- * cascade_delete() ends it, if it has not ended, and deletes all its rows; a
- * large one is seen as ended, with what is left, while its commits go on. One
- * that continued as new is deleted alone, and, as long as the last run goes on,
- * only where nobody finds that by it: CASCADE_ERR_AGAIN for a run of a child,
- * whose parent knows only the first, and for one whose previous run is still
- * there; so delete the oldest first. A run that continues as new between the
- * call and the deletion is kept, and the command recorded as undelivered; ask
- * again, with another request id. What is sent to the id of a run while that is
- * deleted is lost with it: send to a later run, or by key. */
+ * cascade_delete() ends it, if it has not ended, and deletes it in one commit.
+ * Of a large one an engine erases the rows behind that, in pieces; until then a
+ * start with its id (not a key) is CASCADE_ERR_AGAIN. One that continued as new
+ * is deleted alone, and, as long as the last run goes on, only where nobody
+ * finds that by it: CASCADE_ERR_AGAIN for a run of a child, whose parent knows
+ * only the first, and for one whose previous run is still there; so delete the
+ * oldest first. A run that continues as new between the call and the deletion
+ * is kept, and the command recorded as undelivered; ask again, with another
+ * request id. What is sent to the id of a run while that is deleted is lost
+ * with it: send to a later run, or by key. */
 CASCADE_API cascade_err cascade_cancel(cascade_store *store,
                                        const cascade_uuid *id,
                                        const cascade_request_options *options);
@@ -817,8 +818,7 @@ typedef struct cascade_engine_options {
                            at most 1,000,000 */
     /* Retention: cascades of any queue that have ended are deleted when they
      * were written last so long ago, as cascade_purge() does (manage.h), in
-     * small portions; 0: never. One of more than 100,000 executions is left to
-     * cascade_purge(). */
+     * small portions; 0: never. */
     int64_t retain_completed_ms;
     int64_t retain_failed_ms;
     int64_t retain_interval_ms; /* between two passes; 0: 3,600,000 */

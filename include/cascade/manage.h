@@ -478,8 +478,9 @@ typedef struct cascade_purge_options {
     void *context;
 } cascade_purge_options;
 
-/* Deletes cascades that have ended, in many transactions of up to about 5,000
- * executions (a single larger cascade is one). A run that continued as new, and
+/* Deletes cascades that have ended, in many transactions of up to 500 rows of
+ * each table; what others have deleted and not erased yet goes too, unless an
+ * engine is at it. A run that continued as new, and
  * by which a later one is found that goes on (see cascade_delete()), stays.
  * `seen` of `total` (may be NULL) are old enough, `done` are deleted. Looks at
  * every cascade of the store, a page at a time. */

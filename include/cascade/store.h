@@ -6,11 +6,10 @@
  * A store keeps the three tables (cascades, node_executions, context_events)
  * and the auxiliary ones that hold dispatch (cascade_runs, cascade_engines,
  * cascade_lanes, cascade_messages, cascade_keys, cascade_queues,
- * cascade_schema). It knows
- * nothing of nodes and attempts: the engine decides what is written, the store
- * writes it, all or nothing. A backend is one constant table of moves,
- * cascade_store_driver. Each move is atomic: it takes effect whole, or not at
- * all.
+ * cascade_erasures, cascade_schema). It knows nothing of nodes and attempts:
+ * the engine decides what is written, the store writes it, all or nothing. A
+ * backend is one constant table of moves, cascade_store_driver. Each move is
+ * atomic: it takes effect whole, or not at all.
  *
  *                 attach                    detach, or remove by another
  *   (no incarnation) ----> incarnation alive ----> (gone: runs are free)
@@ -83,8 +82,9 @@
  *       commit. A cascade that has ended and has messages is claimable: its run
  *       row is made anew, in some queue of the claim and of priority 0. A
  *       message for a cascade that is not there is deleted by some claim.
- *   S21 CASCADE_RUN_DELETE, carried out to its end (S39), leaves no row of the
- *       cascade in any table but cascade_keys.
+ *   S21 CASCADE_RUN_DELETE and purge, and what erase does of a cascade that
+ *       they have marked (S39), leave no row of it in any table but
+ *       cascade_keys.
  *   S22 a start with a key takes effect only while it is the next run of that
  *       key; see `key` of cascade_change.
  *   S23 a claim tells of each run that it gives for its messages the kind of
@@ -131,13 +131,23 @@
  *       messages one has. What it reads of a cascade does not grow with these.
  *   S39 a commit takes no more than CASCADE_DELETE_ROWS_MAX rows out of each
  *       table for all its CASCADE_RUN_DELETE changes together, and no more than
- *       about CASCADE_DELETE_BYTES_MAX bytes of them where bytes take time. Of
- *       a cascade go its events, then its executions, both from the highest
- *       function_id down, then its messages but the one that `received` names;
- *       that one, its run and its row go last, together. Where something is
- *       left, `existed` tells; of a batch that took effect before it tells
- *       whether that message is there, since the cascade may have been started
- *       anew. The same change in a later batch goes on.
+ *       about CASCADE_DELETE_BYTES_MAX bytes of them where bytes take time; so
+ *       does purge. Of a cascade go its events, then its executions, both from
+ *       the highest function_id down, then its messages, then its row. One of
+ *       which something is left is marked in the same commit: it has no run any
+ *       more, and has an erasure. `existed` tells of it; of a batch that took
+ *       effect before, whether it still is so.
+ *   S40 what is marked is absent: no read gives it or its rows, no claim makes
+ *       it a run, nothing can be sent to it, it is neither counted, repaired
+ *       nor purged. Its id alone is taken until it is erased: a start of it
+ *       counts as existing, and changes nothing.
+ *   S41 erase goes on where the commit has stopped, by the bounds and in the
+ *       order of S39, in marked cascades alone; with the last rows of one go
+ *       its own and the erasure, together. A piece that comes late, or twice,
+ *       takes nothing of what has been started anew under that id.
+ *   S42 an erasure is worked at by one incarnation at a time, by another when
+ *       that one is gone, and by a caller without one where no incarnation that
+ *       lives has it.
  *   S45 a page of a scan with bytes_max ends behind the row that brings it to
  *       about so many bytes, as they are stored; so it gives a row where there
  *       is one, and only a page without any tells that there are no more. What
@@ -277,10 +287,10 @@ typedef enum cascade_run_action {
                              cascade is not RUNNING: it comes as it ended */
     CASCADE_RUN_REVIVE,   /* set queue and priority as in `run`, takeovers = 0:
                              an ended cascade goes on */
-    CASCADE_RUN_DELETE    /* delete of the cascade, its executions, events, run
-                             and messages as much as one commit may: S39. The
-                             change has nothing else to write. That it is gone
-                             is no error */
+    CASCADE_RUN_DELETE    /* delete the cascade, its executions, events, run
+                             and messages, or mark it: S39. The change has
+                             nothing else to write. That it is gone is no
+                             error */
 } cascade_run_action;
 
 #define CASCADE_DELETE_ROWS_MAX 500
@@ -304,8 +314,8 @@ typedef struct cascade_change {
     const cascade_event_row *events; /* in the order of their ids to be */
     size_t event_count;
     /* Ids of messages that were received with this change: they are deleted,
-     * before `sends` are inserted. One that is gone is no error. DELETE: one at
-     * most, which goes last. */
+     * before `sends` are inserted. One that is gone is no error. DELETE: none,
+     * all messages of the cascade go with it. */
     const int64_t *received;
     size_t received_count;
     /* Messages to this cascade or others, whether these exist or not: S19. */
@@ -643,7 +653,7 @@ typedef struct cascade_store_driver {
 
     /* Commits a batch: S2-S6. `existed[i]` is written for each change i when
      * it returns OK: true for a start whose cascade was there before, and for a
-     * CASCADE_RUN_DELETE that has left something of it (S39).
+     * CASCADE_RUN_DELETE that has marked it (S39).
      * CASCADE_ERR_UNAVAILABLE: repeat the identical batch; if the lane shows
      * that an earlier try took effect the answer is OK.
      * CASCADE_ERR_AGAIN, _REFUSED, _NOT_DONE: the number is still the next one,
@@ -696,10 +706,14 @@ typedef struct cascade_store_driver {
     cascade_err (*repair)(void *self, const cascade_repair *repairs,
                           size_t count, bool *done);
 
-    /* Deletes those of the cascades (1-1,000) that may be, all rows of each:
-     * S21, S26. `*deleted` tells how many. */
+    /* Deletes those of the cascades (1-1,000) that may be, or marks them: S21,
+     * S26, S39. `*deleted` tells how many. */
     cascade_err (*purge)(void *self, const cascade_uuid *ids, size_t count,
                          int64_t updated_before_ms, size_t *deleted);
+
+    /* Takes one piece of what is marked: S41, S42. `engine_id` is the caller's
+     * incarnation, or NULL. `*more`: there may be more for this caller. */
+    cascade_err (*erase)(void *self, const cascade_uuid *engine_id, bool *more);
 
     /* Lists cascades by ascending id: S14. */
     cascade_err (*list)(void *self, const cascade_query *query,

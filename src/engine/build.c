@@ -672,22 +672,6 @@ csc_build_note_terminated(builder *b, const cascade_execution_row *row)
     b->error = row->error;
 }
 
-/* The message that asked for it goes last. */
-static void
-set_deletion(const builder *b, cascade_change *change)
-{
-    int64_t *asked = csc_arena_alloc(b->env->arena, 1, sizeof(*asked));
-
-    *change = (cascade_change){.cascade = change->cascade,
-                               .run = change->run,
-                               .run_action = CASCADE_RUN_DELETE};
-    if (asked == NULL)
-        return; /* the arena has failed */
-    *asked = b->erased_by;
-    change->received = asked;
-    change->received_count = 1;
-}
-
 cascade_status
 csc_build_status(const builder *b)
 {
@@ -702,8 +686,10 @@ static void
 set_run(const builder *b, cascade_change *change)
 {
     change->run_action = b->env->reset ? CASCADE_RUN_RESET : CASCADE_RUN_KEEP;
-    if (b->erased_by != 0 && b->send_count == 0) {
-        set_deletion(b, change);
+    if (b->erases && b->send_count == 0) {
+        *change = (cascade_change){.cascade = change->cascade,
+                                   .run = change->run,
+                                   .run_action = CASCADE_RUN_DELETE};
     } else if (change->cascade.status != CASCADE_RUNNING) {
         change->run_action = CASCADE_RUN_END;
     } else if (b->plan != NULL) {

@@ -12,8 +12,8 @@
  *   pause,      an execution, COMPLETED: the last one of them decides (state.h)
  *   resume
  *   delete      of a cascade that runs: as terminate, and the message stays;
- *               of one that has ended: the change deletes it, and is committed
- *               again as long as something is left (lane_apply.c)
+ *               of one that has ended: the change deletes it, or marks it,
+ *               and what is left is erased by and by (erase.c)
  *
  * A CANCELLATION IN SLICES. What is to fail with it is below it in function_id,
  * and what one commit ends of it is bounded in bytes, each row counting for
@@ -100,8 +100,7 @@ terminate(struct csc_builder *b, const csc_message *message)
 
 /* What ends the cascade comes first, in a commit of its own, which tells its
  * parent and its children; the message stays then, and is `repeated` when it is
- * received again. The rows of a large cascade go in many commits (S39 of
- * store.h), and the message with the last. */
+ * received again. It goes with the cascade. */
 void
 csc_build_delete(struct csc_builder *b, const csc_message *message)
 {
@@ -110,7 +109,7 @@ csc_build_delete(struct csc_builder *b, const csc_message *message)
     if (csc_build_keep_run(b, message))
         return;
     if (!running && b->state->recorded != CASCADE_RUNNING)
-        b->erased_by = b->erased_by != 0 ? b->erased_by : message->id;
+        b->erases = true;
     else if (running && !message->repeated)
         terminate(b, message);
     else if (running)

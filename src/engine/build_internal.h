@@ -40,9 +40,8 @@ struct csc_builder {
     bool terminated;
     int32_t terminator; /* the lowest function_id of those that do so */
     const char *error;  /* its text */
-    int64_t erased_by;  /* the message by which the change deletes the cascade,
-                          unless it sends: then the next one does, which
-                          receives the same message; 0: none does */
+    bool erases;        /* the change deletes the cascade, unless it sends: then
+                           the next one does, which receives the same message */
     cascade_execution_row *cancel; /* the cancellation's row, if it begins, goes
                                       on or ends in this change */
     int32_t cancel_from; /* what it has still to look at: csc_state, as of what

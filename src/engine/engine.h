@@ -453,6 +453,11 @@ struct cascade_engine {
     int64_t retain_at_ns; /* when to go on with it, or to begin the next;
                                INT64_MAX: never */
 
+    /* Of erase.c. */
+    int64_t erase_at_ns; /* when to take the next piece, or to look for one */
+    bool erase_due;      /* there may be more than the last piece told of */
+    bool erase_paused;   /* a piece is under way, or the pause behind one */
+
     /* Of peers.c. */
     csc_peer peers[CSC_PEERS_MAX];
     size_t peer_count;
@@ -655,8 +660,6 @@ void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
 /* Gives starts of which nothing was sent back to their callers, who go on
  * without the engine. Locked. */
 void csc_lane_return_starts(csc_lane *lane);
-/* What was posted comes before all else of the run once more. Locked. */
-void csc_lane_put_back(csc_lane *lane, csc_item *item);
 /* Lets whoever runs the lane know. Locked. */
 void csc_lane_wake(csc_lane *lane);
 /* The lane's items are its batch from now on, of which nothing was tried.
@@ -741,6 +744,13 @@ void csc_retain_init(cascade_engine *engine);
 /* A portion of a pass, when it is due. Not locked. */
 void csc_retain_round(cascade_engine *engine);
 void csc_retain_fini(cascade_engine *engine);
+
+/* ---- erase.c ------------------------------------------------------------ */
+
+/* Something may have been marked. Locked. */
+void csc_erase_soon(cascade_engine *engine);
+/* One piece, when it is due. Not locked. */
+void csc_erase_round(cascade_engine *engine);
 
 /* ---- hydrate.c ---------------------------------------------------------- */
 

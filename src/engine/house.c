@@ -24,6 +24,7 @@
  *                  wakes are heard, every few of them. It tells of paused
  *                  queues too; at a poll where there is no room for it, one is
  *                  made that claims nothing
+ *   erasures       a piece of what was deleted: see erase.c
  *   retention      a portion of what has ended long ago: see retain.c
  *
  * Each failure is logged, answered with a pause, and leaves the others
@@ -173,6 +174,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
     engine->peer_count = 0;
     engine->suspects_due = true;
     engine->poll_at_ns = 0;
+    engine->erase_at_ns = 0;
     engine->attach_backoff_ms = 0;
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
         engine->lanes[i].number = 0;
@@ -330,6 +332,8 @@ next_at_ns(const cascade_engine *engine)
         at_ns = engine->poll_at_ns;
     if (engine->look_at_ns < at_ns)
         at_ns = engine->look_at_ns;
+    if (engine->erase_at_ns < at_ns)
+        at_ns = engine->erase_at_ns;
     if (engine->retain_at_ns < at_ns)
         at_ns = engine->retain_at_ns;
     if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
@@ -407,6 +411,7 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
             csc_stream_round(engine);
             csc_lease_renew(engine);
             look_for_work(engine);
+            csc_erase_round(engine);
             csc_retain_round(engine);
         }
     }

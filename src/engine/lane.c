@@ -387,8 +387,9 @@ collect(csc_lane *lane)
 
 /* ---- The culprit -------------------------------------------------------- */
 
-void
-csc_lane_put_back(csc_lane *lane, csc_item *item)
+/* What was posted comes before all else of the run once more. */
+static void
+put_back(csc_lane *lane, csc_item *item)
 {
     csc_run *run = item->run;
     csc_post *last = item->posts;
@@ -409,7 +410,7 @@ static void
 put_back_singly(csc_lane *lane, csc_item *item)
 {
     item->run->one_by_one = true;
-    csc_lane_put_back(lane, item);
+    put_back(lane, item);
 }
 
 /* The messages are still there: each is received by itself; one that is refused

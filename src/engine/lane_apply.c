@@ -152,22 +152,6 @@ go_on(cascade_engine *engine, csc_run *run, bool reset)
     csc_run_advance(engine, run);
 }
 
-/* A part of it is deleted: whatever was posted follows once more, and takes the
- * next. Where the engine stops the message is there for others. */
-static void
-delete_on(csc_lane *lane, csc_item *item)
-{
-    csc_run *run = item->run;
-
-    if (!run->gone && lane->engine->life == CSC_LIFE_RUNNING) {
-        csc_lane_put_back(lane, item);
-        return;
-    }
-    run->committing = false;
-    csc_run_free_posts(item->posts, CASCADE_ERR_STOPPED);
-    csc_run_unref(run);
-}
-
 static void
 apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 {
@@ -328,8 +312,8 @@ csc_lane_apply(csc_lane *lane)
                (item->run != NULL && item->count > 1);
         if (change->run_action == CASCADE_RUN_DELETE &&
             lane->existed[item->first])
-            delete_on(lane, item);
-        else if (item->run != NULL)
+            csc_erase_soon(engine);
+        if (item->run != NULL)
             apply_run(lane, item, &woken);
         else
             apply_start(lane, item);

@@ -129,6 +129,7 @@ remove_dead(cascade_engine *engine, const look *l)
     pthread_mutex_lock(&engine->mutex);
     look_again(engine,
                freed == FREE_PORTION ? 0 : engine->options.poll_interval_ms);
+    csc_erase_soon(engine);
     if (freed > 0) {
         engine->told = true;
         engine->suspects_due = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Retention: see purge.h. cascade_purge() makes one pass in the calling thread;
- * engines make passes of their own, see retain.c.
+ * Retention: see purge.h. cascade_purge() makes one pass in the calling thread,
+ * and erases there what is marked (S41 of store.h), so that nothing is left
+ * where no engine runs; engines make passes of their own, see retain.c.
  */
 #include "engine/purge.h"
 
@@ -234,10 +235,7 @@ fill_batch(csc_purge *purge)
 
         if (purge->batch_count > 0 && size + executions > purge->batch_max)
             break;
-        if (purge->executions_max > 0 && executions > purge->executions_max) {
-            purge->passed_over++;
-            may = false;
-        } else if (row->unreadable) {
+        if (row->unreadable) {
             purge->total.failed++;
             may = false;
         } else if (row->child || !csc_uuid_is_nil(&row->previous)) {
@@ -292,6 +290,18 @@ check_age(const char *name, int64_t age_ms)
                     (long long)age_ms, (long long)AGE_MAX_MS);
 }
 
+/* What this call has marked, and what others have left. */
+static cascade_err
+erase_all(cascade_store *store)
+{
+    bool more = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && more)
+        err = store->driver->erase(store->self, NULL, &more);
+    return err;
+}
+
 static cascade_err
 run(csc_purge *purge, const cascade_purge_options *options)
 {
@@ -300,6 +310,8 @@ run(csc_purge *purge, const cascade_purge_options *options)
 
     while (err == CASCADE_OK && more) {
         err = csc_purge_next(purge, &more);
+        if (err == CASCADE_OK)
+            err = erase_all(purge->store);
         if (err == CASCADE_OK && options->progress != NULL &&
             !options->progress(options->context, &purge->total))
             err = csc_fail(CASCADE_ERR_STOPPED,

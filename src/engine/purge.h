@@ -14,7 +14,8 @@
  *
  * A portion is a page, or a batch. Nothing is kept in the store of how far a
  * pass is: after a crash the next begins anew, and finds what is left. What is
- * written meanwhile the store leaves alone (S26).
+ * written meanwhile the store leaves alone (S26). Of a large cascade the rows
+ * go later, by pieces (S39).
  */
 #ifndef CSC_ENGINE_PURGE_H
 #define CSC_ENGINE_PURGE_H
@@ -24,7 +25,7 @@
 #include "cascade/store.h"
 
 #define CSC_PURGE_PAGE 200
-#define CSC_PURGE_BATCH 5000 /* executions, by fn_id, in a transaction */
+#define CSC_PURGE_BATCH CASCADE_DELETE_ROWS_MAX /* executions, by fn_id */
 
 typedef struct csc_purge_row {
     cascade_uuid id;
@@ -39,9 +40,7 @@ typedef struct csc_purge {
     cascade_store *store;
     int64_t completed_before_ms; /* CASCADE_TIME_NONE: none of them */
     int64_t failed_before_ms;
-    int64_t batch_max;      /* executions of a batch, unless one cascade has
-                               more */
-    int64_t executions_max; /* larger cascades are passed over; 0: none is */
+    int64_t batch_max; /* executions of a batch, unless one cascade has more */
     /* How far it is. */
     cascade_status status; /* 0: it has not begun */
     cascade_uuid after;
@@ -54,7 +53,6 @@ typedef struct csc_purge {
     cascade_uuid batch[CSC_PURGE_PAGE];
     size_t batch_count;
     cascade_progress total;
-    int64_t passed_over;
 } csc_purge;
 
 /* What has its age at `now_ms`; CASCADE_TIME_NONE for a negative age. */

@@ -6,8 +6,8 @@
  *
  * A portion is small, and comes last in a round of the housekeeper, so that
  * what a round does besides waits for one portion at most; there is a pause
- * behind each. A cascade of very many executions would hold up the lease: it is
- * left to cascade_purge(), and a line of the log says so.
+ * behind each. What is left of a cascade of many executions is erased as that
+ * of a deleted one (erase.c).
  *
  * Several engines on one store each make passes of their own. They begin apart,
  * by chance; where they meet, one finds deleted what the other has, which costs
@@ -17,7 +17,6 @@
 #include "engine/purge.h"
 
 #define BATCH_EXECUTIONS 500
-#define CASCADE_EXECUTIONS 100000
 #define PAUSE_MS 20
 #define RETRY_MS 60000
 
@@ -77,7 +76,6 @@ begin(cascade_engine *engine)
     engine->pass->completed_before_ms = before(engine, o->retain_completed_ms);
     engine->pass->failed_before_ms = before(engine, o->retain_failed_ms);
     engine->pass->batch_max = BATCH_EXECUTIONS;
-    engine->pass->executions_max = CASCADE_EXECUTIONS;
     return CASCADE_OK;
 }
 
@@ -90,11 +88,6 @@ tell(const cascade_engine *engine)
         csc_log_add(&engine->store->log, CASCADE_LOG_INFO,
                     "retention: deleted %lld cascades that had ended",
                     (long long)pass->total.done);
-    if (pass->passed_over > 0)
-        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                    "retention: left %lld cascades of more than %d executions "
-                    "to cascade_purge()",
-                    (long long)pass->passed_over, CASCADE_EXECUTIONS);
 }
 
 static void
@@ -113,10 +106,22 @@ end(cascade_engine *engine, cascade_err err)
               err != CASCADE_OK && RETRY_MS < wait_ms ? RETRY_MS : wait_ms);
 }
 
+/* Some of it may be marked only. */
+static void
+note_deleted(cascade_engine *engine, int64_t before)
+{
+    if (engine->pass == NULL || engine->pass->total.done == before)
+        return;
+    pthread_mutex_lock(&engine->mutex);
+    csc_erase_soon(engine);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 void
 csc_retain_round(cascade_engine *engine)
 {
     bool more = true;
+    int64_t done = engine->pass != NULL ? engine->pass->total.done : 0;
     cascade_err err = CASCADE_OK;
 
     if (engine->retain_at_ns > csc_engine_monotonic_ns(engine))
@@ -125,6 +130,7 @@ csc_retain_round(cascade_engine *engine)
         err = begin(engine);
     if (err == CASCADE_OK)
         err = csc_purge_next(engine->pass, &more);
+    note_deleted(engine, done);
     if (err == CASCADE_OK && more)
         sleep_for(engine, PAUSE_MS);
     else

@@ -17,8 +17,8 @@
 #include "engine/post.h"
 #include "engine/signal.h"
 
-static cascade_err
-read_run(cascade_store *store, csc_key_run *run)
+cascade_err
+csc_reuse_look(cascade_store *store, csc_key_run *run)
 {
     cascade_info *info = NULL;
     cascade_err err = csc_info_read(store, &run->id, &info);
@@ -40,7 +40,7 @@ read_current(cascade_store *store, const char *user_id, const char *key,
         return err;
     run->id = csc_uuid_v8(user_id, key, run->number);
     return run->number > 1 || reuse != CASCADE_REUSE_NEVER
-               ? read_run(store, run)
+               ? csc_reuse_look(store, run)
                : CASCADE_OK;
 }
 

@@ -508,6 +508,23 @@ fail_unknown(cascade_err err)
                     cascade_errmsg());
 }
 
+/* An id that existed may be that of a cascade which was deleted: it is taken
+ * until the last of its rows is erased (S40 of store.h). */
+static cascade_err
+check_there(cascade_store *store, const cascade_uuid *id)
+{
+    csc_key_run run = {.id = *id};
+    char text[CASCADE_UUID_TEXT_SIZE];
+    cascade_err err = csc_reuse_look(store, &run);
+
+    if (err != CASCADE_OK || run.status != 0)
+        return fail_unknown(err);
+    return csc_fail(CASCADE_ERR_AGAIN,
+                    "start: cascade %s was deleted, and its rows are still "
+                    "being erased; try again, or give another id",
+                    cascade_uuid_format(id, text));
+}
+
 /* A key that existed may have later runs: the current one is given. Where that
  * was deleted, or `reuse` says so, `anew` is the number of the run to be
  * started, else 0. */
@@ -519,10 +536,14 @@ find_current(cascade_store *store, const cascade_change *change,
     cascade_err err = CASCADE_OK;
 
     *anew = 0;
-    if (!started->existed || change->key == NULL)
+    if (!started->existed)
         return CASCADE_OK;
+    if (change->key == NULL)
+        return check_there(store, &change->cascade.id);
     err = csc_reuse_read(store, change->cascade.user_id, change->key, reuse,
                          &run);
+    if (err == CASCADE_OK && run.number == 1)
+        err = csc_reuse_look(store, &run);
     if (err == CASCADE_OK) {
         started->id = run.id;
         err = csc_reuse_next(store, reuse, &run, anew);

@@ -443,8 +443,8 @@ void csc_state_settle(csc_state *state);
 bool csc_state_settle_some(csc_state *state, size_t max);
 
 /* After a whole load: where the cascade has ended, and rows are missing at its
- * end, its deletion is under way (S39 of store.h). Then it has ended as it is
- * recorded, whatever the rows that are left say. */
+ * end, an engine of a release that knew no marks was deleting it. Then it has
+ * ended as it is recorded, whatever the rows that are left say. */
 void csc_state_find_torn(csc_state *state);
 
 cascade_status csc_state_status(const csc_state *state);

@@ -94,6 +94,7 @@ static void
 free_model(csc_memory_model *model)
 {
     free_all(&model->cascades, free_cascade);
+    free_all(&model->erasures, free_cascade);
     free_all(&model->engines, csc_mem_free);
     csc_map_fini(&model->executions);
     csc_memory_names_fini(&model->paths);
@@ -276,6 +277,7 @@ static const cascade_store_driver driver = {
     .scan = csc_memory_scan_rows,
     .repair = csc_memory_mend_repair,
     .purge = csc_memory_mend_purge,
+    .erase = csc_memory_delete_erase,
     .list = csc_memory_read_list,
     .wait = csc_memory_wait_for,
     .begin = csc_memory_native_begin,

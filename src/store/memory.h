@@ -8,7 +8,7 @@
  *   memory_runs.c     where runs wait: shelves of free runs, rings of owned
  *   memory_engines.c  attach, renew, detach, engines, remove, claim
  *   memory_commit.c   commit, submit
- *   memory_delete.c   pieces of whole cascades
+ *   memory_delete.c   whole cascades, and pieces of them; erase
  *   memory_messages.c where messages and keys are; receive, key
  *   memory_queues.c   pause, queues
  *   memory_read.c     load, list
@@ -71,6 +71,7 @@ typedef struct csc_memory_cascade {
     size_t event_count;
     size_t event_room;
     csc_memory_run *run; /* NULL: no run row */
+    cascade_uuid eraser; /* who erases it when it is marked; all zero: nobody */
 } csc_memory_cascade;
 
 /* The messages for one cascade, which need not exist. One that is empty is in
@@ -138,6 +139,7 @@ typedef struct csc_memory_model {
     pthread_mutex_t mutex;
     csc_map cascades;             /* id -> csc_memory_cascade */
     csc_memory_order_node *order; /* the same by id */
+    csc_map erasures;             /* id -> csc_memory_cascade, marked */
     csc_map executions;           /* id -> csc_memory_execution */
     csc_memory_order_node *by_id; /* the same by id */
     csc_memory_names paths;       /* node_instance_id -> the same */
@@ -210,21 +212,30 @@ typedef struct csc_memory_cut {
     size_t messages;
 } csc_memory_cut;
 
+/* What becomes of a cascade that is to be deleted. */
+typedef struct csc_memory_deletion {
+    csc_memory_cascade *cascade; /* NULL: it is not there */
+    bool staged;
+    bool marked;         /* something of it is left */
+    csc_memory_cut cut;  /* then this goes first */
+    csc_memory_box *box; /* else its messages */
+} csc_memory_deletion;
+
 /* A batch begins. */
 void csc_memory_delete_begin(csc_memory_cut *room);
-/* What may go with this change, which uses the room up; true when that is all
- * of it. `cascade` may be NULL. */
-bool csc_memory_delete_measure(const csc_memory_model *model,
-                               const csc_memory_cascade *cascade,
-                               const cascade_change *change,
-                               csc_memory_cut *room, csc_memory_cut *cut);
-/* Of one that took effect before: whether the message that goes last is there.
- */
-bool csc_memory_delete_left(const csc_memory_model *model,
-                            const cascade_change *change);
-void csc_memory_delete_cut(csc_memory_model *model, csc_memory_cascade *cascade,
-                           const cascade_change *change,
-                           const csc_memory_cut *cut);
+/* Takes the cascade out of the model, or marks it where there is no room for
+ * all of it. -1 when out of memory (nothing is changed). Then it is undone, or
+ * applied. */
+int csc_memory_delete_stage(csc_memory_model *model, const cascade_uuid *id,
+                            csc_memory_cut *room,
+                            csc_memory_deletion *deletion);
+/* Nothing where it was not staged. */
+void csc_memory_delete_undo(csc_memory_model *model,
+                            csc_memory_deletion *deletion);
+void csc_memory_delete_apply(csc_memory_model *model,
+                             csc_memory_deletion *deletion);
+bool csc_memory_delete_is_marked(const csc_memory_model *model,
+                                 const cascade_uuid *id);
 
 /* ---- memory_runs.c ------------------------------------------------------ */
 
@@ -333,6 +344,8 @@ cascade_err csc_memory_mend_repair(void *self, const cascade_repair *repairs,
 cascade_err csc_memory_mend_purge(void *self, const cascade_uuid *ids,
                                   size_t count, int64_t updated_before_ms,
                                   size_t *deleted);
+cascade_err csc_memory_delete_erase(void *self, const cascade_uuid *engine_id,
+                                    bool *more);
 cascade_err csc_memory_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);

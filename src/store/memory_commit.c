@@ -53,14 +53,12 @@ typedef struct change_plan {
     send_plan *sends;
     csc_memory_key *key; /* a start's: the row to be */
     csc_memory_key_move key_move;
-    csc_memory_box *box;     /* a deletion's: taken out of the model */
     csc_memory_run *run;     /* a start's, where it has one */
     cascade_run_row run_row; /* to be, for RESET, FREE and REVIVE */
     bool fresh;              /* `cascade` is new and not entered */
     bool started;            /* `cascade` is new and entered */
     bool skipped;            /* a start whose cascade was there */
-    bool deleted;            /* `cascade` is taken out of the model */
-    csc_memory_cut cut;      /* or these rows of it are to go */
+    csc_memory_deletion deletion;
     bool existed;
 } change_plan;
 
@@ -241,6 +239,17 @@ is_repeated(const cascade_change *start, const csc_memory_cascade *cascade)
     return false;
 }
 
+/* Whose id is taken, marked or not. */
+static csc_memory_cascade *
+find_made(const csc_memory_model *model, const cascade_change *start)
+{
+    csc_memory_cascade *made =
+        csc_map_get(&model->cascades, &start->cascade.id);
+
+    return made != NULL ? made
+                        : csc_map_get(&model->erasures, &start->cascade.id);
+}
+
 static cascade_err
 enter_execution(csc_memory_model *model, change_plan *plan,
                 csc_memory_execution *execution)
@@ -367,8 +376,7 @@ static cascade_err
 stage_start(write_state *writing, change_plan *plan)
 {
     csc_memory_model *model = writing->model;
-    csc_memory_cascade *there =
-        csc_map_get(&model->cascades, &plan->change->cascade.id);
+    csc_memory_cascade *there = find_made(model, plan->change);
     cascade_err err;
 
     if (there != NULL) {
@@ -448,33 +456,14 @@ stage_write(write_state *writing, change_plan *plan)
     return err != CASCADE_OK ? err : stage_rows(writing, plan);
 }
 
-/* Where something is left for later, nothing is taken out yet: what goes is
- * nobody else's in this batch. */
-static void
+static cascade_err
 stage_delete(write_state *writing, change_plan *plan)
 {
-    csc_memory_model *model = writing->model;
-    const cascade_uuid *id = &plan->change->cascade.id;
-
-    plan->cascade = csc_map_get(&model->cascades, id);
-    if (!csc_memory_delete_measure(model, plan->cascade, plan->change,
-                                   &writing->room, &plan->cut)) {
-        plan->existed = true;
-        return;
-    }
-    plan->deleted = true;
-    plan->box = csc_memory_messages_take_box(model, id);
-    if (plan->cascade != NULL)
-        csc_memory_rows_take(model, plan->cascade);
-}
-
-static void
-undo_delete(csc_memory_model *model, change_plan *plan)
-{
-    plan->deleted = false;
-    csc_memory_messages_put_back_box(model, plan->box);
-    if (plan->cascade != NULL)
-        csc_memory_rows_put_back(model, plan->cascade);
+    if (csc_memory_delete_stage(writing->model, &plan->change->cascade.id,
+                                &writing->room, &plan->deletion) != 0)
+        return csc_fail_memory();
+    plan->existed = plan->deletion.marked;
+    return CASCADE_OK;
 }
 
 /* What becomes of each message is known after the rows of all changes. */
@@ -488,7 +477,10 @@ stage_sends(csc_memory_model *model, send_plan *sends, size_t count,
             csc_map_get(&model->cascades, &message->row.cascade_id);
 
         sends[i].sent = CASCADE_SENT;
-        if (csc_memory_messages_taken(model, message->row.path))
+        if (!absent_too &&
+            csc_memory_delete_is_marked(model, &message->row.cascade_id))
+            sends[i].sent = CASCADE_SENT_ABSENT;
+        else if (csc_memory_messages_taken(model, message->row.path))
             sends[i].sent = CASCADE_SENT_REPEATED;
         else if (cascade == NULL && !absent_too)
             sends[i].sent = CASCADE_SENT_ABSENT;
@@ -519,8 +511,8 @@ undo_sends(csc_memory_model *model, send_plan *sends, size_t count)
 static void
 undo_plan(csc_memory_model *model, change_plan *plan)
 {
-    if (plan->deleted) {
-        undo_delete(model, plan);
+    if (plan->change->run_action == CASCADE_RUN_DELETE) {
+        csc_memory_delete_undo(model, &plan->deletion);
         return;
     }
     for (size_t i = 0; i < plan->touched; i++)
@@ -546,8 +538,7 @@ stage_change(write_state *writing, change_plan *plan)
     case CASCADE_RUN_START:
         return stage_start(writing, plan);
     case CASCADE_RUN_DELETE:
-        stage_delete(writing, plan);
-        return CASCADE_OK;
+        return stage_delete(writing, plan);
     case CASCADE_RUN_KEEP:
     case CASCADE_RUN_RESET:
     case CASCADE_RUN_FREE:
@@ -650,13 +641,8 @@ apply_plan(csc_memory_model *model, change_plan *plan)
     const cascade_change *change = plan->change;
     cascade_row *row;
 
-    if (plan->deleted) {
-        csc_memory_rows_free(plan->cascade);
-        csc_memory_messages_free_box(plan->box);
-        return;
-    }
     if (change->run_action == CASCADE_RUN_DELETE) {
-        csc_memory_delete_cut(model, plan->cascade, change, &plan->cut);
+        csc_memory_delete_apply(model, &plan->deletion);
         return;
     }
     row = &plan->cascade->row;
@@ -719,19 +705,19 @@ check_lane(csc_memory_engine *engine, const cascade_batch *batch)
 }
 
 /* The batch took effect before: tells again which starts did, and which
- * deletions have left something. One with a key
- * that left no cascade was not the key's next run: the key's row, which others
- * may have moved on, does not tell any more. */
+ * deletions have left something. A start with a key that left no cascade was
+ * not the key's next run: the key's row, which others may have moved on, does
+ * not tell any more. */
 static void
 recall(write_state *writing, bool *existed)
 {
     for (size_t i = 0; i < writing->count; i++) {
         const cascade_change *change = writing->plans[i].change;
-        const csc_memory_cascade *there =
-            csc_map_get(&writing->model->cascades, &change->cascade.id);
+        const csc_memory_cascade *there = find_made(writing->model, change);
 
-        existed[i] = change->run_action == CASCADE_RUN_DELETE &&
-                     csc_memory_delete_left(writing->model, change);
+        existed[i] =
+            change->run_action == CASCADE_RUN_DELETE &&
+            csc_memory_delete_is_marked(writing->model, &change->cascade.id);
         if (change->run_action == CASCADE_RUN_START)
             existed[i] = there == NULL ? change->key != NULL
                                        : !is_repeated(change, there);

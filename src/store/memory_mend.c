@@ -6,7 +6,7 @@
  *
  * A repair is made at once, one after the other, so that a second one for the
  * same cascade meets what the first has left; when one fails, those before it
- * are undone in the reverse order. A purge allocates nothing and cannot fail.
+ * are undone in the reverse order. A purge, too, is made or undone as a whole.
  */
 #include "base/arena.h"
 #include "base/error.h"
@@ -187,28 +187,52 @@ may_go(const csc_memory_model *model, const csc_memory_cascade *cascade,
            csc_map_get(&model->boxes, &cascade->row.id) == NULL;
 }
 
+static cascade_err
+stage_purge(csc_memory_model *model, const cascade_uuid *ids, size_t count,
+            int64_t updated_before_ms, csc_memory_deletion *deletions)
+{
+    csc_memory_cut room;
+
+    csc_memory_delete_begin(&room);
+    for (size_t i = 0; i < count; i++) {
+        const csc_memory_cascade *cascade =
+            csc_map_get(&model->cascades, &ids[i]);
+
+        if (may_go(model, cascade, updated_before_ms) &&
+            csc_memory_delete_stage(model, &ids[i], &room, &deletions[i]) != 0)
+            return csc_fail_memory();
+    }
+    return CASCADE_OK;
+}
+
 cascade_err
 csc_memory_mend_purge(void *self, const cascade_uuid *ids, size_t count,
                       int64_t updated_before_ms, size_t *deleted)
 {
-    csc_memory *memory = self;
-    csc_memory_model *model = memory->model;
-    cascade_err err = csc_store_check_mend("purge", count);
+    csc_memory_model *model = ((csc_memory *)self)->model;
+    csc_arena arena = {0};
+    csc_memory_deletion *deletions;
     size_t gone = 0;
+    cascade_err err = csc_store_check_mend("purge", count);
 
     if (err != CASCADE_OK)
         return err;
+    deletions = csc_arena_alloc(&arena, count, sizeof(deletions[0]));
+    if (deletions == NULL)
+        return csc_fail_memory();
     pthread_mutex_lock(&model->mutex);
-    for (size_t i = 0; i < count; i++) {
-        csc_memory_cascade *cascade = csc_map_get(&model->cascades, &ids[i]);
-
-        if (!may_go(model, cascade, updated_before_ms))
+    err = stage_purge(model, ids, count, updated_before_ms, deletions);
+    for (size_t i = count; i > 0 && err != CASCADE_OK; i--)
+        csc_memory_delete_undo(model, &deletions[i - 1]);
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
+        if (!deletions[i].staged)
             continue;
-        csc_memory_rows_take(model, cascade);
-        csc_memory_rows_free(cascade);
+        csc_memory_delete_apply(model, &deletions[i]);
         gone++;
     }
     pthread_mutex_unlock(&model->mutex);
-    *deleted = gone;
-    return CASCADE_OK;
+    csc_arena_fini(&arena);
+    if (err == CASCADE_OK)
+        *deleted = gone;
+    return err;
 }

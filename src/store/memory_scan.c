@@ -53,7 +53,8 @@ scan_all(csc_memory_model *model, const cascade_scan *scan,
     while (node != NULL && !is_full(scan, &given) && err == CASCADE_OK) {
         const csc_memory_execution *execution = node->item;
 
-        if (is_asked_for(scan, execution))
+        if (is_asked_for(scan, execution) &&
+            !csc_memory_delete_is_marked(model, &execution->row.cascade_id))
             err = give_execution(sink, &execution->row, &given);
         node = csc_memory_order_next(model->by_id, 0, &node->id);
     }

@@ -296,6 +296,7 @@ csc_store_postgres_driver(void)
         .scan = csc_postgres_read_scan,
         .repair = csc_postgres_mend_repair,
         .purge = csc_postgres_mend_purge,
+        .erase = csc_postgres_delete_erase,
         .list = csc_postgres_read_list,
         .wait = csc_postgres_wait_for,
         .begin = csc_postgres_native_begin,

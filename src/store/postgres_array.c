@@ -51,7 +51,10 @@ csc_postgres_params_init(csc_postgres_params *params)
 void
 csc_postgres_params_uuid(csc_postgres_params *params, const cascade_uuid *id)
 {
-    add_param(params, (const char *)id->bytes, sizeof(id->bytes), 1);
+    if (id == NULL)
+        add_param(params, NULL, 0, 1);
+    else
+        add_param(params, (const char *)id->bytes, sizeof(id->bytes), 1);
 }
 
 void

@@ -223,16 +223,6 @@ add_run(csc_postgres_batch *batch, const cascade_change *change)
     }
 }
 
-void
-csc_postgres_batch_add_delete(csc_postgres_rows *rows,
-                              const cascade_change *change)
-{
-    csc_postgres_rows_uuid(rows, 0, &change->cascade.id);
-    csc_postgres_rows_i64(rows, 1,
-                          change->received_count > 0 ? change->received[0] : 0);
-    rows->count++;
-}
-
 static void
 add_change(csc_postgres_batch *batch, const cascade_change *change)
 {
@@ -243,7 +233,7 @@ add_change(csc_postgres_batch *batch, const cascade_change *change)
     csc_postgres_rows *events = start ? &batch->start_events : &batch->events;
 
     if (change->run_action == CASCADE_RUN_DELETE) {
-        csc_postgres_batch_add_delete(&batch->deletes, change);
+        add_id(&batch->deletes, id);
         return;
     }
     if (start) {
@@ -298,7 +288,7 @@ start_rows(csc_postgres_batch *batch)
     csc_postgres_rows_start(&batch->received, "lu");
     csc_postgres_rows_start(&batch->sends, "usssslu");
     csc_postgres_rows_start(&batch->submitted, "ussssl");
-    csc_postgres_rows_start(&batch->deletes, CSC_POSTGRES_DELETE_ROW);
+    csc_postgres_rows_start(&batch->deletes, "u");
     batch->keyed = 0;
 }
 

@@ -97,6 +97,9 @@ static const column_need needs[] = {
     {"cascade_queues", "queue", TYPE_TEXT, 0},
     {"cascade_queues", "paused_at", TYPE_BIGINT, 0},
     {"cascade_queues", "about", TYPE_TEXT, 0},
+    {"cascade_erasures", "cascade_id", TYPE_UUID, 0},
+    {"cascade_erasures", "engine_id", TYPE_UUID, NEED_NULL},
+    {"cascade_erasures", "marked_at", TYPE_BIGINT, 0},
     {"cascade_schema", "number", TYPE_INT, 0},
     {"cascade_schema", "name", TYPE_TEXT, 0},
     {"cascade_schema", "checksum", TYPE_TEXT, NEED_NULL},
@@ -115,6 +118,7 @@ static const char *const uniques[][3] = {
     {"cascade_messages", "path", NULL},
     {"cascade_keys", "key", "user_id"},
     {"cascade_queues", "queue", NULL},
+    {"cascade_erasures", "cascade_id", NULL},
 };
 
 /* $1 schema, $2 tables */
@@ -133,8 +137,7 @@ static const char columns_sql[] =
     "  AND a.attnum > 0\n"
     "  AND NOT a.attisdropped";
 
-/* Of 005_functions.sql: those to be called, then those that they call, as an
- * error names them. */
+/* Those to be called, then those that they call, as an error names them. */
 static const char *const functions[] = {
     "cascade_start(text, jsonb, text, text, text, integer, bigint)",
     "cascade_signal(uuid, text, jsonb, text)",
@@ -143,6 +146,7 @@ static const char *const functions[] = {
     ("cascade_start_run(uuid, text, jsonb, text, integer, text, text, integer, "
      "bigint)"),
     "cascade_next_run(uuid)",
+    "cascade_is_there(uuid)",
     "cascade_random_id(bigint)",
     "cascade_check_name(text, text)",
     "cascade_check_text(text, text)",
@@ -390,8 +394,9 @@ tell_others(const PGresult *result)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_SCHEMA,
                     "function %s is missing, although cascade_schema tells "
-                    "that it was made: run sql/postgres/005_functions.sql once "
-                    "more, with the schema first in the search_path",
+                    "that it was made: run 005_functions.sql, then "
+                    "006_erasures.sql, of sql/postgres once more, with the "
+                    "schema first in the search_path",
                     PQgetvalue(result, 0, 1));
 }
 

@@ -13,8 +13,8 @@
  *   messages           inserted, where their paths are free
  *   cascades           status, fn_id, updated_at
  *   runs               reset, freed, revived, ended
- *   deletions          of whole cascades, table by table, as much as one batch
- *                      may take (S39), and what is left is read
+ *   deletions          of whole cascades: they are marked, a piece of them is
+ *                      cut, and what is left is read (postgres_delete.c)
  *   COMMIT, Sync
  *
  * A submit tells the waiters too. One that is alone sends the notification in
@@ -105,7 +105,7 @@
 #include "store/store.h"
 
 #define FIRST_MAX 4
-#define CALLS_MAX (22 + FIRST_MAX)
+#define CALLS_MAX (24 + FIRST_MAX)
 #define PARAMS_MAX 16
 #define START_WAIT_MAX_MS 250
 
@@ -254,13 +254,13 @@ add_deletes(write_state *state, csc_postgres_rows *ids)
 
     if (ids->count == 0)
         return;
-    params = add_call(state, CSC_POSTGRES_CUT_EVENTS);
+    params = add_call(state, CSC_POSTGRES_MARK);
     csc_postgres_params_rows(params, ids);
-    add_call_with(state, CSC_POSTGRES_CUT_EXECUTIONS, params);
-    add_call_with(state, CSC_POSTGRES_CUT_MESSAGES, params);
-    add_call_with(state, CSC_POSTGRES_CUT_CASCADES, params);
-    add_call_with(state, CSC_POSTGRES_CUT_REST, params);
-    add_call_with(state, CSC_POSTGRES_READ_LEFT, params);
+    add_call_with(state, CSC_POSTGRES_END_RUNS, params);
+    csc_assert(state->call_count + CSC_POSTGRES_PIECES < CALLS_MAX);
+    csc_postgres_delete_fill(&state->calls[state->call_count], params);
+    state->call_count += CSC_POSTGRES_PIECES;
+    add_call_with(state, CSC_POSTGRES_READ_MARKED, params);
 }
 
 /* What is said of a message may be news of another transaction: it is told when
@@ -368,12 +368,12 @@ out:
     return err;
 }
 
-/* `left` has the deleted cascades of which something is left. */
+/* `marked` has the deleted cascades of which something is left. */
 static void
-tell_left(write_state *state, const PGresult *left)
+tell_marked(write_state *state, const PGresult *marked)
 {
-    for (int row = 0; left != NULL && row < PQntuples(left); row++) {
-        cascade_uuid id = csc_postgres_result_uuid(left, row, 0);
+    for (int row = 0; marked != NULL && row < PQntuples(marked); row++) {
+        cascade_uuid id = csc_postgres_result_uuid(marked, row, 0);
         size_t at = find_change(state, &id);
 
         if (at < state->count)
@@ -383,20 +383,22 @@ tell_left(write_state *state, const PGresult *left)
 
 /* The same where an earlier try took effect. */
 static cascade_err
-read_left(csc_postgres_conn *conn, write_state *state)
+read_marked(csc_postgres_conn *conn, write_state *state)
 {
     csc_postgres_rows ids = {.count = 0};
     csc_postgres_params params;
     csc_postgres_call calls[] = {
-        {.statement = CSC_POSTGRES_READ_LEFT, .params = &params},
+        {.statement = CSC_POSTGRES_READ_MARKED, .params = &params},
         {.statement = CSC_POSTGRES_CONFIRM}};
     cascade_err err = CASCADE_OK;
 
-    csc_postgres_rows_start(&ids, CSC_POSTGRES_DELETE_ROW);
-    for (size_t i = 0; i < state->count; i++)
-        if (state->changes[i].run_action == CASCADE_RUN_DELETE &&
-            state->changes[i].received_count > 0)
-            csc_postgres_batch_add_delete(&ids, &state->changes[i]);
+    csc_postgres_rows_start(&ids, "u");
+    for (size_t i = 0; i < state->count; i++) {
+        if (state->changes[i].run_action != CASCADE_RUN_DELETE)
+            continue;
+        csc_postgres_rows_uuid(&ids, 0, &state->changes[i].cascade.id);
+        ids.count++;
+    }
     if (!csc_postgres_rows_good(&ids))
         err = csc_fail_memory();
     if (err == CASCADE_OK && ids.count > 0) {
@@ -404,7 +406,7 @@ read_left(csc_postgres_conn *conn, write_state *state)
         csc_postgres_params_rows(&params, &ids);
         err = csc_postgres_conn_write(conn, state->move, calls, 2, NULL);
         if (err == CASCADE_OK)
-            tell_left(state, calls[0].result);
+            tell_marked(state, calls[0].result);
         csc_postgres_conn_clear(calls, 2);
     }
     csc_postgres_rows_fini(&ids);
@@ -523,7 +525,7 @@ decide(csc_postgres_conn *conn, write_state *state)
     if (number != state->batch->number)
         return fail_lane(state, number);
     err = tell_existed(conn, state, NULL);
-    return err == CASCADE_OK ? read_left(conn, state) : err;
+    return err == CASCADE_OK ? read_marked(conn, state) : err;
 }
 
 static bool
@@ -592,7 +594,7 @@ write_batch(csc_postgres_conn *conn, void *context)
     if (err == CASCADE_OK) {
         tell_sent(state);
         err = tell_existed(conn, state, fresh_starts(state));
-        tell_left(state, result_of(state, CSC_POSTGRES_READ_LEFT));
+        tell_marked(state, result_of(state, CSC_POSTGRES_READ_MARKED));
     } else if (raised(&trouble, CSC_POSTGRES_FENCE)) {
         err = decide(conn, state);
     } else if (raised(&trouble, CSC_POSTGRES_START_KEYED)) {

@@ -359,7 +359,8 @@ static const bool is_unnamed[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_PAUSE_QUEUE] = true,     [CSC_POSTGRES_RESUME_QUEUE] = true,
     [CSC_POSTGRES_LIST_QUEUES] = true,     [CSC_POSTGRES_COUNT_TOTALS] = true,
     [CSC_POSTGRES_LOCK_CASCADES] = true,   [CSC_POSTGRES_REPAIR] = true,
-    [CSC_POSTGRES_PURGE] = true,           [CSC_POSTGRES_READ_LEFT] = true,
+    [CSC_POSTGRES_PURGE] = true,           [CSC_POSTGRES_READ_MARKED] = true,
+    [CSC_POSTGRES_ERASE_TAKE] = true,      [CSC_POSTGRES_ERASE_LOCK] = true,
 };
 
 /* Leaves in the set what is still to be prepared; sends that. */

@@ -534,6 +534,7 @@ static const cascade_store_driver driver = {
     .scan = csc_postgres_read_scan,
     .repair = csc_postgres_mend_repair,
     .purge = csc_postgres_mend_purge,
+    .erase = csc_postgres_delete_erase,
     .list = csc_postgres_read_list,
     .wait = csc_postgres_wait_for,
     .begin = begin,

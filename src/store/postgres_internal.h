@@ -74,12 +74,15 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_DELETE_RECEIVED,
     CSC_POSTGRES_INSERT_SENDS,
     CSC_POSTGRES_SUBMIT_MESSAGES,
+    CSC_POSTGRES_MARK,
     CSC_POSTGRES_CUT_EVENTS,
     CSC_POSTGRES_CUT_EXECUTIONS,
     CSC_POSTGRES_CUT_MESSAGES,
     CSC_POSTGRES_CUT_CASCADES,
-    CSC_POSTGRES_CUT_REST,
-    CSC_POSTGRES_READ_LEFT,
+    CSC_POSTGRES_CUT_ERASURES,
+    CSC_POSTGRES_READ_MARKED,
+    CSC_POSTGRES_ERASE_TAKE,
+    CSC_POSTGRES_ERASE_LOCK,
     CSC_POSTGRES_READ_LANE,
     CSC_POSTGRES_READ_FIRST,
     CSC_POSTGRES_CONFIRM,
@@ -179,7 +182,7 @@ typedef struct csc_postgres_params {
 
 void csc_postgres_params_init(csc_postgres_params *params);
 void csc_postgres_params_uuid(csc_postgres_params *params,
-                              const cascade_uuid *id);
+                              const cascade_uuid *id); /* NULL: NULL */
 void csc_postgres_params_i64(csc_postgres_params *params, int64_t number);
 void csc_postgres_params_i32(csc_postgres_params *params, int32_t number);
 void csc_postgres_params_bool(csc_postgres_params *params, bool value);
@@ -256,10 +259,6 @@ cascade_err csc_postgres_batch_fill(csc_postgres_batch **batch,
                                     const cascade_change *changes, size_t count,
                                     const cascade_message_row *messages,
                                     size_t message_count);
-/* A row of `deletes`: the cascade, and the message that goes last, or 0. */
-#define CSC_POSTGRES_DELETE_ROW "ul"
-void csc_postgres_batch_add_delete(csc_postgres_rows *rows,
-                                   const cascade_change *change);
 /* The id of execution 0; NULL without one. */
 const cascade_uuid *csc_postgres_batch_first_id(const cascade_change *change);
 /* Frees it when it has grown large: connections live long. */
@@ -437,6 +436,14 @@ cascade_err csc_postgres_conn_release(csc_postgres_conn *conn);
 cascade_err csc_postgres_conn_claim(csc_postgres_conn *conn);
 /* The lock_timeout of transactions of ours. */
 int64_t csc_postgres_lock_ms(const cascade_store_config *config);
+
+/* ---- postgres_delete.c --------------------------------------------------- */
+
+#define CSC_POSTGRES_PIECES 5
+
+/* The calls that take a piece of those of `ids` that are marked. */
+void csc_postgres_delete_fill(csc_postgres_call calls[CSC_POSTGRES_PIECES],
+                              const csc_postgres_params *ids);
 
 /* ---- postgres_error.c ---------------------------------------------------- */
 
@@ -688,6 +695,8 @@ cascade_err csc_postgres_mend_repair(void *self, const cascade_repair *repairs,
 cascade_err csc_postgres_mend_purge(void *self, const cascade_uuid *ids,
                                     size_t count, int64_t updated_before_ms,
                                     size_t *deleted);
+cascade_err csc_postgres_delete_erase(void *self, const cascade_uuid *engine_id,
+                                      bool *more);
 cascade_err csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms,
                                   cascade_wait_result *result);
 cascade_err csc_postgres_wait_wake(void *self);

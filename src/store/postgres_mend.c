@@ -5,7 +5,8 @@
  *   BEGIN
  *   lock      the cascades that are named, in the order of their ids
  *   judge     which of them may be changed, in a snapshot taken behind the
- *             locks, and change those
+ *             locks, and change those; to be purged, that is to be marked
+ *   cut       of what is marked, a piece (postgres_delete.c)
  *   COMMIT
  *
  * Why locking comes first. Nobody writes a cascade without a run before it has
@@ -59,11 +60,11 @@ mend(csc_postgres_conn *conn, void *context)
     csc_postgres_params timeout;
     csc_postgres_params lock;
     csc_postgres_params change;
-    csc_postgres_call calls[] = {
+    csc_postgres_call calls[4 + CSC_POSTGRES_PIECES] = {
         {.statement = CSC_POSTGRES_LOCK_TIMEOUT, .params = &timeout},
         {.statement = CSC_POSTGRES_LOCK_CASCADES, .params = &lock},
-        {.statement = state->statement, .params = &change},
-        {.statement = CSC_POSTGRES_CONFIRM}};
+        {.statement = state->statement, .params = &change}};
+    size_t count = 3;
     cascade_err err;
 
     csc_postgres_params_init(&timeout);
@@ -71,12 +72,17 @@ mend(csc_postgres_conn *conn, void *context)
     csc_postgres_params_init(&lock);
     csc_postgres_params_rows(&lock, &state->ids);
     fill_change(state, &change);
-    err = csc_postgres_conn_write(conn, state->move, calls, 4, NULL);
+    if (state->statement == CSC_POSTGRES_PURGE) {
+        csc_postgres_delete_fill(&calls[count], &lock);
+        count += CSC_POSTGRES_PIECES;
+    }
+    calls[count++].statement = CSC_POSTGRES_CONFIRM;
+    err = csc_postgres_conn_write(conn, state->move, calls, count, NULL);
     if (err == CASCADE_OK) {
         state->result = calls[2].result;
         calls[2].result = NULL;
     }
-    csc_postgres_conn_clear(calls, 4);
+    csc_postgres_conn_clear(calls, count);
     return err;
 }
 

@@ -335,7 +335,8 @@ build_list(const cascade_query *query, csc_buf *sql,
              "  r.engine_id, r.claim_no, r.takeovers, r.needs\n"
              "FROM @cascades AS c\n"
              "LEFT JOIN @cascade_runs AS r ON r.cascade_id = c.id\n"
-             "WHERE true");
+             "WHERE (SELECT true FROM @cascade_erasures AS x\n"
+             "    WHERE x.cascade_id = c.id) IS NULL");
     if (query->id != NULL) {
         csc_postgres_params_uuid(params, query->id);
         add_condition(sql, params, "c.id = ", "::uuid");

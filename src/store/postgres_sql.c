@@ -4,7 +4,8 @@
  * when a store is opened: '@' stands for the quoted schema with its dot, '#'
  * for the channel of LISTEN. Nothing else is ever put into a text. Those of a
  * claim are in postgres_sql_claim.c, those of who looks after what is stored in
- * postgres_sql_manage.c.
+ * postgres_sql_manage.c, and those that delete whole cascades in
+ * postgres_sql_delete.c.
  *
  * Rules they keep, so that they also work on a PostgreSQL distributed by
  * cascade_id and behind a pooler:
@@ -43,9 +44,6 @@
 
 #include "base/mem.h"
 #include "store/postgres_sql.h"
-
-#define TEXT_OF_ITSELF(x) #x
-#define TEXT_OF(macro) TEXT_OF_ITSELF(macro)
 
 /* $1-$6 cascades, $7-$14 runs, $15-$26 executions, $27-$32 events, $33 the
  * sequence. Only what belongs to a cascade that was not there goes in. IS TRUE
@@ -108,41 +106,6 @@
     "USING unnest($1::uuid[]) AS g (id)\n" \
     "WHERE r." column " = ANY (ARRAY[g.id])"
 
-/* The cascades that a batch deletes, and the message of each that goes last. */
-#define DOOMED "unnest($1::uuid[], $2::int8[]) AS g (cascade_id, kept)\n"
-
-/* No row of `table` of that cascade. */
-#define WITHOUT(table)                        \
-    "(SELECT true FROM @" table " AS w\n"     \
-    "    WHERE w.cascade_id = g.cascade_id\n" \
-    "    LIMIT 1) IS NULL\n"
-
-/* Takes rows of such cascades out of a table, in the order of the cascades and
- * then as `order` says, until there are enough of them, or of their bytes: S39.
- * For each cascade it is one look into an index, which is left early. Rows that
- * are dead already, of pieces before, are passed in the index. */
-#define ROWS_MAX TEXT_OF(CASCADE_DELETE_ROWS_MAX)
-#define BYTES_MAX TEXT_OF(CASCADE_DELETE_BYTES_MAX)
-#define CUT(table, bytes, condition, own, order)                            \
-    "WITH found AS MATERIALIZED (\n"                                        \
-    "  SELECT x.id, x.bytes, row_number() OVER () AS place\n"               \
-    "  FROM (\n"                                                            \
-    "    SELECT r.id, r.bytes\n"                                            \
-    "    FROM " DOOMED "    CROSS JOIN LATERAL (\n"                         \
-    "      SELECT t.id, " bytes " AS bytes\n"                               \
-    "      FROM @" table " AS t\n"                                          \
-    "      WHERE t.cascade_id = g.cascade_id\n" own "      ORDER BY " order \
-    "\n"                                                                    \
-    "      LIMIT " ROWS_MAX ") AS r\n" condition "    LIMIT " ROWS_MAX      \
-    ") AS x),\n"                                                            \
-    "few AS (\n"                                                            \
-    "  SELECT id, sum(bytes) OVER (ORDER BY place) - bytes AS before\n"     \
-    "  FROM found)\n"                                                       \
-    "DELETE FROM @" table " AS r\n"                                         \
-    "USING few\n"                                                           \
-    "WHERE r.id = ANY (ARRAY[few.id])\n"                                    \
-    "  AND few.before < " BYTES_MAX
-
 /* $1-$6 messages, in the order of their ids to be; those of one statement go in
  * in the order of their paths, so that two that bring the same ones wait for
  * each other in one order only. Ids are given before that. */
@@ -165,11 +128,25 @@
     "ORDER BY g.path COLLATE \"C\", g.id\n"                                  \
     "ON CONFLICT (path) DO NOTHING"
 
+/* Of a submit. */
+#define SUBMITTED_MESSAGES GIVEN_MESSAGES("", "")
+#define INSERT_SUBMITTED                                       \
+    INSERT_MESSAGES("  AND (SELECT true FROM @cascades AS c\n" \
+                    "    WHERE c.id = g.cascade_id\n"          \
+                    "      AND " C_UNMARKED ")\n")
+
 /* A message as it is read, and whether it was received before. */
 #define MESSAGE_COLUMNS                                                     \
     "SELECT m.id, m.cascade_id, m.kind, m.name, m.path, m.payload::text,\n" \
     "  m.sent_at, (SELECT true FROM @node_executions AS n\n"                \
     "    WHERE n.node_instance_id = m.path) IS TRUE\n"
+
+/* What of $1 is not marked: S40. */
+#define THOSE_THERE                           \
+    "ARRAY(\n"                                \
+    "    SELECT u.id\n"                       \
+    "    FROM unnest($1::uuid[]) AS u (id)\n" \
+    "    WHERE " UNMARKED("u.id") ")"
 
 /* What names of types, functions and operators mean in all other statements: a
  * search_path without pg_temp would begin with that. */
@@ -419,78 +396,23 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* $1-$6 messages. Tells a cascade_sent for each, in their order: ABSENT,
      * REPEATED, SENT, ENDED. */
-    [CSC_POSTGRES_SUBMIT_MESSAGES] = GIVEN_MESSAGES(
-        "",
-        "") ",\n"
-            "sent AS (\n" INSERT_MESSAGES(
-                "  AND (SELECT true FROM @cascades AS c\n"
-                "    WHERE c.id = g.cascade_id)\n") "\n"
-                                                    "RETURNING id)\n"
-                                                    "SELECT CASE\n"
-                                                    "  WHEN g.status IS NULL "
-                                                    "THEN 4\n"
-                                                    "  WHEN (g.id IN (SELECT "
-                                                    "id FROM sent)) IS NOT "
-                                                    "TRUE THEN 3\n"
-                                                    "  WHEN g.status = "
-                                                    "'RUNNING' THEN 1\n"
-                                                    "  ELSE 2 END\n"
-                                                    "FROM (\n"
-                                                    "  SELECT id, (\n"
-                                                    "    SELECT c.status\n"
-                                                    "    FROM @cascades AS c\n"
-                                                    "    WHERE c.id = "
-                                                    "given.cascade_id) AS "
-                                                    "status\n"
-                                                    "  FROM given) AS g\n"
-                                                    "ORDER BY g.id",
-
-    /* Of whole cascades: $1 ids, $2 the message of each that goes last. First
-     * its events, then its executions, both from the highest function_id down,
-     * then its messages. */
-    [CSC_POSTGRES_CUT_EVENTS] =
-        CUT("context_events",
-            "pg_column_size(t.value)\n"
-            "        + COALESCE(pg_column_size(t.ui_value), 0)",
-            "", "", "t.function_id DESC"),
-    [CSC_POSTGRES_CUT_EXECUTIONS] =
-        CUT("node_executions",
-            "pg_column_size(t.input_context)\n"
-            "        + COALESCE(pg_column_size(t.full_output), 0)\n"
-            "        + COALESCE(pg_column_size(t.error), 0)",
-            "    WHERE " WITHOUT("context_events"), "", "t.function_id DESC"),
-    [CSC_POSTGRES_CUT_MESSAGES] =
-        CUT("cascade_messages", "pg_column_size(t.payload)",
-            "    WHERE " WITHOUT("node_executions"),
-            "        AND t.id IS DISTINCT FROM g.kept\n", "t.id"),
-    [CSC_POSTGRES_CUT_CASCADES] =
-        "DELETE FROM @cascades AS c\n"
-        "USING " DOOMED "WHERE c.id = ANY (ARRAY[g.cascade_id])\n"
-        "  AND " WITHOUT("context_events") "  AND " WITHOUT(
-            "node_executions") "  AND (SELECT true FROM @cascade_messages AS "
-                               "m\n"
-                               "    WHERE m.cascade_id = g.cascade_id\n"
-                               "      AND m.id IS DISTINCT FROM g.kept\n"
-                               "    ORDER BY m.id\n"
-                               "    LIMIT 1) IS NULL",
-
-    /* The same; the runs have gone with their cascades. */
-    [CSC_POSTGRES_CUT_REST] =
-        "DELETE FROM @cascade_messages AS m\n"
-        "USING " DOOMED "WHERE m.id = ANY (ARRAY[g.kept])\n"
-        "  AND m.cascade_id IS NOT DISTINCT FROM g.cascade_id\n"
-        "  AND (SELECT true FROM @cascades AS c\n"
-        "    WHERE c.id = g.cascade_id) IS NULL",
-
-    /* The same: those of which something is left. An id of a message does not
-     * come back, while a cascade may be started anew. */
-    [CSC_POSTGRES_READ_LEFT] =
-        "SELECT g.cascade_id\n"
-        "FROM " DOOMED "WHERE CASE WHEN g.kept > 0\n"
-        "  THEN (SELECT true FROM @cascade_messages AS m\n"
-        "    WHERE m.id = g.kept)\n"
-        "  ELSE (SELECT true FROM @cascades AS c\n"
-        "    WHERE c.id = g.cascade_id) END",
+    [CSC_POSTGRES_SUBMIT_MESSAGES] = SUBMITTED_MESSAGES
+    ",\n"
+    "sent AS (\n" INSERT_SUBMITTED "\n"
+    "RETURNING id)\n"
+    "SELECT CASE\n"
+    "  WHEN g.status IS NULL THEN 4\n"
+    "  WHEN (g.id IN (SELECT id FROM sent)) IS NOT TRUE THEN 3\n"
+    "  WHEN g.status = 'RUNNING' THEN 1\n"
+    "  ELSE 2 END\n"
+    "FROM (\n"
+    "  SELECT id, (\n"
+    "    SELECT c.status\n"
+    "    FROM @cascades AS c\n"
+    "    WHERE c.id = given.cascade_id\n"
+    "      AND " C_UNMARKED ") AS status\n"
+    "  FROM given) AS g\n"
+    "ORDER BY g.id",
 
     /* $1 engine, $2 lane */
     [CSC_POSTGRES_READ_LANE] = "SELECT batch\n"
@@ -662,21 +584,21 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "SELECT id, status::text, fn_id, user_id::text, created_at,\n"
         "  updated_at\n"
         "FROM @cascades\n"
-        "WHERE id = ANY ($1::uuid[])\n"
+        "WHERE id = ANY (" THOSE_THERE ")\n"
         "ORDER BY id",
 
     [CSC_POSTGRES_LOAD_EXECUTIONS] =
         EXECUTION_COLUMNS "FROM @node_executions\n"
-                          "WHERE cascade_id = ANY ($1::uuid[])\n"
+                          "WHERE cascade_id = ANY (" THOSE_THERE ")\n"
                           "ORDER BY cascade_id, function_id",
 
     /* What is said of the name is what the index of children says. */
     [CSC_POSTGRES_LOAD_FAMILY] = EXECUTION_COLUMNS
     "FROM @node_executions\n"
-    "WHERE cascade_id = ANY ($1::uuid[])\n"
+    "WHERE cascade_id = ANY (" THOSE_THERE ")\n"
     "  AND function_id = 0\n"
     "UNION ALL\n" EXECUTION_COLUMNS "FROM @node_executions\n"
-    "WHERE cascade_id = ANY ($1::uuid[])\n"
+    "WHERE cascade_id = ANY (" THOSE_THERE ")\n"
     "  AND function_id > 0\n"
     "  AND node_name LIKE 'cascade.child:%'\n"
     "  AND status = 'RUNNING'\n"
@@ -684,7 +606,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     [CSC_POSTGRES_LOAD_EVENTS] =
         EVENT_COLUMNS "FROM @context_events\n"
-                      "WHERE cascade_id = ANY ($1::uuid[])\n"
+                      "WHERE cascade_id = ANY (" THOSE_THERE ")\n"
                       "ORDER BY cascade_id, function_id, id",
 
     /* Not of cascades that are not there. */
@@ -697,7 +619,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     "  ORDER BY id\n"
     "  LIMIT " TEXT_OF(
         CASCADE_LOAD_MESSAGES_MAX) ") AS m\n"
-                                   "WHERE c.id = ANY ($1::uuid[])\n"
+                                   "WHERE c.id = ANY (" THOSE_THERE ")\n"
                                    "ORDER BY m.cascade_id, m.id",
 
     /* ---- messages ---- */
@@ -864,6 +786,8 @@ template_of(csc_postgres_statement statement)
 
     if (text == NULL)
         text = csc_postgres_sql_claim_text(statement);
+    if (text == NULL)
+        text = csc_postgres_sql_delete_text(statement);
     return text != NULL ? text : csc_postgres_sql_manage_text(statement);
 }
 

@@ -13,6 +13,10 @@
  * this file's. */
 const char *csc_postgres_sql_claim_text(csc_postgres_statement statement);
 const char *csc_postgres_sql_manage_text(csc_postgres_statement statement);
+const char *csc_postgres_sql_delete_text(csc_postgres_statement statement);
+
+#define TEXT_OF_ITSELF(x) #x
+#define TEXT_OF(macro) TEXT_OF_ITSELF(macro)
 
 #define NOW_MS "floor(extract(epoch FROM now()) * 1000)::int8"
 #define CLOCK_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8"
@@ -27,6 +31,14 @@ const char *csc_postgres_sql_manage_text(csc_postgres_statement statement);
 
 /* Whether there is one. */
 #define NAMED(row) FIRST_NAMING("true", row)
+
+/* What is marked is not there: S40. One look-up in a table that is empty most
+ * of the time. */
+#define UNMARKED(id)                                  \
+    "(SELECT true FROM @cascade_erasures AS marked\n" \
+    "      WHERE marked.cascade_id = " id ") IS NULL"
+/* Of a row `c` of cascades. */
+#define C_UNMARKED UNMARKED("c.id")
 
 /* The casts keep the types that we decode, whatever an older table has. */
 #define EXECUTION_COLUMNS                                               \

@@ -35,7 +35,8 @@
     "    CASE WHEN r.cascade_id IS NULL THEN (\n"                     \
     "      SELECT true\n"                                             \
     "      FROM @cascades AS c\n"                                     \
-    "      WHERE c.id = n.cascade_id) END AS ended\n"                 \
+    "      WHERE c.id = n.cascade_id\n"                               \
+    "        AND " C_UNMARKED ") END AS ended\n"                      \
     "  FROM named AS n\n"                                             \
     "  LEFT JOIN @cascade_runs AS r\n"                                \
     "    ON r.cascade_id = ANY (ARRAY[n.cascade_id])\n"               \
@@ -202,21 +203,21 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* $1 cascades that are not there. Those that are meanwhile keep theirs. A
      * message that this sees is older than what it does not see. */
-    [CSC_POSTGRES_CLAIM_DROP] =
-        "DELETE FROM @cascade_messages AS m\n"
-        "USING (\n"
-        "  SELECT x.id\n"
-        "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
-        "  CROSS JOIN LATERAL (\n"
-        "    SELECT d.id\n"
-        "    FROM @cascade_messages AS d\n"
-        "    WHERE d.cascade_id = g.cascade_id\n"
-        "    ORDER BY d.id\n"
-        "    LIMIT 100) AS x\n"
-        "  WHERE (SELECT true FROM @cascades AS c WHERE c.id = g.cascade_id)\n"
-        "    IS NULL\n"
-        "  ORDER BY x.id) AS old\n"
-        "WHERE m.id = ANY (ARRAY[old.id])",
+    [CSC_POSTGRES_CLAIM_DROP] = "DELETE FROM @cascade_messages AS m\n"
+                                "USING (\n"
+                                "  SELECT x.id\n"
+                                "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
+                                "  CROSS JOIN LATERAL (\n"
+                                "    SELECT d.id\n"
+                                "    FROM @cascade_messages AS d\n"
+                                "    WHERE d.cascade_id = g.cascade_id\n"
+                                "    ORDER BY d.id\n"
+                                "    LIMIT 100) AS x\n"
+                                "  WHERE (SELECT true FROM @cascades AS c\n"
+                                "    WHERE c.id = g.cascade_id\n"
+                                "      AND " C_UNMARKED ") IS NULL\n"
+                                "  ORDER BY x.id) AS old\n"
+                                "WHERE m.id = ANY (ARRAY[old.id])",
 
     /* $1 engine, $2 ended cascades, $3 queue */
     [CSC_POSTGRES_CLAIM_ENDED] =
@@ -225,7 +226,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "   takeovers, needs)\n"
         "SELECT g.cascade_id, $3::text, 0, " NOW_MS ", $1::uuid, 1, 0, NULL\n"
         "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
-        "WHERE (SELECT true FROM @cascades AS c WHERE c.id = g.cascade_id)\n"
+        "WHERE (SELECT true FROM @cascades AS c\n"
+        "    WHERE c.id = g.cascade_id\n"
+        "      AND " C_UNMARKED ")\n"
         "  AND " NAMED("g") "\n"
                             "ON CONFLICT (cascade_id) DO NOTHING\n"
                             "RETURNING cascade_id, claim_no, takeovers,\n"

@@ -7,10 +7,25 @@
 #include "store/postgres_sql.h"
 
 /* $1 cascade, $2 from, $3 of that one ids above this */
+#define ONE_UNMARKED UNMARKED("$1::uuid")
+#define NODE_UNMARKED UNMARKED("n.cascade_id")
 #define EVENTS_FROM                     \
     "WHERE cascade_id = $1::uuid\n"     \
+    "    AND " ONE_UNMARKED "\n"        \
     "    AND function_id >= $2::int4\n" \
     "    AND (function_id > $2::int4 OR id > $3::int8)\n"
+
+/* Those of a status, but what is marked; that is looked up. */
+#define COUNT_OF(word)                              \
+    "count(*) FILTER (WHERE status = '" word "')\n" \
+    "    - (SELECT count(*)\n"                      \
+    "      FROM @cascade_erasures AS x\n"           \
+    "      WHERE (SELECT c.status\n"                \
+    "        FROM @cascades AS c\n"                 \
+    "        WHERE c.id = x.cascade_id) = '" word "'),\n"
+#define COUNT_RUNNING COUNT_OF("RUNNING")
+#define COUNT_COMPLETED COUNT_OF("COMPLETED")
+#define COUNT_ERROR COUNT_OF("ERROR")
 
 /* What the rows before this one take in the table, in that order. */
 #define BYTES_BEFORE(bytes, order)              \
@@ -71,9 +86,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* Of the tables nothing is read where their pages are known to be visible
      * to all: status is in an index. */
     [CSC_POSTGRES_COUNT_TOTALS] =
-        "SELECT count(*) FILTER (WHERE status = 'RUNNING'),\n"
-        "  count(*) FILTER (WHERE status = 'COMPLETED'),\n"
-        "  count(*) FILTER (WHERE status = 'ERROR'),\n"
+        "SELECT " COUNT_RUNNING "  " COUNT_COMPLETED "  " COUNT_ERROR
         "  (SELECT count(*) FROM @cascade_messages)\n"
         "FROM @cascades",
 
@@ -88,6 +101,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "function_id") "\n"
                        "  FROM @node_executions\n"
                        "  WHERE cascade_id = $1::uuid\n"
+                       "    AND " ONE_UNMARKED "\n"
                        "    AND function_id >= $2::int4\n"
                        "    AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
                        "  ORDER BY function_id\n"
@@ -118,8 +132,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     "FROM (\n"
     "  SELECT *, " EXECUTION_BYTES_BEFORE(
         "id") "\n"
-              "  FROM @node_executions\n"
+              "  FROM @node_executions AS n\n"
               "  WHERE id >= $1::uuid\n"
+              "    AND " NODE_UNMARKED "\n"
               "    AND (id > $1::uuid OR $2::bool)\n"
               "    AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
               "  ORDER BY id\n"
@@ -154,17 +169,21 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    AND c.fn_id = g.was_fn_id\n"
         "    AND (SELECT true FROM @cascade_runs AS r\n"
         "      WHERE r.cascade_id = g.id) IS NULL\n"
-        "  RETURNING c.id, c.user_id, g.queue, g.priority, g.wake_at, g.key,\n"
+        "    AND " C_UNMARKED "\n"
+        "  RETURNING c.id, c.user_id, g.queue, g.priority, "
+        "g.wake_at, g.key,\n"
         "    g.run_number, g.place),\n"
         "runs AS (\n"
         "  INSERT INTO @cascade_runs\n"
-        "    (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"
+        "    (cascade_id, queue, priority, wake_at, engine_id, "
+        "claim_no,\n"
         "     takeovers, needs)\n"
         "  SELECT id, queue, priority, wake_at, NULL, 0, 0, NULL\n"
         "  FROM met\n"
         "  WHERE queue IS NOT NULL),\n"
         "keys AS (\n"
-        "  INSERT INTO @cascade_keys AS k (user_id, key, run_number)\n"
+        "  INSERT INTO @cascade_keys AS k (user_id, key, "
+        "run_number)\n"
         "  SELECT user_id, key, max(run_number)\n"
         "  FROM met\n"
         "  WHERE key IS NOT NULL\n"
@@ -176,7 +195,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  WHERE k.run_number < excluded.run_number)\n"
         "SELECT place FROM met",
 
-    /* $1 cascades, $2 written before */
+    /* $1 cascades, $2 written before. Those that may go are marked. */
     [CSC_POSTGRES_PURGE] =
         "WITH chosen AS MATERIALIZED (\n"
         "  SELECT c.id\n"
@@ -186,22 +205,14 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    AND c.updated_at < $2::timestamp\n"
         "    AND (SELECT true FROM @cascade_runs AS r\n"
         "      WHERE r.cascade_id = g.cascade_id) IS NULL\n"
-        "    AND " NAMED(
-            "g") " IS NULL),\n"
-                 "events AS (\n"
-                 "  DELETE FROM @context_events AS e\n"
-                 "  USING chosen\n"
-                 "  WHERE e.cascade_id = ANY (ARRAY[chosen.id])),\n"
-                 "executions AS (\n"
-                 "  DELETE FROM @node_executions AS n\n"
-                 "  USING chosen\n"
-                 "  WHERE n.cascade_id = ANY (ARRAY[chosen.id])),\n"
-                 "gone AS (\n"
-                 "  DELETE FROM @cascades AS c\n"
-                 "  USING chosen\n"
-                 "  WHERE c.id = ANY (ARRAY[chosen.id])\n"
-                 "  RETURNING 1)\n"
-                 "SELECT count(*) FROM gone",
+        "    AND " NAMED("g") " IS NULL),\n"
+                              "marked AS (\n"
+                              "  INSERT INTO @cascade_erasures (cascade_id, "
+                              "engine_id, marked_at)\n"
+                              "  SELECT id, NULL, " NOW_MS " FROM chosen\n"
+                              "  ON CONFLICT (cascade_id) DO NOTHING\n"
+                              "  RETURNING 1)\n"
+                              "SELECT count(*) FROM marked",
 };
 
 const char *

@@ -302,6 +302,7 @@ const cascade_store_driver csc_sqlite_driver = {
     .scan = csc_sqlite_scan_page,
     .repair = csc_sqlite_manage_repair,
     .purge = csc_sqlite_manage_purge,
+    .erase = csc_sqlite_delete_erase,
     .list = csc_sqlite_read_list,
     .wait = csc_sqlite_wait_for,
     .begin = csc_sqlite_native_begin,

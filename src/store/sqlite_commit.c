@@ -322,8 +322,8 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
         return start(state, change, existed);
     *existed = false;
     if (change->run_action == CASCADE_RUN_DELETE)
-        return csc_sqlite_delete_piece(state->conn, change, &state->room,
-                                       existed);
+        return csc_sqlite_delete_or_mark(state->conn, &change->cascade.id,
+                                         &state->room, existed);
     err = update_cascade(state, &change->cascade);
     if (err == CASCADE_OK)
         err = write_rows(state, change);
@@ -554,8 +554,8 @@ recall(write_state *state, const cascade_batch *batch, bool *existed)
         if (batch->changes[i].run_action == CASCADE_RUN_START)
             err = tell_existed(state, &batch->changes[i], &existed[i]);
         else if (batch->changes[i].run_action == CASCADE_RUN_DELETE)
-            err = csc_sqlite_delete_left(state->conn, &batch->changes[i],
-                                         &existed[i]);
+            err = csc_sqlite_delete_is_marked(
+                state->conn, &batch->changes[i].cascade.id, &existed[i]);
     }
     return err;
 }

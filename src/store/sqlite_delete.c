@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deleting whole cascades: at once, or piece by piece in the commits of their
- * owner (S39).
+ * Deleting whole cascades: at once, or piece by piece (S39 to S42).
  *
  *   events        from the highest function_id down
  *   executions    the same, once there is no event any more
- *   messages      but the one that asked for it
- *   the rest      that message, the run, the cascade: with the last piece
+ *   messages
+ *   the rest      the run, the cascade: with the last piece
  *
- * A piece is cut where the rows, or the bytes, of its batch are used up. The
- * bytes are counted row by row, and no row is read behind the cut. Nothing but
- * the rows tells how far it is: if we die between two pieces, the run and the
- * message are there, and whoever claims the run goes on.
+ *   commit, purge    a piece. Something is left: the run goes, and a row of
+ *                    cascade_erasures tells that nothing of it is to be seen
+ *   erase            the next piece of one that has such a row; with the last
+ *                    goes the row too
+ *
+ * A piece is cut where the rows, or the bytes, of its transaction are used up.
+ * The bytes are counted row by row, and no row is read behind the cut. Nothing
+ * but the rows tells how far it is: if we die between two pieces, the mark is
+ * there, and whoever erases next goes on. The foreign keys of the tables do not
+ * let the cascade go first; so its row stays, and who reads looks for the mark.
  */
 #include "base/error.h"
 #include "base/uuid.h"
 #include "store/sqlite_internal.h"
 #include "store/store.h"
+
+#define ERASE_MAX 100 /* erasures in a transaction */
 
 cascade_err
 csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
@@ -57,13 +64,12 @@ csc_sqlite_delete_whole(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
 typedef struct cut {
     csc_sqlite_sql_id size;
     csc_sqlite_sql_id rows;
-    bool keeps; /* a message */
 } cut;
 
 static const cut cuts[CSC_SQLITE_CUTS] = {
-    {CSC_SQLITE_SIZE_EVENTS, CSC_SQLITE_CUT_EVENTS, false},
-    {CSC_SQLITE_SIZE_EXECUTIONS, CSC_SQLITE_CUT_EXECUTIONS, false},
-    {CSC_SQLITE_SIZE_MESSAGES, CSC_SQLITE_CUT_MESSAGES, true}};
+    {CSC_SQLITE_SIZE_EVENTS, CSC_SQLITE_CUT_EVENTS},
+    {CSC_SQLITE_SIZE_EXECUTIONS, CSC_SQLITE_CUT_EXECUTIONS},
+    {CSC_SQLITE_SIZE_MESSAGES, CSC_SQLITE_CUT_MESSAGES}};
 
 void
 csc_sqlite_delete_begin(csc_sqlite_room *room)
@@ -75,22 +81,18 @@ csc_sqlite_delete_begin(csc_sqlite_room *room)
 }
 
 static void
-begin_cut(csc_sqlite_call *call, csc_sqlite_conn *conn,
-          const cascade_change *change, csc_sqlite_sql_id id, size_t count,
-          bool keeps)
+begin_cut(csc_sqlite_call *call, csc_sqlite_conn *conn, const cascade_uuid *id,
+          csc_sqlite_sql_id sql, size_t count)
 {
-    csc_sqlite_call_begin(call, conn, id);
-    csc_sqlite_call_add_uuid(call, &change->cascade.id);
+    csc_sqlite_call_begin(call, conn, sql);
+    csc_sqlite_call_add_uuid(call, id);
     csc_sqlite_call_add_i64(call, (int64_t)count);
-    if (keeps)
-        csc_sqlite_call_add_i64(
-            call, change->received_count > 0 ? change->received[0] : 0);
 }
 
 /* How many rows there is room for; the room is used up then. `*left`: there may
  * be more. */
 static cascade_err
-measure(csc_sqlite_conn *conn, const cascade_change *change, const cut *of,
+measure(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
         csc_sqlite_room *room, size_t *count, bool *left)
 {
     size_t at = (size_t)(of - cuts);
@@ -99,7 +101,7 @@ measure(csc_sqlite_conn *conn, const cascade_change *change, const cut *of,
     cascade_err err = CASCADE_OK;
 
     *count = 0;
-    begin_cut(&call, conn, change, of->size, room->rows[at] + 1, of->keeps);
+    begin_cut(&call, conn, id, of->size, room->rows[at] + 1);
     while (err == CASCADE_OK && row && room->rows[at] > *count &&
            room->bytes[at] > 0) {
         err = csc_sqlite_call_next(&call, &row);
@@ -121,51 +123,197 @@ measure(csc_sqlite_conn *conn, const cascade_change *change, const cut *of,
 
 /* Of one table. */
 static cascade_err
-cut_rows(csc_sqlite_conn *conn, const cascade_change *change, const cut *of,
+cut_rows(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
          csc_sqlite_room *room, bool *left)
 {
     csc_sqlite_call call;
     size_t count = 0;
-    cascade_err err = measure(conn, change, of, room, &count, left);
+    cascade_err err = measure(conn, id, of, room, &count, left);
 
     if (err != CASCADE_OK || count == 0)
         return err;
-    begin_cut(&call, conn, change, of->rows, count, of->keeps);
+    begin_cut(&call, conn, id, of->rows, count);
     return csc_sqlite_call_run(&call, NULL);
 }
 
-cascade_err
-csc_sqlite_delete_piece(csc_sqlite_conn *conn, const cascade_change *change,
-                        csc_sqlite_room *room, bool *left)
+static cascade_err
+take_piece(csc_sqlite_conn *conn, const cascade_uuid *id, csc_sqlite_room *room,
+           bool *left)
 {
-    static const csc_sqlite_sql_id rest[] = {CSC_SQLITE_DELETE_MESSAGES,
-                                             CSC_SQLITE_DELETE_RUN,
-                                             CSC_SQLITE_DELETE_CASCADE};
     cascade_err err = CASCADE_OK;
 
     *left = false;
     for (size_t i = 0; i < CSC_SQLITE_CUTS && err == CASCADE_OK && !*left; i++)
-        err = cut_rows(conn, change, &cuts[i], room, left);
-    if (err != CASCADE_OK || *left)
+        err = cut_rows(conn, id, &cuts[i], room, left);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_delete_rows(conn, CSC_SQLITE_DELETE_RUN, id);
+    if (err == CASCADE_OK && !*left)
+        err = csc_sqlite_delete_rows(conn, CSC_SQLITE_DELETE_CASCADE, id);
+    return err;
+}
+
+/* ---- Marking ------------------------------------------------------------- */
+
+cascade_err
+csc_sqlite_delete_or_mark(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
+                          csc_sqlite_room *room, bool *marked)
+{
+    csc_sqlite_call call;
+    cascade_err err = take_piece(conn, cascade_id, room, marked);
+
+    if (err != CASCADE_OK || !*marked)
         return err;
-    return delete_all(conn, &change->cascade.id, rest,
-                      sizeof(rest) / sizeof(rest[0]));
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_MARK);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
+    csc_sqlite_call_add_i64(&call,
+                            csc_clock_wall_ms(conn->store->config->clock));
+    return csc_sqlite_call_run(&call, NULL);
 }
 
 cascade_err
-csc_sqlite_delete_left(csc_sqlite_conn *conn, const cascade_change *change,
-                       bool *left)
+csc_sqlite_delete_is_marked(csc_sqlite_conn *conn,
+                            const cascade_uuid *cascade_id, bool *marked)
 {
     csc_sqlite_call call;
     cascade_err err;
 
-    *left = false;
-    if (change->received_count == 0)
-        return CASCADE_OK;
-    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_FIND_MESSAGE);
-    csc_sqlite_call_add_i64(&call, change->received[0]);
-    csc_sqlite_call_add_uuid(&call, &change->cascade.id);
-    err = csc_sqlite_call_next(&call, left);
+    *marked = false;
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_IS_MARKED);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
+    err = csc_sqlite_call_next(&call, marked);
     csc_sqlite_call_end(&call);
+    return err;
+}
+
+/* Mostly there are none, which one statement tells. */
+cascade_err
+csc_sqlite_delete_pass_marked(csc_sqlite_conn *conn, cascade_uuid *ids,
+                              size_t *count)
+{
+    csc_sqlite_call call;
+    bool marked = false;
+    size_t kept = 0;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_ANY_MARKED);
+    err = csc_sqlite_call_next(&call, &marked);
+    csc_sqlite_call_end(&call);
+    if (err != CASCADE_OK || !marked)
+        return err;
+    for (size_t i = 0; i < *count && err == CASCADE_OK; i++) {
+        err = csc_sqlite_delete_is_marked(conn, &ids[i], &marked);
+        if (!marked)
+            ids[kept++] = ids[i];
+    }
+    *count = kept;
+    return err;
+}
+
+/* ---- Erasing ------------------------------------------------------------- */
+
+static void
+add_engine(csc_sqlite_call *call, const cascade_uuid *engine_id)
+{
+    if (engine_id != NULL)
+        csc_sqlite_call_add_uuid(call, engine_id);
+    else
+        csc_sqlite_call_add_text(call, NULL);
+}
+
+static cascade_err
+find_erasure(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
+             cascade_uuid *id, bool *found)
+{
+    csc_sqlite_call call;
+    cascade_err err;
+
+    *found = false;
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_NEXT_ERASURE);
+    add_engine(&call, engine_id);
+    err = csc_sqlite_call_next(&call, found);
+    if (err == CASCADE_OK && *found)
+        err = csc_sqlite_row_uuid(call.statement, 0, "cascade_erasures",
+                                  "cascade_id", id);
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+static cascade_err
+claim_erasure(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
+              const cascade_uuid *id)
+{
+    csc_sqlite_call call;
+
+    if (engine_id == NULL)
+        return CASCADE_OK;
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_CLAIM_ERASURE);
+    csc_sqlite_call_add_uuid(&call, id);
+    csc_sqlite_call_add_uuid(&call, engine_id);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+static cascade_err
+erase_one(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
+          const cascade_uuid *id, csc_sqlite_room *room, bool *left)
+{
+    cascade_err err = claim_erasure(conn, engine_id, id);
+
+    if (err == CASCADE_OK)
+        err = take_piece(conn, id, room, left);
+    if (err == CASCADE_OK && !*left)
+        err = csc_sqlite_delete_rows(conn, CSC_SQLITE_DELETE_ERASURE, id);
+    return err;
+}
+
+/* One after the other, as long as there is room. `*more`: it was used up, or
+ * there were too many. */
+static cascade_err
+erase_some(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
+{
+    csc_sqlite_room room;
+    bool left = false;
+    cascade_err err = CASCADE_OK;
+
+    csc_sqlite_delete_begin(&room);
+    *more = true;
+    for (int i = 0; i < ERASE_MAX && err == CASCADE_OK && *more && !left; i++) {
+        cascade_uuid id;
+
+        err = find_erasure(conn, engine_id, &id, more);
+        if (err == CASCADE_OK && *more)
+            err = erase_one(conn, engine_id, &id, &room, &left);
+    }
+    return err;
+}
+
+/* Whether there is anything, before anybody is kept from writing. */
+static cascade_err
+look_for_erasures(csc_sqlite *store, const cascade_uuid *engine_id, bool *found)
+{
+    csc_sqlite_conn *conn = NULL;
+    cascade_uuid id;
+    cascade_err err = csc_sqlite_txn_begin_read(store, &conn);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = find_erasure(conn, engine_id, &id, found);
+    return csc_sqlite_txn_end(conn, err);
+}
+
+cascade_err
+csc_sqlite_delete_erase(void *self, const cascade_uuid *engine_id, bool *more)
+{
+    csc_sqlite_conn *conn = NULL;
+    bool found = false;
+    cascade_err err = look_for_erasures(self, engine_id, &found);
+
+    *more = false;
+    if (err == CASCADE_OK && found)
+        err = csc_sqlite_txn_begin_write(self, &conn);
+    if (err != CASCADE_OK || !found)
+        return err;
+    err = csc_sqlite_txn_end(conn, erase_some(conn, engine_id, more));
+    if (err != CASCADE_OK)
+        *more = false;
     return err;
 }

@@ -120,7 +120,12 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_CUT_EXECUTIONS,
     CSC_SQLITE_SIZE_MESSAGES,
     CSC_SQLITE_CUT_MESSAGES,
-    CSC_SQLITE_FIND_MESSAGE,
+    CSC_SQLITE_MARK,
+    CSC_SQLITE_IS_MARKED,
+    CSC_SQLITE_ANY_MARKED,
+    CSC_SQLITE_NEXT_ERASURE,
+    CSC_SQLITE_CLAIM_ERASURE,
+    CSC_SQLITE_DELETE_ERASURE,
     CSC_SQLITE_GET_STATUS,
     CSC_SQLITE_INSERT_MESSAGE,
     CSC_SQLITE_DELETE_MESSAGE,
@@ -601,7 +606,7 @@ cascade_err csc_sqlite_commit_get_lane(csc_sqlite_conn *conn,
 /* The tables that whole cascades are taken from row by row. */
 #define CSC_SQLITE_CUTS 3
 
-/* What a commit may still take, of each: S39. */
+/* What a transaction may still take, of each: S39. */
 typedef struct csc_sqlite_room {
     size_t rows[CSC_SQLITE_CUTS];
     int64_t bytes[CSC_SQLITE_CUTS];
@@ -610,17 +615,19 @@ typedef struct csc_sqlite_room {
 /* Deletes all rows of a cascade: S21. That it is gone is no error. */
 cascade_err csc_sqlite_delete_whole(csc_sqlite_conn *conn,
                                     const cascade_uuid *cascade_id);
-/* A commit begins. */
+/* A transaction that deletes begins. */
 void csc_sqlite_delete_begin(csc_sqlite_room *room);
-/* A piece of a CASCADE_RUN_DELETE, within the room. `*left`: another is to
- * follow. */
-cascade_err csc_sqlite_delete_piece(csc_sqlite_conn *conn,
-                                    const cascade_change *change,
-                                    csc_sqlite_room *room, bool *left);
-/* Of one that took effect before: whether the message that goes last is there.
- */
-cascade_err csc_sqlite_delete_left(csc_sqlite_conn *conn,
-                                   const cascade_change *change, bool *left);
+/* Deletes the cascade, or as much of it as there is room for and marks it:
+ * `*marked`. That it is gone is no error. */
+cascade_err csc_sqlite_delete_or_mark(csc_sqlite_conn *conn,
+                                      const cascade_uuid *cascade_id,
+                                      csc_sqlite_room *room, bool *marked);
+cascade_err csc_sqlite_delete_is_marked(csc_sqlite_conn *conn,
+                                        const cascade_uuid *cascade_id,
+                                        bool *marked);
+/* Leaves out of `ids` those that are marked. */
+cascade_err csc_sqlite_delete_pass_marked(csc_sqlite_conn *conn,
+                                          cascade_uuid *ids, size_t *count);
 /* By a statement that is given its id alone. */
 cascade_err csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
                                    const cascade_uuid *cascade_id);
@@ -673,6 +680,8 @@ cascade_err csc_sqlite_manage_repair(void *self, const cascade_repair *repairs,
 cascade_err csc_sqlite_manage_purge(void *self, const cascade_uuid *ids,
                                     size_t count, int64_t updated_before_ms,
                                     size_t *deleted);
+cascade_err csc_sqlite_delete_erase(void *self, const cascade_uuid *engine_id,
+                                    bool *more);
 cascade_err csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms,
                                 cascade_wait_result *result);
 cascade_err csc_sqlite_wait_wake(void *self);

@@ -7,7 +7,8 @@
  *           has been committed sees it
  *   repair  S27. What must not be touched is looked at by the UPDATE itself,
  *           inside the transaction that nobody else can be in; its count tells
- *   purge   S26. A cascade is looked at, and deleted, in that transaction
+ *   purge   S26. A cascade is looked at, and deleted or marked, in that
+ *           transaction: sqlite_delete.c
  *
  * Each of them is one write transaction. If we die before its commit nothing
  * has happened; after it all has, and a caller that was not told repeats: the
@@ -215,6 +216,7 @@ csc_sqlite_manage_purge(void *self, const cascade_uuid *ids, size_t count,
                         int64_t updated_before_ms, size_t *deleted)
 {
     csc_sqlite_conn *conn = NULL;
+    csc_sqlite_room room;
     size_t purged = 0;
     cascade_err err = csc_store_check_mend("purge", count);
 
@@ -222,12 +224,14 @@ csc_sqlite_manage_purge(void *self, const cascade_uuid *ids, size_t count,
         err = csc_sqlite_txn_begin_write(self, &conn);
     if (err != CASCADE_OK)
         return err;
+    csc_sqlite_delete_begin(&room);
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
         bool spent = false;
+        bool marked = false;
 
         err = is_spent(conn, &ids[i], updated_before_ms, &spent);
         if (spent)
-            err = csc_sqlite_delete_whole(conn, &ids[i]);
+            err = csc_sqlite_delete_or_mark(conn, &ids[i], &room, &marked);
         purged += spent;
     }
     err = csc_sqlite_txn_end(conn, err);

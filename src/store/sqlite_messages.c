@@ -71,13 +71,14 @@ look_up_receiver(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
 }
 
 static cascade_err
-is_taken(csc_sqlite_conn *conn, const char *path, bool *taken)
+is_taken(csc_sqlite_conn *conn, const cascade_message_row *row, bool *taken)
 {
     csc_sqlite_call call;
     cascade_err err;
 
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_FIND_PATH);
-    csc_sqlite_call_add_text(&call, path);
+    csc_sqlite_call_add_text(&call, row->path);
+    csc_sqlite_call_add_uuid(&call, &row->cascade_id);
     err = csc_sqlite_call_next(&call, taken);
     csc_sqlite_call_end(&call);
     return err;
@@ -92,7 +93,7 @@ csc_sqlite_messages_submit(csc_sqlite_conn *conn,
     cascade_err err = look_up_receiver(conn, &row->cascade_id, sent);
 
     if (err == CASCADE_OK && *sent == CASCADE_SENT_ABSENT) {
-        err = is_taken(conn, row->path, &taken);
+        err = is_taken(conn, row, &taken);
     } else if (err == CASCADE_OK) {
         err = csc_sqlite_messages_insert(conn, row, &inserted);
         taken = !inserted;

@@ -160,7 +160,8 @@ give_all(load_state *state, const part *from)
     cascade_err err = CASCADE_OK;
 
     state->at = 0;
-    (void)cascade_uuid_format(&state->ids[0], state->wanted);
+    if (state->count > 0)
+        (void)cascade_uuid_format(&state->ids[0], state->wanted);
     while (state->at < state->count && err == CASCADE_OK)
         err = walk(state, from);
     return err;
@@ -226,7 +227,9 @@ csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
         err = csc_sqlite_txn_begin_read(self, &state.conn);
     if (err != CASCADE_OK)
         goto out;
-    err = give_all(&state, &part_cascades);
+    err = csc_sqlite_delete_pass_marked(state.conn, state.ids, &state.count);
+    if (err == CASCADE_OK)
+        err = give_all(&state, &part_cascades);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EXECUTIONS) != 0)
         err = give_all(&state, &part_executions);
     else if (err == CASCADE_OK && (parts & CASCADE_LOAD_FAMILY) != 0)
@@ -269,6 +272,9 @@ static const char list_status[] = " AND c.status = ?4";
 static const char list_node[] =
     " AND EXISTS (SELECT 1 FROM main.node_executions AS n"
     "             WHERE n.cascade_id = c.id AND n.node_name = ?5)";
+static const char list_unmarked[] =
+    " AND NOT EXISTS (SELECT 1 FROM main.cascade_erasures AS x"
+    "                 WHERE x.cascade_id = c.id)";
 static const char list_tail[] = " ORDER BY %s LIMIT ?7";
 
 static void
@@ -288,6 +294,7 @@ add_select(const cascade_query *query, const char *status, csc_buf *sql)
     csc_buf_add_text(sql, status);
     if (query->node != NULL)
         csc_buf_add_text(sql, list_node);
+    csc_buf_add_text(sql, list_unmarked);
     csc_buf_add_format(sql, list_tail, id);
 }
 

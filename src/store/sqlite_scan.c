@@ -129,6 +129,18 @@ scan_events(scan_state *state)
     return give_rows(state, &call);
 }
 
+static cascade_err
+scan_one(scan_state *state)
+{
+    bool marked = false;
+    cascade_err err = csc_sqlite_delete_is_marked(
+        state->conn, state->scan->cascade_id, &marked);
+
+    if (err != CASCADE_OK || marked)
+        return err;
+    return state->scan->events ? scan_events(state) : scan_executions(state);
+}
+
 cascade_err
 csc_sqlite_scan_page(void *self, const cascade_scan *scan,
                      const cascade_load_sink *sink)
@@ -140,12 +152,10 @@ csc_sqlite_scan_page(void *self, const cascade_scan *scan,
         err = csc_sqlite_txn_begin_read(self, &state.conn);
     if (err != CASCADE_OK)
         return err;
-    if (scan->events)
-        err = scan_events(&state);
-    else if (scan->cascade_id != NULL)
-        err = scan_executions(&state);
-    else
+    if (scan->cascade_id == NULL)
         err = scan_all(&state);
+    else
+        err = scan_one(&state);
     csc_sqlite_row_fini(&state.room);
     return csc_sqlite_txn_end(state.conn, err);
 }

@@ -15,9 +15,9 @@
  * The file of a migration records itself, without a checksum, so that it can be
  * applied by hand; the library adds the checksum when it may write.
  *
- * A file that is fed twice, or was cut short, does no harm: 001-003 make what
- * is not there; 004 adds a column, which SQLite does once, and is a savepoint
- * of its own, so that the column is there just when that is recorded.
+ * A file that is fed twice, or was cut short, does no harm: 001-003 and 005
+ * make what is not there; 004 adds a column, which SQLite does once, and is a
+ * savepoint of its own, so that the column is there just when that is recorded.
  *
  * What is checked of a column is what we rely on: that it is there, that its
  * affinity does not change what we put into it, and that a row can be inserted
@@ -109,6 +109,9 @@ static const column_need needs[] = {
     {"cascade_queues", "queue", COLUMN_TEXT},
     {"cascade_queues", "paused_at", COLUMN_INTEGER},
     {"cascade_queues", "about", COLUMN_TEXT},
+    {"cascade_erasures", "cascade_id", COLUMN_WORD},
+    {"cascade_erasures", "engine_id", COLUMN_WORD},
+    {"cascade_erasures", "marked_at", COLUMN_INTEGER},
     {"cascade_schema", "number", COLUMN_INTEGER},
     {"cascade_schema", "name", COLUMN_TEXT},
     {"cascade_schema", "checksum", COLUMN_TEXT},
@@ -138,6 +141,7 @@ static const struct {
     {"cascade_messages", "path"},
     {"cascade_keys", "key,user_id"},
     {"cascade_queues", "queue"},
+    {"cascade_erasures", "cascade_id"},
 };
 
 /* ---- Checking columns ---------------------------------------------------- */

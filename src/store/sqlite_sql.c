@@ -9,6 +9,28 @@
  */
 #include "store/sqlite_internal.h"
 
+/* What is marked is not there: S40. One look-up in a table that is empty most
+ * of the time. */
+#define UNMARKED(id)                                      \
+    " AND NOT EXISTS ("                                   \
+    "    SELECT 1 FROM main.cascade_erasures AS unmarked" \
+    "    WHERE unmarked.cascade_id = " id ")"
+
+#define UNMARKED_1 UNMARKED("?1")
+#define UNMARKED_2 UNMARKED("?2")
+#define C_UNMARKED UNMARKED("c.id")
+#define NODE_UNMARKED UNMARKED("node_executions.cascade_id")
+
+/* Those of a status, but what is marked; that is looked up. */
+#define COUNT_OF(word)                                       \
+    " count(*) FILTER (WHERE status = '" word "')"           \
+    "    - (SELECT count(*) FROM main.cascade_erasures AS x" \
+    "       WHERE (SELECT c.status FROM main.cascades AS c"  \
+    "              WHERE c.id = x.cascade_id) = '" word "'),"
+#define COUNT_RUNNING COUNT_OF("RUNNING")
+#define COUNT_COMPLETED COUNT_OF("COMPLETED")
+#define COUNT_ERROR COUNT_OF("ERROR")
+
 const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     /* ---- Transactions ---- */
     [CSC_SQLITE_BEGIN_READ] = {"begin a transaction", "BEGIN"},
@@ -151,7 +173,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT m.cascade_id, r.wake_at, r.claim_no, r.takeovers,"
          "    r.priority, r.queue, r.engine_id,"
          "    r.cascade_id IS NOT NULL OR EXISTS ("
-         "        SELECT 1 FROM main.cascades AS c WHERE c.id = m.cascade_id),"
+         "        SELECT 1 FROM main.cascades AS c"
+         "        WHERE c.id = m.cascade_id" C_UNMARKED "),"
          "    m.kind"
          " FROM main.cascade_messages AS m"
          " LEFT JOIN main.cascade_runs AS r ON r.cascade_id = m.cascade_id"
@@ -172,7 +195,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                   "    (cascade_id, queue, priority, wake_at, engine_id,"
                   "     claim_no, takeovers, needs)"
                   " SELECT ?1, ?3, 0, ?4, ?2, 1, 0, ''"
-                  " WHERE EXISTS (SELECT 1 FROM main.cascades WHERE id = ?1)"
+                  " WHERE EXISTS (SELECT 1 FROM main.cascades"
+                  "               WHERE id = ?1" UNMARKED_1 ")"
                   "    AND EXISTS (SELECT 1 FROM main.cascade_messages"
                   "                WHERE cascade_id = ?1)"
                   " ON CONFLICT (cascade_id) DO NOTHING"},
@@ -184,7 +208,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    FROM main.cascade_messages"
          "    WHERE cascade_id = ?1"
          "        AND NOT EXISTS ("
-         "            SELECT 1 FROM main.cascades WHERE id = ?1)"
+         "            SELECT 1 FROM main.cascades WHERE id = ?1" UNMARKED_1 ")"
          "    LIMIT ?2)"},
 
     /* ---- Committing ---- */
@@ -307,29 +331,54 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                                    "        WHERE cascade_id = ?1"
                                    "        ORDER BY function_id DESC"
                                    "        LIMIT ?2)"},
-    /* ?3: the one that goes last. */
     [CSC_SQLITE_SIZE_MESSAGES] = {"delete a cascade",
                                   "SELECT length(CAST(payload AS BLOB))"
                                   " FROM main.cascade_messages"
-                                  " WHERE cascade_id = ?1 AND id <> ?3"
+                                  " WHERE cascade_id = ?1"
                                   " ORDER BY id"
                                   " LIMIT ?2"},
-    [CSC_SQLITE_FIND_MESSAGE] = {"look up a message",
-                                 "SELECT 1 FROM main.cascade_messages"
-                                 " WHERE id = ?1 AND cascade_id = ?2"},
     [CSC_SQLITE_CUT_MESSAGES] = {"delete a cascade",
                                  "DELETE FROM main.cascade_messages"
                                  " WHERE id IN ("
                                  "    SELECT id"
                                  "    FROM main.cascade_messages"
-                                 "    WHERE cascade_id = ?1 AND id <> ?3"
+                                 "    WHERE cascade_id = ?1"
                                  "    ORDER BY id"
                                  "    LIMIT ?2)"},
+    [CSC_SQLITE_MARK] = {"mark a cascade",
+                         "INSERT INTO main.cascade_erasures"
+                         "    (cascade_id, engine_id, marked_at)"
+                         " VALUES (?1, NULL, ?2)"
+                         " ON CONFLICT (cascade_id) DO NOTHING"},
+    [CSC_SQLITE_IS_MARKED] = {"look up an erasure",
+                              "SELECT 1 FROM main.cascade_erasures"
+                              " WHERE cascade_id = ?1"},
+    [CSC_SQLITE_ANY_MARKED] = {"look for erasures",
+                               "SELECT 1 FROM main.cascade_erasures LIMIT 1"},
+    /* ?1 the incarnation that asks, NULL for a caller without. */
+    [CSC_SQLITE_NEXT_ERASURE] =
+        {"look for erasures",
+         "SELECT cascade_id"
+         " FROM main.cascade_erasures AS x"
+         " WHERE engine_id IS NULL OR engine_id = ?1"
+         "    OR NOT EXISTS (SELECT 1 FROM main.cascade_engines AS e"
+         "                   WHERE e.engine_id = x.engine_id)"
+         " ORDER BY cascade_id"
+         " LIMIT 1"},
+    [CSC_SQLITE_CLAIM_ERASURE] = {"claim an erasure",
+                                  "UPDATE main.cascade_erasures"
+                                  " SET engine_id = ?2"
+                                  " WHERE cascade_id = ?1"
+                                  "    AND engine_id IS NOT ?2"},
+    [CSC_SQLITE_DELETE_ERASURE] = {"delete an erasure",
+                                   "DELETE FROM main.cascade_erasures"
+                                   " WHERE cascade_id = ?1"},
 
     /* ---- Messages and keys: see sqlite_messages.c ---- */
-    [CSC_SQLITE_GET_STATUS] = {"look up a cascade", "SELECT status"
-                                                    " FROM main.cascades"
-                                                    " WHERE id = ?1"},
+    [CSC_SQLITE_GET_STATUS] = {"look up a cascade",
+                               "SELECT status"
+                               " FROM main.cascades"
+                               " WHERE id = ?1" UNMARKED_1},
     [CSC_SQLITE_INSERT_MESSAGE] = {"insert a message",
                                    "INSERT INTO main.cascade_messages"
                                    "    (cascade_id, kind, name, path, payload,"
@@ -342,12 +391,13 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_DELETE_MESSAGE] = {"delete a message",
                                    "DELETE FROM main.cascade_messages"
                                    " WHERE id = ?1 AND cascade_id = ?2"},
+    /* ?2 whom it is for: what is marked gets nothing, not even that it has
+     * had it. */
     [CSC_SQLITE_FIND_PATH] = {"look up a path",
                               "SELECT 1 FROM main.cascade_messages"
-                              " WHERE path = ?1"
-                              " UNION ALL "
+                              " WHERE path = ?1" UNMARKED_2 " UNION ALL "
                               "SELECT 1 FROM main.node_executions"
-                              " WHERE node_instance_id = ?1"},
+                              " WHERE node_instance_id = ?1" UNMARKED_2},
     [CSC_SQLITE_GET_KEY] = {"look up a key",
                             "SELECT run_number"
                             " FROM main.cascade_keys"
@@ -428,7 +478,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    node_name, input_context, full_output, location, error,"
          "    started_at, completed_at"
          " FROM main.node_executions"
-         " WHERE id > ?1 AND (?2 = 0 OR status = 'RUNNING')"
+         " WHERE id > ?1 AND (?2 = 0 OR status = 'RUNNING')" NODE_UNMARKED
          " ORDER BY id"
          " LIMIT ?3"},
     /* ?1 cascade, ?2 from, ?3: 1 for those that are RUNNING, else 0, ?4 limit.
@@ -498,13 +548,10 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " LEFT JOIN main.cascade_queues AS q ON q.queue = u.queue"
          " GROUP BY u.queue"
          " ORDER BY u.queue"},
-    [CSC_SQLITE_COUNT_ALL] =
-        {"count the cascades",
-         "SELECT count(*) FILTER (WHERE status = 'RUNNING'),"
-         "    count(*) FILTER (WHERE status = 'COMPLETED'),"
-         "    count(*) FILTER (WHERE status = 'ERROR'),"
-         "    (SELECT count(*) FROM main.cascade_messages)"
-         " FROM main.cascades"},
+    [CSC_SQLITE_COUNT_ALL] = {"count the cascades",
+                              "SELECT" COUNT_RUNNING COUNT_COMPLETED COUNT_ERROR
+                              "    (SELECT count(*) FROM main.cascade_messages)"
+                              " FROM main.cascades"},
     /* If it is still as it was read: ?2 status, ?3 fn_id. */
     [CSC_SQLITE_REPAIR_CASCADE] =
         {"repair a cascade",
@@ -512,7 +559,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " SET status = ?4, fn_id = ?5"
          " WHERE id = ?1 AND status = ?2 AND fn_id = ?3"
          "    AND NOT EXISTS (SELECT 1 FROM main.cascade_runs"
-         "                    WHERE cascade_id = ?1)"},
+         "                    WHERE cascade_id = ?1)" UNMARKED_1},
     /* Of the user of cascade ?1. */
     [CSC_SQLITE_RAISE_KEY] =
         {"write a key",
@@ -531,7 +578,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    AND NOT EXISTS (SELECT 1 FROM main.cascade_runs"
          "                    WHERE cascade_id = ?1)"
          "    AND NOT EXISTS (SELECT 1 FROM main.cascade_messages"
-         "                    WHERE cascade_id = ?1)"},
+         "                    WHERE cascade_id = ?1)" UNMARKED_1},
 
     /* ---- The schema ---- */
     [CSC_SQLITE_LIST_APPLIED_AT] = {"read cascade_schema",
@@ -597,6 +644,6 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " WHERE name IN ('cascades', 'node_executions', 'context_events',"
          "    'cascade_runs', 'cascade_engines', 'cascade_lanes',"
          "    'cascade_messages', 'cascade_keys', 'cascade_queues',"
-         "    'cascade_schema')"
+         "    'cascade_erasures', 'cascade_schema')"
          " LIMIT 1"},
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A cancellation, and a deletion, of a cascade with many executions: both are
- * carried out in commits of a bounded size, and go on where they were when an
- * engine dies between two of them. The cancellation is one to the eye: what is
- * still to fail neither begins nor takes a signal meanwhile.
+ * A cancellation of a cascade with many executions: it is carried out in
+ * commits of a bounded size, and goes on where it was when an engine dies
+ * between two of them. It is one to the eye: what is still to fail neither
+ * begins nor takes a signal meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,6 @@ typedef struct scene {
     atomic_size_t slices;    /* commits that cancelled some */
     atomic_size_t fence_at;  /* the slice that is fenced instead; 0: none */
     atomic_bool signals;     /* send one behind the first slice */
-    atomic_size_t pieces;    /* commits that deleted a part of the cascade */
-    atomic_size_t stay_at;   /* the piece that stays without answer; 0: none */
 } scene;
 
 /* ---- What is committed --------------------------------------------------- */
@@ -51,37 +49,11 @@ count_cancelled(const cascade_batch *batch)
     return count;
 }
 
-static bool
-deletes(const cascade_batch *batch)
-{
-    for (size_t i = 0; i < batch->change_count; i++)
-        if (batch->changes[i].run_action == CASCADE_RUN_DELETE)
-            return true;
-    return false;
-}
-
-static cascade_err
-weigh_piece(scene *s)
-{
-    size_t pieces = atomic_load(&s->pieces) + 1;
-
-    if (pieces == atomic_load(&s->stay_at))
-        return cascade_store_fail(CASCADE_ERR_UNAVAILABLE,
-                                  "as if it were slow");
-    atomic_store(&s->pieces, pieces);
-    if (pieces == atomic_load(&s->fence_at))
-        return cascade_store_fail(CASCADE_ERR_FENCED, "as if it were removed");
-    return CASCADE_OK;
-}
-
 static cascade_err
 weigh(void *context, const wrap_call *call)
 {
     scene *s = context;
     size_t count = 0;
-
-    if (call->move == WRAP_COMMIT && deletes(call->batch))
-        return weigh_piece(s);
 
     if (call->move == WRAP_COMMIT)
         count = count_cancelled(call->batch);
@@ -264,101 +236,6 @@ a_signal_between_two_slices_ends_no_wait(test_db *db)
     scene_check(s, (LATER + WAITS) / ROWS_MAX);
 }
 
-static bool
-has_gone(void *context)
-{
-    scene *s = context;
-    cascade_info *info = NULL;
-    cascade_err err = cascade_get(s->db->stores[0], &s->id, &info);
-
-    cascade_info_free(info);
-    return err == CASCADE_ERR_NOT_FOUND;
-}
-
-#define PIECES ((1 + LATER + 2 * WAITS) / CASCADE_DELETE_ROWS_MAX)
-
-static void
-scene_end(scene *s)
-{
-    if (s->engine != NULL)
-        db_close_engine(s->db, s->engine);
-    db_close_store(s->db, s->store);
-    wrap_store_fini(&s->wrap);
-    free(s);
-}
-
-static void
-check_gone(scene *s, size_t pieces)
-{
-    assert_true(stores_until(has_gone, s));
-    assert_true(atomic_load(&s->pieces) > pieces);
-    assert_int_equal(atomic_load(&s->begun), 0);
-    scene_end(s);
-}
-
-static void
-a_deletion_is_cut_into_bounded_commits(test_db *db)
-{
-    scene *s = scene_open(db);
-
-    assert_ok(cascade_delete(db->stores[0], &s->id, NULL));
-    check_gone(s, PIECES);
-}
-
-/* What is left hydrates as ended, whatever its rows say. */
-static void
-a_deletion_goes_on_after_its_engine_is_fenced(test_db *db)
-{
-    scene *s = scene_open(db);
-
-    atomic_store(&s->fence_at, 2);
-    assert_ok(cascade_delete(db->stores[0], &s->id, NULL));
-    check_gone(s, PIECES + 1);
-}
-
-static bool
-stays(void *context)
-{
-    scene *s = context;
-
-    return atomic_load(&s->pieces) + 1 == atomic_load(&s->stay_at);
-}
-
-/* A retry comes in between; it finds nothing to be run again. */
-static void
-what_is_left_of_a_deletion_is_sound_and_ended(test_db *db)
-{
-    scene *s = scene_open(db);
-    cascade_check_options options = {.size = sizeof(options), .id = &s->id};
-    cascade_check_report report = {.size = sizeof(report)};
-    cascade_info *info = NULL;
-
-    atomic_store(&s->stay_at, 2);
-    assert_ok(cascade_delete(db->stores[0], &s->id, NULL));
-    assert_true(stores_until(stays, s));
-    assert_ok(cascade_verify(db->stores[0], &options, &report));
-    assert_int_equal(report.findings, 0);
-    assert_ok(cascade_get(db->stores[0], &s->id, &info));
-    assert_int_equal(info->status, CASCADE_ERROR);
-    cascade_info_free(info);
-    assert_ok(cascade_retry(db->stores[0], &s->id, NULL));
-    atomic_store(&s->stay_at, 0);
-    check_gone(s, PIECES);
-}
-
-/* The call does it itself, by an engine of its own. */
-static void
-who_is_alone_deletes_all_pieces(test_db *db)
-{
-    scene *s = scene_open(db);
-
-    db_close_engine(db, s->engine);
-    s->engine = NULL;
-    assert_ok(cascade_delete(s->store, &s->id, NULL));
-    assert_true(has_gone(s));
-    check_gone(s, PIECES);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -369,14 +246,6 @@ main(int argc, char **argv)
          a_cancellation_goes_on_after_its_engine_is_fenced, STORES_ALL},
         {"a_signal_between_two_slices_ends_no_wait",
          a_signal_between_two_slices_ends_no_wait, STORES_ALL},
-        {"a_deletion_is_cut_into_bounded_commits",
-         a_deletion_is_cut_into_bounded_commits, STORES_ALL},
-        {"a_deletion_goes_on_after_its_engine_is_fenced",
-         a_deletion_goes_on_after_its_engine_is_fenced, STORES_ALL},
-        {"what_is_left_of_a_deletion_is_sound_and_ended",
-         what_is_left_of_a_deletion_is_sound_and_ended, STORES_ALL},
-        {"who_is_alone_deletes_all_pieces", who_is_alone_deletes_all_pieces,
-         STORES_ALL},
     };
 
     return stores_run("slices", tests, sizeof(tests) / sizeof(tests[0]), argc,

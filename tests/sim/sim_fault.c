@@ -215,6 +215,7 @@ kill_count(wrap_move move, bool after)
     case WRAP_SCAN:
     case WRAP_REPAIR:
     case WRAP_PURGE:
+    case WRAP_ERASE:
     case WRAP_LIST:
     case WRAP_WAIT:
     case WRAP_WAKE:

@@ -217,6 +217,31 @@ runs_of_a_key_are_counted_as_the_library_counts(void **state)
     assert_int_equal(0, pg_number(test, "SELECT count(*) FROM cascade_keys"));
 }
 
+/* S40: as where the cascade is gone, but that its id is taken. */
+static void
+what_is_marked_counts_as_deleted(void **state)
+{
+    static const char call[] = "SELECT cascade_start('work', key => 'k')";
+    pg_test *test = *state;
+    cascade_uuid first = sql_id(test, "%s", call);
+    cascade_uuid second = csc_uuid_v8("anonymous", "k", 2);
+    cascade_uuid id;
+
+    assert_false(csc_uuid_equal(&first, &second));
+    pg_sql(test, "UPDATE cascades SET status = 'ERROR'");
+    pg_sql(test, "INSERT INTO cascade_erasures SELECT id, NULL, 0"
+                 " FROM cascades");
+    assert_string_equal("P0002",
+                        try_sql(test->admin, "SELECT cascade_signal("
+                                             "cascade_key_id('anonymous', 'k',"
+                                             " 1), 'go')"));
+    for (int i = 0; i < 2; i++) {
+        id = sql_id(test, "%s", call);
+        assert_true(csc_uuid_equal(&id, &second));
+    }
+    assert_int_equal(2, pg_number(test, "SELECT run_number FROM cascade_keys"));
+}
+
 static void
 ids_of_keys_are_those_of_the_library(void **state)
 {
@@ -891,6 +916,7 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         PG_TEST(a_start_writes_what_the_library_writes),
         PG_TEST(runs_of_a_key_are_counted_as_the_library_counts),
+        PG_TEST(what_is_marked_counts_as_deleted),
         PG_TEST(ids_of_keys_are_those_of_the_library),
         PG_TEST(a_signal_writes_what_the_library_writes),
         PG_TEST(a_signal_tells_what_became_of_it),

@@ -49,7 +49,7 @@ typedef struct power {
 /* ---- What must be there -------------------------------------------------- */
 
 static const char *const facts[] = {
-    [LIFE_OPENED] = "SELECT count(*) = 4 FROM cascade_schema",
+    [LIFE_OPENED] = "SELECT count(*) = 5 FROM cascade_schema",
     [LIFE_STARTED] = "SELECT count(*) FROM cascades WHERE id = ?1",
     [LIFE_CALLED] = "SELECT 1",
     [LIFE_ENTERED] = "SELECT count(*) FROM node_executions"

@@ -8,6 +8,7 @@ set(conformance
     conformance_commit.c
     conformance_dump.c
     conformance_engines.c
+    conformance_erase.c
     conformance_fence.c
     conformance_keys.c
     conformance_receive.c

@@ -476,6 +476,19 @@ wrap_purge(void *self, const cascade_uuid *ids, size_t count,
 }
 
 static cascade_err
+wrap_erase(void *self, const cascade_uuid *engine_id, bool *more)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_ERASE, .engine_id = engine_id};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->erase(h->self, engine_id, more));
+}
+
+static cascade_err
 wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
           void *context)
 {
@@ -679,6 +692,7 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .scan = wrap_scan,
                                           .repair = wrap_repair,
                                           .purge = wrap_purge,
+                                          .erase = wrap_erase,
                                           .list = wrap_list,
                                           .wait = wrap_wait,
                                           .begin = wrap_begin,

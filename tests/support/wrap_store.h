@@ -48,6 +48,7 @@ typedef enum wrap_move {
     WRAP_SCAN,
     WRAP_REPAIR,
     WRAP_PURGE,
+    WRAP_ERASE,
     WRAP_LIST,
     WRAP_BEGIN,
     WRAP_FINISH,
