@@ -61,6 +61,7 @@ create_model(const char *name, int64_t now_ms)
     model->box_ring.prev = &model->box_ring;
     model->box_ring.next = &model->box_ring;
     model->refs = 1;
+    model->piece_max = CASCADE_DELETE_ROWS_MAX;
     model->created_at_ms = now_ms;
     return model;
 fail:

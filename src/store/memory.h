@@ -140,6 +140,7 @@ typedef struct csc_memory_model {
     csc_map cascades;             /* id -> csc_memory_cascade */
     csc_memory_order_node *order; /* the same by id */
     csc_map erasures;             /* id -> csc_memory_cascade, marked */
+    size_t piece_max;             /* rows of each kind that go at once */
     csc_map executions;           /* id -> csc_memory_execution */
     csc_memory_order_node *by_id; /* the same by id */
     csc_memory_names paths;       /* node_instance_id -> the same */
@@ -222,7 +223,8 @@ typedef struct csc_memory_deletion {
 } csc_memory_deletion;
 
 /* A batch begins. */
-void csc_memory_delete_begin(csc_memory_cut *room);
+void csc_memory_delete_begin(const csc_memory_model *model,
+                             csc_memory_cut *room);
 /* Takes the cascade out of the model, or marks it where there is no room for
  * all of it. -1 when out of memory (nothing is changed). Then it is undone, or
  * applied. */

@@ -573,7 +573,7 @@ stage(write_state *writing)
     cascade_err err = CASCADE_OK;
     size_t at = 0;
 
-    csc_memory_delete_begin(&writing->room);
+    csc_memory_delete_begin(writing->model, &writing->room);
     while (at < writing->count && err == CASCADE_OK)
         err = stage_change(writing, &writing->plans[at++]);
     if (err == CASCADE_OK)

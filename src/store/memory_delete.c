@@ -23,10 +23,10 @@
 #define ERASE_MAX 100 /* erasures in a piece */
 
 void
-csc_memory_delete_begin(csc_memory_cut *room)
+csc_memory_delete_begin(const csc_memory_model *model, csc_memory_cut *room)
 {
-    *room = (csc_memory_cut){CASCADE_DELETE_ROWS_MAX, CASCADE_DELETE_ROWS_MAX,
-                             CASCADE_DELETE_ROWS_MAX};
+    *room =
+        (csc_memory_cut){model->piece_max, model->piece_max, model->piece_max};
 }
 
 bool
@@ -246,8 +246,8 @@ csc_memory_delete_erase(void *self, const cascade_uuid *engine_id, bool *more)
 
     bool all = true;
 
-    csc_memory_delete_begin(&room);
     pthread_mutex_lock(&model->mutex);
+    csc_memory_delete_begin(model, &room);
     for (int i = 0; i < ERASE_MAX && all; i++) {
         cascade = next_erasure(model, engine_id);
         if (cascade == NULL)

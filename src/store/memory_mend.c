@@ -193,7 +193,7 @@ stage_purge(csc_memory_model *model, const cascade_uuid *ids, size_t count,
 {
     csc_memory_cut room;
 
-    csc_memory_delete_begin(&room);
+    csc_memory_delete_begin(model, &room);
     for (size_t i = 0; i < count; i++) {
         const csc_memory_cascade *cascade =
             csc_map_get(&model->cascades, &ids[i]);

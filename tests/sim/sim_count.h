@@ -115,6 +115,7 @@
     X(RECEIVED_AGAIN, "signals that a rerun received once more")        \
     X(COURSE_REFUSED, "retries and reruns refused")                     \
     X(DELETED, "cascades deleted")                                      \
+    X(MARKED, "of them marked, and erased by pieces")                   \
     X(NEXT_RUN, "next runs of cascades that continued as new")          \
     X(CARRIED, "signals that they were born with")                      \
     X(SENT_ON, "signals sent on to them")                               \

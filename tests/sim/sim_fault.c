@@ -441,6 +441,8 @@ see_commit(sim_process *p, const wrap_call *call)
         sim_note_many(SIM_RECEIVED, change->received_count);
         if (change->run_action == CASCADE_RUN_DELETE)
             sim_note(SIM_DELETED);
+        if (change->run_action == CASCADE_RUN_DELETE && call->existed[i])
+            sim_note(SIM_MARKED);
         if (change->run_action == CASCADE_RUN_FREE)
             sim_note(change->run.needs != NULL ? SIM_NEEDS : SIM_PARKED);
     }

@@ -24,12 +24,14 @@
 #include <unistd.h>
 
 #include "sim/work.h"
+#include "store/memory.h"
 #include "store/store.h"
 #include "support/sound.h"
 
 #define START_WALL_MS INT64_C(1700000000000)
 #define START_MONOTONIC_MS 1000000
 #define DEPTH_MAX 3
+#define PIECE_MAX 2 /* rows of a kind that a deletion takes at once */
 #define ADVANCE_MAX_MS 60000
 #define PASS_TURNS_MAX 400     /* of one stall */
 #define LIVE_TURNS_MAX 60000   /* until a run counts as hanging */
@@ -301,11 +303,20 @@ mend(sim *s)
     }
 }
 
+/* What is marked and not erased yet, where that can be told. */
+static size_t
+count_erasures(const sim *s)
+{
+    const csc_memory *memory = s->eye->self;
+
+    return s->plan->sqlite ? 0 : memory->model->erasures.count;
+}
+
 static bool
 is_over(const sim *s)
 {
     return sim_client_done(s) && oracle_running(s->o) == 0 &&
-           oracle_messages(s->o) == 0;
+           oracle_messages(s->o) == 0 && count_erasures(s) == 0;
 }
 
 static void
@@ -511,6 +522,8 @@ open_world(sim *s, sim_plan *plan)
         exit(1);
     }
     check_empty(s);
+    if (!plan->sqlite)
+        ((csc_memory *)s->eye->self)->model->piece_max = PIECE_MAX;
     s->o = oracle_create();
     sim_ledger_init(&s->ledger);
     oracle_follow(s->o);
