@@ -192,6 +192,8 @@ typedef struct csc_run {
     unsigned passed;   /* commits that went before those that wait */
     bool partial; /* its state has only what its end is made of: dismiss.c */
     csc_reload reload;
+    struct cascade_engine *engine;
+    struct csc_run *wreck_next;
     struct csc_plan *plan; /* it was loaded for this retry or rerun; or NULL */
     bool leaves; /* it is to be loaded anew, as `reload` says, once its commit
                     is done: nothing begins before */
@@ -385,6 +387,7 @@ struct cascade_engine {
     size_t timer_room;
     csc_run *suspect; /* held alone, or NULL */
     csc_reload *reloads;
+    csc_run *wrecks;     /* large ones, to be freed in portions */
     csc_stream *streams; /* those that are read in portions */
     size_t stream_count;
     csc_reload *spares; /* see csc_run_reserve() */
@@ -525,6 +528,10 @@ cascade_err csc_run_add(cascade_engine *engine, csc_run *run);
 void csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err);
 void csc_run_ref(csc_run *run);
 void csc_run_unref(csc_run *run);
+/* Frees a portion of what nothing refers to any more. Not locked. */
+void csc_run_clear_wreck(cascade_engine *engine);
+/* All of it: nothing of the engine runs. */
+void csc_run_clear_wrecks(cascade_engine *engine);
 /* Frees posts and tells their waiters. */
 void csc_run_free_posts(csc_post *posts, cascade_err err);
 /* Before so many more cascades become the engine's: sees to it that each of
@@ -702,6 +709,9 @@ void csc_house_round(cascade_engine *engine, int64_t *wait_ms);
 /* How long nothing is to be done, unless somebody says so. Locked. */
 int64_t csc_house_wait_ms(const cascade_engine *engine);
 
+/* Whether it has something large in hand, and does not wait for others: then it
+ * only looks whether they have told something. Not locked. */
+bool csc_house_is_busy(cascade_engine *engine);
 /* Something failed: no claims, loads and timers for a moment. Not locked. */
 void csc_house_hold(cascade_engine *engine);
 /* Asks the store for its time. Not locked. */

@@ -316,6 +316,17 @@ look_for_work(cascade_engine *engine)
         csc_receive_look(engine);
 }
 
+bool
+csc_house_is_busy(cascade_engine *engine)
+{
+    bool busy = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    busy = engine->streams != NULL || engine->wrecks != NULL;
+    pthread_mutex_unlock(&engine->mutex);
+    return busy;
+}
+
 /* When the next thing is to be done by the monotonic clock. */
 static int64_t
 next_at_ns(const cascade_engine *engine)
@@ -338,6 +349,8 @@ next_at_ns(const cascade_engine *engine)
         at_ns = engine->retain_at_ns;
     if (engine->reloads != NULL && engine->reload_at_ns < at_ns)
         at_ns = engine->reload_at_ns;
+    if (engine->wrecks != NULL)
+        at_ns = 0;
     if (csc_stream_next_ns(engine) < at_ns)
         at_ns = csc_stream_next_ns(engine);
     if (csc_hydrate_room(engine) > 0 &&
@@ -404,6 +417,7 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
     pthread_mutex_unlock(&engine->mutex);
     if (works && ensure_attached(engine)) {
         csc_lease_renew(engine);
+        csc_run_clear_wreck(engine);
         if (claims) {
             csc_house_fire(engine);
             csc_hydrate_reloads(engine);

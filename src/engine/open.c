@@ -210,6 +210,7 @@ csc_open_free(cascade_engine *engine)
     csc_map_fini(&engine->runs);
     csc_retain_fini(engine);
     csc_stream_fini(engine);
+    csc_run_clear_wrecks(engine);
     close_fd(engine->house_fd);
     close_fd(engine->poll_fd);
     close_fd(engine->stop_fd);

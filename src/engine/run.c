@@ -35,7 +35,8 @@
 #include "engine/native.h"
 #include "engine/plan.h"
 
-#define RELOAD_MS 200 /* until memory may be there again */
+#define WRECK_PORTION 10000 /* executions and events that are freed at once */
+#define RELOAD_MS 200       /* until memory may be there again */
 
 /* ---- Life --------------------------------------------------------------- */
 
@@ -47,6 +48,7 @@ csc_run_create(cascade_engine *engine, const cascade_uuid *id)
     if (run == NULL)
         return NULL;
     csc_state_init(&run->state, id);
+    run->engine = engine;
     run->lane = csc_run_lane(engine, id);
     run->limit_ms = CASCADE_TIME_NONE;
     run->limits_to = -1;
@@ -66,17 +68,65 @@ csc_run_ref(csc_run *run)
     run->refs++;
 }
 
+static void
+free_run(csc_run *run)
+{
+    csc_state_fini(&run->state);
+    csc_plan_free(run->plan);
+    csc_mem_free(run);
+}
+
+/* What is large is freed by the housekeeper, in portions, without the lock. */
 void
 csc_run_unref(csc_run *run)
 {
+    cascade_engine *engine = run->engine;
+
     csc_assert(run->refs > 0);
     run->refs--;
     if (run->refs > 0)
         return;
     csc_run_free_posts(run->first_post, CASCADE_ERR_FENCED);
-    csc_state_fini(&run->state);
-    csc_plan_free(run->plan);
-    csc_mem_free(run);
+    if (csc_state_weight(&run->state) <= WRECK_PORTION) {
+        free_run(run);
+        return;
+    }
+    run->wreck_next = engine->wrecks;
+    engine->wrecks = run;
+    csc_engine_wake_house(engine);
+}
+
+void
+csc_run_clear_wreck(cascade_engine *engine)
+{
+    csc_run *run = NULL;
+
+    pthread_mutex_lock(&engine->mutex);
+    run = engine->wrecks;
+    if (run != NULL)
+        engine->wrecks = run->wreck_next;
+    pthread_mutex_unlock(&engine->mutex);
+    if (run == NULL)
+        return;
+    if (csc_state_free_some(&run->state, WRECK_PORTION)) {
+        free_run(run);
+        return;
+    }
+    pthread_mutex_lock(&engine->mutex);
+    run->wreck_next = engine->wrecks;
+    engine->wrecks = run;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void
+csc_run_clear_wrecks(cascade_engine *engine)
+{
+    while (engine->wrecks != NULL) {
+        csc_run *next = engine->wrecks->wreck_next;
+
+        free_run(engine->wrecks);
+        engine->wrecks = next;
+    }
 }
 
 cascade_err

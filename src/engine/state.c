@@ -129,6 +129,26 @@ csc_state_keep_all(csc_state *state)
     state->held++;
 }
 
+size_t
+csc_state_weight(const csc_state *state)
+{
+    return state->exec_count + csc_state_event_count(state);
+}
+
+bool
+csc_state_free_some(csc_state *state, size_t max)
+{
+    while (state->exec_count > 0 && max > 0) {
+        csc_exec *exec = state->execs[--state->exec_count].exec;
+
+        if (exec == NULL)
+            continue;
+        free_exec(exec);
+        max--;
+    }
+    return state->exec_count == 0 && csc_state_free_some_events(state, max);
+}
+
 void
 csc_state_fini(csc_state *state)
 {

@@ -435,6 +435,12 @@ cascade_err csc_state_apply_event(csc_state *state,
  * them now, and `*again` tells to load it once more. */
 cascade_err csc_state_begin_again(csc_state *state, bool *again);
 
+/* How much it holds, in executions and events. */
+size_t csc_state_weight(const csc_state *state);
+/* Frees so many of them, of a state of which nothing is read any more; true
+ * when csc_state_fini() has little left to do. */
+bool csc_state_free_some(csc_state *state, size_t max);
+
 /* After the rows of one commit, or of a whole load: frees what has ended and
  * is not needed any more. */
 void csc_state_settle(csc_state *state);

@@ -62,6 +62,9 @@ void csc_state_free_signals(csc_state *state);
 void csc_state_date_events(csc_state *state, const csc_exec *exec);
 
 void csc_state_free_events(csc_state *state);
+size_t csc_state_event_count(const csc_state *state);
+/* So many of them; true when none is left. Their keys stay. */
+bool csc_state_free_some_events(csc_state *state, size_t max);
 
 /* ---- state_join.c ------------------------------------------------------- */
 

@@ -56,7 +56,7 @@ wait_for_work(cascade_engine *engine, int64_t wait_ms)
 {
     struct pollfd fd = {.fd = engine->house_fd, .events = POLLIN};
     cascade_wait_result result = {.seen = engine->seen};
-    bool waits = wait_ms > 0 || engine->streams != NULL; /* or only listens */
+    bool waits = wait_ms > 0 || csc_house_is_busy(engine); /* or listens */
     cascade_err err = CASCADE_OK;
 
     if (waits)
