@@ -152,6 +152,9 @@
  *       about so many bytes, as they are stored; so it gives a row where there
  *       is one, and only a page without any tells that there are no more. What
  *       it costs does not grow with the rows behind it.
+ *   S46 a receive with bytes_max ends behind the message that brings it to
+ *       about so many bytes, as they are stored; where there is one it gives
+ *       one.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -421,6 +424,8 @@ typedef struct cascade_receive {
                                from the first */
     size_t limit;           /* 1-10,000 of them */
     size_t each;            /* of one cascade: 1-10,000 */
+    size_t bytes_max; /* it ends behind the message that brings it to so many:
+                         S46; 0: whatever they are */
     const cascade_uuid *except; /* none of these cascades */
     size_t except_count;        /* 0-CASCADE_RECEIVE_EXCEPT_MAX */
 } cascade_receive;

@@ -823,6 +823,7 @@ typedef struct csc_inbox {
     csc_post *last;
     csc_map posts;        /* cascade id -> post */
     size_t count;         /* of messages */
+    size_t given_bytes;   /* of these */
     size_t bytes;         /* of those that are kept */
     cascade_uuid last_id; /* whose was the last one */
 } csc_inbox;

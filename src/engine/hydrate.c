@@ -144,8 +144,11 @@ static cascade_err
 load_message(void *context, const cascade_message_row *row, bool repeated)
 {
     loading *l = context;
+    cascade_err err = csc_receive_message(&l->inbox, row, repeated);
 
-    return csc_receive_message(&l->inbox, row, repeated);
+    if (err != CASCADE_OK)
+        return err;
+    return count_row(l, &row->cascade_id, csc_store_message_bytes(row));
 }
 
 static cascade_err

@@ -63,6 +63,8 @@
 
 #define RECEIVE_MAX 1000 /* messages in one look, */
 #define RECEIVE_EACH 250 /* of each cascade */
+#define RECEIVE_BYTES ((size_t)8 * 1024 * 1024)
+#define STORED_SHARE 8 /* a payload may be as much larger where it is stored */
 #define INBOX_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
 /* ---- The inbox ---------------------------------------------------------- */
@@ -146,6 +148,7 @@ csc_receive_message(void *context, const cascade_message_row *row,
     if (post == NULL)
         return csc_fail_memory();
     inbox->count++;
+    inbox->given_bytes += csc_store_message_bytes(row);
     inbox->last_id = row->cascade_id;
     if (!has_room(inbox, post, row,
                   &(csc_message){.kind = row->kind, .repeated = repeated})) {
@@ -359,12 +362,21 @@ csc_receive_again(cascade_engine *engine, csc_run *run)
     look_again(engine);
 }
 
+/* Whether the look may have ended before all was given: by their number, or by
+ * their bytes, which are counted as they are stored. */
+static bool
+has_more(const csc_inbox *inbox)
+{
+    return inbox->count == RECEIVE_MAX ||
+           inbox->given_bytes >= RECEIVE_BYTES / STORED_SHARE;
+}
+
 /* Whether there may be messages of that one that the look did not give. */
 static bool
 is_cut(const csc_inbox *inbox, const csc_post *post)
 {
     return post->cut || post->message_count == RECEIVE_EACH ||
-           (inbox->count == RECEIVE_MAX &&
+           (has_more(inbox) &&
             csc_uuid_equal(&inbox->last_id, &post->cascade_id));
 }
 
@@ -448,7 +460,7 @@ static void
 end_look(cascade_engine *engine, const csc_inbox *inbox, cascade_err err)
 {
     const cascade_uuid none = {{0}};
-    bool more = err == CASCADE_OK && inbox->count == RECEIVE_MAX;
+    bool more = err == CASCADE_OK && has_more(inbox);
 
     pthread_mutex_lock(&engine->mutex);
     engine->receive_after = more ? inbox->last_id : none;
@@ -460,8 +472,10 @@ void
 csc_receive_look(cascade_engine *engine)
 {
     cascade_uuid except[CASCADE_RECEIVE_EXCEPT_MAX];
-    cascade_receive receive = {
-        .limit = RECEIVE_MAX, .each = RECEIVE_EACH, .except = except};
+    cascade_receive receive = {.limit = RECEIVE_MAX,
+                               .each = RECEIVE_EACH,
+                               .bytes_max = RECEIVE_BYTES,
+                               .except = except};
     csc_inbox inbox = {.engine = engine};
     uint64_t since = begin_look(engine, &receive, except);
     cascade_err err = engine->driver->receive(engine->driver_self, &receive,

@@ -348,43 +348,59 @@ is_wanted(const csc_memory_model *model, const cascade_receive *receive,
     return is_owned(model, cascade_id, &receive->engine_id);
 }
 
-/* The first ones of a box, `max` at most; how many were given. */
+typedef struct receive_state {
+    const csc_memory_model *model;
+    const cascade_receive *receive;
+    cascade_message_sink sink;
+    void *context;
+    size_t left;
+    size_t bytes; /* of those that were given */
+} receive_state;
+
+static bool
+is_full(const receive_state *state)
+{
+    return state->left == 0 || (state->receive->bytes_max > 0 &&
+                                state->bytes >= state->receive->bytes_max);
+}
+
+/* The first ones of a box. */
 static cascade_err
-give_first(const csc_memory_model *model, const csc_memory_box *box, size_t max,
-           cascade_message_sink sink, void *context, size_t *count)
+give_first(receive_state *state, const csc_memory_box *box)
 {
     const csc_memory_message *message = csc_memory_messages_next(box, NULL);
     cascade_err err = CASCADE_OK;
 
-    for (*count = 0; message != NULL && *count < max && err == CASCADE_OK;
-         ++*count) {
-        err = sink(context, &message->row,
-                   csc_memory_names_get(&model->paths, message->row.path) !=
-                       NULL);
+    for (size_t i = 0; message != NULL && i < state->receive->each &&
+                       !is_full(state) && err == CASCADE_OK;
+         i++) {
+        const cascade_message_row *row = &message->row;
+
+        state->left--;
+        state->bytes += csc_store_message_bytes(row);
+        err = state->sink(
+            state->context, row,
+            csc_memory_names_get(&state->model->paths, row->path) != NULL);
         message = csc_memory_messages_next(box, message);
     }
     return err;
 }
 
 static cascade_err
-give_owned(const csc_memory_model *model, const cascade_receive *receive,
-           cascade_message_sink sink, void *context)
+give_owned(receive_state *state)
 {
+    const csc_memory_model *model = state->model;
     const csc_memory_order_node *node =
-        csc_uuid_is_nil(&receive->after)
+        csc_uuid_is_nil(&state->receive->after)
             ? csc_memory_order_first(model->named)
-            : csc_memory_order_next(model->named, 0, &receive->after);
-    size_t left = receive->limit;
+            : csc_memory_order_next(model->named, 0, &state->receive->after);
     cascade_err err = CASCADE_OK;
 
-    while (node != NULL && left > 0 && err == CASCADE_OK) {
+    while (node != NULL && !is_full(state) && err == CASCADE_OK) {
         const csc_memory_box *box = node->item;
-        size_t max = left < receive->each ? left : receive->each;
-        size_t count = 0;
 
-        if (is_wanted(model, receive, &box->cascade_id))
-            err = give_first(model, box, max, sink, context, &count);
-        left -= count;
+        if (is_wanted(model, state->receive, &box->cascade_id))
+            err = give_first(state, box);
         node = csc_memory_order_next(model->named, 0, &node->id);
     }
     return err;
@@ -395,12 +411,17 @@ csc_memory_messages_receive(void *self, const cascade_receive *receive,
                             cascade_message_sink sink, void *context)
 {
     csc_memory *memory = self;
+    receive_state state = {.model = memory->model,
+                           .receive = receive,
+                           .sink = sink,
+                           .context = context,
+                           .left = receive->limit};
     cascade_err err = csc_store_check_receive(receive);
 
     if (err != CASCADE_OK || csc_uuid_is_nil(&receive->engine_id))
         return err;
     pthread_mutex_lock(&memory->model->mutex);
-    err = give_owned(memory->model, receive, sink, context);
+    err = give_owned(&state);
     pthread_mutex_unlock(&memory->model->mutex);
     return err;
 }

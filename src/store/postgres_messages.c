@@ -72,6 +72,9 @@ send_receive(csc_postgres_conn *conn, const receive_state *state,
     csc_postgres_params_rows(&params, except);
     csc_postgres_params_i64(&params, (int64_t)wanted->limit);
     csc_postgres_params_i64(&params, (int64_t)wanted->each);
+    csc_postgres_params_i64(&params, wanted->bytes_max > 0
+                                         ? (int64_t)wanted->bytes_max
+                                         : INT64_MAX);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_path(conn);
     if (err == CASCADE_OK)

@@ -625,34 +625,39 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* ---- messages ---- */
 
     /* $1 engine, $2 behind that cascade, $3 not of these, $4 at most, $5 of
-     * each. From its runs, which are few, while messages for others may be
-     * many; one is looked up for each run, and then the first of those that
-     * have any. */
+     * each, $6 bytes. From its runs, which are few, while messages for others
+     * may be many; one is looked up for each run, and then the first of those
+     * that have any. */
     [CSC_POSTGRES_RECEIVE] =
         "WITH owned AS MATERIALIZED (\n"
         "  SELECT cascade_id\n"
         "  FROM @cascade_runs\n"
         "  WHERE engine_id = $1::uuid)\n" MESSAGE_COLUMNS "FROM (\n"
-        "  SELECT first.*\n"
-        "  FROM (\n"
-        "    SELECT o.cascade_id\n"
-        "    FROM owned AS o\n"
-        "    WHERE o.cascade_id > $2::uuid\n"
-        "      AND o.cascade_id <> ALL ($3::uuid[])\n"
-        "      AND (SELECT true FROM @cascade_messages AS a\n"
-        "        WHERE a.cascade_id = o.cascade_id\n"
-        "        LIMIT 1)\n"
-        "    ORDER BY o.cascade_id\n"
-        "    LIMIT $4::int8) AS n\n"
-        "  CROSS JOIN LATERAL (\n"
-        "    SELECT *\n"
-        "    FROM @cascade_messages\n"
-        "    WHERE cascade_id = n.cascade_id\n"
-        "    ORDER BY id\n"
-        "    LIMIT $5::int8) AS first\n"
-        "  ORDER BY n.cascade_id, first.id\n"
-        "  LIMIT $4::int8) AS m\n"
-        "ORDER BY m.cascade_id, m.id",
+        "  SELECT l.*, " BYTES_BEFORE(
+            "100 + pg_column_size(l.payload)",
+            "l.cascade_id, l.id") "\n"
+                                  "  FROM (\n"
+                                  "  SELECT first.*\n"
+                                  "  FROM (\n"
+                                  "    SELECT o.cascade_id\n"
+                                  "    FROM owned AS o\n"
+                                  "    WHERE o.cascade_id > $2::uuid\n"
+                                  "      AND o.cascade_id <> ALL ($3::uuid[])\n"
+                                  "      AND (SELECT true FROM "
+                                  "@cascade_messages AS a\n"
+                                  "        WHERE a.cascade_id = o.cascade_id\n"
+                                  "        LIMIT 1)\n"
+                                  "    ORDER BY o.cascade_id\n"
+                                  "    LIMIT $4::int8) AS n\n"
+                                  "  CROSS JOIN LATERAL (\n"
+                                  "    SELECT *\n"
+                                  "    FROM @cascade_messages\n"
+                                  "    WHERE cascade_id = n.cascade_id\n"
+                                  "    ORDER BY id\n"
+                                  "    LIMIT $5::int8) AS first\n"
+                                  "  ORDER BY n.cascade_id, first.id\n"
+                                  "  LIMIT $4::int8) AS l) AS m\n" WITHIN_BYTES(
+                                      "$6") "ORDER BY m.cascade_id, m.id",
 
     /* $1 user, $2 key */
     [CSC_POSTGRES_READ_KEY] = "SELECT run_number\n"

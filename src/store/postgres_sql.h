@@ -50,4 +50,12 @@ const char *csc_postgres_sql_delete_text(csc_postgres_statement statement);
     "SELECT id::int8, cascade_id, function_id, key::text, value::text,\n" \
     "  ui_value::text, created_at\n"
 
+/* What the rows before this one take in the table, in that order. */
+#define BYTES_BEFORE(bytes, order)              \
+    "sum(" bytes ") OVER (ORDER BY " order "\n" \
+    "      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before"
+#define WITHIN_BYTES(bytes_max)    \
+    "WHERE bytes_before IS NULL\n" \
+    "  OR bytes_before < " bytes_max "::int8\n"
+
 #endif

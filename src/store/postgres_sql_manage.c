@@ -27,10 +27,7 @@
 #define COUNT_COMPLETED COUNT_OF("COMPLETED")
 #define COUNT_ERROR COUNT_OF("ERROR")
 
-/* What the rows before this one take in the table, in that order. */
-#define BYTES_BEFORE(bytes, order)              \
-    "sum(" bytes ") OVER (ORDER BY " order "\n" \
-    "      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before"
+/* See BYTES_BEFORE. */
 #define EXECUTION_BYTES_BEFORE(order)                                 \
     BYTES_BEFORE("100 + coalesce(pg_column_size(input_context), 0)\n" \
                  "      + coalesce(pg_column_size(full_output), 0)\n" \
@@ -40,9 +37,6 @@
     BYTES_BEFORE("100 + coalesce(pg_column_size(value), 0)\n"     \
                  "      + coalesce(pg_column_size(ui_value), 0)", \
                  "function_id, id")
-#define WITHIN_BYTES(bytes_max)      \
-    "WHERE e.bytes_before IS NULL\n" \
-    "  OR e.bytes_before < " bytes_max "::int8\n"
 
 static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* ---- queues ---- */

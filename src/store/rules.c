@@ -72,6 +72,12 @@ csc_store_event_bytes(const cascade_event_row *row)
     return ROW_BYTES + text_bytes(row->value) + text_bytes(row->ui_value);
 }
 
+size_t
+csc_store_message_bytes(const cascade_message_row *row)
+{
+    return ROW_BYTES + text_bytes(row->payload);
+}
+
 cascade_err
 csc_store_check_receive(const cascade_receive *receive)
 {

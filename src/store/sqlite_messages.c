@@ -135,7 +135,25 @@ typedef struct receive_state {
     void *context;
     csc_sqlite_row_room room;
     size_t left;
+    size_t bytes; /* of those that were given */
 } receive_state;
+
+static bool
+is_full(const receive_state *state)
+{
+    return state->left == 0 || (state->receive->bytes_max > 0 &&
+                                state->bytes >= state->receive->bytes_max);
+}
+
+static cascade_err
+count_message(void *context, const cascade_message_row *row, bool repeated)
+{
+    receive_state *state = context;
+
+    state->left--;
+    state->bytes += csc_store_message_bytes(row);
+    return state->sink(state->context, row, repeated);
+}
 
 /* The first ones for a cascade. */
 static cascade_err
@@ -152,8 +170,9 @@ give_first(receive_state *state, const cascade_uuid *cascade_id)
                             (int64_t)(state->left < each ? state->left : each));
     err = csc_sqlite_call_next(&call, &row);
     while (err == CASCADE_OK && row) {
-        state->left--;
-        err = give(call.statement, &state->room, state->sink, state->context);
+        err = give(call.statement, &state->room, count_message, state);
+        if (err == CASCADE_OK && is_full(state))
+            break;
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
     }
@@ -221,7 +240,7 @@ csc_sqlite_messages_receive(void *self, const cascade_receive *receive,
         err = csc_sqlite_txn_begin_read(self, &state.conn);
     if (err != CASCADE_OK)
         return err;
-    while (err == CASCADE_OK && found && state.left > 0) {
+    while (err == CASCADE_OK && found && !is_full(&state)) {
         bool wanted = false;
 
         err = find_next(&state, &id, &found, &wanted);

@@ -154,9 +154,10 @@ const char *csc_store_execution_word(cascade_execution_status status);
 cascade_err csc_store_check_scan(const cascade_scan *scan);
 cascade_err csc_store_check_mend(const char *move, size_t count);
 cascade_err csc_store_check_receive(const cascade_receive *receive);
-/* What a row counts against the bytes_max of `scan`. */
+/* What a row counts against the bytes_max of `scan`, of `receive`. */
 size_t csc_store_execution_bytes(const cascade_execution_row *row);
 size_t csc_store_event_bytes(const cascade_event_row *row);
+size_t csc_store_message_bytes(const cascade_message_row *row);
 /* An error of a move of which nothing has taken effect, nor will: S34. */
 cascade_err csc_store_undone(cascade_err err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conformance: S37, what one call of receive gives, and where the next goes on.
+ * Conformance: S37, what one call of receive gives, and where the next goes on;
+ * S46, where its bytes end it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,28 @@ who_goes_on_behind_the_last_comes_to_all(void **state)
     assert_int_equal(mail_receive_as(&po.it, &receive).count, 0);
 }
 
+/* S46: a row counts a hundred bytes beside its payload, which is small here. */
+static void
+a_receive_ends_by_its_bytes(void **state)
+{
+    post_office po = fill(state);
+    cascade_receive receive = ask(&po, 100, 100);
+    mail_inbox got;
+
+    receive.bytes_max = 1;
+    got = mail_receive_as(&po.it, &receive);
+    assert_int_equal(got.count, 1);
+    check(&po, got, 0, 0, 0);
+    receive.bytes_max = 250;
+    assert_int_equal(mail_receive_as(&po.it, &receive).count, 3);
+    receive.after = po.ids[0];
+    got = mail_receive_as(&po.it, &receive);
+    assert_int_equal(got.count, 3);
+    check(&po, got, 2, 2, 0);
+    receive.after = po.ids[2];
+    assert_int_equal(mail_receive_as(&po.it, &receive).count, 0);
+}
+
 static void
 cascades_that_are_left_out_give_nothing(void **state)
 {
@@ -159,6 +182,7 @@ conformance_receive(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_cascade_gives_its_first_messages_alone),
         cmocka_unit_test(who_goes_on_behind_the_last_comes_to_all),
+        cmocka_unit_test(a_receive_ends_by_its_bytes),
         cmocka_unit_test(cascades_that_are_left_out_give_nothing),
         cmocka_unit_test(receiving_refuses_what_is_over_its_bounds),
     };
