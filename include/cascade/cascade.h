@@ -321,8 +321,8 @@ typedef struct cascade_first {
     const char *input_text;
 } cascade_first;
 
-/* What a start does with a key whose current run is there. Where several start
- * at a time, one of them starts the next run, and the others get that. */
+/* What a start does with the run of its key that is current when it begins. Of
+ * several at a time one starts the next run, and the others get that. */
 typedef enum cascade_reuse {
     CASCADE_REUSE_NEVER = 0, /* gives that run: `existed` */
     CASCADE_REUSE_ENDED,     /* starts the next run when it has ended */

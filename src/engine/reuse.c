@@ -4,9 +4,10 @@
  *
  * Of two who terminate the same run each is told that it has ended, and both
  * come to the same next number: one starts that run, and the other finds it. So
- * neither looks at the key again, where it might meet the run that the other
- * has just started. A run that continued as new while it was to be terminated
- * has passed that on: the number counts from where its chain has ended.
+ * the key is looked at once, before the call sends anything: a later look might
+ * meet the run that the other has just started. A run that continued as new
+ * while it was to be terminated has passed that on: the number counts from
+ * where its chain has ended.
  */
 #include "engine/reuse.h"
 
@@ -101,6 +102,12 @@ terminate(cascade_store *store, csc_key_run *run)
             run->number++;
     } while (err == CASCADE_OK);
     return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
+bool
+csc_reuse_has(const csc_key_run *run)
+{
+    return run->number > 1 || run->status != 0;
 }
 
 cascade_err

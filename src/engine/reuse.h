@@ -24,6 +24,9 @@ cascade_err csc_reuse_read(cascade_store *store, const char *user_id,
 /* Reads the status of the run with that id. */
 cascade_err csc_reuse_look(cascade_store *store, csc_key_run *run);
 
+/* Whether the key was ever started, as it was read; false of all zero. */
+bool csc_reuse_has(const csc_key_run *run);
+
 /* Writes the number of the run that is to be started behind the current one; 0:
  * none, as that is given. Terminates that one where `reuse` says so, and waits
  * for it up to the store's deadline: CASCADE_ERR_AGAIN. */

@@ -18,7 +18,9 @@
  * A key whose current run was deleted starts anew, as the next run, and so does
  * one whose run has ended where the caller wants that (`reuse`): the store
  * keeps the number, so that no id is given twice. Of two who find that, one
- * starts it (S22), and the other is told of it, whatever has become of it.
+ * starts it (S22), and the other is told of it, whatever has become of it. So
+ * the run that a call may replace is the one it has seen before it sent
+ * anything: a later one was started by somebody else meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -526,11 +528,10 @@ check_there(cascade_store *store, const cascade_uuid *id)
 }
 
 /* A key that existed may have later runs: the current one is given. Where that
- * was deleted, or `reuse` says so, `anew` is the number of the run to be
- * started, else 0. */
+ * was deleted `anew` is the number of the run to be started, else 0. */
 static cascade_err
 find_current(cascade_store *store, const cascade_change *change,
-             cascade_reuse reuse, cascade_started *started, int32_t *anew)
+             cascade_started *started, int32_t *anew)
 {
     csc_key_run run;
     cascade_err err = CASCADE_OK;
@@ -540,14 +541,31 @@ find_current(cascade_store *store, const cascade_change *change,
         return CASCADE_OK;
     if (change->key == NULL)
         return check_there(store, &change->cascade.id);
-    err = csc_reuse_read(store, change->cascade.user_id, change->key, reuse,
-                         &run);
+    err = csc_reuse_read(store, change->cascade.user_id, change->key,
+                         CASCADE_REUSE_NEVER, &run);
     if (err == CASCADE_OK && run.number == 1)
         err = csc_reuse_look(store, &run);
     if (err == CASCADE_OK) {
         started->id = run.id;
-        err = csc_reuse_next(store, reuse, &run, anew);
+        err = csc_reuse_next(store, CASCADE_REUSE_NEVER, &run, anew);
     }
+    return fail_unknown(err);
+}
+
+/* The same, where `reuse` decides over the run that was seen when the call
+ * began: over one that was started since, it does not. */
+static cascade_err
+use_seen(cascade_store *store, const cascade_change *change,
+         cascade_reuse reuse, const csc_key_run *seen, cascade_started *started,
+         int32_t *anew)
+{
+    csc_key_run run = *seen;
+    cascade_err err = CASCADE_OK;
+
+    if (!started->existed || change->key == NULL || !csc_reuse_has(seen))
+        return find_current(store, change, started, anew);
+    err = csc_reuse_next(store, reuse, &run, anew);
+    started->id = run.id;
     return fail_unknown(err);
 }
 
@@ -671,8 +689,7 @@ start_run(cascade_store *store, const cascade_start_spec *spec, place *here,
     if (err == CASCADE_OK)
         err = send_all(store, start, here->now_ms, started);
     if (err == CASCADE_OK)
-        err = find_current(store, &start->changes[0], CASCADE_REUSE_NEVER,
-                           started, anew);
+        err = find_current(store, &start->changes[0], started, anew);
     csc_start_unref(start);
     return err;
 }
@@ -705,12 +722,30 @@ reuse_of(const cascade_start_spec *spec)
     return options.reuse;
 }
 
+/* Before anything is sent: what is there of the keys that may be used again. */
+static cascade_err
+look_at_keys(cascade_store *store, const cascade_start_spec *specs,
+             const csc_start *start, csc_key_run *seen)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < start->count && err == CASCADE_OK; i++) {
+        const cascade_change *change = &start->changes[i];
+        cascade_reuse reuse = reuse_of(&specs[i]);
+
+        if (reuse != CASCADE_REUSE_NEVER)
+            err = csc_reuse_read(store, change->cascade.user_id, change->key,
+                                 reuse, &seen[i]);
+    }
+    return err;
+}
+
 /* Of several with one key the first mentioned decides, and the others get the
  * same. */
 static cascade_err
 find_all_current(cascade_store *store, const cascade_start_spec *specs,
-                 csc_start *start, place *here, size_t count,
-                 cascade_started *started)
+                 csc_start *start, const csc_key_run *seen, place *here,
+                 size_t count, cascade_started *started)
 {
     const cascade_started **known =
         csc_arena_alloc(&start->arena, start->count, sizeof(*known));
@@ -724,8 +759,8 @@ find_all_current(cascade_store *store, const cascade_start_spec *specs,
             started[i] = (cascade_started){known[at]->id, true};
             continue;
         }
-        err = find_current(store, &start->changes[at], reuse_of(&specs[i]),
-                           &started[i], &anew);
+        err = use_seen(store, &start->changes[at], reuse_of(&specs[i]),
+                       &seen[i], &started[i], &anew);
         if (err == CASCADE_OK)
             err = start_anew(store, &specs[i], here, &started[i], anew);
         known[at] = &started[i];
@@ -738,18 +773,24 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
           cascade_started *started)
 {
     csc_start *start = NULL;
+    csc_key_run *seen = NULL;
     place here = {0};
     cascade_err err = create_start(count, &start);
 
     if (err != CASCADE_OK)
         return err;
-    err = find_place(store, &start->arena, &here);
+    seen = csc_arena_alloc(&start->arena, count, sizeof(*seen));
+    err = seen != NULL ? find_place(store, &start->arena, &here)
+                       : csc_fail_memory();
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
         err = make_change(store, &specs[i], &here, start);
     if (err == CASCADE_OK)
+        err = look_at_keys(store, specs, start, seen);
+    if (err == CASCADE_OK)
         err = send_all(store, start, here.now_ms, started);
     if (err == CASCADE_OK)
-        err = find_all_current(store, specs, start, &here, count, started);
+        err =
+            find_all_current(store, specs, start, seen, &here, count, started);
     csc_start_unref(start);
     return err == CASCADE_OK ? csc_ok() : err;
 }
@@ -762,8 +803,7 @@ signal_current(cascade_store *store, const csc_start *start,
                int32_t *anew)
 {
     cascade_started current = {message->cascade_id, true};
-    cascade_err err = find_current(store, &start->changes[0],
-                                   CASCADE_REUSE_NEVER, &current, anew);
+    cascade_err err = find_current(store, &start->changes[0], &current, anew);
 
     message->cascade_id = current.id;
     submission->start_count = 0;
@@ -785,8 +825,7 @@ answer_both(cascade_store *store, const csc_start *start,
         err = csc_signal_answer(sent, "start with signal");
     if (err != CASCADE_OK)
         return err;
-    err = find_current(store, &start->changes[0], CASCADE_REUSE_NEVER, started,
-                       anew);
+    err = find_current(store, &start->changes[0], started, anew);
     if (err == CASCADE_OK)
         return csc_ok();
     return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,

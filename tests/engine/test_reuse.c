@@ -254,13 +254,10 @@ start_too(void *context)
     return NULL;
 }
 
-/* All of them start the key, whose run has the number before. */
 static void
-start_together(cascade_store *store, cascade_reuse reuse, int32_t number)
+start_all(starter *starters, cascade_store *store, cascade_reuse reuse)
 {
-    starter starters[STARTERS];
     pthread_barrier_t barrier;
-    size_t fresh = 0;
 
     assert_int_equal(pthread_barrier_init(&barrier, NULL, STARTERS), 0);
     for (size_t i = 0; i < STARTERS; i++) {
@@ -272,13 +269,23 @@ start_together(cascade_store *store, cascade_reuse reuse, int32_t number)
     }
     for (size_t i = 0; i < STARTERS; i++)
         assert_int_equal(pthread_join(starters[i].thread, NULL), 0);
+    (void)pthread_barrier_destroy(&barrier);
+}
+
+/* All of them start the key, whose run has the number before. */
+static void
+start_together(cascade_store *store, cascade_reuse reuse, int32_t number)
+{
+    starter starters[STARTERS];
+    size_t fresh = 0;
+
+    start_all(starters, store, reuse);
     for (size_t i = 0; i < STARTERS; i++) {
         check_run(&starters[i].started, "k", number,
                   starters[i].started.existed);
         fresh += !starters[i].started.existed;
     }
     assert_int_equal(fresh, 1);
-    (void)pthread_barrier_destroy(&barrier);
 }
 
 static void
@@ -379,6 +386,96 @@ one_that_just_continues_is_terminated(test_db *db)
     play_end(&p);
 }
 
+/* Each has begun when the key is started by one more, who is done before they
+ * go on. */
+typedef struct overtaking {
+    pthread_barrier_t barrier;
+    atomic_int begun;
+    const play *p;
+    const char *node;
+    cascade_reuse reuse;
+    wrap_store *wrap;
+} overtaking;
+
+static void
+overtake(const overtaking *o)
+{
+    cascade_start_options options = {
+        .size = sizeof(options), .key = "k", .reuse = o->reuse};
+    cascade_started started = {.existed = true};
+
+    expect(cascade_start(o->p->store, o->node, NULL, &options, &started) ==
+           CASCADE_OK);
+    expect(!started.existed);
+    if (strcmp(o->node, "waits") != 0)
+        expect(cascade_wait(o->p->store, &started.id, DB_WAIT_MS, NULL) ==
+               CASCADE_OK);
+}
+
+static cascade_err
+be_overtaken(void *context, const wrap_call *call)
+{
+    overtaking *o = context;
+
+    if (call->move != WRAP_SUBMIT || atomic_fetch_add(&o->begun, 1) >= STARTERS)
+        return CASCADE_OK;
+    if (pthread_barrier_wait(&o->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+        overtake(o);
+    (void)pthread_barrier_wait(&o->barrier);
+    return CASCADE_OK;
+}
+
+/* The key's current run is one of `node`. */
+static void
+check_overtaken(test_db *db, const char *node, cascade_reuse reuse)
+{
+    play p = made();
+    static overtaking o; /* until the handle is closed, also after a failure */
+    cascade_store *store = NULL;
+    cascade_started started;
+    starter starters[STARTERS];
+
+    play_open(&p, db, CASCADE_MODE_THREADS);
+    started = start_key(p.store, node, "k", CASCADE_REUSE_NEVER);
+    if (strcmp(node, "waits") != 0)
+        assert_ok(cascade_wait(p.store, &started.id, DB_WAIT_MS, NULL));
+    o.p = &p;
+    o.node = node;
+    o.reuse = reuse;
+    o.wrap = wrap_store_create(db->url);
+    assert_non_null(o.wrap);
+    atomic_store(&o.begun, 0);
+    assert_int_equal(pthread_barrier_init(&o.barrier, NULL, STARTERS), 0);
+    store = db_wrapped(db, o.wrap);
+    o.wrap->context = &o;
+    o.wrap->before = be_overtaken;
+    start_all(starters, store, reuse);
+    for (size_t i = 0; i < STARTERS; i++)
+        check_run(&starters[i].started, "k", 2, true);
+    db_close_store(db, store);
+    wrap_store_free(o.wrap);
+    (void)pthread_barrier_destroy(&o.barrier);
+    play_end(&p);
+}
+
+static void
+who_is_overtaken_terminates_no_later_run(test_db *db)
+{
+    check_overtaken(db, "waits", CASCADE_REUSE_TERMINATE);
+}
+
+static void
+who_is_overtaken_starts_none_when_that_has_ended(test_db *db)
+{
+    check_overtaken(db, "nothing", CASCADE_REUSE_ENDED);
+}
+
+static void
+who_is_overtaken_starts_none_when_that_has_failed(test_db *db)
+{
+    check_overtaken(db, "fails", CASCADE_REUSE_FAILED);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -401,6 +498,12 @@ main(int argc, char **argv)
          one_that_just_continues_is_terminated, STORES_ALL},
         {"several_who_terminate_it_start_one_run",
          several_who_terminate_it_start_one_run, STORES_ALL},
+        {"who_is_overtaken_terminates_no_later_run",
+         who_is_overtaken_terminates_no_later_run, STORES_ALL},
+        {"who_is_overtaken_starts_none_when_that_has_ended",
+         who_is_overtaken_starts_none_when_that_has_ended, STORES_ALL},
+        {"who_is_overtaken_starts_none_when_that_has_failed",
+         who_is_overtaken_starts_none_when_that_has_failed, STORES_ALL},
     };
 
     return stores_run("reuse", tests, sizeof(tests) / sizeof(tests[0]), argc,
