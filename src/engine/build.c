@@ -723,7 +723,7 @@ finish_change(const builder *b, cascade_change *change)
                                     .fn_id = b->fn_id,
                                     .user_id = b->state->user_id,
                                     .created_at_ms = b->state->created_at_ms,
-                                    .updated_at_ms = b->env->now_ms};
+                                    .updated_at_ms = csc_build_written_at(b)};
     change->run.cascade_id = b->state->id;
     set_run(b, change);
 }
@@ -937,6 +937,8 @@ csc_build_new(const csc_build_env *env, const csc_build_start *start,
         start->delay_ms > 0
             ? csc_clock_add(env->delay_from_ms, start->delay_ms)
             : env->now_ms; /* not ahead of the store's clock: at once */
+    int64_t created_at_ms =
+        start->after_ms > env->now_ms ? start->after_ms : env->now_ms;
 
     cascade_uuid_format(&start->id, b.cascade_id);
     b.inserts = csc_arena_alloc(env->arena, count, sizeof(*b.inserts));
@@ -959,8 +961,8 @@ csc_build_new(const csc_build_env *env, const csc_build_start *start,
                                     .status = CASCADE_RUNNING,
                                     .fn_id = b.fn_id,
                                     .user_id = start->user_id,
-                                    .created_at_ms = env->now_ms,
-                                    .updated_at_ms = env->now_ms};
+                                    .created_at_ms = created_at_ms,
+                                    .updated_at_ms = created_at_ms};
     change->run = (cascade_run_row){.cascade_id = start->id,
                                     .queue = start->queue,
                                     .priority = start->priority,

@@ -218,5 +218,7 @@ void csc_build_undelivered(struct csc_builder *b, cascade_execution_row *row,
                            const char *error);
 /* An execution that was there has ended in this change. */
 void csc_build_note_ended(struct csc_builder *b, const csc_exec *exec);
+/* The updated_at of the cascade. */
+int64_t csc_build_written_at(const struct csc_builder *b);
 
 #endif

@@ -61,6 +61,15 @@ csc_build_note_ended(struct csc_builder *b, const csc_exec *exec)
         b->env->arena->failed = true;
 }
 
+/* Never before it was created, whatever the clocks say. */
+int64_t
+csc_build_written_at(const struct csc_builder *b)
+{
+    int64_t created_at_ms = b->state->created_at_ms;
+
+    return b->env->now_ms > created_at_ms ? b->env->now_ms : created_at_ms;
+}
+
 /* ---- Signals ------------------------------------------------------------ */
 
 /* What of a name is settled in this change: its signals go to its awaits in the

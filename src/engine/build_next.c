@@ -149,6 +149,7 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
                              .parent = child ? &state->parent : NULL,
                              .child_id = &state->child_id,
                              .previous = &state->id,
+                             .after_ms = own->cascade.updated_at_ms,
                              .deadline_ms = deadline_left(env, state),
                              .first = &first,
                              .first_count = 1};

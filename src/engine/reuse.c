@@ -25,6 +25,7 @@ csc_reuse_look(cascade_store *store, csc_key_run *run)
     cascade_err err = csc_info_read(store, &run->id, &info);
 
     run->status = err == CASCADE_OK ? info->status : 0;
+    run->updated_at_ms = err == CASCADE_OK ? info->updated_at_ms : 0;
     cascade_info_free(info);
     return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
 }
@@ -37,6 +38,7 @@ read_current(cascade_store *store, const char *user_id, const char *key,
         store->driver->key(store->self, user_id, key, &run->number);
 
     run->status = CASCADE_RUNNING;
+    run->updated_at_ms = 0;
     if (err != CASCADE_OK)
         return err;
     run->id = csc_uuid_v8(user_id, key, run->number);
@@ -101,7 +103,7 @@ terminate(cascade_store *store, csc_key_run *run)
         if (err == CASCADE_OK)
             run->number++;
     } while (err == CASCADE_OK);
-    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+    return err == CASCADE_ERR_NOT_FOUND ? csc_reuse_look(store, run) : err;
 }
 
 bool

@@ -13,6 +13,7 @@ typedef struct csc_key_run {
     int32_t number;
     cascade_uuid id;
     cascade_status status;
+    int64_t updated_at_ms; /* 0 where it was not looked at */
 } csc_key_run;
 
 /* Reads the current one. Where that is the first, and may be as it likes
@@ -29,7 +30,8 @@ bool csc_reuse_has(const csc_key_run *run);
 
 /* Writes the number of the run that is to be started behind the current one; 0:
  * none, as that is given. Terminates that one where `reuse` says so, and waits
- * for it up to the store's deadline: CASCADE_ERR_AGAIN. */
+ * for it up to the store's deadline: CASCADE_ERR_AGAIN. `run` is as it was when
+ * it ended then. */
 cascade_err csc_reuse_next(cascade_store *store, cascade_reuse reuse,
                            csc_key_run *run, int32_t *anew);
 

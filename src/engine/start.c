@@ -46,6 +46,7 @@ typedef struct place {
     bool exact;     /* it is not: the store was asked for it */
     const char *location;
     int32_t run_number; /* of its key; 0 stands for 1 */
+    int64_t after_ms;   /* as in csc_build_start */
 } place;
 
 /* ---- Checking ----------------------------------------------------------- */
@@ -236,6 +237,7 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
     env.delay_from_ms = here->now_ms;
     choose_id(store, &options, here, &build.id);
     build.run_number = here->run_number;
+    build.after_ms = here->after_ms;
     build.user_id = csc_arena_strdup(&start->arena, options.user_id);
     build.queue = csc_arena_strdup(&start->arena, options.queue);
     build.key = csc_arena_strdup(&start->arena, options.key);
@@ -556,16 +558,15 @@ find_current(cascade_store *store, const cascade_change *change,
  * began: over one that was started since, it does not. */
 static cascade_err
 use_seen(cascade_store *store, const cascade_change *change,
-         cascade_reuse reuse, const csc_key_run *seen, cascade_started *started,
+         cascade_reuse reuse, csc_key_run *seen, cascade_started *started,
          int32_t *anew)
 {
-    csc_key_run run = *seen;
     cascade_err err = CASCADE_OK;
 
     if (!started->existed || change->key == NULL || !csc_reuse_has(seen))
         return find_current(store, change, started, anew);
-    err = csc_reuse_next(store, reuse, &run, anew);
-    started->id = run.id;
+    err = csc_reuse_next(store, reuse, seen, anew);
+    started->id = seen->id;
     return fail_unknown(err);
 }
 
@@ -606,6 +607,7 @@ find_place(cascade_store *store, csc_arena *arena, place *here)
     bool known = false;
 
     here->location = "server";
+    here->exact = false;
     pthread_mutex_lock(&store->mutex);
     for (size_t i = 0; i < store->engine_count && !known; i++) {
         cascade_engine *engine = store->engines[i];
@@ -685,7 +687,9 @@ start_run(cascade_store *store, const cascade_start_spec *spec, place *here,
     if (err != CASCADE_OK)
         return err;
     here->run_number = *anew;
-    err = make_change(store, spec, here, start);
+    err = find_place(store, &start->arena, here);
+    if (err == CASCADE_OK)
+        err = make_change(store, spec, here, start);
     if (err == CASCADE_OK)
         err = send_all(store, start, here->now_ms, started);
     if (err == CASCADE_OK)
@@ -744,8 +748,8 @@ look_at_keys(cascade_store *store, const cascade_start_spec *specs,
  * same. */
 static cascade_err
 find_all_current(cascade_store *store, const cascade_start_spec *specs,
-                 csc_start *start, const csc_key_run *seen, place *here,
-                 size_t count, cascade_started *started)
+                 csc_start *start, csc_key_run *seen, place *here, size_t count,
+                 cascade_started *started)
 {
     const cascade_started **known =
         csc_arena_alloc(&start->arena, start->count, sizeof(*known));
@@ -761,6 +765,7 @@ find_all_current(cascade_store *store, const cascade_start_spec *specs,
         }
         err = use_seen(store, &start->changes[at], reuse_of(&specs[i]),
                        &seen[i], &started[i], &anew);
+        here->after_ms = seen[i].updated_at_ms;
         if (err == CASCADE_OK)
             err = start_anew(store, &specs[i], here, &started[i], anew);
         known[at] = &started[i];
@@ -869,22 +874,22 @@ start_and_signal(cascade_store *store, csc_start *start,
     return answer_both(store, start, &message, sent, started, anew);
 }
 
-/* A run of number *anew (0: the first); writes 0, or the next to try. */
+/* A run of the number in `here` (0: the first); writes 0, or the next to try.
+ */
 static cascade_err
 try_with_signal(cascade_store *store, const cascade_start_spec *spec,
-                const csc_signal_spec *signal, cascade_started *started,
-                int32_t *anew)
+                const csc_signal_spec *signal, place *here,
+                cascade_started *started, int32_t *anew)
 {
     csc_start *start = NULL;
-    place here = {.run_number = *anew};
     cascade_err err = create_start(1, &start);
 
     *anew = 0;
     if (err != CASCADE_OK)
         return err;
-    err = find_place(store, &start->arena, &here);
+    err = find_place(store, &start->arena, here);
     if (err == CASCADE_OK)
-        err = make_change(store, spec, &here, start);
+        err = make_change(store, spec, here, start);
     if (err == CASCADE_OK)
         err = start_and_signal(store, start, signal, started, anew);
     csc_start_unref(start);
@@ -892,25 +897,24 @@ try_with_signal(cascade_store *store, const cascade_start_spec *spec,
 }
 
 /* The run that is to have the signal: one that was sent to another one is not
- * taken back. 0: the first, or that is to be found out. */
+ * taken back. Its number is 0: the first, or that is to be found out. */
 static cascade_err
-choose_run(cascade_store *store, const cascade_start_spec *spec,
-           int32_t *number)
+choose_run(cascade_store *store, const cascade_start_spec *spec, place *here)
 {
     cascade_start_options options = {0};
     csc_key_run run;
     cascade_err err = check_options(spec->options, &options);
 
-    *number = 0;
     if (err != CASCADE_OK || options.key == NULL)
         return err;
     err = csc_reuse_read(store, options.user_id, options.key, options.reuse,
                          &run);
-    if (err != CASCADE_OK || (run.number == 1 && run.status == 0))
+    if (err != CASCADE_OK || !csc_reuse_has(&run))
         return err;
-    err = csc_reuse_next(store, options.reuse, &run, number);
-    if (err == CASCADE_OK && *number == 0 && run.number > 1)
-        *number = run.number;
+    err = csc_reuse_next(store, options.reuse, &run, &here->run_number);
+    here->after_ms = run.updated_at_ms;
+    if (err == CASCADE_OK && here->run_number == 0 && run.number > 1)
+        here->run_number = run.number;
     return err;
 }
 
@@ -918,12 +922,14 @@ static cascade_err
 start_with_signal(cascade_store *store, const cascade_start_spec *spec,
                   const csc_signal_spec *signal, cascade_started *started)
 {
+    place here = {0};
     int32_t anew = 0;
-    cascade_err err = choose_run(store, spec, &anew);
+    cascade_err err = choose_run(store, spec, &here);
 
     if (err == CASCADE_OK)
         do {
-            err = try_with_signal(store, spec, signal, started, &anew);
+            err = try_with_signal(store, spec, signal, &here, started, &anew);
+            here.run_number = anew;
         } while (err == CASCADE_OK && anew > 0);
     return err;
 }

@@ -8,10 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/uuid.h"
 #include "engine/play.h"
+#include "store/store.h"
+#include "support/rows.h"
 
 #define STARTERS 8
+#define AHEAD_MS 3600000
 
 static cascade_err
 fail_at_once(cascade_node *node, void *user)
@@ -476,6 +480,110 @@ who_is_overtaken_starts_none_when_that_has_failed(test_db *db)
     check_overtaken(db, "fails", CASCADE_REUSE_FAILED);
 }
 
+/* ---- Times -------------------------------------------------------------- */
+
+/* The first run of a key, which an engine has made whose clock is ahead. */
+static void
+start_ahead(const play *p, const char *node, const char *key)
+{
+    cascade_uuid id = csc_uuid_v8("anonymous", key, 1);
+    test_rows rows;
+    cascade_change *start = NULL;
+    cascade_execution_row *first = NULL;
+    char text[CASCADE_UUID_TEXT_SIZE];
+    bool existed = true;
+
+    rows_init(&rows, (uint64_t)key[1], csc_clock_wall_ms(&csc_clock_system));
+    start = rows_start(&rows, id);
+    start->cascade.created_at_ms += AHEAD_MS;
+    start->cascade.updated_at_ms += AHEAD_MS;
+    start->cascade.user_id = "anonymous";
+    start->key = key;
+    start->run_number = 1;
+    first = (cascade_execution_row *)&start->inserts[0];
+    first->node_name = node;
+    first->node_instance_id =
+        rows_text(&rows, "%s/-/%s#0", cascade_uuid_format(&id, text), node);
+    first->full_output =
+        rows_text(&rows, "{\"cascade\":{\"key\":\"%s\",\"priority\":0}}", key);
+    assert_ok(
+        rows_submit(p->store->driver, p->store->self, start, 1, &existed));
+    assert_false(existed);
+    rows_fini(&rows);
+}
+
+static void
+check_times(const play *p, const char *key)
+{
+    cascade_uuid id = csc_uuid_v8("anonymous", key, 1);
+    cascade_info *info = NULL;
+    int64_t ended_ms = 0;
+
+    assert_ok(cascade_get(p->store, &id, &info));
+    assert_int_not_equal(info->status, CASCADE_RUNNING);
+    ended_ms = info->updated_at_ms;
+    assert_true(ended_ms >= info->created_at_ms);
+    cascade_info_free(info);
+    id = csc_uuid_v8("anonymous", key, 2);
+    assert_ok(cascade_get(p->store, &id, &info));
+    assert_true(info->created_at_ms >= ended_ms);
+    assert_true(info->updated_at_ms >= info->created_at_ms);
+    cascade_info_free(info);
+}
+
+/* What the first run is, as which it is to end, and how the next one comes. */
+typedef struct succession {
+    const char *node;
+    cascade_status status;
+    cascade_reuse reuse; /* NEVER: it continues as new */
+    bool signal;         /* with a signal */
+} succession;
+
+static void
+check_succession(play *p, const succession *is, const char *key)
+{
+    const cascade_start_options options = {
+        .size = sizeof(options), .key = key, .reuse = is->reuse};
+    cascade_uuid id = csc_uuid_v8("anonymous", key, 1);
+    cascade_started started;
+
+    start_ahead(p, is->node, key);
+    if (is->reuse != CASCADE_REUSE_TERMINATE)
+        play_await(p, &id, is->status);
+    if (is->signal) {
+        assert_ok(cascade_start_with_signal(p->store, "waits", NULL, &options,
+                                            "go", NULL, NULL, &started));
+        check_run(&started, key, 2, false);
+    } else if (is->reuse != CASCADE_REUSE_NEVER) {
+        started = start_key(p->store, "waits", key, is->reuse);
+        check_run(&started, key, 2, false);
+    }
+    check_times(p, key);
+}
+
+static void
+a_run_is_created_when_the_one_before_has_ended(test_db *db)
+{
+    static const succession all[] = {
+        {"nothing", CASCADE_COMPLETED, CASCADE_REUSE_ENDED, false},
+        {"nothing", CASCADE_COMPLETED, CASCADE_REUSE_ENDED, true},
+        {"fails", CASCADE_ERROR, CASCADE_REUSE_FAILED, false},
+        {"waits", CASCADE_ERROR, CASCADE_REUSE_TERMINATE, false},
+        {"waits", CASCADE_ERROR, CASCADE_REUSE_TERMINATE, true},
+        {"continues", CASCADE_COMPLETED, CASCADE_REUSE_NEVER, false},
+    };
+    play p = made();
+
+    play_open(&p, db, CASCADE_MODE_THREADS);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        char key[16];
+
+        snprintf(key, sizeof(key), "k%zu", i);
+        check_succession(&p, &all[i], key);
+    }
+    play_end(&p);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -504,6 +612,8 @@ main(int argc, char **argv)
          who_is_overtaken_starts_none_when_that_has_ended, STORES_ALL},
         {"who_is_overtaken_starts_none_when_that_has_failed",
          who_is_overtaken_starts_none_when_that_has_failed, STORES_ALL},
+        {"a_run_is_created_when_the_one_before_has_ended",
+         a_run_is_created_when_the_one_before_has_ended, STORES_ALL},
     };
 
     return stores_run("reuse", tests, sizeof(tests) / sizeof(tests[0]), argc,
