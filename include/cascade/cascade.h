@@ -614,10 +614,10 @@ typedef struct cascade_info {
     cascade_status status;
     int32_t fn_id; /* highest function_id committed */
     const char *user_id;
-    int64_t created_at_ms;
-    int64_t updated_at_ms;
-    bool has_run;      /* the members below are set */
-    const char *queue; /* "" without a run */
+    int64_t created_at_ms; /* not before the run of its key before had ended */
+    int64_t updated_at_ms; /* written last; of one that has ended, its end */
+    bool has_run;          /* the members below are set */
+    const char *queue;     /* "" without a run */
     int priority;
     int64_t wake_at_ms; /* free and not runnable before that */
     bool owned;         /* by the incarnation engine_id */
@@ -816,9 +816,8 @@ typedef struct cascade_engine_options {
                            code before the step runs again */
     int depth_max;      /* levels of children below the first cascade; 0: 1,000;
                            at most 1,000,000 */
-    /* Retention: cascades of any queue that have ended are deleted when they
-     * were written last so long ago, as cascade_purge() does (manage.h), in
-     * small portions; 0: never. */
+    /* Retention: cascades of any queue are deleted when they have ended so long
+     * ago, as cascade_purge() does (manage.h), in small portions; 0: never. */
     int64_t retain_completed_ms;
     int64_t retain_failed_ms;
     int64_t retain_interval_ms; /* between two passes; 0: 3,600,000 */

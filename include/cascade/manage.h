@@ -204,7 +204,7 @@ CASCADE_API cascade_err cascade_request_many(
 typedef enum cascade_reason {
     /* Of the cascade. */
     CASCADE_REASON_ENDED = 1,     /* it has ended as `name`, "COMPLETED" or
-                                     "ERROR", and was written last then; `id`:
+                                     "ERROR", and did so then; `id`:
                                      the cascade as which it has continued */
     CASCADE_REASON_OWNED,         /* engine_id runs it, its lease until then */
     CASCADE_REASON_OWNER_EXPIRED, /* engine_id has it, and no lease since then;
@@ -471,8 +471,9 @@ CASCADE_API cascade_err cascade_adopt(cascade_store *store,
 
 typedef struct cascade_purge_options {
     size_t size;
-    int64_t completed_ms; /* COMPLETED and written last so long ago, at least
-                             that; -1: none of them; 0: however short ago */
+    int64_t completed_ms; /* those that ended as COMPLETED so long ago, at least
+                             that; -1: none of them; 0: however short ago. What
+                             was sent to them since does not count */
     int64_t failed_ms;    /* the same of those that ended as ERROR */
     cascade_progress_fn progress;
     void *context;

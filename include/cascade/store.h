@@ -96,8 +96,8 @@
  *       and counts no others of it in next_wake_at_ms. A start is not kept from
  *       a paused queue.
  *   S26 purge deletes no cascade that is RUNNING, has a run or a message, or
- *       was written since the time that is named. What is sent to one while it
- *       is deleted may be lost with it.
+ *       whose updated_at is since the time that is named. What is sent to one
+ *       while it is deleted may be lost with it.
  *   S27 repair changes no cascade that has a run, or whose row is another than
  *       the caller had read.
  *   S28 scan gives each page as of one moment, in order; pages that follow each

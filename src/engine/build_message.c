@@ -5,7 +5,7 @@
  *   signal          an execution, COMPLETED; an await of its name that is
  *                   RUNNING is COMPLETED with it, else it is unread
  *   its cascade     an execution, FAILED as undelivered, which leaves the
- *   has ended       status as it is
+ *   has ended       status as it is, and updated_at
  *   the same, but   the message is sent on to the next run, with its path:
  *   continued as    there is one receipt, in whichever run it is received
  *   new
@@ -61,12 +61,17 @@ csc_build_note_ended(struct csc_builder *b, const csc_exec *exec)
         b->env->arena->failed = true;
 }
 
-/* Never before it was created, whatever the clocks say. */
+/* What comes for one that has ended leaves it the time of its end: its age is
+ * counted from there. Never before it was created, whatever the clocks say. */
 int64_t
 csc_build_written_at(const struct csc_builder *b)
 {
-    int64_t created_at_ms = b->state->created_at_ms;
+    const csc_state *state = b->state;
+    int64_t created_at_ms = state->created_at_ms;
 
+    if (state->recorded != CASCADE_RUNNING &&
+        csc_build_status(b) == state->recorded)
+        return state->updated_at_ms;
     return b->env->now_ms > created_at_ms ? b->env->now_ms : created_at_ms;
 }
 

@@ -354,18 +354,15 @@ explain_end(const csc_facts *facts, cascade_explanation *out)
     at = csc_explain_time(&out->arena, cause->at_ms);
     if (failed) {
         csc_explain_say(out,
-                        "it has ended as ERROR, and was written last at "
-                        "%s: look at its error, and retry it",
+                        "it has ended as ERROR at %s: look at its error, and "
+                        "retry it",
                         at);
     } else if (!csc_uuid_is_nil(next)) {
         cause->id = *next;
-        csc_explain_say(out,
-                        "it has continued as cascade %s, and was written "
-                        "last at %s",
+        csc_explain_say(out, "it has continued as cascade %s at %s",
                         cascade_uuid_format(next, id), at);
     } else {
-        csc_explain_say(
-            out, "it has ended as COMPLETED, and was written last at %s", at);
+        csc_explain_say(out, "it has ended as COMPLETED at %s", at);
     }
 }
 

@@ -4,7 +4,7 @@
  *
  *   page of the store's list
  *     |
- *     +-- of another status, or written since a time: passed over
+ *     +-- of another status, or ended since a time: passed over
  *     +-- alone ------------------------------> a batch --> the store's purge
  *     +-- a child, or has a run before, which
  *     |   stays: csc_follow_may_delete() tells --> the same, or it stays
@@ -13,8 +13,8 @@
  *         first -----------------------------> the same, once that is gone
  *
  * A portion is a page, or a batch. Nothing is kept in the store of how far a
- * pass is: after a crash the next begins anew, and finds what is left. What is
- * written meanwhile the store leaves alone (S26). Of a large cascade the rows
+ * pass is: after a crash the next begins anew, and finds what is left. What
+ * went on meanwhile the store leaves alone (S26). Of a large cascade the rows
  * go later, by pieces (S39).
  */
 #ifndef CSC_ENGINE_PURGE_H

@@ -269,6 +269,67 @@ what_has_a_message_stays(test_db *db)
     assert_true(is_there(store, 1));
 }
 
+typedef struct told {
+    cascade_store *store;
+    int numbers[2];
+} told;
+
+/* What came too late is recorded, in each. */
+static bool
+are_told(void *context)
+{
+    const told *t = context;
+    bool all = true;
+
+    for (size_t i = 0; i < 2; i++) {
+        cascade_uuid id = id_of(t->numbers[i]);
+        cascade_info *info = NULL;
+
+        assert_ok(cascade_get(t->store, &id, &info));
+        all = all && info->fn_id > 0 && !info->has_run;
+        cascade_info_free(info);
+    }
+    return all;
+}
+
+static int64_t
+written_at(cascade_store *store, int number)
+{
+    cascade_uuid id = id_of(number);
+    cascade_info *info = NULL;
+    int64_t at_ms = 0;
+
+    assert_ok(cascade_get(store, &id, &info));
+    at_ms = info->updated_at_ms;
+    cascade_info_free(info);
+    return at_ms;
+}
+
+/* Its age is that of its end. */
+static void
+what_is_told_too_late_keeps_none(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_engine *engine = db_engine(db, store, NULL);
+    told t = {store, {1, 2}};
+    int64_t ended_ms[2];
+
+    put(store, 1, "COMPLETED", 3 * DAY_MS);
+    put(store, 2, "ERROR", 3 * DAY_MS);
+    for (size_t i = 0; i < 2; i++) {
+        cascade_uuid id = id_of(t.numbers[i]);
+
+        ended_ms[i] = written_at(store, t.numbers[i]);
+        assert_fails(CASCADE_ERR_ENDED,
+                     cascade_signal(store, &id, "news", NULL, NULL));
+    }
+    assert_ok(cascade_engine_start(engine));
+    assert_true(stores_until(are_told, &t));
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(ended_ms[i], written_at(store, t.numbers[i]));
+    assert_int_equal(2, purge(store, 2 * DAY_MS, 2 * DAY_MS));
+}
+
 /* Whose child it is, or which run, cannot be known of one that cannot be read:
  * it stays, and keeps no other one. */
 static void
@@ -466,6 +527,8 @@ main(int argc, char **argv)
         {"a_run_stays_whose_run_before_does", a_run_stays_whose_run_before_does,
          STORES_ALL},
         {"what_has_a_message_stays", what_has_a_message_stays, STORES_ALL},
+        {"what_is_told_too_late_keeps_none", what_is_told_too_late_keeps_none,
+         STORES_ALL},
         {"what_cannot_be_read_stays", what_cannot_be_read_stays, STORES_SQLITE},
         {"a_progress_function_ends_it", a_progress_function_ends_it,
          STORES_ALL},
