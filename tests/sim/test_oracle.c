@@ -269,6 +269,20 @@ other_user(cascade_row *row)
 }
 
 static bool
+other_end(cascade_row *row)
+{
+    row->updated_at_ms++;
+    return true;
+}
+
+static bool
+written_before(cascade_row *row)
+{
+    row->updated_at_ms = row->created_at_ms - 1;
+    return true;
+}
+
+static bool
 gone(cascade_row *row)
 {
     (void)row;
@@ -397,6 +411,8 @@ static const lie lies[] = {
     {"fn_id goes back", "G5", fn_id_back, NULL, NULL, true},
     {"a key of another user", "G10", other_user, NULL, NULL, false},
     {"a user that changes", "G3", other_user, NULL, NULL, true},
+    {"an end that moves", "G3", other_end, NULL, NULL, true},
+    {"written before it was born", "G3", written_before, NULL, NULL, true},
     {"a lost start", "G2", gone, NULL, NULL, false},
     {"a lost cascade", "G2", gone, NULL, NULL, true},
     {"a lost execution", "G3", NULL, last_gone, NULL, true},

@@ -297,7 +297,7 @@ judge(oracle_view *v)
         return;
     if (c->looks > 0)
         oracle_check_change(v);
-    if (oracle_has_course(v)) {
+    if (oracle_has_course(&v->rows)) {
         oracle_check_course(v);
         oracle_check_messages(v);
         return;

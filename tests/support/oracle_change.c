@@ -105,6 +105,9 @@ check_late(const oracle_view *v)
         if (v->c->rows.executions[i].status != v->facts[i].row->status)
             oracle_fail(v->o, "G3", &v->c->id, v->facts[i].row->function_id,
                         "has changed though the cascade had ended");
+    if (v->rows.cascade.updated_at_ms != v->c->rows.cascade.updated_at_ms)
+        oracle_fail(v->o, "G3", &v->c->id, ORACLE_NO_ID,
+                    "the time of its end has changed");
 }
 
 /* Events in `rows` by that writer; those from `*at` on. */
@@ -160,16 +163,19 @@ check_cascade(const oracle_view *v)
                     "fn_id went back from %" PRId32 " to %" PRId32, old->fn_id,
                     now->fn_id);
     if (old->status != CASCADE_RUNNING && now->status != old->status &&
-        !oracle_has_course(v))
+        !oracle_has_course(&v->rows))
         oracle_fail(v->o, "G3", &v->c->id, ORACLE_NO_ID,
                     "ended with status %d, which is now %d", (int)old->status,
                     (int)now->status);
-    if (old->status != CASCADE_RUNNING && !oracle_has_course(v))
+    if (old->status != CASCADE_RUNNING && !oracle_has_course(&v->rows))
         check_late(v);
     if (!same_text(now->user_id, old->user_id) ||
         now->created_at_ms != old->created_at_ms)
         oracle_fail(v->o, "G3", &v->c->id, ORACLE_NO_ID,
                     "its user or its time of birth has changed");
+    if (now->updated_at_ms < now->created_at_ms)
+        oracle_fail(v->o, "G3", &v->c->id, ORACLE_NO_ID,
+                    "was written before it was created");
     if (v->run.found && v->c->run.found && v->run.claim_no < v->c->run.claim_no)
         oracle_fail(v->o, "G5", &v->c->id, ORACLE_NO_ID,
                     "claim_no went back from %" PRId64 " to %" PRId64,

@@ -44,13 +44,13 @@ is_fork(const cascade_execution_row *first)
 }
 
 bool
-oracle_has_course(const oracle_view *v)
+oracle_has_course(const dump_rows *rows)
 {
-    if (v->count > 0 && is_fork(&v->rows.executions[0]))
+    if (rows->execution_count > 0 && is_fork(&rows->executions[0]))
         return true;
-    for (size_t i = 0; i < v->count; i++)
-        if (v->rows.executions[i].status == CASCADE_EXECUTION_COMPLETED &&
-            csc_course_is_receipt(&v->rows.executions[i]))
+    for (size_t i = 0; i < rows->execution_count; i++)
+        if (rows->executions[i].status == CASCADE_EXECUTION_COMPLETED &&
+            csc_course_is_receipt(&rows->executions[i]))
             return true;
     return false;
 }

@@ -210,7 +210,7 @@ void oracle_check_rows(oracle_view *v);
 /* ---- oracle_course.c ---------------------------------------------------- */
 
 /* Whether a retry or a rerun was carried out. */
-bool oracle_has_course(const oracle_view *v);
+bool oracle_has_course(const dump_rows *rows);
 /* By place in the rows, whether it counts; the caller frees it. */
 bool *oracle_find_counting(const dump_rows *rows);
 /* The superseded one in whose place it runs; ORACLE_NO_ID for none. */

@@ -174,6 +174,10 @@ oracle_check_next(oracle *o, const oracle_cascade *c)
     if (oracle_run_number(&next->rows) != oracle_run_number(&c->rows) + 1)
         oracle_fail(o, "G10", &next->id, ORACLE_NO_ID,
                     "is not the next run after the one before");
+    if (next->rows.cascade.created_at_ms < c->rows.cascade.updated_at_ms &&
+        !oracle_has_course(&c->rows))
+        oracle_fail(o, "G1", &next->id, ORACLE_NO_ID,
+                    "was created before the run before had ended");
     if (count_carried(&next->rows) != count_unread(&c->rows))
         oracle_fail(o, "G9", &next->id, ORACLE_NO_ID,
                     "%zu signals are carried over, of %zu",
