@@ -339,6 +339,8 @@ typedef struct cascade_counts {
     int64_t completed;
     int64_t failed;
     int64_t messages; /* not yet received */
+    int64_t erasing;  /* cascades that were deleted, with rows that are still to
+                         be erased; counted nowhere else */
 } cascade_counts;
 
 /* Counts. Reads an index of all cascades: seconds where there are millions. */

@@ -521,6 +521,7 @@ typedef struct cascade_totals {
     int64_t completed;
     int64_t failed;
     int64_t messages; /* not yet received */
+    int64_t erasing;  /* cascades that are marked: S40 */
 } cascade_totals;
 
 typedef struct cascade_migration_row {

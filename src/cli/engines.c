@@ -196,9 +196,10 @@ run_stats(struct session *session)
                    "running    %" PRId64 "\n"
                    "completed  %" PRId64 "\n"
                    "error      %" PRId64 "\n"
-                   "messages   %" PRId64 "\n",
+                   "messages   %" PRId64 "\n"
+                   "erasing    %" PRId64 "\n",
                    counts.running, counts.completed, counts.failed,
-                   counts.messages);
+                   counts.messages, counts.erasing);
         return EXIT_DONE;
     }
     object_init(&object);
@@ -206,5 +207,6 @@ run_stats(struct session *session)
     object_number(&object, "completed", counts.completed);
     object_number(&object, "error", counts.failed);
     object_number(&object, "messages", counts.messages);
+    object_number(&object, "erasing", counts.erasing);
     return session_end(NULL, out_object(&session->out, &object));
 }

@@ -228,7 +228,8 @@ cascade_count(cascade_store *store, cascade_counts *counts)
                              .running = totals.running,
                              .completed = totals.completed,
                              .failed = totals.failed,
-                             .messages = totals.messages};
+                             .messages = totals.messages,
+                             .erasing = totals.erasing};
     size = counts->size < sizeof(known) ? counts->size : sizeof(known);
     memcpy(counts, &known, size);
     return csc_ok();

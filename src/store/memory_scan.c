@@ -184,6 +184,7 @@ csc_memory_scan_totals(void *self, cascade_totals *totals)
         count_cascade(&counted, cascade->row.status);
     }
     counted.messages = (int64_t)memory->model->letters.count;
+    counted.erasing = (int64_t)memory->model->erasures.count;
     pthread_mutex_unlock(&memory->model->mutex);
     *totals = counted;
     return CASCADE_OK;

@@ -556,7 +556,8 @@ read_totals(csc_postgres_conn *conn, void *context)
             .running = csc_postgres_result_i64(call.result, 0, 0),
             .completed = csc_postgres_result_i64(call.result, 0, 1),
             .failed = csc_postgres_result_i64(call.result, 0, 2),
-            .messages = csc_postgres_result_i64(call.result, 0, 3)};
+            .messages = csc_postgres_result_i64(call.result, 0, 3),
+            .erasing = csc_postgres_result_i64(call.result, 0, 4)};
     csc_postgres_conn_clear(&call, 1);
     return err;
 }

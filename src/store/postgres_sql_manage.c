@@ -81,7 +81,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
      * to all: status is in an index. */
     [CSC_POSTGRES_COUNT_TOTALS] =
         "SELECT " COUNT_RUNNING "  " COUNT_COMPLETED "  " COUNT_ERROR
-        "  (SELECT count(*) FROM @cascade_messages)\n"
+        "  (SELECT count(*) FROM @cascade_messages),\n"
+        "  (SELECT count(*) FROM @cascade_erasures)\n"
         "FROM @cascades",
 
     /* ---- scan ---- */

@@ -105,6 +105,7 @@ csc_sqlite_manage_totals(void *self, cascade_totals *totals)
         found.completed = sqlite3_column_int64(call.statement, 1);
         found.failed = sqlite3_column_int64(call.statement, 2);
         found.messages = sqlite3_column_int64(call.statement, 3);
+        found.erasing = sqlite3_column_int64(call.statement, 4);
     }
     csc_sqlite_call_end(&call);
     err = csc_sqlite_txn_end(conn, err);

@@ -548,10 +548,12 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " LEFT JOIN main.cascade_queues AS q ON q.queue = u.queue"
          " GROUP BY u.queue"
          " ORDER BY u.queue"},
-    [CSC_SQLITE_COUNT_ALL] = {"count the cascades",
-                              "SELECT" COUNT_RUNNING COUNT_COMPLETED COUNT_ERROR
-                              "    (SELECT count(*) FROM main.cascade_messages)"
-                              " FROM main.cascades"},
+    [CSC_SQLITE_COUNT_ALL] =
+        {"count the cascades",
+         "SELECT" COUNT_RUNNING COUNT_COMPLETED COUNT_ERROR
+         "    (SELECT count(*) FROM main.cascade_messages),"
+         "    (SELECT count(*) FROM main.cascade_erasures)"
+         " FROM main.cascades"},
     /* If it is still as it was read: ?2 status, ?3 fn_id. */
     [CSC_SQLITE_REPAIR_CASCADE] =
         {"repair a cascade",
