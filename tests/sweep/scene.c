@@ -249,7 +249,8 @@ store_options(scene *s)
     options.schema = s->schema[0] != '\0' ? s->schema : NULL;
     options.application_name = witness_application();
     options.durability = CASCADE_DURABILITY_RELAXED;
-    if (s->scenario->deadline_ms > 0 && s->db->backend->virtual_time)
+    if (s->scenario->deadline_ms > 0 && !s->finishing &&
+        s->db->backend->virtual_time)
         options.deadline_ms = s->scenario->deadline_ms;
     if (s->lasting && !s->finishing)
         options.deadline_ms = s->db->backend->virtual_time ? DEADLINE_LASTING_MS
