@@ -392,10 +392,10 @@ CASCADE_API cascade_err cascade_wake(cascade_store *store);
 typedef struct cascade_signal_options {
     size_t size;
     const char *request_id; /* two signals of a cascade with one request id are
-                               one. NULL: each is one of its own. It is kept
-                               with the id of the run that it was sent to: send
-                               it again to that id, or by the key, not to the id
-                               of a later run */
+                               one, whichever of the runs that it continued as
+                               they are sent to, by id or key; to another start
+                               of the key it is a new one. NULL: each is one of
+                               its own */
 } cascade_signal_options;
 
 /* Sends the signal `name` to a cascade, from any process; takes `payload`
@@ -433,7 +433,7 @@ CASCADE_API cascade_err cascade_start_with_signal(
 
 typedef struct cascade_update_options {
     size_t size;
-    const char *request_id; /* two updates of a cascade with one request id are
+    const char *request_id; /* two updates of one run with one request id are
                                one, and get the same answer. NULL: each is one
                                of its own */
     int64_t timeout_ms;     /* the longest to wait for the answer; 0: 10,000;
@@ -470,7 +470,7 @@ CASCADE_API cascade_err cascade_get_published(cascade_store *store,
 
 typedef struct cascade_request_options {
     size_t size;
-    const char *request_id; /* two requests to a cascade with one id are one.
+    const char *request_id; /* two requests to one run with one id are one.
                                NULL: each is one of its own */
     const char *reason;     /* recorded; 1-255 bytes as a key has. NULL: none */
     int64_t wait_ms;        /* until it is carried out; -1: no limit; 0: do not

@@ -117,6 +117,23 @@ BEGIN
 END
 $$;
 
+-- The run that was started, of which this is a later one: a request is known by
+-- that one's id, whichever run it is sent to.
+CREATE OR REPLACE FUNCTION cascade_root_run(id UUID)
+RETURNS UUID
+LANGUAGE sql
+STABLE
+AS $$
+    SELECT coalesce((
+        SELECT (n.full_output -> 'cascade' ->> 'root')::UUID
+        FROM cascade_here.node_executions AS n
+        WHERE n.cascade_id = cascade_root_run.id
+            AND n.function_id = 0
+            AND n.full_output -> 'cascade' ->> 'root'
+                ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+        ), cascade_root_run.id)
+$$;
+
 -- True when it was sent. False when the request was known already, or when the
 -- cascade has ended, and the last run after it too: then it is recorded there
 -- as undelivered. Its run sends on what comes after it has continued as new.
@@ -132,7 +149,8 @@ DECLARE
         'cascade_signal: payload', cascade_signal.payload);
     now_ms  BIGINT :=
         floor(extract(epoch FROM clock_timestamp()) * 1000);
-    place   TEXT := cascade_signal.cascade_id || '/message/signal/';
+    place   TEXT := cascade_here.cascade_root_run(cascade_signal.cascade_id)
+        || '/message/signal/';
     run     UUID := cascade_signal.cascade_id;
     state   TEXT;
     hops    INTEGER := 0;
@@ -189,6 +207,7 @@ DECLARE
     path      CONSTANT TEXT := pg_catalog.current_setting('search_path');
     functions CONSTANT TEXT[] := ARRAY[
         'cascade_is_there(uuid)',
+        'cascade_root_run(uuid)',
         'cascade_start(text, jsonb, text, text, text, integer, bigint)',
         'cascade_signal(uuid, text, jsonb, text)'];
     digest    TEXT;

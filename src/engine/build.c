@@ -801,10 +801,10 @@ add_meta_deadline(builder *b, const csc_build_start *start)
     csc_buf_add_char(&b->text, ',');
 }
 
-/* {"key":...,"child":ID,"depth":n,"queue":...,"parent":ID,"deadline":ms,
- * "previous":ID,"priority":n,"run_number":n}: what cascade_runs can be rebuilt
- * of, whose child it is, when it must have ended, the run before, and the how
- * manieth run it is. */
+/* {"key":...,"root":ID,"child":ID,"depth":n,"queue":...,"parent":ID,
+ * "deadline":ms,"previous":ID,"priority":n,"run_number":n}: what cascade_runs
+ * can be rebuilt of, the run that was started, whose child it is, when it must
+ * have ended, the run before, and the how manieth run it is. */
 static const char *
 write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
@@ -818,6 +818,8 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
         csc_json_add_string(&b->text, start->key);
         csc_buf_add_char(&b->text, ',');
     }
+    if (start->root != NULL)
+        add_meta_id(b, "root", start->root);
     if (start->parent != NULL && start->child_id != NULL)
         add_meta_id(b, "child", start->child_id);
     if (start->depth > 0) {

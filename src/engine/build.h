@@ -93,6 +93,8 @@ typedef struct csc_build_start {
     const cascade_uuid *parent;   /* or NULL */
     const cascade_uuid *child_id; /* as which the parent knows it; NULL: `id` */
     const cascade_uuid *previous; /* the run before, or NULL */
+    const cascade_uuid *root;     /* the run that was started, of which it is a
+                                     later one, or NULL */
     int64_t after_ms; /* the end of the run of its key before, whose clock may
                          have been ahead; 0: none is known */
     int64_t delay_ms;

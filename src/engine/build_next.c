@@ -80,6 +80,18 @@ own_key(const csc_build_env *env, const csc_state *state)
     return key;
 }
 
+static cascade_uuid
+own_root(const csc_state *state)
+{
+    csc_json_span span;
+    cascade_uuid root;
+
+    if (state->meta != NULL && csc_json_member(state->meta, "root", &span) &&
+        csc_record_uuid(span, &root))
+        return root;
+    return state->id;
+}
+
 /* Those of before, then those that have come with this change: in it nothing
  * waits that could have taken them. */
 static void
@@ -138,6 +150,7 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
                    cascade_change *change)
 {
     const csc_build_first first = {next->node, next->input};
+    const cascade_uuid root = own_root(state);
     bool child = !csc_uuid_is_nil(&state->parent);
     csc_build_start start = {.id = next->id,
                              .user_id = state->user_id,
@@ -149,6 +162,7 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
                              .parent = child ? &state->parent : NULL,
                              .child_id = &state->child_id,
                              .previous = &state->id,
+                             .root = &root,
                              .after_ms = own->cascade.updated_at_ms,
                              .deadline_ms = deadline_left(env, state),
                              .first = &first,

@@ -193,8 +193,8 @@ cascade_err
 csc_document_rename(csc_document *document, const cascade_uuid *id,
                     int64_t now_ms, const cascade_random *random)
 {
-    static const char *const ties[] = {"key", "child", "parent", "previous",
-                                       NULL};
+    static const char *const ties[] = {"key",      "child", "parent",
+                                       "previous", "root",  NULL};
     char text[CASCADE_UUID_TEXT_SIZE];
     cascade_err err = CASCADE_OK;
 

@@ -18,6 +18,7 @@ typedef struct run_link {
     const char *path;      /* of a message, or NULL */
     bool received;         /* it was, and is not undelivered */
     cascade_uuid previous; /* all zero without one, also below */
+    cascade_uuid root;
     cascade_uuid next;
 } run_link;
 
@@ -30,6 +31,8 @@ read_meta(csc_json_span meta, run_link *link)
     while (csc_json_next(&iter)) {
         if (csc_json_span_is(iter.key, "previous"))
             (void)csc_record_uuid(iter.value, &link->previous);
+        if (csc_json_span_is(iter.key, "root"))
+            (void)csc_record_uuid(iter.value, &link->root);
         if (csc_json_span_is(iter.key, "parent"))
             link->child = true;
     }
@@ -88,6 +91,21 @@ csc_follow_next(cascade_store *store, const cascade_uuid *id,
                        "the cascade has not continued as new");
     if (err == CASCADE_OK)
         *next = link.next;
+    return err;
+}
+
+cascade_err
+csc_follow_root(cascade_store *store, const cascade_uuid *id,
+                cascade_uuid *root)
+{
+    run_link link = {.path = NULL};
+    const cascade_load_sink sink = {.context = &link,
+                                    .on_execution = note_record};
+    const cascade_scan scan = {.cascade_id = id, .limit = 1};
+    cascade_err err = store->driver->scan(store->self, &scan, &sink);
+
+    if (err == CASCADE_OK)
+        *root = csc_uuid_is_nil(&link.root) ? *id : link.root;
     return err;
 }
 

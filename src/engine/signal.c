@@ -7,9 +7,16 @@
  * A signal is one row, inserted in a transaction of its own; nothing else is
  * touched, so a cascade that parks, ends or changes hands at the same moment
  * cannot lose it. Its path is made of the request id: a repeated one is told
- * from a new one as long as the message or its receipt is there. Sent by key,
- * the path is that of the key's first run, so that a request id holds for all
- * runs of the key. A run that has continued as new sends it on.
+ * from a new one as long as the message or its receipt is there. A run that has
+ * continued as new sends it on, with its path.
+ *
+ *   run 1 (started) --> run 2 --> run 3    run 4 (started) --> run 5
+ *   \_______ the path is run 1's _______/  \__ it is run 4's __/
+ *
+ * Whichever run of them it is sent to, by its id or as the key's current one,
+ * the path is that of the run that was started, which each later one records.
+ * So a request id holds for the runs that a start continues as, and another
+ * start of the key begins anew.
  *
  * If the process dies in the call, the signal is there or not; with a request
  * id of its own the caller may send it again.
@@ -22,12 +29,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/origin.h"
-
-/* Whom a message is for, and whose path it has. */
-typedef struct address {
-    cascade_uuid id;
-    cascade_uuid root;
-} address;
 
 static cascade_err
 check_signal(const char *name, const cascade_signal_options *given,
@@ -83,22 +84,25 @@ keep_payload(cascade_store *store, csc_arena *arena, const cJSON *payload,
 
 cascade_err
 csc_signal_make(cascade_store *store, csc_arena *arena,
-                const csc_signal_spec *spec, const cascade_uuid *root,
+                const csc_signal_spec *spec, const cascade_uuid *id,
                 cascade_message_row *message)
 {
     cascade_signal_options options = {0};
     cascade_err err = check_signal(spec->name, spec->options, &options);
+    cascade_uuid root = *id;
     int64_t now_ms = 0;
 
     if (err == CASCADE_OK)
         err = csc_store_get_now(store, &now_ms);
+    if (err == CASCADE_OK && options.request_id != NULL)
+        err = csc_follow_root(store, id, &root);
     if (err != CASCADE_OK)
         return err;
     *message = (cascade_message_row){
-        .cascade_id = *root,
+        .cascade_id = *id,
         .kind = CSC_MESSAGE_SIGNAL,
         .name = csc_arena_strdup(arena, spec->name),
-        .path = csc_signal_path(store, arena, root, CSC_MESSAGE_SIGNAL,
+        .path = csc_signal_path(store, arena, &root, CSC_MESSAGE_SIGNAL,
                                 options.request_id, now_ms),
         .sent_at_ms = now_ms};
     if (message->name == NULL || message->path == NULL)
@@ -126,7 +130,7 @@ csc_signal_answer(cascade_sent sent, const char *what)
 }
 
 static cascade_err
-send_signal(cascade_store *store, const address *to,
+send_signal(cascade_store *store, const cascade_uuid *id,
             const csc_signal_spec *spec)
 {
     csc_arena arena = {0};
@@ -134,13 +138,12 @@ send_signal(cascade_store *store, const address *to,
     cascade_sent sent = CASCADE_SENT_ABSENT;
     cascade_submission submission = {
         .messages = &message, .message_count = 1, .sent = &sent};
-    cascade_err err = csc_signal_make(store, &arena, spec, &to->root, &message);
+    cascade_err err = csc_signal_make(store, &arena, spec, id, &message);
 
-    message.cascade_id = to->id;
     if (err == CASCADE_OK)
         err = csc_submit(store, &submission, "signal");
     if (err == CASCADE_OK)
-        err = csc_follow_sent(store, &to->id, message.path, &sent);
+        err = csc_follow_sent(store, id, message.path, &sent);
     if (err == CASCADE_OK)
         err = csc_signal_answer(sent, "signal");
     csc_arena_fini(&arena);
@@ -162,15 +165,15 @@ cascade_signal(cascade_store *store, const cascade_uuid *id, const char *name,
     if (err == CASCADE_OK)
         err = csc_store_refuse_inside(store, "cascade_signal()");
     if (err == CASCADE_OK)
-        err = send_signal(store, &(address){*id, *id}, &spec);
+        err = send_signal(store, id, &spec);
     cJSON_Delete(payload);
     return err;
 }
 
-/* The current run of a key, and its first one. */
+/* The current run of a key. */
 static cascade_err
 find_key(cascade_store *store, const char *user_id, const char *key,
-         address *found)
+         cascade_uuid *id)
 {
     int32_t run_number = 1;
     cascade_err err = csc_check_text("user id", user_id);
@@ -181,8 +184,7 @@ find_key(cascade_store *store, const char *user_id, const char *key,
         err = store->driver->key(store->self, user_id, key, &run_number);
     if (err != CASCADE_OK)
         return err;
-    found->id = csc_uuid_v8(user_id, key, run_number);
-    found->root = csc_uuid_v8(user_id, key, 1);
+    *id = csc_uuid_v8(user_id, key, run_number);
     return CASCADE_OK;
 }
 
@@ -190,7 +192,7 @@ cascade_err
 cascade_get_run(cascade_store *store, const char *user_id, const char *key,
                 cascade_uuid *id)
 {
-    address found;
+    cascade_uuid found;
     cascade_err err;
 
     if (csc_origin_check(store) != CASCADE_OK)
@@ -201,7 +203,7 @@ cascade_get_run(cascade_store *store, const char *user_id, const char *key,
     err = find_key(store, user_id != NULL ? user_id : "anonymous", key, &found);
     if (err != CASCADE_OK)
         return err;
-    *id = found.id;
+    *id = found;
     return csc_ok();
 }
 
@@ -211,7 +213,7 @@ cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
                    const cascade_signal_options *options)
 {
     csc_signal_spec spec = {name, payload, options};
-    address to;
+    cascade_uuid id;
     cascade_err err = CASCADE_OK;
 
     if (store == NULL)
@@ -222,9 +224,9 @@ cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
         err = csc_store_refuse_inside(store, "cascade_signal_key()");
     if (err == CASCADE_OK)
         err =
-            find_key(store, user_id != NULL ? user_id : "anonymous", key, &to);
+            find_key(store, user_id != NULL ? user_id : "anonymous", key, &id);
     if (err == CASCADE_OK)
-        err = send_signal(store, &to, &spec);
+        err = send_signal(store, &id, &spec);
     cJSON_Delete(payload);
     return err;
 }

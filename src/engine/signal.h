@@ -15,11 +15,9 @@ typedef struct csc_signal_spec {
     const cascade_signal_options *options;
 } csc_signal_spec;
 
-/* Checks it and makes its message to cascade `root`; its texts are in `arena`.
- */
+/* Checks it and makes its message to cascade `id`; its texts are in `arena`. */
 cascade_err csc_signal_make(cascade_store *store, csc_arena *arena,
-                            const csc_signal_spec *spec,
-                            const cascade_uuid *root,
+                            const csc_signal_spec *spec, const cascade_uuid *id,
                             cascade_message_row *message);
 
 /* <root>/message/<kind>/<request id>, in `arena`, with a new id where it is
@@ -33,6 +31,10 @@ cascade_err csc_signal_answer(cascade_sent sent, const char *what);
 
 /* ---- follow.c ----------------------------------------------------------- */
 
+/* The run that was started, of which the cascade is a later one; itself where
+ * it was, and where it is not there. One row is read. */
+cascade_err csc_follow_root(cascade_store *store, const cascade_uuid *id,
+                            cascade_uuid *root);
 /* The run that a cascade continued as; CASCADE_ERR_NOT_FOUND when it did not,
  * or is not there. Reads all its executions. */
 cascade_err csc_follow_next(cascade_store *store, const cascade_uuid *id,

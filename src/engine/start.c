@@ -803,18 +803,18 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
 /* The key's first run was deleted: the signal goes to the current one; where
  * that was too, `anew` tells. */
 static cascade_err
-signal_current(cascade_store *store, const csc_start *start,
-               cascade_message_row *message, cascade_submission *submission,
-               int32_t *anew)
+signal_current(cascade_store *store, csc_start *start,
+               const csc_signal_spec *signal, cascade_message_row *message,
+               cascade_submission *submission, int32_t *anew)
 {
     cascade_started current = {message->cascade_id, true};
     cascade_err err = find_current(store, &start->changes[0], &current, anew);
 
-    message->cascade_id = current.id;
     submission->start_count = 0;
     if (err != CASCADE_OK || *anew > 0)
         return err;
-    return csc_submit(store, submission, "start");
+    err = csc_signal_make(store, &start->arena, signal, &current.id, message);
+    return err == CASCADE_OK ? csc_submit(store, submission, "start") : err;
 }
 
 /* What became of both, where they were sent. */
@@ -837,8 +837,7 @@ answer_both(cascade_store *store, const csc_start *start,
                     "start: the signal was sent: %s", cascade_err_text(err));
 }
 
-/* Both are submitted together; the signal's path is that of the cascade, by key
- * that of the first run. */
+/* Both are submitted together. */
 static cascade_err
 start_and_signal(cascade_store *store, csc_start *start,
                  const csc_signal_spec *signal, cascade_started *started,
@@ -852,23 +851,17 @@ start_and_signal(cascade_store *store, csc_start *start,
                                      .messages = &message,
                                      .message_count = 1,
                                      .sent = &sent};
-    const cascade_change *change = &start->changes[0];
-    const cascade_uuid *id = &change->cascade.id;
-    cascade_uuid root =
-        change->key != NULL
-            ? csc_uuid_v8(change->cascade.user_id, change->key, 1)
-            : *id;
+    const cascade_uuid *id = &start->changes[0].cascade.id;
     cascade_err err =
-        csc_signal_make(store, &start->arena, signal, &root, &message);
+        csc_signal_make(store, &start->arena, signal, id, &message);
 
-    message.cascade_id = *id;
     if (err == CASCADE_OK)
         err = start_by_submit(store, start, &submission, end_of_call(store));
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
         *started =
             (cascade_started){*id, err == CASCADE_OK && start->existed[0]};
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
-        err = signal_current(store, start, &message, &submission, anew);
+        err = signal_current(store, start, signal, &message, &submission, anew);
     if (err != CASCADE_OK || *anew > 0)
         return err;
     return answer_both(store, start, &message, sent, started, anew);

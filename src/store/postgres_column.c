@@ -147,6 +147,7 @@ static const char *const functions[] = {
      "bigint)"),
     "cascade_next_run(uuid)",
     "cascade_is_there(uuid)",
+    "cascade_root_run(uuid)",
     "cascade_random_id(bigint)",
     "cascade_check_name(text, text)",
     "cascade_check_text(text, text)",

@@ -235,6 +235,53 @@ the_run_that_is_started_has_the_signal(test_db *db)
     play_end(&p);
 }
 
+static const cascade_signal_options once = {.size = sizeof(once),
+                                            .request_id = "r"};
+
+/* Run `number`, which that signal lets end. */
+static void
+start_told(play *p, const char *key, cascade_reuse reuse, int32_t number)
+{
+    const cascade_start_options options = {
+        .size = sizeof(options), .key = key, .reuse = reuse};
+    cascade_started started;
+
+    assert_ok(cascade_start_with_signal(p->store, "waits", NULL, &options, "go",
+                                        NULL, &once, &started));
+    check_run(&started, key, number, false);
+    play_await(p, &started.id, CASCADE_COMPLETED);
+}
+
+static void
+signal_key(play *p, int32_t number)
+{
+    cascade_uuid id = csc_uuid_v8("anonymous", "k", number);
+
+    assert_ok(cascade_signal_key(p->store, NULL, "k", "go", NULL, &once));
+    play_await(p, &id, CASCADE_COMPLETED);
+}
+
+static void
+another_start_has_its_signal_whatever_the_last_had(test_db *db)
+{
+    play p = made();
+
+    play_open(&p, db, CASCADE_MODE_THREADS);
+    for (int32_t run = 1; run < 4; run++)
+        start_told(&p, "ended", CASCADE_REUSE_ENDED, run);
+    (void)start_key(p.store, "waits", "running", CASCADE_REUSE_NEVER);
+    for (int32_t run = 2; run < 4; run++)
+        start_told(&p, "running", CASCADE_REUSE_TERMINATE, run);
+    for (int32_t run = 1; run < 4; run++) {
+        cascade_started started =
+            start_key(p.store, "waits", "k", CASCADE_REUSE_ENDED);
+
+        check_run(&started, "k", run, false);
+        signal_key(&p, run);
+    }
+    play_end(&p);
+}
+
 /* ---- At a time ---------------------------------------------------------- */
 
 typedef struct starter {
@@ -600,6 +647,8 @@ main(int argc, char **argv)
          of_one_key_mentioned_twice_one_run_is_started, STORES_ALL},
         {"the_run_that_is_started_has_the_signal",
          the_run_that_is_started_has_the_signal, STORES_ALL},
+        {"another_start_has_its_signal_whatever_the_last_had",
+         another_start_has_its_signal_whatever_the_last_had, STORES_ALL},
         {"several_who_find_it_ended_start_one_run",
          several_who_find_it_ended_start_one_run, STORES_ALL},
         {"one_that_just_continues_is_terminated",

@@ -79,6 +79,17 @@ go_on(cascade_node *node, void *user)
 }
 
 static cascade_err
+go_to_go_on(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_await(node, "go", -1, NULL);
+
+    (void)user;
+    if (err != CASCADE_OK)
+        return err;
+    return cascade_node_continue_as_new(node, "goes-on", NULL);
+}
+
+static cascade_err
 hear(cascade_node *node, void *user)
 {
     course *c = course_of(user);
@@ -263,6 +274,57 @@ a_request_id_holds_for_all_runs(test_db *db, cascade_mode mode)
     play_end(&p);
 }
 
+static void
+send_key(const play *p, int n, const char *request_id)
+{
+    cascade_signal_options options = {.size = sizeof(options),
+                                      .request_id = request_id};
+
+    assert_ok(cascade_signal_key(p->store, "u", "k", "news", play_number(n),
+                                 &options));
+}
+
+/* By the ids of three runs, and by the key. */
+static void
+a_request_id_holds_whichever_run_it_is_sent_to(test_db *db, cascade_mode mode)
+{
+    course c = {.wanted = 4};
+    play p = {.nodes = {{"goes-to", go_to_go_on},
+                        {"goes-on", go_on},
+                        {"hears", hear}},
+              .user = &c};
+    cascade_start_options keyed = {
+        .size = sizeof(keyed), .user_id = "u", .key = "k"};
+    cascade_started started = {0};
+    cascade_uuid ids[3];
+
+    play_open(&p, db, mode);
+    assert_ok(cascade_start(p.store, "goes-to", NULL, &keyed, &started));
+    p.id = ids[0] = started.id;
+    send(&p, &ids[0], 0, "a");
+    assert_ok(cascade_signal(p.store, &ids[0], "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    ids[1] = p.id;
+    send(&p, &ids[1], 9, "a");
+    send(&p, &ids[1], 1, "b");
+    send(&p, &ids[0], 9, "b");
+    send_key(&p, 9, "b");
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
+    assert_ok(cascade_signal(p.store, &ids[1], "go", NULL, NULL));
+    turn_to_next(&p, CASCADE_RUNNING);
+    ids[2] = p.id;
+    send_key(&p, 9, "b");
+    send(&p, &ids[0], 9, "b");
+    send_key(&p, 2, "c");
+    for (size_t i = 0; i < 3; i++)
+        send(&p, &ids[i], 9, "c");
+    send(&p, &ids[2], 3, "d");
+    send_key(&p, 9, "d");
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    expect_heard(&c, 4);
+    play_end(&p);
+}
+
 #define HEAVY 17 /* of a million bytes each: more than 16 MiB */
 
 /* Takes one of the news where there are too many to go with it. */
@@ -425,6 +487,8 @@ a_key_gives_its_current_run(test_db *db, cascade_mode mode)
     cascade_started started = {0};
     cascade_started again = {0};
     cascade_snapshot *snapshot = NULL;
+    char id[CASCADE_UUID_TEXT_SIZE];
+    char expected[200];
 
     play_open(&p, db, mode);
     assert_ok(
@@ -436,9 +500,11 @@ a_key_gives_its_current_run(test_db *db, cascade_mode mode)
     assert_true(again.existed);
     assert_memory_equal(&again.id, &p.id, sizeof(p.id));
     snapshot = play_snapshot(&p);
-    assert_non_null(strstr(play_execution(snapshot, 0)->full_output,
-                           "\"cascade\":{\"key\":\"k\\\"y\",\"queue\":"
-                           "\"default\",\"previous\":\""));
+    (void)snprintf(expected, sizeof(expected),
+                   "\"cascade\":{\"key\":\"k\\\"y\",\"root\":\"%s\",\"queue\":"
+                   "\"default\",\"previous\":\"",
+                   cascade_uuid_format(&started.id, id));
+    assert_non_null(strstr(play_execution(snapshot, 0)->full_output, expected));
     assert_non_null(strstr(play_execution(snapshot, 0)->full_output,
                            "\",\"priority\":0,\"run_number\":3}"));
     cascade_snapshot_free(snapshot);
@@ -835,6 +901,7 @@ PLAY_MODES(the_first_node_is_known_when_it_has_ended)
 PLAY_MODES(unread_signals_are_carried_over)
 PLAY_MODES(late_signals_are_sent_on_in_order)
 PLAY_MODES(a_request_id_holds_for_all_runs)
+PLAY_MODES(a_request_id_holds_whichever_run_it_is_sent_to)
 PLAY_MODES(the_rows_of_all_runs_are_sound)
 PLAY_MODES(a_signal_after_the_last_run_is_undelivered_there)
 PLAY_MODES(a_key_gives_its_current_run)
@@ -859,6 +926,7 @@ main(int argc, char **argv)
         PLAY_TESTS(unread_signals_are_carried_over),
         PLAY_TESTS(late_signals_are_sent_on_in_order),
         PLAY_TESTS(a_request_id_holds_for_all_runs),
+        PLAY_TESTS(a_request_id_holds_whichever_run_it_is_sent_to),
         {"unread_signals_are_bounded", unread_signals_are_bounded, STORES_ALL},
         PLAY_TESTS(the_rows_of_all_runs_are_sound),
         PLAY_TESTS(a_signal_after_the_last_run_is_undelivered_there),

@@ -304,6 +304,28 @@ a_signal_writes_what_the_library_writes(void **state)
                                         "  FROM now()) * 1000) > 100000"));
 }
 
+/* A later run records which one was started. */
+static void
+a_request_is_known_by_the_run_that_was_started(void **state)
+{
+    pg_test *test = *state;
+    cascade_signal_options named = {.size = sizeof(named), .request_id = "r"};
+    cascade_uuid id = sql_id(test, "SELECT cascade_start('work')");
+
+    pg_sql(test, "UPDATE node_executions SET full_output = jsonb_set("
+                 "full_output, '{cascade,root}',"
+                 " '\"0190cccc-0000-4000-8000-000000000001\"')");
+    expect_text(test,
+                "SELECT cascade_signal((SELECT id FROM cascades), 'go', NULL,"
+                " 'r')",
+                "t");
+    expect_text(test, "SELECT path FROM cascade_messages",
+                "0190cccc-0000-4000-8000-000000000001/message/signal/r");
+    assert_ok(cascade_signal(test->handles[0], &id, "go", NULL, &named));
+    assert_int_equal(1, pg_number(test, "SELECT count(*) FROM"
+                                        " cascade_messages"));
+}
+
 /* Sent, known already, received already, ended, not there. */
 static void
 a_signal_tells_what_became_of_it(void **state)
@@ -919,6 +941,7 @@ main(int argc, char **argv)
         PG_TEST(what_is_marked_counts_as_deleted),
         PG_TEST(ids_of_keys_are_those_of_the_library),
         PG_TEST(a_signal_writes_what_the_library_writes),
+        PG_TEST(a_request_is_known_by_the_run_that_was_started),
         PG_TEST(a_signal_tells_what_became_of_it),
         PG_TEST(arguments_are_checked_as_the_library_does),
         PG_TEST(payloads_are_bounded_as_the_library_does),
