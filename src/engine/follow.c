@@ -7,14 +7,17 @@
 
 #include "base/json.h"
 #include "engine/info.h"
-#include "engine/look.h"
 #include "engine/record.h"
 #include "engine/signal.h"
+
+#define PAGE_ROWS 1000
+#define PAGE_BYTES (1 << 20)
 
 /* A run among others. */
 typedef struct run_link {
     cascade_status status; /* 0: it is not there */
     bool child;
+    int32_t read;          /* the executions below are */
     const char *path;      /* of a message, or NULL */
     bool received;         /* it was, and is not undelivered */
     cascade_uuid previous; /* all zero without one, also below */
@@ -44,6 +47,7 @@ note_record(void *context, const cascade_execution_row *row)
     run_link *link = context;
     csc_record record;
 
+    link->read = row->function_id + 1;
     csc_record_decode(row->full_output, &record);
     if (row->function_id == 0 && record.meta.data != NULL)
         read_meta(record.meta, link);
@@ -56,15 +60,29 @@ note_record(void *context, const cascade_execution_row *row)
     return CASCADE_OK;
 }
 
+/* Page by page, so that no read takes long, however many there are. What is
+ * looked for does not change any more, since the cascade has ended. */
+static cascade_err
+read_records(cascade_store *store, const cascade_uuid *id, run_link *link)
+{
+    cascade_load_sink sink = {.context = link, .on_execution = note_record};
+    cascade_scan scan = {
+        .cascade_id = id, .limit = PAGE_ROWS, .bytes_max = PAGE_BYTES};
+    cascade_err err = CASCADE_OK;
+
+    do {
+        scan.from = link->read;
+        err = store->driver->scan(store->self, &scan, &sink);
+    } while (err == CASCADE_OK && link->read > scan.from);
+    return err;
+}
+
 /* Only one that is COMPLETED may have continued, and whether `path` was
  * received matters only of one that has ended: of others the row is enough. */
 static cascade_err
 read_link(cascade_store *store, const cascade_uuid *id, const char *path,
           run_link *link)
 {
-    cascade_load_sink sink = {.context = link,
-                              .on_cascade = csc_look_pass,
-                              .on_execution = note_record};
     cascade_info *info = NULL;
     cascade_err err = csc_info_read(store, id, &info);
 
@@ -75,8 +93,7 @@ read_link(cascade_store *store, const cascade_uuid *id, const char *path,
     if (err != CASCADE_OK || link->status == CASCADE_RUNNING ||
         (link->status == CASCADE_ERROR && path == NULL))
         return err;
-    return store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS,
-                               &sink);
+    return read_records(store, id, link);
 }
 
 cascade_err

@@ -78,7 +78,7 @@ do_nothing(cascade_node *node, void *user)
 /* ---- The scene ----------------------------------------------------------- */
 
 static void
-open_engine(scene *s)
+open_engine_with(scene *s, cascade_node_fn fan)
 {
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = CASCADE_MODE_THREADS,
@@ -87,10 +87,16 @@ open_engine(scene *s)
                                       .lane_count = 1};
 
     s->engine = db_engine(s->db, s->store, &options);
-    assert_ok(cascade_engine_register(s->engine, "fan", fan_out, NULL, NULL));
+    assert_ok(cascade_engine_register(s->engine, "fan", fan, NULL, NULL));
     assert_ok(
         cascade_engine_register(s->engine, "later", do_nothing, NULL, NULL));
     assert_ok(cascade_engine_start(s->engine));
+}
+
+static void
+open_engine(scene *s)
+{
+    open_engine_with(s, fan_out);
 }
 
 static bool
@@ -243,6 +249,36 @@ another_engine_goes_on_with_the_pieces(test_db *db)
     scene_end(s);
 }
 
+static cascade_err
+fan_out_now(cascade_node *node, void *user)
+{
+    (void)user;
+    for (int i = 0; i < LATER; i++)
+        expect(cascade_node_spawn(node, "later", NULL, NULL) == CASCADE_OK);
+    return CASCADE_OK;
+}
+
+/* Whether it has continued as new stands in one of its executions: they are
+ * read in pages, of which none takes long. */
+static void
+one_that_has_ended_is_asked_in_pages(test_db *db)
+{
+    scene *s = scene_open(db);
+    size_t scans = 0;
+
+    db_close_engine(db, s->engine);
+    open_engine_with(s, fan_out_now);
+    s->id = db_start(s->store, "fan");
+    db_await(s->store, &s->id, CASCADE_COMPLETED);
+    scans = wrap_store_count(&s->wrap, WRAP_SCAN);
+    assert_ok(cascade_delete(s->store, &s->id, NULL));
+    assert_true(wrap_store_count(&s->wrap, WRAP_SCAN) - scans >=
+                LATER / 1000 + 1);
+    assert_true(stores_until(has_gone, s));
+    assert_true(stores_until(is_erased, s));
+    scene_end(s);
+}
+
 /* The first run is marked: the next start is that of the second. */
 static void
 its_key_goes_on_meanwhile(test_db *db)
@@ -302,6 +338,8 @@ main(int argc, char **argv)
         {"one_commit_makes_it_absent", one_commit_makes_it_absent, STORES_ALL},
         {"another_engine_goes_on_with_the_pieces",
          another_engine_goes_on_with_the_pieces, STORES_ALL},
+        {"one_that_has_ended_is_asked_in_pages",
+         one_that_has_ended_is_asked_in_pages, STORES_ALL},
         {"its_key_goes_on_meanwhile", its_key_goes_on_meanwhile, STORES_ALL},
         {"who_is_alone_erases_all_of_it", who_is_alone_erases_all_of_it,
          STORES_ALL},
