@@ -614,12 +614,12 @@ csc_hydrate_reloads(cascade_engine *engine)
 {
     csc_reload wanted[CSC_CLAIM_MAX];
     size_t count = take_due(engine, wanted);
-    cascade_err err = CASCADE_OK;
 
     if (count == 0)
         return;
     if (company_max(&wanted[0]) == 1) {
-        err = csc_stream_begin(engine, &wanted[0]);
+        cascade_err err = csc_stream_begin(engine, &wanted[0]);
+
         if (err == CASCADE_OK)
             return; /* it stays in hand */
         hydrate_later(engine, wanted, count, err);

@@ -729,11 +729,11 @@ reuse_of(const cascade_start_spec *spec)
 /* Before anything is sent: what is there of the keys that may be used again. */
 static cascade_err
 look_at_keys(cascade_store *store, const cascade_start_spec *specs,
-             const csc_start *start, csc_key_run *seen)
+             size_t count, const csc_start *start, csc_key_run *seen)
 {
     cascade_err err = CASCADE_OK;
 
-    for (size_t i = 0; i < start->count && err == CASCADE_OK; i++) {
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
         const cascade_change *change = &start->changes[i];
         cascade_reuse reuse = reuse_of(&specs[i]);
 
@@ -790,7 +790,7 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
         err = make_change(store, &specs[i], &here, start);
     if (err == CASCADE_OK)
-        err = look_at_keys(store, specs, start, seen);
+        err = look_at_keys(store, specs, count, start, seen);
     if (err == CASCADE_OK)
         err = send_all(store, start, here.now_ms, started);
     if (err == CASCADE_OK)

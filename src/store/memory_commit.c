@@ -476,13 +476,13 @@ stage_sends(csc_memory_model *model, send_plan *sends, size_t count,
         const csc_memory_cascade *cascade =
             csc_map_get(&model->cascades, &message->row.cascade_id);
 
+        bool marked = !absent_too && csc_memory_delete_is_marked(
+                                         model, &message->row.cascade_id);
+
         sends[i].sent = CASCADE_SENT;
-        if (!absent_too &&
-            csc_memory_delete_is_marked(model, &message->row.cascade_id))
-            sends[i].sent = CASCADE_SENT_ABSENT;
-        else if (csc_memory_messages_taken(model, message->row.path))
+        if (!marked && csc_memory_messages_taken(model, message->row.path))
             sends[i].sent = CASCADE_SENT_REPEATED;
-        else if (cascade == NULL && !absent_too)
+        else if (marked || (cascade == NULL && !absent_too))
             sends[i].sent = CASCADE_SENT_ABSENT;
         else if (csc_memory_messages_enter(model, message) != 0)
             return csc_fail_memory();
