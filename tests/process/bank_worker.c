@@ -149,6 +149,8 @@ transfer_by(bank_link *link, cascade_node *node, worker_shared *shared)
     return tell_others(node, how, &m);
 }
 
+static atomic_flag stopped = ATOMIC_FLAG_INIT;
+
 static cascade_err
 transfer(cascade_node *node, void *user)
 {
@@ -161,7 +163,7 @@ transfer(cascade_node *node, void *user)
     if (err == CASCADE_OK)
         err = transfer_by(&link, node, shared);
     if (err == CASCADE_OK && shared->options.bank.stop &&
-        atomic_load(&shared->figures.transactions) == 0)
+        !atomic_flag_test_and_set(&stopped))
         raise(SIGSTOP);
     strike_cross();
     return err;
