@@ -314,6 +314,9 @@ keep(oracle_view *v)
     oracle_cascade *c = v->c;
 
     if (v->rows.found) {
+        c->revivals += c->looks > 0 &&
+                       c->rows.cascade.status != CASCADE_RUNNING &&
+                       v->rows.cascade.status == CASCADE_RUNNING;
         dump_rows_fini(&c->rows);
         c->rows = v->rows;
         c->run = v->run;

@@ -85,7 +85,8 @@ typedef struct oracle_cascade {
     bool fresh;              /* some start was told that it did not exist */
     cascade_status expected; /* 0: any */
     size_t looks;
-    dump_rows rows; /* as of the last look */
+    size_t revivals; /* how often it was RUNNING again behind its end */
+    dump_rows rows;  /* as of the last look */
     oracle_run run;
 } oracle_cascade;
 

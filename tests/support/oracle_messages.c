@@ -24,7 +24,8 @@ struct oracle_letter {
     uint64_t begun; /* the number of the call's beginning */
     uint64_t told;  /* of its return with OK; NEVER */
     size_t under_way;
-    bool possible; /* some call may have had an effect */
+    size_t revivals; /* of the last run, when that began */
+    bool possible;   /* some call may have had an effect */
 };
 
 /* ---- Sending ------------------------------------------------------------ */
@@ -97,19 +98,26 @@ oracle_sending(oracle *o, const oracle_message *message)
         letter = find_letter(c, message->request_id);
         if (letter == NULL)
             letter = add_letter(o, c, message);
+        if (letter->under_way == 0)
+            letter->revivals = oracle_find_last(o, c)->revivals;
         letter->under_way++;
     }
     pthread_mutex_unlock(&o->mutex);
 }
 
-/* What a call may say: of the last run, to which it is sent on. */
+/* What a call may say: of the last run, to which it is sent on, as of any
+ * moment of the call. */
 static void
 judge_answer(oracle *o, const oracle_cascade *c, const oracle_message *message,
              cascade_err err)
 {
     const oracle_cascade *last = oracle_find_last(o, c);
-    bool ended =
-        last->looks > 0 && last->rows.cascade.status != CASCADE_RUNNING;
+    const oracle_letter *letter = message->request_id != NULL
+                                      ? find_letter(c, message->request_id)
+                                      : NULL;
+    bool ended = last->looks > 0 &&
+                 (last->rows.cascade.status != CASCADE_RUNNING ||
+                  (letter != NULL && last->revivals > letter->revivals));
 
     if (err == CASCADE_ERR_ENDED && o->follow && !ended && !c->deleted)
         oracle_fail(o, "G9", message->to, ORACLE_NO_ID,
