@@ -360,8 +360,8 @@ typedef struct receive_state {
 static bool
 is_full(const receive_state *state)
 {
-    return state->left == 0 || (state->receive->bytes_max > 0 &&
-                                state->bytes >= state->receive->bytes_max);
+    return state->left == 0 ||
+           csc_store_is_full(state->bytes, state->receive->bytes_max);
 }
 
 /* The first ones of a box. */

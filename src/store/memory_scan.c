@@ -27,7 +27,7 @@ static bool
 is_full(const cascade_scan *scan, const page *given)
 {
     return given->count >= scan->limit ||
-           (scan->bytes_max > 0 && given->bytes >= scan->bytes_max);
+           csc_store_is_full(given->bytes, scan->bytes_max);
 }
 
 static cascade_err

@@ -78,6 +78,12 @@ csc_store_message_bytes(const cascade_message_row *row)
     return ROW_BYTES + text_bytes(row->payload);
 }
 
+bool
+csc_store_is_full(size_t bytes, size_t bytes_max)
+{
+    return bytes_max > 0 && bytes >= bytes_max;
+}
+
 cascade_err
 csc_store_check_receive(const cascade_receive *receive)
 {

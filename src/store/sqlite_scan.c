@@ -59,8 +59,7 @@ static bool
 is_full(const scan_state *state)
 {
     return state->given == state->scan->limit ||
-           (state->scan->bytes_max > 0 &&
-            state->bytes >= state->scan->bytes_max);
+           csc_store_is_full(state->bytes, state->scan->bytes_max);
 }
 
 /* Runs a call whose last parameter, the limit, is still to come; ends it. */

@@ -158,6 +158,8 @@ cascade_err csc_store_check_receive(const cascade_receive *receive);
 size_t csc_store_execution_bytes(const cascade_execution_row *row);
 size_t csc_store_event_bytes(const cascade_event_row *row);
 size_t csc_store_message_bytes(const cascade_message_row *row);
+/* Whether a page of so many bytes ends: S45, S46. */
+bool csc_store_is_full(size_t bytes, size_t bytes_max);
 /* An error of a move of which nothing has taken effect, nor will: S34. */
 cascade_err csc_store_undone(cascade_err err);
 
