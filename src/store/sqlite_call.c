@@ -111,7 +111,8 @@ next_text(csc_sqlite_call *call)
 void
 csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id)
 {
-    csc_sqlite_call_add_text(call, cascade_uuid_format(id, next_text(call)));
+    csc_sqlite_call_add_text(
+        call, id != NULL ? cascade_uuid_format(id, next_text(call)) : NULL);
 }
 
 void

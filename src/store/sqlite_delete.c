@@ -211,15 +211,6 @@ csc_sqlite_delete_pass_marked(csc_sqlite_conn *conn, cascade_uuid *ids,
 
 /* ---- Erasing ------------------------------------------------------------- */
 
-static void
-add_engine(csc_sqlite_call *call, const cascade_uuid *engine_id)
-{
-    if (engine_id != NULL)
-        csc_sqlite_call_add_uuid(call, engine_id);
-    else
-        csc_sqlite_call_add_text(call, NULL);
-}
-
 static cascade_err
 find_erasure(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
              cascade_uuid *id, bool *found)
@@ -229,7 +220,7 @@ find_erasure(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
 
     *found = false;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_NEXT_ERASURE);
-    add_engine(&call, engine_id);
+    csc_sqlite_call_add_uuid(&call, engine_id);
     err = csc_sqlite_call_next(&call, found);
     if (err == CASCADE_OK && *found)
         err = csc_sqlite_row_uuid(call.statement, 0, "cascade_erasures",

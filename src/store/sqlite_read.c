@@ -324,19 +324,10 @@ build_query(const cascade_query *query, csc_buf *sql)
 }
 
 static void
-add_id(csc_sqlite_call *call, const cascade_uuid *id)
-{
-    if (id != NULL)
-        csc_sqlite_call_add_uuid(call, id);
-    else
-        csc_sqlite_call_add_text(call, NULL);
-}
-
-static void
 bind_query(csc_sqlite_call *call, const cascade_query *query)
 {
-    add_id(call, query->id);
-    add_id(call, query->after);
+    csc_sqlite_call_add_uuid(call, query->id);
+    csc_sqlite_call_add_uuid(call, query->after);
     csc_sqlite_call_add_text(call, query->user_id);
     csc_sqlite_call_add_status(call, query->status);
     csc_sqlite_call_add_text(call, query->node);
