@@ -17,6 +17,8 @@
 #include "engine/signal.h"
 #include "store/store.h"
 
+/* Of a batch, by fn_id, unless one cascade has more: what goes at once. */
+#define BATCH_EXECUTIONS CASCADE_DELETE_ROWS_MAX
 #define CHECKS_MAX 20     /* of runs among others, in a portion */
 #define WAITING_MAX 10000 /* more are left to the next pass */
 #define AGE_MAX_MS INT64_C(3153600000000) /* 100 years */
@@ -233,7 +235,7 @@ fill_batch(csc_purge *purge)
         int64_t executions = (int64_t)row->fn_id + 1;
         bool may = true;
 
-        if (purge->batch_count > 0 && size + executions > purge->batch_max)
+        if (purge->batch_count > 0 && size + executions > BATCH_EXECUTIONS)
             break;
         if (row->unreadable) {
             purge->total.failed++;
@@ -335,7 +337,6 @@ make_pass(cascade_store *store, const cascade_purge_options *options,
     purge->completed_before_ms =
         csc_purge_before(now_ms, options->completed_ms);
     purge->failed_before_ms = csc_purge_before(now_ms, options->failed_ms);
-    purge->batch_max = CSC_PURGE_BATCH;
     if (err == CASCADE_OK)
         err = run(purge, options);
     *total = purge->total;

@@ -25,7 +25,6 @@
 #include "cascade/store.h"
 
 #define CSC_PURGE_PAGE 200
-#define CSC_PURGE_BATCH CASCADE_DELETE_ROWS_MAX /* executions, by fn_id */
 
 typedef struct csc_purge_row {
     cascade_uuid id;
@@ -40,7 +39,6 @@ typedef struct csc_purge {
     cascade_store *store;
     int64_t completed_before_ms; /* CASCADE_TIME_NONE: none of them */
     int64_t failed_before_ms;
-    int64_t batch_max; /* executions of a batch, unless one cascade has more */
     /* How far it is. */
     cascade_status status; /* 0: it has not begun */
     cascade_uuid after;

@@ -16,7 +16,6 @@
 #include "engine/engine.h"
 #include "engine/purge.h"
 
-#define BATCH_EXECUTIONS 500
 #define PAUSE_MS 20
 #define RETRY_MS 60000
 
@@ -75,7 +74,6 @@ begin(cascade_engine *engine)
     engine->pass->store = engine->store;
     engine->pass->completed_before_ms = before(engine, o->retain_completed_ms);
     engine->pass->failed_before_ms = before(engine, o->retain_failed_ms);
-    engine->pass->batch_max = BATCH_EXECUTIONS;
     return CASCADE_OK;
 }
 
