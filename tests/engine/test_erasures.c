@@ -67,14 +67,6 @@ fan_out(cascade_node *node, void *user)
     return CASCADE_OK;
 }
 
-static cascade_err
-do_nothing(cascade_node *node, void *user)
-{
-    (void)node;
-    (void)user;
-    return CASCADE_OK;
-}
-
 /* ---- The scene ----------------------------------------------------------- */
 
 static void
@@ -88,8 +80,8 @@ open_engine_with(scene *s, cascade_node_fn fan)
 
     s->engine = db_engine(s->db, s->store, &options);
     assert_ok(cascade_engine_register(s->engine, "fan", fan, NULL, NULL));
-    assert_ok(
-        cascade_engine_register(s->engine, "later", do_nothing, NULL, NULL));
+    assert_ok(cascade_engine_register(s->engine, "later", stores_nothing, NULL,
+                                      NULL));
     assert_ok(cascade_engine_start(s->engine));
 }
 
