@@ -64,6 +64,9 @@ cascade_err csc_build_births(const csc_build_env *env, const csc_state *state,
 /* Whether the message is a retry or a rerun, and from where on: CSC_COURSE_NONE
  * for a retry. (build_course.c) */
 bool csc_build_is_course(const csc_message *message);
+
+/* Whether the run, when its deletion was asked for, had ended as it has now. */
+bool csc_build_is_unchanged(const csc_state *state, const csc_message *message);
 int32_t csc_build_course_from(const csc_message *message);
 
 /* Applies all rows of a change that is durable, and settles. Not for one that

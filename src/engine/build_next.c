@@ -175,15 +175,26 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
 
 /* ---- What comes later --------------------------------------------------- */
 
-/* Whoever asked for its deletion knew that it has continued, and that nobody
- * needs it to find the next one: see cascade_delete(). */
+/* A run that goes on, once it has ended, has a receipt that says so, and with
+ * that a higher fn_id. */
+bool
+csc_build_is_unchanged(const csc_state *state, const csc_message *message)
+{
+    csc_json_span span;
+    int64_t ended_at = 0;
+
+    return csc_json_member(message->payload, CSC_ENDED_AT, &span) &&
+           csc_json_span_i64(span, &ended_at) && ended_at == state->fn_id;
+}
+
+/* Who asked for the deletion of what had ended as it is now knew whether it had
+ * continued, and that nobody needs it to find the next one: see
+ * cascade_delete(). */
 bool
 csc_build_keep_run(struct csc_builder *b, const csc_message *message)
 {
-    csc_json_span span;
-
     if (csc_uuid_is_nil(&b->state->continued_as) || message->repeated ||
-        csc_json_member(message->payload, "continued", &span))
+        csc_build_is_unchanged(b->state, message))
         return false;
     b->received[b->received_count++] = message->id;
     if (!csc_build_has_ids(b, 1, false))

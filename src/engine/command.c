@@ -185,10 +185,10 @@ deletes(const csc_command_spec *spec)
     return strcmp(spec->kind, CSC_MESSAGE_DELETE) == 0;
 }
 
-/* {"by":...,"from":...,"reason":...,"continued":true}, each where it is so. */
+/* {"by":...,"from":...,"reason":...,"ended_at":...}, each where it is so. */
 static cascade_err
 write_payload(csc_arena *arena, const csc_command_spec *spec,
-              const cascade_request_options *known, bool continued,
+              const cascade_request_options *known, int32_t ended_at,
               const char **payload)
 {
     csc_buf text = {0};
@@ -199,7 +199,8 @@ write_payload(csc_arena *arena, const csc_command_spec *spec,
     if (spec->from != NULL)
         csc_record_add_number(&writer, "from", *spec->from);
     csc_record_add_string(&writer, "reason", known->reason);
-    csc_record_add_json(&writer, "continued", continued ? "true" : NULL);
+    if (ended_at != CSC_FOLLOW_RUNS)
+        csc_record_add_number(&writer, CSC_ENDED_AT, ended_at);
     csc_record_end(&writer);
     *payload =
         text.failed ? NULL : csc_arena_strndup(arena, text.data, text.len);
@@ -231,11 +232,11 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
                  cascade_message_row *message)
 {
     int64_t now_ms = 0;
-    bool continued = false;
+    int32_t ended_at = CSC_FOLLOW_RUNS;
     cascade_err err = csc_store_get_now(store, &now_ms);
 
     if (err == CASCADE_OK && deletes(spec))
-        err = csc_follow_may_delete(store, id, &continued);
+        err = csc_follow_may_delete(store, id, &ended_at);
     if (err != CASCADE_OK)
         return err;
     *message = (cascade_message_row){
@@ -247,7 +248,7 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
                                 now_ms)};
     if (message->path == NULL)
         return csc_fail_memory();
-    return write_payload(arena, spec, known, continued, &message->payload);
+    return write_payload(arena, spec, known, ended_at, &message->payload);
 }
 
 /* A call that asks. */
@@ -281,7 +282,7 @@ send(call *c, const cascade_request_options *options)
 
     if (err == CASCADE_OK)
         err = csc_submit(c->store, &submission, c->spec->kind);
-    if (sent != CASCADE_SENT)
+    if (sent == CASCADE_SENT_REPEATED)
         c->from = INT32_MIN; /* it may have been received long ago */
     if (err == CASCADE_OK && !of_ended)
         err = csc_follow_sent(c->store, &c->run, message.path, &sent);

@@ -14,7 +14,7 @@
  *     |   asked to go on                 |
  *     +-- COMPLETED, and told of its     |
  *     |   children, or to be deleted     |
- *     |   as one that continued -------> |
+ *     |   as whoever asked has seen it ->|
  *     |                                  v
  *     +-- else: loaded whole             one commit, after which it has ended
  *
@@ -75,22 +75,20 @@ ends_first(const csc_post *post)
 /* What a run that is COMPLETED need not be read for: its deletion is refused
  * where it continued after that was asked for (csc_build_keep_run). */
 static bool
-is_of_itself(const csc_message *message)
+is_of_itself(const csc_state *state, const csc_message *message)
 {
-    csc_json_span span;
-
     if (strcmp(message->kind, CSC_MESSAGE_DELETE) == 0)
-        return csc_json_member(message->payload, "continued", &span);
+        return csc_build_is_unchanged(state, message);
     return strcmp(message->kind, CSC_MESSAGE_CHILD) == 0;
 }
 
 /* None is to be sent on to the next run. */
 static bool
-are_of_itself(const csc_post *post)
+are_of_itself(const csc_state *state, const csc_post *post)
 {
     const csc_message *message = post->messages;
 
-    while (message != NULL && is_of_itself(message))
+    while (message != NULL && is_of_itself(state, message))
         message = message->next;
     return message == NULL;
 }
@@ -115,7 +113,8 @@ is_dismissed(const dismissal *d, const csc_run *run)
         return false;
     if (run->state.recorded == CASCADE_RUNNING)
         return ends_first(post) && run->state.fn_id < CSC_FUNCTION_ID_MAX;
-    return run->state.recorded == CASCADE_ERROR || are_of_itself(post);
+    return run->state.recorded == CASCADE_ERROR ||
+           are_of_itself(&run->state, post);
 }
 
 /* Whether it may be, by what the claim says. The run of a cascade that has

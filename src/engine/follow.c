@@ -96,6 +96,17 @@ read_link(cascade_store *store, const cascade_uuid *id, const char *path,
     return read_records(store, id, link);
 }
 
+/* Execution 0, which tells what it is among others. */
+static cascade_err
+read_first(cascade_store *store, const cascade_uuid *id, run_link *link)
+{
+    const cascade_load_sink sink = {.context = link,
+                                    .on_execution = note_record};
+    const cascade_scan scan = {.cascade_id = id, .limit = 1};
+
+    return store->driver->scan(store->self, &scan, &sink);
+}
+
 cascade_err
 csc_follow_next(cascade_store *store, const cascade_uuid *id,
                 cascade_uuid *next)
@@ -116,10 +127,7 @@ csc_follow_root(cascade_store *store, const cascade_uuid *id,
                 cascade_uuid *root)
 {
     run_link link = {.path = NULL};
-    const cascade_load_sink sink = {.context = &link,
-                                    .on_execution = note_record};
-    const cascade_scan scan = {.cascade_id = id, .limit = 1};
-    cascade_err err = store->driver->scan(store->self, &scan, &sink);
+    cascade_err err = read_first(store, id, &link);
 
     if (err == CASCADE_OK)
         *root = csc_uuid_is_nil(&link.root) ? *id : link.root;
@@ -141,39 +149,60 @@ runs_on(cascade_store *store, run_link link, bool *running)
     return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
 }
 
-/* Whether something leads to the next run by this one. */
+/* Whether something may lead to a next run by this one. */
 static cascade_err
-is_needed(cascade_store *store, const run_link *link, bool *needed)
+is_needed(cascade_store *store, const cascade_uuid *id, run_link *link,
+          bool *needed)
 {
     cascade_info *info = NULL;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = read_first(store, id, link);
 
     *needed = link->child;
-    if (*needed || csc_uuid_is_nil(&link->previous))
-        return CASCADE_OK;
+    if (err != CASCADE_OK || *needed || csc_uuid_is_nil(&link->previous))
+        return err;
     err = csc_info_read(store, &link->previous, &info);
     cascade_info_free(info);
     *needed = err == CASCADE_OK;
     return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
 }
 
+/* Whether a run that is COMPLETED leads to one that is RUNNING. Only of one
+ * that is needed for that all records are read. */
+static cascade_err
+leads_on(cascade_store *store, const cascade_uuid *id, bool *leads,
+         run_link *link)
+{
+    bool needed = false;
+    cascade_err err = is_needed(store, id, link, &needed);
+
+    *leads = false;
+    if (err != CASCADE_OK || !needed)
+        return err;
+    err = read_records(store, id, link);
+    if (err == CASCADE_OK && !csc_uuid_is_nil(&link->next))
+        err = runs_on(store, *link, leads);
+    return err;
+}
+
 cascade_err
 csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
-                      bool *continued)
+                      int32_t *ended_at)
 {
-    run_link link;
-    bool needed = false;
-    bool running = false;
-    cascade_err err = read_link(store, id, NULL, &link);
+    cascade_info *info = NULL;
+    run_link link = {.path = NULL};
+    bool completed = false;
+    bool leads = false;
+    cascade_err err = csc_info_read(store, id, &info);
 
-    *continued = err == CASCADE_OK && !csc_uuid_is_nil(&link.next);
-    if (!*continued)
+    *ended_at = CSC_FOLLOW_RUNS;
+    if (err == CASCADE_OK && info->status != CASCADE_RUNNING)
+        *ended_at = info->fn_id;
+    completed = err == CASCADE_OK && info->status == CASCADE_COMPLETED;
+    cascade_info_free(info);
+    if (completed)
+        err = leads_on(store, id, &leads, &link);
+    if (!leads)
         return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
-    err = is_needed(store, &link, &needed);
-    if (err == CASCADE_OK && needed)
-        err = runs_on(store, link, &running);
-    if (err != CASCADE_OK || !running)
-        return err;
     return csc_fail(CASCADE_ERR_AGAIN,
                     "delete: the cascade has continued as new, and %s finds "
                     "the run that goes on by this one: delete it %s",

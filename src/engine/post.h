@@ -75,6 +75,7 @@ typedef enum csc_post_kind {
 #define CSC_MESSAGE_CANCEL "cancel"
 #define CSC_MESSAGE_TERMINATE "terminate"
 #define CSC_MESSAGE_DELETE "delete"
+#define CSC_ENDED_AT "ended_at" /* of its payload: see build.h */
 #define CSC_MESSAGE_PAUSE "pause"
 #define CSC_MESSAGE_RESUME "resume"
 #define CSC_MESSAGE_RETRY "retry"

@@ -168,7 +168,7 @@ make_wait(csc_purge *purge, const csc_purge_row *row)
 static cascade_err
 check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
 {
-    bool continued = false;
+    int32_t ended_at = CSC_FOLLOW_RUNS;
     bool waits = false;
     cascade_err err = look_before(purge, row, &waits);
 
@@ -177,7 +177,7 @@ check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
         return err;
     if (waits)
         return make_wait(purge, row);
-    err = csc_follow_may_delete(purge->store, &row->id, &continued);
+    err = csc_follow_may_delete(purge->store, &row->id, &ended_at);
     *may = err == CASCADE_OK;
     purge->total.failed += err == CASCADE_ERR_CORRUPT;
     return err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_CORRUPT ? CASCADE_OK

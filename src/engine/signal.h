@@ -39,10 +39,13 @@ cascade_err csc_follow_root(cascade_store *store, const cascade_uuid *id,
  * or is not there. Reads all its executions. */
 cascade_err csc_follow_next(cascade_store *store, const cascade_uuid *id,
                             cascade_uuid *next);
-/* Whether a run may be deleted, and has continued as new; CASCADE_ERR_AGAIN
- * where the next ones are found by it. */
+/* Whether a run may be deleted; CASCADE_ERR_AGAIN where one that goes on is
+ * found by it. `*ended_at`: the fn_id that it has ended with. Two rows are
+ * read, but of a child, and of a run whose previous one is there, all records.
+ */
 cascade_err csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
-                                  bool *continued);
+                                  int32_t *ended_at);
+#define CSC_FOLLOW_RUNS (-1) /* it has not ended */
 /* A message to a cascade that has ended, but of which a later run runs, or has
  * received it by now (`path`), counts as one to that. */
 cascade_err csc_follow_sent(cascade_store *store, const cascade_uuid *id,

@@ -330,14 +330,14 @@ what_is_told_too_late_keeps_none(test_db *db)
     assert_int_equal(2, purge(store, 2 * DAY_MS, 2 * DAY_MS));
 }
 
-/* Whose child it is, or which run, cannot be known of one that cannot be read:
- * it stays, and keeps no other one. */
+/* Whose child it is, or which run, cannot be known of one that cannot be read,
+ * nor how a child went on: it stays, and keeps no other one. */
 static void
 what_cannot_be_read_stays(test_db *db)
 {
     const cascade_purge_options options = {.size = sizeof(options)};
     const past run = {
-        .number = 3, .status = "COMPLETED", .age_ms = DAY_MS, .previous = 9};
+        .number = 3, .status = "COMPLETED", .age_ms = DAY_MS, .child = true};
     cascade_store *store = db_store(db);
     cascade_progress total = {0};
 

@@ -53,10 +53,10 @@ begin(scene *s, test_db *db)
     rows_init(&s->rows, rows_seed() + ++scenes, now_ms);
 }
 
-/* Executions and events: every other one is RUNNING, and due in a year; the
- * first waits for a signal. The one that begins it has ended. */
+/* Executions and events: of so many in a row all but one are RUNNING, and due
+ * in a year; the first waits for a signal. The one that begins it has ended. */
 static void
-add_rows(scene *s, cascade_change *start, int32_t count)
+add_rows(scene *s, cascade_change *start, int32_t count, int32_t each)
 {
     const char *later = rows_text(&s->rows, "{\"not_before\":%" PRId64 "}",
                                   s->rows.now_ms + FAR_MS);
@@ -70,13 +70,13 @@ add_rows(scene *s, cascade_change *start, int32_t count)
         if (i % 2 == 0)
             rows_event(&s->rows, start, i, "key", "1");
     }
-    for (int32_t i = 0; i < count; i += 2) {
-        cascade_execution_row *row =
+    for (int32_t i = 0; i < count; i += each) {
+        cascade_execution_row *first =
             (cascade_execution_row *)&start->inserts[i];
 
-        row->status = CASCADE_EXECUTION_COMPLETED;
-        row->full_output = ended;
-        row->completed_at_ms = s->rows.now_ms;
+        first->status = CASCADE_EXECUTION_COMPLETED;
+        first->full_output = ended;
+        first->completed_at_ms = s->rows.now_ms;
     }
     start->cascade.fn_id = count - 1;
 }
@@ -90,7 +90,7 @@ park(scene *s, int32_t count, int32_t takeovers)
     s->id = start->cascade.id;
     start->run.wake_at_ms += FAR_MS;
     start->run.takeovers = takeovers;
-    add_rows(s, start, count);
+    add_rows(s, start, count, 2);
     assert_ok(
         rows_submit(s->store->driver, s->store->self, start, 1, &existed));
     assert_false(existed);
@@ -293,12 +293,10 @@ commit(scene *s, const cascade_uuid *engine_id, int64_t number,
     assert_ok(s->store->driver->commit(s->store->self, &batch, &existed));
 }
 
-/* One that has ended, with messages. */
+/* One that has ended. */
 static void
-begin_ended(scene *s, test_db *db, cascade_status status,
-            const char *const *kinds)
+begin_ended(scene *s, test_db *db, cascade_status status, int32_t count)
 {
-    int32_t count = status == CASCADE_ERROR ? FEW : 1;
     cascade_incarnation owner;
     cascade_change *start = NULL;
     cascade_change *last = NULL;
@@ -307,7 +305,7 @@ begin_ended(scene *s, test_db *db, cascade_status status,
     owner = rows_incarnation(&s->rows, 1, 60000);
     start = rows_start_owned(&s->rows, rows_id(&s->rows), owner.engine_id);
     s->id = start->cascade.id;
-    add_rows(s, start, count);
+    add_rows(s, start, count, status == CASCADE_ERROR ? 2 : 1);
     last = rows_write(&s->rows, s->id, count - 1);
     last->cascade.status = status;
     last->run_action = CASCADE_RUN_END;
@@ -315,6 +313,13 @@ begin_ended(scene *s, test_db *db, cascade_status status,
     commit(s, &owner.engine_id, 1, start);
     commit(s, &owner.engine_id, 2, last);
     assert_ok(s->store->driver->detach(s->store->self, &owner.engine_id));
+}
+
+static void
+begin_ended_with(scene *s, test_db *db, cascade_status status,
+                 const char *const *kinds)
+{
+    begin_ended(s, db, status, status == CASCADE_ERROR ? FEW : 1);
     put_messages(s, kinds);
     start_engine(s);
 }
@@ -325,7 +330,7 @@ what_has_ended_is_deleted(test_db *db, cascade_status status, bool unread)
     static const char *const deletion[] = {"delete", "delete", NULL};
     scene s;
 
-    begin_ended(&s, db, status, deletion);
+    begin_ended_with(&s, db, status, deletion);
     assert_true(stores_until(has_gone, &s));
     assert_int_equal(atomic_load(&s.wrap->rows) == 0, unread);
     end(&s);
@@ -337,11 +342,36 @@ what_failed_is_deleted_unread(test_db *db)
     what_has_ended_is_deleted(db, CASCADE_ERROR, true);
 }
 
-/* It might have continued after the deletion was asked for. */
+/* It might have continued after the deletion was asked for, which says nothing
+ * of how it was then. */
 static void
 what_completed_is_deleted(test_db *db)
 {
     what_has_ended_is_deleted(db, CASCADE_COMPLETED, false);
+}
+
+static size_t
+delete_completed(test_db *db, int32_t count)
+{
+    size_t rows = 0;
+    scene s;
+
+    begin_ended(&s, db, CASCADE_COMPLETED, count);
+    start_engine(&s);
+    assert_ok(cascade_delete(s.store, &s.id, NULL));
+    assert_true(stores_until(has_gone, &s));
+    assert_int_equal(db_stats(s.engine).hydrations, 0);
+    rows = atomic_load(&s.wrap->rows);
+    end(&s);
+    return rows;
+}
+
+/* Whoever asks looks what the first execution says of its family. */
+static void
+what_is_as_it_was_when_asked_is_deleted_unread(test_db *db)
+{
+    assert_int_equal(delete_completed(db, FEW), 1);
+    assert_int_equal(delete_completed(db, MANY), 1);
 }
 
 /* It stays as it has ended. */
@@ -352,7 +382,7 @@ what_failed_receives_unread(test_db *db)
                                         "terminate", NULL};
     scene s;
 
-    begin_ended(&s, db, CASCADE_ERROR, kinds);
+    begin_ended_with(&s, db, CASCADE_ERROR, kinds);
     assert_true(stores_until(has_no_messages, &s));
     assert_int_equal(db_stats(s.engine).hydrations, 0);
     check_new(&s, FEW, "cascade.signal:go", CASCADE_EXECUTION_FAILED,
@@ -374,7 +404,7 @@ what_completed_is_told_of_children_unread(test_db *db)
     static const char *const asked[] = {"terminate", NULL};
     scene s;
 
-    begin_ended(&s, db, CASCADE_COMPLETED, told);
+    begin_ended_with(&s, db, CASCADE_COMPLETED, told);
     assert_true(stores_until(has_no_messages, &s));
     assert_int_equal(db_stats(s.engine).hydrations, 0);
     put_messages(&s, asked);
@@ -715,6 +745,7 @@ main(int argc, char **argv)
         ONE(who_is_alone_deletes_unread),
         ONE(what_failed_is_deleted_unread),
         ONE(what_completed_is_deleted),
+        ONE(what_is_as_it_was_when_asked_is_deleted_unread),
         ONE(what_failed_receives_unread),
         ONE(what_completed_is_told_of_children_unread),
         ONE(a_suspect_is_ended_unread),
