@@ -155,6 +155,11 @@
  *   S46 a receive with bytes_max ends behind the message that brings it to
  *       about so many bytes, as they are stored; where there is one it gives
  *       one.
+ *   S47 a claim of suspects raises `trial` of each run that it gives, and tells
+ *       it; any other claim leaves it alone. RESET, FREE, REVIVE make it 0, and
+ *       a run begins with 0; detach takes one back of each of its runs that has
+ *       any; remove leaves it. So it counts the owners that were removed while
+ *       they had the run as a suspect, and the one that has it so now.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -212,7 +217,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 7
+#define CASCADE_STORE_ABI 8
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -261,6 +266,7 @@ typedef struct cascade_run_row {
     cascade_uuid engine_id; /* all zero: free (NULL in the table) */
     int64_t claim_no;
     int32_t takeovers;
+    int32_t trial;     /* S47. START: not read, it is 0 */
     const char *needs; /* or NULL */
 } cascade_run_row;
 
@@ -282,14 +288,14 @@ typedef struct cascade_message_row {
 
 typedef enum cascade_run_action {
     CASCADE_RUN_KEEP = 0, /* leave the run row alone */
-    CASCADE_RUN_RESET,    /* takeovers = 0 */
+    CASCADE_RUN_RESET,    /* takeovers = 0, trial = 0 */
     CASCADE_RUN_FREE,     /* engine_id = NULL, wake_at and needs as given,
-                             takeovers = 0 */
+                             takeovers = 0, trial = 0 */
     CASCADE_RUN_END,      /* delete the row; that it is gone is no error */
     CASCADE_RUN_START,    /* insert the run row, see `run`; none where the
                              cascade is not RUNNING: it comes as it ended */
-    CASCADE_RUN_REVIVE,   /* set queue and priority as in `run`, takeovers = 0:
-                             an ended cascade goes on */
+    CASCADE_RUN_REVIVE,   /* set queue and priority as in `run`, takeovers = 0,
+                             trial = 0: an ended cascade goes on */
     CASCADE_RUN_DELETE    /* delete the cascade, its executions, events, run
                              and messages, or mark it: S39. The change has
                              nothing else to write. That it is gone is no
@@ -400,6 +406,7 @@ typedef struct cascade_claimed {
     cascade_uuid cascade_id;
     int64_t claim_no;
     int32_t takeovers;
+    int32_t trials; /* this one included: S47 */
     /* Of the first message that names it, as the claim saw; "" where it saw
      * none. S23 */
     char message_kind[CASCADE_MESSAGE_KIND_MAX + 1];
@@ -625,8 +632,9 @@ typedef struct cascade_store_driver {
     cascade_err (*renew)(void *self, const cascade_uuid *engine_id,
                          int64_t lease_ms, int64_t *now_ms);
 
-    /* Frees the runs of the incarnation (takeovers unchanged, wake_at = now)
-     * and deletes it with its lanes. That it is gone already is OK. */
+    /* Frees the runs of the incarnation (takeovers unchanged, wake_at = now,
+     * one trial less: S47) and deletes it with its lanes. That it is gone
+     * already is OK. */
     cascade_err (*detach)(void *self, const cascade_uuid *engine_id);
 
     /* Lists the incarnations. `*orphans` (may be NULL) tells whether there are
@@ -636,10 +644,10 @@ typedef struct cascade_store_driver {
 
     /* Deletes incarnations (with lanes) whose lease has expired and those
      * named in `dead`, then frees up to `limit` runs of incarnations that are
-     * gone: engine_id = NULL, wake_at = now, takeovers + 1. `*freed` tells how
-     * many: when it is `limit` there may be more. A lane row held by a stopped
-     * process of such an incarnation must not block the removal for good:
-     * S10. */
+     * gone: engine_id = NULL, wake_at = now, takeovers + 1, trial unchanged.
+     * `*freed` tells how many: when it is `limit` there may be more. A lane row
+     * held by a stopped process of such an incarnation must not block the
+     * removal for good: S10. */
     cascade_err (*remove)(void *self, const cascade_uuid *dead,
                           size_t dead_count, size_t limit, size_t *freed);
 

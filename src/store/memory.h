@@ -259,7 +259,8 @@ cascade_err csc_memory_runs_reserve(csc_memory_model *model,
 void csc_memory_runs_place(csc_memory_model *model, csc_memory_run *run);
 /* Takes it from there. To change a row: take, change, place. */
 void csc_memory_runs_take(csc_memory_model *model, csc_memory_run *run);
-/* Frees an owned or orphaned run. */
+/* Frees an owned or orphaned run. Without more takeovers it is given back, with
+ * a trial less: S47. */
 void csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
                              int64_t now_ms, int32_t more_takeovers);
 void csc_memory_runs_fini(csc_memory_model *model);

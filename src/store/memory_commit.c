@@ -418,6 +418,7 @@ stage_run(write_state *writing, change_plan *plan)
         return refuse(plan, "its run does not belong to this incarnation");
     plan->run_row = run->row;
     plan->run_row.takeovers = 0;
+    plan->run_row.trial = 0;
     if (change->run_action == CASCADE_RUN_FREE) {
         memset(&plan->run_row.engine_id, 0, sizeof(plan->run_row.engine_id));
         plan->run_row.wake_at_ms = change->run.wake_at_ms;

@@ -116,9 +116,9 @@ reserve_shelf(csc_memory_queue *queue, const char *needs, int32_t takeovers)
 }
 
 static int32_t
-one_more(int32_t takeovers)
+one_more(int32_t count)
 {
-    return takeovers == INT32_MAX ? takeovers : takeovers + 1;
+    return count == INT32_MAX ? count : count + 1;
 }
 
 csc_memory_run *
@@ -130,6 +130,7 @@ csc_memory_runs_make(const cascade_uuid *cascade_id, const cascade_run_row *row)
         return NULL;
     run->row = *row;
     run->row.cascade_id = *cascade_id;
+    run->row.trial = 0;
     return run;
 }
 
@@ -237,6 +238,8 @@ csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
     run->row.wake_at_ms = now_ms;
     if (more_takeovers > 0)
         run->row.takeovers = one_more(run->row.takeovers);
+    else if (run->row.trial > 0)
+        run->row.trial--;
     csc_memory_runs_place(model, run);
 }
 
@@ -373,10 +376,13 @@ own(claim_state *claiming, csc_memory_run *run, const char *message_kind,
     run->row.engine_id = claiming->claim->engine_id;
     run->row.claim_no++;
     run->row.needs = NULL;
+    if (claiming->claim->suspects)
+        run->row.trial = one_more(run->row.trial);
     csc_memory_runs_place(claiming->model, run);
     claimed->cascade_id = run->row.cascade_id;
     claimed->claim_no = run->row.claim_no;
     claimed->takeovers = run->row.takeovers;
+    claimed->trials = run->row.trial;
     (void)snprintf(claimed->message_kind, sizeof(claimed->message_kind), "%s",
                    message_kind);
 }

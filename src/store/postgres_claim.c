@@ -407,9 +407,10 @@ note_taken(claim_state *state, const PGresult *result)
         row->claimed.cascade_id = key.cascade_id;
         row->claimed.claim_no = csc_postgres_result_i64(result, i, 1);
         row->claimed.takeovers = (int32_t)csc_postgres_result_i64(result, i, 2);
+        row->claimed.trials = (int32_t)csc_postgres_result_i64(result, i, 3);
         (void)snprintf(row->claimed.message_kind,
                        sizeof(row->claimed.message_kind), "%s",
-                       PQgetvalue(result, i, 3));
+                       PQgetvalue(result, i, 4));
     }
 }
 

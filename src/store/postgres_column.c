@@ -72,6 +72,7 @@ static const column_need needs[] = {
     {"cascade_runs", "engine_id", TYPE_UUID, NEED_NULL},
     {"cascade_runs", "claim_no", TYPE_BIGINT, 0},
     {"cascade_runs", "takeovers", TYPE_INT, 0},
+    {"cascade_runs", "trial", TYPE_INT, NEED_LATER},
     {"cascade_runs", "needs", TYPE_TEXT, NEED_NULL},
     {"cascade_engines", "engine_id", TYPE_UUID, 0},
     {"cascade_engines", "host", TYPE_TEXT, 0},

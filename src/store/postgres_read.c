@@ -332,7 +332,7 @@ build_list(const cascade_query *query, csc_buf *sql,
     csc_buf_add_text(
         sql, "SELECT c.id, c.status::text, c.fn_id, c.user_id::text,\n"
              "  c.created_at, c.updated_at, r.queue, r.priority, r.wake_at,\n"
-             "  r.engine_id, r.claim_no, r.takeovers, r.needs\n"
+             "  r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs\n"
              "FROM @cascades AS c\n"
              "LEFT JOIN @cascade_runs AS r ON r.cascade_id = c.id\n"
              "WHERE (SELECT true FROM @cascade_erasures AS x\n"
@@ -404,7 +404,7 @@ sink_listed(const PGresult *result, int at, cascade_list_sink sink,
     static const char *const columns[] = {
         "id",         "status",    "fn_id",    "user_id", "created_at",
         "updated_at", "queue",     "priority", "wake_at", "engine_id",
-        "claim_no",   "takeovers", "needs"};
+        "claim_no",   "takeovers", "trial",    "needs"};
     csc_postgres_reader reader = {
         .result = result, .row = at, .table = "cascades", .columns = columns};
     bool has_run = !PQgetisnull(result, at, 6);
@@ -428,7 +428,8 @@ sink_listed(const PGresult *result, int at, cascade_list_sink sink,
             run.engine_id = csc_postgres_row_uuid(&reader, 9);
         run.claim_no = csc_postgres_row_i64(&reader, 10);
         run.takeovers = csc_postgres_row_i32(&reader, 11);
-        run.needs = csc_postgres_row_text_or_null(&reader, 12);
+        run.trial = csc_postgres_row_i32(&reader, 12);
+        run.needs = csc_postgres_row_text_or_null(&reader, 13);
     }
     if (reader.err != CASCADE_OK)
         return reader.err;

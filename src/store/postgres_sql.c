@@ -340,7 +340,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_RESET_RUNS] =
         "WITH met AS (\n"
         "  UPDATE @cascade_runs AS r\n"
-        "  SET takeovers = 0\n"
+        "  SET takeovers = 0,\n"
+        "    trial = 0\n"
         "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
         "  WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
         "    AND r.engine_id IS NOT DISTINCT FROM $2::uuid\n"
@@ -354,7 +355,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  SET engine_id = NULL,\n"
         "    wake_at = g.wake_at,\n"
         "    needs = g.needs,\n"
-        "    takeovers = 0\n"
+        "    takeovers = 0,\n"
+        "    trial = 0\n"
         "  FROM unnest($1::uuid[], $2::int8[], $3::text[])\n"
         "    AS g (cascade_id, wake_at, needs)\n"
         "  WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
@@ -368,7 +370,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  UPDATE @cascade_runs AS r\n"
         "  SET queue = g.queue,\n"
         "    priority = g.priority,\n"
-        "    takeovers = 0\n"
+        "    takeovers = 0,\n"
+        "    trial = 0\n"
         "  FROM unnest($1::uuid[], $2::text[], $3::int4[])\n"
         "    AS g (cascade_id, queue, priority)\n"
         "  WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
@@ -470,7 +473,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     [CSC_POSTGRES_DETACH_RUNS] = "UPDATE @cascade_runs\n"
                                  "SET engine_id = NULL,\n"
-                                 "  wake_at = " NOW_MS "\n"
+                                 "  wake_at = " NOW_MS ",\n"
+                                 "  trial = GREATEST(trial, 1) - 1\n"
                                  "WHERE engine_id = $1::uuid",
 
     /* The last column counts owners of runs that are gone, up to one. Owners

@@ -232,7 +232,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "  AND " NAMED("g") "\n"
                             "ON CONFLICT (cascade_id) DO NOTHING\n"
                             "RETURNING cascade_id, claim_no, takeovers,\n"
-                            "  " FIRST_NAMING("m.kind", "r"),
+                            "  trial, " FIRST_NAMING("m.kind", "r"),
 
     /* $1 engine, $2 cascades, $3 nodes, $4 suspects from, $5 suspects, $6
      * whether the look has found messages for some, $7 queues that are not
@@ -242,7 +242,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "UPDATE @cascade_runs AS r\n"
         "SET engine_id = $1::uuid,\n"
         "  claim_no = r.claim_no + 1,\n"
-        "  needs = NULL\n"
+        "  needs = NULL,\n"
+        "  trial = CASE WHEN $5::bool THEN LEAST(r.trial, 2147483646) + 1\n"
+        "    ELSE r.trial END\n"
         "FROM unnest($2::uuid[]) AS g (cascade_id)\n"
         "WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])\n"
         "  AND r.engine_id IS NULL\n"
@@ -252,7 +254,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    OR " NAMED("r") ")\n"
                              "  AND (r.takeovers >= $4::int4) = $5::bool\n"
                              "RETURNING r.cascade_id, r.claim_no,\n"
-                             "  r.takeovers,\n"
+                             "  r.takeovers, r.trial,\n"
                              "  CASE WHEN $6::bool THEN " FIRST_NAMING(
                                  "m.kind", "r") " END",
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Claiming: S7, S8, S9, S20, S25.
+ * Claiming: S7, S8, S9, S20, S25, S47.
  *
  * The index of free runs is ordered by (queue, needs, takeovers, priority,
  * wake_at). What a claim may have is decided by the first three alone: they
@@ -64,6 +64,7 @@ typedef struct candidate {
     int64_t wake_at_ms;
     int64_t claim_no;
     int32_t takeovers;
+    int32_t trials; /* as this claim makes them */
     char message_kind[CASCADE_MESSAGE_KIND_MAX + 1]; /* "": none */
 } candidate;
 
@@ -201,6 +202,14 @@ weigh_ended(claim_state *state, sqlite3_stmt *statement,
     return add_named(state, statement, &one);
 }
 
+static int32_t
+next_trial(const cascade_claim *claim, sqlite3_stmt *statement, int column)
+{
+    int32_t trial = sqlite3_column_int(statement, column);
+
+    return claim->suspects && trial < INT32_MAX ? trial + 1 : trial;
+}
+
 static cascade_err
 weigh_free(claim_state *state, sqlite3_stmt *statement,
            const cascade_uuid *cascade_id)
@@ -209,7 +218,8 @@ weigh_free(claim_state *state, sqlite3_stmt *statement,
     named one = {.run = {.cascade_id = *cascade_id,
                          .wake_at_ms = sqlite3_column_int64(statement, 1),
                          .claim_no = sqlite3_column_int64(statement, 2),
-                         .takeovers = sqlite3_column_int(statement, 3)},
+                         .takeovers = sqlite3_column_int(statement, 3),
+                         .trials = next_trial(claim, statement, 9)},
                  .priority = sqlite3_column_int(statement, 4),
                  .queue = find_queue(
                      claim, (const char *)sqlite3_column_text(statement, 5))};
@@ -281,6 +291,7 @@ take_one_named(claim_state *state, const named *one, bool *taken)
         csc_sqlite_call_add_i64(&call, one->run.claim_no);
         csc_sqlite_call_add_i64(&call, one->run.takeovers);
         csc_sqlite_call_add_text(&call, one->queue);
+        csc_sqlite_call_add_i64(&call, one->run.trials);
     }
     err = csc_sqlite_call_run(&call, &changes);
     *taken = changes == 1;
@@ -462,6 +473,7 @@ add_candidate(claim_state *state, sqlite3_stmt *statement, int32_t takeovers)
     added->wake_at_ms = sqlite3_column_int64(statement, 1);
     added->claim_no = sqlite3_column_int64(statement, 2);
     added->takeovers = takeovers;
+    added->trials = next_trial(state->claim, statement, 3);
     added->message_kind[0] = '\0';
     return csc_sqlite_row_uuid(statement, 0, "cascade_runs", "cascade_id",
                                &added->cascade_id);
@@ -602,6 +614,7 @@ take_candidates(claim_state *state)
         csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_CLAIM_RUN);
         csc_sqlite_call_add_uuid(&call, &state->candidates[i].cascade_id);
         csc_sqlite_call_add_uuid(&call, &state->claim->engine_id);
+        csc_sqlite_call_add_i64(&call, state->candidates[i].trials);
         err = csc_sqlite_call_run(&call, &changes);
         if (err == CASCADE_OK && changes != 1)
             err = cascade_store_fail(CASCADE_ERR_CORRUPT,
@@ -651,6 +664,7 @@ give_one(const candidate *from, cascade_claimed *claimed)
     claimed->cascade_id = from->cascade_id;
     claimed->claim_no = from->claim_no + 1;
     claimed->takeovers = from->takeovers;
+    claimed->trials = from->trials;
     memcpy(claimed->message_kind, from->message_kind,
            sizeof(claimed->message_kind));
 }

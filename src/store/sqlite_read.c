@@ -256,7 +256,7 @@ out:
 static const char list_head[] =
     "SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,"
     "    r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,"
-    "    r.claim_no, r.takeovers, r.needs";
+    "    r.claim_no, r.takeovers, r.trial, r.needs";
 static const char list_from[] =
     " FROM main.cascades AS c"
     " LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id"

@@ -289,6 +289,7 @@ csc_sqlite_row_run(sqlite3_stmt *statement, int at, cascade_run_row *row)
         row->engine_id = next_uuid(&from, "engine_id");
     row->claim_no = next_i64(&from, "claim_no", 0, INT64_MAX);
     row->takeovers = next_i32(&from, "takeovers", 0);
+    row->trial = next_i32(&from, "trial", 0);
     row->needs = next_text(&from, "needs");
     if (row->needs[0] == '\0')
         row->needs = NULL;

@@ -16,8 +16,9 @@
  * applied by hand; the library adds the checksum when it may write.
  *
  * A file that is fed twice, or was cut short, does no harm: 001-003 and 005
- * make what is not there; 004 adds a column, which SQLite does once, and is a
- * savepoint of its own, so that the column is there just when that is recorded.
+ * make what is not there; 004 and 006 add a column, which SQLite does once, and
+ * are savepoints of their own, so that the column is there just when that is
+ * recorded.
  *
  * What is checked of a column is what we rely on: that it is there, that its
  * affinity does not change what we put into it, and that a row can be inserted
@@ -83,6 +84,7 @@ static const column_need needs[] = {
     {"cascade_runs", "engine_id", COLUMN_WORD},
     {"cascade_runs", "claim_no", COLUMN_INTEGER},
     {"cascade_runs", "takeovers", COLUMN_INTEGER},
+    {"cascade_runs", "trial", COLUMN_INTEGER},
     {"cascade_runs", "needs", COLUMN_TEXT},
     {"cascade_engines", "engine_id", COLUMN_WORD},
     {"cascade_engines", "host", COLUMN_TEXT},
@@ -127,6 +129,7 @@ static const struct {
     size_t migration;
 } additions[] = {
     {"cascade_engines", "about", 4},
+    {"cascade_runs", "trial", 6},
 };
 
 /* What ON CONFLICT and the order of reading stand on. */

@@ -96,9 +96,11 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_DELETE_LANES] = {"remove an incarnation",
                                  "DELETE FROM main.cascade_lanes"
                                  " WHERE engine_id = ?1"},
-    [CSC_SQLITE_RELEASE_RUNS] = {"detach", "UPDATE main.cascade_runs"
-                                           " SET engine_id = NULL, wake_at = ?2"
-                                           " WHERE engine_id = ?1"},
+    [CSC_SQLITE_RELEASE_RUNS] = {"detach",
+                                 "UPDATE main.cascade_runs"
+                                 " SET engine_id = NULL, wake_at = ?2,"
+                                 "    trial = max(trial - 1, 0)"
+                                 " WHERE engine_id = ?1"},
     /* The next owner above ?1: one seek for each owner, however many runs it
      * has. */
     [CSC_SQLITE_NEXT_OWNER] =
@@ -147,7 +149,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " LIMIT 1"},
     [CSC_SQLITE_LIST_SHELF] =
         {"look for free runs",
-         "SELECT cascade_id, wake_at, claim_no"
+         "SELECT cascade_id, wake_at, claim_no, trial"
          " FROM main.cascade_runs"
          " WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
          "    AND takeovers = ?3 AND priority = ?4 AND wake_at <= ?5"
@@ -161,10 +163,11 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    AND takeovers = ?3 AND priority = ?4 AND wake_at > ?5"
          " ORDER BY wake_at"
          " LIMIT 1"},
+    /* ?3: the trial. */
     [CSC_SQLITE_CLAIM_RUN] = {"claim",
                               "UPDATE main.cascade_runs"
                               " SET engine_id = ?2, claim_no = claim_no + 1,"
-                              "    needs = ''"
+                              "    needs = '', trial = ?3"
                               " WHERE cascade_id = ?1 AND engine_id IS NULL"},
     /* The next cascade above ?1 that messages name: one seek, however many they
      * are. Its run, if it has one; whether it exists; the kind of the first. */
@@ -175,16 +178,18 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    r.cascade_id IS NOT NULL OR EXISTS ("
          "        SELECT 1 FROM main.cascades AS c"
          "        WHERE c.id = m.cascade_id" C_UNMARKED "),"
-         "    m.kind"
+         "    m.kind, r.trial"
          " FROM main.cascade_messages AS m"
          " LEFT JOIN main.cascade_runs AS r ON r.cascade_id = m.cascade_id"
          " WHERE m.cascade_id > ?1"
          " ORDER BY m.cascade_id, m.id"
          " LIMIT 1"},
-    /* If it is still as it was seen: ?3 claim_no, ?4 takeovers, ?5 queue. */
+    /* If it is still as it was seen: ?3 claim_no, ?4 takeovers, ?5 queue. ?6:
+     * the trial. */
     [CSC_SQLITE_CLAIM_NAMED] =
         {"claim", "UPDATE main.cascade_runs"
-                  " SET engine_id = ?2, claim_no = claim_no + 1, needs = ''"
+                  " SET engine_id = ?2, claim_no = claim_no + 1, needs = '',"
+                  "    trial = ?6"
                   " WHERE cascade_id = ?1 AND engine_id IS NULL"
                   "    AND claim_no = ?3 AND takeovers = ?4 AND queue = ?5"
                   "    AND EXISTS (SELECT 1 FROM main.cascade_messages"
@@ -271,16 +276,17 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
     [CSC_SQLITE_RESET_RUN] = {"update a run",
                               "UPDATE main.cascade_runs"
-                              " SET takeovers = 0"
+                              " SET takeovers = 0, trial = 0"
                               " WHERE cascade_id = ?1 AND engine_id = ?2"},
-    [CSC_SQLITE_FREE_RUN] =
-        {"update a run", "UPDATE main.cascade_runs"
-                         " SET engine_id = NULL, takeovers = 0, wake_at = ?3,"
-                         "    needs = ?4"
-                         " WHERE cascade_id = ?1 AND engine_id = ?2"},
+    [CSC_SQLITE_FREE_RUN] = {"update a run",
+                             "UPDATE main.cascade_runs"
+                             " SET engine_id = NULL, takeovers = 0, trial = 0,"
+                             "    wake_at = ?3, needs = ?4"
+                             " WHERE cascade_id = ?1 AND engine_id = ?2"},
     [CSC_SQLITE_REVIVE_RUN] = {"update a run",
                                "UPDATE main.cascade_runs"
-                               " SET queue = ?3, priority = ?4, takeovers = 0"
+                               " SET queue = ?3, priority = ?4, takeovers = 0,"
+                               "    trial = 0"
                                " WHERE cascade_id = ?1 AND engine_id = ?2"},
     [CSC_SQLITE_DELETE_RUN] = {"delete a run", "DELETE FROM main.cascade_runs"
                                                " WHERE cascade_id = ?1"},

@@ -91,6 +91,7 @@ conformance_group conformance_commit(void);
 conformance_group conformance_fence(void);
 conformance_group conformance_claim(void);
 conformance_group conformance_engines(void);
+conformance_group conformance_trial(void);
 conformance_group conformance_read(void);
 conformance_group conformance_text(void);
 conformance_group conformance_messages(void);

@@ -76,6 +76,7 @@ on_listed(void *context, const cascade_row *row, const cascade_run_row *run)
         add_id(&dump->text, &run->engine_id);
         add_number(&dump->text, run->claim_no);
         add_number(&dump->text, run->takeovers);
+        add_number(&dump->text, run->trial);
         add_text(&dump->text, run->needs);
     }
     csc_buf_add_text(&dump->text, "\n");

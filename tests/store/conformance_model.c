@@ -685,6 +685,7 @@ move_claim(twin_world *world)
         assert_memory_equal(&real[i].cascade_id, &model[i].cascade_id, 16);
         assert_int_equal(real[i].claim_no, model[i].claim_no);
         assert_int_equal(real[i].takeovers, model[i].takeovers);
+        assert_int_equal(real[i].trials, model[i].trials);
     }
     learn_claimed(world, real, real_result.count, at);
 }

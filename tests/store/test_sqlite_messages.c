@@ -702,7 +702,8 @@ what_changes_after_the_look_is_not_given(void **state)
     } cases[] = {
         {"DELETE FROM cascade_messages", 0},
         {"UPDATE cascade_runs SET engine_id = 'x', claim_no = 1;"
-         "INSERT INTO cascade_runs SELECT id, 'default', 0, 1, 'x', 1, 0, ''"
+         "INSERT INTO cascade_runs"
+         " SELECT id, 'default', 0, 1, 'x', 1, 0, '', 0"
          " FROM cascades WHERE status = 'COMPLETED'",
          0},
         {"UPDATE cascade_runs SET takeovers = 3", 1},

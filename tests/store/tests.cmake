@@ -27,6 +27,7 @@ set(conformance
     conformance_schema.c
     conformance_tend.c
     conformance_text.c
+    conformance_trial.c
     conformance_wait.c)
 
 cascade_test(store_memory test_memory.c ${conformance})
