@@ -625,6 +625,7 @@ typedef struct cascade_info {
     int32_t takeovers; /* since its last commit */
     const char *needs; /* the node that its last owner did not know, or "" */
     bool paused;       /* given up as it is paused (manage.h): nothing begins */
+    int32_t trials;    /* of `takeovers` and the owner: alone, as a suspect */
 } cascade_info;
 
 /* Waits until the cascade has ended, at most `timeout_ms` (-1: no limit), and
@@ -796,9 +797,8 @@ typedef struct cascade_engine_options {
                                  it does not hear of it; 0: 2,000. Where it
                                  does, every fifth time all the same */
     int64_t park_after_ms;     /* a wait longer than that is parked; 0: 5,000 */
-    int poison_limit;          /* takeovers without a commit after which the
-                                 running execution fails as poisoned; 0: 5;
-                                 -1: never */
+    int poison_limit;          /* deaths in trial (README) after which what runs
+                                 fails as poisoned; 0: 5; -1: never */
     size_t batch_bytes_max;    /* of one commit; 0: 4 MiB */
     size_t batch_cascades_max; /* of one commit; 0: 500 */
     size_t execution_bytes_max; /* puts, output and spawns (with what they come

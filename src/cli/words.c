@@ -122,6 +122,7 @@ words_info(struct object *object, const cascade_info *info)
     object_id(object, "engine_id",
               info->has_run && info->owned ? &info->engine_id : NULL);
     object_number(object, "takeovers", info->has_run ? info->takeovers : 0);
+    object_number(object, "trials", info->has_run ? info->trials : 0);
     object_text(object, "needs",
                 info->has_run && *info->needs != '\0' ? info->needs : NULL);
     object_bool(object, "paused", info->has_run && info->paused);

@@ -546,10 +546,12 @@ check_run(csc_audit *audit)
         return;
     if (audit->row.status == CASCADE_RUNNING)
         check_place(audit);
-    if (run->takeovers < 0 || run->claim_no < (owned ? 1 : 0))
+    if (run->takeovers < 0 || run->claim_no < (owned ? 1 : 0) ||
+        run->trial < 0 || run->trial > run->claim_no)
         csc_audit_add(audit, CSC_AUDIT_RUN_VALUES, -1,
-                      "the run was claimed %lld times, and taken over %d times",
-                      (long long)run->claim_no, run->takeovers);
+                      "the run was claimed %lld times, %d times of these as a "
+                      "suspect, and taken over %d times",
+                      (long long)run->claim_no, run->trial, run->takeovers);
 }
 
 static void

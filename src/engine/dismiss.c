@@ -167,7 +167,7 @@ prepare(dismissal *d, const csc_reload *wanted, size_t count)
         if (run == NULL)
             return csc_fail_memory();
         d->runs[d->count++] = run;
-        run->takeovers = wanted[i].claimed.takeovers;
+        csc_run_note_claim(run, &wanted[i].claimed);
         run->partial = true;
         if (csc_map_put(&d->places, &run->state.id, run) != 0)
             return csc_fail_memory();

@@ -160,6 +160,7 @@ typedef struct csc_run {
     csc_state state;
     uint32_t lane;
     int32_t takeovers;    /* as the run row has it */
+    int32_t trials;       /* its `trial` */
     size_t refs;          /* the map, a lane, executions ready or running */
     size_t active;        /* executions ready or in a function */
     csc_post *first_post; /* waiting to be committed */
@@ -527,6 +528,10 @@ cascade_err csc_run_add(cascade_engine *engine, csc_run *run);
  * `err`; freed when nothing refers to it any more. */
 void csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err);
 void csc_run_ref(csc_run *run);
+/* What its claim has told of the run row. */
+void csc_run_note_claim(csc_run *run, const cascade_claimed *claimed);
+/* The same once more, as the row is now, for a load. */
+cascade_claimed csc_run_claimed(const csc_run *run);
 void csc_run_unref(csc_run *run);
 /* Frees a portion of what nothing refers to any more. Not locked. */
 void csc_run_clear_wreck(cascade_engine *engine);

@@ -321,6 +321,7 @@ static void
 explain_suspect(const csc_facts *facts, cascade_explanation *out)
 {
     int32_t takeovers = facts->info->takeovers;
+    int32_t trials = facts->info->trials;
     cascade_cause *cause = NULL;
 
     if (takeovers < CSC_SUSPECT_FROM)
@@ -328,12 +329,14 @@ explain_suspect(const csc_facts *facts, cascade_explanation *out)
     cause = csc_explain_add(out, CASCADE_REASON_SUSPECT);
     if (cause == NULL)
         return;
+    if (facts->info->owned && trials > 0)
+        trials--; /* that one is not over */
     cause->count = takeovers;
     csc_explain_say(out,
-                    "%d engines in a row have died with it: it is run alone, "
-                    "and what runs then fails in the end; look what the node "
-                    "does to its process",
-                    (int)takeovers);
+                    "%d engines in a row have died with it, %d of them while "
+                    "it ran alone: so it is run, and what runs then fails in "
+                    "the end; look what the node does to its process",
+                    (int)takeovers, (int)trials);
 }
 
 /* ---- The whole ---------------------------------------------------------- */

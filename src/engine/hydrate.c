@@ -161,7 +161,7 @@ prepare(loading *l)
             csc_map_put(&l->places, &l->wanted[i].claimed.cascade_id,
                         &l->errs[i]) != 0)
             return csc_fail_memory();
-        l->runs[i]->takeovers = l->wanted[i].claimed.takeovers;
+        csc_run_note_claim(l->runs[i], &l->wanted[i].claimed);
         if (!l->wanted[i].plans)
             continue;
         l->runs[i]->plan = csc_plan_create(l->wanted[i].from);

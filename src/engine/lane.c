@@ -429,10 +429,10 @@ expel(csc_lane *lane, csc_item *item)
     cascade_engine *engine = lane->engine;
     csc_run *run = item->run;
     csc_post_kind kind = item->posts->kind;
-    csc_reload reload = {
-        .claimed = {.cascade_id = run->state.id, .takeovers = run->takeovers},
-        .fail_id = item->posts->function_id,
-        .give_up = kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
+    csc_reload reload = {.claimed = csc_run_claimed(run),
+                         .fail_id = item->posts->function_id,
+                         .give_up =
+                             kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
 
     if (kind == CSC_POST_RECEIVE)
         take_apart(run, item->posts, &reload);

@@ -171,8 +171,9 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     if (err == CASCADE_OK)
         release_waiters(run, item->posts, woken);
     csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
-    if (change->run_action == CASCADE_RUN_RESET)
-        run->takeovers = 0;
+    if (change->run_action == CASCADE_RUN_RESET ||
+        change->run_action == CASCADE_RUN_REVIVE)
+        csc_run_note_claim(run, &(cascade_claimed){.takeovers = 0});
     if (leaves(change)) {
         note_freed(engine, change);
         csc_receive_left(engine, run);

@@ -65,6 +65,7 @@ csc_info_create(const cascade_row *row, const cascade_run_row *run)
     info->owned = !csc_uuid_is_nil(&run->engine_id);
     info->engine_id = run->engine_id;
     info->takeovers = run->takeovers;
+    info->trials = run->trial;
     return info;
 }
 

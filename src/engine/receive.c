@@ -242,8 +242,7 @@ match_plan(csc_run *run, const csc_message *message)
 void
 csc_receive_leave(cascade_engine *engine, csc_run *run)
 {
-    csc_reload reload = {.claimed = {.cascade_id = run->state.id},
-                         .fail_id = -1};
+    csc_reload reload = {.claimed = csc_run_claimed(run), .fail_id = -1};
 
     csc_run_expel(engine, run, run->leaves ? &run->reload : &reload,
                   CASCADE_ERR_FENCED);
@@ -254,11 +253,10 @@ csc_receive_leave(cascade_engine *engine, csc_run *run)
 static void
 leave_for(cascade_engine *engine, csc_run *run, const csc_message *message)
 {
-    run->reload = (csc_reload){
-        .claimed = {.cascade_id = run->state.id, .takeovers = run->takeovers},
-        .fail_id = -1,
-        .plans = true,
-        .from = csc_build_course_from(message)};
+    run->reload = (csc_reload){.claimed = csc_run_claimed(run),
+                               .fail_id = -1,
+                               .plans = true,
+                               .from = csc_build_course_from(message)};
     run->leaves = true;
     run->freeing = true;
     if (!run->committing)

@@ -23,9 +23,22 @@
  * end it, as a cancellation does with what has not begun. The run advances once
  * the commit is done.
  *
- * A run taken over three times without a commit is a suspect: it is the only
- * one the engine claims, and its executions run one at a time, so that when
- * it takes the process down once more, it is known which one did it.
+ * A run taken over three times without a commit is a suspect, and no more: an
+ * engine that dies takes all that it holds with it. A suspect is the only one
+ * the engine claims, and its executions run one at a time, so that when it
+ * takes the process down once more, it is known which one did it. Such a claim
+ * is a trial (S47), and the deaths in trial are what is held against it:
+ *
+ *   takeovers 0 to 2      claimed with others; a death is takeovers + 1
+ *   from 3 on             a suspect, claimed alone: trial + 1
+ *     trial 1 to limit    it runs
+ *     beyond              so many trials ended in a death: what is to run
+ *                         fails instead
+ *
+ * A commit of it makes both 0; a clean stop takes its own trial back. A claim
+ * whose answer was lost, and a lease that was lost by a stall, count: from
+ * outside they are no different from a death, and what makes a process hang
+ * long enough to lose its lease is no better than what kills it.
  */
 #include "engine/engine.h"
 
@@ -60,6 +73,21 @@ uint32_t
 csc_run_lane(const cascade_engine *engine, const cascade_uuid *id)
 {
     return id->bytes[15] % engine->lane_count;
+}
+
+void
+csc_run_note_claim(csc_run *run, const cascade_claimed *claimed)
+{
+    run->takeovers = claimed->takeovers;
+    run->trials = claimed->trials;
+}
+
+cascade_claimed
+csc_run_claimed(const csc_run *run)
+{
+    return (cascade_claimed){.cascade_id = run->state.id,
+                             .takeovers = run->takeovers,
+                             .trials = run->trials};
 }
 
 void
@@ -423,10 +451,10 @@ csc_run_load_anew(cascade_engine *engine, csc_run *run, cascade_err err)
     csc_engine_note(
         engine, CASCADE_LOG_WARNING, "cascade %s is loaded anew: %s",
         cascade_uuid_format(&run->state.id, id), cascade_err_text(err));
-    run->reload = (csc_reload){
-        .claimed = {.cascade_id = run->state.id, .takeovers = run->takeovers},
-        .at_ns = csc_engine_monotonic_ns(engine) + RELOAD_MS * CSC_MS_NS,
-        .fail_id = -1};
+    run->reload = (csc_reload){.claimed = csc_run_claimed(run),
+                               .at_ns = csc_engine_monotonic_ns(engine) +
+                                        RELOAD_MS * CSC_MS_NS,
+                               .fail_id = -1};
     run->leaves = true;
     run->freeing = true;
     if (!run->committing)
@@ -559,7 +587,7 @@ static bool
 is_poisoned(const cascade_engine *engine, const csc_run *run)
 {
     return engine->options.poison_limit > 0 &&
-           run->takeovers >= engine->options.poison_limit;
+           run->trials > engine->options.poison_limit;
 }
 
 static void

@@ -272,7 +272,7 @@ create_stream(cascade_engine *engine, const csc_reload *reload)
     s->run = csc_run_create(engine, &reload->claimed.cascade_id);
     if (s->run == NULL)
         goto failed;
-    s->run->takeovers = reload->claimed.takeovers;
+    csc_run_note_claim(s->run, &reload->claimed);
     if (reload->plans) {
         s->run->plan = csc_plan_create(reload->from);
         if (s->run->plan == NULL)

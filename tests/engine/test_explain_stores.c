@@ -709,12 +709,19 @@ it_is_a_suspect_from_three_deaths_on_until_it_commits(test_db *db)
     }
     check_reasons(store, &id, "FREE SUSPECT");
     cause = check_cause(store, &id, CASCADE_REASON_SUSPECT, "",
-                        "3 engines in a row have died with it: it is run "
-                        "alone, and what runs then fails in the end; look what "
-                        "the node does to its process");
+                        "3 engines in a row have died with it, 0 of them while "
+                        "it ran alone: so it is run, and what runs then fails "
+                        "in the end; look what the node does to its process");
     assert_int_equal(cause.count, 3);
     peer = peer_own(store, "n", 3);
+    peer_remove(store, &peer);
+    peer = peer_own(store, "n", 4);
     check_reasons(store, &id, "OWNED SUSPECT");
+    cause = check_cause(store, &id, CASCADE_REASON_SUSPECT, "",
+                        "4 engines in a row have died with it, 1 of them while "
+                        "it ran alone: so it is run, and what runs then fails "
+                        "in the end; look what the node does to its process");
+    assert_int_equal(cause.count, 4);
     commit(store, &peer, 1, &id, CASCADE_RUN_RESET, &kept);
     check_reasons(store, &id, "OWNED");
 }

@@ -407,15 +407,16 @@ a_parked_cascade_wakes_on_time(test_db *db)
 
 #define SUSPECTS 8
 #define SUSPECT_TAKEOVERS 3
+#define MANY_TAKEOVERS 100
 #define OTHERS 40
 
-/* Takes them over as often as it takes to make suspects of them. */
+/* Engines have them, with whatever else, and die in turn. */
 static void
-make_suspects(cascade_store *store, size_t count)
+take_over(cascade_store *store, size_t count, unsigned char times)
 {
     const char *queue = "default";
 
-    for (unsigned char i = 1; i <= SUSPECT_TAKEOVERS; i++) {
+    for (unsigned char i = 1; i <= times; i++) {
         cascade_incarnation dead = {.engine_id = {{i}},
                                     .host = "another",
                                     .lease_ms = 60000,
@@ -424,7 +425,7 @@ make_suspects(cascade_store *store, size_t count)
                                .queues = &queue,
                                .queue_count = 1,
                                .limit = count,
-                               .suspect_from = SUSPECT_TAKEOVERS};
+                               .suspect_from = INT32_MAX};
         cascade_claimed claimed[SUSPECTS];
         cascade_claim_result result = {0};
         size_t got_free = 0;
@@ -436,6 +437,13 @@ make_suspects(cascade_store *store, size_t count)
                                         &got_free));
         assert_int_equal(got_free, count);
     }
+}
+
+/* As often as it takes to make suspects of them. */
+static void
+make_suspects(cascade_store *store, size_t count)
+{
+    take_over(store, count, SUSPECT_TAKEOVERS);
 }
 
 typedef struct counts {
@@ -499,6 +507,29 @@ suspects_follow_one_another_at_once(test_db *db)
     assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
     took_ms = store_now(store) - took_ms;
     assert_true(took_ms < HOUR_MS);
+}
+
+/* Not one of them died in trial: nothing is to blame, however many they were.
+ */
+static void
+takeovers_poison_nobody(test_db *db)
+{
+    counts c = {0, 0};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_uuid ids[SUSPECTS];
+    db_ends ends = {NULL, ids, SUSPECTS, 0};
+
+    db->fake_time = db->backend->virtual_time;
+    store = db_store(db);
+    ends.store = store;
+    for (size_t i = 0; i < SUSPECTS; i++)
+        ids[i] = db_start(store, "suspect");
+    take_over(store, SUSPECTS, MANY_TAKEOVERS);
+    engine = suspect_engine(db, store, &c);
+    assert_true(db_poll_until(db, &engine, 1, db_all_ended, &ends));
+    for (size_t i = 0; i < SUSPECTS; i++)
+        db_await(store, &ids[i], CASCADE_COMPLETED);
 }
 
 static bool
@@ -701,6 +732,7 @@ main(int argc, char **argv)
          the_execution_that_kills_is_the_one_poisoned, STORES_VIRTUAL},
         {"a_parked_cascade_wakes_on_time", a_parked_cascade_wakes_on_time,
          STORES_ALL},
+        {"takeovers_poison_nobody", takeovers_poison_nobody, STORES_ALL},
         {"suspects_follow_one_another_at_once",
          suspects_follow_one_another_at_once, STORES_ALL},
         {"suspects_follow_one_another_though_others_call",

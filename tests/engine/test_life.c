@@ -322,7 +322,9 @@ a_store_has_room_for_so_many_engines(test_db *db)
 /* ---- Poison ------------------------------------------------------------- */
 
 #define POISON_LIMIT 5
-#define MORTALS (POISON_LIMIT + 3)
+#define SUSPECT_FROM 3
+#define EXPLOSIONS (SUSPECT_FROM + POISON_LIMIT)
+#define MORTALS (EXPLOSIONS + 3)
 
 /* An engine whose process can die: from then on it reaches no store. */
 typedef struct mortal {
@@ -408,7 +410,8 @@ dead_or_decided(void *context)
 }
 
 /* A node that takes its process down: engines die of it one after the other,
- * and from the limit on it is the node that fails. The rest goes on. */
+ * the last ones in trial, and from the limit on it is the node that fails. The
+ * rest goes on. */
 static void
 a_node_that_kills_engines_is_poisoned(test_db *db)
 {
@@ -433,7 +436,7 @@ a_node_that_kills_engines_is_poisoned(test_db *db)
             db_poll_until(db, &mortals[used]->engine, 1, dead_or_decided, &o));
         (void)dead_or_decided(&o);
     }
-    assert_int_equal(atomic_load(&explosions), POISON_LIMIT);
+    assert_int_equal(atomic_load(&explosions), EXPLOSIONS);
     db_await(store, &bomb, CASCADE_ERROR);
     assert_ok(cascade_snapshot_load(store, &bomb, NULL, &snapshot));
     assert_non_null(strstr(cascade_snapshot_error(snapshot), "poisoned"));

@@ -10,8 +10,8 @@
 #include "engine/play.h"
 
 #define LONG_MS (INT64_C(60) * 60 * 1000)
-#define SHORT_MS 200          /* where time cannot be injected, or longer */
-#define DEATHS 6              /* more than poison_limit */
+#define SHORT_MS 200 /* where time cannot be injected, or longer */
+#define DEATHS 8     /* three make a suspect, poison_limit are in trial */
 #define HELD_MS (2 * LONG_MS) /* nothing is parked */
 
 /* What the nodes did in one engine, or in several. */

@@ -141,9 +141,9 @@ oracle_refuse_strangers(oracle *o)
 }
 
 void
-oracle_set_poison_limit(oracle *o, int32_t takeovers)
+oracle_set_poison_limit(oracle *o, int32_t trials)
 {
-    o->poison_limit = takeovers;
+    o->poison_limit = trials;
 }
 
 void
@@ -229,6 +229,7 @@ take_run(void *context, const cascade_row *row, const cascade_run_row *run)
     to->claim_no = run->claim_no;
     to->priority = run->priority;
     to->takeovers = run->takeovers;
+    to->trial = run->trial;
     (void)snprintf(to->queue, sizeof(to->queue), "%s", run->queue);
     return CASCADE_OK;
 }
@@ -249,7 +250,7 @@ same_run(const oracle_run *a, const oracle_run *b)
 {
     return a->found == b->found && a->owned == b->owned &&
            a->wake_at_ms == b->wake_at_ms && a->claim_no == b->claim_no &&
-           a->takeovers == b->takeovers;
+           a->takeovers == b->takeovers && a->trial == b->trial;
 }
 
 /* The rows and the run as of one moment, as far as that can be seen; else the

@@ -125,9 +125,9 @@ void oracle_follow(oracle *o);
 /* Cascades that no oracle_started() named are a failure (else they are taken
  * for starts of unknown outcome). */
 void oracle_refuse_strangers(oracle *o);
-/* From how many takeovers on an execution may be recorded as poisoned; with
- * oracle_follow(), and claims looked at too. */
-void oracle_set_poison_limit(oracle *o, int32_t takeovers);
+/* Behind how many trials that ended in a death an execution may be recorded as
+ * poisoned; with oracle_follow(), and claims looked at too. */
+void oracle_set_poison_limit(oracle *o, int32_t trials);
 /* How much later than due a free run may wake: as far as the clocks in this
  * test lie apart, and where the store refuses things, how long the engine then
  * leaves a cascade alone. */

@@ -50,7 +50,7 @@ attempts_of(const cascade_execution_row *row)
     return number;
 }
 
-/* It was RUNNING. Takeovers are those of the last claim. */
+/* It was RUNNING. Trials are those of the last claim. */
 static void
 check_poison(const oracle_view *v, const oracle_fact *fact)
 {
@@ -59,10 +59,11 @@ check_poison(const oracle_view *v, const oracle_fact *fact)
     if (v->o->poison_limit > 0 &&
         fact->row->status == CASCADE_EXECUTION_FAILED && error != NULL &&
         strncmp(error, "poisoned", 8) == 0 &&
-        v->c->run.takeovers < v->o->poison_limit)
+        v->c->run.trial <= v->o->poison_limit)
         oracle_fail(v->o, "G6", &v->c->id, fact->row->function_id,
-                    "poisoned after %" PRId32 " takeovers",
-                    v->c->run.takeovers);
+                    "poisoned in trial %" PRId32 ", after %" PRId32
+                    " takeovers",
+                    v->c->run.trial, v->c->run.takeovers);
 }
 
 static void

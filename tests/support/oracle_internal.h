@@ -66,6 +66,7 @@ typedef struct oracle_run {
     int64_t claim_no;
     int32_t priority;
     int32_t takeovers;
+    int32_t trial;
     char queue[ORACLE_TEXT_MAX];
 } oracle_run;
 

@@ -250,9 +250,11 @@ play_handles(scene *s)
 }
 
 /* An engine of which there are only rows, made the way an engine makes them.
- * `host`: NULL for this machine, where its process can be seen to be gone. */
+ * `host`: NULL for this machine, where its process can be seen to be gone.
+ * `suspects`: what it has is one. */
 static cascade_err
-leave_behind(scene *s, cascade_store *store, const char *host)
+leave_behind(scene *s, cascade_store *store, const char *host, bool suspects,
+             cascade_uuid *id)
 {
     static const char *const queues[] = {"default"};
     static const char *const nodes[] = {"leaf", "steps"};
@@ -268,11 +270,13 @@ leave_behind(scene *s, cascade_store *store, const char *host)
                            .nodes = nodes,
                            .node_count = 2,
                            .limit = 1,
-                           .suspect_from = 3};
+                           .suspect_from = 1,
+                           .suspects = suspects};
     cascade_claimed claimed;
     cascade_claim_result result = {0};
     cascade_err err = CASCADE_OK;
 
+    *id = dead.engine_id;
     csc_clock_host(here);
     if (host == NULL)
         dead.host = here;
@@ -286,12 +290,13 @@ static cascade_err
 take_over(scene *s, const char *host)
 {
     cascade_store *store = NULL;
+    cascade_uuid dead;
     cascade_err err = scene_open(s, &store);
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, "steps", NULL);
     if (err == CASCADE_OK)
-        err = leave_behind(s, store, host);
+        err = leave_behind(s, store, host, false, &dead);
     if (err == CASCADE_OK)
         err = scene_engine(s, store, NULL, NULL);
     return err == CASCADE_OK ? scene_run(s) : err;
@@ -310,11 +315,26 @@ play_expired(scene *s)
     return take_over(s, "elsewhere");
 }
 
-/* With a limit of one takeover: the node is not run again. */
+/* With a limit of one death in trial: the node is not run again. */
 static cascade_err
 play_poisoned(scene *s)
 {
-    return take_over(s, NULL);
+    cascade_store *store = NULL;
+    cascade_uuid dead;
+    size_t freed = 0;
+    cascade_err err = scene_open(s, &store);
+
+    if (err == CASCADE_OK)
+        err = scene_start_one(s, store, "steps", NULL);
+    if (err == CASCADE_OK)
+        err = leave_behind(s, store, NULL, false, &dead);
+    if (err == CASCADE_OK)
+        err = store->driver->remove(store->self, &dead, 1, 1, &freed);
+    if (err == CASCADE_OK)
+        err = leave_behind(s, store, NULL, true, &dead);
+    if (err == CASCADE_OK)
+        err = scene_engine(s, store, NULL, NULL);
+    return err == CASCADE_OK ? scene_run(s) : err;
 }
 
 /* An engine that is stopped in the middle, and the one after it. */
