@@ -764,10 +764,9 @@ typedef struct cascade_engine cascade_engine;
 typedef struct cascade_node cascade_node;
 
 typedef enum cascade_mode {
-    CASCADE_MODE_THREADS = 0, /* workers, committers and a housekeeper; who
-                            would only wait for a commit, a worker or the
-                            caller of cascade_start(), may do it himself, and
-                            that of others with it */
+    CASCADE_MODE_THREADS = 0, /* workers, committers, a housekeeper; who would
+                            only wait for a commit (a worker, a caller of
+                            cascade_start()) may make it, with others' */
     CASCADE_MODE_LOOP,        /* nodes run in cascade_engine_poll(); one library
                             thread does the store's work. But the transaction
                             of a transactional node is begun and committed in
@@ -793,9 +792,8 @@ typedef struct cascade_engine_options {
                                  0: 2; at most 16. One elsewhere */
     size_t capacity;           /* cascades held in memory; 0: 20,000 */
     int64_t lease_ms;          /* alive without a sign; 0: 10,000; from 100 */
-    int64_t poll_interval_ms;  /* how often it looks for work of others, where
-                                 it does not hear of it; 0: 2,000. Where it
-                                 does, every fifth time all the same */
+    int64_t poll_interval_ms;  /* how often it looks for work of others; 0:
+                                 2,000. Where it hears of it, every 5th time */
     int64_t park_after_ms;     /* a wait longer than that is parked; 0: 5,000 */
     int poison_limit;          /* deaths in trial (README) after which what runs
                                  fails as poisoned; 0: 5; -1: never */
@@ -809,26 +807,27 @@ typedef struct cascade_engine_options {
     cascade_err (*worker_init)(void *context);
     void (*worker_exit)(void *context);
     void *worker_context;
-    bool suspend_steps; /* THREADS: a step suspends its node, as it does in the
-                           other modes, instead of blocking its worker: a few
-                           workers carry thousands of nodes that wait for their
-                           steps, and no thread is woken for each; the node's
-                           code before the step runs again */
-    int depth_max;      /* levels of children below the first cascade; 0: 1,000;
-                           at most 1,000,000 */
+    bool suspend_steps; /* THREADS: a step suspends its node, as in the other
+                           modes, instead of blocking its worker: a few carry
+                           thousands of nodes that wait, and no thread is woken
+                           for each; code before the step runs again */
+    int depth_max;      /* levels of children; 0: 1,000; at most 1,000,000 */
     /* Retention: cascades of any queue are deleted when they have ended so long
      * ago, as cascade_purge() does (manage.h), in small portions; 0: never. */
     int64_t retain_completed_ms;
     int64_t retain_failed_ms;
     int64_t retain_interval_ms; /* between two passes; 0: 3,600,000 */
-    unsigned transaction_count; /* transactional nodes that run at once on
-                                   PostgreSQL, each on a connection of its own
-                                   beside connection_max; 0: 4; at most 16. One
-                                   on SQLite */
+    unsigned transaction_count; /* transactional nodes at once on PostgreSQL,
+                                   each on a connection beside connection_max;
+                                   0: 4; at most 16. One on SQLite */
     int64_t priority_age_ms;    /* what has waited that long for its turn counts
                                  as of the next priority; 0: never */
     size_t backlog_bytes_max;   /* of results that wait for their commit: beyond
                                  it no function is entered; 0: 64 MiB */
+    size_t held_bytes_max; /* of cascades in memory; 0: 512 MiB; from 1 MiB.
+                                 Beyond half of it no more are taken in; one
+                                 that takes so much itself is held beside the
+                                 others, if it is the only one */
 } cascade_engine_options;
 
 /* Makes an engine on `store`; nothing runs yet. Register the nodes, then start
@@ -984,6 +983,7 @@ typedef struct cascade_engine_stats {
     uint64_t messages;      /* received since the start */
     uint64_t overdue;       /* of `running`: functions beyond their time now */
     uint64_t transactions;  /* of nodes, committed since the start */
+    uint64_t held_bytes;    /* what `held` take, and those being read */
 } cascade_engine_stats;
 
 /* Copies the figures as of now. */

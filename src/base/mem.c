@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The only file that calls malloc and its kin. In a normal build it is a thin
- * layer over them and has no state; with CASCADE_FAULTS, which only our tests
+ * The only file that calls malloc and its kin: a thin layer over them that
+ * keeps a tally for each thread. With CASCADE_FAULTS, which only our tests
  * define, it counts blocks and can let the Nth allocation fail.
  */
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -88,6 +89,30 @@ sys_free(void *memory)
 #define sys_free free
 #endif
 
+static _Thread_local int64_t tally;
+
+/* Of one block, or of none. */
+static int64_t
+size_of(void *memory)
+{
+    return memory == NULL
+               ? 0
+               : (int64_t)(malloc_usable_size(memory) + sizeof(size_t));
+}
+
+static void *
+tallied(void *memory)
+{
+    tally += size_of(memory);
+    return memory;
+}
+
+int64_t
+csc_mem_tally(void)
+{
+    return tally;
+}
+
 /* The bytes of `count` items, at least one. False when no block can be as
  * large: checked here, because sanitizers abort where malloc() gives NULL. */
 static bool
@@ -105,7 +130,7 @@ csc_mem_alloc(size_t size)
 {
     size_t bytes = 0;
 
-    return bytes_of(1, size, &bytes) ? sys_malloc(bytes) : NULL;
+    return bytes_of(1, size, &bytes) ? tallied(sys_malloc(bytes)) : NULL;
 }
 
 void *
@@ -113,15 +138,22 @@ csc_mem_zalloc(size_t count, size_t size)
 {
     size_t bytes = 0;
 
-    return bytes_of(count, size, &bytes) ? sys_calloc(1, bytes) : NULL;
+    return bytes_of(count, size, &bytes) ? tallied(sys_calloc(1, bytes)) : NULL;
 }
 
 void *
 csc_mem_realloc(void *old, size_t count, size_t size)
 {
     size_t bytes = 0;
+    int64_t before = size_of(old);
+    void *memory = NULL;
 
-    return bytes_of(count, size, &bytes) ? sys_realloc(old, bytes) : NULL;
+    if (!bytes_of(count, size, &bytes))
+        return NULL;
+    memory = sys_realloc(old, bytes);
+    if (memory != NULL)
+        tally += size_of(memory) - before;
+    return memory;
 }
 
 char *
@@ -145,6 +177,7 @@ csc_mem_strndup(const char *text, size_t len)
 void
 csc_mem_free(void *memory)
 {
+    tally -= size_of(memory);
     sys_free(memory);
 }
 

@@ -8,6 +8,7 @@
 #define CSC_BASE_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void *csc_mem_alloc(size_t size);                /* not initialised */
 void *csc_mem_zalloc(size_t count, size_t size); /* zeroed, overflow checked */
@@ -15,6 +16,11 @@ void *csc_mem_realloc(void *old, size_t count, size_t size); /* checked */
 char *csc_mem_strdup(const char *text); /* NULL gives NULL */
 char *csc_mem_strndup(const char *text, size_t len);
 void csc_mem_free(void *memory);
+
+/* Bytes that this thread has allocated, less what it has freed: the difference
+ * of two calls is what came of the work between them. Blocks count with what
+ * the allocator needs for them, about. */
+int64_t csc_mem_tally(void);
 
 /* Makes room for `need` items of `size` bytes in *items, doubling *room.
  * Returns 0, or -1 when out of memory (everything is as before). */

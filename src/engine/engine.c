@@ -648,6 +648,7 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
     pthread_mutex_lock(&engine->mutex);
     now = engine->stats;
     now.held = engine->runs.count;
+    now.held_bytes = engine->small_bytes + engine->large_bytes;
     now.ready = engine->ready_count + engine->aside_count;
     now.running = engine->running;
     now.overdue = engine->overdue;

@@ -136,6 +136,7 @@ typedef struct csc_reload {
     bool give_up;    /* its failure was refused too */
     bool single;     /* messages were refused: one at a time */
     bool hopeless;   /* the first one was refused by itself: it is dropped */
+    bool large;      /* it is known to be: room.c */
     bool plans;      /* for a retry or a rerun, */
     int32_t from;    /* from there on, or CSC_COURSE_NONE */
 } csc_reload;
@@ -162,6 +163,8 @@ typedef struct csc_run {
     int32_t takeovers;    /* as the run row has it */
     int32_t trials;       /* its `trial` */
     size_t refs;          /* the map, a lane, executions ready or running */
+    size_t counted;       /* its bytes, as the engine counts them: room.c; */
+    bool large;           /* among those of the large ones */
     size_t active;        /* executions ready or in a function */
     csc_post *first_post; /* waiting to be committed */
     csc_post *last_post;
@@ -371,8 +374,12 @@ struct cascade_engine {
     int64_t now_confirmed_ms; /* the store's last word */
 
     csc_map runs;
-    size_t births;   /* starts under way that count against capacity */
-    size_t claiming; /* and what claims may bring that are not loaded yet */
+    size_t births;      /* starts under way that count against capacity */
+    size_t claiming;    /* and what claims may bring that are not loaded yet */
+    size_t small_bytes; /* of all runs in memory that are not large, */
+    size_t small_count;
+    size_t large_bytes; /* and of those that are */
+    size_t large_count;
     csc_round rounds[CSC_PRIORITIES];
     size_t ready_count;
     bool held_back; /* somebody waits as the backlog is full, to be told */
@@ -794,6 +801,24 @@ void csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
 /* It could not be read now, for that reason. Locked. */
 void csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
                        cascade_err err);
+
+/* ---- room.c ------------------------------------------------------------- */
+
+/* Counts a run in memory by what it takes now. Locked. */
+void csc_room_count(cascade_engine *engine, csc_run *run);
+/* It is about to be freed. Locked. */
+void csc_room_leave(cascade_engine *engine, csc_run *run);
+/* Whether the small ones take all that they may. Locked. */
+bool csc_room_is_full(const cascade_engine *engine);
+/* How many more cascades there is memory for. Locked. */
+size_t csc_room_left(const cascade_engine *engine);
+/* Whether it may be read now. Locked. */
+bool csc_room_admits(const cascade_engine *engine, const csc_reload *reload);
+/* Whether what was read of it shows that it must wait: it is large, and another
+ * large one is in memory. Locked. */
+bool csc_room_is_second(cascade_engine *engine, csc_run *run);
+/* Puts it off until it may be read. Locked. */
+void csc_room_wait(cascade_engine *engine, const csc_reload *reload);
 
 /* ---- stream.c ----------------------------------------------------------- */
 

@@ -85,6 +85,15 @@ loading_run(loading *l, const cascade_uuid *id, cascade_err **err)
     return l->runs[place - l->errs];
 }
 
+/* Of one load: in memory the rows may take twice as much. */
+static size_t
+bytes_max(const loading *l)
+{
+    size_t held_max = l->engine->options.held_bytes_max;
+
+    return held_max / 4 < LOAD_BYTES_MAX ? held_max / 4 : LOAD_BYTES_MAX;
+}
+
 /* A row of so many bytes has come: an error where they are too many. */
 static cascade_err
 count_row(loading *l, const cascade_uuid *id, size_t bytes)
@@ -96,7 +105,7 @@ count_row(loading *l, const cascade_uuid *id, size_t bytes)
     csc_lease_sign(&l->engine->house_vital);
     l->bytes += bytes;
     l->last_bytes += bytes;
-    l->over = l->bytes > LOAD_BYTES_MAX || l->executions > LOAD_EXECUTIONS_MAX;
+    l->over = l->bytes > bytes_max(l) || l->executions > LOAD_EXECUTIONS_MAX;
     if (!l->over)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_TOO_LARGE,
@@ -351,6 +360,11 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
         csc_post_free(messages);
         return;
     }
+    if (err == CASCADE_OK && csc_room_is_second(engine, run)) {
+        csc_post_free(messages);
+        csc_room_wait(engine, reload);
+        return;
+    }
     if (err == CASCADE_OK)
         err = csc_hydrate_hold(engine, run);
     if (err == CASCADE_OK && reload->fail_id >= 0)
@@ -450,7 +464,7 @@ is_large(const loading *l, size_t i)
 
     return l->count == 1 || state->fn_id >= LARGE_EXECUTIONS ||
            (csc_uuid_equal(&l->last, &state->id) &&
-            l->last_bytes > LOAD_BYTES_MAX / 2);
+            l->last_bytes > bytes_max(l) / 2);
 }
 
 /* What is large is read alone from now on, the others as before; where none is,
@@ -568,11 +582,13 @@ hydrate(cascade_engine *engine, const csc_reload *wanted, size_t count)
 
 /* ---- Reloading ---------------------------------------------------------- */
 
-/* One that is read in portions waits until it may. Locked. */
+/* For memory, or, where it is read in portions, until it may. Locked. */
 static bool
 waits_for_place(const cascade_engine *engine, const csc_reload *reload)
 {
-    return company_max(reload) == 1 && engine->stream_count >= CSC_STREAMS_MAX;
+    return !csc_room_admits(engine, reload) ||
+           (company_max(reload) == 1 &&
+            engine->stream_count >= CSC_STREAMS_MAX);
 }
 
 /* Takes what is due out of the list, as many as are read together. */
@@ -636,15 +652,19 @@ csc_hydrate_reloads(cascade_engine *engine)
 size_t
 csc_hydrate_room(const cascade_engine *engine)
 {
-    size_t used = engine->runs.count + engine->births + engine->claiming;
+    size_t coming = engine->births + engine->claiming;
+    size_t left = 0;
 
     if (engine->suspect != NULL ||
         csc_stream_takeovers(engine) >= suspect_from(engine) ||
         engine->life != CSC_LIFE_RUNNING ||
-        atomic_load_explicit(&engine->stop_requested, memory_order_relaxed))
+        atomic_load_explicit(&engine->stop_requested, memory_order_relaxed) ||
+        engine->runs.count >= engine->options.capacity)
         return 0;
-    return used < engine->options.capacity ? engine->options.capacity - used
-                                           : 0;
+    left = csc_room_left(engine);
+    if (left > engine->options.capacity - engine->runs.count)
+        left = engine->options.capacity - engine->runs.count;
+    return left > coming ? left - coming : 0;
 }
 
 /* What one claim brought. `places` of the capacity are taken until it is

@@ -183,6 +183,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     } else if (run->plan != NULL || run->leaves) {
         csc_receive_leave(engine, run);
     } else if (!run->gone) {
+        csc_room_count(engine, run);
         go_on(engine, run, change->run_action == CASCADE_RUN_RESET);
     }
     csc_run_unref(run);

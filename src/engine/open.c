@@ -48,6 +48,7 @@ apply_defaults(cascade_engine_options *o)
     default_size(&o->batch_bytes_max, (size_t)4 * 1024 * 1024);
     default_size(&o->batch_cascades_max, 500);
     default_size(&o->backlog_bytes_max, (size_t)64 * 1024 * 1024);
+    default_size(&o->held_bytes_max, (size_t)512 * 1024 * 1024);
     default_size(&o->execution_bytes_max, (size_t)4 * 1024 * 1024);
     default_ms(&o->lease_ms, CSC_LEASE_MS);
     default_ms(&o->poll_interval_ms, 2000);
@@ -103,6 +104,8 @@ check_options(const cascade_engine_options *o)
         {"batch_bytes_max", (int64_t)o->batch_bytes_max, 1024, 1 << 26},
         {"batch_cascades_max", (int64_t)o->batch_cascades_max, 1, 10000},
         {"backlog_bytes_max", (int64_t)o->backlog_bytes_max, 1024,
+         INT64_C(1) << 40},
+        {"held_bytes_max", (int64_t)o->held_bytes_max, INT64_C(1) << 20,
          INT64_C(1) << 40},
         {"execution_bytes_max", (int64_t)o->execution_bytes_max, 1024, 1 << 26},
         {"lease_ms", o->lease_ms, CSC_LEASE_MIN_MS, day_ms},

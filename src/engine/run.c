@@ -49,6 +49,7 @@
 #include "engine/plan.h"
 
 #define WRECK_PORTION 10000 /* executions and events that are freed at once */
+#define PARK_SOON_MS 100    /* a wait that is parked where memory is full */
 #define RELOAD_MS 200       /* until memory may be there again */
 
 /* ---- Life --------------------------------------------------------------- */
@@ -116,6 +117,7 @@ csc_run_unref(csc_run *run)
         return;
     csc_run_free_posts(run->first_post, CASCADE_ERR_FENCED);
     if (csc_state_weight(&run->state) <= WRECK_PORTION) {
+        csc_room_leave(engine, run);
         free_run(run);
         return;
     }
@@ -128,6 +130,7 @@ void
 csc_run_clear_wreck(cascade_engine *engine)
 {
     csc_run *run = NULL;
+    bool freed = false;
 
     pthread_mutex_lock(&engine->mutex);
     run = engine->wrecks;
@@ -136,14 +139,17 @@ csc_run_clear_wreck(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     if (run == NULL)
         return;
-    if (csc_state_free_some(&run->state, WRECK_PORTION)) {
-        free_run(run);
-        return;
-    }
+    freed = csc_state_free_some(&run->state, WRECK_PORTION);
     pthread_mutex_lock(&engine->mutex);
-    run->wreck_next = engine->wrecks;
-    engine->wrecks = run;
+    if (freed) {
+        csc_room_leave(engine, run);
+    } else {
+        run->wreck_next = engine->wrecks;
+        engine->wrecks = run;
+    }
     pthread_mutex_unlock(&engine->mutex);
+    if (freed)
+        free_run(run);
 }
 
 void
@@ -164,6 +170,7 @@ csc_run_add(cascade_engine *engine, csc_run *run)
         return csc_fail_memory();
     run->held = true;
     csc_run_ref(run);
+    csc_room_count(engine, run);
     return CASCADE_OK;
 }
 
@@ -705,9 +712,25 @@ next_due(const cascade_engine *engine, const csc_run *run)
     return wake_at;
 }
 
+/* A suspect that waits is parked: while it is held, nothing else is claimed. So
+ * is what waits where there is no memory for others. */
+static bool
+may_linger(const cascade_engine *engine, const csc_run *run)
+{
+    return engine->suspect != run && !csc_room_is_full(engine);
+}
+
+/* The longest wait for which it is held. */
+static int64_t
+hold_ms(const cascade_engine *engine, const csc_run *run)
+{
+    if (may_linger(engine, run) || engine->options.park_after_ms < PARK_SOON_MS)
+        return engine->options.park_after_ms;
+    return engine->suspect == run ? 0 : PARK_SOON_MS;
+}
+
 /* Nothing of the run is active or under way: it waits, or is given up. What is
- * due already was made ready, so a timer is never set in the past. A suspect
- * that waits is parked: while it is held, nothing else is claimed. */
+ * due already was made ready, so a timer is never set in the past. */
 static cascade_err
 rest(cascade_engine *engine, csc_run *run)
 {
@@ -724,9 +747,8 @@ rest(cascade_engine *engine, csc_run *run)
         wake_at =
             csc_clock_add(now, is_to_be_told(&run->state) ? CSC_DELAY_MAX_MS
                                                           : CSC_IDLE_RUN_MS);
-    if (wake_at - now > engine->options.park_after_ms ||
-        engine->suspect == run) {
-        if (engine->suspect != run && lingers(engine, run, now))
+    if (wake_at - now > hold_ms(engine, run)) {
+        if (may_linger(engine, run) && lingers(engine, run, now))
             return csc_run_set_timer(engine, run, run->linger_until_ms);
         engine->stats.parked++;
         return csc_run_post_free(engine, run, wake_at, NULL);

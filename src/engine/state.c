@@ -117,16 +117,25 @@ csc_state_hold(csc_state *state, csc_exec *exec)
 void
 csc_state_release(csc_state *state, csc_exec *exec)
 {
+    int64_t before = csc_mem_tally();
+
     exec->held = false;
     state->held--;
     if (state->held == 0)
         free_kept(state);
+    state->bytes += csc_mem_tally() - before;
 }
 
 void
 csc_state_keep_all(csc_state *state)
 {
     state->held++;
+}
+
+size_t
+csc_state_bytes(const csc_state *state)
+{
+    return state->bytes > 0 ? (size_t)state->bytes : 0;
 }
 
 size_t
@@ -750,8 +759,8 @@ pass_over(csc_state *state, const cascade_execution_row *row,
     return err == CASCADE_OK && state->meta != NULL ? read_meta(state) : err;
 }
 
-cascade_err
-csc_state_apply_execution(csc_state *state, const cascade_execution_row *row)
+static cascade_err
+apply_execution(csc_state *state, const cascade_execution_row *row)
 {
     csc_exec *exec = csc_state_find(state, row->function_id);
     csc_record record;
@@ -770,6 +779,16 @@ csc_state_apply_execution(csc_state *state, const cascade_execution_row *row)
     if (exec->status != CASCADE_EXECUTION_RUNNING)
         return CASCADE_OK; /* done is done: G3 */
     return update_exec(state, exec, row, &record);
+}
+
+cascade_err
+csc_state_apply_execution(csc_state *state, const cascade_execution_row *row)
+{
+    int64_t before = csc_mem_tally();
+    cascade_err err = apply_execution(state, row);
+
+    state->bytes += csc_mem_tally() - before;
+    return err;
 }
 
 cascade_err
@@ -861,6 +880,7 @@ settle_one(csc_state *state, csc_exec *exec)
 bool
 csc_state_settle_some(csc_state *state, size_t max)
 {
+    int64_t before = csc_mem_tally();
     size_t end = state->ended.count;
 
     if (end - state->settled > max)
@@ -872,6 +892,7 @@ csc_state_settle_some(csc_state *state, size_t max)
         if (exec != NULL)
             settle_one(state, exec);
     }
+    state->bytes += csc_mem_tally() - before;
     if (state->settled < state->ended.count)
         return false;
     state->settled = 0;

@@ -413,6 +413,7 @@ typedef struct csc_state {
     int32_t paused;        /* that of the pause, unless it was resumed since, or
                        CSC_NO_PARENT; see csc_state_is_paused() */
     char *error;           /* its text */
+    int64_t bytes;         /* see csc_state_bytes() */
     csc_course course;     /* what retries and reruns have superseded */
 } csc_state;
 
@@ -435,6 +436,8 @@ cascade_err csc_state_apply_event(csc_state *state,
  * them now, and `*again` tells to load it once more. */
 cascade_err csc_state_begin_again(csc_state *state, bool *again);
 
+/* The memory it takes: what its rows have made it allocate. */
+size_t csc_state_bytes(const csc_state *state);
 /* How much it holds, in executions and events. */
 size_t csc_state_weight(const csc_state *state);
 /* Frees so many of them, of a state of which nothing is read any more; true

@@ -233,8 +233,8 @@ new_event(const cascade_event_row *row, csc_event **out)
     return CASCADE_OK;
 }
 
-cascade_err
-csc_state_apply_event(csc_state *state, const cascade_event_row *row)
+static cascade_err
+apply_event(csc_state *state, const cascade_event_row *row)
 {
     csc_exec *writer = csc_state_find(state, row->function_id);
     csc_event *event = NULL;
@@ -263,6 +263,16 @@ csc_state_apply_event(csc_state *state, const cascade_event_row *row)
         csc_tree_put(&key->of_parts, &event->by_parent, order_part_events,
                      NULL);
     return CASCADE_OK;
+}
+
+cascade_err
+csc_state_apply_event(csc_state *state, const cascade_event_row *row)
+{
+    int64_t before = csc_mem_tally();
+    cascade_err err = apply_event(state, row);
+
+    state->bytes += csc_mem_tally() - before;
+    return err;
 }
 
 static void

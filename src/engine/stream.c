@@ -305,6 +305,18 @@ csc_stream_begin(cascade_engine *engine, const csc_reload *reload)
     return CASCADE_OK;
 }
 
+/* CASCADE_ERR_AGAIN when there is no memory for it now. */
+static cascade_err
+weigh(csc_stream *s)
+{
+    bool second = false;
+
+    pthread_mutex_lock(&s->engine->mutex);
+    second = csc_room_is_second(s->engine, s->run);
+    pthread_mutex_unlock(&s->engine->mutex);
+    return second ? CASCADE_ERR_AGAIN : CASCADE_OK;
+}
+
 /* Whether it is still read for the incarnation that there is. Locked. */
 static bool
 is_wanted(const csc_stream *s)
@@ -320,7 +332,9 @@ settle(csc_stream *s, cascade_err err)
 
     if (!is_wanted(s))
         return;
-    if (err == CASCADE_OK || err == s->err)
+    if (err == CASCADE_ERR_AGAIN)
+        csc_room_wait(engine, &s->reload);
+    else if (err == CASCADE_OK || err == s->err)
         csc_hydrate_take_in(
             engine, s->run, &s->reload,
             csc_receive_take(&s->inbox, &s->reload.claimed.cascade_id), err);
@@ -413,7 +427,7 @@ csc_stream_round(cascade_engine *engine)
     err = read_portion(s);
     if (err == CASCADE_OK) {
         adapt(s, csc_engine_monotonic_ns(engine) - begun_ns);
-        err = s->err;
+        err = s->err == CASCADE_OK ? weigh(s) : s->err;
     } else {
         tell_failure(s);
         if (err == CASCADE_ERR_UNAVAILABLE && try_smaller(s))

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How much may be in memory, in bytes. What a cascade takes is counted when it
+ * is read or born, and after each of its commits.
+ *
+ *   small   together they may take half of held_bytes_max. Beyond that none is
+ *           claimed, read or born here, and those that wait are parked at once
+ *   large   one that takes more than that by itself. A second one is let go as
+ *           soon as its rows show it, and waits until the first has left
+ *
+ *             claimed --> read --> held --> parked, ended
+ *                ^          |
+ *                +-- waits -+  in `reloads`, owned
+ *
+ * So the small ones go on beside a large one, and a large one beside them. Only
+ * what comes into memory waits: a cascade that is held grows by its commits as
+ * it has to, and two large ones may come of that.
+ *
+ * Between the look and the count there is one load (hydrate.c) or portion
+ * (stream.c): by so much the bound may be passed.
+ *
+ * Not counted here: results that wait for their commit (backlog_bytes_max),
+ * messages that were read (receive.c), and what nodes allocate themselves.
+ */
+#include "engine/engine.h"
+
+/* What one may take to be small, and all the small ones together. */
+static size_t
+share(const cascade_engine *engine)
+{
+    return engine->options.held_bytes_max / 2;
+}
+
+bool
+csc_room_is_full(const cascade_engine *engine)
+{
+    return engine->small_bytes >= share(engine);
+}
+
+static void
+take_out(cascade_engine *engine, csc_run *run)
+{
+    if (run->counted == 0)
+        return;
+    if (run->large) {
+        engine->large_bytes -= run->counted;
+        engine->large_count--;
+    } else {
+        engine->small_bytes -= run->counted;
+        engine->small_count--;
+    }
+    run->counted = 0;
+}
+
+static void
+put_in(cascade_engine *engine, csc_run *run, size_t bytes)
+{
+    run->counted = bytes;
+    run->large = bytes > share(engine);
+    if (run->large) {
+        engine->large_bytes += bytes;
+        engine->large_count++;
+    } else {
+        engine->small_bytes += bytes;
+        engine->small_count++;
+    }
+}
+
+/* Somebody may have waited for what has become free. */
+static void
+tell(cascade_engine *engine, bool was_full, bool was_large)
+{
+    if (!(was_full && !csc_room_is_full(engine)) &&
+        !(was_large && engine->large_count == 0))
+        return;
+    engine->reload_at_ns = 0;
+    csc_engine_wake_house(engine);
+}
+
+void
+csc_room_count(cascade_engine *engine, csc_run *run)
+{
+    size_t bytes = sizeof(*run) + csc_state_bytes(&run->state);
+    bool was_full = csc_room_is_full(engine);
+    bool was_large = run->counted > 0 && run->large;
+
+    if (bytes == run->counted)
+        return;
+    take_out(engine, run);
+    put_in(engine, run, bytes);
+    tell(engine, was_full, was_large);
+}
+
+void
+csc_room_leave(cascade_engine *engine, csc_run *run)
+{
+    bool was_full = csc_room_is_full(engine);
+    bool was_large = run->counted > 0 && run->large;
+
+    take_out(engine, run);
+    tell(engine, was_full, was_large);
+}
+
+/* By what those in memory take on average. */
+size_t
+csc_room_left(const cascade_engine *engine)
+{
+    size_t each = sizeof(csc_run);
+    size_t left = 0;
+
+    if (csc_room_is_full(engine))
+        return 0;
+    if (engine->small_count > 0)
+        each = engine->small_bytes / engine->small_count;
+    left = (share(engine) - engine->small_bytes) / each;
+    return left > 0 ? left : 1;
+}
+
+bool
+csc_room_admits(const cascade_engine *engine, const csc_reload *reload)
+{
+    return reload->large ? engine->large_count == 0 : !csc_room_is_full(engine);
+}
+
+bool
+csc_room_is_second(cascade_engine *engine, csc_run *run)
+{
+    csc_room_count(engine, run);
+    return run->large && engine->large_count > 1;
+}
+
+void
+csc_room_wait(cascade_engine *engine, const csc_reload *reload)
+{
+    csc_reload later = *reload;
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    csc_engine_note(engine, CASCADE_LOG_INFO,
+                    "cascade %s takes more than half of held_bytes_max: it "
+                    "waits until another one that does has left memory",
+                    cascade_uuid_format(&reload->claimed.cascade_id, id));
+    later.large = true;
+    later.at_ns = csc_engine_monotonic_ns(engine);
+    csc_run_reload(engine, &later);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cascades in memory are bounded in bytes (B4): what is beyond the bound waits
+ * in the store, one that takes most of it is the only one of its kind, and
+ * neither keeps the others from going on (G15).
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "support/stores.h"
+
+#define CROWD 40
+#define VALUE_BYTES (100 * 1024)
+#define HELD_BYTES (1024 * 1024)
+#define LARGE_VALUES 8 /* of one that takes more than half of them */
+#define HOUR_MS 3600000
+
+typedef struct room {
+    test_db *db;
+    cascade_store *store;
+    cascade_engine *engine;
+    cascade_uuid ids[CROWD];
+    cascade_uuid large[2];
+    atomic_size_t most;    /* bytes held when a node was entered */
+    atomic_size_t done;    /* small ones */
+    atomic_size_t entered; /* large ones, ever */
+    atomic_size_t inside;  /* and now */
+    atomic_size_t most_inside;
+} room;
+
+static void
+keep_most(atomic_size_t *most, size_t now)
+{
+    size_t before = atomic_load(most);
+
+    while (now > before && !atomic_compare_exchange_weak(most, &before, now))
+        ;
+}
+
+static cascade_err
+put_values(cascade_node *node, size_t count)
+{
+    char *text = malloc(VALUE_BYTES + 1);
+    cascade_err err = CASCADE_OK;
+
+    if (text == NULL)
+        return CASCADE_ERR_NO_MEMORY;
+    memset(text, 'x', VALUE_BYTES);
+    text[VALUE_BYTES] = '\0';
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
+        err = cascade_node_put(node, "text", cJSON_CreateString(text));
+    free(text);
+    return err;
+}
+
+static cascade_err
+fill(cascade_node *node, void *user)
+{
+    (void)user;
+    expect(put_values(node, 1) == CASCADE_OK);
+    return cascade_node_spawn(node, "look", NULL, NULL);
+}
+
+static cascade_err
+fill_large(cascade_node *node, void *user)
+{
+    (void)user;
+    expect(put_values(node, LARGE_VALUES) == CASCADE_OK);
+    return cascade_node_spawn(node, "stay", NULL, NULL);
+}
+
+static cascade_err
+look(cascade_node *node, void *user)
+{
+    room *r = user;
+
+    (void)node;
+    keep_most(&r->most, db_stats(r->engine).held_bytes);
+    atomic_fetch_add(&r->done, 1);
+    return CASCADE_OK;
+}
+
+/* Whether the other large one was put off. */
+static bool
+one_waits(room *r)
+{
+    const csc_reload *at = NULL;
+    bool waits = false;
+
+    pthread_mutex_lock(&r->engine->mutex);
+    for (at = r->engine->reloads; at != NULL; at = at->next)
+        waits = waits || at->large;
+    pthread_mutex_unlock(&r->engine->mutex);
+    return waits;
+}
+
+/* All others have gone on beside it, and the second one was read. */
+static bool
+may_leave(void *context)
+{
+    room *r = context;
+
+    return atomic_load(&r->done) == CROWD &&
+           (atomic_load(&r->entered) == 2 || one_waits(r));
+}
+
+static cascade_err
+stay(cascade_node *node, void *user)
+{
+    room *r = user;
+
+    (void)node;
+    atomic_fetch_add(&r->entered, 1);
+    keep_most(&r->most_inside, atomic_fetch_add(&r->inside, 1) + 1);
+    expect(stores_until(may_leave, r));
+    atomic_fetch_sub(&r->inside, 1);
+    return CASCADE_OK;
+}
+
+static cascade_err
+linger(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_await(node, "go", -1, NULL);
+}
+
+static cascade_err
+fill_and_linger(cascade_node *node, void *user)
+{
+    (void)user;
+    expect(put_values(node, 1) == CASCADE_OK);
+    return cascade_node_spawn(node, "linger", NULL, NULL);
+}
+
+static cascade_engine *
+open_engine(room *r, bool ends)
+{
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .worker_count = 4,
+                                            .lease_ms = 60000,
+                                            .poll_interval_ms = 20,
+                                            .park_after_ms = HOUR_MS,
+                                            .held_bytes_max =
+                                                ends ? HELD_BYTES : 0};
+    cascade_engine *engine = db_engine(r->db, r->store, &options);
+
+    assert_ok(cascade_engine_register(engine, "fill", fill, r, NULL));
+    assert_ok(cascade_engine_register(engine, "large", fill_large, r, NULL));
+    assert_ok(
+        cascade_engine_register(engine, "crowd", fill_and_linger, r, NULL));
+    if (ends) {
+        assert_ok(cascade_engine_register(engine, "look", look, r, NULL));
+        assert_ok(cascade_engine_register(engine, "stay", stay, r, NULL));
+        assert_ok(cascade_engine_register(engine, "linger", linger, r, NULL));
+    }
+    return engine;
+}
+
+static cascade_err
+count_needs(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    (void)row;
+    *(size_t *)context +=
+        run != NULL && csc_uuid_is_nil(&run->engine_id) && run->needs != NULL;
+    return CASCADE_OK;
+}
+
+typedef struct needy {
+    cascade_store *store;
+    size_t count; /* of cascades that wait for another engine */
+} needy;
+
+static bool
+all_need(void *context)
+{
+    needy *n = context;
+    cascade_query query = {.limit = 2 * CROWD};
+    size_t count = 0;
+
+    expect(n->store->driver->list(n->store->self, &query, count_needs,
+                                  &count) == CASCADE_OK);
+    return count == n->count;
+}
+
+/* They have filled their context, and wait for a node that is not here. */
+static room *
+room_open(test_db *db, const char *node, size_t large)
+{
+    room *r = calloc(1, sizeof(*r));
+    cascade_engine *engine = NULL;
+    needy all = {.count = CROWD + large};
+
+    assert_non_null(r);
+    r->db = db;
+    r->store = db_store(db);
+    all.store = r->store;
+    engine = open_engine(r, false);
+    assert_ok(cascade_engine_start(engine));
+    for (size_t i = 0; i < CROWD; i++)
+        r->ids[i] = db_start(r->store, node);
+    for (size_t i = 0; i < large; i++)
+        r->large[i] = db_start(r->store, "large");
+    assert_true(stores_until(all_need, &all));
+    db_close_engine(db, engine);
+    r->engine = open_engine(r, true);
+    return r;
+}
+
+static void
+room_close(room *r)
+{
+    db_close_engine(r->db, r->engine);
+    free(r);
+}
+
+static void
+what_there_is_no_memory_for_waits(test_db *db)
+{
+    room *r = room_open(db, "fill", 0);
+
+    assert_ok(cascade_engine_start(r->engine));
+    for (size_t i = 0; i < CROWD; i++)
+        db_await(r->store, &r->ids[i], CASCADE_COMPLETED);
+    assert_in_range(atomic_load(&r->most), VALUE_BYTES, HELD_BYTES);
+    room_close(r);
+}
+
+static void
+large_ones_take_turns_beside_the_small(test_db *db)
+{
+    room *r = room_open(db, "fill", 2);
+
+    assert_ok(cascade_engine_start(r->engine));
+    for (size_t i = 0; i < 2; i++)
+        db_await(r->store, &r->large[i], CASCADE_COMPLETED);
+    assert_int_equal(atomic_load(&r->most_inside), 1);
+    room_close(r);
+}
+
+/* All but those for which there is room. */
+static bool
+most_are_parked(void *context)
+{
+    room *r = context;
+
+    return db_stats(r->engine).parked >= CROWD - HELD_BYTES / VALUE_BYTES;
+}
+
+/* Each would be held for an hour. */
+static void
+what_waits_is_parked_where_memory_is_full(test_db *db)
+{
+    room *r = room_open(db, "crowd", 0);
+    cascade_uuid last;
+
+    assert_ok(cascade_engine_start(r->engine));
+    assert_true(stores_until(most_are_parked, r));
+    last = db_start(r->store, "fill");
+    db_await(r->store, &last, CASCADE_COMPLETED);
+    for (size_t i = 0; i < CROWD; i++)
+        assert_ok(cascade_signal(r->store, &r->ids[i], "go", NULL, NULL));
+    for (size_t i = 0; i < CROWD; i++)
+        db_await(r->store, &r->ids[i], CASCADE_COMPLETED);
+    room_close(r);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"what_there_is_no_memory_for_waits", what_there_is_no_memory_for_waits,
+         STORES_ALL},
+        {"large_ones_take_turns_beside_the_small",
+         large_ones_take_turns_beside_the_small, STORES_ALL},
+        {"what_waits_is_parked_where_memory_is_full",
+         what_waits_is_parked_where_memory_is_full, STORES_ALL},
+    };
+
+    return stores_run("engine_room", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
