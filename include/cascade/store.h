@@ -160,6 +160,9 @@
  *       a run begins with 0; detach takes one back of each of its runs that has
  *       any; remove leaves it. So it counts the owners that were removed while
  *       they had the run as a suspect, and the one that has it so now.
+ *   S49 find gives the cascade that a path is in, as of one moment: that which
+ *       is to receive the message, or has the execution. A path that is free is
+ *       in none, and so is that of a marked one (S40).
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -217,7 +220,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 8
+#define CASCADE_STORE_ABI 9
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -691,6 +694,10 @@ typedef struct cascade_store_driver {
     /* The number of the current run of a key: 1 where there is no row. */
     cascade_err (*key)(void *self, const char *user_id, const char *key,
                        int32_t *run_number);
+
+    /* The cascade that has a message or an execution of that path: S49.
+     * CASCADE_ERR_NOT_FOUND where none has. */
+    cascade_err (*find)(void *self, const char *path, cascade_uuid *id);
 
     /* Pauses a queue, or resumes it, for claims that come after. `about` is
      * kept while it is paused. `*changed` tells whether it was otherwise

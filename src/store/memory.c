@@ -271,6 +271,7 @@ static const cascade_store_driver driver = {
     .submit = csc_memory_commit_submit,
     .receive = csc_memory_messages_receive,
     .key = csc_memory_messages_key,
+    .find = csc_memory_messages_locate,
     .pause = csc_memory_queues_pause,
     .queues = csc_memory_queues_list,
     .totals = csc_memory_scan_totals,

@@ -335,6 +335,8 @@ cascade_err csc_memory_messages_receive(void *self,
                                         void *context);
 cascade_err csc_memory_messages_key(void *self, const char *user_id,
                                     const char *key, int32_t *run_number);
+cascade_err csc_memory_messages_locate(void *self, const char *path,
+                                       cascade_uuid *id);
 cascade_err csc_memory_queues_pause(void *self, const char *queue, bool paused,
                                     const char *about, bool *changed);
 cascade_err csc_memory_queues_list(void *self, cascade_queue_sink sink,

@@ -325,6 +325,38 @@ csc_memory_messages_key(void *self, const char *user_id, const char *key,
     return CASCADE_OK;
 }
 
+/* ---- Paths -------------------------------------------------------------- */
+
+/* NULL: the path is free. */
+static const cascade_uuid *
+locate(const csc_memory_model *model, const char *path)
+{
+    const csc_memory_message *message =
+        csc_memory_names_get(&model->letters, path);
+    const csc_memory_execution *execution =
+        csc_memory_names_get(&model->paths, path);
+
+    if (message != NULL)
+        return &message->row.cascade_id;
+    return execution != NULL ? &execution->row.cascade_id : NULL;
+}
+
+cascade_err
+csc_memory_messages_locate(void *self, const char *path, cascade_uuid *id)
+{
+    csc_memory *memory = self;
+    const cascade_uuid *found = NULL;
+
+    pthread_mutex_lock(&memory->model->mutex);
+    found = locate(memory->model, path);
+    if (found != NULL && csc_memory_delete_is_marked(memory->model, found))
+        found = NULL;
+    if (found != NULL)
+        *id = *found;
+    pthread_mutex_unlock(&memory->model->mutex);
+    return found != NULL ? CASCADE_OK : csc_store_fail_path();
+}
+
 /* ---- Receiving ---------------------------------------------------------- */
 
 static bool

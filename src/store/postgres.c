@@ -289,6 +289,7 @@ csc_store_postgres_driver(void)
         .submit = csc_postgres_commit_submit,
         .receive = csc_postgres_messages_receive,
         .key = csc_postgres_messages_key,
+        .find = csc_postgres_messages_locate,
         .pause = csc_postgres_queues_pause,
         .queues = csc_postgres_queues_list,
         .totals = csc_postgres_read_totals,

@@ -527,6 +527,7 @@ static const cascade_store_driver driver = {
     .submit = csc_postgres_commit_submit,
     .receive = receive,
     .key = csc_postgres_messages_key,
+    .find = csc_postgres_messages_locate,
     .pause = csc_postgres_queues_pause,
     .queues = csc_postgres_queues_list,
     .totals = csc_postgres_read_totals,

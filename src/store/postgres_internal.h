@@ -115,6 +115,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_LOAD_MESSAGES,
     CSC_POSTGRES_RECEIVE,
     CSC_POSTGRES_READ_KEY,
+    CSC_POSTGRES_FIND_PATH,
     CSC_POSTGRES_PAUSE_QUEUE,
     CSC_POSTGRES_RESUME_QUEUE,
     CSC_POSTGRES_LIST_QUEUES,
@@ -685,6 +686,8 @@ cascade_err csc_postgres_messages_receive(void *self,
                                           void *context);
 cascade_err csc_postgres_messages_key(void *self, const char *user_id,
                                       const char *key, int32_t *run_number);
+cascade_err csc_postgres_messages_locate(void *self, const char *path,
+                                         cascade_uuid *id);
 cascade_err csc_postgres_queues_pause(void *self, const char *queue,
                                       bool paused, const char *about,
                                       bool *changed);

@@ -669,6 +669,19 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                               "WHERE user_id = $1::text\n"
                               "  AND key = $2::text",
 
+    /* $1 path */
+    [CSC_POSTGRES_FIND_PATH] =
+        "SELECT m.cascade_id\n"
+        "FROM @cascade_messages AS m\n"
+        "WHERE m.path = $1::text\n"
+        "  AND " UNMARKED(
+            "m.cascade_id") "\n"
+                            "UNION ALL\n"
+                            "SELECT n.cascade_id\n"
+                            "FROM @node_executions AS n\n"
+                            "WHERE n.node_instance_id = $1::text\n"
+                            "  AND " UNMARKED("n.cascade_id"),
+
     /* ---- wait ---- */
 
     /* $1 channel. Nothing is lost with a notification, so nobody waits until

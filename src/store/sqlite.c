@@ -295,6 +295,7 @@ const cascade_store_driver csc_sqlite_driver = {
     .submit = csc_sqlite_commit_submit,
     .receive = csc_sqlite_messages_receive,
     .key = csc_sqlite_messages_key,
+    .find = csc_sqlite_messages_locate,
     .pause = csc_sqlite_manage_pause,
     .queues = csc_sqlite_manage_queues,
     .totals = csc_sqlite_manage_totals,

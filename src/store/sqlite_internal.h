@@ -130,6 +130,7 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_INSERT_MESSAGE,
     CSC_SQLITE_DELETE_MESSAGE,
     CSC_SQLITE_FIND_PATH,
+    CSC_SQLITE_LOCATE_PATH,
     CSC_SQLITE_GET_KEY,
     CSC_SQLITE_SET_KEY,
     CSC_SQLITE_LOAD_CASCADES,
@@ -664,6 +665,8 @@ cascade_err csc_sqlite_messages_receive(void *self,
                                         void *context);
 cascade_err csc_sqlite_messages_key(void *self, const char *user_id,
                                     const char *key, int32_t *run_number);
+cascade_err csc_sqlite_messages_locate(void *self, const char *path,
+                                       cascade_uuid *id);
 cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);

@@ -404,6 +404,14 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                               " WHERE path = ?1" UNMARKED_2 " UNION ALL "
                               "SELECT 1 FROM main.node_executions"
                               " WHERE node_instance_id = ?1" UNMARKED_2},
+    [CSC_SQLITE_LOCATE_PATH] =
+        {"find a path",
+         "SELECT cascade_id FROM main.cascade_messages"
+         " WHERE path = ?1" UNMARKED(
+             "cascade_id") " UNION ALL SELECT cascade_id"
+                           " FROM main.node_executions"
+                           " WHERE node_instance_id = ?1" UNMARKED(
+                               "cascade_id")},
     [CSC_SQLITE_GET_KEY] = {"look up a key",
                             "SELECT run_number"
                             " FROM main.cascade_keys"

@@ -237,7 +237,10 @@ check_reads(conformance_db *db, const cascade_uuid *id)
                                   CASCADE_LOAD_MESSAGES,
                               CASCADE_LOAD_FAMILY};
     cascade_totals totals;
+    cascade_uuid found;
 
+    assert_fails(CASCADE_ERR_NOT_FOUND,
+                 db->driver->find(db->self, "p", &found));
     for (size_t i = 0; i < 2; i++)
         assert_ok(db->driver->load(db->self, id, 1, parts[i], &nothing));
     check_scans(db, id);

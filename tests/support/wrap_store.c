@@ -376,6 +376,19 @@ wrap_key(void *self, const char *user_id, const char *key, int32_t *run_number)
 }
 
 static cascade_err
+wrap_find(void *self, const char *path, cascade_uuid *id)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_FIND};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->find(h->self, path, id));
+}
+
+static cascade_err
 wrap_pause(void *self, const char *queue, bool paused, const char *about,
            bool *changed)
 {
@@ -685,6 +698,7 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .submit = wrap_submit,
                                           .receive = wrap_receive,
                                           .key = wrap_key,
+                                          .find = wrap_find,
                                           .pause = wrap_pause,
                                           .queues = wrap_queues,
                                           .totals = wrap_totals,

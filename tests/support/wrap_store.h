@@ -41,6 +41,7 @@ typedef enum wrap_move {
     WRAP_SUBMIT,
     WRAP_RECEIVE,
     WRAP_KEY,
+    WRAP_FIND,
     WRAP_PAUSE,
     WRAP_QUEUES,
     WRAP_TOTALS,
