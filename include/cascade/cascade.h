@@ -433,9 +433,9 @@ CASCADE_API cascade_err cascade_start_with_signal(
 
 typedef struct cascade_update_options {
     size_t size;
-    const char *request_id; /* two updates of one run with one request id are
-                               one, and get the same answer. NULL: each is one
-                               of its own */
+    const char *request_id; /* two updates with one request id are one, as two
+                               signals are, and get the same answer. NULL: each
+                               is one of its own */
     int64_t timeout_ms;     /* the longest to wait for the answer; 0: 10,000;
                                -1: no limit */
 } cascade_update_options;
@@ -470,8 +470,8 @@ CASCADE_API cascade_err cascade_get_published(cascade_store *store,
 
 typedef struct cascade_request_options {
     size_t size;
-    const char *request_id; /* two requests to one run with one id are one.
-                               NULL: each is one of its own */
+    const char *request_id; /* two of a kind with one id are one, as two signals
+                               are; of a deletion, in one run. NULL: none */
     const char *reason;     /* recorded; 1-255 bytes as a key has. NULL: none */
     int64_t wait_ms;        /* until it is carried out; -1: no limit; 0: do not
                                wait */

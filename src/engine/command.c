@@ -12,7 +12,10 @@
  * what it costs to wait does not grow with the history.
  *
  * The receipt is an execution with the path of the message, in the cascade or
- * in the run that this continued as. One that is FAILED and lets the cascade
+ * in the run that this continued as. A request id holds for the runs that a
+ * start continues as, as that of a signal does (signal.c), where it is sent on
+ * from run to run; of a deletion, a retry and a rerun, which are of one run
+ * alone, for that one. One that is FAILED and lets the cascade
  * go on is undelivered. A deletion has no receipt: the cascade is gone.
  *
  * That of another call does not count as alive: it goes away with its own
@@ -231,12 +234,15 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
                  const cascade_request_options *known,
                  cascade_message_row *message)
 {
+    cascade_uuid root = *id;
     int64_t now_ms = 0;
     int32_t ended_at = CSC_FOLLOW_RUNS;
     cascade_err err = csc_store_get_now(store, &now_ms);
 
     if (err == CASCADE_OK && deletes(spec))
         err = csc_follow_may_delete(store, id, &ended_at);
+    if (err == CASCADE_OK && known->request_id != NULL && !spec->of_ended)
+        err = csc_follow_root(store, id, &root);
     if (err != CASCADE_OK)
         return err;
     *message = (cascade_message_row){
@@ -244,8 +250,8 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
         .kind = spec->kind,
         .name = "",
         .sent_at_ms = now_ms,
-        .path = csc_signal_path(store, arena, id, spec->kind, known->request_id,
-                                now_ms)};
+        .path = csc_signal_path(store, arena, &root, spec->kind,
+                                known->request_id, now_ms)};
     if (message->path == NULL)
         return csc_fail_memory();
     return write_payload(arena, spec, known, ended_at, &message->payload);
@@ -269,6 +275,20 @@ typedef struct call {
     const char *error; /* as this says */
 } call;
 
+/* A request that is repeated is looked for where the first one has come to. */
+static cascade_err
+go_to_first(call *c, const char *path)
+{
+    cascade_err err = csc_follow_path(c->store, path, &c->run);
+
+    if (err == CASCADE_OK)
+        return err;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "%s: it was sent before, and what came of it cannot be "
+                    "read: %s",
+                    c->spec->kind, cascade_errmsg());
+}
+
 static cascade_err
 send(call *c, const cascade_request_options *options)
 {
@@ -286,6 +306,8 @@ send(call *c, const cascade_request_options *options)
         c->from = INT32_MIN; /* it may have been received long ago */
     if (err == CASCADE_OK && !of_ended)
         err = csc_follow_sent(c->store, &c->run, message.path, &sent);
+    if (err == CASCADE_OK && !of_ended && sent == CASCADE_SENT_REPEATED)
+        err = go_to_first(c, message.path);
     if (err == CASCADE_OK && sent != CASCADE_SENT_ABSENT)
         csc_command_carry_out(c->store, &c->run, !of_ended);
     if (err != CASCADE_OK)
@@ -451,6 +473,7 @@ send_and_wait(call *c, const cascade_request_options *options)
     err = note_place(c);
     if (err == CASCADE_OK)
         err = send(c, options);
+    csc_store_watch_move(c->store, &c->watch, &c->run);
     if (err == CASCADE_OK)
         err = await_receipt(c, options->wait_ms);
     csc_store_watch_end(c->store, &c->watch);

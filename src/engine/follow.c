@@ -134,6 +134,14 @@ csc_follow_root(cascade_store *store, const cascade_uuid *id,
     return err;
 }
 
+cascade_err
+csc_follow_path(cascade_store *store, const char *path, cascade_uuid *run)
+{
+    cascade_err err = store->driver->find(store->self, path, run);
+
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
 /* Whether the last run after `link` is RUNNING. */
 static cascade_err
 runs_on(cascade_store *store, run_link link, bool *running)

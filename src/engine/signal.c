@@ -16,7 +16,8 @@
  * Whichever run of them it is sent to, by its id or as the key's current one,
  * the path is that of the run that was started, which each later one records.
  * So a request id holds for the runs that a start continues as, and another
- * start of the key begins anew.
+ * start of the key begins anew. Updates and commands that are sent on do the
+ * same.
  *
  * If the process dies in the call, the signal is there or not; with a request
  * id of its own the caller may send it again.

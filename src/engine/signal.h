@@ -35,6 +35,10 @@ cascade_err csc_signal_answer(cascade_sent sent, const char *what);
  * it was, and where it is not there. One row is read. */
 cascade_err csc_follow_root(cascade_store *store, const cascade_uuid *id,
                             cascade_uuid *root);
+/* Where a message of that path is, or was received; `run` stays where it is
+ * nowhere. */
+cascade_err csc_follow_path(cascade_store *store, const char *path,
+                            cascade_uuid *run);
 /* The run that a cascade continued as; CASCADE_ERR_NOT_FOUND when it did not,
  * or is not there. Reads all its executions. */
 cascade_err csc_follow_next(cascade_store *store, const cascade_uuid *id,

@@ -7,9 +7,11 @@
  *            look: the executions of the cascade --> its answer, or later
  *   query    look: the events of the cascade, and which of them count
  *
- * The answer is found by the path of the request, in the run it was sent to or
- * in one that this continued as. If the process dies in the call, the request
- * is there or not; repeated with the same request id it gives the same answer.
+ * The answer is found by the path of the request, in the run that has received
+ * it, or is to, or in one that this continued as: of a repeated request that
+ * may be another run than it was sent to, also an earlier one. If the process
+ * dies in the call, the request is there or not; repeated with the same request
+ * id it gives the same answer.
  */
 #include <string.h>
 
@@ -75,19 +77,23 @@ wrap_request(const call *c, const cJSON *request, csc_buf *payload)
 }
 
 static cascade_err
-send_request(call *c, const cJSON *request, const char *request_id)
+send_request(call *c, const cJSON *request, const char *request_id,
+             bool *repeated)
 {
     cascade_message_row message = {.cascade_id = c->run,
                                    .kind = CSC_MESSAGE_SIGNAL};
     cascade_sent sent = CASCADE_SENT_ABSENT;
     cascade_submission submission = {.message_count = 1, .sent = &sent};
     csc_buf payload = {0};
+    cascade_uuid root = c->run;
     cascade_err err = csc_store_get_now(c->store, &message.sent_at_ms);
 
+    if (err == CASCADE_OK && request_id != NULL)
+        err = csc_follow_root(c->store, &c->run, &root);
     if (err != CASCADE_OK)
         return err;
-    c->path = csc_signal_path(c->store, &c->arena, &c->run, "update",
-                              request_id, message.sent_at_ms);
+    c->path = csc_signal_path(c->store, &c->arena, &root, "update", request_id,
+                              message.sent_at_ms);
     message.path = c->path;
     message.name =
         csc_arena_format(&c->arena, "%s%s", CSC_UPDATE_NAME, c->name);
@@ -101,6 +107,7 @@ send_request(call *c, const cJSON *request, const char *request_id)
     csc_buf_fini(&payload);
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
         err = csc_signal_answer(sent, "update");
+    *repeated = sent == CASCADE_SENT_REPEATED;
     return err;
 }
 
@@ -251,15 +258,28 @@ give_answer(const call *c, cJSON **answer)
     return csc_ok();
 }
 
+/* Where the first of the same has come to, its answer is, or will be. */
+static cascade_err
+go_to_first(call *c)
+{
+    cascade_err err = csc_follow_path(c->store, c->path, &c->run);
+
+    csc_store_watch_move(c->store, &c->watch, &c->run);
+    return fail_unread(c, err);
+}
+
 static cascade_err
 ask(call *c, const cJSON *request, const cascade_update_options *options,
     cJSON **answer)
 {
+    bool repeated = false;
     cascade_err err = csc_store_watch_begin(c->store, &c->watch, &c->run);
 
     if (err != CASCADE_OK)
         return err;
-    err = send_request(c, request, options->request_id);
+    err = send_request(c, request, options->request_id, &repeated);
+    if (err == CASCADE_OK && repeated)
+        err = go_to_first(c);
     if (err == CASCADE_OK)
         err = csc_look_until(c->store, &c->watch, options->timeout_ms, look, c);
     csc_store_watch_end(c->store, &c->watch);
