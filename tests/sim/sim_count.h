@@ -101,7 +101,7 @@
     X(SENT_UNKNOWN, "messages of unknown outcome")                      \
     X(SENT_LATE, "messages to cascades that had ended")                 \
     X(SENT_WITH_START, "signals sent with a start")                     \
-    X(SENT_BY_KEY, "signals sent by key")                               \
+    X(SENT_BY_KEY, "messages sent by key")                              \
     X(HEARD_EARLY, "signals there before they were awaited")            \
     X(HEARD_WAITING, "signals that ended an await")                     \
     X(UNDELIVERED, "signals undelivered")                               \

@@ -7,12 +7,17 @@
  * request id is sent until it is acknowledged: each call may have had an
  * effect. The oracle knows all of them (G9).
  *
+ * By its key a cascade is written to as the run that it is then, by its id as
+ * the first one. What is sent to a later run may overtake what is still sent on
+ * to it: a command that is to come behind another takes the long way first.
+ *
  * Commands are submitted as cascade_cancel() and its neighbours do, but are not
  * carried out by the call where no engine is alive: that takes real time.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/command.h"
 #include "engine/engine.h"
 #include "engine/post.h"
 #include "engine/signal.h"
@@ -49,34 +54,64 @@ is_of_ended(const sim_letter *letter)
            strcmp(letter->kind, CSC_MESSAGE_RERUN) == 0;
 }
 
+/* A deletion is made here: what the library asks before it is of no matter. */
 static cascade_err
-command(sim_process *p, const sim_planned *c, const sim_letter *letter)
+make_command(sim_process *p, csc_arena *arena, const cascade_uuid *to,
+             const sim_letter *letter, cascade_message_row *message)
 {
+    bool of_run = is_of_ended(letter) || strcmp(letter->kind, "delete") == 0;
     char id[CASCADE_UUID_TEXT_SIZE];
-    char path[100];
-    cascade_message_row message = {
-        .cascade_id = c->id,
+    const csc_command_spec spec = {.kind = letter->kind};
+    const cascade_request_options options = {.request_id = letter->request_id};
+
+    if (!of_run)
+        return csc_command_make(p->store, arena, to, &spec, &options, message);
+    *message = (cascade_message_row){
+        .cascade_id = *to,
         .kind = letter->kind,
         .name = "",
-        .path = path,
+        .path = csc_arena_format(arena, "%s/message/%s/%s",
+                                 cascade_uuid_format(to, id), letter->kind,
+                                 letter->request_id),
         .payload = letter->payload[0] != '\0' ? letter->payload : "{}",
         .sent_at_ms = p->clock.wall_ms(p)};
+    return CASCADE_OK;
+}
+
+static cascade_err
+submit_command(sim_process *p, csc_arena *arena, const cascade_uuid *to,
+               const sim_letter *letter)
+{
+    cascade_message_row message = {.path = NULL};
     cascade_sent sent = CASCADE_SENT_ABSENT;
     cascade_submission submission = {
         .messages = &message, .message_count = 1, .sent = &sent};
-    cascade_err err = CASCADE_OK;
+    cascade_err err = make_command(p, arena, to, letter, &message);
 
-    (void)snprintf(path, sizeof(path), "%s/message/%s/%s",
-                   cascade_uuid_format(&c->id, id), letter->kind,
-                   letter->request_id);
-    err = csc_submit(p->store, &submission, letter->kind);
+    if (err == CASCADE_OK)
+        err = csc_submit(p->store, &submission, letter->kind);
     if (err == CASCADE_OK && !is_of_ended(letter) &&
         strcmp(letter->kind, "delete") != 0)
-        err = csc_follow_sent(p->store, &c->id, path, &sent);
+        err = csc_follow_sent(p->store, to, message.path, &sent);
     if (err == CASCADE_OK && sent == CASCADE_SENT_ENDED && !is_of_ended(letter))
         err = CASCADE_ERR_ENDED;
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
         err = CASCADE_ERR_NOT_FOUND;
+    return err;
+}
+
+static cascade_err
+command(sim_process *p, const sim_planned *c, const sim_letter *letter)
+{
+    csc_arena arena = {0};
+    cascade_uuid to = c->id;
+    cascade_err err = CASCADE_OK;
+
+    if (letter->by_key && (letter->after == 0 || letter->decided))
+        err = cascade_get_run(p->store, "somebody", c->key, &to);
+    if (err == CASCADE_OK)
+        err = submit_command(p, &arena, &to, letter);
+    csc_arena_fini(&arena);
     return err;
 }
 

@@ -8,8 +8,9 @@
  * by its first node or by another that this spawns. Before its last word it
  * says a wrong one, and attempts that fail say the right one: neither counts.
  * Signals come as they do to work_signals.c, to the first run or by key, and so
- * are there early, are carried over, or are sent on. Some are cancelled or
- * terminated: then the chain ends early.
+ * are there early, are carried over, or are sent on, and so do commands: some
+ * are paused and resumed, which a repeated pause must not undo; some are
+ * cancelled or terminated: then the chain ends early.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #define ATTEMPTS_MAX 3
 #define STEP_NAME "cascade.step:add"
 #define COMMAND_PERCENT 20
+#define PAUSE_PERCENT 30
 
 /* ---- The nodes ---------------------------------------------------------- */
 
@@ -150,6 +152,25 @@ add_signal(sim_planned *planned, sim_random *random, const char *name)
         letter->times = 1;
 }
 
+static sim_letter *
+add_command(sim_planned *planned, sim_random *random, const char *kind)
+{
+    sim_letter *letter = add_letter(planned, random, kind);
+
+    letter->by_key = planned->key[0] != '\0' && sim_chance(random, 40);
+    return letter;
+}
+
+/* A resume that is sent first would leave it paused for ever. */
+static void
+add_pause(sim_planned *planned, sim_random *random)
+{
+    unsigned pause = planned->letter_count;
+
+    (void)add_command(planned, random, "pause");
+    add_command(planned, random, "resume")->after = pause + 1;
+}
+
 static void
 plan(sim_planned *planned, sim_random *random)
 {
@@ -173,9 +194,11 @@ plan(sim_planned *planned, sim_random *random)
     planned->letters[0].with_start = planned->letter_count > 0 &&
                                      planned->key[0] != '\0' &&
                                      sim_chance(random, 50);
+    if (sim_chance(random, PAUSE_PERCENT))
+        add_pause(planned, random);
     if (sim_chance(random, COMMAND_PERCENT)) {
-        (void)add_letter(planned, random,
-                         sim_chance(random, 60) ? "cancel" : "terminate");
+        (void)add_command(planned, random,
+                          sim_chance(random, 60) ? "cancel" : "terminate");
         planned->expected = 0;
     }
 }

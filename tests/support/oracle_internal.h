@@ -35,7 +35,7 @@ typedef struct oracle_fact {
     bool gather;  /* one for children */
     bool child;   /* RUNNING as long as that cascade is; holds nobody up */
     bool receipt; /* of a message: its path is that of the message */
-    bool carried; /* a signal that the run before had not read */
+    bool carried; /* a signal that the run before had not read, or its pause */
     bool signal;  /* received, for an await to take */
     bool cancel;  /* that is in force, or was carried out */
     int64_t from; /* the first it has still to look at; ORACLE_NO_ID: none */

@@ -153,7 +153,8 @@ decode_kind(oracle_fact *fact)
     fact->undelivered = fact->receipt &&
                         row->status == CASCADE_EXECUTION_FAILED &&
                         fact->continued;
-    fact->carried = !fact->receipt && is_named(row, SIGNAL_PREFIX);
+    fact->carried = !fact->receipt && (is_named(row, SIGNAL_PREFIX) ||
+                                       strcmp(row->node_name, PAUSE) == 0);
     fact->signal = (fact->receipt || fact->carried) &&
                    is_named(row, SIGNAL_PREFIX) &&
                    row->status == CASCADE_EXECUTION_COMPLETED;
