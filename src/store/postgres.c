@@ -116,6 +116,7 @@ free_store(csc_postgres *store)
     csc_postgres_sql_free(store->sql);
     csc_mem_free(store->prefix);
     csc_mem_free(store->sequence);
+    csc_mem_free(store->attached);
     csc_mem_free(store->url);
     csc_mem_free(store);
 }

@@ -916,6 +916,8 @@ csc_postgres_conn_open(csc_postgres *store, int64_t deadline_ms, int cancel_fd,
         err = csc_postgres_conn_claim(made);
     if (err == CASCADE_OK)
         err = set_session(made);
+    if (err == CASCADE_OK)
+        err = csc_postgres_place_meet(made);
     if (err != CASCADE_OK) {
         csc_postgres_conn_close(made);
         return err;

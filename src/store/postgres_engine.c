@@ -49,12 +49,15 @@ cascade_err
 csc_postgres_engine_attach(void *self, const cascade_incarnation *incarnation)
 {
     cascade_incarnation row = *incarnation;
+    cascade_err err = CASCADE_OK;
 
     if (row.lane_count < 1 || row.lane_count > LANES_MAX)
         return csc_fail(CASCADE_ERR_INVALID,
                         "attach: %" PRIu32 " lanes; give 1 to %d",
                         row.lane_count, LANES_MAX);
-    return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, attach, &row);
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, attach, &row);
+    return err == CASCADE_OK ? csc_postgres_place_attach(self, &row.engine_id)
+                             : err;
 }
 
 typedef struct renew_state {
@@ -72,8 +75,10 @@ renew(csc_postgres_conn *conn, void *context)
     csc_postgres_call call = {.statement = CSC_POSTGRES_RENEW,
                               .params = &params};
     bool there = false;
-    cascade_err err;
+    cascade_err err = csc_postgres_place_check(conn->store, state->engine_id);
 
+    if (err != CASCADE_OK)
+        return err;
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, state->engine_id);
     csc_postgres_params_i64(&params, state->lease_ms);
@@ -87,6 +92,8 @@ renew(csc_postgres_conn *conn, void *context)
         return csc_fail(CASCADE_ERR_FENCED,
                         "renew: this incarnation was removed; attach a new "
                         "one");
+    if (err == CASCADE_OK)
+        err = csc_postgres_place_note(conn);
     return err;
 }
 
@@ -130,6 +137,7 @@ detach(csc_postgres_conn *conn, void *context)
 cascade_err
 csc_postgres_engine_detach(void *self, const cascade_uuid *engine_id)
 {
+    csc_postgres_place_detach(self, engine_id);
     return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, detach,
                                  (void *)&engine_id);
 }

@@ -22,6 +22,7 @@
  *   postgres_queues.c  pause, queues
  *   postgres_mend.c    repair, purge
  *   postgres_wait.c    wait, wake
+ *   postgres_place.c   is it the same server, and as far as it was?
  *   postgres_native.c  begin, finish, abandon, settle
  *   postgres_guest.c   stores on a connection of somebody else's
  *
@@ -586,6 +587,19 @@ typedef struct csc_postgres_silent {
     int64_t opened_ms;
 } csc_postgres_silent;
 
+/* Where a server stands: postgres_place.c. */
+typedef struct csc_postgres_place {
+    bool known;
+    int64_t system;   /* PostgreSQL's system identifier */
+    char timeline[9]; /* in digits */
+    int64_t position; /* of the log, up to which it is durable */
+} csc_postgres_place;
+
+typedef struct csc_postgres_attached {
+    cascade_uuid engine_id;
+    uint64_t generation; /* the store's, when it attached */
+} csc_postgres_attached;
+
 struct csc_postgres {
     const cascade_store_config *config;
     csc_log log;
@@ -612,6 +626,11 @@ struct csc_postgres {
     size_t silent_count;
     size_t native_count;   /* in use */
     uint64_t native_begun; /* ever: the marks of transactions */
+    csc_postgres_place place;
+    uint64_t generation; /* raised by what may have lost something */
+    csc_postgres_attached *attached; /* engines of this handle */
+    size_t attached_count;
+    size_t attached_room;
 
     pthread_mutex_t wait_mutex; /* guards what follows */
     csc_postgres_waiter *waiters;
@@ -640,6 +659,22 @@ cascade_err csc_postgres_create(const char *url,
 /* The sequence of context_events.id, looked up once. Valid as long as the
  * store. */
 cascade_err csc_postgres_sequence(csc_postgres_conn *conn, const char **name);
+
+/* ---- postgres_place.c ---------------------------------------------------- */
+
+/* A connection was made: is it the same server? */
+cascade_err csc_postgres_place_meet(csc_postgres_conn *conn);
+/* How far it is now. */
+cascade_err csc_postgres_place_note(csc_postgres_conn *conn);
+/* From now on `engine_id` counts on what the server has. CASCADE_ERR_NO_MEMORY.
+ */
+cascade_err csc_postgres_place_attach(csc_postgres *store,
+                                      const cascade_uuid *engine_id);
+void csc_postgres_place_detach(csc_postgres *store,
+                               const cascade_uuid *engine_id);
+/* CASCADE_ERR_LOST when that may have less since. */
+cascade_err csc_postgres_place_check(csc_postgres *store,
+                                     const cascade_uuid *engine_id);
 
 /* ---- postgres_column.c --------------------------------------------------- */
 

@@ -13,6 +13,8 @@ if(CASCADE_POSTGRES)
     list(APPEND fault_load admin.c ../process/server.c)
     cascade_test(faults_standby test_standby.c ${fault_load} NEEDS postgresql
         LABELS long)
+    cascade_test(faults_restored test_restored.c ${fault_load}
+        NEEDS postgresql)
     cascade_test(faults_pooler test_pooler.c pooler.c ${fault_load}
         NEEDS postgresql pgbouncer LABELS long)
 endif()

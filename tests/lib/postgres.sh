@@ -14,6 +14,7 @@
 #   pg_answers CONNINFO        whether a server answers there
 #   pg_crash                   the server dies at once, as in a crash
 #   pg_stop                    the server ends all connections and itself
+#   pg_keep, pg_restore        what a stopped server has is copied, put back
 #   pg_remove                  the server and the folder are gone, and so is
 #                              CASCADE_TEST_PG, where it named that server
 #
@@ -139,6 +140,16 @@ pg_crash() {
 pg_stop() {
     pg_run pg_ctl stop --pgdata="$PG_FOLDER/data" --mode=fast --wait \
         >/dev/null 2>&1
+}
+
+pg_keep() {
+    rm -rf "$PG_FOLDER/kept"
+    cp -a "$PG_FOLDER/data" "$PG_FOLDER/kept"
+}
+
+pg_restore() {
+    rm -rf "$PG_FOLDER/data"
+    cp -a "$PG_FOLDER/kept" "$PG_FOLDER/data"
 }
 
 pg_remove() {

@@ -11,6 +11,9 @@
 #   throwaway-postgres.sh crash FOLDER                  as in a power cut
 #   throwaway-postgres.sh stop FOLDER                   as for a restart
 #   throwaway-postgres.sh start FOLDER [NAME=VALUE...]  after either
+#   throwaway-postgres.sh keep FOLDER                   copies what it has; it
+#                                                       is stopped
+#   throwaway-postgres.sh restore FOLDER                puts that back; the same
 #   throwaway-postgres.sh remove FOLDER
 #
 # Its conninfo is "host=FOLDER user=cascade dbname=cascade".
@@ -22,7 +25,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 
 [ "$#" -ge 1 ] ||
     die "usage: throwaway-postgres.sh create|standby|promote|crash|stop|start|" \
-        "remove"
+        "keep|restore|remove"
 command=$1
 shift
 if [ "$command" != create ]; then
@@ -57,6 +60,8 @@ promote) pg_promote ;;
 start) pg_start "$@" ;;
 crash) pg_crash ;;
 stop) pg_stop ;;
+keep) pg_keep ;;
+restore) pg_restore ;;
 remove) pg_remove ;;
 *) die "unknown command '$command'" ;;
 esac

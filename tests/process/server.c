@@ -63,28 +63,30 @@ server_create_standby(test_server *server, const test_server *primary,
     make(server, "standby", primary->folder, options);
 }
 
-void
-server_promote(test_server *server)
+static void
+run_verb(const test_server *server, const char *verb)
 {
     char line[128];
 
-    run_script("promote", server->folder, "", line, sizeof(line));
+    run_script(verb, server->folder, "", line, sizeof(line));
+}
+
+void
+server_promote(test_server *server)
+{
+    run_verb(server, "promote");
 }
 
 void
 server_crash(test_server *server)
 {
-    char line[128];
-
-    run_script("crash", server->folder, "", line, sizeof(line));
+    run_verb(server, "crash");
 }
 
 void
 server_stop(test_server *server)
 {
-    char line[128];
-
-    run_script("stop", server->folder, "", line, sizeof(line));
+    run_verb(server, "stop");
 }
 
 void
@@ -96,9 +98,19 @@ server_start(test_server *server)
 }
 
 void
+server_keep(test_server *server)
+{
+    run_verb(server, "keep");
+}
+
+void
+server_restore(test_server *server)
+{
+    run_verb(server, "restore");
+}
+
+void
 server_remove(test_server *server)
 {
-    char line[128];
-
-    run_script("remove", server->folder, "", line, sizeof(line));
+    run_verb(server, "remove");
 }

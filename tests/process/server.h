@@ -22,6 +22,9 @@ void server_create(test_server *server, const char *options);
 void server_crash(test_server *server); /* as in a power cut */
 void server_stop(test_server *server);  /* as for a restart */
 void server_start(test_server *server);
+/* Copies what a stopped server has, and puts that back. */
+void server_keep(test_server *server);
+void server_restore(test_server *server);
 void server_remove(test_server *server);
 
 /* Another server that follows `primary`, under the name "standby"; and makes it
