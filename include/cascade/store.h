@@ -163,6 +163,8 @@
  *   S49 find gives the cascade that a path is in, as of one moment: that which
  *       is to receive the message, or has the execution. A path that is free is
  *       in none, and so is that of a marked one (S40).
+ *   S50 a message whose path is taken is told as REPEATED also where the
+ *       cascade that it is for is not there; not where that is marked (S40).
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -357,7 +359,8 @@ typedef enum cascade_sent {
     CASCADE_SENT = 1,      /* it is there */
     CASCADE_SENT_ENDED,    /* it is there, and its cascade has ended */
     CASCADE_SENT_REPEATED, /* its path was taken: nothing was inserted */
-    CASCADE_SENT_ABSENT    /* there is no such cascade: nothing was inserted */
+    CASCADE_SENT_ABSENT    /* there is no such cascade: nothing was inserted;
+                              unless its path was taken: S50 */
 } cascade_sent;
 
 /* Starts and messages from outside, all or none. The starts count for the

@@ -397,25 +397,36 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
             "    OR (SELECT true FROM @node_executions AS n\n"
             "      WHERE n.id = g.first_id))\n"),
 
-    /* $1-$6 messages. Tells a cascade_sent for each, in their order: ABSENT,
-     * REPEATED, SENT, ENDED. */
+    /* $1-$6 messages. Tells a cascade_sent for each, in their order: REPEATED,
+     * ABSENT, SENT, ENDED. Of one for no cascade its path tells, also by those
+     * before it; not where that is marked. */
     [CSC_POSTGRES_SUBMIT_MESSAGES] = SUBMITTED_MESSAGES
     ",\n"
     "sent AS (\n" INSERT_SUBMITTED "\n"
-    "RETURNING id)\n"
+    "RETURNING id, path)\n"
     "SELECT CASE\n"
-    "  WHEN g.status IS NULL THEN 4\n"
+    "  WHEN g.status IS NULL THEN CASE\n"
+    "    WHEN g.unmarked\n"
+    "      AND ((SELECT true FROM @cascade_messages AS m\n"
+    "          WHERE m.path = g.path)\n"
+    "        OR (SELECT true FROM @node_executions AS n\n"
+    "          WHERE n.node_instance_id = g.path)\n"
+    "        OR (SELECT true FROM sent AS s\n"
+    "          WHERE s.path = g.path\n"
+    "            AND s.id < g.id)) THEN 3\n"
+    "    ELSE 4 END\n"
     "  WHEN (g.id IN (SELECT id FROM sent)) IS NOT TRUE THEN 3\n"
     "  WHEN g.status = 'RUNNING' THEN 1\n"
     "  ELSE 2 END\n"
     "FROM (\n"
-    "  SELECT id, (\n"
-    "    SELECT c.status\n"
-    "    FROM @cascades AS c\n"
-    "    WHERE c.id = given.cascade_id\n"
-    "      AND " C_UNMARKED ") AS status\n"
-    "  FROM given) AS g\n"
-    "ORDER BY g.id",
+    "  SELECT id, path,\n"
+    "    " UNMARKED("given.cascade_id") " AS unmarked, (\n"
+                                        "    SELECT c.status\n"
+                                        "    FROM @cascades AS c\n"
+                                        "    WHERE c.id = given.cascade_id\n"
+                                        "      AND " C_UNMARKED ") AS status\n"
+                                        "  FROM given) AS g\n"
+                                        "ORDER BY g.id",
 
     /* $1 engine, $2 lane */
     [CSC_POSTGRES_READ_LANE] = "SELECT batch\n"

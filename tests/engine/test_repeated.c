@@ -172,6 +172,31 @@ many_are_asked_once_whatever_they_continue_as(test_db *db)
     play_end(&p);
 }
 
+/* The signal was sent on before its first address was deleted. */
+static void
+a_signal_is_one_though_the_run_it_was_sent_to_is_gone(test_db *db)
+{
+    const cascade_signal_options once = {.size = sizeof(once),
+                                         .request_id = "once"};
+    const cascade_purge_options all = {.size = sizeof(all)};
+    play p = {.nodes = {{"goes", go_on}}};
+    cascade_uuid first;
+    cascade_progress total;
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "goes");
+    first = p.id;
+    (void)turn(&p);
+    assert_ok(cascade_signal(p.store, &first, "news", NULL, &once));
+    play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 1);
+    assert_ok(cascade_purge(p.store, &all, &total));
+    assert_int_equal(total.done, 1);
+    assert_ok(cascade_signal(p.store, &first, "news", NULL, &once));
+    assert_ok(cascade_signal(p.store, &p.id, "news", NULL, &once));
+    assert_int_equal(
+        play_count(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED), 1);
+    play_end(&p);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -181,7 +206,9 @@ main(int argc, char **argv)
         {"a_repeated_command_is_one_by_the_id_of_any_run",
          a_repeated_command_is_one_by_the_id_of_any_run, STORES_ALL},
         {"many_are_asked_once_whatever_they_continue_as",
-         many_are_asked_once_whatever_they_continue_as, STORES_ALL}};
+         many_are_asked_once_whatever_they_continue_as, STORES_ALL},
+        {"a_signal_is_one_though_the_run_it_was_sent_to_is_gone",
+         a_signal_is_one_though_the_run_it_was_sent_to_is_gone, STORES_ALL}};
 
     return stores_run("repeated", tests, sizeof(tests) / sizeof(tests[0]), argc,
                       argv);

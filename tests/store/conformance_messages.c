@@ -143,41 +143,6 @@ a_path_that_was_received_is_repeated(void **state)
 }
 
 static void
-expect_in(mail_scene *it, const char *path, const cascade_uuid *id)
-{
-    cascade_uuid found = {{0}};
-
-    assert_ok(it->db->driver->find(it->db->self, path, &found));
-    assert_memory_equal(&found, id, sizeof(found));
-}
-
-/* S49: on its way, received, and sent on. */
-static void
-a_path_is_found_where_it_is(void **state)
-{
-    mail_scene it = mail_begin(*state);
-    cascade_uuid ids[] = {mail_own(&it), mail_own(&it)};
-    cascade_uuid found = {{1}};
-    const cascade_uuid before = found;
-    cascade_change *write = rows_write(it.rows, ids[0], 0);
-    mail_inbox got;
-
-    assert_fails(CASCADE_ERR_NOT_FOUND,
-                 it.db->driver->find(it.db->self, "p'%", &found));
-    assert_memory_equal(&found, &before, sizeof(found));
-    assert_int_equal(mail_send_path(&it, ids[0], "p'%"), CASCADE_SENT);
-    expect_in(&it, "p'%", &ids[0]);
-    got = mail_receive(&it, 100);
-    rows_receive(it.rows, write, got.items[0].row.id);
-    rows_send(it.rows, write, rows_message(it.rows, ids[1], "p'%"));
-    assert_ok(mail_write(&it, write));
-    expect_in(&it, "p'%", &ids[1]);
-    got = mail_receive(&it, 100);
-    assert_ok(mail_write(&it, mail_receipt(&it, ids[1], 1, &got.items[0])));
-    expect_in(&it, "p'%", &ids[1]);
-}
-
-static void
 a_message_for_no_cascade_is_absent(void **state)
 {
     mail_scene it = mail_begin(*state);
@@ -948,7 +913,6 @@ conformance_messages(void)
         cmocka_unit_test(a_message_comes_back_as_it_was_sent),
         cmocka_unit_test(a_path_that_is_pending_is_repeated),
         cmocka_unit_test(a_path_that_was_received_is_repeated),
-        cmocka_unit_test(a_path_is_found_where_it_is),
         cmocka_unit_test(a_message_for_no_cascade_is_absent),
         cmocka_unit_test(a_message_for_an_ended_cascade_is_told_so),
         cmocka_unit_test(a_start_and_a_message_go_in_one_submit),

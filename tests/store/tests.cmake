@@ -11,6 +11,7 @@ set(conformance
     conformance_erase.c
     conformance_fence.c
     conformance_keys.c
+    conformance_paths.c
     conformance_receive.c
     conformance_letters.c
     conformance_mail.c
