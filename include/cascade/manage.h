@@ -62,8 +62,9 @@ CASCADE_API cascade_err cascade_resume(cascade_store *store,
  * beginning, and the steps that it had recorded; where compensations have
  * undone those, without them. What failed and let the cascade go on stays as it
  * is. A deadline of the cascade no longer holds. Parents are not told again.
- * CASCADE_ERR_MISUSE: it is RUNNING. CASCADE_ERR_REFUSED: it has COMPLETED. Of
- * two who retry at a time one succeeds. */
+ * CASCADE_ERR_MISUSE: it is RUNNING. CASCADE_ERR_REFUSED: it has COMPLETED, or
+ * one engine after the other died as it loaded it for that (see "poisoned" in
+ * README). Of two who retry at a time one succeeds. */
 CASCADE_API cascade_err cascade_retry(cascade_store *store,
                                       const cascade_uuid *id,
                                       const cascade_request_options *options);

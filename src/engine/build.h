@@ -29,6 +29,7 @@ typedef struct csc_build_env {
     int64_t now_ms;        /* by the store's clock, not ahead of it */
     int64_t delay_from_ms; /* the same, not behind it */
     bool reset;            /* the run has takeovers to forget */
+    bool unread;           /* it is not known, nor to be: no retry, no rerun */
     size_t slice_bytes;    /* of a cancellation; 0: CSC_SLICE_BYTES */
     /* How executions of that node wait for their completion from outside; NULL
      * where the node does not, or is not known. NULL: none is. */

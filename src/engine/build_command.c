@@ -3,6 +3,7 @@
  * Commands become rows; see cascade_cancel() and its neighbours.
  *
  *   terminate   an execution, FAILED: it ends the cascade
+ *   poison      the same, of a cascade that cannot be read (dismiss.c)
  *   cancel      an execution, RUNNING. With it fail, as cancelled: waits, whose
  *               nodes are entered again; executions that have not begun. What
  *               has begun goes on: what is dispatched, and straight-line nodes
@@ -56,7 +57,8 @@ csc_build_cancel_id(const struct csc_builder *b)
     return b->cancel != NULL ? b->cancel->function_id : b->state->cancel;
 }
 
-/* "terminated", or "terminated: REASON" with what the payload says. */
+/* "terminated", or "terminated: REASON" with what the payload says. So for
+ * `what`. */
 static const char *
 write_error(struct csc_builder *b, const char *what, const char *payload)
 {
@@ -78,14 +80,13 @@ write_error(struct csc_builder *b, const char *what, const char *payload)
 /* ---- Terminating -------------------------------------------------------- */
 
 static void
-terminate(struct csc_builder *b, const csc_message *message)
+terminate(struct csc_builder *b, const csc_message *message, const char *what)
 {
     bool over = csc_build_status(b) != CASCADE_RUNNING;
     cascade_execution_row *row = NULL;
 
     if (!csc_build_has_ids(b, 1, !over)) {
-        csc_build_end_by_other(b,
-                               write_error(b, "terminated", message->payload));
+        csc_build_end_by_other(b, write_error(b, what, message->payload));
         return;
     }
     row = csc_build_receipt(b, message, CSC_TERMINATE_NAME);
@@ -94,7 +95,7 @@ terminate(struct csc_builder *b, const csc_message *message)
         return;
     }
     row->status = CASCADE_EXECUTION_FAILED;
-    row->error = write_error(b, "terminated", message->payload);
+    row->error = write_error(b, what, message->payload);
     csc_build_note_terminated(b, row);
 }
 
@@ -111,7 +112,7 @@ csc_build_delete(struct csc_builder *b, const csc_message *message)
     if (!running && b->state->recorded != CASCADE_RUNNING)
         b->erases = true;
     else if (running && !message->repeated)
-        terminate(b, message);
+        terminate(b, message, "terminated");
     else if (running)
         b->received[b->received_count++] = message->id;
 }
@@ -385,7 +386,9 @@ csc_build_command(struct csc_builder *b, const csc_message *message)
     if (strcmp(message->kind, CSC_MESSAGE_CANCEL) == 0)
         cancel(b, message);
     else if (strcmp(message->kind, CSC_MESSAGE_TERMINATE) == 0)
-        terminate(b, message);
+        terminate(b, message, "terminated");
+    else if (strcmp(message->kind, CSC_MESSAGE_POISON) == 0)
+        terminate(b, message, "poisoned");
     else if (strcmp(message->kind, CSC_MESSAGE_PAUSE) == 0)
         mark(b, message, CSC_PAUSE_NAME);
     else if (strcmp(message->kind, CSC_MESSAGE_RESUME) == 0)

@@ -314,6 +314,8 @@ refuse(const struct csc_builder *b, const csc_message *message)
 {
     csc_refusal refusal = CSC_REFUSAL_NONE;
 
+    if (b->env->unread)
+        return CSC_REFUSAL_UNREAD;
     if (b->env->plan != NULL)
         return b->env->plan->refusal;
     refusal = csc_plan_refuse(b->state, csc_build_course_from(message));

@@ -4,7 +4,7 @@
  * and was claimed for its messages, is not loaded. So neither costs the more
  * the larger the cascade is.
  *
- *   claimed for a terminate, for a delete, or for the first time
+ *   claimed for a terminate, for a delete, or for the first time; or deadly
  *     |
  *   read: its row, and its messages
  *     |
@@ -24,6 +24,21 @@
  * ended with their cascade. So what is recorded is what is recorded of a
  * cascade that is held whole.
  *
+ * WHOSE LOAD KILLS. A suspect that took down engines in trial as often as the
+ * limit says, and one more that only loaded it to fail what was to run
+ * (csc_run_is_deadly), is ended in the same way, whatever messages say, as a
+ * dead letter: ERROR, "poisoned", which whoever waits for it and its parent are
+ * told. Nobody knows what it would have made of its messages: these are
+ * undelivered. A retry tries again, with all that again; where it is as deadly
+ * as before that is undelivered too. So it has taken down a bounded number of
+ * engines for each time that somebody asked for it.
+ *
+ *   claimed again, deadly --> read: its row, its family, its messages
+ *     +-- RUNNING --> a message "poison" of our own; one commit
+ *     +-- ended   --> its messages are undelivered, a retry too; one commit
+ *
+ * When that cannot be read now it is put off, never loaded.
+ *
  * Nothing of a partial run ever begins: it is not advanced, and leaves memory
  * with the commit that it is made for. When the store refuses that one the
  * cascade is loaded whole, and the messages are received once more.
@@ -42,6 +57,7 @@
 #include "base/json.h"
 #include "engine/build.h"
 #include "engine/engine.h"
+#include "engine/signal.h"
 
 typedef struct dismissal {
     cascade_engine *engine;
@@ -109,6 +125,9 @@ is_dismissed(const dismissal *d, const csc_run *run)
 {
     const csc_post *post = csc_map_get(&d->inbox.posts, &run->state.id);
 
+    if (run->unread)
+        return run->state.user_id != NULL &&
+               run->state.fn_id < CSC_FUNCTION_ID_MAX;
     if (run->state.user_id == NULL || post == NULL || asks_for_all(post))
         return false;
     if (run->state.recorded == CASCADE_RUNNING)
@@ -120,9 +139,10 @@ is_dismissed(const dismissal *d, const csc_run *run)
 /* Whether it may be, by what the claim says. The run of a cascade that has
  * ended is made anew: its claim is the first. */
 static bool
-is_candidate(const cascade_claimed *claimed)
+is_candidate(const cascade_engine *engine, const cascade_claimed *claimed)
 {
-    return asks_for_end(claimed->message_kind) ||
+    return csc_run_is_deadly(engine, claimed->trials) ||
+           asks_for_end(claimed->message_kind) ||
            (claimed->claim_no == 1 && claimed->message_kind[0] != '\0');
 }
 
@@ -161,7 +181,7 @@ prepare(dismissal *d, const csc_reload *wanted, size_t count)
     for (size_t i = 0; i < count; i++) {
         csc_run *run = NULL;
 
-        if (!is_candidate(&wanted[i].claimed))
+        if (!is_candidate(d->engine, &wanted[i].claimed))
             continue;
         run = csc_run_create(d->engine, &wanted[i].claimed.cascade_id);
         if (run == NULL)
@@ -169,6 +189,7 @@ prepare(dismissal *d, const csc_reload *wanted, size_t count)
         d->runs[d->count++] = run;
         csc_run_note_claim(run, &wanted[i].claimed);
         run->partial = true;
+        run->unread = csc_run_is_deadly(d->engine, run->trials);
         if (csc_map_put(&d->places, &run->state.id, run) != 0)
             return csc_fail_memory();
     }
@@ -207,6 +228,49 @@ leave_others(dismissal *d)
             (void)csc_map_remove(&d->places, &d->runs[i]->state.id);
 }
 
+/* In the place of its messages, which are received once it has ended. */
+static cascade_err
+condemn(dismissal *d, const csc_run *run)
+{
+    cascade_message_row row = {
+        .cascade_id = run->state.id, .kind = CSC_MESSAGE_POISON, .name = ""};
+    csc_post *told = csc_receive_take(&d->inbox, &run->state.id);
+    csc_arena arena;
+    cascade_err err = CASCADE_OK;
+
+    if (told != NULL)
+        csc_post_free(told);
+    csc_arena_init(&arena);
+    row.path = csc_signal_path(d->engine->store, &arena, &run->state.id,
+                               row.kind, NULL, csc_engine_now(d->engine));
+    row.payload = csc_arena_format(
+        &arena,
+        "{\"reason\":\"%d engines in turn died while they held this cascade, "
+        "the last one as it was to be loaded\"}",
+        (int)run->takeovers);
+    if (arena.failed)
+        err = csc_fail_memory();
+    else
+        err = csc_receive_message(&d->inbox, &row, false);
+    csc_arena_fini(&arena);
+    return err;
+}
+
+static cascade_err
+condemn_all(dismissal *d)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < d->count && err == CASCADE_OK; i++) {
+        const csc_run *run = d->runs[i];
+
+        if (run->unread && run->state.recorded == CASCADE_RUNNING &&
+            csc_map_get(&d->places, &run->state.id) != NULL)
+            err = condemn(d, run);
+    }
+    return err;
+}
+
 static cascade_err
 read_all(dismissal *d)
 {
@@ -215,7 +279,8 @@ read_all(dismissal *d)
     if (err != CASCADE_OK)
         return err;
     leave_others(d);
-    return load(d, true, CASCADE_LOAD_FAMILY);
+    err = load(d, true, CASCADE_LOAD_FAMILY);
+    return err == CASCADE_OK ? condemn_all(d) : err;
 }
 
 /* ---- Handing over ------------------------------------------------------- */
@@ -228,25 +293,53 @@ make_ready(csc_run *run, const csc_post *messages)
     csc_state *state = &run->state;
 
     csc_state_settle(state);
-    run->more_messages = messages->message_count >= CASCADE_LOAD_MESSAGES_MAX;
+    run->more_messages = messages != NULL &&
+                         messages->message_count >= CASCADE_LOAD_MESSAGES_MAX;
     if (state->recorded == CASCADE_RUNNING)
         state->running++;
     else if (state->recorded == CASCADE_ERROR)
         state->terminated = state->fn_id;
 }
 
+/* An end without a message: it is only to leave. */
+static void
+give_up(dismissal *d, csc_run *run)
+{
+    cascade_engine *engine = d->engine;
+    cascade_err err =
+        csc_run_post_free(engine, run, csc_engine_now(engine), NULL);
+
+    if (err != CASCADE_OK)
+        csc_run_load_anew(engine, run, err);
+}
+
 /* False when it is to be loaded whole after all. Locked. */
 static bool
-hand_over(dismissal *d, const cascade_uuid *id)
+hand_over(dismissal *d, const csc_reload *wanted)
 {
+    const cascade_uuid *id = &wanted->claimed.cascade_id;
     csc_run *run = csc_map_get(&d->places, id);
     csc_post *messages = NULL;
+    char text[CASCADE_UUID_TEXT_SIZE];
+    cascade_err err = CASCADE_OK;
 
-    if (run == NULL || csc_hydrate_hold(d->engine, run) != CASCADE_OK)
+    if (run == NULL)
         return false;
+    err = csc_hydrate_hold(d->engine, run);
+    if (err != CASCADE_OK && run->unread)
+        csc_hydrate_later(d->engine, wanted, err);
+    if (err != CASCADE_OK)
+        return run->unread;
     messages = csc_receive_take(&d->inbox, id);
     make_ready(run, messages);
-    csc_receive_post(d->engine, run, messages);
+    if (run->unread)
+        csc_engine_note(d->engine, CASCADE_LOG_ERROR,
+                        "cascade %s is not loaded: %d engines in turn died",
+                        cascade_uuid_format(id, text), (int)run->takeovers);
+    if (messages != NULL)
+        csc_receive_post(d->engine, run, messages);
+    else
+        give_up(d, run);
     return true;
 }
 
@@ -257,14 +350,32 @@ hand_over_all(dismissal *d, csc_reload *wanted, size_t count)
 
     pthread_mutex_lock(&d->engine->mutex);
     for (size_t i = 0; i < count; i++)
-        if (!d->engine->attached ||
-            !hand_over(d, &wanted[i].claimed.cascade_id))
+        if (d->engine->attached
+                ? !hand_over(d, &wanted[i])
+                : !csc_run_is_deadly(d->engine, wanted[i].claimed.trials))
             wanted[left++] = wanted[i];
     pthread_mutex_unlock(&d->engine->mutex);
     return left;
 }
 
-/* An error is no matter: who cannot be dismissed is loaded. */
+/* What is not to be loaded, and could not be ended now. */
+static size_t
+put_off_deadly(cascade_engine *engine, csc_reload *wanted, size_t count,
+               cascade_err err)
+{
+    size_t left = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < count; i++)
+        if (!csc_run_is_deadly(engine, wanted[i].claimed.trials))
+            wanted[left++] = wanted[i];
+        else if (engine->attached)
+            csc_hydrate_later(engine, &wanted[i], err);
+    pthread_mutex_unlock(&engine->mutex);
+    return left;
+}
+
+/* An error is no matter: who cannot be dismissed is loaded, or put off. */
 size_t
 csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
 {
@@ -276,6 +387,8 @@ csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
         err = read_all(&d);
     if (err == CASCADE_OK && d.count > 0)
         left = hand_over_all(&d, wanted, count);
+    else if (err != CASCADE_OK)
+        left = put_off_deadly(engine, wanted, count, err);
     csc_receive_fini(&d.inbox);
     csc_map_fini(&d.places);
     pthread_mutex_lock(&engine->mutex);

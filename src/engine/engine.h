@@ -195,6 +195,7 @@ typedef struct csc_run {
     csc_exec *aside;   /* one that waits for a free lane, or NULL */
     unsigned passed;   /* commits that went before those that wait */
     bool partial; /* its state has only what its end is made of: dismiss.c */
+    bool unread;  /* and is so since its load kills */
     csc_reload reload;
     struct cascade_engine *engine;
     struct csc_run *wreck_next;
@@ -539,6 +540,9 @@ void csc_run_ref(csc_run *run);
 void csc_run_note_claim(csc_run *run, const cascade_claimed *claimed);
 /* The same once more, as the row is now, for a load. */
 cascade_claimed csc_run_claimed(const csc_run *run);
+/* Whether so many of its trials have ended in a death that it is not even to be
+ * loaded. */
+bool csc_run_is_deadly(const cascade_engine *engine, int32_t trials);
 void csc_run_unref(csc_run *run);
 /* Frees a portion of what nothing refers to any more. Not locked. */
 void csc_run_clear_wreck(cascade_engine *engine);
@@ -839,8 +843,9 @@ void csc_stream_fini(cascade_engine *engine);
 
 /* ---- dismiss.c ---------------------------------------------------------- */
 
-/* Ends those of the claimed cascades that messages want ended, without loading
- * them; how many are left, in front: these are to be loaded. Not locked. */
+/* Ends those of the claimed cascades that messages want ended, or whose load
+ * kills, without loading them; how many are left, in front: these are to be
+ * loaded. Not locked. */
 size_t csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted,
                            size_t count);
 

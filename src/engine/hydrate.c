@@ -630,17 +630,18 @@ csc_hydrate_reloads(cascade_engine *engine)
 {
     csc_reload wanted[CSC_CLAIM_MAX];
     size_t count = take_due(engine, wanted);
+    size_t left = 0;
 
-    if (count == 0)
-        return;
-    if (company_max(&wanted[0]) == 1) {
+    if (count > 0)
+        left = csc_dismiss_claimed(engine, wanted, count);
+    if (left > 0 && company_max(&wanted[0]) == 1) {
         cascade_err err = csc_stream_begin(engine, &wanted[0]);
 
         if (err == CASCADE_OK)
             return; /* it stays in hand */
-        hydrate_later(engine, wanted, count, err);
-    } else {
-        hydrate(engine, wanted, count);
+        hydrate_later(engine, wanted, left, err);
+    } else if (left > 0) {
+        hydrate(engine, wanted, left);
     }
     pthread_mutex_lock(&engine->mutex);
     engine->in_hand -= count;

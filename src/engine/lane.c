@@ -436,6 +436,9 @@ expel(csc_lane *lane, csc_item *item)
 
     if (kind == CSC_POST_RECEIVE)
         take_apart(run, item->posts, &reload);
+    if (run->unread) /* nothing else can be tried */
+        reload.at_ns =
+            csc_engine_monotonic_ns(engine) + CSC_FREE_LATER_MS * CSC_MS_NS;
     run->committing = false;
     csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);
     csc_run_expel(engine, run, &reload, CASCADE_ERR_REFUSED);

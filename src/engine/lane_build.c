@@ -80,6 +80,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
     csc_assert(item->run != NULL);
     env.plan = item->run->plan;
     env.slice_bytes = bytes_max < CSC_SLICE_BYTES ? bytes_max : CSC_SLICE_BYTES;
+    env.unread = item->run->unread;
     env.reset = item->run->takeovers > 0 && has_progress(item->posts);
     item->err = csc_build_change(&env, &item->run->state, item->posts,
                                  &lane->changes[item->first]);

@@ -36,7 +36,10 @@ static const struct {
                            "had ended already, and nothing is to be run again",
                            CASCADE_ERR_INVALID},
     [CSC_REFUSAL_TORN] = {"undelivered: the cascade is being deleted",
-                          CASCADE_ERR_NOT_FOUND}};
+                          CASCADE_ERR_NOT_FOUND},
+    [CSC_REFUSAL_UNREAD] = {"undelivered: one engine after the other died when "
+                            "it was to load the cascade for that",
+                            CASCADE_ERR_REFUSED}};
 
 const char *
 csc_plan_refusal_text(csc_refusal refusal)

@@ -64,7 +64,8 @@ typedef enum csc_refusal {
     CSC_REFUSAL_ABSENT,
     CSC_REFUSAL_SUPERSEDED,
     CSC_REFUSAL_ENDED,
-    CSC_REFUSAL_TORN
+    CSC_REFUSAL_TORN,
+    CSC_REFUSAL_UNREAD /* its load kills */
 } csc_refusal;
 
 /* An execution; its texts are the plan's. */

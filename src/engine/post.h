@@ -82,6 +82,7 @@ typedef enum csc_post_kind {
 #define CSC_MESSAGE_RERUN "rerun"
 #define CSC_MESSAGE_CHILD "child"
 #define CSC_MESSAGE_COMPLETE "complete"
+#define CSC_MESSAGE_POISON "poison" /* the engine's own: it is in no store */
 /* The error of a receipt that came too late for its cascade. */
 #define CSC_UNDELIVERED "undelivered: the cascade had ended"
 

@@ -295,7 +295,7 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
         return;
     }
     match_plan(run, first);
-    if (stands_alone(first) && run->plan == NULL) {
+    if (stands_alone(first) && run->plan == NULL && !run->unread) {
         if (csc_plan_refuse(&run->state, csc_build_course_from(first)) ==
             CSC_REFUSAL_NONE) {
             leave_for(engine, run, first);

@@ -32,8 +32,10 @@
  *   takeovers 0 to 2      claimed with others; a death is takeovers + 1
  *   from 3 on             a suspect, claimed alone: trial + 1
  *     trial 1 to limit    it runs
- *     beyond              so many trials ended in a death: what is to run
- *                         fails instead
+ *     trial limit + 1     so many trials ended in a death: it is loaded, and
+ *                         what is to run fails instead
+ *     beyond              that took an engine down too: it is not even loaded,
+ *                         and ended unread (dismiss.c)
  *
  * A commit of it makes both 0; a clean stop takes its own trial back. A claim
  * whose answer was lost, and a lease that was lost by a stall, count: from
@@ -81,6 +83,13 @@ csc_run_note_claim(csc_run *run, const cascade_claimed *claimed)
 {
     run->takeovers = claimed->takeovers;
     run->trials = claimed->trials;
+}
+
+bool
+csc_run_is_deadly(const cascade_engine *engine, int32_t trials)
+{
+    return engine->options.poison_limit > 0 &&
+           trials > engine->options.poison_limit + 1;
 }
 
 cascade_claimed
