@@ -44,8 +44,9 @@
 #define SIM_LEASES_MAX 64
 #define SIM_CALLS_MAX 300000 /* of the store in one run: more is a hang */
 #define SIM_LATE "zz"        /* in an input: it may run so many ms later */
-#define SIM_DEADLY "die"     /* in an input: it kills its process */
-#define SIM_CURSE "cursed"   /* in a payload: the store refuses its row */
+#define SIM_KILLS_ALWAYS 1000000u
+#define SIM_DEADLY "die"   /* in an input: it kills its process */
+#define SIM_CURSE "cursed" /* in a payload: the store refuses its row */
 
 typedef struct sim sim;
 typedef struct sim_process sim_process;
@@ -130,8 +131,10 @@ struct sim_planned {
     unsigned starts;     /* keyed: from so many callers */
     sim_letter letters[SIM_LETTERS_MAX];
     unsigned letter_count;
+    unsigned kills; /* loads of it that kill who loads; 0: none */
     bool off;
     /* In a run: */
+    unsigned killed; /* in loads */
     cascade_uuid id;
     bool has_id;
     bool answered; /* a start has returned */

@@ -74,6 +74,8 @@
     X(NEEDS, "cascades given up for an unknown node")                   \
     X(POISONED, "executions poisoned")                                  \
     X(BLAMED, "of them where only nodes had killed")                    \
+    X(BOMBED, "loads that killed who loaded")                           \
+    X(UNREAD, "cascades ended unread for that")                         \
     X(REFUSED_RECORD, "executions failed since the store refused them") \
     X(RETRY_NODE, "second and later attempts of nodes")                 \
     X(RETRY_STEP, "second and later attempts of steps")                 \

@@ -345,6 +345,36 @@ takes_rule(sim_process *p, const wrap_call *call, bool after)
     return true;
 }
 
+static bool
+is_loaded(const sim_planned *c, const wrap_call *call)
+{
+    for (size_t i = 0; i < call->id_count && c->has_id; i++)
+        if (csc_uuid_equal(&call->ids[i], &c->id))
+            return true;
+    return false;
+}
+
+/* Whoever reads such a cascade whole dies. */
+static bool
+takes_bomb(sim_process *p, const wrap_call *call)
+{
+    sim_plan *plan = p->s->plan;
+
+    if (call->move != WRAP_LOAD || (call->parts & CASCADE_LOAD_EXECUTIONS) == 0)
+        return false;
+    for (size_t i = 0; i < plan->cascade_count; i++) {
+        sim_planned *c = &plan->cascades[i];
+
+        if (c->killed >= c->kills || !is_loaded(c, call))
+            continue;
+        c->killed++;
+        sim_note(SIM_BOMBED);
+        sim_process_kill(p->s, p, SIM_KILL_LOAD);
+        return true;
+    }
+    return false;
+}
+
 cascade_err
 sim_fault_before(void *context, const wrap_call *call)
 {
@@ -372,7 +402,8 @@ sim_fault_before(void *context, const wrap_call *call)
         err = strike(p, call, f);
     if (err == CASCADE_OK &&
         (p->dead || s->now_ms < p->down_until_ms ||
-         s->now_ms < s->down_until_ms || takes_rule(p, call, false)))
+         s->now_ms < s->down_until_ms || takes_rule(p, call, false) ||
+         takes_bomb(p, call)))
         err = CASCADE_ERR_UNAVAILABLE;
     if (err == CASCADE_ERR_UNAVAILABLE)
         note_lost_before(call);

@@ -355,7 +355,14 @@ find_poisoned(const cascade_snapshot *snapshot)
     return NULL;
 }
 
-/* Where engines died of nothing but nodes, only such a node is to blame. */
+static bool
+is_unread(const cascade_execution_info *poisoned)
+{
+    return strcmp(poisoned->node_name, "cascade.terminate") == 0;
+}
+
+/* Where engines died of nothing but nodes and loads, only such a node, or a
+ * cascade that kills so, is to blame. */
 bool
 sim_check_poisoned(sim *s, const sim_planned *c,
                    const cascade_snapshot *snapshot)
@@ -366,12 +373,15 @@ sim_check_poisoned(sim *s, const sim_planned *c,
     if (poisoned == NULL)
         return false;
     sim_note(SIM_POISONED);
+    sim_note_many(SIM_UNREAD, is_unread(poisoned));
     sim_check(s, c, status == CASCADE_ERROR || c->work->survives,
               "something of it was poisoned, and it did not end for that");
     if (s->lossy)
         return true;
     sim_note(SIM_BLAMED);
-    sim_check(s, c, strstr(poisoned->input, "\"" SIM_DEADLY "\":") != NULL,
+    sim_check(s, c,
+              strstr(poisoned->input, "\"" SIM_DEADLY "\":") != NULL ||
+                  (c->kills == SIM_KILLS_ALWAYS && is_unread(poisoned)),
               "what was poisoned has killed nobody");
     return true;
 }
@@ -479,6 +489,7 @@ forget_starts(sim_plan *plan)
     for (size_t i = 0; i < plan->cascade_count; i++) {
         sim_planned *c = &plan->cascades[i];
 
+        c->killed = 0;
         c->has_id = false;
         c->acknowledged = false;
         c->started = 0;

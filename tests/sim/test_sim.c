@@ -88,9 +88,9 @@
  *   An engine that waits for the outcome of a commit goes on with what else is
  *   ready of that cascade, which may have ended by that commit.
  *   An execution may be poisoned that did not kill anybody, when its engines
- *   were killed for other reasons as often as the limit says; the oracle counts
- *   the takeovers. And where a clock has gone back, a free run may wake later
- *   by as much.
+ *   were killed for other reasons as often as the limit says while it was in
+ *   trial; the oracle counts the trials. And where a clock has gone back, a
+ *   free run may wake later by as much.
  *
  * COUNTERS (sim_count.h) say how often each interesting thing happened. The
  *   committed number of seeds fails when one never did: then the simulation has

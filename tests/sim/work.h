@@ -47,6 +47,7 @@ extern const sim_workload sim_work_program;
 extern const sim_workload sim_work_graph;
 extern const sim_workload sim_work_line;
 extern const sim_workload sim_work_doom;
+extern const sim_workload sim_work_bomb;
 extern const sim_workload sim_work_instead;
 extern const sim_workload sim_work_saga;
 extern const sim_workload sim_work_join;

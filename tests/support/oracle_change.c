@@ -183,10 +183,27 @@ check_cascade(const oracle_view *v)
                     v->c->run.claim_no, v->run.claim_no);
 }
 
+/* Of what is new: it was ended unread, for one death more than what ends an
+ * execution. */
+static void
+check_unread(const oracle_view *v)
+{
+    for (size_t i = v->c->rows.execution_count; i < v->count; i++) {
+        const cascade_execution_row *row = v->facts[i].row;
+
+        if (v->o->poison_limit > 0 && row->error != NULL &&
+            strncmp(row->error, "poisoned", 8) == 0 &&
+            v->c->run.trial <= v->o->poison_limit + 1)
+            oracle_fail(v->o, "G6", &v->c->id, row->function_id,
+                        "ended unread in trial %" PRId32, v->c->run.trial);
+    }
+}
+
 void
 oracle_check_change(oracle_view *v)
 {
     check_cascade(v);
+    check_unread(v);
     for (size_t i = 0; i < v->c->rows.execution_count; i++) {
         check_execution(v, &v->c->rows.executions[i]);
         check_events(v, &v->c->rows.executions[i]);
