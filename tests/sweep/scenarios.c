@@ -315,9 +315,9 @@ play_expired(scene *s)
     return take_over(s, "elsewhere");
 }
 
-/* With a limit of one death in trial: the node is not run again. */
+/* The first makes a suspect, the others die in trial. */
 static cascade_err
-play_poisoned(scene *s)
+die_in_turn(scene *s, int deaths)
 {
     cascade_store *store = NULL;
     cascade_uuid dead;
@@ -326,15 +326,29 @@ play_poisoned(scene *s)
 
     if (err == CASCADE_OK)
         err = scene_start_one(s, store, "steps", NULL);
-    if (err == CASCADE_OK)
-        err = leave_behind(s, store, NULL, false, &dead);
-    if (err == CASCADE_OK)
-        err = store->driver->remove(store->self, &dead, 1, 1, &freed);
-    if (err == CASCADE_OK)
-        err = leave_behind(s, store, NULL, true, &dead);
+    for (int i = 0; i < deaths && err == CASCADE_OK; i++) {
+        if (i > 0)
+            err = store->driver->remove(store->self, &dead, 1, 1, &freed);
+        if (err == CASCADE_OK)
+            err = leave_behind(s, store, NULL, i > 0, &dead);
+    }
     if (err == CASCADE_OK)
         err = scene_engine(s, store, NULL, NULL);
     return err == CASCADE_OK ? scene_run(s) : err;
+}
+
+/* With a limit of one death in trial: the node is not run again. */
+static cascade_err
+play_poisoned(scene *s)
+{
+    return die_in_turn(s, 2);
+}
+
+/* And after one more it is not even loaded. */
+static cascade_err
+play_unread(scene *s)
+{
+    return die_in_turn(s, 3);
 }
 
 /* An engine that is stopped in the middle, and the one after it. */
@@ -849,6 +863,10 @@ const scenario scenarios[] = {
     {.name = "a takeover when a lease ends", .play = play_expired},
     {.name = "a poisoned node",
      .play = play_poisoned,
+     .varies = true,
+     .poison_limit = 1},
+    {.name = "a cascade that is not even loaded",
+     .play = play_unread,
      .varies = true,
      .poison_limit = 1},
     {.name = "a deadline of an external node", .play = play_deadline},
