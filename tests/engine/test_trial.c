@@ -27,7 +27,7 @@ typedef struct life {
     wrap_store wrap;
     cascade_store *store;
     cascade_engine *engine;
-    const struct play *play;
+    struct play *play;
     bool dead;
 } life;
 
@@ -63,6 +63,32 @@ reach(void *context, const wrap_call *call)
     return l->dead ? CASCADE_ERR_UNAVAILABLE : CASCADE_OK;
 }
 
+/* Takes its engine down; whoever loads it dies from then on. */
+static cascade_err
+explode(cascade_node *node, void *user)
+{
+    life *l = user;
+
+    l->play->bomb = *cascade_node_cascade_id(node);
+    l->dead = true;
+    return CASCADE_OK;
+}
+
+static cascade_err
+beget(cascade_node *node, void *user)
+{
+    cascade_uuid child;
+    cascade_err err =
+        cascade_node_start_child(node, "one", "explode", NULL, NULL, &child);
+
+    (void)user;
+    if (err == CASCADE_OK)
+        err = cascade_node_await_child(node, &child, NULL);
+    if (err != CASCADE_ERR_FAILED)
+        return err;
+    return cascade_node_put(node, "told", cJSON_CreateTrue());
+}
+
 static life *
 be_born(play *p)
 {
@@ -84,6 +110,8 @@ be_born(play *p)
     l->engine = db_engine(p->db, l->store, &options);
     assert_ok(
         cascade_engine_register(l->engine, "n", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_register(l->engine, "explode", explode, l, NULL));
+    assert_ok(cascade_engine_register(l->engine, "beget", beget, NULL, NULL));
     assert_ok(cascade_engine_start(l->engine));
     return l;
 }
@@ -129,12 +157,19 @@ live_until(play *p, bool (*done)(play *p), size_t deaths_max)
     return deaths;
 }
 
+/* With nothing to do. */
 static void
-begin(play *p, test_db *db)
+begin_world(play *p, test_db *db)
 {
     *p = (play){.db = db};
     db->fake_time = db->backend->virtual_time;
     p->store = db_store(db);
+}
+
+static void
+begin(play *p, test_db *db)
+{
+    begin_world(p, db);
     p->bomb = db_start(p->store, "n");
     for (size_t i = 0; i < OTHERS; i++)
         p->others[i] = db_start(p->store, "n");
@@ -279,6 +314,29 @@ a_retry_that_kills_is_refused(test_db *db)
     end(&p);
 }
 
+static bool
+parent_has_ended(play *p)
+{
+    db_ends parent = {p->store, p->others, 1, 0};
+
+    return db_all_ended(&parent);
+}
+
+/* Its parent goes on. */
+static void
+its_parent_is_told(test_db *db)
+{
+    play p;
+
+    begin_world(&p, db);
+    p.others[0] = db_start(p.store, "beget");
+    (void)be_born(&p);
+    assert_int_equal(live_until(&p, parent_has_ended, LIVES), DEATHS);
+    db_await(p.store, &p.bomb, CASCADE_ERROR);
+    db_await(p.store, &p.others[0], CASCADE_COMPLETED);
+    end(&p);
+}
+
 /* What a run that has completed is sent may have to go to the next one, which
  * only its executions name. */
 static void
@@ -349,6 +407,7 @@ main(int argc, char **argv)
         {"a_retry_tries_again", a_retry_tries_again, STORES_ALL},
         {"a_retry_that_kills_is_refused", a_retry_that_kills_is_refused,
          STORES_ALL},
+        {"its_parent_is_told", its_parent_is_told, STORES_ALL},
         {"what_has_completed_is_not_loaded_for_ever",
          what_has_completed_is_not_loaded_for_ever, STORES_ALL},
         {"it_can_be_deleted", it_can_be_deleted, STORES_ALL},
