@@ -251,6 +251,19 @@ detach(void *self, const cascade_uuid *engine_id)
 }
 
 static cascade_err
+load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
+     const cascade_load_sink *sink)
+{
+    cascade_err err = real->load(self, ids, count, parts, sink);
+    bool whole = (parts & CASCADE_LOAD_EXECUTIONS) != 0;
+
+    for (size_t i = 0; i < count && whole; i++)
+        if (csc_uuid_equal(&ids[i], &told->options.bomb))
+            raise(SIGKILL);
+    return err;
+}
+
+static cascade_err
 engines(void *self, cascade_engine_sink sink, void *context, bool *orphans)
 {
     cascade_err err = real->engines(self, sink, context, orphans);
@@ -331,6 +344,7 @@ watch_driver(worker_shared *shared)
     watching.attach = attach;
     watching.renew = renew;
     watching.detach = detach;
+    watching.load = load;
     watching.engines = engines;
     watching.remove = take_from_dead;
     watching.claim = claim;

@@ -40,17 +40,18 @@ typedef struct worker_options {
     int64_t work_us;  /* of every execution; 0: 1,000 */
     bool gated;       /* nodes wait at a gate, once so many have worked: */
     int gate_after;
-    unsigned threads; /* 0: 8 */
-    int poison_limit; /* 0: never: whoever kills from outside is not a node */
-    size_t capacity;  /* cascades it holds; 0: the engine's default */
-    int64_t park_ms;  /* longer waits are parked; 0: the engine's default */
-    int64_t delay_ms; /* before the last execution of a cascade */
-    int64_t sleep_ms; /* of the last execution; 0: the flow's own */
-    char host[16];    /* pretends to be another machine; "": this one */
-    char freeze[12];  /* stops in a commit by itself: "commit" or "pipeline",
+    unsigned threads;  /* 0: 8 */
+    int poison_limit;  /* 0: never: whoever kills from outside is not a node */
+    size_t capacity;   /* cascades it holds; 0: the engine's default */
+    int64_t park_ms;   /* longer waits are parked; 0: the engine's default */
+    int64_t delay_ms;  /* before the last execution of a cascade */
+    int64_t sleep_ms;  /* of the last execution; 0: the flow's own */
+    char host[16];     /* pretends to be another machine; "": this one */
+    char freeze[12];   /* stops in a commit by itself: "commit" or "pipeline",
                          see watch.h; "": it does not */
-    char crash[8];    /* how the node "crash" ends the process: "abort", "exit"
+    char crash[8];     /* how the node "crash" ends the process: "abort", "exit"
                          or "segv"; "": there is no such node */
+    cascade_uuid bomb; /* whoever reads that one whole is killed */
     cascade_mode mode;
     bool suspend_steps;
     unsigned lanes;   /* 0: the engine's default */
