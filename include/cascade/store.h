@@ -142,7 +142,9 @@
  *       nor purged. Its id alone is taken until it is erased: a start of it
  *       counts as existing, and changes nothing.
  *   S41 erase goes on where the commit has stopped, by the bounds and in the
- *       order of S39, in marked cascades alone; with the last rows of one go
+ *       order of S39, in marked cascades alone; where others wait for whoever
+ *       writes it takes fewer rows, but CASCADE_ERASE_ROWS_MIN of each table,
+ *       if there are so many within the bytes. With the last rows of one go
  *       its own and the erasure, together. A piece that comes late, or twice,
  *       takes nothing of what has been started anew under that id.
  *   S42 an erasure is worked at by one incarnation at a time, by another when
@@ -309,6 +311,7 @@ typedef enum cascade_run_action {
 
 #define CASCADE_DELETE_ROWS_MAX 500
 #define CASCADE_DELETE_BYTES_MAX (1 << 20)
+#define CASCADE_ERASE_ROWS_MIN 8
 
 /* What one commit does to one cascade. A change is a start (it inserts the
  * cascade, its executions and its run, unless the cascade exists: then it does

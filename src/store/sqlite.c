@@ -144,6 +144,7 @@ init(csc_sqlite *store, const cascade_store_config *config)
     store->lock.fd = -1;
     store->checkpoint_pages = CSC_SQLITE_CHECKPOINT_PAGES;
     store->checkpoint_at_pages = CSC_SQLITE_CHECKPOINT_PAGES;
+    store->piece_rows = CSC_SQLITE_PIECE_ROWS;
     store->writer.store = store;
     store->writer.writer = true;
     store->native.conn.store = store;

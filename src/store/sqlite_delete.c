@@ -12,6 +12,11 @@
  *   erase            the next piece of one that has such a row; with the last
  *                    goes the row too
  *
+ * Who writes has the database alone. So a piece of `erase` takes no more rows
+ * than are taken in the time of the commit that follows, or in WORK_NS where
+ * that is shorter: how many these are is learned from piece to piece. Others
+ * wait about as long for one as for a commit of anybody else.
+ *
  * A piece is cut where the rows, or the bytes, of its transaction are used up.
  * The bytes are counted row by row, and no row is read behind the cut. Nothing
  * but the rows tells how far it is: if we die between two pieces, the mark is
@@ -23,7 +28,8 @@
 #include "store/sqlite_internal.h"
 #include "store/store.h"
 
-#define ERASE_MAX 100 /* erasures in a transaction */
+#define CASCADE_ROWS 8 /* what an erasure counts for beside its rows */
+#define WORK_NS INT64_C(150000)
 
 cascade_err
 csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
@@ -256,18 +262,20 @@ erase_one(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
     return err;
 }
 
-/* One after the other, as long as there is room. `*more`: it was used up, or
- * there were too many. */
+/* One after the other, as long as there is room. `*more`: it was used up. */
 static cascade_err
 erase_some(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
 {
+    size_t count = 1 + conn->store->piece_rows / CASCADE_ROWS;
     csc_sqlite_room room;
     bool left = false;
     cascade_err err = CASCADE_OK;
 
     csc_sqlite_delete_begin(&room);
+    for (size_t i = 0; i < CSC_SQLITE_CUTS; i++)
+        room.rows[i] = conn->store->piece_rows;
     *more = true;
-    for (int i = 0; i < ERASE_MAX && err == CASCADE_OK && *more && !left; i++) {
+    for (size_t i = 0; i < count && err == CASCADE_OK && *more && !left; i++) {
         cascade_uuid id;
 
         err = find_erasure(conn, engine_id, &id, more);
@@ -275,6 +283,53 @@ erase_some(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
             err = erase_one(conn, engine_id, &id, &room, &left);
     }
     return err;
+}
+
+/* Of the next piece, by what this one has taken. */
+static void
+set_pace(csc_sqlite *store, int64_t work_ns, int64_t commit_ns, bool full)
+{
+    int64_t limit_ns = commit_ns > WORK_NS ? commit_ns : WORK_NS;
+    size_t rows = store->piece_rows;
+
+    if (work_ns > 2 * limit_ns)
+        rows /= 2;
+    else if (work_ns > limit_ns)
+        rows -= rows / 8;
+    else if (full && work_ns < limit_ns / 4 * 3)
+        rows += rows / 8 + 1;
+    if (rows < CASCADE_ERASE_ROWS_MIN)
+        rows = CASCADE_ERASE_ROWS_MIN;
+    if (rows > CASCADE_DELETE_ROWS_MAX)
+        rows = CASCADE_DELETE_ROWS_MAX;
+    store->piece_rows = rows;
+}
+
+static cascade_err
+commit_piece(csc_sqlite_conn *conn, int64_t begun_ns, bool full)
+{
+    int64_t done_ns = csc_sqlite_conn_now_ns();
+    csc_sqlite_call call;
+    cascade_err err = CASCADE_OK;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_COMMIT);
+    err = csc_sqlite_call_run(&call, NULL);
+    if (err == CASCADE_OK)
+        set_pace(conn->store, done_ns - begun_ns,
+                 csc_sqlite_conn_now_ns() - done_ns, full);
+    conn->erases = true;
+    return csc_sqlite_txn_leave(conn, err);
+}
+
+static cascade_err
+erase_piece(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
+{
+    int64_t begun_ns = csc_sqlite_conn_now_ns();
+    cascade_err err = erase_some(conn, engine_id, more);
+
+    if (err != CASCADE_OK || conn->store->guest.there)
+        return csc_sqlite_txn_end(conn, err);
+    return commit_piece(conn, begun_ns, *more);
 }
 
 /* Whether there is anything, before anybody is kept from writing. */
@@ -303,7 +358,7 @@ csc_sqlite_delete_erase(void *self, const cascade_uuid *engine_id, bool *more)
         err = csc_sqlite_txn_begin_write(self, &conn);
     if (err != CASCADE_OK || !found)
         return err;
-    err = csc_sqlite_txn_end(conn, erase_some(conn, engine_id, more));
+    err = erase_piece(conn, engine_id, more);
     if (err != CASCADE_OK)
         *more = false;
     return err;

@@ -62,6 +62,7 @@
 #define CSC_SQLITE_WATCHES 4
 #define CSC_SQLITE_PRIORITIES 10
 #define CSC_SQLITE_CHECKPOINT_PAGES 20000
+#define CSC_SQLITE_PIECE_ROWS 64 /* of the first piece of an erasure */
 
 /* The statements: see sqlite_sql.c. */
 typedef enum csc_sqlite_sql_id {
@@ -185,6 +186,7 @@ typedef struct csc_sqlite_conn {
     bool wal;    /* the database is in WAL mode */
     bool busy;   /* guarded by the store's mutex */
     bool locked; /* holds the sidecar lock */
+    bool erases; /* what it commits is a piece of an erasure */
 } csc_sqlite_conn;
 
 /* How the transaction of a node ended before finish or abandon. */
@@ -264,7 +266,10 @@ struct csc_sqlite {
     csc_sqlite_native native; /* used by who has the writer's turn */
     csc_sqlite_guest guest;
     int checkpoint_pages;    /* a checkpoint when the log has as many; fixed */
-    int checkpoint_at_pages; /* the next one; used by who has the writer */
+    int checkpoint_at_pages; /* the next one; used by who has the writer, as
+                                the two below */
+    int copied_pages;        /* of the log, by the last checkpoint of ours */
+    size_t piece_rows;       /* of the next piece of an erasure */
     pthread_mutex_t mutex;   /* guards `busy` of connections, readers, and
                                 all below */
     pthread_cond_t writer_freed; /* the writer is not busy any more */

@@ -51,6 +51,9 @@
  *   and it never waits for a reader. Once all is copied the next commit begins
  *   the log anew; where a reader looks at an old state, the log goes on, and a
  *   tenth of those pages later it is tried again.
+ *   What an erasure writes is mostly another page each time, so nothing is
+ *   gained by waiting, and all that others wait for is how many there are:
+ *   behind a piece of one, ERASED_PAGES are enough.
  */
 #include <errno.h>
 #include <string.h>
@@ -60,6 +63,7 @@
 #include "store/store.h"
 
 #define CHECKPOINT_RETRIES 10
+#define ERASED_PAGES 250
 #define CHECKPOINT_WAIT_NS INT64_C(200000000)
 #define REST_FROM_NS INT64_C(10000000)
 #define REST_PART 10
@@ -294,6 +298,7 @@ checkpoint(csc_sqlite_conn *conn)
                                          SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         csc_sqlite_lock_release(&store->lock);
     }
+    store->copied_pages = conn->wal_pages;
     store->checkpoint_at_pages =
         conn->wal_pages + store->checkpoint_pages / CHECKPOINT_RETRIES;
     if (code != SQLITE_OK && code != SQLITE_BUSY)
@@ -309,7 +314,10 @@ csc_sqlite_txn_tend_log(csc_sqlite_conn *conn)
 
     if (conn->wal_pages < store->checkpoint_pages) /* it was begun anew */
         store->checkpoint_at_pages = store->checkpoint_pages;
-    if (conn->wal_pages >= store->checkpoint_at_pages)
+    if (conn->wal_pages < store->copied_pages)
+        store->copied_pages = 0;
+    if (conn->wal_pages >= store->checkpoint_at_pages ||
+        (conn->erases && conn->wal_pages - store->copied_pages >= ERASED_PAGES))
         checkpoint(conn);
 }
 
@@ -325,6 +333,7 @@ leave_own(csc_sqlite_conn *conn, cascade_err err)
     conn->locked = false;
     if (conn->writer && err == CASCADE_OK)
         csc_sqlite_txn_tend_log(conn);
+    conn->erases = false;
     give_back(conn);
 }
 

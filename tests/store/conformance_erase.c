@@ -12,7 +12,7 @@
 
 #define LARGE 1300 /* executions, and events */
 #define PIECES (2 + LARGE / CASCADE_DELETE_ROWS_MAX)
-#define PIECES_MAX 20
+#define PIECES_MAX (3 + 2 * LARGE / CASCADE_ERASE_ROWS_MIN)
 
 /* In portions, as engines do. */
 static cascade_uuid
@@ -85,7 +85,7 @@ erase_all(mail_scene *it, const cascade_uuid *engine_id)
     cascade_totals totals;
 
     while (erase(it, engine_id))
-        assert_true(++pieces < PIECES_MAX);
+        assert_true(++pieces < 2 * PIECES_MAX);
     assert_ok(it->db->driver->totals(it->db->self, &totals));
     assert_int_equal(totals.erasing, 0);
     return pieces;
@@ -115,7 +115,7 @@ a_large_deletion_is_marked_and_erased(void **state)
     db_assert_unchanged(it.db, picture);
     picture = db_picture(it.db);
     assert_true(is_taken(&it, start));
-    assert_in_range(erase_all(&it, &it.engine), PIECES, 2 * PIECES);
+    assert_in_range(erase_all(&it, &it.engine), PIECES, PIECES_MAX);
     assert_false(delete_twice(&it, id));
     assert_false(erase(&it, &it.engine));
     db_assert_unchanged(it.db, picture);
@@ -148,7 +148,7 @@ deletions_of_one_batch_share_its_bound(void **state)
     assert_true(marked[0]);
     assert_true(marked[1]);
     assert_in_range(erase_all(&it, &it.engine),
-                    2 * LARGE / CASCADE_DELETE_ROWS_MAX, 4 * PIECES);
+                    2 * LARGE / CASCADE_DELETE_ROWS_MAX, 2 * PIECES_MAX);
     assert_false(is_taken(&it, rows_start(it.rows, first)));
     assert_false(is_taken(&it, rows_start(it.rows, second)));
 }
