@@ -23,7 +23,7 @@ usage(const char *program)
 {
     fprintf(stderr,
             "usage: %s [--quick | --full] [--pg CONNINFO] [--dir FOLDER] "
-            "[--rounds N]\n",
+            "[--rounds N] [--count N] [--only NAME] [--deadline MS]\n",
             program);
     exit(2);
 }
@@ -51,6 +51,12 @@ bench_init(bench *b, int argc, char **argv)
             b->dir = value;
         else if (strcmp(argv[i], "--rounds") == 0)
             b->rounds = strtoul(value, NULL, 10);
+        else if (strcmp(argv[i], "--count") == 0)
+            b->count = strtoul(value, NULL, 10);
+        else if (strcmp(argv[i], "--only") == 0)
+            b->only = value;
+        else if (strcmp(argv[i], "--deadline") == 0)
+            b->deadline_ms = strtol(value, NULL, 10);
         else
             usage(argv[0]);
         i++;
@@ -74,6 +80,18 @@ bench_pick(const bench *b, size_t quick, size_t normal, size_t full)
         return full;
     }
     return normal;
+}
+
+size_t
+bench_count(const bench *b, size_t quick, size_t normal, size_t full)
+{
+    return b->count > 0 ? b->count : bench_pick(b, quick, normal, full);
+}
+
+bool
+bench_wants(const bench *b, const char *name)
+{
+    return b->only == NULL || strstr(name, b->only) != NULL;
 }
 
 _Noreturn void
@@ -373,6 +391,7 @@ cascade_store *
 bench_open(const bench *b, bench_kind kind, const char *name)
 {
     cascade_store_options options = {.size = sizeof(options),
+                                     .deadline_ms = b->deadline_ms,
                                      .pooler = kind == BENCH_POOLER};
     cascade_store *store = NULL;
     char url[BENCH_PATH_MAX + 8];

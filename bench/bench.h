@@ -45,15 +45,23 @@ typedef enum bench_kind {
 
 typedef struct bench {
     bench_size size;
-    const char *pg;  /* conninfo of a server to measure on; NULL: none */
-    const char *dir; /* a folder for files, on the disk to measure */
-    size_t rounds;   /* of what is compared; at least 5 */
+    const char *pg;      /* conninfo of a server to measure on; NULL: none */
+    const char *dir;     /* a folder for files, on the disk to measure */
+    size_t rounds;       /* of what is compared; at least 5 */
+    size_t count;        /* of --count; 0: the program's own */
+    const char *only;    /* of --only: what has this in its name; NULL: all */
+    int64_t deadline_ms; /* of stores; 0: the library's own */
 } bench;
 
-/* Reads --quick, --full, --pg CONNINFO, --dir FOLDER, --rounds N. */
+/* Reads --quick, --full, --pg CONNINFO, --dir FOLDER, --rounds N, and of
+ * programs that tell so --count N, --only NAME, --deadline MS. */
 void bench_init(bench *b, int argc, char **argv);
 /* The size's own of three. */
 size_t bench_pick(const bench *b, size_t quick, size_t normal, size_t full);
+/* The same, unless --count says another. */
+size_t bench_count(const bench *b, size_t quick, size_t normal, size_t full);
+/* Whether it is to be measured, as --only says. */
+bool bench_wants(const bench *b, const char *name);
 
 _Noreturn void bench_die(const char *format, ...) CASCADE_PRINTF(1, 2);
 /* Ends the program, with cascade_errmsg(), unless `err` is OK. */
