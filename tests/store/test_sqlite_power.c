@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/migrations.h"
 #include "store/power_life.h"
 #include "store/sqlite_disk.h"
 #include "store/sqlite_fixture.h"
@@ -49,7 +50,7 @@ typedef struct power {
 /* ---- What must be there -------------------------------------------------- */
 
 static const char *const facts[] = {
-    [LIFE_OPENED] = "SELECT count(*) = 5 FROM cascade_schema",
+    [LIFE_OPENED] = "SELECT count(*) = ?3 FROM cascade_schema",
     [LIFE_STARTED] = "SELECT count(*) FROM cascades WHERE id = ?1",
     [LIFE_CALLED] = "SELECT 1",
     [LIFE_ENTERED] = "SELECT count(*) FROM node_executions"
@@ -126,6 +127,8 @@ ask(sqlite3 *db, const char *sql, const life_ack *ack)
         (void)sqlite3_bind_text(statement, 1, cascade_uuid_format(&ack->id, id),
                                 -1, SQLITE_STATIC);
         (void)sqlite3_bind_int(statement, 2, ack->function_id);
+        (void)sqlite3_bind_int64(statement, 3,
+                                 (sqlite3_int64)csc_migrations_sqlite_count);
     }
     if (sqlite3_step(statement) == SQLITE_ROW)
         number = sqlite3_column_int64(statement, 0);
