@@ -154,6 +154,7 @@ apply_cascade(void *context, const cascade_row *row)
     dismissal *d = context;
     csc_run *run = csc_map_get(&d->places, &row->id);
 
+    csc_lease_sign(&d->engine->house_vital);
     return run != NULL ? csc_state_apply_cascade(&run->state, row) : CASCADE_OK;
 }
 
@@ -163,6 +164,7 @@ apply_execution(void *context, const cascade_execution_row *row)
     dismissal *d = context;
     csc_run *run = csc_map_get(&d->places, &row->cascade_id);
 
+    csc_lease_sign(&d->engine->house_vital);
     return run != NULL ? csc_state_apply_execution(&run->state, row)
                        : CASCADE_OK;
 }
@@ -172,6 +174,7 @@ keep_message(void *context, const cascade_message_row *row, bool repeated)
 {
     dismissal *d = context;
 
+    csc_lease_sign(&d->engine->house_vital);
     return csc_receive_message(&d->inbox, row, repeated);
 }
 

@@ -380,7 +380,8 @@ struct cascade_engine {
     size_t small_bytes; /* of all runs in memory that are not large, */
     size_t small_count;
     size_t large_bytes; /* and of those that are */
-    size_t large_count;
+    csc_run *large;     /* of these: that which has the place, or NULL */
+    bool large_wanted;  /* another one waits for it */
     csc_round rounds[CSC_PRIORITIES];
     size_t ready_count;
     bool held_back; /* somebody waits as the backlog is full, to be told */
@@ -814,12 +815,15 @@ void csc_room_count(cascade_engine *engine, csc_run *run);
 void csc_room_leave(cascade_engine *engine, csc_run *run);
 /* Whether the small ones take all that they may. Locked. */
 bool csc_room_is_full(const cascade_engine *engine);
+/* The place for a large one, if it is free; and it is again. Locked. */
+void csc_room_take_place(cascade_engine *engine, csc_run *run);
+void csc_room_give_place(cascade_engine *engine, const csc_run *run);
 /* How many more cascades there is memory for. Locked. */
 size_t csc_room_left(const cascade_engine *engine);
 /* Whether it may be read now. Locked. */
 bool csc_room_admits(const cascade_engine *engine, const csc_reload *reload);
 /* Whether what was read of it shows that it must wait: it is large, and another
- * large one is in memory. Locked. */
+ * one has the place. Locked. */
 bool csc_room_is_second(cascade_engine *engine, csc_run *run);
 /* Puts it off until it may be read. Locked. */
 void csc_room_wait(cascade_engine *engine, const csc_reload *reload);

@@ -4,9 +4,13 @@
  * is read or born, and after each of its commits.
  *
  *   small   together they may take half of held_bytes_max. Beyond that none is
- *           claimed, read or born here, and those that wait are parked at once
- *   large   one that takes more than that by itself. A second one is let go as
- *           soon as its rows show it, and waits until the first has left
+ *           claimed, read or born here, and what comes to rest is parked at
+ *           once
+ *   large   one that takes more than that by itself. One of them has the place
+ *           for such: it is the first to show that it is, or it was known to
+ *           be when it was begun to be read. Another one is let go as soon as
+ *           its rows show it, and waits until the place is free; meanwhile the
+ *           first is parked as soon as it rests
  *
  *             claimed --> read --> held --> parked, ended
  *                ^          |
@@ -14,7 +18,8 @@
  *
  * So the small ones go on beside a large one, and a large one beside them. Only
  * what comes into memory waits: a cascade that is held grows by its commits as
- * it has to, and two large ones may come of that.
+ * it has to, and two large ones may come of that. The place is free when its
+ * owner is let go; the bytes count until they are freed.
  *
  * Between the look and the count there is one load (hydrate.c) or portion
  * (stream.c): by so much the bound may be passed.
@@ -44,7 +49,6 @@ take_out(cascade_engine *engine, csc_run *run)
         return;
     if (run->large) {
         engine->large_bytes -= run->counted;
-        engine->large_count--;
     } else {
         engine->small_bytes -= run->counted;
         engine->small_count--;
@@ -59,22 +63,36 @@ put_in(cascade_engine *engine, csc_run *run, size_t bytes)
     run->large = bytes > share(engine);
     if (run->large) {
         engine->large_bytes += bytes;
-        engine->large_count++;
     } else {
         engine->small_bytes += bytes;
         engine->small_count++;
     }
 }
 
-/* Somebody may have waited for what has become free. */
+/* Something has become free that somebody may have waited for. */
 static void
-tell(cascade_engine *engine, bool was_full, bool was_large)
+tell(cascade_engine *engine)
 {
-    if (!(was_full && !csc_room_is_full(engine)) &&
-        !(was_large && engine->large_count == 0))
-        return;
     engine->reload_at_ns = 0;
     csc_engine_wake_house(engine);
+}
+
+void
+csc_room_take_place(cascade_engine *engine, csc_run *run)
+{
+    if (engine->large != NULL)
+        return;
+    engine->large = run;
+    engine->large_wanted = false;
+}
+
+void
+csc_room_give_place(cascade_engine *engine, const csc_run *run)
+{
+    if (engine->large != run)
+        return;
+    engine->large = NULL;
+    tell(engine);
 }
 
 void
@@ -82,23 +100,29 @@ csc_room_count(cascade_engine *engine, csc_run *run)
 {
     size_t bytes = sizeof(*run) + csc_state_bytes(&run->state);
     bool was_full = csc_room_is_full(engine);
-    bool was_large = run->counted > 0 && run->large;
+    bool was_large = run->large;
 
     if (bytes == run->counted)
         return;
     take_out(engine, run);
     put_in(engine, run, bytes);
-    tell(engine, was_full, was_large);
+    if (run->large)
+        csc_room_take_place(engine, run);
+    else if (was_large)
+        csc_room_give_place(engine, run);
+    if (was_full && !csc_room_is_full(engine))
+        tell(engine);
 }
 
 void
 csc_room_leave(cascade_engine *engine, csc_run *run)
 {
     bool was_full = csc_room_is_full(engine);
-    bool was_large = run->counted > 0 && run->large;
 
+    csc_room_give_place(engine, run);
     take_out(engine, run);
-    tell(engine, was_full, was_large);
+    if (was_full && !csc_room_is_full(engine))
+        tell(engine);
 }
 
 /* By what those in memory take on average. */
@@ -119,14 +143,14 @@ csc_room_left(const cascade_engine *engine)
 bool
 csc_room_admits(const cascade_engine *engine, const csc_reload *reload)
 {
-    return reload->large ? engine->large_count == 0 : !csc_room_is_full(engine);
+    return reload->large ? engine->large == NULL : !csc_room_is_full(engine);
 }
 
 bool
 csc_room_is_second(cascade_engine *engine, csc_run *run)
 {
     csc_room_count(engine, run);
-    return run->large && engine->large_count > 1;
+    return run->large && engine->large != run;
 }
 
 void
@@ -139,6 +163,7 @@ csc_room_wait(cascade_engine *engine, const csc_reload *reload)
                     "cascade %s takes more than half of held_bytes_max: it "
                     "waits until another one that does has left memory",
                     cascade_uuid_format(&reload->claimed.cascade_id, id));
+    engine->large_wanted = true;
     later.large = true;
     later.at_ns = csc_engine_monotonic_ns(engine);
     csc_run_reload(engine, &later);

@@ -50,7 +50,8 @@
 #include "engine/native.h"
 #include "engine/plan.h"
 
-#define WRECK_PORTION 10000 /* executions and events that are freed at once */
+#define WRECK_BYTES ((size_t)4 * 1024 * 1024) /* that are freed at once */
+#define WRECK_PORTION 10000 /* of what is more; executions and events */
 #define PARK_SOON_MS 100    /* a wait that is parked where memory is full */
 #define RELOAD_MS 200       /* until memory may be there again */
 
@@ -125,7 +126,8 @@ csc_run_unref(csc_run *run)
     if (run->refs > 0)
         return;
     csc_run_free_posts(run->first_post, CASCADE_ERR_FENCED);
-    if (csc_state_weight(&run->state) <= WRECK_PORTION) {
+    csc_room_give_place(engine, run);
+    if (csc_state_bytes(&run->state) <= WRECK_BYTES) {
         csc_room_leave(engine, run);
         free_run(run);
         return;
@@ -292,6 +294,7 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
     if (run->gone)
         return;
     run->gone = true;
+    csc_room_give_place(engine, run);
     run->first_post = NULL;
     run->last_post = NULL;
     csc_run_free_posts(posts, err);
@@ -726,7 +729,8 @@ next_due(const cascade_engine *engine, const csc_run *run)
 static bool
 may_linger(const cascade_engine *engine, const csc_run *run)
 {
-    return engine->suspect != run && !csc_room_is_full(engine);
+    return engine->suspect != run && !csc_room_is_full(engine) &&
+           !(engine->large == run && engine->large_wanted);
 }
 
 /* The longest wait for which it is held. */

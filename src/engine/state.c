@@ -138,12 +138,6 @@ csc_state_bytes(const csc_state *state)
     return state->bytes > 0 ? (size_t)state->bytes : 0;
 }
 
-size_t
-csc_state_weight(const csc_state *state)
-{
-    return state->exec_count + csc_state_event_count(state);
-}
-
 bool
 csc_state_free_some(csc_state *state, size_t max)
 {
@@ -155,7 +149,8 @@ csc_state_free_some(csc_state *state, size_t max)
         free_exec(exec);
         max--;
     }
-    return state->exec_count == 0 && csc_state_free_some_events(state, max);
+    return state->exec_count == 0 && csc_state_free_some_events(state, max) &&
+           csc_state_free_some_signals(state, max);
 }
 
 void

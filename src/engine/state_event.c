@@ -136,34 +136,21 @@ csc_state_free_events(csc_state *state)
         free_key(key_of(node));
 }
 
-size_t
-csc_state_event_count(const csc_state *state)
-{
-    size_t keys = csc_tree_count(&state->keys);
-    size_t count = 0;
-
-    for (size_t i = 0; i < keys; i++)
-        count += csc_tree_count(&csc_state_nth_key(state, i)->events);
-    return count;
-}
-
 bool
 csc_state_free_some_events(csc_state *state, size_t max)
 {
-    size_t keys = csc_tree_count(&state->keys);
+    while (csc_tree_count(&state->keys) > 0 && max > 0) {
+        csc_key *key = key_of(csc_tree_at(&state->keys, 0));
 
-    for (size_t i = 0; i < keys; i++) {
-        csc_key *key = key_of(csc_tree_at(&state->keys, i));
-        csc_tree_node *node = NULL;
-
-        for (; max > 0 && csc_tree_count(&key->events) > 0; max--) {
-            node = csc_tree_pluck(&key->events);
-            free_event(event_of(node));
-        }
-        if (csc_tree_count(&key->events) > 0)
+        for (; max > 0 && csc_tree_count(&key->events) > 0; max--)
+            free_event(event_of(csc_tree_pluck(&key->events)));
+        if (max == 0)
             return false;
+        csc_tree_take(&state->keys, &key->by_name, order_keys, NULL);
+        free_key(key);
+        max--;
     }
-    return true;
+    return csc_tree_count(&state->keys) == 0;
 }
 
 const csc_key *

@@ -55,6 +55,8 @@ cascade_err csc_state_take_signal(csc_state *state, csc_exec *await,
                                   int32_t signal);
 
 void csc_state_free_signals(csc_state *state);
+/* So many of them; true when none is left. */
+bool csc_state_free_some_signals(csc_state *state, size_t max);
 
 /* ---- state_event.c ------------------------------------------------------ */
 
@@ -62,8 +64,7 @@ void csc_state_free_signals(csc_state *state);
 void csc_state_date_events(csc_state *state, const csc_exec *exec);
 
 void csc_state_free_events(csc_state *state);
-size_t csc_state_event_count(const csc_state *state);
-/* So many of them; true when none is left. Their keys stay. */
+/* So many of them and of their keys; true when none is left. */
 bool csc_state_free_some_events(csc_state *state, size_t max);
 
 /* ---- state_join.c ------------------------------------------------------- */

@@ -115,13 +115,20 @@ free_signal(csc_signal *signal)
     csc_mem_free(signal);
 }
 
+bool
+csc_state_free_some_signals(csc_state *state, size_t max)
+{
+    for (; max > 0 && csc_tree_count(&state->signals) > 0; max--)
+        free_signal(signal_of(csc_tree_pluck(&state->signals)));
+    return csc_tree_count(&state->signals) == 0;
+}
+
 void
 csc_state_free_signals(csc_state *state)
 {
-    csc_tree_node *node = csc_tree_pluck(&state->signals);
+    csc_tree_node *node = NULL;
 
-    for (; node != NULL; node = csc_tree_pluck(&state->signals))
-        free_signal(signal_of(node));
+    (void)csc_state_free_some_signals(state, SIZE_MAX);
     node = csc_tree_pluck(&state->takings);
     for (; node != NULL; node = csc_tree_pluck(&state->takings))
         csc_mem_free(taking_of(node));

@@ -250,6 +250,7 @@ try_smaller(csc_stream *s)
 
 /* ---- Beginning and end --------------------------------------------------- */
 
+/* Locked, but when the engine is closed. */
 static void
 free_stream(csc_stream *s)
 {
@@ -283,7 +284,9 @@ create_stream(cascade_engine *engine, const csc_reload *reload)
                              .bytes_max = PORTION_BYTES};
     return s;
 failed:
+    pthread_mutex_lock(&engine->mutex);
     free_stream(s);
+    pthread_mutex_unlock(&engine->mutex);
     return NULL;
 }
 
@@ -297,6 +300,8 @@ csc_stream_begin(cascade_engine *engine, const csc_reload *reload)
         return csc_fail_memory();
     pthread_mutex_lock(&engine->mutex);
     s->engine_id = engine->id;
+    if (reload->large)
+        csc_room_take_place(engine, s->run);
     while (*at != NULL)
         at = &(*at)->next;
     *at = s;

@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +16,22 @@
 #define CROWD 40
 #define VALUE_BYTES (100 * 1024)
 #define HELD_BYTES (1024 * 1024)
-#define LARGE_VALUES 8 /* of one that takes more than half of them */
+#define LARGE_PARTS 4  /* executions that make one large */
+#define LARGE_VALUES 2 /* of each: all of them are more than half of that */
+#define PORTIONS 16    /* times as much, which is read in many portions: */
+#define WIDE 600       /* executions for each time, and part */
 #define HOUR_MS 3600000
+
+typedef struct link {
+    struct room *room;
+    char name[16]; /* its own, and the next one's */
+    char next[16];
+} link;
 
 typedef struct room {
     test_db *db;
+    link links[LARGE_PARTS];
+    size_t times; /* as much as in the constants above */
     cascade_store *store;
     cascade_engine *engine;
     cascade_uuid ids[CROWD];
@@ -67,9 +79,21 @@ fill(cascade_node *node, void *user)
 static cascade_err
 fill_large(cascade_node *node, void *user)
 {
-    (void)user;
+    const link *l = user;
+
     expect(put_values(node, LARGE_VALUES) == CASCADE_OK);
-    return cascade_node_spawn(node, "stay", NULL, NULL);
+    for (size_t i = 1; i < l->room->times; i++)
+        for (size_t k = 0; k < WIDE; k++)
+            expect(cascade_node_spawn(node, "tiny", NULL, NULL) == CASCADE_OK);
+    return cascade_node_spawn(node, l->next, NULL, NULL);
+}
+
+static cascade_err
+tiny(cascade_node *node, void *user)
+{
+    (void)node;
+    (void)user;
+    return CASCADE_OK;
 }
 
 static cascade_err
@@ -138,22 +162,34 @@ fill_and_linger(cascade_node *node, void *user)
 static cascade_engine *
 open_engine(room *r, bool ends)
 {
-    const cascade_engine_options options = {.size = sizeof(options),
-                                            .worker_count = 4,
-                                            .lease_ms = 60000,
-                                            .poll_interval_ms = 20,
-                                            .park_after_ms = HOUR_MS,
-                                            .held_bytes_max =
-                                                ends ? HELD_BYTES : 0};
+    const cascade_engine_options options = {
+        .size = sizeof(options),
+        .worker_count = 4,
+        .lease_ms = 60000,
+        .poll_interval_ms = 20,
+        .park_after_ms = HOUR_MS,
+        .held_bytes_max = ends ? HELD_BYTES * r->times : 0};
     cascade_engine *engine = db_engine(r->db, r->store, &options);
 
     assert_ok(cascade_engine_register(engine, "fill", fill, r, NULL));
-    assert_ok(cascade_engine_register(engine, "large", fill_large, r, NULL));
+    for (int i = 0; i < LARGE_PARTS; i++) {
+        link *l = &r->links[i];
+
+        l->room = r;
+        (void)snprintf(l->name, sizeof(l->name), "large%d", i);
+        if (i + 1 < LARGE_PARTS)
+            (void)snprintf(l->next, sizeof(l->next), "large%d", i + 1);
+        else
+            (void)strcpy(l->next, "stay");
+        assert_ok(
+            cascade_engine_register(engine, l->name, fill_large, l, NULL));
+    }
     assert_ok(
         cascade_engine_register(engine, "crowd", fill_and_linger, r, NULL));
     if (ends) {
         assert_ok(cascade_engine_register(engine, "look", look, r, NULL));
         assert_ok(cascade_engine_register(engine, "stay", stay, r, NULL));
+        assert_ok(cascade_engine_register(engine, "tiny", tiny, r, NULL));
         assert_ok(cascade_engine_register(engine, "linger", linger, r, NULL));
     }
     return engine;
@@ -187,7 +223,7 @@ all_need(void *context)
 
 /* They have filled their context, and wait for a node that is not here. */
 static room *
-room_open(test_db *db, const char *node, size_t large)
+room_open(test_db *db, const char *node, size_t large, size_t times)
 {
     room *r = calloc(1, sizeof(*r));
     cascade_engine *engine = NULL;
@@ -195,6 +231,7 @@ room_open(test_db *db, const char *node, size_t large)
 
     assert_non_null(r);
     r->db = db;
+    r->times = times;
     r->store = db_store(db);
     all.store = r->store;
     engine = open_engine(r, false);
@@ -202,7 +239,7 @@ room_open(test_db *db, const char *node, size_t large)
     for (size_t i = 0; i < CROWD; i++)
         r->ids[i] = db_start(r->store, node);
     for (size_t i = 0; i < large; i++)
-        r->large[i] = db_start(r->store, "large");
+        r->large[i] = db_start(r->store, "large0");
     assert_true(stores_until(all_need, &all));
     db_close_engine(db, engine);
     r->engine = open_engine(r, true);
@@ -219,7 +256,7 @@ room_close(room *r)
 static void
 what_there_is_no_memory_for_waits(test_db *db)
 {
-    room *r = room_open(db, "fill", 0);
+    room *r = room_open(db, "fill", 0, 1);
 
     assert_ok(cascade_engine_start(r->engine));
     for (size_t i = 0; i < CROWD; i++)
@@ -229,15 +266,28 @@ what_there_is_no_memory_for_waits(test_db *db)
 }
 
 static void
-large_ones_take_turns_beside_the_small(test_db *db)
+take_turns(test_db *db, size_t times)
 {
-    room *r = room_open(db, "fill", 2);
+    room *r = room_open(db, "fill", 2, times);
 
     assert_ok(cascade_engine_start(r->engine));
     for (size_t i = 0; i < 2; i++)
         db_await(r->store, &r->large[i], CASCADE_COMPLETED);
     assert_int_equal(atomic_load(&r->most_inside), 1);
     room_close(r);
+}
+
+static void
+large_ones_take_turns_beside_the_small(test_db *db)
+{
+    take_turns(db, 1);
+}
+
+/* Both are read at once, by turns, until it shows that both are large. */
+static void
+large_ones_that_are_read_by_turns_do_so_too(test_db *db)
+{
+    take_turns(db, PORTIONS);
 }
 
 /* All but those for which there is room. */
@@ -253,7 +303,7 @@ most_are_parked(void *context)
 static void
 what_waits_is_parked_where_memory_is_full(test_db *db)
 {
-    room *r = room_open(db, "crowd", 0);
+    room *r = room_open(db, "crowd", 0, 1);
     cascade_uuid last;
 
     assert_ok(cascade_engine_start(r->engine));
@@ -275,6 +325,8 @@ main(int argc, char **argv)
          STORES_ALL},
         {"large_ones_take_turns_beside_the_small",
          large_ones_take_turns_beside_the_small, STORES_ALL},
+        {"large_ones_that_are_read_by_turns_do_so_too",
+         large_ones_that_are_read_by_turns_do_so_too, STORES_ALL},
         {"what_waits_is_parked_where_memory_is_full",
          what_waits_is_parked_where_memory_is_full, STORES_ALL},
     };
