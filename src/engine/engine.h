@@ -262,6 +262,12 @@ typedef struct csc_lane {
     pthread_cond_t cond;
     csc_run *first_dirty;
     csc_run *last_dirty;
+    csc_run *first_slicing; /* runs that have nothing but the next slice of */
+    csc_run *last_slicing;  /* their cancellation to commit */
+    int64_t slice_at_ns;    /* one of these is next no earlier */
+    size_t slice_bytes;     /* of it; 0: not known yet */
+    int64_t cheapest_ns;    /* of the commits without one, of late */
+    int64_t begun_ns;       /* when the commit that is tried was */
     csc_start *first_start;
     csc_start *last_start;
     bool starts_first; /* it is their turn */
@@ -708,6 +714,8 @@ void csc_lane_abandon(csc_lane *lane);
 
 /* What the lane tried was committed: applies it. Not locked. */
 void csc_lane_apply(csc_lane *lane);
+/* Sizes the next slice of a cancellation by it; before it is applied. */
+void csc_lane_set_pace(csc_lane *lane);
 /* All of its batch is decided. Locked. */
 void csc_lane_end_batch(csc_lane *lane);
 

@@ -56,6 +56,12 @@
  * itself: a lone post costs no thread's wake-up. Whatever came meanwhile is
  * left to the lane's own thread, so nobody serves others for long.
  *
+ * SLICES of a cancellation (build_command.c) follow each other for as long as
+ * there is something to cancel. So one is in a batch at most; the next waits as
+ * long as that batch took, and is as large as takes about twice the time of a
+ * commit without one, or SLICE_NS: others wait for a slice hardly longer than
+ * for each other.
+ *
  * ONE COMMIT IN FLIGHT FOR A CASCADE: a run in a batch (`committing`) gets into
  * no other; what is posted meanwhile waits in the run. And a cascade has one
  * lane for good (by its id), so its commits are in order. The lanes of
@@ -74,6 +80,10 @@
 #define BACKOFF_MAX_MS 1000
 #define BIRTHS_MAX 4000 /* in one batch, and those of one run more */
 #define POSTS_MAX 500   /* of one run in a batch */
+#define SLICE_NS INT64_C(250000)
+#define SLICE_FIRST_BYTES (CSC_SLICE_BYTES / 8)
+#define SLICE_MIN_BYTES (4 * (size_t)CSC_ROW_BYTES)
+#define CHEAPEST_PART 64 /* by which the time of the cheapest commit grows */
 
 /* ---- Backing off -------------------------------------------------------- */
 
@@ -106,18 +116,53 @@ csc_lane_wake(csc_lane *lane)
         csc_engine_wake_host(lane->engine);
 }
 
+static void
+append(csc_run **first, csc_run **last, csc_run *run)
+{
+    run->dirty_next = NULL;
+    if (*last != NULL)
+        (*last)->dirty_next = run;
+    else
+        *first = run;
+    *last = run;
+}
+
+/* To those that the next batch takes. */
+static void
+let_slice_in(csc_lane *lane)
+{
+    csc_run *run = lane->first_slicing;
+
+    lane->first_slicing = run->dirty_next;
+    if (lane->first_slicing == NULL)
+        lane->last_slicing = NULL;
+    append(&lane->first_dirty, &lane->last_dirty, run);
+}
+
+static void
+let_slices_in(csc_lane *lane)
+{
+    while (lane->first_slicing != NULL)
+        let_slice_in(lane);
+}
+
+/* Where it has nothing else to commit: what comes behind waits with it. */
+static bool
+is_slice(const csc_post *post)
+{
+    return post != NULL && post->kind == CSC_POST_SLICE && post->next == NULL;
+}
+
 void
 csc_lane_add_run(csc_lane *lane, csc_run *run)
 {
     if (run->dirty)
         return;
     run->dirty = true;
-    run->dirty_next = NULL;
-    if (lane->last_dirty != NULL)
-        lane->last_dirty->dirty_next = run;
+    if (is_slice(run->first_post))
+        append(&lane->first_slicing, &lane->last_slicing, run);
     else
-        lane->first_dirty = run;
-    lane->last_dirty = run;
+        append(&lane->first_dirty, &lane->last_dirty, run);
     csc_run_ref(run);
     if (!lane->in_round)
         csc_lane_wake(lane);
@@ -141,8 +186,10 @@ csc_lane_add_start(csc_lane *lane, csc_start *start)
 void
 csc_lane_forget(csc_lane *lane)
 {
-    csc_run *run = lane->first_dirty;
+    csc_run *run = NULL;
 
+    let_slices_in(lane);
+    run = lane->first_dirty;
     lane->first_dirty = NULL;
     lane->last_dirty = NULL;
     while (run != NULL) {
@@ -164,8 +211,11 @@ has_work(const csc_lane *lane, int64_t *at_ns)
                     (lane->first_dirty != NULL || lane->first_start != NULL));
 
     *at_ns = waiting ? lane->retry_at_ns : INT64_MAX;
-    return waiting &&
-           lane->retry_at_ns <= csc_engine_monotonic_ns(lane->engine);
+    if (!waiting && lane->engine->attached && lane->first_slicing != NULL)
+        *at_ns = lane->retry_at_ns > lane->slice_at_ns ? lane->retry_at_ns
+                                                       : lane->slice_at_ns;
+    return *at_ns != INT64_MAX &&
+           *at_ns <= csc_engine_monotonic_ns(lane->engine);
 }
 
 /* Whoever is in the lane tells when leaving it. */
@@ -377,6 +427,9 @@ collect(csc_lane *lane)
         bytes = collect_starts(lane, bytes, (items_max + 1) / 2);
     lane->starts_first = !lane->starts_first;
     lane->births = 0;
+    if (lane->first_slicing != NULL &&
+        lane->slice_at_ns <= csc_engine_monotonic_ns(lane->engine))
+        let_slice_in(lane);
     bytes = collect_runs(lane, bytes);
     (void)collect_starts(lane, bytes, items_max);
     csc_lane_begin_batch(lane);
@@ -571,6 +624,46 @@ csc_lane_lose(csc_lane *lane, cascade_err err)
     pthread_mutex_unlock(&lane->engine->mutex);
 }
 
+static bool
+has_slice(const csc_lane *lane)
+{
+    for (size_t i = lane->from; i < lane->from + lane->slice; i++)
+        for (const csc_post *p = lane->items[i].posts; p != NULL; p = p->next)
+            if (p->kind == CSC_POST_SLICE)
+                return true;
+    return false;
+}
+
+/* Of the next slice, by what this commit has taken. */
+void
+csc_lane_set_pace(csc_lane *lane)
+{
+    int64_t now_ns = csc_engine_monotonic_ns(lane->engine);
+    int64_t took_ns = now_ns - lane->begun_ns;
+    int64_t limit_ns = 2 * lane->cheapest_ns;
+    size_t bytes =
+        lane->slice_bytes > 0 ? lane->slice_bytes : SLICE_FIRST_BYTES;
+
+    if (!has_slice(lane)) {
+        lane->cheapest_ns += lane->cheapest_ns / CHEAPEST_PART;
+        if (lane->cheapest_ns == 0 || took_ns < lane->cheapest_ns)
+            lane->cheapest_ns = took_ns;
+        return;
+    }
+    if (limit_ns < SLICE_NS)
+        limit_ns = SLICE_NS;
+    if (took_ns > 2 * limit_ns)
+        bytes /= 2;
+    else if (took_ns > limit_ns)
+        bytes -= bytes / 8;
+    else if (took_ns < limit_ns / 4 * 3)
+        bytes += bytes / 8;
+    if (bytes < SLICE_MIN_BYTES)
+        bytes = SLICE_MIN_BYTES;
+    lane->slice_bytes = bytes < CSC_SLICE_BYTES ? bytes : CSC_SLICE_BYTES;
+    lane->slice_at_ns = now_ns + took_ns;
+}
+
 static cascade_err
 commit_slice(csc_lane *lane)
 {
@@ -734,6 +827,7 @@ attempt(csc_lane *lane)
         (void)settle_number(lane);
         return;
     }
+    lane->begun_ns = csc_engine_monotonic_ns(lane->engine);
     if (find_unbuilt(lane)) {
         csc_lane_refuse(lane, CASCADE_ERR_TOO_LARGE);
         return;
@@ -849,6 +943,7 @@ csc_lane_fini(csc_lane *lane)
                        tried ? CASCADE_ERR_OUTCOME_UNKNOWN
                              : CASCADE_ERR_STOPPED);
     csc_lane_return_starts(lane);
+    let_slices_in(lane);
     while (lane->first_dirty != NULL) {
         csc_item item;
 

@@ -300,6 +300,7 @@ csc_lane_apply(csc_lane *lane)
     csc_waiter *woken = NULL;
     bool left = false;
 
+    csc_lane_set_pace(lane);
     pthread_mutex_lock(&engine->mutex);
     lane->number++;
     lane->trouble[0] = '\0';

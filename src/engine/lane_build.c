@@ -73,13 +73,16 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
                          .find_context = engine};
     size_t bytes_max = engine->options.batch_bytes_max;
 
+    env.slice_bytes =
+        lane->slice_bytes > 0 ? lane->slice_bytes : CSC_SLICE_BYTES / 8;
+    if (bytes_max < env.slice_bytes)
+        env.slice_bytes = bytes_max;
     if (item->start != NULL) {
         copy_start(lane, item);
         return CASCADE_OK;
     }
     csc_assert(item->run != NULL);
     env.plan = item->run->plan;
-    env.slice_bytes = bytes_max < CSC_SLICE_BYTES ? bytes_max : CSC_SLICE_BYTES;
     env.unread = item->run->unread;
     env.reset = item->run->takeovers > 0 && has_progress(item->posts);
     item->err = csc_build_change(&env, &item->run->state, item->posts,

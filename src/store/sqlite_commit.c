@@ -46,6 +46,8 @@
 #include "store/sqlite_internal.h"
 #include "store/store.h"
 
+#define SCATTERED_ROWS 4 /* updates of a change, as in a slice */
+
 typedef struct write_state {
     csc_sqlite_conn *conn;
     const cascade_uuid *engine_id; /* NULL: submit */
@@ -106,6 +108,13 @@ update_execution(write_state *state, const cascade_uuid *cascade_id,
     return err;
 }
 
+/* It ends what began long ago, at many times. */
+static bool
+scatters(const cascade_change *change)
+{
+    return change->update_count >= SCATTERED_ROWS;
+}
+
 static cascade_err
 insert_event(write_state *state, const cascade_event_row *row)
 {
@@ -130,6 +139,8 @@ write_rows(write_state *state, const cascade_change *change)
 
     for (size_t i = 0; i < change->received_count && err == CASCADE_OK; i++)
         err = csc_sqlite_messages_delete(state->conn, id, change->received[i]);
+    if (scatters(change))
+        state->conn->scatters = !state->conn->store->guest.there;
     for (size_t i = 0; i < change->update_count && err == CASCADE_OK; i++)
         err = update_execution(state, id, &change->updates[i]);
     for (size_t i = 0; i < change->insert_count && err == CASCADE_OK; i++) {

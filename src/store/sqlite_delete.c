@@ -317,7 +317,7 @@ commit_piece(csc_sqlite_conn *conn, int64_t begun_ns, bool full)
     if (err == CASCADE_OK)
         set_pace(conn->store, done_ns - begun_ns,
                  csc_sqlite_conn_now_ns() - done_ns, full);
-    conn->erases = true;
+    conn->scatters = true;
     return csc_sqlite_txn_leave(conn, err);
 }
 

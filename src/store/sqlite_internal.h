@@ -182,11 +182,11 @@ typedef struct csc_sqlite_conn {
     int64_t deadline_ns; /* of the move that uses it; CLOCK_MONOTONIC */
     int wal_pages;       /* in the WAL after the last commit */
     bool writer;
-    bool writes; /* so does the transaction that is under way on it */
-    bool wal;    /* the database is in WAL mode */
-    bool busy;   /* guarded by the store's mutex */
-    bool locked; /* holds the sidecar lock */
-    bool erases; /* what it commits is a piece of an erasure */
+    bool writes;   /* so does the transaction that is under way on it */
+    bool wal;      /* the database is in WAL mode */
+    bool busy;     /* guarded by the store's mutex */
+    bool locked;   /* holds the sidecar lock */
+    bool scatters; /* what it commits is in many pages, each written once */
 } csc_sqlite_conn;
 
 /* How the transaction of a node ended before finish or abandon. */

@@ -51,9 +51,9 @@
  *   and it never waits for a reader. Once all is copied the next commit begins
  *   the log anew; where a reader looks at an old state, the log goes on, and a
  *   tenth of those pages later it is tried again.
- *   What an erasure writes is mostly another page each time, so nothing is
- *   gained by waiting, and all that others wait for is how many there are:
- *   behind a piece of one, ERASED_PAGES are enough.
+ *   What an erasure writes, or a slice of a cancellation, is mostly another
+ *   page each time, so nothing is gained by waiting, and all that others wait
+ *   for is how many there are: behind one of these SCATTERED_PAGES are enough.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,7 +63,7 @@
 #include "store/store.h"
 
 #define CHECKPOINT_RETRIES 10
-#define ERASED_PAGES 250
+#define SCATTERED_PAGES 250
 #define CHECKPOINT_WAIT_NS INT64_C(200000000)
 #define REST_FROM_NS INT64_C(10000000)
 #define REST_PART 10
@@ -317,7 +317,8 @@ csc_sqlite_txn_tend_log(csc_sqlite_conn *conn)
     if (conn->wal_pages < store->copied_pages)
         store->copied_pages = 0;
     if (conn->wal_pages >= store->checkpoint_at_pages ||
-        (conn->erases && conn->wal_pages - store->copied_pages >= ERASED_PAGES))
+        (conn->scatters &&
+         conn->wal_pages - store->copied_pages >= SCATTERED_PAGES))
         checkpoint(conn);
 }
 
@@ -333,7 +334,7 @@ leave_own(csc_sqlite_conn *conn, cascade_err err)
     conn->locked = false;
     if (conn->writer && err == CASCADE_OK)
         csc_sqlite_txn_tend_log(conn);
-    conn->erases = false;
+    conn->scatters = false;
     give_back(conn);
 }
 

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cascade/manage.h"
 #include "engine/engine.h"
@@ -16,6 +17,8 @@
 #define WAITS 200 /* nodes that wait for a signal */
 #define HOUR_MS (INT64_C(3600) * 1000)
 #define ROWS_MAX 256 /* of a slice: its bytes, 512 a row */
+#define ROWS_FIRST 32
+#define ROW_NS 1000000
 
 typedef struct scene {
     test_db *db;
@@ -29,6 +32,7 @@ typedef struct scene {
     atomic_size_t slices;    /* commits that cancelled some */
     atomic_size_t fence_at;  /* the slice that is fenced instead; 0: none */
     atomic_bool signals;     /* send one behind the first slice */
+    atomic_bool slow;        /* ROW_NS for each that is cancelled */
 } scene;
 
 /* ---- What is committed --------------------------------------------------- */
@@ -49,6 +53,16 @@ count_cancelled(const cascade_batch *batch)
     return count;
 }
 
+static void
+be_slow(size_t rows)
+{
+    int64_t ns = (int64_t)rows * ROW_NS;
+    const struct timespec span = {.tv_sec = (time_t)(ns / 1000000000),
+                                  .tv_nsec = (long)(ns % 1000000000)};
+
+    (void)nanosleep(&span, NULL);
+}
+
 static cascade_err
 weigh(void *context, const wrap_call *call)
 {
@@ -61,6 +75,8 @@ weigh(void *context, const wrap_call *call)
         return CASCADE_OK;
     if (count > atomic_load(&s->most))
         atomic_store(&s->most, count);
+    if (atomic_load(&s->slow))
+        be_slow(count);
     if (atomic_fetch_add(&s->slices, 1) + 1 == atomic_load(&s->fence_at))
         return cascade_store_fail(CASCADE_ERR_FENCED, "as if it were removed");
     return CASCADE_OK;
@@ -236,6 +252,18 @@ a_signal_between_two_slices_ends_no_wait(test_db *db)
     scene_check(s, (LATER + WAITS) / ROWS_MAX);
 }
 
+/* Others wait for a slice as for a commit: where its rows take long, the next
+ * ones have fewer. */
+static void
+slices_are_as_large_as_takes_no_long_time(test_db *db)
+{
+    scene *s = scene_open(db);
+
+    atomic_store(&s->slow, true);
+    assert_ok(cascade_cancel(db->stores[0], &s->id, NULL));
+    scene_check(s, 2 * (LATER + WAITS) / ROWS_FIRST);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -246,6 +274,8 @@ main(int argc, char **argv)
          a_cancellation_goes_on_after_its_engine_is_fenced, STORES_ALL},
         {"a_signal_between_two_slices_ends_no_wait",
          a_signal_between_two_slices_ends_no_wait, STORES_ALL},
+        {"slices_are_as_large_as_takes_no_long_time",
+         slices_are_as_large_as_takes_no_long_time, STORES_ALL},
     };
 
     return stores_run("slices", tests, sizeof(tests) / sizeof(tests[0]), argc,
