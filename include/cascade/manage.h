@@ -526,7 +526,8 @@ typedef struct cascade_import_options {
  * started->existed: a cascade with this id is there, and nothing was changed.
  * CASCADE_ERR_JSON, CASCADE_ERR_INVALID: it is not such a document, of which
  * the text names the member; CASCADE_ERR_REFUSED: the rows contradict each
- * other, or others in the store. */
+ * other, or others in the store; CASCADE_ERR_AGAIN: a cascade with this id was
+ * deleted, and its rows are still being erased. */
 CASCADE_API cascade_err cascade_import(cascade_store *store,
                                        const char *document,
                                        const cascade_import_options *options,

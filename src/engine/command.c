@@ -35,6 +35,7 @@
 #include "base/origin.h"
 #include "cascade/manage.h"
 #include "engine/command.h"
+#include "engine/erase.h"
 #include "engine/info.h"
 #include "engine/look.h"
 #include "engine/record.h"
@@ -105,17 +106,6 @@ lease_ms(const cascade_store *store)
     return deadline_ms < CSC_LEASE_MS ? deadline_ms : CSC_LEASE_MS;
 }
 
-/* What was deleted, as far as there is time. */
-static void
-erase_alone(cascade_store *store, int64_t end_ms)
-{
-    bool more = true;
-
-    while (more && csc_clock_left_ms(end_ms) > 0)
-        if (store->driver->erase(store->self, NULL, &more) != CASCADE_OK)
-            return;
-}
-
 /* It stays with engines to come when that fails: the command stands. */
 static void
 open_alone(cascade_store *store, const cascade_uuid *id)
@@ -143,7 +133,7 @@ open_alone(cascade_store *store, const cascade_uuid *id)
     }
     (void)cascade_engine_close(engine);
     cascade_info_free(info);
-    erase_alone(store, end_ms);
+    (void)csc_erase_all(store, end_ms);
 }
 
 static void

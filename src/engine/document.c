@@ -19,6 +19,7 @@
  *   the key would lead to a run before it.
  */
 #include "engine/document.h"
+#include "engine/erase.h"
 
 #include "base/check.h"
 #include "base/error.h"
@@ -149,20 +150,29 @@ send(cascade_store *store, csc_document *document, const cascade_change *change,
 }
 
 /* A key whose number has moved on meanwhile counts as an existing cascade too.
- */
+ * An id that is still being erased does, or as made by an earlier try: the
+ * first execution that is left there has the document's id. */
 static cascade_err
-check_existed(cascade_store *store, const cascade_started *started)
+check_existed(cascade_store *store, const cascade_change *change,
+              const cascade_started *started)
 {
-    bool there = true;
+    bool there = false;
+    int32_t current = 0;
     cascade_err err = CASCADE_OK;
 
-    if (started->existed)
-        err = look(store, &started->id, &there);
-    if (err == CASCADE_OK && !there)
-        err = csc_fail(CASCADE_ERR_REFUSED,
-                       "import: another run of the cascade's key was started "
-                       "meanwhile");
-    return err;
+    err = look(store, &started->id, &there);
+    if (err != CASCADE_OK && !started->existed)
+        return CASCADE_OK; /* as it was told */
+    if (err == CASCADE_OK && !there && change->key != NULL)
+        err = store->driver->key(store->self, change->cascade.user_id,
+                                 change->key, &current);
+    if (err != CASCADE_OK || there)
+        return err;
+    if (change->key == NULL || current < change->run_number)
+        return csc_erase_fail("import", &started->id);
+    return csc_fail(CASCADE_ERR_REFUSED,
+                    "import: another run of the cascade's key was started "
+                    "meanwhile");
 }
 
 static cascade_err
@@ -181,7 +191,7 @@ start(cascade_store *store, csc_document *document, const csc_meta *meta,
     if (err == CASCADE_OK)
         err = send(store, document, &change, &made);
     if (err == CASCADE_OK)
-        err = check_existed(store, &made);
+        err = check_existed(store, &change, &made);
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
         *started = made;
     return err;

@@ -15,6 +15,8 @@
  * most half of the time belongs to pieces. If the process dies, the engine that
  * removes it goes on; where none is left, the next that attaches does.
  */
+#include "engine/erase.h"
+
 #include "engine/engine.h"
 
 #define LOOK_MS 60000 /* for what others have marked, and left */
@@ -53,6 +55,28 @@ begin(cascade_engine *engine, int64_t now_ns)
     }
     pthread_mutex_unlock(&engine->mutex);
     return due;
+}
+
+cascade_err
+csc_erase_all(cascade_store *store, int64_t end_ms)
+{
+    bool more = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && more && csc_clock_left_ms(end_ms) > 0)
+        err = store->driver->erase(store->self, NULL, &more);
+    return err;
+}
+
+cascade_err
+csc_erase_fail(const char *what, const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    return csc_fail(CASCADE_ERR_AGAIN,
+                    "%s: cascade %s was deleted, and its rows are still being "
+                    "erased; try again, or give another id",
+                    what, cascade_uuid_format(id, text));
 }
 
 void

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/origin.h"
 #include "base/uuid.h"
+#include "engine/erase.h"
 #include "engine/family.h"
 #include "engine/info.h"
 #include "engine/signal.h"
@@ -292,18 +293,7 @@ check_age(const char *name, int64_t age_ms)
                     (long long)age_ms, (long long)AGE_MAX_MS);
 }
 
-/* What this call has marked, and what others have left. */
-static cascade_err
-erase_all(cascade_store *store)
-{
-    bool more = true;
-    cascade_err err = CASCADE_OK;
-
-    while (err == CASCADE_OK && more)
-        err = store->driver->erase(store->self, NULL, &more);
-    return err;
-}
-
+/* Erases what a portion has marked, and in the end what others have left. */
 static cascade_err
 run(csc_purge *purge, const cascade_purge_options *options)
 {
@@ -311,9 +301,11 @@ run(csc_purge *purge, const cascade_purge_options *options)
     cascade_err err = CASCADE_OK;
 
     while (err == CASCADE_OK && more) {
+        int64_t done = purge->total.done;
+
         err = csc_purge_next(purge, &more);
-        if (err == CASCADE_OK)
-            err = erase_all(purge->store);
+        if (err == CASCADE_OK && (purge->total.done > done || !more))
+            err = csc_erase_all(purge->store, INT64_MAX);
         if (err == CASCADE_OK && options->progress != NULL &&
             !options->progress(options->context, &purge->total))
             err = csc_fail(CASCADE_ERR_STOPPED,

@@ -32,6 +32,7 @@
 #include "base/origin.h"
 #include "engine/build.h"
 #include "engine/engine.h"
+#include "engine/erase.h"
 #include "engine/reuse.h"
 #include "engine/signal.h"
 
@@ -518,15 +519,11 @@ static cascade_err
 check_there(cascade_store *store, const cascade_uuid *id)
 {
     csc_key_run run = {.id = *id};
-    char text[CASCADE_UUID_TEXT_SIZE];
     cascade_err err = csc_reuse_look(store, &run);
 
     if (err != CASCADE_OK || run.status != 0)
         return fail_unknown(err);
-    return csc_fail(CASCADE_ERR_AGAIN,
-                    "start: cascade %s was deleted, and its rows are still "
-                    "being erased; try again, or give another id",
-                    cascade_uuid_format(id, text));
+    return csc_erase_fail("start", id);
 }
 
 /* A key that existed may have later runs: the current one is given. Where that

@@ -218,6 +218,31 @@ check_absent(scene *s)
     assert_fails(CASCADE_ERR_AGAIN, start_again(s));
 }
 
+/* Its document is no cascade that is there, until its id is free. */
+static void
+its_document_has_to_wait(test_db *db)
+{
+    cascade_started started;
+    char *document = NULL;
+    scene *s = scene_open(db);
+    cascade_store *store = s->db->stores[0];
+
+    assert_ok(cascade_export(store, &s->id, NULL, &document));
+    delete_up_to(s, 1);
+    assert_fails(CASCADE_ERR_AGAIN,
+                 cascade_import(store, document, NULL, &started));
+    assert_non_null(strstr(cascade_errmsg(), "still being erased"));
+    db_close_engine(db, s->engine);
+    s->engine = NULL;
+    assert_ok(cascade_purge(
+        store, &(cascade_purge_options){.size = sizeof(cascade_purge_options)},
+        NULL));
+    assert_ok(cascade_import(store, document, NULL, &started));
+    assert_false(started.existed);
+    cascade_document_free(document);
+    scene_end(s);
+}
+
 static void
 one_commit_makes_it_absent(test_db *db)
 {
@@ -344,6 +369,7 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         {"one_commit_makes_it_absent", one_commit_makes_it_absent, STORES_ALL},
+        {"its_document_has_to_wait", its_document_has_to_wait, STORES_ALL},
         {"another_engine_goes_on_with_the_pieces",
          another_engine_goes_on_with_the_pieces, STORES_ALL},
         {"one_that_has_ended_is_asked_in_pages",
