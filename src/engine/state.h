@@ -438,8 +438,8 @@ cascade_err csc_state_begin_again(csc_state *state, bool *again);
 
 /* The memory it takes: what its rows have made it allocate. */
 size_t csc_state_bytes(const csc_state *state);
-/* Frees about so many executions, events and signals of a state of which nothing
- * is read any more; true when csc_state_fini() has little left to do. */
+/* Frees about so many executions, events and signals of a state that nobody
+ * reads any more; true when csc_state_fini() has little left to do. */
 bool csc_state_free_some(csc_state *state, size_t max);
 
 /* After the rows of one commit, or of a whole load: frees what has ended and
