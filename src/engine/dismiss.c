@@ -400,3 +400,14 @@ csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
     pthread_mutex_unlock(&engine->mutex);
     return left;
 }
+
+/* Those among them whose end was asked for had their chance when they were
+ * claimed. */
+size_t
+csc_dismiss_deadly(cascade_engine *engine, csc_reload *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (csc_run_is_deadly(engine, wanted[i].claimed.trials))
+            return csc_dismiss_claimed(engine, wanted, count);
+    return count;
+}

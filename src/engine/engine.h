@@ -860,6 +860,9 @@ void csc_stream_fini(cascade_engine *engine);
  * loaded. Not locked. */
 size_t csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted,
                            size_t count);
+/* The same for what is to be loaded again, where the load of one kills. */
+size_t csc_dismiss_deadly(cascade_engine *engine, csc_reload *wanted,
+                          size_t count);
 
 /* ---- receive.c ---------------------------------------------------------- */
 

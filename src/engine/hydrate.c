@@ -630,10 +630,8 @@ csc_hydrate_reloads(cascade_engine *engine)
 {
     csc_reload wanted[CSC_CLAIM_MAX];
     size_t count = take_due(engine, wanted);
-    size_t left = 0;
+    size_t left = csc_dismiss_deadly(engine, wanted, count);
 
-    if (count > 0)
-        left = csc_dismiss_claimed(engine, wanted, count);
     if (left > 0 && company_max(&wanted[0]) == 1) {
         cascade_err err = csc_stream_begin(engine, &wanted[0]);
 
@@ -643,6 +641,8 @@ csc_hydrate_reloads(cascade_engine *engine)
     } else if (left > 0) {
         hydrate(engine, wanted, left);
     }
+    if (count == 0)
+        return;
     pthread_mutex_lock(&engine->mutex);
     engine->in_hand -= count;
     pthread_mutex_unlock(&engine->mutex);
