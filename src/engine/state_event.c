@@ -119,21 +119,8 @@ free_event(csc_event *event)
 static void
 free_key(csc_key *key)
 {
-    csc_tree_node *node = csc_tree_pluck(&key->events);
-
-    for (; node != NULL; node = csc_tree_pluck(&key->events))
-        free_event(event_of(node));
     csc_mem_free(key->name);
     csc_mem_free(key);
-}
-
-void
-csc_state_free_events(csc_state *state)
-{
-    csc_tree_node *node = csc_tree_pluck(&state->keys);
-
-    for (; node != NULL; node = csc_tree_pluck(&state->keys))
-        free_key(key_of(node));
 }
 
 bool
@@ -151,6 +138,12 @@ csc_state_free_some_events(csc_state *state, size_t max)
         max--;
     }
     return csc_tree_count(&state->keys) == 0;
+}
+
+void
+csc_state_free_events(csc_state *state)
+{
+    (void)csc_state_free_some_events(state, SIZE_MAX);
 }
 
 const csc_key *
