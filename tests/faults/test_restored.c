@@ -26,6 +26,7 @@ typedef struct scene {
     cascade_store *outside;
     cascade_uuid held;
     cascade_uuid lost;
+    int64_t position; /* of the server, when it was asked */
 } scene;
 
 static scene current;
@@ -120,21 +121,20 @@ start(const scene *s, const char *queue)
     return started.id;
 }
 
+static bool
+is_renewed(const scene *s)
+{
+    return place_known(s).position >= s->position;
+}
+
 /* As far as the server is now, at least. */
 static void
-await_renewal(const scene *s)
+await_renewal(scene *s)
 {
-    const struct timespec pause = {.tv_nsec = 5000000};
-    int64_t position =
+    s->position =
         admin_number(s->server.conninfo,
                      "SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint");
-
-    for (int i = 0; i < LIMIT_MS / 5; i++) {
-        if (place_known(s).position >= position)
-            return;
-        (void)nanosleep(&pause, NULL);
-    }
-    fail_msg("no renewal has told how far the server is");
+    assert_true(until(is_renewed, s));
 }
 
 static void
