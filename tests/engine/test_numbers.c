@@ -117,11 +117,11 @@ called(cascade_node *node, void *arg, cJSON **result)
 }
 
 /* The first that is told so ends the cascade by its failure: the other one may
- * be told of that instead. */
+ * be told of that instead, or be made to leave. */
 static cascade_err
 note_told(cascade_err err)
 {
-    if (err == CASCADE_ERR_FENCED)
+    if (err == CASCADE_ERR_FENCED || err == CASCADE_SUSPENDED)
         return err;
     expect(err == CASCADE_ERR_TOO_LARGE);
     expect(strstr(cascade_errmsg(), USED_UP) != NULL);
