@@ -100,6 +100,8 @@ bool csc_json_member(const char *text, const char *key, csc_json_span *value);
 
 /* False when the span is not an integer that int64_t holds. */
 bool csc_json_span_i64(csc_json_span span, int64_t *number);
+/* The nearest double. False when the span is no number. */
+bool csc_json_span_double(csc_json_span span, double *number);
 /* False when it is no string. *text is an unescaped copy, to be freed with
  * csc_mem_free(); NULL when out of memory. */
 bool csc_json_span_text(csc_json_span span, char **text);

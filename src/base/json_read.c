@@ -136,6 +136,17 @@ csc_json_span_i64(csc_json_span span, int64_t *number)
 }
 
 bool
+csc_json_span_double(csc_json_span span, double *number)
+{
+    char c = span.len > 0 ? span.data[0] : '\0';
+
+    if (c != '-' && (c < '0' || c > '9'))
+        return false;
+    *number = csc_json_number_to_double(span.data, span.len);
+    return true;
+}
+
+bool
 csc_json_span_text(csc_json_span span, char **text)
 {
     csc_json_span inner = {span.data + 1, span.len - 2};

@@ -68,8 +68,9 @@ read_number(const struct option_spec *option, const char *text, int64_t *number)
     errno = 0;
     long long value = strtoll(text, &end, 10);
     *number = value;
-    return errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' &&
-           value >= option->min && value <= option->max;
+    return errno == 0 && (*text == '-' || (*text >= '0' && *text <= '9')) &&
+           end != text && *end == '\0' && value >= option->min &&
+           value <= option->max;
 }
 
 /* The place of `text` in "one|two|three", from 1; 0: it is none of them. */

@@ -281,6 +281,7 @@ run_show(struct session *session)
     const cascade_snapshot_options options = {
         .size = sizeof(options),
         .as_of = (int32_t)settings->number[OPTION_AT],
+        .bounded = settings_has(settings, OPTION_AT),
         .ui = settings_has(settings, OPTION_UI),
     };
     const struct words_with with = words_with(settings);

@@ -6,8 +6,7 @@
  *   rows with function_id < k; of these an execution has ended, and its events
  *   are visible, only when at < k: the commit that ended it came before k was
  *   spawned. One that ended later is shown RUNNING, as it was then. Rows of
- *   another program have no `at`: their own function_id counts. k = 0 stands
- *   for now: everything.
+ *   another program have no `at`: their own function_id counts. Now: all rows.
  *
  * A load hands over executions first, so each event can be judged by the `at`
  * of its writer. Events whose writer has no row (other programs write those)
@@ -18,9 +17,10 @@
  * after what it supersedes: where the rows bring some, they are read once more
  * (course.h), in another look, and so on until nothing new was met.
  *
- * The Cascaide form of the context applies its `index` rule to each value: see
- * cascade_snapshot_cascaide_context().
+ * The Cascaide form of the context is made when it is asked for: see
+ * context_text.h.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -31,6 +31,7 @@
 #include "base/mem.h"
 #include "base/origin.h"
 #include "base/uuid.h"
+#include "engine/context_text.h"
 #include "engine/info.h"
 #include "engine/record.h"
 #include "engine/state.h"
@@ -39,16 +40,10 @@
 /* Behind every function_id and every `at` that rows can have. */
 #define AS_OF_NOW CSC_COURSE_NOW
 
-/* A slot number beyond that is taken for a value, not for a place. */
-#define INDEX_MAX 1000000
-
-typedef struct seen_key {
-    struct seen_key *next;
-    const char *name;
-    const char **values;
-    size_t count;
-    size_t room;
-} seen_key;
+/* Made when it is asked for, of a snapshot that is not to be changed. */
+typedef struct late_text {
+    _Atomic(char *) text;
+} late_text;
 
 struct cascade_snapshot {
     csc_arena arena;
@@ -62,9 +57,9 @@ struct cascade_snapshot {
     size_t at_room;
     size_t *parts[CASCADE_PART_ERRORS + 1]; /* indices; HISTORY has none */
     size_t part_counts[CASCADE_PART_ERRORS + 1];
-    seen_key *keys; /* sorted as JSON sorts members */
+    csc_tree keys; /* csc_context_key */
     char *context;
-    char *cascaide_context;
+    late_text *cascaide_context;
     const char *result;
     const char *error;
     cascade_uuid continued_as; /* all zero: none */
@@ -174,35 +169,20 @@ is_visible(const cascade_snapshot *snapshot, int32_t writer)
     return true;
 }
 
-static int
-compare_keys(const char *a, const char *b)
-{
-    size_t left = strlen(a);
-    size_t right = strlen(b);
-
-    if (left != right)
-        return left < right ? -1 : 1;
-    return strcmp(a, b);
-}
-
-static seen_key *
+static csc_context_key *
 get_key(cascade_snapshot *snapshot, const char *name)
 {
-    seen_key **at = &snapshot->keys;
-    seen_key *key = NULL;
+    csc_context_key *key = csc_context_find(&snapshot->keys, name);
 
-    while (*at != NULL && compare_keys((*at)->name, name) < 0)
-        at = &(*at)->next;
-    if (*at != NULL && strcmp((*at)->name, name) == 0)
-        return *at;
+    if (key != NULL)
+        return key;
     key = csc_arena_alloc(&snapshot->arena, 1, sizeof(*key));
     if (key == NULL)
         return NULL;
     key->name = csc_arena_strdup(&snapshot->arena, name);
     if (key->name == NULL)
         return NULL;
-    key->next = *at;
-    *at = key;
+    csc_context_put(&snapshot->keys, key);
     return key;
 }
 
@@ -211,7 +191,7 @@ on_event(void *context, const cascade_event_row *row)
 {
     cascade_snapshot *snapshot = context;
     const char *value = row->value;
-    seen_key *key = NULL;
+    csc_context_key *key = NULL;
     void *values = NULL;
 
     if (!is_visible(snapshot, row->function_id))
@@ -228,91 +208,6 @@ on_event(void *context, const cascade_event_row *row)
     key->values = values;
     key->values[key->count++] = value;
     return CASCADE_OK;
-}
-
-/* ---- The context -------------------------------------------------------- */
-
-static void
-add_values(csc_buf *out, const char *const *values, size_t count)
-{
-    csc_buf_add_char(out, '[');
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            csc_buf_add_char(out, ',');
-        csc_buf_add_text(out, values[i] != NULL ? values[i] : "null");
-    }
-    csc_buf_add_char(out, ']');
-}
-
-/* The slot that a value names by an integer member `index`; false when it is
- * to be appended. */
-static bool
-read_index(const char *value, size_t *index)
-{
-    csc_json_span span;
-    int64_t number = 0;
-
-    if (value[0] != '{' || !csc_json_member(value, "index", &span) ||
-        !csc_json_span_i64(span, &number) || number < 0 || number > INDEX_MAX)
-        return false;
-    *index = (size_t)number;
-    return true;
-}
-
-/* The key's list as Cascaide builds it. */
-static cascade_err
-add_slots(csc_buf *out, const seen_key *key)
-{
-    void *slots = NULL;
-    size_t room = 0;
-    size_t count = 0;
-
-    for (size_t i = 0; i < key->count; i++) {
-        size_t index = count;
-        size_t before = count;
-
-        (void)read_index(key->values[i], &index);
-        if (csc_mem_grow(&slots, &room, index + 1, sizeof(char *)) != 0) {
-            csc_mem_free(slots);
-            return csc_fail_memory();
-        }
-        if (index >= count)
-            count = index + 1;
-        for (size_t empty = before; empty < index; empty++)
-            ((const char **)slots)[empty] = NULL;
-        ((const char **)slots)[index] = key->values[i];
-    }
-    add_values(out, slots, count);
-    csc_mem_free(slots);
-    return CASCADE_OK;
-}
-
-static cascade_err
-write_context(const cascade_snapshot *snapshot, bool cascaide, char **context)
-{
-    csc_buf out = {0};
-    cascade_err err = CASCADE_OK;
-
-    csc_buf_add_char(&out, '{');
-    for (const seen_key *k = snapshot->keys; k != NULL && err == CASCADE_OK;
-         k = k->next) {
-        if (k != snapshot->keys)
-            csc_buf_add_char(&out, ',');
-        csc_json_add_string(&out, k->name);
-        csc_buf_add_char(&out, ':');
-        if (cascaide)
-            err = add_slots(&out, k);
-        else
-            add_values(&out, k->values, k->count);
-    }
-    csc_buf_add_char(&out, '}');
-    if (err == CASCADE_OK) {
-        *context = csc_buf_take(&out);
-        if (*context == NULL)
-            err = csc_fail_memory();
-    }
-    csc_buf_fini(&out);
-    return err;
 }
 
 /* ---- Parts -------------------------------------------------------------- */
@@ -353,10 +248,12 @@ index_part(cascade_snapshot *snapshot, cascade_part part)
 static cascade_err
 finish(cascade_snapshot *snapshot)
 {
-    cascade_err err = write_context(snapshot, false, &snapshot->context);
+    cascade_err err = csc_context_text(&snapshot->keys, &snapshot->context);
 
-    if (err == CASCADE_OK)
-        err = write_context(snapshot, true, &snapshot->cascaide_context);
+    snapshot->cascaide_context =
+        csc_mem_zalloc(1, sizeof(*snapshot->cascaide_context));
+    if (snapshot->cascaide_context == NULL)
+        err = csc_fail_memory();
     if (err == CASCADE_OK)
         err = index_part(snapshot, CASCADE_PART_ACTIVE);
     if (err == CASCADE_OK)
@@ -386,12 +283,13 @@ read_options(const cascade_snapshot_options *given, cascade_snapshot *snapshot)
     cascade_err err =
         csc_check_options("snapshot options", given, &known, sizeof(known));
 
-    if (err == CASCADE_OK && known.as_of < 0)
+    if (err == CASCADE_OK && known.as_of < 0 && !known.bounded)
         err = csc_fail(CASCADE_ERR_INVALID,
                        "snapshot: as_of is %d; give a function_id, or 0 for "
-                       "now",
+                       "now, or set `bounded` for one that is negative",
                        (int)known.as_of);
-    snapshot->as_of = known.as_of != 0 ? known.as_of : AS_OF_NOW;
+    snapshot->as_of =
+        known.bounded || known.as_of != 0 ? known.as_of : AS_OF_NOW;
     snapshot->ui = known.ui;
     return err;
 }
@@ -399,9 +297,18 @@ read_options(const cascade_snapshot_options *given, cascade_snapshot *snapshot)
 static void
 free_keys(cascade_snapshot *snapshot)
 {
-    for (seen_key *k = snapshot->keys; k != NULL; k = k->next)
-        csc_mem_free(k->values);
-    snapshot->keys = NULL;
+    csc_tree_node *node = csc_tree_pluck(&snapshot->keys);
+
+    for (; node != NULL; node = csc_tree_pluck(&snapshot->keys))
+        csc_mem_free(CSC_TREE_ITEM(node, csc_context_key, by_name)->values);
+}
+
+static void
+free_late(late_text *late)
+{
+    if (late != NULL)
+        csc_mem_free(atomic_load(&late->text));
+    csc_mem_free(late);
 }
 
 /* What a look has brought, before another one. */
@@ -475,7 +382,7 @@ cascade_snapshot_free(cascade_snapshot *snapshot)
     csc_mem_free(snapshot->executions);
     csc_mem_free(snapshot->ats);
     csc_mem_free(snapshot->context);
-    csc_mem_free(snapshot->cascaide_context);
+    free_late(snapshot->cascaide_context);
     csc_arena_fini(&snapshot->arena);
     csc_mem_free(snapshot);
 }
@@ -511,10 +418,22 @@ cascade_snapshot_context(const cascade_snapshot *snapshot)
     return snapshot->context;
 }
 
+/* Of several threads that make it at once, the first one's stays. */
 const char *
 cascade_snapshot_cascaide_context(const cascade_snapshot *snapshot)
 {
-    return snapshot->cascaide_context;
+    late_text *late = snapshot->cascaide_context;
+    char *there = atomic_load(&late->text);
+    char *made = NULL;
+
+    if (there != NULL)
+        return there;
+    if (csc_context_text_cascaide(&snapshot->keys, &made) != CASCADE_OK)
+        return NULL;
+    if (atomic_compare_exchange_strong(&late->text, &there, made))
+        return made;
+    csc_mem_free(made);
+    return there;
 }
 
 const char *

@@ -94,6 +94,7 @@ expect_context(cascade_store *store, int32_t as_of, bool ui, const char *ours,
 #define SLOT_B "{\"v\":\"b\",\"index\":1}"
 #define SLOT_C "{\"v\":\"c\",\"index\":2}"
 #define TAIL "\"appended\",{\"index\":1.5},{\"index\":\"1\"}"
+#define AS_NAME "{\"index\":\"1\"}" /* as good as a number; 1.5 is no slot */
 
 static void
 context_follows_the_index_rule(test_db *db)
@@ -105,12 +106,13 @@ context_follows_the_index_rule(test_db *db)
                    "{\"late\":[1],\"list\":[" SLOT_C "," SLOT_A "," TAIL
                    "," SLOT_B "],\"first\":[null]}",
                    "{\"late\":[1],\"list\":[" SLOT_A "," SLOT_B "," SLOT_C
-                   "," TAIL "],\"first\":[null]}");
+                   ",\"appended\"],\"first\":[null]}");
     expect_context(store, 0, true,
                    "{\"late\":[{\"index\":1}],\"list\":[" SLOT_C "," SLOT_A
                    "," TAIL ",\"ui b\"],\"first\":[null]}",
                    "{\"late\":[null,{\"index\":1}],\"list\":[" SLOT_A
-                   ",null," SLOT_C "," TAIL ",\"ui b\"],\"first\":[null]}");
+                   "," AS_NAME "," SLOT_C
+                   ",\"appended\",\"ui b\"],\"first\":[null]}");
 }
 
 static void
@@ -125,13 +127,53 @@ bound_of_a_context_is_exclusive(test_db *db)
     expect_context(store, 7, false,
                    "{\"list\":[" SLOT_C "," SLOT_A "," TAIL "," SLOT_B
                    "],\"first\":[null]}",
-                   "{\"list\":[" SLOT_A "," SLOT_B "," SLOT_C "," TAIL
-                   "],\"first\":[null]}");
+                   "{\"list\":[" SLOT_A "," SLOT_B "," SLOT_C
+                   ",\"appended\"],\"first\":[null]}");
     expect_context(store, INT32_MAX, false,
                    "{\"late\":[1],\"list\":[" SLOT_C "," SLOT_A "," TAIL
                    "," SLOT_B "],\"first\":[null]}",
                    "{\"late\":[1],\"list\":[" SLOT_A "," SLOT_B "," SLOT_C
-                   "," TAIL "],\"first\":[null]}");
+                   ",\"appended\"],\"first\":[null]}");
+}
+
+/* 0 and less are bounds too, where that is said. */
+static void
+every_bound_may_be_asked_for(test_db *db)
+{
+    static const struct {
+        int32_t as_of;
+        size_t executions;
+        const char *context;
+    } cases[] = {
+        {INT32_MIN, 0, "{}"},
+        {-1, 0, "{}"},
+        {0, 1, "{\"first\":[null]}"},
+        {1, 2, "{\"list\":[" SLOT_C "," SLOT_A "],\"first\":[null]}"},
+    };
+    cascade_store *store = db_store(db);
+    cascade_snapshot_options options = {.size = sizeof(options)};
+    cascade_snapshot *snapshot = NULL;
+    cascade_uuid id;
+
+    insert_rows(db);
+    assert_ok(cascade_uuid_parse(ID, &id));
+    options.bounded = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        options.as_of = cases[i].as_of;
+        assert_ok(cascade_snapshot_load(store, &id, &options, &snapshot));
+        assert_int_equal(cascade_snapshot_count(snapshot, CASCADE_PART_HISTORY),
+                         cases[i].executions);
+        assert_string_equal(cascade_snapshot_context(snapshot),
+                            cases[i].context);
+        cascade_snapshot_free(snapshot);
+    }
+    id.bytes[15] ^= 0xff;
+    assert_int_equal(cascade_snapshot_load(store, &id, &options, &snapshot),
+                     CASCADE_ERR_NOT_FOUND);
+    options = (cascade_snapshot_options){.size = sizeof(options), .as_of = -1};
+    assert_int_equal(cascade_snapshot_load(store, &id, &options, &snapshot),
+                     CASCADE_ERR_INVALID);
+    assert_non_null(strstr(cascade_errmsg(), "bounded"));
 }
 
 static void
@@ -303,6 +345,8 @@ main(int argc, char **argv)
         {"context_follows_the_index_rule", context_follows_the_index_rule,
          STORES_FILES},
         {"bound_of_a_context_is_exclusive", bound_of_a_context_is_exclusive,
+         STORES_FILES},
+        {"every_bound_may_be_asked_for", every_bound_may_be_asked_for,
          STORES_FILES},
         {"executions_are_read_value_by_value",
          executions_are_read_value_by_value, STORES_FILES},

@@ -30,6 +30,8 @@ for number in 1 2 3 4 5 6 7 8 9 10 11; do
 done
 t show "$(id 1)" --payloads
 t show "$(id 1)" --payloads --ui --at 3
+t show "$(id 1)" --at 0
+t show "$(id 1)" --at -1
 t show "$(id 1)" --json
 t show "$(id 2)" --json
 t show "$(id 1)" --json --payloads

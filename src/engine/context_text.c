@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts as texts.
+ *
+ * SLOTS. To Cascaide a key's list is a JavaScript array. A value that is an
+ * object with a member `index` is assigned to the property of that name, any
+ * other is pushed behind the last slot:
+ *
+ *   the text of `index`, as JavaScript makes it    the value
+ *     0, 1, ..., 4294967294, without a zero         stands in that slot, where
+ *     before it: 1, 1.0, "1", [1], [["1"]]          it replaces what was there
+ *     all else: "01", "foo", -1, 1.5, null, true,   is a property that no JSON
+ *     {}, [], [1,2]                                 of the list shows: it is
+ *                                                   left out
+ *
+ * Slots that were never written are null. One value may name a slot far away,
+ * so what is empty is bounded, in all lists together, before any of it is
+ * built.
+ */
+#include "engine/context_text.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define SLOT_MAX 4294967294 /* of a JavaScript array */
+
+/* ---- Keys --------------------------------------------------------------- */
+
+static const csc_context_key *
+key_of(const csc_tree_node *node)
+{
+    return CSC_TREE_ITEM(node, const csc_context_key, by_name);
+}
+
+/* By length, then bytes. */
+static int
+compare_names(const char *a, const char *b)
+{
+    size_t left = strlen(a);
+    size_t right = strlen(b);
+
+    if (left != right)
+        return left < right ? -1 : 1;
+    return strcmp(a, b);
+}
+
+static int
+compare_keys(const csc_tree_node *a, const csc_tree_node *b)
+{
+    return compare_names(key_of(a)->name, key_of(b)->name);
+}
+
+static int
+compare_name(const void *name, const csc_tree_node *node)
+{
+    return compare_names(name, key_of(node)->name);
+}
+
+csc_context_key *
+csc_context_find(const csc_tree *keys, const char *name)
+{
+    csc_tree_node *node = csc_tree_from(keys, name, compare_name);
+    csc_context_key *key = NULL;
+
+    if (node == NULL)
+        return NULL;
+    key = CSC_TREE_ITEM(node, csc_context_key, by_name);
+    return strcmp(key->name, name) == 0 ? key : NULL;
+}
+
+void
+csc_context_put(csc_tree *keys, csc_context_key *key)
+{
+    csc_tree_put(keys, &key->by_name, compare_keys, NULL);
+}
+
+/* ---- Slots -------------------------------------------------------------- */
+
+typedef struct slots {
+    const char **values;
+    size_t count;
+    size_t room;
+} slots;
+
+/* The one element of arrays in one another, as a text of theirs is its. False
+ * where one of them has none or several. */
+static bool
+open_arrays(csc_json_span *span)
+{
+    while (span->data[0] == '[') {
+        csc_json_iter iter;
+
+        csc_json_iter_init(&iter, span->data, span->len);
+        if (!csc_json_next(&iter))
+            return false;
+        *span = iter.value;
+        if (csc_json_next(&iter))
+            return false;
+    }
+    return true;
+}
+
+/* JavaScript's numbers are doubles. */
+static bool
+read_number(double number, uint64_t *slot)
+{
+    if (!(number >= 0 && number <= (double)SLOT_MAX))
+        return false;
+    *slot = (uint64_t)number;
+    return (double)*slot == number;
+}
+
+static bool
+read_text(csc_json_span span, uint64_t *slot)
+{
+    const csc_json_span digits = {span.data + 1, span.len - 2};
+    int64_t number = 0;
+
+    if (digits.len == 0 || (digits.len > 1 && digits.data[0] == '0') ||
+        digits.data[0] == '-' || !csc_json_span_i64(digits, &number) ||
+        number > SLOT_MAX)
+        return false;
+    *slot = (uint64_t)number;
+    return true;
+}
+
+/* False for a property that is no slot. */
+static bool
+read_slot(csc_json_span index, uint64_t *slot)
+{
+    double number = 0;
+
+    if (!open_arrays(&index))
+        return false;
+    if (index.data[0] == '"')
+        return read_text(index, slot);
+    return csc_json_span_double(index, &number) && read_number(number, slot);
+}
+
+static cascade_err
+grow(slots *list, size_t count)
+{
+    void *values = list->values;
+
+    if (csc_mem_grow(&values, &list->room, count, sizeof(*list->values)) != 0)
+        return csc_fail_memory();
+    list->values = values;
+    while (list->count < count)
+        list->values[list->count++] = NULL;
+    return CASCADE_OK;
+}
+
+/* `most`: of slots in the list. */
+static cascade_err
+put_value(slots *list, const csc_context_key *key, const char *value,
+          size_t most)
+{
+    uint64_t slot = list->count;
+    csc_json_span index;
+    cascade_err err = CASCADE_OK;
+
+    if (value[0] == '{' && csc_json_member(value, "index", &index) &&
+        !read_slot(index, &slot))
+        return CASCADE_OK;
+    if (slot >= most)
+        return csc_fail(CASCADE_ERR_TOO_LARGE,
+                        "the Cascaide form of the context: with slot %llu of "
+                        "key \"%s\" more than %d slots would be empty; read "
+                        "the key's values by cascade_snapshot_context()",
+                        (unsigned long long)slot, key->name, CASCADE_SLOTS_MAX);
+    if (slot >= list->count)
+        err = grow(list, (size_t)slot + 1);
+    if (err == CASCADE_OK)
+        list->values[slot] = value;
+    return err;
+}
+
+/* `*most` becomes less by what is in the list. */
+static cascade_err
+fill_slots(slots *list, const csc_context_key *key, size_t *most)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < key->count && err == CASCADE_OK; i++)
+        err = put_value(list, key, key->values[i], *most);
+    *most -= list->count;
+    return err;
+}
+
+/* ---- Texts -------------------------------------------------------------- */
+
+static void
+add_values(csc_buf *out, const char *const *values, size_t count)
+{
+    csc_buf_add_char(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            csc_buf_add_char(out, ',');
+        csc_buf_add_text(out, values[i] != NULL ? values[i] : "null");
+    }
+    csc_buf_add_char(out, ']');
+}
+
+static void
+add_name(csc_buf *out, const csc_context_key *key, bool first)
+{
+    if (!first)
+        csc_buf_add_char(out, ',');
+    csc_json_add_string(out, key->name);
+    csc_buf_add_char(out, ':');
+}
+
+static cascade_err
+finish(csc_buf *out, char **text)
+{
+    csc_buf_add_char(out, '}');
+    *text = csc_buf_take(out);
+    csc_buf_fini(out);
+    return *text != NULL ? CASCADE_OK : csc_fail_memory();
+}
+
+cascade_err
+csc_context_text(const csc_tree *keys, char **text)
+{
+    csc_buf out = {0};
+
+    csc_buf_add_char(&out, '{');
+    for (size_t i = 0; i < csc_tree_count(keys); i++) {
+        const csc_context_key *key = key_of(csc_tree_at(keys, i));
+
+        add_name(&out, key, i == 0);
+        add_values(&out, key->values, key->count);
+    }
+    return finish(&out, text);
+}
+
+static size_t
+count_values(const csc_tree *keys)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < csc_tree_count(keys); i++)
+        count += key_of(csc_tree_at(keys, i))->count;
+    return count;
+}
+
+cascade_err
+csc_context_text_cascaide(const csc_tree *keys, char **text)
+{
+    size_t most = CASCADE_SLOTS_MAX + count_values(keys);
+    csc_buf out = {0};
+    cascade_err err = CASCADE_OK;
+
+    csc_buf_add_char(&out, '{');
+    for (size_t i = 0; i < csc_tree_count(keys) && err == CASCADE_OK; i++) {
+        const csc_context_key *key = key_of(csc_tree_at(keys, i));
+        slots list = {0};
+
+        err = fill_slots(&list, key, &most);
+        add_name(&out, key, i == 0);
+        add_values(&out, list.values, list.count);
+        csc_mem_free(list.values);
+    }
+    if (err == CASCADE_OK)
+        return finish(&out, text);
+    csc_buf_fini(&out);
+    return err;
+}
