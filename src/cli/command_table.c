@@ -133,11 +133,10 @@ const struct command command_table[] = {
      LIST(OPTION_KEY, OPTION_USER, OPTION_TOKENS), STORE_CHECK, run_export},
     {"import", "[FILE]", 0, 1, "make the cascades of exported documents",
      "From FILE, or from standard input without one or with -. Each is made "
-     "whole or not at all; the first that is refused ends it. One that is "
-     "there "
-     "already is left as it is, the others follow, and the exit code is 4. "
-     "What "
-     "is running goes on where an engine knows its nodes.",
+     "whole or not at all. One that is refused is told with its number, the "
+     "others follow, and the exit code is that of the first; one that is there "
+     "already is left as it is, and the exit code is 4. What is running goes "
+     "on where an engine knows its nodes.",
      LIST(OPTION_NEW_IDS, OPTION_INTO_QUEUE), STORE_CHECK, run_import},
     {"help", "[COMMAND]", 0, 1, "show this page, or the page of a command",
      NULL, LIST(OPTION_MAN, OPTION_BASH), STORE_NONE, run_help},

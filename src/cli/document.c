@@ -7,6 +7,7 @@
 #include "scan.h"
 #include "which.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,9 +55,26 @@ put_imported(struct out *out, const cascade_started *started)
     return out_object(out, &object);
 }
 
-/* `*existed` becomes true when it is there already. */
-static int
-import_one(struct session *session, const char *document, bool *existed)
+/* What has become of the documents of a file. */
+struct tally {
+    unsigned long read;
+    unsigned long existed;
+    unsigned long failed;
+    int code; /* of the first that failed */
+};
+
+/* It is the document's fault: others may do. */
+static bool
+is_of_document(cascade_err err)
+{
+    return err == CASCADE_ERR_INVALID || err == CASCADE_ERR_JSON ||
+           err == CASCADE_ERR_REFUSED || err == CASCADE_ERR_TOO_LARGE ||
+           err == CASCADE_ERR_EXISTS || err == CASCADE_ERR_CORRUPT;
+}
+
+/* False when no more is to be tried. */
+static bool
+import_one(struct session *session, const char *document, struct tally *tally)
 {
     const struct settings *settings = session->settings;
     const cascade_import_options options = {
@@ -64,39 +82,61 @@ import_one(struct session *session, const char *document, bool *existed)
         .new_ids = settings_has(settings, OPTION_NEW_IDS),
         .queue = settings->text[OPTION_INTO_QUEUE],
     };
+    char what[40];
     cascade_started started;
     cascade_err err =
         cascade_import(session->store, document, &options, &started);
+    bool fits = err == CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return session_fail(NULL, err);
-    *existed = *existed || started.existed;
-    return session_end(NULL, put_imported(&session->out, &started));
+    tally->read++;
+    if (fits)
+        err = put_imported(&session->out, &started);
+    if (err == CASCADE_OK) {
+        tally->existed += started.existed;
+        return true;
+    }
+    (void)snprintf(what, sizeof(what), "document %lu", tally->read);
+    int code = session_fail(what, err);
+    if (tally->failed++ == 0)
+        tally->code = code;
+    return !fits && is_of_document(err);
 }
 
-/* Cuts the documents out of `text` in place. One that is there already is no
- * success, for nothing was changed; but the others follow, so that what broke
- * off may be repeated. */
+static int
+import_end(const struct tally *tally)
+{
+    if (tally->failed > 0 && tally->read > 1)
+        fprintf(stderr,
+                "cascade import: of %lu documents %lu failed, %lu existed\n",
+                tally->read, tally->failed, tally->existed);
+    if (tally->failed > 0)
+        return tally->code;
+    return tally->existed > 0 ? EXIT_REFUSED : EXIT_DONE;
+}
+
+/* Cuts the documents out of `text` in place. One that is refused, or is there
+ * already, is no success; but the others follow, so that what broke off may be
+ * repeated. */
 static int
 import_all(struct session *session, char *text)
 {
-    bool existed = false;
-    int code = EXIT_DONE;
+    struct tally tally = {0};
+    bool more = true;
 
     text += scan_blanks(text);
     if (*text == '\0')
         return settings_refuse(session->settings, "there is no document");
-    while (*text != '\0' && code == EXIT_DONE) {
+    while (*text != '\0' && more) {
         size_t len = scan_value(text);
         /* What has no end is for the library to refuse. */
         char *end = text + (len > 0 ? len : strlen(text));
         char behind = *end;
         *end = '\0';
-        code = import_one(session, text, &existed);
+        more = import_one(session, text, &tally);
         *end = behind;
         text = end + scan_blanks(end);
     }
-    return code == EXIT_DONE && existed ? EXIT_REFUSED : code;
+    return import_end(&tally);
 }
 
 int

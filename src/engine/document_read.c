@@ -2,8 +2,10 @@
  *
  * A document as rows. The JSON gate makes it canonical first, so each payload
  * in it is; then each row is read member by member: none twice, none that is
- * not known, each by its own bounds. What is wrong is told with its place,
- * "executions[3].started_at", and never with what was given.
+ * not known. Texts may be as long as the document: other programs write longer
+ * ones than this library, and what an index cannot keep is for its store to
+ * refuse. What is wrong is told with its place, "executions[3].started_at", and
+ * never with what was given.
  *
  * A reader keeps its first error, and does nothing more.
  */
@@ -20,9 +22,7 @@
 
 #define MEMBERS_MAX 11
 #define LISTS 6
-#define ROW_LEN_MIN 48    /* no row is shorter: so bounds what they take here */
-#define TEXT_LEN_MAX 1000 /* of names: an index takes entries up to 2,704 */
-#define ERROR_LEN_MAX ((size_t)1024 * 1024)
+#define ROW_LEN_MIN 48 /* no row is shorter: so bounds what they take here */
 #define MESSAGES_MAX 10000
 /* What stores can keep: the years 1 to 9999. */
 #define TIME_MIN_MS INT64_C(-62135596800000)
@@ -105,7 +105,7 @@ require(reader *r, size_t i)
 
 /* NULL where there is none. */
 static const char *
-take_text(reader *r, size_t i, size_t max)
+take_text(reader *r, size_t i)
 {
     char *text = NULL;
     const char *kept = NULL;
@@ -116,11 +116,9 @@ take_text(reader *r, size_t i, size_t max)
         refuse(r, r->names[i], "is no string");
         return NULL;
     }
-    if (text == NULL || strlen(text) <= max)
+    if (text != NULL)
         kept = csc_arena_strdup(&r->document->arena, text);
     else
-        refuse(r, r->names[i], "is too long");
-    if (text == NULL)
         r->document->arena.failed = true;
     csc_mem_free(text);
     note_memory(r);
@@ -128,9 +126,9 @@ take_text(reader *r, size_t i, size_t max)
 }
 
 static const char *
-need_text(reader *r, size_t i, size_t max)
+need_text(reader *r, size_t i)
 {
-    return require(r, i) ? take_text(r, i, max) : NULL;
+    return require(r, i) ? take_text(r, i) : NULL;
 }
 
 static const char *
@@ -229,7 +227,7 @@ read_cascade(reader *r, csc_json_span object)
     row->id = need_id(r, ID);
     row->fn_id = need_function_id(r, FN_ID);
     row->status = (cascade_status)need_word(r, STATUS, words);
-    row->user_id = need_text(r, USER_ID, TEXT_LEN_MAX);
+    row->user_id = need_text(r, USER_ID);
     row->created_at_ms = need_time(r, CREATED_AT);
     row->updated_at_ms = need_time(r, UPDATED_AT);
 }
@@ -261,10 +259,10 @@ read_execution(reader *r, csc_json_span object)
     read_members(r, object, names);
     row->cascade_id = r->document->cascade.id;
     row->id = need_id(r, ID);
-    row->error = take_text(r, ERROR, ERROR_LEN_MAX);
+    row->error = take_text(r, ERROR);
     row->status = (cascade_execution_status)need_word(r, STATUS, words);
-    row->location = need_text(r, LOCATION, TEXT_LEN_MAX);
-    row->node_name = need_text(r, NODE_NAME, TEXT_LEN_MAX);
+    row->location = need_text(r, LOCATION);
+    row->node_name = need_text(r, NODE_NAME);
     row->started_at_ms = need_time(r, STARTED_AT);
     row->full_output = take_json(r, FULL_OUTPUT);
     row->function_id = need_function_id(r, FUNCTION_ID);
@@ -272,7 +270,7 @@ read_execution(reader *r, csc_json_span object)
                                ? need_time(r, COMPLETED_AT)
                                : CASCADE_TIME_NONE;
     row->input = need_json(r, INPUT);
-    row->node_instance_id = need_text(r, PATH, TEXT_LEN_MAX);
+    row->node_instance_id = need_text(r, PATH);
 }
 
 static void
@@ -291,7 +289,7 @@ read_event(reader *r, csc_json_span object)
 
     read_members(r, object, names);
     row->cascade_id = r->document->cascade.id;
-    row->key = need_text(r, KEY, TEXT_LEN_MAX);
+    row->key = need_text(r, KEY);
     row->value = need_json(r, VALUE);
     row->ui_value = take_json(r, UI_VALUE);
     row->created_at_ms = need_time(r, CREATED_AT);
@@ -314,13 +312,15 @@ read_message(reader *r, csc_json_span object)
 
     read_members(r, object, names);
     row->cascade_id = r->document->cascade.id;
-    row->kind = need_text(r, KIND, CASCADE_MESSAGE_KIND_MAX);
-    row->name = need_text(r, NAME, TEXT_LEN_MAX);
-    row->path = need_text(r, PATH, TEXT_LEN_MAX);
+    row->kind = need_text(r, KIND);
+    row->name = need_text(r, NAME);
+    row->path = need_text(r, PATH);
     row->payload = need_json(r, PAYLOAD);
     row->sent_at_ms = need_time(r, SENT_AT);
     if (r->err == CASCADE_OK && row->kind[0] == '\0')
         refuse(r, names[KIND], "is empty");
+    if (r->err == CASCADE_OK && strlen(row->kind) > CASCADE_MESSAGE_KIND_MAX)
+        refuse(r, names[KIND], "is too long");
 }
 
 /* ---- Lists -------------------------------------------------------------- */

@@ -61,6 +61,10 @@ cli_begin
 run migrate >/dev/null
 t import "$work/documents" --queue moved
 t import - --json
+# One that is refused keeps nobody out.
+run delete "$(id 3)" --yes >/dev/null
+{ printf '{"no":"document"}\n[]\n'; cat "$work/documents"; } >"$work/broken"
+t import "$work/broken" --queue moved
 t show "$(id 1)"
 t show "$(id 3)"
 t ps
