@@ -438,6 +438,7 @@ typedef struct cascade_check_options {
     cascade_finding_fn finding; /* NULL: only count */
     cascade_progress_fn progress;
     void *context; /* of both */
+    bool dry_run;  /* adopt: tell what it would change, and change nothing */
 } cascade_check_options;
 
 typedef struct cascade_check_report {
@@ -445,9 +446,11 @@ typedef struct cascade_check_report {
     int64_t cascades;
     int64_t executions;
     int64_t events;
-    int64_t findings; /* verify: violations; adopt: what was found */
-    int64_t repaired; /* adopt: cascades that were changed */
-    int64_t unknown;  /* adopt: what could not be known */
+    int64_t findings;   /* verify: violations; adopt: what was found */
+    int64_t repaired;   /* adopt: cascades that were changed, or would be */
+    int64_t unknown;    /* adopt: what could not be known */
+    int64_t unreadable; /* adopt: cascades left as they are, as their rows
+                           cannot be read */
 } cascade_check_report;
 
 /* Checks each invariant that the tables have to satisfy and tells each
@@ -463,9 +466,10 @@ CASCADE_API cascade_err cascade_verify(cascade_store *store,
  * database that holds only the three tables, written by another program or
  * restored without the rest. Each gets a run, with its queue and priority where
  * these are recorded, so that an engine takes it; statuses, fn_ids and keys are
- * put right as the executions say. Tells what it found, what it repaired, and
- * what it cannot know. Cascades that engines have are left alone. It may be
- * repeated. */
+ * put right as the executions say: where none is RUNNING any more, the cascade
+ * becomes COMPLETED or ERROR. Tells what it found, what it repaired, and what
+ * it cannot know; with `dry_run` the same, and nothing is changed. Cascades
+ * that engines have are left alone. It may be repeated. */
 CASCADE_API cascade_err cascade_adopt(cascade_store *store,
                                       const cascade_check_options *options,
                                       cascade_check_report *report);

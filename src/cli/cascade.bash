@@ -27,7 +27,7 @@ _cascade()
     queues) words="--store --schema --pooler --json --help" ;;
     stats) words="--store --schema --pooler --json --help" ;;
     migrate) words="--check --store --schema --pooler --json --help" ;;
-    adopt) words="--store --schema --pooler --json --help" ;;
+    adopt) words="--dry-run --store --schema --pooler --json --help" ;;
     verify) words="--store --schema --pooler --json --help" ;;
     purge) words="--completed --failed --yes --store --schema --pooler --json --help" ;;
     export) words="--key --user --tokens --store --schema --pooler --json --help" ;;

@@ -59,7 +59,8 @@ put_progress(void *context, const cascade_progress *progress)
 }
 
 static cascade_err
-put_report(struct out *out, const cascade_check_report *report, bool adopts)
+put_report(struct out *out, const cascade_check_report *report, bool adopts,
+           bool dry)
 {
     struct object object;
 
@@ -71,8 +72,10 @@ put_report(struct out *out, const cascade_check_report *report, bool adopts)
                 report->findings);
         if (adopts)
             fprintf(stderr,
-                    ", %" PRId64 " cascades changed, %" PRId64 " not known",
-                    report->repaired, report->unknown);
+                    ", %" PRId64 " cascades %s, %" PRId64 " not known, %" PRId64
+                    " not readable",
+                    report->repaired, dry ? "would be changed" : "changed",
+                    report->unknown, report->unreadable);
         fputc('\n', stderr);
         return CASCADE_OK;
     }
@@ -85,6 +88,8 @@ put_report(struct out *out, const cascade_check_report *report, bool adopts)
     if (adopts) {
         object_number(&object, "repaired", report->repaired);
         object_number(&object, "unknown", report->unknown);
+        object_number(&object, "unreadable", report->unreadable);
+        object_bool(&object, "dry_run", dry);
     }
     return out_object(out, &object);
 }
@@ -99,6 +104,7 @@ check(struct session *session, check_fn call, cascade_check_report *report,
         .finding = put_finding,
         .progress = put_progress,
         .context = &findings,
+        .dry_run = settings_has(session->settings, OPTION_DRY_RUN),
     };
     cascade_uuid id;
     int code = EXIT_DONE;
@@ -115,7 +121,8 @@ check(struct session *session, check_fn call, cascade_check_report *report,
     if (err != CASCADE_OK)
         return findings.err != CASCADE_OK ? (int)exit_of(findings.err)
                                           : session_fail(NULL, err);
-    return session_end(NULL, put_report(&session->out, report, adopts));
+    return session_end(
+        NULL, put_report(&session->out, report, adopts, options.dry_run));
 }
 
 int
@@ -131,6 +138,7 @@ int
 run_adopt(struct session *session)
 {
     cascade_check_report report = {.size = sizeof(report)};
+    int code = check(session, cascade_adopt, &report, true);
 
-    return check(session, cascade_adopt, &report, true);
+    return code == EXIT_DONE && report.unreadable > 0 ? EXIT_FINDINGS : code;
 }

@@ -118,8 +118,13 @@ const struct command command_table[] = {
      LIST(OPTION_CHECK), STORE_NEVER, run_migrate},
     {"adopt", "[ID]", 0, 1, "take in cascades that have no run",
      "Those of a database that holds only the three tables: written by another "
-     "program, or restored without the rest. May be repeated.",
-     NOTHING, STORE_CHECK, run_adopt},
+     "program, or restored without the rest. Statuses change: what is RUNNING "
+     "without an execution that is becomes COMPLETED or ERROR, and what is "
+     "left "
+     "runs again. --dry-run tells all that, and why, and changes nothing. May "
+     "be repeated. The exit code is 7 when a cascade was left as it is because "
+     "its rows cannot be read.",
+     LIST(OPTION_DRY_RUN), STORE_CHECK, run_adopt},
     {"verify", "[ID]", 0, 1, "check what the tables have to satisfy",
      "Changes nothing. The exit code is 7 when something was found.", NOTHING,
      STORE_CHECK, run_verify},

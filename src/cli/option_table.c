@@ -137,6 +137,9 @@ const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_CHECK] = {"check", KIND_FLAG, NULL,
                       "change nothing; show what is applied and what is not", 0,
                       0},
+    [OPTION_DRY_RUN] = {"dry-run", KIND_FLAG, NULL,
+                        "change nothing; tell what would be changed, and why",
+                        0, 0},
     [OPTION_COMPLETED] = {"completed", KIND_DURATION, "AGE",
                           "those that completed, and were written last at "
                           "least that long ago",

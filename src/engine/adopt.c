@@ -14,12 +14,12 @@
  *   what is to be changed of a page --> one repair of the store: all of it, but
  *                                       for what has changed meanwhile (S27)
  *
- * Engines are told behind each page. If the process dies before that they find
- * its runs when they poll; if it dies between two pages, the first is adopted:
- * the next call finds nothing to do there. Messages are not made: what was
- * sent, and had not been received when the auxiliary tables were lost, is lost,
- * and so is that a child has ended. Such things are told, and counted as
- * unknown.
+ * A dry run ends before that repair. Engines are told behind each page. If the
+ * process dies before that they find its runs when they poll; if it dies
+ * between two pages, the first is adopted: the next call finds nothing to do
+ * there. Messages are not made: what was sent, and had not been received when
+ * the auxiliary tables were lost, is lost, and so is that a child has ended.
+ * Such things are told, and counted as unknown.
  */
 #include <stdio.h>
 #include <string.h>
@@ -275,6 +275,7 @@ static void
 tell_unreadable(adopter *a, const cascade_uuid *id)
 {
     a->report->unknown++;
+    a->report->unreadable++;
     tell(a, id, -1, RULE_READABLE, "it is left as it is: %s", cascade_errmsg());
 }
 
@@ -524,7 +525,9 @@ make_repairs(adopter *a)
 
     if (a->arena.failed)
         return csc_fail_memory();
-    if (a->repair_count == 0)
+    if (a->options.dry_run)
+        a->report->repaired += (int64_t)a->repair_count;
+    if (a->options.dry_run || a->repair_count == 0)
         return CASCADE_OK;
     err = a->store->driver->repair(a->store->self, a->repairs, a->repair_count,
                                    done);

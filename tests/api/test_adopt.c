@@ -135,6 +135,8 @@ fill_foreign(test_db *db)
     put_execution(db, ID(6), 1, "elsewhere", "RUNNING");
 }
 
+static const char *const all[] = {ID(1), ID(2), ID(3), ID(4), ID(5), ID(6)};
+
 /* ---- What is told -------------------------------------------------------- */
 
 #define LINES 400
@@ -164,16 +166,24 @@ note_finding(void *context, const cascade_uuid *id, int32_t function_id,
 }
 
 static cascade_check_report
-adopt(cascade_store *store, told *t)
+adopt_or_not(cascade_store *store, told *t, bool dry_run)
 {
-    const cascade_check_options options = {
-        .size = sizeof(options), .finding = note_finding, .context = t};
+    const cascade_check_options options = {.size = sizeof(options),
+                                           .finding = note_finding,
+                                           .context = t,
+                                           .dry_run = dry_run};
     cascade_check_report report = {.size = sizeof(report)};
 
     memset(t, 0, sizeof(*t));
     assert_ok(cascade_adopt(store, &options, &report));
     assert_int_equal(t->count, report.findings);
     return report;
+}
+
+static cascade_check_report
+adopt(cascade_store *store, told *t)
+{
+    return adopt_or_not(store, t, false);
 }
 
 static size_t
@@ -268,6 +278,35 @@ cascades_of_others_go_on(test_db *db)
     assert_ok(cascade_uuid_parse(ID(1), &id));
     db_await(store, &id, CASCADE_COMPLETED);
     check_after(store, ID(6), CASCADE_RUNNING);
+}
+
+/* And the same is told by the call that changes it, twice. */
+static void
+a_dry_run_changes_nothing(test_db *db)
+{
+    cascade_store *store = NULL;
+    cascade_check_report report;
+    told dry;
+    told t;
+
+    fill_foreign(db);
+    store = db_store(db);
+    for (int i = 0; i < 2; i++) {
+        report = adopt_or_not(store, &dry, true);
+        check_told(&dry);
+        assert_int_equal(5, report.repaired);
+        assert_int_equal(6, report.unknown);
+        for (size_t n = 0; n < sizeof(all) / sizeof(all[0]); n++) {
+            bool has_run = true;
+
+            assert_int_equal(n == 3 ? CASCADE_COMPLETED : CASCADE_RUNNING,
+                             status_of(store, all[n], &has_run));
+            assert_false(has_run);
+        }
+    }
+    assert_int_equal(5, adopt(store, &t).repaired);
+    assert_int_equal(dry.count, t.count);
+    assert_memory_equal(dry.rule, t.rule, sizeof(t.rule));
 }
 
 /* What cannot be known of cascades that have ended is told again. */
@@ -459,6 +498,7 @@ what_cannot_be_read_hides_no_other(test_db *db)
     report = adopt(store, &t);
     assert_int_equal(2, report.repaired);
     assert_int_equal(1, report.unknown);
+    assert_int_equal(1, report.unreadable);
     assert_int_equal(1, count_told(&t, ID(1), "A13"));
     check_key(store, &last);
 }
@@ -715,6 +755,7 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         {"cascades_of_others_go_on", cascades_of_others_go_on, STORES_FILES},
+        {"a_dry_run_changes_nothing", a_dry_run_changes_nothing, STORES_FILES},
         {"adopting_again_changes_nothing", adopting_again_changes_nothing,
          STORES_FILES},
         {"our_own_go_on_after_a_restore", our_own_go_on_after_a_restore,

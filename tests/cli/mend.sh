@@ -26,8 +26,14 @@ t verify "$(id 2)"
 t ps --status running --limit 2
 t explain "$(id 12)"
 t show "$(id 12)"
+t adopt --dry-run
+t adopt --dry-run --json
 t adopt
 t adopt --json
 t verify
 t explain "$(id 12)"
+change "DELETE FROM cascade_runs WHERE cascade_id = '$(id 12)';"
+change "UPDATE node_executions SET input_context = '{'
+    WHERE cascade_id = '$(id 12)';"
+t adopt
 cli_end mend.txt
