@@ -430,6 +430,17 @@ csc_json_canon_stored(const char *what, const char *text, size_t len,
     return canon(what, text, len, CSC_JSON_SIZE_MAX, CSC_JSON_NESTED_MAX, out);
 }
 
+const char *
+csc_json_why(const char *what)
+{
+    const char *text = cascade_errmsg();
+    size_t len = strlen(what);
+
+    return strncmp(text, what, len) == 0 && strncmp(text + len, ": ", 2) == 0
+               ? text + len + 2
+               : text;
+}
+
 cascade_err
 csc_json_canon_document(const char *what, const char *text, size_t len,
                         size_t max, csc_buf *out)

@@ -45,6 +45,10 @@ cascade_err csc_json_canon(const char *what, const char *text, size_t len,
 cascade_err csc_json_canon_stored(const char *what, const char *text,
                                   size_t len, csc_buf *out);
 
+/* Why the last one refused it, behind `what`; the thread's until its next
+ * error. */
+const char *csc_json_why(const char *what);
+
 /* The same for a document of rows: up to `max` bytes, CSC_JSON_DOCUMENT_MAX
  * deep. */
 cascade_err csc_json_canon_document(const char *what, const char *text,

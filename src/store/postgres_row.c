@@ -137,7 +137,7 @@ csc_postgres_row_json(csc_postgres_reader *reader, int column, csc_buf *buf)
         reader->err = err;
     else if (err != CASCADE_OK)
         csc_postgres_row_corrupt(reader, column,
-                                 "is JSON that this library does not accept");
+                                 csc_json_why(reader->columns[column]));
     return err == CASCADE_OK ? buf->data : NULL;
 }
 

@@ -161,7 +161,7 @@ next_payload(reader *row, const char *column, csc_buf *room)
     if (err == CASCADE_ERR_NO_MEMORY)
         row->err = err;
     else if (err != CASCADE_OK)
-        fail(row, column, "not acceptable JSON");
+        fail(row, column, csc_json_why(column));
     return room->data;
 }
 

@@ -294,6 +294,30 @@ times_of_javascript_are_read(test_db *db)
     cascade_snapshot_free(snapshot);
 }
 
+/* Which rule it breaks, and where; nothing of what it says. */
+static void
+json_that_is_not_accepted_is_told(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_snapshot *snapshot = NULL;
+    char sql[600] = "UPDATE node_executions SET input_context = '[";
+    size_t len = strlen(sql);
+    cascade_uuid id;
+
+    db->unsound = true;
+    insert_rows(db);
+    memset(sql + len, '7', 450);
+    strcpy(sql + len + 450, "]' WHERE function_id = 0");
+    raw_sql(db, sql);
+    assert_ok(cascade_uuid_parse(ID, &id));
+    assert_int_equal(cascade_snapshot_load(store, &id, NULL, &snapshot),
+                     CASCADE_ERR_CORRUPT);
+    assert_non_null(strstr(cascade_errmsg(), "input_context"));
+    assert_non_null(strstr(cascade_errmsg(), "at byte 1"));
+    assert_non_null(strstr(cascade_errmsg(), "more than 400 digits"));
+    assert_null(strstr(cascade_errmsg(), "777"));
+}
+
 static cascade_err
 do_nothing(cascade_node *node, void *user)
 {
@@ -353,6 +377,8 @@ main(int argc, char **argv)
         {"cascades_are_read_value_by_value", cascades_are_read_value_by_value,
          STORES_FILES},
         {"times_of_javascript_are_read", times_of_javascript_are_read,
+         STORES_FILES},
+        {"json_that_is_not_accepted_is_told", json_that_is_not_accepted_is_told,
          STORES_FILES},
         {"an_odd_priority_does_no_harm", an_odd_priority_does_no_harm,
          STORES_FILES},
