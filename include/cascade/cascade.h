@@ -737,8 +737,8 @@ typedef struct cascade_engine_options {
                                    0: 4; at most 16. One on SQLite */
     int64_t priority_age_ms;    /* what has waited that long for its turn counts
                                  as of the next priority; 0: never */
-    size_t backlog_bytes_max;   /* of results that wait for their commit: beyond
-                                 it no function is entered; 0: 64 MiB */
+    size_t backlog_bytes_max;   /* of what waits for its commit: over it nothing
+                                 is begun and no message read; 0: 64 MiB */
     size_t held_bytes_max; /* of cascades in memory; 0: 512 MiB; from 1 MiB.
                                  Beyond half of it no more are taken in; one
                                  that takes so much itself is held beside the

@@ -577,6 +577,9 @@ bool csc_run_may_take(const cascade_engine *engine);
  * it smaller calls that. */
 bool csc_run_note_wait(cascade_engine *engine);
 void csc_run_let_begin(cascade_engine *engine);
+/* Whether messages may be read: what waits for its commit is not too much
+ * already. csc_run_let_begin() wakes the housekeeper when they may again. */
+bool csc_run_may_receive(const cascade_engine *engine);
 /* The next ready execution, which counts as running; NULL when there is none
  * or none may begin. `*native`: the lane it has, if it is transactional. */
 csc_exec *csc_run_next(cascade_engine *engine, csc_lane **native);
@@ -891,8 +894,8 @@ void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
 /* A run that is to be loaded anew has no commit in flight any more: for a retry
  * or a rerun, or after it was carried out. Locked. */
 void csc_receive_leave(cascade_engine *engine, csc_run *run);
-/* Whether there may be messages, or a walk over them is not at its end.
- * Locked. */
+/* Whether there may be messages, or a walk over them is not at its end, and
+ * they may be read. Locked. */
 bool csc_receive_is_due(const cascade_engine *engine);
 /* Asks the store for messages of what is owned. Not locked. */
 void csc_receive_look(cascade_engine *engine);

@@ -37,6 +37,11 @@
  * there is none, to ask for one would only make for another look, which the
  * next to leave would meet in turn.
  *
+ * What was read is held until its commit, as results are, and counts with them
+ * (backlog_bytes_max). While these are too much, nobody looks; the commit that
+ * makes them less wakes the housekeeper. So a look may pass the bound by what
+ * one look gives.
+ *
  * RETRY AND RERUN
  *   Such a message stands alone: what comes before it is received before, what
  *   comes after it after. It is made of all rows of the cascade, also of what
@@ -418,7 +423,8 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
 bool
 csc_receive_is_due(const cascade_engine *engine)
 {
-    return engine->receive_due || !csc_uuid_is_nil(&engine->receive_after);
+    return (engine->receive_due || !csc_uuid_is_nil(&engine->receive_after)) &&
+           csc_run_may_receive(engine);
 }
 
 /* What waits to be loaded has its messages read then. */

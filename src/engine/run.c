@@ -330,6 +330,12 @@ csc_run_may_begin(const cascade_engine *engine)
            csc_engine_monotonic_ns(engine) < engine->lease_until_ns;
 }
 
+bool
+csc_run_may_receive(const cascade_engine *engine)
+{
+    return atomic_load(&engine->backlog) < engine->options.backlog_bytes_max;
+}
+
 /* Results that wait for their commit are held in memory: while they are as many
  * as may be, nothing is begun that would make more. Posts never wait for that,
  * and one whose turn it is (native.c) begins all the same: the posts of its run
@@ -337,8 +343,7 @@ csc_run_may_begin(const cascade_engine *engine)
 static bool
 has_room(const cascade_engine *engine)
 {
-    return engine->turn != NULL ||
-           atomic_load(&engine->backlog) < engine->options.backlog_bytes_max;
+    return engine->turn != NULL || csc_run_may_receive(engine);
 }
 
 bool
@@ -363,6 +368,8 @@ csc_run_note_wait(cascade_engine *engine)
 void
 csc_run_let_begin(cascade_engine *engine)
 {
+    if (csc_receive_is_due(engine))
+        csc_engine_wake_house(engine);
     if (!engine->held_back || !has_room(engine))
         return;
     engine->held_back = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results that wait for their commit are bounded in bytes (B4): no function is
- * entered while they are too many, and all go on when they are not.
+ * Results and messages that wait for their commit are bounded in bytes (B4): no
+ * function is entered and no message read while they are too many, and all go
+ * on when they are not.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "support/splitmix.h"
 #include "support/stores.h"
 #include "support/wrap_store.h"
 
@@ -17,6 +19,11 @@
 #define RESULT_BYTES (64 * 1024)
 #define BACKLOG_BYTES (4 * RESULT_BYTES)
 #define TINY_BYTES 1024
+#define LETTERS 8                    /* to each of them */
+#define LOOK_BYTES (8 * 1024 * 1024) /* of payloads, that one look gives; */
+#define COPIES 2                     /* of each, in what becomes of them */
+#define LOOKS 4 /* in which all could be read: each behind a claim */
+#define HOUR_MS (60 * 60 * 1000)
 
 typedef struct bench {
     test_db *db;
@@ -26,6 +33,8 @@ typedef struct bench {
     cascade_uuid ids[CROWD];
     atomic_size_t entries;
     pthread_mutex_t mutex; /* held: no commit goes on */
+    pthread_mutex_t mail;  /* held: no look for messages does */
+    size_t claims;         /* to be waited for */
 } bench;
 
 static cascade_err
@@ -50,15 +59,38 @@ wait_to_commit(void *context, const wrap_call *call)
 {
     bench *b = context;
 
-    if (call->move == WRAP_COMMIT) {
-        pthread_mutex_lock(&b->mutex);
-        pthread_mutex_unlock(&b->mutex);
+    pthread_mutex_t *mutex = call->move == WRAP_COMMIT    ? &b->mutex
+                             : call->move == WRAP_RECEIVE ? &b->mail
+                                                          : NULL;
+
+    if (mutex != NULL) {
+        pthread_mutex_lock(mutex);
+        pthread_mutex_unlock(mutex);
     }
     return CASCADE_OK;
 }
 
+/* Counts as entered once it has all. */
+static cascade_err
+collect(cascade_node *node, void *user)
+{
+    bench *b = user;
+
+    for (int i = 0; i < LETTERS; i++) {
+        cJSON *letter = NULL;
+        cascade_err err = cascade_node_await(node, "letter", -1, &letter);
+
+        if (err != CASCADE_OK)
+            return err;
+        cJSON_Delete(letter);
+    }
+    atomic_fetch_add(&b->entries, 1);
+    return CASCADE_OK;
+}
+
 static bench *
-bench_open(test_db *db, cascade_mode mode, size_t backlog_bytes_max)
+bench_open(test_db *db, cascade_mode mode, const char *node,
+           size_t backlog_bytes_max)
 {
     const cascade_engine_options options = {
         .size = sizeof(options),
@@ -66,6 +98,7 @@ bench_open(test_db *db, cascade_mode mode, size_t backlog_bytes_max)
         .worker_count = mode == CASCADE_MODE_THREADS ? WORKERS : 0,
         .lease_ms = 60000,
         .poll_interval_ms = 20,
+        .park_after_ms = HOUR_MS,
         .backlog_bytes_max = backlog_bytes_max};
     cascade_store *starter = db_store(db);
     bench *b = calloc(1, sizeof(*b));
@@ -73,8 +106,9 @@ bench_open(test_db *db, cascade_mode mode, size_t backlog_bytes_max)
     assert_non_null(b);
     b->db = db;
     for (size_t i = 0; i < CROWD; i++)
-        b->ids[i] = db_start(starter, "write");
+        b->ids[i] = db_start(starter, node);
     assert_int_equal(pthread_mutex_init(&b->mutex, NULL), 0);
+    assert_int_equal(pthread_mutex_init(&b->mail, NULL), 0);
     b->wrap = wrap_store_create(db->url);
     assert_non_null(b->wrap);
     b->wrap->context = b;
@@ -82,6 +116,7 @@ bench_open(test_db *db, cascade_mode mode, size_t backlog_bytes_max)
     b->store = db_wrapped(db, b->wrap);
     b->engine = db_engine(db, b->store, &options);
     assert_ok(cascade_engine_register(b->engine, "write", write_much, b, NULL));
+    assert_ok(cascade_engine_register(b->engine, "collect", collect, b, NULL));
     return b;
 }
 
@@ -93,6 +128,7 @@ bench_close(bench *b)
     db_close_store(b->db, b->store);
     wrap_store_free(b->wrap);
     pthread_mutex_destroy(&b->mutex);
+    pthread_mutex_destroy(&b->mail);
     free(b);
 }
 
@@ -123,7 +159,7 @@ nothing_waits(void *context)
 static void
 functions_wait_for_commits(test_db *db)
 {
-    bench *b = bench_open(db, CASCADE_MODE_THREADS, BACKLOG_BYTES);
+    bench *b = bench_open(db, CASCADE_MODE_THREADS, "write", BACKLOG_BYTES);
     size_t entries = 0;
     bool still = false;
 
@@ -160,7 +196,7 @@ take_their_room(bench *b)
 static void
 who_only_asks_leaves_those_who_wait_to_be_told(test_db *db)
 {
-    bench *b = bench_open(db, CASCADE_MODE_THREADS, BACKLOG_BYTES);
+    bench *b = bench_open(db, CASCADE_MODE_THREADS, "write", BACKLOG_BYTES);
     bool still = false;
 
     pthread_mutex_lock(&b->mutex);
@@ -177,7 +213,7 @@ who_only_asks_leaves_those_who_wait_to_be_told(test_db *db)
 static void
 go_on_by_polls(test_db *db, cascade_mode mode)
 {
-    bench *b = bench_open(db, mode, TINY_BYTES);
+    bench *b = bench_open(db, mode, "write", TINY_BYTES);
     db_ends ends = {.store = b->store, .ids = b->ids, .count = CROWD};
 
     assert_ok(cascade_engine_start(b->engine));
@@ -189,7 +225,7 @@ go_on_by_polls(test_db *db, cascade_mode mode)
 static void
 one_that_is_over_the_bound_goes_on_alone(test_db *db)
 {
-    bench *b = bench_open(db, CASCADE_MODE_THREADS, TINY_BYTES);
+    bench *b = bench_open(db, CASCADE_MODE_THREADS, "write", TINY_BYTES);
 
     assert_ok(cascade_engine_start(b->engine));
     for (size_t i = 0; i < CROWD; i++)
@@ -197,6 +233,88 @@ one_that_is_over_the_bound_goes_on_alone(test_db *db)
     bench_close(b);
     go_on_by_polls(db, CASCADE_MODE_LOOP);
     go_on_by_polls(db, CASCADE_MODE_INLINE);
+}
+
+/* All are held, await a letter, and have nothing to commit. */
+static bool
+all_await(void *context)
+{
+    bench *b = context;
+    cascade_engine *engine = b->engine;
+    size_t count = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < CROWD; i++) {
+        const csc_run *run = csc_map_get(&engine->runs, &b->ids[i]);
+
+        count += run != NULL && run->state.awaiting == 1 && run->active == 0 &&
+                 run->first_post == NULL && !run->committing;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return count == CROWD;
+}
+
+static bool
+is_full(void *context)
+{
+    const cascade_engine *engine = ((bench *)context)->engine;
+
+    return atomic_load(&engine->backlog) >= BACKLOG_BYTES;
+}
+
+static bool
+has_claimed(void *context)
+{
+    bench *b = context;
+
+    return wrap_store_count(b->wrap, WRAP_CLAIM) >= b->claims;
+}
+
+/* A look is bounded in bytes as they are stored: these cannot be compressed by
+ * much. */
+static void
+send_letters(bench *b, cascade_store *sender)
+{
+    char *text = malloc(RESULT_BYTES + 1);
+    uint64_t seed = 1;
+
+    assert_non_null(text);
+    for (size_t i = 0; i < RESULT_BYTES; i++)
+        text[i] = (char)('0' + splitmix_next(&seed) % 43);
+    text[RESULT_BYTES] = '\0';
+    for (size_t i = 0; i < CROWD * LETTERS; i++)
+        assert_ok(cascade_signal(sender, &b->ids[i % CROWD], "letter",
+                                 cJSON_CreateString(text), NULL));
+    free(text);
+}
+
+/* One look may pass the bound, and no other follows it. */
+static void
+messages_wait_for_commits(test_db *db)
+{
+    bench *b = bench_open(db, CASCADE_MODE_THREADS, "collect", BACKLOG_BYTES);
+    cascade_store *sender = db_store(db);
+    size_t backlog = 0;
+    bool full = false;
+
+    assert_ok(cascade_engine_start(b->engine));
+    assert_true(stores_until(all_await, b));
+    pthread_mutex_lock(&b->mutex);
+    pthread_mutex_lock(&b->mail);
+    send_letters(b, sender);
+    pthread_mutex_unlock(&b->mail);
+    full = stores_until(is_full, b);
+    b->claims = wrap_store_count(b->wrap, WRAP_CLAIM) + LOOKS + 1;
+    full = stores_until(has_claimed, b) && full;
+    backlog = atomic_load(&b->engine->backlog);
+    pthread_mutex_unlock(&b->mutex);
+    assert_true(full);
+    assert_in_range(backlog, BACKLOG_BYTES,
+                    BACKLOG_BYTES + COPIES * (LOOK_BYTES + RESULT_BYTES));
+    for (size_t i = 0; i < CROWD; i++)
+        db_await(b->store, &b->ids[i], CASCADE_COMPLETED);
+    assert_true(stores_until(nothing_waits, b));
+    bench_close(b);
 }
 
 int
@@ -208,6 +326,7 @@ main(int argc, char **argv)
          who_only_asks_leaves_those_who_wait_to_be_told, STORES_ALL},
         {"one_that_is_over_the_bound_goes_on_alone",
          one_that_is_over_the_bound_goes_on_alone, STORES_ALL},
+        {"messages_wait_for_commits", messages_wait_for_commits, STORES_ALL},
     };
 
     return stores_run("engine_backlog", tests, sizeof(tests) / sizeof(tests[0]),
