@@ -798,6 +798,9 @@ typedef struct cascade_node_options {
                                    PostgreSQL, a day at most. Then the attempt
                                    has failed; until then commands and the
                                    deadline of the cascade wait behind it */
+    bool foreign; /* `name` is one that another program gave: any 1-128 bytes of
+                     UTF-8 without control characters. Executions of it that
+                     were adopted run; none is started or spawned here */
 } cascade_node_options;
 
 /* Registers `fn` under `name`, before cascade_engine_start() or the first poll.

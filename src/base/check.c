@@ -46,6 +46,17 @@ check_len(const char *what, const char *text, size_t max, size_t *len)
     return CASCADE_OK;
 }
 
+static cascade_err
+check_free(const char *what, const char *name)
+{
+    if (strncmp(name, CSC_RESERVED_PREFIX, strlen(CSC_RESERVED_PREFIX)) == 0)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "%s begins with \"" CSC_RESERVED_PREFIX
+                        "\", which is reserved; choose another name",
+                        what);
+    return CASCADE_OK;
+}
+
 cascade_err
 csc_check_name(const char *what, const char *name)
 {
@@ -61,12 +72,7 @@ csc_check_name(const char *what, const char *name)
                             "these, at most %d",
                             what, i, CSC_NAME_MAX);
     }
-    if (strncmp(name, CSC_RESERVED_PREFIX, strlen(CSC_RESERVED_PREFIX)) == 0)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "%s begins with \"" CSC_RESERVED_PREFIX
-                        "\", which is reserved; choose another name",
-                        what);
-    return CASCADE_OK;
+    return check_free(what, name);
 }
 
 /* C0, DEL and, two bytes long in UTF-8, C1. */
@@ -77,18 +83,18 @@ is_control(const unsigned char *at)
            (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f);
 }
 
-cascade_err
-csc_check_text(const char *what, const char *text)
+static cascade_err
+check_text(const char *what, const char *text, size_t max)
 {
     size_t len = 0;
-    cascade_err err = check_len(what, text, CSC_TEXT_MAX, &len);
+    cascade_err err = check_len(what, text, max, &len);
 
     if (err != CASCADE_OK)
         return err;
     if (!csc_json_is_utf8(text, len))
         return csc_fail(CASCADE_ERR_INVALID,
-                        "%s is not valid UTF-8; give 1 to %d bytes of UTF-8",
-                        what, CSC_TEXT_MAX);
+                        "%s is not valid UTF-8; give 1 to %zu bytes of UTF-8",
+                        what, max);
     for (size_t i = 0; i < len; i++) {
         if (is_control((const unsigned char *)text + i))
             return csc_fail(CASCADE_ERR_INVALID,
@@ -97,6 +103,20 @@ csc_check_text(const char *what, const char *text)
                             what, i);
     }
     return CASCADE_OK;
+}
+
+cascade_err
+csc_check_text(const char *what, const char *text)
+{
+    return check_text(what, text, CSC_TEXT_MAX);
+}
+
+cascade_err
+csc_check_foreign_name(const char *what, const char *name)
+{
+    cascade_err err = check_text(what, name, CSC_NAME_MAX);
+
+    return err == CASCADE_OK ? check_free(what, name) : err;
 }
 
 static bool

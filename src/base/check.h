@@ -19,6 +19,10 @@
  * beginning with "cascade.". CASCADE_ERR_INVALID. */
 cascade_err csc_check_name(const char *what, const char *name);
 
+/* Names of nodes that other programs gave: 1-128 bytes of UTF-8 without control
+ * characters, none of them reserved. CASCADE_ERR_INVALID. */
+cascade_err csc_check_foreign_name(const char *what, const char *name);
+
 /* Context keys, user ids and idempotency keys: 1-255 bytes of UTF-8 without
  * control characters (those of Unicode's category Cc). CASCADE_ERR_INVALID. */
 cascade_err csc_check_text(const char *what, const char *text);

@@ -63,6 +63,13 @@ typedef struct target {
     csc_meta meta;
 } target;
 
+/* Which names of nodes a program can register. */
+typedef enum naming {
+    NAME_OWN,
+    NAME_FOREIGN, /* with `foreign` */
+    NAME_NONE     /* not at all */
+} naming;
+
 /* What the rows of one cascade show besides. */
 typedef struct tally {
     int64_t executions;
@@ -70,6 +77,7 @@ typedef struct tally {
     int64_t id_keys; /* events whose key is an id */
     int64_t running;
     int32_t again[NOTED_MAX]; /* the first of those */
+    naming names[NOTED_MAX];  /* of their nodes */
     int64_t children;         /* parts of children that are RUNNING */
     cascade_uuid child[NOTED_MAX];
     int32_t child_part[NOTED_MAX];
@@ -132,6 +140,16 @@ tell_progress(const adopter *a)
 
 /* ---- What the rows show ------------------------------------------------- */
 
+static naming
+naming_of(const char *name)
+{
+    if (csc_check_name("node name", name) == CASCADE_OK)
+        return NAME_OWN;
+    return csc_check_foreign_name("node name", name) == CASCADE_OK
+               ? NAME_FOREIGN
+               : NAME_NONE;
+}
+
 static cascade_err
 tally_execution(void *context, const cascade_execution_row *row)
 {
@@ -155,8 +173,10 @@ tally_execution(void *context, const cascade_execution_row *row)
         }
         t->children++;
     } else if (csc_state_kind(row->node_name) == CSC_PART_NONE) {
-        if (t->running < NOTED_MAX)
+        if (t->running < NOTED_MAX) {
             t->again[t->running] = row->function_id;
+            t->names[t->running] = naming_of(row->node_name);
+        }
         t->running++;
     }
     return CASCADE_OK;
@@ -203,12 +223,19 @@ tell_foreign(adopter *a, const cascade_uuid *id)
 static void
 tell_running(adopter *a, const cascade_uuid *id)
 {
+    static const char *const ways[] = {
+        [NAME_OWN] = "it runs again, or goes on waiting",
+        [NAME_FOREIGN] = "it runs again where its node is registered as "
+                         "`foreign`, for the name of it",
+        [NAME_NONE] = "it never runs again, as no node can be registered under "
+                      "its name (1 to 128 bytes of UTF-8): terminate the "
+                      "cascade, or rename the node in its row"};
     int64_t count = a->tally.running;
 
     for (int64_t i = 0; i < count && i < NOTED_MAX; i++)
         tell(a, id, a->tally.again[i], RULE_AGAIN,
-             "execution %d was left RUNNING; it runs again, or goes on waiting",
-             a->tally.again[i]);
+             "execution %d was left RUNNING; %s", a->tally.again[i],
+             ways[a->tally.names[i]]);
     if (count > NOTED_MAX)
         tell(a, id, -1, RULE_AGAIN, "%lld executions more were left RUNNING",
              (long long)(count - NOTED_MAX));

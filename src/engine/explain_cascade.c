@@ -20,6 +20,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/uuid.h"
 #include "engine/engine.h"
 
@@ -209,8 +210,11 @@ explain_unknown(const csc_facts *facts, const char *node,
     cause->name = csc_arena_strdup(&out->arena, node);
     csc_explain_say(out,
                     "no live engine of queue %s knows node %s: start one that "
-                    "does",
-                    facts->info->queue, node);
+                    "does%s",
+                    facts->info->queue, node,
+                    csc_check_name("node name", node) == CASCADE_OK
+                        ? ""
+                        : " (it is registered with `foreign` set)");
 }
 
 /* Whether something keeps engines from taking it; says what. */

@@ -109,7 +109,9 @@ check_node(const char *name, cascade_node_fn fn,
                           .backoff_max_ms = options->backoff_max_ms,
                           .backoff_percent = options->backoff_percent,
                           .jitter_percent = options->jitter_percent};
-    cascade_err err = csc_check_name("node name", name);
+    cascade_err err = options->foreign
+                          ? csc_check_foreign_name("node name", name)
+                          : csc_check_name("node name", name);
 
     if (err != CASCADE_OK)
         return err;

@@ -145,6 +145,7 @@ typedef struct told {
     char id[LINES][CASCADE_UUID_TEXT_SIZE];
     char rule[LINES][24];
     int32_t function_id[LINES];
+    char text[LINES][160];
     size_t count;
     size_t left; /* until it wants no more; 0: no limit */
 } told;
@@ -160,6 +161,7 @@ note_finding(void *context, const cascade_uuid *id, int32_t function_id,
         (void)cascade_uuid_format(id, t->id[t->count]);
         (void)snprintf(t->rule[t->count], sizeof(t->rule[0]), "%s", rule);
         t->function_id[t->count] = function_id;
+        (void)snprintf(t->text[t->count], sizeof(t->text[0]), "%s", text);
     }
     t->count++;
     return t->left == 0 || --t->left > 0;
@@ -194,6 +196,18 @@ count_told(const told *t, const char *id, const char *rule)
     for (size_t i = 0; i < t->count && i < LINES; i++)
         count += strcmp(t->id[i], id) == 0 && strstr(t->rule[i], rule) != NULL;
     return count;
+}
+
+/* Of the first line that is told of that execution. */
+static size_t
+place_of(const told *t, int32_t function_id)
+{
+    size_t at = 0;
+
+    while (at < t->count && t->function_id[at] != function_id)
+        at++;
+    assert_in_range(at, 0, t->count - 1);
+    return at;
 }
 
 static cascade_status
@@ -324,6 +338,90 @@ adopting_again_changes_nothing(test_db *db)
     assert_int_equal(0, report.repaired);
     assert_int_equal(1, report.findings);
     assert_int_equal(1, count_told(&t, ID(4), "A12"));
+}
+
+#define ODD "bad name!/#\"\xc3\xa4"
+
+/* Spawns what it may, and not what only others may name. */
+static cascade_err
+spawn_last(cascade_node *node, void *user)
+{
+    (void)user;
+    expect(cascade_node_spawn(node, ODD, NULL, NULL) == CASCADE_ERR_INVALID);
+    return cascade_node_spawn(node, "last", NULL, NULL);
+}
+
+/* Whatever another program has called its nodes, they run again. */
+static void
+names_of_others_may_be_registered(test_db *db)
+{
+    const cascade_node_options options = {.size = sizeof(options),
+                                          .foreign = true};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_uuid id;
+    char longer[130] = "";
+    told t;
+
+    fill_foreign(db);
+    memset(longer, 'x', 129);
+    put_execution(db, ID(1), 8, ODD, "RUNNING");
+    put_execution(db, ID(1), 9, longer, "RUNNING");
+    store = db_store(db);
+    (void)adopt(store, &t);
+    assert_int_equal(3, count_told(&t, ID(1), "A8 "));
+    assert_non_null(strstr(t.text[place_of(&t, 8)], "`foreign`"));
+    assert_non_null(strstr(t.text[place_of(&t, 9)], "never runs again"));
+    raw_sql(db, "DELETE FROM node_executions WHERE function_id = 9");
+    engine = db_engine(db, store, NULL);
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_engine_register(engine, ODD, spawn_last, NULL, NULL));
+    assert_fails(
+        CASCADE_ERR_INVALID,
+        cascade_engine_register(engine, longer, spawn_last, NULL, &options));
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_engine_register(engine, "cascade.pause", spawn_last,
+                                         NULL, &options));
+    assert_fails(
+        CASCADE_ERR_INVALID,
+        cascade_engine_register(engine, "a\nb", spawn_last, NULL, &options));
+    assert_ok(cascade_engine_register(engine, ODD, spawn_last, NULL, &options));
+    assert_ok(
+        cascade_engine_register(engine, "last", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    assert_ok(cascade_uuid_parse(ID(1), &id));
+    db_await(store, &id, CASCADE_COMPLETED);
+}
+
+/* The highest function_id may be one of an event alone. Where none is left, the
+ * row of the execution that needs one says so. */
+static void
+ids_that_are_used_up_are_told_in_the_row(test_db *db)
+{
+    const cascade_node_options once = {.size = sizeof(once), .attempts_max = 1};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_snapshot *snapshot = NULL;
+    cascade_uuid id;
+    told t;
+
+    fill_foreign(db);
+    raw_sql(db, "INSERT INTO context_events (id, cascade_id, function_id, key,"
+                " value, created_at) VALUES (9, '" ID(6) "', 2147483646, 'far',"
+                                                         " '1', " T0 ")");
+    store = db_store(db);
+    (void)adopt(store, &t);
+    engine = db_engine(db, store, NULL);
+    assert_ok(
+        cascade_engine_register(engine, "elsewhere", spawn_last, NULL, &once));
+    assert_ok(
+        cascade_engine_register(engine, "last", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    assert_ok(cascade_uuid_parse(ID(6), &id));
+    db_await(store, &id, CASCADE_ERROR);
+    assert_ok(cascade_snapshot_load(store, &id, NULL, &snapshot));
+    assert_non_null(strstr(cascade_snapshot_error(snapshot), "function_ids"));
+    cascade_snapshot_free(snapshot);
 }
 
 /* ---- Our own ------------------------------------------------------------- */
@@ -756,6 +854,10 @@ main(int argc, char **argv)
     static const stores_test tests[] = {
         {"cascades_of_others_go_on", cascades_of_others_go_on, STORES_FILES},
         {"a_dry_run_changes_nothing", a_dry_run_changes_nothing, STORES_FILES},
+        {"names_of_others_may_be_registered", names_of_others_may_be_registered,
+         STORES_FILES},
+        {"ids_that_are_used_up_are_told_in_the_row",
+         ids_that_are_used_up_are_told_in_the_row, STORES_FILES},
         {"adopting_again_changes_nothing", adopting_again_changes_nothing,
          STORES_FILES},
         {"our_own_go_on_after_a_restore", our_own_go_on_after_a_restore,
