@@ -74,6 +74,7 @@ LEFT JOIN (VALUES
     ('cascade_keys', ', INSERT, UPDATE'),
     ('cascade_queues', ', INSERT, DELETE'),
     ('cascade_erasures', ', INSERT, UPDATE, DELETE'),
+    ('cascade_links', ', INSERT, UPDATE, DELETE'),
     ('cascade_runs', ', INSERT, UPDATE, DELETE'),
     ('cascade_engines', ', INSERT, UPDATE, DELETE'),
     ('cascade_lanes', ', INSERT, UPDATE, DELETE')) AS g (name, rights)

@@ -6,10 +6,10 @@
  * A store keeps the three tables (cascades, node_executions, context_events)
  * and the auxiliary ones that hold dispatch (cascade_runs, cascade_engines,
  * cascade_lanes, cascade_messages, cascade_keys, cascade_queues,
- * cascade_erasures, cascade_schema). It knows nothing of nodes and attempts:
- * the engine decides what is written, the store writes it, all or nothing. A
- * backend is one constant table of moves, cascade_store_driver. Each move is
- * atomic: it takes effect whole, or not at all.
+ * cascade_erasures, cascade_links, cascade_schema). It knows nothing of nodes
+ * and attempts: the engine decides what is written, the store writes it, all or
+ * nothing. A backend is one constant table of moves, cascade_store_driver. Each
+ * move is atomic: it takes effect whole, or not at all.
  *
  *                 attach                    detach, or remove by another
  *   (no incarnation) ----> incarnation alive ----> (gone: runs are free)
@@ -84,7 +84,7 @@
  *       message for a cascade that is not there is deleted by some claim.
  *   S21 CASCADE_RUN_DELETE and purge, and what erase does of a cascade that
  *       they have marked (S39), leave no row of it in any table but
- *       cascade_keys.
+ *       cascade_keys and cascade_links.
  *   S22 a start with a key takes effect only while it is the next run of that
  *       key; see `key` of cascade_change.
  *   S23 a claim tells of each run that it gives for its messages the kind of
@@ -150,6 +150,15 @@
  *   S42 an erasure is worked at by one incarnation at a time, by another when
  *       that one is gone, and by a caller without one where no incarnation that
  *       lives has it.
+ *   S43 what is gone leads on: a start with `root` enters, in the same commit,
+ *       that its cascade is the last run of that one, if its number is higher
+ *       than what was entered before. find gives it, with the root, for the
+ *       root's id as text, and for whatever `link` has entered, where these are
+ *       in no cascade any more. A start that does nothing enters nothing.
+ *   S44 link enters what outlives a run that is about to be deleted: its id,
+ *       and the paths that it has received, which are taken (S19) and told as
+ *       repeated from then on. Of one root the last CASCADE_LINKS_MAX of these
+ *       stay. Entering them again changes nothing.
  *   S45 a page of a scan with bytes_max ends behind the row that brings it to
  *       about so many bytes, as they are stored; so it gives a row where there
  *       is one, and only a page without any tells that there are no more. What
@@ -162,9 +171,10 @@
  *       a run begins with 0; detach takes one back of each of its runs that has
  *       any; remove leaves it. So it counts the owners that were removed while
  *       they had the run as a suspect, and the one that has it so now.
- *   S49 find gives the cascade that a path is in, as of one moment: that which
- *       is to receive the message, or has the execution. A path that is free is
- *       in none, and so is that of a marked one (S40).
+ *   S49 find gives the cascade that each path is in, as of one moment: that
+ *       which is to receive the message, or has the execution; else what S43
+ *       says. A path that is free is in none, and so is that of a marked one
+ *       (S40).
  *   S50 a message whose path is taken is told as REPEATED also where the
  *       cascade that it is for is not there; not where that is marked (S40).
  *
@@ -224,7 +234,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 9
+#define CASCADE_STORE_ABI 10
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -338,6 +348,9 @@ typedef struct cascade_change {
     /* Messages to this cascade or others, whether these exist or not: S19. */
     const cascade_message_row *sends;
     size_t send_count;
+    /* START: the run that was started of those that it continues, or NULL: S43.
+     * Its number among them is `run_number`. */
+    const cascade_uuid *root;
     /* START: the key of cascade.user_id whose run `run_number` it is, or NULL.
      * The number in cascade_keys has to be the one before: no row for 1; for 2
      * no row, or one that says 1. Otherwise the cascade counts as existing.
@@ -532,6 +545,25 @@ typedef struct cascade_queue_row {
 typedef cascade_err (*cascade_queue_sink)(void *context,
                                           const cascade_queue_row *row);
 
+#define CASCADE_LINKS_MAX 10000
+
+/* A run that has continued, and is to be deleted: S44. */
+typedef struct cascade_link {
+    cascade_uuid id;
+    cascade_uuid root;  /* the run that was started: itself, or one before */
+    cascade_uuid next;  /* a later run of it, */
+    int32_t run_number; /* and the number of that: S43 */
+    const char *const *paths; /* of the messages that it has received */
+    size_t path_count;        /* 0-CASCADE_LINKS_MAX */
+} cascade_link;
+
+/* Where a path is. */
+typedef struct cascade_found {
+    cascade_uuid id;   /* the cascade that has it; all zero: none has */
+    cascade_uuid root; /* all zero, or: it is gone, and `id` is the last run of
+                          this one: S43 */
+} cascade_found;
+
 typedef struct cascade_totals {
     int64_t running; /* cascades, by status */
     int64_t completed;
@@ -701,9 +733,13 @@ typedef struct cascade_store_driver {
     cascade_err (*key)(void *self, const char *user_id, const char *key,
                        int32_t *run_number);
 
-    /* The cascade that has a message or an execution of that path: S49.
-     * CASCADE_ERR_NOT_FOUND where none has. */
-    cascade_err (*find)(void *self, const char *path, cascade_uuid *id);
+    /* The cascades that have a message or an execution of these paths, or to
+     * which these lead, 1-1,000: S43, S49. */
+    cascade_err (*find)(void *self, const char *const *paths, size_t count,
+                        cascade_found *found);
+
+    /* Enters what outlives a run: S44. */
+    cascade_err (*link)(void *self, const cascade_link *link);
 
     /* Pauses a queue, or resumes it, for claims that come after. `about` is
      * kept while it is paused. `*changed` tells whether it was otherwise

@@ -137,9 +137,13 @@ csc_follow_root(cascade_store *store, const cascade_uuid *id,
 cascade_err
 csc_follow_path(cascade_store *store, const char *path, cascade_uuid *run)
 {
-    cascade_err err = store->driver->find(store->self, path, run);
+    cascade_found found;
+    cascade_err err = store->driver->find(store->self, &path, 1, &found);
 
-    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+    if (err == CASCADE_OK && csc_uuid_is_nil(&found.root) &&
+        !csc_uuid_is_nil(&found.id))
+        *run = found.id;
+    return err;
 }
 
 /* Whether the last run after `link` is RUNNING. */

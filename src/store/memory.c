@@ -100,6 +100,7 @@ free_model(csc_memory_model *model)
     csc_map_fini(&model->executions);
     csc_memory_names_fini(&model->paths);
     csc_memory_messages_fini(model);
+    csc_memory_links_fini(model);
     csc_memory_runs_fini(model);
     csc_lock_fini_mutex(&model->mutex);
     csc_mem_free(model->name);
@@ -271,7 +272,8 @@ static const cascade_store_driver driver = {
     .submit = csc_memory_commit_submit,
     .receive = csc_memory_messages_receive,
     .key = csc_memory_messages_key,
-    .find = csc_memory_messages_locate,
+    .find = csc_memory_links_find,
+    .link = csc_memory_links_write,
     .pause = csc_memory_queues_pause,
     .queues = csc_memory_queues_list,
     .totals = csc_memory_scan_totals,

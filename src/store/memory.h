@@ -55,6 +55,24 @@ typedef struct csc_memory_link {
     struct csc_memory_link *next;
 } csc_memory_link;
 
+/* A path that leads to the last run of a chain. */
+typedef struct csc_memory_tie {
+    struct csc_memory_tie *later; /* the next of the chain */
+    struct csc_memory_chain *chain;
+    const char *path; /* behind the struct */
+} csc_memory_tie;
+
+typedef struct csc_memory_chain {
+    cascade_uuid root;
+    cascade_uuid next;
+    int32_t run_number; /* of `next` */
+    csc_memory_tie *first;
+    csc_memory_tie *last;
+    size_t count;
+    csc_memory_tie own; /* by the root's id */
+    char name[CASCADE_UUID_TEXT_SIZE];
+} csc_memory_chain;
+
 typedef struct csc_memory_run {
     csc_memory_link link;       /* first; owned: in the ring of its owner */
     csc_memory_order_node node; /* free: on its shelf */
@@ -149,6 +167,8 @@ typedef struct csc_memory_model {
     csc_memory_order_node *named; /* the same by cascade id */
     csc_memory_names letters;     /* path -> csc_memory_message */
     csc_memory_names keys;        /* name -> csc_memory_key */
+    csc_map chains;               /* root -> csc_memory_chain */
+    csc_memory_names links;       /* path -> csc_memory_tie */
     csc_map engines;              /* id -> csc_memory_engine */
     csc_memory_link orphans;      /* runs whose owner is no incarnation */
     csc_memory_names queues;      /* name -> csc_memory_queue */
@@ -265,9 +285,23 @@ void csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
                              int64_t now_ms, int32_t more_takeovers);
 void csc_memory_runs_fini(csc_memory_model *model);
 
+/* ---- memory_links.c ----------------------------------------------------- */
+
+/* That of a root; NULL when out of memory. One that is made leads nowhere. */
+csc_memory_chain *csc_memory_links_chain(csc_memory_model *model,
+                                         const cascade_uuid *root, bool *made);
+/* Unless it leads to a later run. */
+void csc_memory_links_lead(csc_memory_chain *chain, const cascade_uuid *next,
+                           int32_t run_number);
+void csc_memory_links_drop(csc_memory_model *model, csc_memory_chain *chain);
+void csc_memory_links_fini(csc_memory_model *model);
+
 /* ---- memory_messages.c: where messages and keys are ---------------------- */
 
-/* Whether a message or an execution has this path. */
+/* Whether an execution has that path, or one that is gone had it. */
+bool csc_memory_messages_was_received(const csc_memory_model *model,
+                                      const char *path);
+/* The same, or a message has it. */
 bool csc_memory_messages_taken(const csc_memory_model *model, const char *path);
 /* Enters a new message, whose path is not taken, and gives it its id. -1 when
  * out of memory (nothing is changed). */
@@ -335,8 +369,9 @@ cascade_err csc_memory_messages_receive(void *self,
                                         void *context);
 cascade_err csc_memory_messages_key(void *self, const char *user_id,
                                     const char *key, int32_t *run_number);
-cascade_err csc_memory_messages_locate(void *self, const char *path,
-                                       cascade_uuid *id);
+cascade_err csc_memory_links_find(void *self, const char *const *paths,
+                                  size_t count, cascade_found *found);
+cascade_err csc_memory_links_write(void *self, const cascade_link *link);
 cascade_err csc_memory_queues_pause(void *self, const char *queue, bool paused,
                                     const char *about, bool *changed);
 cascade_err csc_memory_queues_list(void *self, cascade_queue_sink sink,

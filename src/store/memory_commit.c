@@ -53,6 +53,8 @@ typedef struct change_plan {
     send_plan *sends;
     csc_memory_key *key; /* a start's: the row to be */
     csc_memory_key_move key_move;
+    csc_memory_chain *chain; /* of a start that continues others */
+    bool chain_made;
     csc_memory_run *run;     /* a start's, where it has one */
     cascade_run_row run_row; /* to be, for RESET, FREE and REVIVE */
     bool fresh;              /* `cascade` is new and not entered */
@@ -373,6 +375,17 @@ reserve_run(csc_memory_model *model, const change_plan *plan,
 }
 
 static cascade_err
+stage_chain(csc_memory_model *model, change_plan *plan)
+{
+    const cascade_uuid *root = plan->change->root;
+
+    if (root == NULL)
+        return CASCADE_OK;
+    plan->chain = csc_memory_links_chain(model, root, &plan->chain_made);
+    return plan->chain != NULL ? CASCADE_OK : csc_fail_memory();
+}
+
+static cascade_err
 stage_start(write_state *writing, change_plan *plan)
 {
     csc_memory_model *model = writing->model;
@@ -400,7 +413,8 @@ stage_start(write_state *writing, change_plan *plan)
     csc_memory_order_add(&model->order, &plan->cascade->node);
     plan->fresh = false;
     plan->started = true;
-    return stage_rows(writing, plan);
+    err = stage_chain(model, plan);
+    return err == CASCADE_OK ? stage_rows(writing, plan) : err;
 }
 
 /* The run row after RESET, FREE or REVIVE, with a shelf to put it on. */
@@ -524,6 +538,8 @@ undo_plan(csc_memory_model *model, change_plan *plan)
         withdraw_execution(model, plan->cascade,
                            plan->executions[--plan->entered]);
     csc_memory_messages_undo_key(model, &plan->key_move);
+    if (plan->chain_made)
+        csc_memory_links_drop(model, plan->chain);
     if (!plan->started)
         return;
     csc_map_remove(&model->cascades, &plan->cascade->row.id);
@@ -670,6 +686,8 @@ apply_plan(csc_memory_model *model, change_plan *plan)
     apply_sends(plan->sends, change->send_count);
     if (plan->key_move.row == plan->key)
         plan->key = NULL;
+    if (plan->chain != NULL)
+        csc_memory_links_lead(plan->chain, &row->id, change->run_number);
     apply_run(model, plan);
 }
 

@@ -89,10 +89,18 @@ csc_memory_messages_next(const csc_memory_box *box,
 /* ---- One message -------------------------------------------------------- */
 
 bool
+csc_memory_messages_was_received(const csc_memory_model *model,
+                                 const char *path)
+{
+    return csc_memory_names_get(&model->paths, path) != NULL ||
+           csc_memory_names_get(&model->links, path) != NULL;
+}
+
+bool
 csc_memory_messages_taken(const csc_memory_model *model, const char *path)
 {
     return csc_memory_names_get(&model->letters, path) != NULL ||
-           csc_memory_names_get(&model->paths, path) != NULL;
+           csc_memory_messages_was_received(model, path);
 }
 
 /* The sets weigh their nodes by the id, so it has to differ. */
@@ -325,38 +333,6 @@ csc_memory_messages_key(void *self, const char *user_id, const char *key,
     return CASCADE_OK;
 }
 
-/* ---- Paths -------------------------------------------------------------- */
-
-/* NULL: the path is free. */
-static const cascade_uuid *
-locate(const csc_memory_model *model, const char *path)
-{
-    const csc_memory_message *message =
-        csc_memory_names_get(&model->letters, path);
-    const csc_memory_execution *execution =
-        csc_memory_names_get(&model->paths, path);
-
-    if (message != NULL)
-        return &message->row.cascade_id;
-    return execution != NULL ? &execution->row.cascade_id : NULL;
-}
-
-cascade_err
-csc_memory_messages_locate(void *self, const char *path, cascade_uuid *id)
-{
-    csc_memory *memory = self;
-    const cascade_uuid *found = NULL;
-
-    pthread_mutex_lock(&memory->model->mutex);
-    found = locate(memory->model, path);
-    if (found != NULL && csc_memory_delete_is_marked(memory->model, found))
-        found = NULL;
-    if (found != NULL)
-        *id = *found;
-    pthread_mutex_unlock(&memory->model->mutex);
-    return found != NULL ? CASCADE_OK : csc_store_fail_path();
-}
-
 /* ---- Receiving ---------------------------------------------------------- */
 
 static bool
@@ -412,7 +388,7 @@ give_first(receive_state *state, const csc_memory_box *box)
         state->bytes += csc_store_message_bytes(row);
         err = state->sink(
             state->context, row,
-            csc_memory_names_get(&state->model->paths, row->path) != NULL);
+            csc_memory_messages_was_received(state->model, row->path));
         message = csc_memory_messages_next(box, message);
     }
     return err;

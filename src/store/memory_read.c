@@ -118,7 +118,7 @@ give_box(const csc_memory_model *model, const csc_memory_box *box,
             break;
         err = sink->on_message(
             sink->context, &message->row,
-            csc_memory_names_get(&model->paths, message->row.path) != NULL);
+            csc_memory_messages_was_received(model, message->row.path));
     }
     return err;
 }

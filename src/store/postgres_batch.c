@@ -3,14 +3,16 @@
  * The rows of a batch, gathered by what is done with them, so that each kind is
  * one statement whatever the number of cascades:
  *
- *   change of a start    start_cascades, _runs, _executions, _events, _keys
+ *   change of a start    start_cascades, _runs, _executions, _events, _keys,
+ *                        and links of one that continues others
  *   change of an owner   cascades, inserts, updates, events,
  *                        and one of resets, frees, revives, ends; or deletes
  *                        alone
  *   both                 received, sends
  *
- * Changes come sorted by cascade, so every set but the last two is: rows are
- * locked in one order by all batches. Messages are sorted by the statements.
+ * Changes come sorted by cascade, so every set but the last two and the links
+ * is: rows are locked in one order by all batches. Those are sorted by the
+ * statements.
  */
 #include <string.h>
 
@@ -20,7 +22,7 @@
 #include "store/postgres_internal.h"
 #include "store/store.h"
 
-#define ROW_SETS 17
+#define ROW_SETS 18
 #define KEPT_BYTES_MAX ((size_t)1 << 20)
 
 static void
@@ -240,6 +242,10 @@ add_change(csc_postgres_batch *batch, const cascade_change *change)
         add_start_key(batch, change);
         add_start(&batch->start_cascades, &change->cascade);
         add_start_run(&batch->start_runs, change);
+        if (change->root != NULL)
+            csc_postgres_links_add(&batch->links, change->root, id,
+                                   change->run_number,
+                                   csc_postgres_batch_first_id(change));
     } else {
         add_cascade(&batch->cascades, &change->cascade);
     }
@@ -263,7 +269,7 @@ all_rows(csc_postgres_batch *batch, csc_postgres_rows *rows[ROW_SETS])
         &batch->events,         &batch->cascades,   &batch->resets,
         &batch->frees,          &batch->ends,       &batch->start_keys,
         &batch->received,       &batch->sends,      &batch->submitted,
-        &batch->deletes,        &batch->revives};
+        &batch->deletes,        &batch->revives,    &batch->links};
 
     memcpy(rows, all, sizeof(all));
     return ROW_SETS;
@@ -289,6 +295,7 @@ start_rows(csc_postgres_batch *batch)
     csc_postgres_rows_start(&batch->sends, "usssslu");
     csc_postgres_rows_start(&batch->submitted, "ussssl");
     csc_postgres_rows_start(&batch->deletes, "u");
+    csc_postgres_rows_start(&batch->links, CSC_POSTGRES_LINK_TYPES);
     batch->keyed = 0;
 }
 

@@ -101,6 +101,10 @@ static const column_need needs[] = {
     {"cascade_erasures", "cascade_id", TYPE_UUID, 0},
     {"cascade_erasures", "engine_id", TYPE_UUID, NEED_NULL},
     {"cascade_erasures", "marked_at", TYPE_BIGINT, 0},
+    {"cascade_links", "path", TYPE_TEXT, 0},
+    {"cascade_links", "root", TYPE_UUID, 0},
+    {"cascade_links", "next_id", TYPE_UUID, NEED_NULL},
+    {"cascade_links", "number", TYPE_BIGINT, 0},
     {"cascade_schema", "number", TYPE_INT, 0},
     {"cascade_schema", "name", TYPE_TEXT, 0},
     {"cascade_schema", "checksum", TYPE_TEXT, NEED_NULL},
@@ -120,6 +124,7 @@ static const char *const uniques[][3] = {
     {"cascade_keys", "key", "user_id"},
     {"cascade_queues", "queue", NULL},
     {"cascade_erasures", "cascade_id", NULL},
+    {"cascade_links", "path", NULL},
 };
 
 /* $1 schema, $2 tables */

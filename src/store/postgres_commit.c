@@ -11,6 +11,7 @@
  *   executions         inserted, then updated while RUNNING
  *   events
  *   messages           inserted, where their paths are free
+ *   links              of runs that continue others, to the last of them
  *   cascades           status, fn_id, updated_at
  *   runs               reset, freed, revived, ended
  *   deletions          of whole cascades: they are marked, a piece of them is
@@ -76,7 +77,8 @@
  * first, which may come to the server later still: so what may be AGAIN is not
  * repeated here, or it would hide that.
  *
- * What can wait for what: cascades, then keys, messages, runs, each sorted, and
+ * What can wait for what: cascades, then keys, messages, links, runs, each
+ * sorted, and
  * between commits that is all there is but messages, since the rest is owned.
  * Only two that bring the same two messages, of which one has just received the
  * one and brings the other, could wait for each other; that takes two senders
@@ -105,8 +107,8 @@
 #include "store/store.h"
 
 #define FIRST_MAX 4
-#define CALLS_MAX (24 + FIRST_MAX)
-#define PARAMS_MAX 16
+#define CALLS_MAX (25 + FIRST_MAX)
+#define PARAMS_MAX 17
 #define START_WAIT_MAX_MS 250
 
 typedef struct write_state {
@@ -291,6 +293,7 @@ add_calls(write_state *state, csc_postgres_conn *conn, const char *sequence)
     if (params != NULL)
         csc_postgres_params_text(params, sequence);
     add_rows(state, CSC_POSTGRES_INSERT_SENDS, &rows->sends);
+    add_rows(state, CSC_POSTGRES_LINK_CHAINS, &rows->links);
     add_counted(state, CSC_POSTGRES_UPDATE_CASCADES, &rows->cascades, false);
     add_counted(state, CSC_POSTGRES_RESET_RUNS, &rows->resets, true);
     add_counted(state, CSC_POSTGRES_FREE_RUNS, &rows->frees, true);

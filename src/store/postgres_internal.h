@@ -116,7 +116,10 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_LOAD_MESSAGES,
     CSC_POSTGRES_RECEIVE,
     CSC_POSTGRES_READ_KEY,
-    CSC_POSTGRES_FIND_PATH,
+    CSC_POSTGRES_FIND_PATHS,
+    CSC_POSTGRES_LINK_CHAINS,
+    CSC_POSTGRES_LINK_PATHS,
+    CSC_POSTGRES_TRIM_LINKS,
     CSC_POSTGRES_PAUSE_QUEUE,
     CSC_POSTGRES_RESUME_QUEUE,
     CSC_POSTGRES_LIST_QUEUES,
@@ -151,6 +154,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_END_RUN,
     CSC_POSTGRES_DELETE_RECEIVED_ONE,
     CSC_POSTGRES_INSERT_SEND,
+    CSC_POSTGRES_LINK_CHAIN,
     CSC_POSTGRES_STATEMENTS /* how many */
 } csc_postgres_statement;
 
@@ -250,6 +254,7 @@ typedef struct csc_postgres_batch {
     csc_postgres_rows start_keys;
     csc_postgres_rows received;
     csc_postgres_rows sends;
+    csc_postgres_rows links;
     csc_postgres_rows submitted;
     csc_postgres_rows deletes;
     size_t keyed; /* of the starts */
@@ -721,8 +726,15 @@ cascade_err csc_postgres_messages_receive(void *self,
                                           void *context);
 cascade_err csc_postgres_messages_key(void *self, const char *user_id,
                                       const char *key, int32_t *run_number);
-cascade_err csc_postgres_messages_locate(void *self, const char *path,
-                                         cascade_uuid *id);
+cascade_err csc_postgres_links_find(void *self, const char *const *paths,
+                                    size_t count, cascade_found *found);
+/* A row of those that link the runs of a root to the last one: `first_id` is
+ * execution 0 of a start, which has to be there, or NULL. */
+#define CSC_POSTGRES_LINK_TYPES "uulu"
+void csc_postgres_links_add(csc_postgres_rows *rows, const cascade_uuid *root,
+                            const cascade_uuid *next, int32_t run_number,
+                            const cascade_uuid *first_id);
+cascade_err csc_postgres_links_write(void *self, const cascade_link *link);
 cascade_err csc_postgres_queues_pause(void *self, const char *queue,
                                       bool paused, const char *about,
                                       bool *changed);

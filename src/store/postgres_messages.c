@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading messages, paths and keys. They are written by postgres_commit.c, and
- * found by postgres_claim.c.
+ * Reading messages and keys. They are written by postgres_commit.c, and found
+ * by postgres_claim.c.
  *
  * Receive is one statement, which takes no lock and changes nothing: a message
  * stays until the commit of its receipt. So a process that dies in between has
@@ -166,53 +166,5 @@ csc_postgres_messages_key(void *self, const char *user_id, const char *key,
 
     if (err == CASCADE_OK)
         *run_number = state.run_number;
-    return err;
-}
-
-/* ---- Paths --------------------------------------------------------------- */
-
-typedef struct path_state {
-    const char *path;
-    cascade_uuid id;
-    bool found;
-} path_state;
-
-static cascade_err
-find_path(csc_postgres_conn *conn, void *context)
-{
-    static const char *const columns[] = {"cascade_id"};
-    path_state *state = context;
-    csc_postgres_params params;
-    csc_postgres_call call = {.statement = CSC_POSTGRES_FIND_PATH,
-                              .params = &params};
-    cascade_err err;
-
-    csc_postgres_params_init(&params);
-    csc_postgres_params_text(&params, state->path);
-    err = csc_postgres_conn_read(conn, "find", &call, 1);
-    state->found = err == CASCADE_OK && PQntuples(call.result) > 0;
-    if (state->found) {
-        csc_postgres_reader reader = {.result = call.result,
-                                      .table = "node_executions",
-                                      .columns = columns};
-
-        state->id = csc_postgres_row_uuid(&reader, 0);
-        err = reader.err;
-    }
-    csc_postgres_conn_clear(&call, 1);
-    return err;
-}
-
-cascade_err
-csc_postgres_messages_locate(void *self, const char *path, cascade_uuid *id)
-{
-    path_state state = {.path = path};
-    cascade_err err =
-        csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, find_path, &state);
-
-    if (err == CASCADE_OK && !state.found)
-        return csc_store_fail_path();
-    if (err == CASCADE_OK)
-        *id = state.id;
     return err;
 }

@@ -124,7 +124,9 @@
     "  g.sent_at\n"                                                          \
     "FROM given AS g\n"                                                      \
     "WHERE (SELECT true FROM @node_executions AS n\n"                        \
-    "    WHERE n.node_instance_id = g.path) IS NULL\n" condition             \
+    "    WHERE n.node_instance_id = g.path) IS NULL\n"                       \
+    "  AND (SELECT true FROM @cascade_links AS l\n"                          \
+    "    WHERE l.path = g.path) IS NULL\n" condition                         \
     "ORDER BY g.path COLLATE \"C\", g.id\n"                                  \
     "ON CONFLICT (path) DO NOTHING"
 
@@ -139,7 +141,9 @@
 #define MESSAGE_COLUMNS                                                     \
     "SELECT m.id, m.cascade_id, m.kind, m.name, m.path, m.payload::text,\n" \
     "  m.sent_at, (SELECT true FROM @node_executions AS n\n"                \
-    "    WHERE n.node_instance_id = m.path) IS TRUE\n"
+    "    WHERE n.node_instance_id = m.path) IS TRUE\n"                      \
+    "  OR (SELECT true FROM @cascade_links AS l\n"                          \
+    "    WHERE l.path = m.path) IS TRUE\n"
 
 /* What of $1 is not marked: S40. */
 #define THOSE_THERE                           \
@@ -411,6 +415,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     "          WHERE m.path = g.path)\n"
     "        OR (SELECT true FROM @node_executions AS n\n"
     "          WHERE n.node_instance_id = g.path)\n"
+    "        OR (SELECT true FROM @cascade_links AS l\n"
+    "          WHERE l.path = g.path)\n"
     "        OR (SELECT true FROM sent AS s\n"
     "          WHERE s.path = g.path\n"
     "            AND s.id < g.id)) THEN 3\n"
@@ -680,18 +686,69 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                               "WHERE user_id = $1::text\n"
                               "  AND key = $2::text",
 
-    /* $1 path */
-    [CSC_POSTGRES_FIND_PATH] =
-        "SELECT m.cascade_id\n"
-        "FROM @cascade_messages AS m\n"
-        "WHERE m.path = $1::text\n"
-        "  AND " UNMARKED(
-            "m.cascade_id") "\n"
-                            "UNION ALL\n"
-                            "SELECT n.cascade_id\n"
-                            "FROM @node_executions AS n\n"
-                            "WHERE n.node_instance_id = $1::text\n"
-                            "  AND " UNMARKED("n.cascade_id"),
+    /* $1 paths. Of each what leads on, then what is there. */
+    [CSC_POSTGRES_FIND_PATHS] =
+        "SELECT g.nth, f.id, f.root\n"
+        "FROM unnest($1::text[]) WITH ORDINALITY AS g (path, nth),\n"
+        "  LATERAL (\n"
+        "    SELECT 1 AS place, c.next_id AS id, c.root AS root\n"
+        "    FROM @cascade_links AS l, @cascade_links AS c\n"
+        "    WHERE l.path = g.path\n"
+        "      AND c.path = l.root::text\n"
+        "    UNION ALL\n"
+        "    SELECT 2, n.cascade_id, NULL::uuid\n"
+        "    FROM @node_executions AS n\n"
+        "    WHERE n.node_instance_id = g.path\n"
+        "      AND " UNMARKED(
+            "n.cascade_id") "\n"
+                            "    UNION ALL\n"
+                            "    SELECT 3, m.cascade_id, NULL::uuid\n"
+                            "    FROM @cascade_messages AS m\n"
+                            "    WHERE m.path = g.path\n"
+                            "      AND " UNMARKED(
+                                "m.cascade_id") ") AS f\n"
+                                                "ORDER BY g.nth, f.place",
+
+    /* $1 roots, $2 their last runs, $3 the negative numbers of these, $4 of a
+     * start its execution 0, as for what it sends. Two who enter a run of one
+     * root come one after the other. */
+    [CSC_POSTGRES_LINK_CHAINS] =
+        "INSERT INTO @cascade_links AS l (path, root, next_id, number)\n"
+        "SELECT g.root::text, g.root, g.next_id, g.number\n"
+        "FROM unnest($1::uuid[], $2::uuid[], $3::int8[], $4::uuid[])\n"
+        "  AS g (root, next_id, number, first_id)\n"
+        "WHERE g.first_id IS NULL\n"
+        "  OR (SELECT true FROM @node_executions AS n\n"
+        "    WHERE n.id = g.first_id)\n"
+        "ORDER BY g.root\n"
+        "ON CONFLICT (path) DO UPDATE\n"
+        "SET next_id = CASE WHEN excluded.number < l.number\n"
+        "    THEN excluded.next_id ELSE l.next_id END,\n"
+        "  number = CASE WHEN excluded.number < l.number\n"
+        "    THEN excluded.number ELSE l.number END",
+
+    /* $1 root, $2 paths: those that are new, in their order */
+    [CSC_POSTGRES_LINK_PATHS] =
+        "INSERT INTO @cascade_links (path, root, number)\n"
+        "SELECT g.path, $1::uuid, row_number() OVER (ORDER BY g.nth)\n"
+        "  + COALESCE((\n"
+        "    SELECT max(l.number)\n"
+        "    FROM @cascade_links AS l\n"
+        "    WHERE l.root = $1::uuid\n"
+        "      AND l.number > 0::int8), 0::int8)\n"
+        "FROM unnest($2::text[]) WITH ORDINALITY AS g (path, nth)\n"
+        "WHERE (SELECT true FROM @cascade_links AS l\n"
+        "    WHERE l.path = g.path) IS NULL\n"
+        "ON CONFLICT (path) DO NOTHING",
+
+    /* $1 root, $2 how many to keep */
+    [CSC_POSTGRES_TRIM_LINKS] = "DELETE FROM @cascade_links AS l\n"
+                                "WHERE l.root = $1::uuid\n"
+                                "  AND l.number > 0::int8\n"
+                                "  AND l.number <= (\n"
+                                "    SELECT max(m.number)\n"
+                                "    FROM @cascade_links AS m\n"
+                                "    WHERE m.root = $1::uuid) - $2::int8",
 
     /* ---- wait ---- */
 
@@ -777,6 +834,7 @@ static const csc_postgres_statement one_of[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_END_RUN] = CSC_POSTGRES_END_RUNS,
     [CSC_POSTGRES_DELETE_RECEIVED_ONE] = CSC_POSTGRES_DELETE_RECEIVED,
     [CSC_POSTGRES_INSERT_SEND] = CSC_POSTGRES_INSERT_SENDS,
+    [CSC_POSTGRES_LINK_CHAIN] = CSC_POSTGRES_LINK_CHAINS,
 };
 
 csc_postgres_statement

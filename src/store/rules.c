@@ -53,12 +53,6 @@ csc_store_check_scan(const cascade_scan *scan)
     return CASCADE_OK;
 }
 
-cascade_err
-csc_store_fail_path(void)
-{
-    return csc_fail(CASCADE_ERR_NOT_FOUND, "find: the path is in no cascade");
-}
-
 static size_t
 text_bytes(const char *text)
 {

@@ -30,8 +30,9 @@
  *   was there. If so, its execution 0 tells who made it: with the id that we
  *   would give it, it was an earlier try of this very start. A start with a
  *   key asks the key first, and only one whose run is the next goes so far; the
- *   row of the key says the new number in the same transaction. One that comes
- *   as it ended (an import) gets no run.
+ *   row of the key says the new number in the same transaction, and that of its
+ *   root where it continues other runs (S43). One that comes as it ended (an
+ *   import) gets no run.
  *
  * Who writes has the database alone, an application's open transaction too: all
  * of a batch waits for that, with starts or without, and no answer is AGAIN
@@ -265,6 +266,9 @@ start(write_state *state, const cascade_change *change, bool *existed)
         err = insert_run(state, change);
     if (err == CASCADE_OK && change->key != NULL && change->run_number > 1)
         err = csc_sqlite_messages_set_key(state->conn, change);
+    if (err == CASCADE_OK && change->root != NULL)
+        err = csc_sqlite_links_lead(state->conn, change->root,
+                                    &change->cascade.id, change->run_number);
     return err;
 }
 

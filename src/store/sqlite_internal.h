@@ -132,6 +132,9 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_DELETE_MESSAGE,
     CSC_SQLITE_FIND_PATH,
     CSC_SQLITE_LOCATE_PATH,
+    CSC_SQLITE_LINK_CHAIN,
+    CSC_SQLITE_LINK_PATH,
+    CSC_SQLITE_TRIM_LINKS,
     CSC_SQLITE_GET_KEY,
     CSC_SQLITE_SET_KEY,
     CSC_SQLITE_LOAD_CASCADES,
@@ -670,8 +673,12 @@ cascade_err csc_sqlite_messages_receive(void *self,
                                         void *context);
 cascade_err csc_sqlite_messages_key(void *self, const char *user_id,
                                     const char *key, int32_t *run_number);
-cascade_err csc_sqlite_messages_locate(void *self, const char *path,
-                                       cascade_uuid *id);
+cascade_err csc_sqlite_links_find(void *self, const char *const *paths,
+                                  size_t count, cascade_found *found);
+cascade_err csc_sqlite_links_lead(csc_sqlite_conn *conn,
+                                  const cascade_uuid *root,
+                                  const cascade_uuid *next, int32_t run_number);
+cascade_err csc_sqlite_links_write(void *self, const cascade_link *link);
 cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);

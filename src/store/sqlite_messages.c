@@ -318,35 +318,3 @@ csc_sqlite_messages_key(void *self, const char *user_id, const char *key,
         *run_number = number == 0 ? 1 : (int32_t)number;
     return err;
 }
-
-/* ---- Paths --------------------------------------------------------------- */
-
-static cascade_err
-locate(csc_sqlite_conn *conn, const char *path, cascade_uuid *id)
-{
-    csc_sqlite_call call;
-    bool row = false;
-    cascade_err err;
-
-    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LOCATE_PATH);
-    csc_sqlite_call_add_text(&call, path);
-    err = csc_sqlite_call_next(&call, &row);
-    if (err == CASCADE_OK && row)
-        err = csc_sqlite_row_uuid(call.statement, 0, "node_executions",
-                                  "cascade_id", id);
-    csc_sqlite_call_end(&call);
-    if (err == CASCADE_OK && !row)
-        return csc_store_fail_path();
-    return err;
-}
-
-cascade_err
-csc_sqlite_messages_locate(void *self, const char *path, cascade_uuid *id)
-{
-    csc_sqlite_conn *conn = NULL;
-    cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
-
-    if (err != CASCADE_OK)
-        return err;
-    return csc_sqlite_txn_end(conn, locate(conn, path, id));
-}

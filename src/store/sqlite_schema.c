@@ -114,6 +114,10 @@ static const column_need needs[] = {
     {"cascade_erasures", "cascade_id", COLUMN_WORD},
     {"cascade_erasures", "engine_id", COLUMN_WORD},
     {"cascade_erasures", "marked_at", COLUMN_INTEGER},
+    {"cascade_links", "path", COLUMN_TEXT},
+    {"cascade_links", "root", COLUMN_WORD},
+    {"cascade_links", "next_id", COLUMN_WORD},
+    {"cascade_links", "number", COLUMN_INTEGER},
     {"cascade_schema", "number", COLUMN_INTEGER},
     {"cascade_schema", "name", COLUMN_TEXT},
     {"cascade_schema", "checksum", COLUMN_TEXT},
@@ -145,6 +149,7 @@ static const struct {
     {"cascade_keys", "key,user_id"},
     {"cascade_queues", "queue"},
     {"cascade_erasures", "cascade_id"},
+    {"cascade_links", "path"},
 };
 
 /* ---- Checking columns ---------------------------------------------------- */

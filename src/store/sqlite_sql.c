@@ -393,6 +393,9 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                                    " WHERE NOT EXISTS ("
                                    "    SELECT 1 FROM main.node_executions"
                                    "    WHERE node_instance_id = ?4)"
+                                   " AND NOT EXISTS ("
+                                   "    SELECT 1 FROM main.cascade_links"
+                                   "    WHERE path = ?4)"
                                    " ON CONFLICT (path) DO NOTHING"},
     [CSC_SQLITE_DELETE_MESSAGE] = {"delete a message",
                                    "DELETE FROM main.cascade_messages"
@@ -403,15 +406,45 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                               "SELECT 1 FROM main.cascade_messages"
                               " WHERE path = ?1" UNMARKED_2 " UNION ALL "
                               "SELECT 1 FROM main.node_executions"
-                              " WHERE node_instance_id = ?1" UNMARKED_2},
+                              " WHERE node_instance_id = ?1" UNMARKED_2
+                              " UNION ALL "
+                              "SELECT 1 FROM main.cascade_links"
+                              " WHERE path = ?1" UNMARKED_2},
     [CSC_SQLITE_LOCATE_PATH] =
         {"find a path",
-         "SELECT cascade_id FROM main.cascade_messages"
+         "SELECT cascade_id, NULL FROM main.cascade_messages"
          " WHERE path = ?1" UNMARKED(
-             "cascade_id") " UNION ALL SELECT cascade_id"
-                           " FROM main.node_executions"
+             "cascade_id") " UNION ALL SELECT cascade_id, NULL FROM "
+                           "main.node_executions"
                            " WHERE node_instance_id = ?1" UNMARKED(
-                               "cascade_id")},
+                               "cascade_id") " UNION ALL SELECT c.next_id, "
+                                             "l.root FROM main.cascade_links "
+                                             "AS l"
+                                             " JOIN main.cascade_links AS c ON "
+                                             "c.path = l.root"
+                                             " WHERE l.path = ?1"},
+    /* ?1 root, ?2 next, ?3 the number of the run that is linked */
+    [CSC_SQLITE_LINK_CHAIN] =
+        {"link runs",
+         "INSERT INTO main.cascade_links (path, root, next_id, number)"
+         " VALUES (?1, ?1, ?2, -?3)"
+         " ON CONFLICT (path) DO UPDATE"
+         " SET next_id = excluded.next_id, number = excluded.number"
+         " WHERE excluded.number < cascade_links.number"},
+    /* ?1 path, ?2 root */
+    [CSC_SQLITE_LINK_PATH] =
+        {"link a path", "INSERT INTO main.cascade_links (path, root, number)"
+                        " SELECT ?1, ?2, 1 + coalesce(("
+                        "    SELECT max(number) FROM main.cascade_links"
+                        "    WHERE root = ?2 AND number > 0), 0)"
+                        " WHERE true"
+                        " ON CONFLICT (path) DO NOTHING"},
+    /* ?1 root, ?2 how many to keep */
+    [CSC_SQLITE_TRIM_LINKS] = {"trim links",
+                               "DELETE FROM main.cascade_links"
+                               " WHERE root = ?1 AND number > 0 AND number <= ("
+                               "    SELECT max(number) FROM main.cascade_links"
+                               "    WHERE root = ?1) - ?2"},
     [CSC_SQLITE_GET_KEY] = {"look up a key",
                             "SELECT run_number"
                             " FROM main.cascade_keys"
@@ -468,6 +501,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT id, cascade_id, kind, name, path, payload, sent_at,"
          "    EXISTS (SELECT 1 FROM main.node_executions AS e"
          "            WHERE e.node_instance_id = m.path)"
+         "    OR EXISTS (SELECT 1 FROM main.cascade_links AS l"
+         "               WHERE l.path = m.path)"
          " FROM main.cascade_messages AS m"
          " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
          "    AND EXISTS (SELECT 1 FROM main.cascades AS c"
@@ -479,6 +514,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT id, cascade_id, kind, name, path, payload, sent_at,"
          "    EXISTS (SELECT 1 FROM main.node_executions AS e"
          "            WHERE e.node_instance_id = m.path)"
+         "    OR EXISTS (SELECT 1 FROM main.cascade_links AS l"
+         "               WHERE l.path = m.path)"
          " FROM main.cascade_messages AS m"
          " WHERE cascade_id = ?1"
          " ORDER BY id"

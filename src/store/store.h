@@ -154,8 +154,6 @@ const char *csc_store_execution_word(cascade_execution_status status);
 cascade_err csc_store_check_scan(const cascade_scan *scan);
 cascade_err csc_store_check_mend(const char *move, size_t count);
 cascade_err csc_store_check_receive(const cascade_receive *receive);
-/* How `find` fails where the path is in no cascade. */
-cascade_err csc_store_fail_path(void);
 /* What a row counts against the bytes_max of `scan`, of `receive`. */
 size_t csc_store_execution_bytes(const cascade_execution_row *row);
 size_t csc_store_event_bytes(const cascade_event_row *row);

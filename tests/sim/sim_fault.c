@@ -209,6 +209,7 @@ kill_count(wrap_move move, bool after)
     case WRAP_ENGINES:
     case WRAP_KEY:
     case WRAP_FIND:
+    case WRAP_LINK:
     case WRAP_PAUSE:
     case WRAP_QUEUES:
     case WRAP_TOTALS:

@@ -376,7 +376,8 @@ wrap_key(void *self, const char *user_id, const char *key, int32_t *run_number)
 }
 
 static cascade_err
-wrap_find(void *self, const char *path, cascade_uuid *id)
+wrap_find(void *self, const char *const *paths, size_t count,
+          cascade_found *where)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_FIND};
@@ -385,7 +386,21 @@ wrap_find(void *self, const char *path, cascade_uuid *id)
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->find(h->self, path, id));
+    return leave(h, &call, &found,
+                 h->inner->find(h->self, paths, count, where));
+}
+
+static cascade_err
+wrap_link(void *self, const cascade_link *link)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_LINK};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found, h->inner->link(h->self, link));
 }
 
 static cascade_err
@@ -699,6 +714,7 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .receive = wrap_receive,
                                           .key = wrap_key,
                                           .find = wrap_find,
+                                          .link = wrap_link,
                                           .pause = wrap_pause,
                                           .queues = wrap_queues,
                                           .totals = wrap_totals,

@@ -42,6 +42,7 @@ typedef enum wrap_move {
     WRAP_RECEIVE,
     WRAP_KEY,
     WRAP_FIND,
+    WRAP_LINK,
     WRAP_PAUSE,
     WRAP_QUEUES,
     WRAP_TOTALS,

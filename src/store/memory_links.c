@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Links of the memory store, and where a path is: S43, S44, S49.
+ *
+ *   chains   root -> its last run, and what leads there
+ *   links    path -> its place in a chain, where the oldest is first
+ *
+ * Where memory runs out in the middle, what is there of a run does no harm: the
+ * run is there too, and its links are written again before it is deleted.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "store/memory.h"
+#include "store/store.h"
+
+/* ---- Finding ------------------------------------------------------------ */
+
+/* NULL: there is none that is not marked. */
+static const cascade_uuid *
+find_row(const csc_memory_model *model, const char *path)
+{
+    const csc_memory_message *message =
+        csc_memory_names_get(&model->letters, path);
+    const csc_memory_execution *execution =
+        csc_memory_names_get(&model->paths, path);
+    const cascade_uuid *id = NULL;
+
+    if (message != NULL)
+        id = &message->row.cascade_id;
+    else if (execution != NULL)
+        id = &execution->row.cascade_id;
+    return id != NULL && !csc_memory_delete_is_marked(model, id) ? id : NULL;
+}
+
+static void
+locate(const csc_memory_model *model, const char *path, cascade_found *found)
+{
+    const cascade_uuid *id = find_row(model, path);
+    const csc_memory_tie *tie = csc_memory_names_get(&model->links, path);
+
+    *found = (cascade_found){.id = {{0}}};
+    if (id != NULL)
+        found->id = *id;
+    else if (tie != NULL)
+        *found = (cascade_found){tie->chain->next, tie->chain->root};
+}
+
+cascade_err
+csc_memory_links_find(void *self, const char *const *paths, size_t count,
+                      cascade_found *found)
+{
+    csc_memory *memory = self;
+
+    pthread_mutex_lock(&memory->model->mutex);
+    for (size_t i = 0; i < count; i++)
+        locate(memory->model, paths[i], &found[i]);
+    pthread_mutex_unlock(&memory->model->mutex);
+    return CASCADE_OK;
+}
+
+/* ---- Linking ------------------------------------------------------------ */
+
+csc_memory_chain *
+csc_memory_links_chain(csc_memory_model *model, const cascade_uuid *root,
+                       bool *made)
+{
+    csc_memory_chain *chain = csc_map_get(&model->chains, root);
+
+    *made = false;
+    if (chain != NULL)
+        return chain;
+    chain = csc_mem_zalloc(1, sizeof(*chain));
+    if (chain == NULL)
+        return NULL;
+    chain->root = *root;
+    chain->own.chain = chain;
+    (void)cascade_uuid_format(root, chain->name);
+    chain->own.path = chain->name;
+    if (csc_map_put(&model->chains, root, chain) != 0) {
+        csc_mem_free(chain);
+        return NULL;
+    }
+    if (csc_memory_names_put(&model->links, chain->name, &chain->own) != 0) {
+        (void)csc_map_remove(&model->chains, root);
+        csc_mem_free(chain);
+        return NULL;
+    }
+    *made = true;
+    return chain;
+}
+
+void
+csc_memory_links_lead(csc_memory_chain *chain, const cascade_uuid *next,
+                      int32_t run_number)
+{
+    if (run_number <= chain->run_number)
+        return;
+    chain->run_number = run_number;
+    chain->next = *next;
+}
+
+static csc_memory_tie *
+make_tie(csc_memory_chain *chain, const char *path)
+{
+    size_t size = strlen(path) + 1;
+    csc_memory_tie *tie = csc_mem_alloc(sizeof(*tie) + size);
+
+    if (tie == NULL)
+        return NULL;
+    *tie = (csc_memory_tie){.chain = chain, .path = (char *)(tie + 1)};
+    memcpy(tie + 1, path, size);
+    return tie;
+}
+
+static void
+take_first(csc_memory_model *model, csc_memory_chain *chain)
+{
+    csc_memory_tie *tie = chain->first;
+
+    chain->first = tie->later;
+    if (chain->first == NULL)
+        chain->last = NULL;
+    chain->count--;
+    csc_memory_names_remove(&model->links, tie->path);
+    csc_mem_free(tie);
+}
+
+/* One that is there stays. */
+static int
+add_tie(csc_memory_model *model, csc_memory_chain *chain, const char *path)
+{
+    csc_memory_tie *tie = NULL;
+
+    if (csc_memory_names_get(&model->links, path) != NULL)
+        return 0;
+    tie = make_tie(chain, path);
+    if (tie == NULL)
+        return -1;
+    if (csc_memory_names_put(&model->links, tie->path, tie) != 0) {
+        csc_mem_free(tie);
+        return -1;
+    }
+    if (chain->last != NULL)
+        chain->last->later = tie;
+    else
+        chain->first = tie;
+    chain->last = tie;
+    chain->count++;
+    return 0;
+}
+
+/* What it has entered when it fails is repeated, and does no harm: the run is
+ * still there. */
+static int
+write_links(csc_memory_model *model, const cascade_link *link)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    bool made = false;
+    csc_memory_chain *chain = csc_memory_links_chain(model, &link->root, &made);
+
+    if (chain == NULL)
+        return -1;
+    csc_memory_links_lead(chain, &link->next, link->run_number);
+    if (!csc_uuid_equal(&link->id, &link->root) &&
+        add_tie(model, chain, cascade_uuid_format(&link->id, id)) != 0)
+        return -1;
+    for (size_t i = 0; i < link->path_count; i++)
+        if (add_tie(model, chain, link->paths[i]) != 0)
+            return -1;
+    while (chain->count > CASCADE_LINKS_MAX)
+        take_first(model, chain);
+    return 0;
+}
+
+cascade_err
+csc_memory_links_write(void *self, const cascade_link *link)
+{
+    csc_memory *memory = self;
+    int failed;
+
+    pthread_mutex_lock(&memory->model->mutex);
+    failed = write_links(memory->model, link);
+    pthread_mutex_unlock(&memory->model->mutex);
+    return failed == 0 ? CASCADE_OK : csc_fail_memory();
+}
+
+void
+csc_memory_links_drop(csc_memory_model *model, csc_memory_chain *chain)
+{
+    while (chain->first != NULL)
+        take_first(model, chain);
+    csc_memory_names_remove(&model->links, chain->name);
+    (void)csc_map_remove(&model->chains, &chain->root);
+    csc_mem_free(chain);
+}
+
+void
+csc_memory_links_fini(csc_memory_model *model)
+{
+    size_t at = 0;
+    csc_memory_chain *chain = csc_map_next(&model->chains, &at);
+
+    while (chain != NULL) {
+        while (chain->first != NULL)
+            take_first(model, chain);
+        csc_mem_free(chain);
+        chain = csc_map_next(&model->chains, &at);
+    }
+    csc_map_fini(&model->chains);
+    csc_memory_names_fini(&model->links);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where a path is, and what outlives a run that is deleted: S43, S44, S49.
+ *
+ * The row of a chain is written by the commits that start its runs. Those of
+ * one run are written in one transaction, before the one that deletes it, and
+ * writing them again changes nothing: a lost answer is asked for once more. The
+ * row of the chain comes first, and is locked by that, so two who write links
+ * of one chain do so in turn.
+ */
+#include "base/error.h"
+#include "base/uuid.h"
+#include "store/postgres_internal.h"
+#include "store/store.h"
+
+/* ---- Finding ------------------------------------------------------------- */
+
+typedef struct path_state {
+    csc_postgres_rows paths;
+    size_t count;
+    cascade_found *found;
+} path_state;
+
+static cascade_err
+read_found(const PGresult *result, int row, path_state *state)
+{
+    static const char *const columns[] = {"nth", "next_id", "root"};
+    csc_postgres_reader reader = {.result = result,
+                                  .row = row,
+                                  .table = "cascade_links",
+                                  .columns = columns};
+    size_t at = (size_t)csc_postgres_result_i64(result, row, 0) - 1;
+    cascade_found *found = &state->found[at];
+
+    csc_assert(at < state->count);
+    *found = (cascade_found){.id = csc_postgres_row_uuid(&reader, 1)};
+    if (!PQgetisnull(result, row, 2))
+        found->root = csc_postgres_row_uuid(&reader, 2);
+    return reader.err;
+}
+
+/* Where there is more of a path, what counts comes last. */
+static cascade_err
+find_paths(csc_postgres_conn *conn, void *context)
+{
+    path_state *state = context;
+    csc_postgres_params params;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_FIND_PATHS,
+                              .params = &params};
+    cascade_err err;
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_rows(&params, &state->paths);
+    err = csc_postgres_conn_read(conn, "find", &call, 1);
+    for (size_t i = 0; i < state->count; i++)
+        state->found[i] = (cascade_found){.id = {{0}}};
+    for (int row = 0; err == CASCADE_OK && row < PQntuples(call.result); row++)
+        err = read_found(call.result, row, state);
+    csc_postgres_conn_clear(&call, 1);
+    return err;
+}
+
+cascade_err
+csc_postgres_links_find(void *self, const char *const *paths, size_t count,
+                        cascade_found *found)
+{
+    path_state state = {.count = count, .found = found};
+    cascade_err err;
+
+    csc_postgres_rows_start(&state.paths, "s");
+    for (size_t i = 0; i < count; i++)
+        csc_postgres_rows_text(&state.paths, 0, paths[i]);
+    err = csc_postgres_rows_good(&state.paths)
+              ? csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, find_paths,
+                                      &state)
+              : csc_fail_memory();
+    csc_postgres_rows_fini(&state.paths);
+    return err;
+}
+
+/* ---- Linking ------------------------------------------------------------- */
+
+typedef struct link_state {
+    const cascade_link *link;
+    csc_postgres_rows chain; /* one row */
+    csc_postgres_rows paths;
+} link_state;
+
+static cascade_err
+write_links(csc_postgres_conn *conn, void *context)
+{
+    link_state *state = context;
+    const cascade_link *link = state->link;
+    csc_postgres_params params[3];
+    csc_postgres_call calls[] = {
+        {.statement = CSC_POSTGRES_LINK_CHAIN, .params = &params[0]},
+        {.statement = CSC_POSTGRES_LINK_PATHS, .params = &params[1]},
+        {.statement = CSC_POSTGRES_TRIM_LINKS, .params = &params[2]}};
+    cascade_err err;
+
+    for (size_t i = 0; i < 3; i++)
+        csc_postgres_params_init(&params[i]);
+    csc_postgres_params_row(&params[0], &state->chain);
+    csc_postgres_params_uuid(&params[1], &link->root);
+    csc_postgres_params_uuid(&params[2], &link->root);
+    csc_postgres_params_rows(&params[1], &state->paths);
+    csc_postgres_params_i64(&params[2], CASCADE_LINKS_MAX);
+    err = csc_postgres_conn_write(conn, "link", calls, 3, NULL);
+    csc_postgres_conn_clear(calls, 3);
+    return err;
+}
+
+void
+csc_postgres_links_add(csc_postgres_rows *rows, const cascade_uuid *root,
+                       const cascade_uuid *next, int32_t run_number,
+                       const cascade_uuid *first_id)
+{
+    csc_postgres_rows_uuid(rows, 0, root);
+    csc_postgres_rows_uuid(rows, 1, next);
+    csc_postgres_rows_i64(rows, 2, -(int64_t)run_number);
+    csc_postgres_rows_uuid(rows, 3, first_id);
+    rows->count++;
+}
+
+static void
+fill(link_state *state)
+{
+    const cascade_link *link = state->link;
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    csc_postgres_rows_start(&state->chain, CSC_POSTGRES_LINK_TYPES);
+    csc_postgres_rows_start(&state->paths, "s");
+    csc_postgres_links_add(&state->chain, &link->root, &link->next,
+                           link->run_number, NULL);
+    if (!csc_uuid_equal(&link->id, &link->root))
+        csc_postgres_rows_text(&state->paths, 0,
+                               cascade_uuid_format(&link->id, id));
+    for (size_t i = 0; i < link->path_count; i++)
+        csc_postgres_rows_text(&state->paths, 0, link->paths[i]);
+}
+
+cascade_err
+csc_postgres_links_write(void *self, const cascade_link *link)
+{
+    link_state state = {.link = link};
+    cascade_err err = CASCADE_OK;
+
+    fill(&state);
+    if (csc_postgres_rows_good(&state.chain) &&
+        csc_postgres_rows_good(&state.paths))
+        err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, write_links,
+                                    &state);
+    else
+        err = csc_fail_memory();
+    csc_postgres_rows_fini(&state.chain);
+    csc_postgres_rows_fini(&state.paths);
+    return err;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where a path is, and what outlives a run that is deleted: S43, S44, S49.
+ *
+ * The row of a chain is written by the commits that start its runs. Those of
+ * one run are written in one transaction, before the one that deletes it. If we
+ * die in between, they are there beside the run, which find gives first.
+ */
+#include "base/error.h"
+#include "base/uuid.h"
+#include "store/sqlite_internal.h"
+#include "store/store.h"
+
+/* ---- Finding ------------------------------------------------------------- */
+
+static cascade_err
+read_found(sqlite3_stmt *statement, cascade_found *found)
+{
+    bool link = sqlite3_column_type(statement, 1) != SQLITE_NULL;
+    const char *table = link ? "cascade_links" : "node_executions";
+    cascade_err err = csc_sqlite_row_uuid(
+        statement, 0, table, link ? "next_id" : "cascade_id", &found->id);
+
+    found->root = (cascade_uuid){{0}};
+    if (err == CASCADE_OK && link)
+        err = csc_sqlite_row_uuid(statement, 1, table, "root", &found->root);
+    return err;
+}
+
+static cascade_err
+locate(csc_sqlite_conn *conn, const char *path, cascade_found *found)
+{
+    csc_sqlite_call call;
+    bool row = false;
+    cascade_err err;
+
+    *found = (cascade_found){.id = {{0}}};
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LOCATE_PATH);
+    csc_sqlite_call_add_text(&call, path);
+    err = csc_sqlite_call_next(&call, &row);
+    if (err == CASCADE_OK && row)
+        err = read_found(call.statement, found);
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+cascade_err
+csc_sqlite_links_find(void *self, const char *const *paths, size_t count,
+                      cascade_found *found)
+{
+    csc_sqlite_conn *conn = NULL;
+    cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
+
+    if (err != CASCADE_OK)
+        return err;
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
+        err = locate(conn, paths[i], &found[i]);
+    return csc_sqlite_txn_end(conn, err);
+}
+
+/* ---- Linking ------------------------------------------------------------- */
+
+cascade_err
+csc_sqlite_links_lead(csc_sqlite_conn *conn, const cascade_uuid *root,
+                      const cascade_uuid *next, int32_t run_number)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LINK_CHAIN);
+    csc_sqlite_call_add_uuid(&call, root);
+    csc_sqlite_call_add_uuid(&call, next);
+    csc_sqlite_call_add_i64(&call, run_number);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+static cascade_err
+link_path(csc_sqlite_conn *conn, const cascade_link *link, const char *path)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LINK_PATH);
+    csc_sqlite_call_add_text(&call, path);
+    csc_sqlite_call_add_uuid(&call, &link->root);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+static cascade_err
+trim(csc_sqlite_conn *conn, const cascade_link *link)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_TRIM_LINKS);
+    csc_sqlite_call_add_uuid(&call, &link->root);
+    csc_sqlite_call_add_i64(&call, CASCADE_LINKS_MAX);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+static cascade_err
+write_links(csc_sqlite_conn *conn, const cascade_link *link)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    cascade_err err =
+        csc_sqlite_links_lead(conn, &link->root, &link->next, link->run_number);
+
+    if (err == CASCADE_OK && !csc_uuid_equal(&link->id, &link->root))
+        err = link_path(conn, link, cascade_uuid_format(&link->id, id));
+    for (size_t i = 0; i < link->path_count && err == CASCADE_OK; i++)
+        err = link_path(conn, link, link->paths[i]);
+    return err == CASCADE_OK ? trim(conn, link) : err;
+}
+
+cascade_err
+csc_sqlite_links_write(void *self, const cascade_link *link)
+{
+    csc_sqlite_conn *conn = NULL;
+    cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
+
+    if (err != CASCADE_OK)
+        return err;
+    return csc_sqlite_txn_end(conn, write_links(conn, link));
+}
