@@ -512,7 +512,7 @@ typedef struct cascade_request_options {
  * oldest first. A run that continues as new between the call and the deletion
  * is kept, and the command recorded as undelivered; ask again, with another
  * request id. What is sent to the id of a run while that is deleted is lost
- * with it: send to a later run, or by key. */
+ * with it; what is sent later comes to the last run, see cascade_purge(). */
 CASCADE_API cascade_err cascade_cancel(cascade_store *store,
                                        const cascade_uuid *id,
                                        const cascade_request_options *options);

@@ -489,7 +489,13 @@ typedef struct cascade_purge_options {
 /* Deletes cascades that have ended, in many transactions of up to 500 rows of
  * each table; what others have deleted and not erased yet goes too, unless an
  * engine is at it. A run that continued as new, and
- * by which a later one is found that goes on (see cascade_delete()), stays.
+ * by which a later one is found that goes on (see cascade_delete()), stays. Of
+ * others the id and the request ids that they have received outlive them, for
+ * as long as the last run is there: what is sent to such an id comes to that
+ * run, and such a request is not received again. An update that is repeated so,
+ * or a command that waits, is CASCADE_ERR_NOT_FOUND, since what came of the
+ * first is gone. Of the runs of one start the last 10,000 of these are kept,
+ * ids and request ids together, but for the id of the first run, which stays.
  * `seen` of `total` (may be NULL) are old enough, `done` are deleted. Looks at
  * every cascade of the store, a page at a time. */
 CASCADE_API cascade_err cascade_purge(cascade_store *store,

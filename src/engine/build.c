@@ -958,6 +958,7 @@ csc_build_new(const csc_build_env *env, const csc_build_start *start,
         .inserts = b.inserts,
         .insert_count = b.insert_count,
         .key = start->key,
+        .root = start->root,
         .run_number = start->run_number > 0 ? start->run_number : 1};
     change->cascade = (cascade_row){.id = start->id,
                                     .status = CASCADE_RUNNING,

@@ -5,7 +5,8 @@
  *   this run                                   the next one
  *     node COMPLETED, {"continued_as":ID} ---> born in the same commit, with
  *     status COMPLETED                         the signals nobody has taken,
- *     |                                        and paused if this one was
+ *     |                                        paused if this one was, and as
+ *     |                                        the last run of the root (S43)
  *     +-- message, after that commit --------> the same message, the same path
  *
  * Whether a cascade continues is decided by the state and the posts before
@@ -80,16 +81,18 @@ own_key(const csc_build_env *env, const csc_state *state)
     return key;
 }
 
-static cascade_uuid
-own_root(const csc_state *state)
+/* NULL: the arena has failed. */
+static const cascade_uuid *
+own_root(const csc_build_env *env, const csc_state *state)
 {
+    cascade_uuid *root = csc_arena_alloc(env->arena, 1, sizeof(*root));
     csc_json_span span;
-    cascade_uuid root;
 
-    if (state->meta != NULL && csc_json_member(state->meta, "root", &span) &&
-        csc_record_uuid(span, &root))
-        return root;
-    return state->id;
+    if (root != NULL &&
+        (state->meta == NULL || !csc_json_member(state->meta, "root", &span) ||
+         !csc_record_uuid(span, root)))
+        *root = state->id;
+    return root;
 }
 
 /* Those of before, then those that have come with this change: in it nothing
@@ -150,7 +153,6 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
                    cascade_change *change)
 {
     const csc_build_first first = {next->node, next->input};
-    const cascade_uuid root = own_root(state);
     bool child = !csc_uuid_is_nil(&state->parent);
     csc_build_start start = {.id = next->id,
                              .user_id = state->user_id,
@@ -162,7 +164,7 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
                              .parent = child ? &state->parent : NULL,
                              .child_id = &state->child_id,
                              .previous = &state->id,
-                             .root = &root,
+                             .root = own_root(env, state),
                              .after_ms = own->cascade.updated_at_ms,
                              .deadline_ms = deadline_left(env, state),
                              .first = &first,

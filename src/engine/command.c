@@ -37,6 +37,7 @@
 #include "engine/command.h"
 #include "engine/erase.h"
 #include "engine/info.h"
+#include "engine/link.h"
 #include "engine/look.h"
 #include "engine/record.h"
 #include "engine/signal.h"
@@ -227,10 +228,13 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
     cascade_uuid root = *id;
     int64_t now_ms = 0;
     int32_t ended_at = CSC_FOLLOW_RUNS;
+    cascade_link run = {.id = {{0}}};
     cascade_err err = csc_store_get_now(store, &now_ms);
 
     if (err == CASCADE_OK && deletes(spec))
-        err = csc_follow_may_delete(store, id, &ended_at);
+        err = csc_follow_may_delete(store, id, &ended_at, &run);
+    if (err == CASCADE_OK && !csc_uuid_is_nil(&run.id))
+        err = csc_link_keep_all(store, &run);
     if (err == CASCADE_OK && known->request_id != NULL && !spec->of_ended)
         err = csc_follow_root(store, id, &root);
     if (err != CASCADE_OK)
@@ -256,6 +260,7 @@ typedef struct call {
     csc_arena arena;
     csc_store_watch watch;
     int32_t from; /* the receipt has no lower function_id */
+    bool gone;    /* it was in a run that was deleted */
     /* What the looks saw: */
     size_t seen; /* executions of the last page */
     bool there;
@@ -269,7 +274,7 @@ typedef struct call {
 static cascade_err
 go_to_first(call *c, const char *path)
 {
-    cascade_err err = csc_follow_path(c->store, path, &c->run);
+    cascade_err err = csc_follow_path(c->store, path, &c->run, &c->gone);
 
     if (err == CASCADE_OK)
         return err;
@@ -279,19 +284,40 @@ go_to_first(call *c, const char *path)
                     c->spec->kind, cascade_errmsg());
 }
 
+/* What is of one run alone does not go to another where that is gone. */
+static cascade_err
+submit(call *c, const cascade_request_options *options,
+       cascade_message_row *message, cascade_sent *sent)
+{
+    const cascade_submission submission = {
+        .messages = message, .message_count = 1, .sent = sent};
+    csc_link_way way = {.run = c->run};
+    bool again = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && again) {
+        again = false;
+        c->run = way.run;
+        err = csc_command_make(c->store, &c->arena, &c->run, c->spec, options,
+                               message);
+        if (err == CASCADE_OK)
+            err = csc_submit(c->store, &submission, c->spec->kind);
+        if (!c->spec->of_ended)
+            err = csc_link_turn(c->store, err, *sent, &way, &again);
+        if (again)
+            c->from = INT32_MIN;
+    }
+    return err;
+}
+
 static cascade_err
 send(call *c, const cascade_request_options *options)
 {
     cascade_message_row message;
     cascade_sent sent = CASCADE_SENT_ABSENT;
-    cascade_submission submission = {
-        .messages = &message, .message_count = 1, .sent = &sent};
     bool of_ended = c->spec->of_ended;
-    cascade_err err = csc_command_make(c->store, &c->arena, &c->run, c->spec,
-                                       options, &message);
+    cascade_err err = submit(c, options, &message, &sent);
 
-    if (err == CASCADE_OK)
-        err = csc_submit(c->store, &submission, c->spec->kind);
     if (sent == CASCADE_SENT_REPEATED)
         c->from = INT32_MIN; /* it may have been received long ago */
     if (err == CASCADE_OK && !of_ended)
@@ -440,17 +466,17 @@ await_receipt(call *c, int64_t wait_ms)
                     c->spec->kind, (long long)wait_ms);
 }
 
-/* Where the cascade is before it is asked: what it receives comes behind. */
+/* Where the cascade is before it is asked: what it receives comes behind. Where
+ * it is gone another may receive it. */
 static cascade_err
 note_place(call *c)
 {
     cascade_info *info = NULL;
     cascade_err err = csc_info_read(c->store, &c->run, &info);
 
-    if (err == CASCADE_OK)
-        c->from = info->fn_id;
+    c->from = err == CASCADE_OK ? info->fn_id : INT32_MIN;
     cascade_info_free(info);
-    return err;
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
 }
 
 static cascade_err
@@ -464,6 +490,8 @@ send_and_wait(call *c, const cascade_request_options *options)
     if (err == CASCADE_OK)
         err = send(c, options);
     csc_store_watch_move(c->store, &c->watch, &c->run);
+    if (err == CASCADE_OK && c->gone)
+        err = csc_follow_fail_gone(c->spec->kind);
     if (err == CASCADE_OK)
         err = await_receipt(c, options->wait_ms);
     csc_store_watch_end(c->store, &c->watch);

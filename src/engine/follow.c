@@ -23,12 +23,14 @@ typedef struct run_link {
     cascade_uuid previous; /* all zero without one, also below */
     cascade_uuid root;
     cascade_uuid next;
+    int32_t number; /* 0: 1 */
 } run_link;
 
 static void
 read_meta(csc_json_span meta, run_link *link)
 {
     csc_json_iter iter;
+    int64_t number = 0;
 
     csc_json_iter_init(&iter, meta.data, meta.len);
     while (csc_json_next(&iter)) {
@@ -38,6 +40,9 @@ read_meta(csc_json_span meta, run_link *link)
             (void)csc_record_uuid(iter.value, &link->root);
         if (csc_json_span_is(iter.key, "parent"))
             link->child = true;
+        if (csc_json_span_is(iter.key, "run_number") &&
+            csc_json_span_i64(iter.value, &number) && number < INT32_MAX)
+            link->number = (int32_t)number;
     }
 }
 
@@ -135,15 +140,28 @@ csc_follow_root(cascade_store *store, const cascade_uuid *id,
 }
 
 cascade_err
-csc_follow_path(cascade_store *store, const char *path, cascade_uuid *run)
+csc_follow_path(cascade_store *store, const char *path, cascade_uuid *run,
+                bool *gone)
 {
     cascade_found found;
     cascade_err err = store->driver->find(store->self, &path, 1, &found);
 
-    if (err == CASCADE_OK && csc_uuid_is_nil(&found.root) &&
-        !csc_uuid_is_nil(&found.id))
+    if (err != CASCADE_OK)
+        return err;
+    *gone = !csc_uuid_is_nil(&found.root);
+    if (!*gone && !csc_uuid_is_nil(&found.id))
         *run = found.id;
-    return err;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_follow_fail_gone(const char *what)
+{
+    return csc_fail(CASCADE_ERR_NOT_FOUND,
+                    "%s: it was received before, by a run that was deleted "
+                    "since, and what came of it went with that; ask with "
+                    "another request id",
+                    what);
 }
 
 /* Whether the last run after `link` is RUNNING. */
@@ -196,9 +214,18 @@ leads_on(cascade_store *store, const cascade_uuid *id, bool *leads,
     return err;
 }
 
+static cascade_link
+own_link(const cascade_uuid *id, const run_link *link)
+{
+    return (cascade_link){.id = *id,
+                          .root =
+                              csc_uuid_is_nil(&link->root) ? *id : link->root,
+                          .run_number = link->number > 0 ? link->number : 1};
+}
+
 cascade_err
 csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
-                      int32_t *ended_at)
+                      int32_t *ended_at, cascade_link *run)
 {
     cascade_info *info = NULL;
     run_link link = {.path = NULL};
@@ -207,12 +234,15 @@ csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
     cascade_err err = csc_info_read(store, id, &info);
 
     *ended_at = CSC_FOLLOW_RUNS;
+    *run = (cascade_link){.id = {{0}}};
     if (err == CASCADE_OK && info->status != CASCADE_RUNNING)
         *ended_at = info->fn_id;
     completed = err == CASCADE_OK && info->status == CASCADE_COMPLETED;
     cascade_info_free(info);
     if (completed)
         err = leads_on(store, id, &leads, &link);
+    if (completed && err == CASCADE_OK)
+        *run = own_link(id, &link);
     if (!leads)
         return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
     return csc_fail(CASCADE_ERR_AGAIN,

@@ -63,6 +63,8 @@ csc_meta_read(csc_json_span span, csc_meta *meta)
             (void)csc_record_uuid(iter.value, &meta->parent);
         else if (csc_json_span_is(iter.key, "previous"))
             (void)csc_record_uuid(iter.value, &meta->previous);
+        else if (csc_json_span_is(iter.key, "root"))
+            (void)csc_record_uuid(iter.value, &meta->root);
         else if (csc_json_span_is(iter.key, "forked_from"))
             read_origin(iter.value, &meta->origin);
     }

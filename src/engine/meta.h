@@ -20,6 +20,7 @@ typedef struct csc_meta {
     int32_t run_number;    /* 1 without one */
     cascade_uuid parent;   /* all zero without one, also below */
     cascade_uuid previous; /* the run before */
+    cascade_uuid root;     /* the run that was started, where it is another */
     cascade_uuid origin;   /* what it was forked from */
 } csc_meta;
 

@@ -15,12 +15,15 @@
 #include "engine/erase.h"
 #include "engine/family.h"
 #include "engine/info.h"
+#include "engine/link.h"
 #include "engine/signal.h"
 #include "store/store.h"
 
 /* Of a batch, by fn_id, unless one cascade has more: what goes at once. */
 #define BATCH_EXECUTIONS CASCADE_DELETE_ROWS_MAX
-#define CHECKS_MAX 20     /* of runs among others, in a portion */
+#define CHECKS_MAX \
+    20                    /* of runs among others and pages of what outlives
+                             them, in a portion */
 #define WAITING_MAX 10000 /* more are left to the next pass */
 #define AGE_MAX_MS INT64_C(3153600000000) /* 100 years */
 
@@ -59,8 +62,10 @@ note_row(void *context, const cascade_row *row, const cascade_run_row *run)
     purge->after = row->id;
     if (run == NULL && row->status == purge->status &&
         row->updated_at_ms < before_of(purge, purge->status))
-        purge->rows[purge->count++] =
-            (csc_purge_row){.id = row->id, .fn_id = row->fn_id};
+        purge->rows[purge->count++] = (csc_purge_row){
+            .id = row->id,
+            .fn_id = row->fn_id,
+            .link = {.id = row->id, .root = row->id, .run_number = 1}};
     return CASCADE_OK;
 }
 
@@ -71,6 +76,9 @@ note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
     csc_purge_row *row = &((csc_purge *)context)->rows[at];
 
     row->previous = meta->previous;
+    row->link.run_number = meta->run_number;
+    if (!csc_uuid_is_nil(&meta->root))
+        row->link.root = meta->root;
     row->child = !csc_uuid_is_nil(&meta->parent);
     row->unreadable = state == CSC_FAMILY_UNREADABLE;
     csc_meta_fini(meta);
@@ -84,6 +92,23 @@ read_families(csc_purge *purge)
     for (size_t i = 0; i < purge->count; i++)
         ids[i] = purge->rows[i].id;
     return csc_family_read(purge->store, ids, purge->count, note_family, purge);
+}
+
+/* Which of them have continued as new. */
+static cascade_err
+read_links(csc_purge *purge)
+{
+    cascade_link links[CSC_PURGE_PAGE];
+    cascade_err err = CASCADE_OK;
+
+    if (purge->status != CASCADE_COMPLETED)
+        return CASCADE_OK;
+    for (size_t i = 0; i < purge->count; i++)
+        links[i] = purge->rows[i].link;
+    err = csc_link_look(purge->store, links, purge->count);
+    for (size_t i = 0; i < purge->count && err == CASCADE_OK; i++)
+        purge->rows[i].link.next = links[i].next;
+    return err;
 }
 
 /* The next status that is asked for; false when there is none. */
@@ -124,7 +149,11 @@ read_page(csc_purge *purge)
         return err;
     purge->total.seen += (int64_t)purge->count;
     purge->last = purge->listed < CSC_PURGE_PAGE;
-    return purge->count > 0 ? read_families(purge) : CASCADE_OK;
+    if (purge->count > 0)
+        err = read_families(purge);
+    if (purge->count > 0 && err == CASCADE_OK)
+        err = read_links(purge);
+    return err;
 }
 
 /* ---- Runs among others -------------------------------------------------- */
@@ -170,6 +199,7 @@ static cascade_err
 check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
 {
     int32_t ended_at = CSC_FOLLOW_RUNS;
+    cascade_link run;
     bool waits = false;
     cascade_err err = look_before(purge, row, &waits);
 
@@ -178,11 +208,30 @@ check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
         return err;
     if (waits)
         return make_wait(purge, row);
-    err = csc_follow_may_delete(purge->store, &row->id, &ended_at);
+    err = csc_follow_may_delete(purge->store, &row->id, &ended_at, &run);
     *may = err == CASCADE_OK;
     purge->total.failed += err == CASCADE_ERR_CORRUPT;
     return err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_CORRUPT ? CASCADE_OK
                                                                   : err;
+}
+
+/* Enters what outlives it, as far as the portion goes; `*may`: it goes with it,
+ * unless there is `more`. */
+static cascade_err
+keep_links(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
+           bool *more)
+{
+    cascade_err err = CASCADE_OK;
+
+    *more = *may && !csc_uuid_is_nil(&row->link.next);
+    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
+        err = csc_link_keep(purge->store, &row->link, &row->kept, more);
+    if (err != CASCADE_ERR_CORRUPT)
+        return err;
+    purge->total.failed++;
+    *may = false;
+    *more = false;
+    return CASCADE_OK;
 }
 
 /* ---- Batches ------------------------------------------------------------ */
@@ -222,30 +271,43 @@ delete_batch(csc_purge *purge)
     return CASCADE_OK;
 }
 
+/* What is to become of a row; `*more`: it is to be looked at again. */
+static cascade_err
+decide_row(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
+           bool *more)
+{
+    cascade_err err = CASCADE_OK;
+
+    *may = !row->unreadable;
+    *more = false;
+    if (row->unreadable) {
+        purge->total.failed++;
+    } else if (row->child || !csc_uuid_is_nil(&row->previous)) {
+        (*checks)++;
+        err = check_row(purge, row, may);
+    }
+    return err == CASCADE_OK ? keep_links(purge, row, checks, may, more) : err;
+}
+
 /* Takes rows of the page, up to the size of a batch. */
 static cascade_err
 fill_batch(csc_purge *purge)
 {
     int64_t size = 0;
     int checks = 0;
-    cascade_err err = CASCADE_OK;
 
     purge->batch_count = 0;
     while (purge->at < purge->count && checks < CHECKS_MAX) {
-        const csc_purge_row *row = &purge->rows[purge->at];
+        csc_purge_row *row = &purge->rows[purge->at];
         int64_t executions = (int64_t)row->fn_id + 1;
-        bool may = true;
+        bool may = false;
+        bool more = false;
+        cascade_err err = CASCADE_OK;
 
         if (purge->batch_count > 0 && size + executions > BATCH_EXECUTIONS)
             break;
-        if (row->unreadable) {
-            purge->total.failed++;
-            may = false;
-        } else if (row->child || !csc_uuid_is_nil(&row->previous)) {
-            checks++;
-            err = check_row(purge, row, &may);
-        }
-        if (err != CASCADE_OK)
+        err = decide_row(purge, row, &checks, &may, &more);
+        if (err != CASCADE_OK || more)
             return err;
         purge->at++;
         if (!may)

@@ -12,6 +12,9 @@
  *     +-- its run before will go too: waits for that, since the oldest goes
  *         first -----------------------------> the same, once that is gone
  *
+ * Of a run that has continued as new, what outlives it is entered before it
+ * goes into a batch: link.h.
+ *
  * A portion is a page, or a batch. Nothing is kept in the store of how far a
  * pass is: after a crash the next begins anew, and finds what is left. What
  * went on meanwhile the store leaves alone (S26). Of a large cascade the rows
@@ -30,6 +33,8 @@ typedef struct csc_purge_row {
     cascade_uuid id;
     int32_t fn_id;
     cascade_uuid previous; /* all zero: there is none to be looked at */
+    cascade_link link;     /* without paths; `next` all zero: no run after it */
+    int32_t kept;          /* of it, from there on it is still to be entered */
     bool child;
     bool unreadable;
 } csc_purge_row;

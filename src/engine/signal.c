@@ -7,8 +7,9 @@
  * A signal is one row, inserted in a transaction of its own; nothing else is
  * touched, so a cascade that parks, ends or changes hands at the same moment
  * cannot lose it. Its path is made of the request id: a repeated one is told
- * from a new one as long as the message or its receipt is there. A run that has
- * continued as new sends it on, with its path.
+ * from a new one as long as the message or its receipt is there, or what
+ * outlives that (link.h). A run that has continued as new sends it on, with its
+ * path; where that run is gone the sender does.
  *
  *   run 1 (started) --> run 2 --> run 3    run 4 (started) --> run 5
  *   \_______ the path is run 1's _______/  \__ it is run 4's __/
@@ -30,6 +31,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/origin.h"
+#include "engine/link.h"
 
 static cascade_err
 check_signal(const char *name, const cascade_signal_options *given,
@@ -139,12 +141,18 @@ send_signal(cascade_store *store, const cascade_uuid *id,
     cascade_sent sent = CASCADE_SENT_ABSENT;
     cascade_submission submission = {
         .messages = &message, .message_count = 1, .sent = &sent};
-    cascade_err err = csc_signal_make(store, &arena, spec, id, &message);
+    csc_link_way way = {.run = *id};
+    bool again = true;
+    cascade_err err = CASCADE_OK;
 
+    while (err == CASCADE_OK && again) {
+        err = csc_signal_make(store, &arena, spec, &way.run, &message);
+        if (err == CASCADE_OK)
+            err = csc_submit(store, &submission, "signal");
+        err = csc_link_turn(store, err, sent, &way, &again);
+    }
     if (err == CASCADE_OK)
-        err = csc_submit(store, &submission, "signal");
-    if (err == CASCADE_OK)
-        err = csc_follow_sent(store, id, message.path, &sent);
+        err = csc_follow_sent(store, &way.run, message.path, &sent);
     if (err == CASCADE_OK)
         err = csc_signal_answer(sent, "signal");
     csc_arena_fini(&arena);

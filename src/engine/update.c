@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/origin.h"
 #include "engine/course.h"
+#include "engine/link.h"
 #include "engine/look.h"
 #include "engine/signal.h"
 
@@ -77,13 +78,12 @@ wrap_request(const call *c, const cJSON *request, csc_buf *payload)
 }
 
 static cascade_err
-send_request(call *c, const cJSON *request, const char *request_id,
-             bool *repeated)
+send_once(call *c, const cJSON *request, const char *request_id,
+          cascade_sent *sent)
 {
     cascade_message_row message = {.cascade_id = c->run,
                                    .kind = CSC_MESSAGE_SIGNAL};
-    cascade_sent sent = CASCADE_SENT_ABSENT;
-    cascade_submission submission = {.message_count = 1, .sent = &sent};
+    cascade_submission submission = {.message_count = 1, .sent = sent};
     csc_buf payload = {0};
     cascade_uuid root = c->run;
     cascade_err err = csc_store_get_now(c->store, &message.sent_at_ms);
@@ -105,6 +105,24 @@ send_request(call *c, const cJSON *request, const char *request_id,
     if (err == CASCADE_OK)
         err = csc_submit(c->store, &submission, "update");
     csc_buf_fini(&payload);
+    return err;
+}
+
+static cascade_err
+send_request(call *c, const cJSON *request, const char *request_id,
+             bool *repeated)
+{
+    cascade_sent sent = CASCADE_SENT_ABSENT;
+    csc_link_way way = {.run = c->run};
+    bool again = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && again) {
+        c->run = way.run;
+        err = send_once(c, request, request_id, &sent);
+        err = csc_link_turn(c->store, err, sent, &way, &again);
+    }
+    csc_store_watch_move(c->store, &c->watch, &c->run);
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
         err = csc_signal_answer(sent, "update");
     *repeated = sent == CASCADE_SENT_REPEATED;
@@ -262,9 +280,12 @@ give_answer(const call *c, cJSON **answer)
 static cascade_err
 go_to_first(call *c)
 {
-    cascade_err err = csc_follow_path(c->store, c->path, &c->run);
+    bool gone = false;
+    cascade_err err = csc_follow_path(c->store, c->path, &c->run, &gone);
 
     csc_store_watch_move(c->store, &c->watch, &c->run);
+    if (err == CASCADE_OK && gone)
+        err = csc_follow_fail_gone("update");
     return fail_unread(c, err);
 }
 

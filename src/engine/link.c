@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See link.h.
+ */
+#include "engine/link.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "store/store.h"
+
+#define PAGE_ROWS 1000
+#define PAGE_BYTES (1 << 20)
+#define TURNS_MAX 10 /* each one means that a run was deleted meanwhile */
+
+/* ---- Which have continued ------------------------------------------------ */
+
+/* What was entered of a root names the last run: any other has continued. */
+cascade_err
+csc_link_look(cascade_store *store, cascade_link *runs, size_t count)
+{
+    csc_arena arena = {0};
+    const char **paths = csc_arena_alloc(&arena, count, sizeof(*paths));
+    cascade_found *found = csc_arena_alloc(&arena, count, sizeof(*found));
+    char *ids = csc_arena_alloc(&arena, count, CASCADE_UUID_TEXT_SIZE);
+    cascade_err err = CASCADE_OK;
+
+    if (arena.failed) {
+        csc_arena_fini(&arena);
+        return csc_fail_memory();
+    }
+    for (size_t i = 0; i < count; i++)
+        paths[i] = cascade_uuid_format(&runs[i].root,
+                                       ids + i * CASCADE_UUID_TEXT_SIZE);
+    err = store->driver->find(store->self, paths, count, found);
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
+        bool continued = !csc_uuid_is_nil(&found[i].root) &&
+                         !csc_uuid_equal(&found[i].id, &runs[i].id);
+
+        runs[i].next = continued ? found[i].id : (cascade_uuid){{0}};
+    }
+    csc_arena_fini(&arena);
+    return err;
+}
+
+/* ---- What it has received ------------------------------------------------ */
+
+typedef struct page {
+    char prefix[CASCADE_UUID_TEXT_SIZE + sizeof("/message/")];
+    csc_arena arena;
+    const char *paths[PAGE_ROWS];
+    size_t count;
+    int32_t behind; /* the last execution */
+} page;
+
+static cascade_err
+note_path(void *context, const cascade_execution_row *row)
+{
+    page *p = context;
+    const char *path = row->node_instance_id;
+
+    p->behind = row->function_id + 1;
+    if (strncmp(path, p->prefix, strlen(p->prefix)) != 0)
+        return CASCADE_OK;
+    p->paths[p->count] = csc_arena_strdup(&p->arena, path);
+    if (p->paths[p->count] == NULL)
+        return csc_fail_memory();
+    p->count++;
+    return CASCADE_OK;
+}
+
+static cascade_err
+keep_page(cascade_store *store, const cascade_link *run, int32_t from, page *p)
+{
+    const cascade_load_sink sink = {.context = p, .on_execution = note_path};
+    const cascade_scan scan = {.cascade_id = &run->id,
+                               .from = from,
+                               .limit = PAGE_ROWS,
+                               .bytes_max = PAGE_BYTES};
+    cascade_link link = *run;
+    cascade_err err = CASCADE_OK;
+
+    p->behind = from;
+    (void)cascade_uuid_format(&run->root, p->prefix);
+    strcat(p->prefix, "/message/");
+    err = store->driver->scan(store->self, &scan, &sink);
+    link.run_number++; /* that of the next */
+    link.paths = p->paths;
+    link.path_count = p->count;
+    if (err == CASCADE_OK && (p->count > 0 || from == 0))
+        err = store->driver->link(store->self, &link);
+    return err;
+}
+
+cascade_err
+csc_link_keep(cascade_store *store, const cascade_link *run, int32_t *from,
+              bool *more)
+{
+    page *p = csc_mem_zalloc(1, sizeof(*p));
+    cascade_err err = CASCADE_OK;
+
+    if (p == NULL)
+        return csc_fail_memory();
+    err = keep_page(store, run, *from, p);
+    if (err == CASCADE_OK) {
+        *more = p->behind > *from;
+        *from = p->behind;
+    }
+    csc_arena_fini(&p->arena);
+    csc_mem_free(p);
+    return err;
+}
+
+cascade_err
+csc_link_keep_all(cascade_store *store, cascade_link *run)
+{
+    int32_t from = 0;
+    cascade_err err = csc_link_look(store, run, 1);
+    bool more = err == CASCADE_OK && !csc_uuid_is_nil(&run->next);
+
+    while (err == CASCADE_OK && more)
+        err = csc_link_keep(store, run, &from, &more);
+    return err;
+}
+
+/* ---- Sending on ---------------------------------------------------------- */
+
+static cascade_err
+turn(cascade_store *store, csc_link_way *way, bool *again)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    const char *path = cascade_uuid_format(&way->run, id);
+    cascade_found found;
+    cascade_err err = store->driver->find(store->self, &path, 1, &found);
+
+    if (err != CASCADE_OK || csc_uuid_is_nil(&found.root) ||
+        csc_uuid_equal(&found.id, &way->run))
+        return err;
+    way->run = found.id;
+    way->turns++;
+    *again = true;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_link_turn(cascade_store *store, cascade_err sent_err, cascade_sent sent,
+              csc_link_way *way, bool *again)
+{
+    bool looks = sent_err == CASCADE_OK && sent == CASCADE_SENT_ABSENT &&
+                 way->turns < TURNS_MAX;
+    cascade_err err = sent_err;
+
+    *again = false;
+    if (looks)
+        err = turn(store, way, again);
+    if (err == CASCADE_OK || (!looks && way->turns == 0))
+        return err;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "the cascade is not there, and it is not known whether a "
+                    "later run of it was reached: %s",
+                    cascade_errmsg());
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What outlives a run that has continued as new, and was purged or deleted:
+ * what is sent to its id comes to the last run, and what it has received is not
+ * received again.
+ */
+#include <string.h>
+
+#include "cascade/manage.h"
+#include "engine/play.h"
+
+#define RUNS 3
+#define LONG_MS 30000
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+/* Answers for as long as it is not told to go on. */
+static cascade_err
+answer_and_go_on(cascade_node *node, void *user)
+{
+    const char *ticket = NULL;
+    cJSON *request = NULL;
+    cascade_err err =
+        cascade_node_await_update(node, "double", -1, &request, &ticket);
+
+    (void)user;
+    if (err == CASCADE_OK)
+        err = cascade_node_answer(node, ticket,
+                                  play_number(2 * play_read_number(request)));
+    cJSON_Delete(request);
+    if (err == CASCADE_OK)
+        err = cascade_node_await(node, "go", -1, NULL);
+    return err == CASCADE_OK
+               ? cascade_node_continue_as_new(node, "answers", NULL)
+               : err;
+}
+
+static cascade_err
+go_on(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_await(node, "go", -1, NULL);
+
+    (void)user;
+    return err == CASCADE_OK ? cascade_node_continue_as_new(node, "goes", NULL)
+                             : err;
+}
+
+/* ---- Helpers ------------------------------------------------------------ */
+
+/* The play turns to the next run, whose id is given. */
+static cascade_uuid
+turn(play *p)
+{
+    cascade_snapshot *snapshot = NULL;
+
+    assert_ok(cascade_signal(p->store, &p->id, "go", NULL, NULL));
+    play_await(p, &p->id, CASCADE_COMPLETED);
+    snapshot = play_snapshot(p);
+    p->id = *cascade_snapshot_continued_as(snapshot);
+    cascade_snapshot_free(snapshot);
+    return p->id;
+}
+
+static cascade_err
+send_news(const play *p, const cascade_uuid *id, const char *request_id)
+{
+    const cascade_signal_options options = {.size = sizeof(options),
+                                            .request_id = request_id};
+
+    return cascade_signal(p->store, id, "news", NULL, &options);
+}
+
+static void
+expect_news(play *p, size_t count)
+{
+    play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, count);
+    assert_int_equal(
+        play_count(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED),
+        count);
+}
+
+static void
+purge(const play *p, int64_t wanted)
+{
+    const cascade_purge_options all = {.size = sizeof(all)};
+    cascade_progress total;
+
+    assert_ok(cascade_purge(p->store, &all, &total));
+    assert_int_equal(total.done, wanted);
+    assert_int_equal(total.failed, 0);
+}
+
+static void
+expect_gone(const play *p, const cascade_uuid *id)
+{
+    cascade_info *info = NULL;
+
+    assert_fails(CASCADE_ERR_NOT_FOUND, cascade_get(p->store, id, &info));
+}
+
+/* Three runs, of which the first two have received one of the news each. */
+static void
+begin(play *p, test_db *db, cascade_uuid ids[RUNS])
+{
+    play_begin(p, db, CASCADE_MODE_THREADS, "goes");
+    ids[0] = p->id;
+    assert_ok(send_news(p, &ids[0], "of-1"));
+    play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 1);
+    ids[1] = turn(p);
+    assert_ok(send_news(p, &ids[0], "of-2"));
+    play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
+    ids[2] = turn(p);
+    play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
+}
+
+/* The two that the first runs have passed on unread are there. */
+static void
+check(play *p, const cascade_uuid ids[RUNS])
+{
+    const char *const fresh[RUNS] = {"a", "b", "c"};
+
+    expect_gone(p, &ids[0]);
+    expect_gone(p, &ids[1]);
+    for (size_t i = 0; i < RUNS; i++) {
+        assert_ok(send_news(p, &ids[i], "of-1"));
+        assert_ok(send_news(p, &ids[i], "of-2"));
+    }
+    for (size_t i = 0; i < RUNS; i++)
+        for (size_t to = 0; to < RUNS; to++)
+            assert_ok(send_news(p, &ids[(to + i) % RUNS], fresh[i]));
+    expect_news(p, 2 + RUNS);
+    assert_ok(cascade_signal(p->store, &ids[1], "news", NULL, NULL));
+    expect_news(p, 2 + RUNS + 1);
+}
+
+/* ---- Tests -------------------------------------------------------------- */
+
+static void
+runs_that_are_purged_lead_to_the_last(test_db *db)
+{
+    play p = {.nodes = {{"goes", go_on}}};
+    cascade_uuid ids[RUNS];
+
+    begin(&p, db, ids);
+    purge(&p, 2);
+    check(&p, ids);
+    (void)turn(&p);
+    purge(&p, 1);
+    assert_ok(send_news(&p, &ids[2], "of-2"));
+    assert_ok(send_news(&p, &ids[0], "c"));
+    assert_ok(send_news(&p, &ids[1], "d"));
+    expect_news(&p, 2 + RUNS + 2);
+    play_end(&p);
+}
+
+static void
+runs_that_are_deleted_lead_to_the_last(test_db *db)
+{
+    const cascade_request_options wait = {.size = sizeof(wait),
+                                          .wait_ms = LONG_MS};
+    play p = {.nodes = {{"goes", go_on}}};
+    cascade_uuid ids[RUNS];
+
+    begin(&p, db, ids);
+    assert_ok(cascade_delete(p.store, &ids[0], &wait));
+    assert_ok(cascade_delete(p.store, &ids[1], &wait));
+    check(&p, ids);
+    play_end(&p);
+}
+
+static void
+commands_to_a_run_that_is_gone_come_to_the_last(test_db *db)
+{
+    const cascade_request_options once = {
+        .size = sizeof(once), .request_id = "once", .wait_ms = LONG_MS};
+    const cascade_request_options old = {.size = sizeof(old),
+                                         .request_id = "old"};
+    cascade_request_options wait = old;
+    play p = {.nodes = {{"goes", go_on}}};
+    cascade_uuid ids[RUNS];
+
+    begin(&p, db, ids);
+    assert_ok(cascade_pause(p.store, &ids[2], &once));
+    assert_ok(cascade_resume(p.store, &ids[2], &once));
+    assert_ok(cascade_pause(p.store, &ids[2], &old));
+    play_until(&p, "cascade.pause", CASCADE_EXECUTION_COMPLETED, 2);
+    assert_ok(cascade_resume(p.store, &ids[2], &old));
+    (void)turn(&p);
+    purge(&p, 3);
+    wait.wait_ms = LONG_MS;
+    assert_ok(cascade_pause(p.store, &ids[0], &old));
+    assert_fails(CASCADE_ERR_NOT_FOUND, cascade_pause(p.store, &ids[1], &wait));
+    assert_non_null(strstr(cascade_errmsg(), "deleted since"));
+    wait.request_id = "new";
+    assert_ok(cascade_pause(p.store, &ids[1], &wait));
+    assert_int_equal(
+        play_count(&p, "cascade.pause", CASCADE_EXECUTION_COMPLETED), 1);
+    assert_fails(CASCADE_ERR_NOT_FOUND, cascade_retry(p.store, &ids[0], &wait));
+    assert_fails(CASCADE_ERR_NOT_FOUND,
+                 cascade_delete(p.store, &ids[0], &wait));
+    assert_ok(cascade_cancel(p.store, &ids[0], &once));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    play_end(&p);
+}
+
+static void
+updates_to_a_run_that_is_gone_come_to_the_last(test_db *db)
+{
+    cascade_update_options options = {
+        .size = sizeof(options), .request_id = "one", .timeout_ms = LONG_MS};
+    play p = {.nodes = {{"answers", answer_and_go_on}}};
+    cascade_uuid first;
+    cJSON *answer = NULL;
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "answers");
+    first = p.id;
+    assert_ok(cascade_update(p.store, &first, "double", play_number(1),
+                             &options, &answer));
+    cJSON_Delete(answer);
+    (void)turn(&p);
+    purge(&p, 1);
+    answer = NULL;
+    assert_fails(CASCADE_ERR_NOT_FOUND,
+                 cascade_update(p.store, &first, "double", play_number(1),
+                                &options, &answer));
+    assert_null(answer);
+    options.request_id = "two";
+    for (int i = 0; i < 2; i++) {
+        assert_ok(cascade_update(p.store, &first, "double", play_number(2 + i),
+                                 &options, &answer));
+        assert_int_equal(play_read_number(answer), 4);
+        cJSON_Delete(answer);
+    }
+    play_end(&p);
+}
+
+/* With the last run all is gone. */
+static void
+nothing_leads_to_a_run_that_is_gone_itself(test_db *db)
+{
+    const cascade_request_options wait = {.size = sizeof(wait),
+                                          .wait_ms = LONG_MS};
+    play p = {.nodes = {{"goes", go_on}}};
+    cascade_uuid ids[RUNS];
+
+    begin(&p, db, ids);
+    assert_ok(cascade_terminate(p.store, &ids[2], &wait));
+    play_await(&p, &p.id, CASCADE_ERROR);
+    purge(&p, 3);
+    for (size_t i = 0; i < RUNS; i++)
+        assert_fails(CASCADE_ERR_NOT_FOUND, send_news(&p, &ids[i], "new"));
+    play_end(&p);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"runs_that_are_purged_lead_to_the_last",
+         runs_that_are_purged_lead_to_the_last, STORES_ALL},
+        {"runs_that_are_deleted_lead_to_the_last",
+         runs_that_are_deleted_lead_to_the_last, STORES_ALL},
+        {"commands_to_a_run_that_is_gone_come_to_the_last",
+         commands_to_a_run_that_is_gone_come_to_the_last, STORES_ALL},
+        {"updates_to_a_run_that_is_gone_come_to_the_last",
+         updates_to_a_run_that_is_gone_come_to_the_last, STORES_ALL},
+        {"nothing_leads_to_a_run_that_is_gone_itself",
+         nothing_leads_to_a_run_that_is_gone_itself, STORES_ALL}};
+
+    return stores_run("outlived", tests, sizeof(tests) / sizeof(tests[0]), argc,
+                      argv);
+}
