@@ -13,8 +13,7 @@
 -- It writes no links, and finds none.
 
 -- path: <root>, the run that was started: one row for all its runs, where
---       next_id is the first of them that is still there, and number is the
---       negative number of the last one that is gone;
+--       next_id is the last of them, and number its number, negative;
 --       the id of a later run that is gone; or
 --       <root>/message/..., of what a run that is gone has received.
 -- number: of these two, in the order in which they came.
