@@ -159,11 +159,22 @@ bool csc_build_child_end(struct csc_builder *b, const csc_message *message);
 void csc_build_cancel_child(struct csc_builder *b, const csc_exec *child);
 /* A message to another cascade. */
 void csc_build_send(struct csc_builder *b, const cascade_message_row *message);
-/* What the end of the cascade means to its children and its parent. */
-void csc_build_end_family(struct csc_builder *b);
+/* The record of a child that has ended; `result` may be NULL. */
+const char *csc_build_child_ended(struct csc_builder *b,
+                                  const cascade_uuid *child,
+                                  cascade_child_end policy, const char *result,
+                                  bool failed);
 /* An execution completed with this output: it may be the cascade's result. */
 void csc_build_note_result(struct csc_builder *b, const csc_exec *exec,
                            const char *output);
+
+/* ---- build_family.c ------------------------------------------------------ */
+
+/* A parent asks once when it is cancelled, and once when it ends. */
+void csc_build_ask_child(struct csc_builder *b, const cascade_uuid *child,
+                         cascade_child_end policy, bool ended);
+/* What the end of the cascade means to its children and its parent. */
+void csc_build_end_family(struct csc_builder *b);
 
 /* ---- build_external.c --------------------------------------------------- */
 
