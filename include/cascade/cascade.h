@@ -499,20 +499,21 @@ typedef struct cascade_request_options {
  * recorded steps to clean up after, else it fails. When the last has returned
  * the cascade ends as ERROR, "cancelled".
  *
- * cascade_terminate() ends it as ERROR, "terminated", at once: what it costs
- * does not grow with the cascade, but with the children it has to tell. What
- * runs then is told when it asks, and what it records is refused.
+ * cascade_terminate() ends it as ERROR, "terminated", at once, whatever its
+ * size; where it has many children they are told behind that. What runs then is
+ * told when it asks, and what it records is refused.
  *
- * cascade_delete() ends it, if it has not ended, and deletes it in one commit.
- * Of a large one an engine erases the rows behind that, in pieces; until then a
- * start with its id (not a key) is CASCADE_ERR_AGAIN. One that continued as new
- * is deleted alone, and, as long as the last run goes on, only where nobody
- * finds that by it: CASCADE_ERR_AGAIN for a run of a child, whose parent knows
- * only the first, and for one whose previous run is still there; so delete the
- * oldest first. A run that continues as new between the call and the deletion
- * is kept, and the command recorded as undelivered; ask again, with another
- * request id. What is sent to the id of a run while that is deleted is lost
- * with it; what is sent later comes to the last run, see cascade_purge(). */
+ * cascade_delete() ends it, if it has not ended, and deletes it in one commit,
+ * once its children are told. An engine erases the rows of a large one behind
+ * that, in pieces; until then a start with its id (not a key) is
+ * CASCADE_ERR_AGAIN. One that continued as new is deleted alone, and as long as
+ * the last run goes on, only where nobody finds that by it: CASCADE_ERR_AGAIN
+ * for a run of a child, whose parent knows only the first, and for one whose
+ * previous run is still there; so delete the oldest first. A run that continues
+ * as new between the call and the deletion is kept, and the command recorded as
+ * undelivered; ask again, with another request id. What is sent to the id of a
+ * run while that is deleted is lost with it; what is sent later comes to the
+ * last run, see cascade_purge(). */
 CASCADE_API cascade_err cascade_cancel(cascade_store *store,
                                        const cascade_uuid *id,
                                        const cascade_request_options *options);

@@ -177,6 +177,12 @@
  *       (S40).
  *   S50 a message whose path is taken is told as REPEATED also where the
  *       cascade that it is for is not there; not where that is marked (S40).
+ *   S51 CASCADE_LOAD_FAMILY gives of each cascade the first children that are
+ *       RUNNING, CASCADE_LOAD_FAMILY_MAX at most. What it reads of one does not
+ *       grow with those that are RUNNING besides.
+ *   S52 a scan with children_only gives the same as one that is running_only,
+ *       without the executions that are no children: what it costs does not
+ *       grow with these.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -468,6 +474,7 @@ typedef struct cascade_receive {
     8u /* some executions, where not all are asked for:
                                   S24 */
 #define CASCADE_LOAD_MESSAGES_MAX 100 /* of each cascade, the first */
+#define CASCADE_LOAD_FAMILY_MAX 100   /* children of each, the first: S51 */
 
 /* So begins the node_name of an execution that stands for a child. */
 #define CASCADE_CHILD_PREFIX "cascade.child:"
@@ -516,6 +523,9 @@ typedef struct cascade_scan {
     bool events;                    /* of one: its events by (function_id, id),
                                        instead of its executions */
     bool running_only;              /* executions that are RUNNING */
+    bool children_only;             /* of one, of these: those of children;
+                                       what others there are costs nothing: S52.
+                                       Only with running_only */
     int32_t from;                   /* of one: function_ids from there on */
     int64_t after_event;            /* of the events of `from`, ids above
                                        this */

@@ -535,6 +535,10 @@ add_post(builder *b, const csc_post *post)
         add_deadline(b, post);
         return;
     }
+    if (post->kind == CSC_POST_SLICE) {
+        csc_build_slice(b);
+        return;
+    }
     if (post->kind == CSC_POST_RECEIVE)
         return; /* they come first */
     if (csc_build_is_late(b, post, exec))
@@ -546,9 +550,6 @@ add_post(builder *b, const csc_post *post)
             csc_build_cancel_one(b, exec);
         else
             csc_build_complete(b, post, exec);
-        break;
-    case CSC_POST_SLICE:
-        csc_build_slice(b);
         break;
     case CSC_POST_FAIL:
         csc_build_fail(b, post, exec);
@@ -574,6 +575,7 @@ add_post(builder *b, const csc_post *post)
         break;
     case CSC_POST_RECEIVE:
     case CSC_POST_DEADLINE:
+    case CSC_POST_SLICE:
     case CSC_POST_FREE:
         break;
     }

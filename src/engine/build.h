@@ -30,7 +30,9 @@ typedef struct csc_build_env {
     int64_t delay_from_ms; /* the same, not behind it */
     bool reset;            /* the run has takeovers to forget */
     bool unread;           /* it is not known, nor to be: no retry, no rerun */
-    size_t slice_bytes;    /* of a cancellation; 0: CSC_SLICE_BYTES */
+    size_t slice_bytes;    /* of a cancellation, and of the children at an end;
+                              0: CSC_SLICE_BYTES */
+    int32_t family_to;     /* children are known below that one; 0: all are */
     /* How executions of that node wait for their completion from outside; NULL
      * where the node does not, or is not known. NULL: none is. */
     const csc_waiting *(*find_external)(const void *context, const char *name);
@@ -65,6 +67,10 @@ cascade_err csc_build_births(const csc_build_env *env, const csc_state *state,
 /* Whether the message is a retry or a rerun, and from where on: CSC_COURSE_NONE
  * for a retry. (build_course.c) */
 bool csc_build_is_course(const csc_message *message);
+
+/* From which function_id on children are still to be told of the end of the
+ * cascade; 0 when the message says nothing of that. (build_family.c) */
+int32_t csc_build_family_from(const csc_message *message);
 
 /* Whether the run, when its deletion was asked for, had ended as it has now. */
 bool csc_build_is_unchanged(const csc_state *state, const csc_message *message);

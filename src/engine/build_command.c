@@ -99,9 +99,21 @@ terminate(struct csc_builder *b, const csc_message *message, const char *what)
     csc_build_note_terminated(b, row);
 }
 
+/* One of those that are still to come may say that children are to be told, and
+ * the cascade is not to go before. Where there are only deletions, so many that
+ * they were cut, the others say no more than the first. */
+static void
+await_others(struct csc_builder *b, const csc_message *message)
+{
+    if (b->only_deletions && b->awaits_others)
+        b->received[b->received_count++] = message->id;
+    b->awaits_others = true;
+}
+
 /* What ends the cascade comes first, in a commit of its own, which tells its
  * parent and its children; the message stays then, and is `repeated` when it is
- * received again. It goes with the cascade. */
+ * received again. It goes with the cascade, once all children are told: until
+ * then each commit sends something, or receives what may say so. */
 void
 csc_build_delete(struct csc_builder *b, const csc_message *message)
 {
@@ -109,7 +121,9 @@ csc_build_delete(struct csc_builder *b, const csc_message *message)
 
     if (csc_build_keep_run(b, message))
         return;
-    if (!running && b->state->recorded != CASCADE_RUNNING)
+    if (b->is_cut && b->state->recorded == CASCADE_ERROR)
+        await_others(b, message);
+    else if (!running && b->state->recorded != CASCADE_RUNNING)
         b->erases = true;
     else if (running && !message->repeated)
         terminate(b, message, "terminated");

@@ -14,7 +14,9 @@
  *                        did so void
  *   RUNNING rows that    FAILED, so that no row is RUNNING that will never end
  *   are superseded
- *   children of those    a message "terminate"
+ *   children of those    a message "terminate"; that they were to end with the
+ *                        cascade, if it had ended: not all may have been told
+ *                        (build_family.c)
  *   a cascade that had   its run row goes on, with the queue and the priority
  *   ended                of its start
  *
@@ -259,6 +261,8 @@ close_exec(struct csc_builder *b, const csc_plan *plan, const csc_exec *exec,
     if (exec->part != CSC_PART_CHILD)
         return;
     b->children_gone++;
+    if (b->state->recorded != CASCADE_RUNNING)
+        csc_build_ask_child(b, &exec->child, exec->when_parent_ends, true);
     if (is_repeated(plan, item) &&
         exec->when_parent_ends != CASCADE_CHILD_ABANDON)
         terminate_child(b, exec);

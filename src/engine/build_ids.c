@@ -80,8 +80,8 @@ static bool
 needs_id(const csc_message *message)
 {
     static const char *const others[] = {
-        CSC_MESSAGE_CHILD, CSC_MESSAGE_COMPLETE, CSC_MESSAGE_TERMINATE,
-        CSC_MESSAGE_CANCEL, CSC_MESSAGE_POISON};
+        CSC_MESSAGE_CHILD,     CSC_MESSAGE_COMPLETE, CSC_MESSAGE_FAMILY,
+        CSC_MESSAGE_TERMINATE, CSC_MESSAGE_CANCEL,   CSC_MESSAGE_POISON};
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (strcmp(message->kind, others[i]) == 0)

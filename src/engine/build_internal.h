@@ -58,6 +58,12 @@ struct csc_builder {
     const csc_post *next; /* the one that continues as new, or NULL */
     const csc_plan *plan; /* the retry or rerun that is carried out, or
                                     NULL */
+    int32_t family_from;  /* children from there on are still to be told of the
+                             end: build_family.c; 0: none */
+    int64_t family_id;    /* the message that says so */
+    bool is_cut;          /* there may be more messages than those received */
+    bool only_deletions;  /* and these are nothing else */
+    bool awaits_others;   /* and one of these waits for the others */
 };
 
 /* ---- build.c ------------------------------------------------------------ */
@@ -173,6 +179,9 @@ void csc_build_note_result(struct csc_builder *b, const csc_exec *exec,
 /* A parent asks once when it is cancelled, and once when it ends. */
 void csc_build_ask_child(struct csc_builder *b, const cascade_uuid *child,
                          cascade_child_end policy, bool ended);
+/* The rest of the children of a cascade that has ended is to be told; true when
+ * the message says that. */
+bool csc_build_family(struct csc_builder *b, const csc_message *message);
 /* What the end of the cascade means to its children and its parent. */
 void csc_build_end_family(struct csc_builder *b);
 

@@ -11,6 +11,8 @@
  *   new
  *   command         build_command.c; of a retry or a rerun, build_course.c
  *   end of a child  build_child.c
+ *   rest of a       build_family.c
+ *   family
  *   completion      build_external.c
  *   repeated        nothing: an execution has its path
  *   unknown kind    an execution, FAILED: a newer library sent it
@@ -318,6 +320,7 @@ add_message(struct csc_builder *b, const csc_message *message)
     if (strcmp(message->kind, CSC_MESSAGE_SIGNAL) == 0)
         add_signal(b, message);
     else if (!csc_build_child_end(b, message) &&
+             !csc_build_family(b, message) &&
              !csc_build_completion(b, message) &&
              !csc_build_course(b, message) && !csc_build_command(b, message))
         add_unknown(b, message);
@@ -326,6 +329,8 @@ add_message(struct csc_builder *b, const csc_message *message)
 void
 csc_build_receive(struct csc_builder *b, const csc_post *post)
 {
+    b->is_cut = b->is_cut || (post->cut && !post->apart);
+    b->only_deletions = post->deletions == post->message_count;
     for (const csc_message *m = post->messages; m != NULL; m = m->next)
         add_message(b, m);
 }

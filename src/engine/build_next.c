@@ -216,6 +216,7 @@ csc_build_forward(struct csc_builder *b, const csc_message *message)
     if (csc_uuid_is_nil(&b->state->continued_as) ||
         strcmp(message->kind, CSC_MESSAGE_DELETE) == 0 ||
         strcmp(message->kind, CSC_MESSAGE_CHILD) == 0 ||
+        strcmp(message->kind, CSC_MESSAGE_FAMILY) == 0 ||
         csc_build_is_course(message))
         return false;
     csc_build_send(b,

@@ -8,10 +8,11 @@
  *     |
  *   read: its row, and its messages
  *     |
- *     +-- RUNNING, first to be ended --> read: its family (S24)
- *     |                                  |
+ *     +-- RUNNING, first to be ended --> read: its family (S24), the first of
+ *     |                                  |     its children (S51)
  *     +-- ended in ERROR, and not -----> |
- *     |   asked to go on                 |
+ *     |   asked to go on                 |     (where children are still to be
+ *     |                                  |     told, a page of these: S52)
  *     +-- COMPLETED, and told of its     |
  *     |   children, or to be deleted     |
  *     |   as whoever asked has seen it ->|
@@ -19,10 +20,10 @@
  *     +-- else: loaded whole             one commit, after which it has ended
  *
  * Such a run is `partial`: of its state there is what that commit is made of,
- * the fn_id of its row, its parent, its children. Executions that are not read
- * have no part in it: those that are RUNNING stay so in the table, and have
- * ended with their cascade. So what is recorded is what is recorded of a
- * cascade that is held whole.
+ * the fn_id of its row, its parent, its children, or those below `family_to`.
+ * Executions that are not read have no part in it: those that are RUNNING stay
+ * so in the table, and have ended with their cascade. So what is recorded is
+ * what is recorded of a cascade that is held whole.
  *
  * WHOSE LOAD KILLS. A suspect that took down engines in trial as often as the
  * limit says, and one more that only loaded it to fail what was to run
@@ -58,6 +59,10 @@
 #include "engine/build.h"
 #include "engine/engine.h"
 #include "engine/signal.h"
+
+/* A page of a family: more than is told of it in one commit. */
+#define REST_ROWS (1 + CSC_SLICE_BYTES / CSC_ROW_BYTES)
+#define REST_BYTES ((size_t)1024 * 1024)
 
 typedef struct dismissal {
     cascade_engine *engine;
@@ -95,7 +100,8 @@ is_of_itself(const csc_state *state, const csc_message *message)
 {
     if (strcmp(message->kind, CSC_MESSAGE_DELETE) == 0)
         return csc_build_is_unchanged(state, message);
-    return strcmp(message->kind, CSC_MESSAGE_CHILD) == 0;
+    return strcmp(message->kind, CSC_MESSAGE_CHILD) == 0 ||
+           strcmp(message->kind, CSC_MESSAGE_FAMILY) == 0;
 }
 
 /* None is to be sent on to the next run. */
@@ -223,6 +229,79 @@ load(dismissal *d, bool running_only, unsigned parts)
                                    &sink);
 }
 
+/* Whether a load gave as many children as it gives at most. */
+static bool
+has_full_family(const csc_run *run)
+{
+    return run->state.recorded == CASCADE_RUNNING &&
+           run->state.children >= CASCADE_LOAD_FAMILY_MAX;
+}
+
+/* Those that were read are the first ones. */
+static void
+note_rest(csc_run *run)
+{
+    const csc_state *state = &run->state;
+
+    if (state->exec_count > 0)
+        run->family_to = state->execs[state->exec_count - 1].function_id + 1;
+}
+
+/* From where on its children are still to be told; 0: none is. */
+static int32_t
+rest_from(const dismissal *d, const csc_run *run)
+{
+    const csc_post *post = csc_map_get(&d->inbox.posts, &run->state.id);
+    const csc_message *message = post != NULL ? post->messages : NULL;
+    int32_t from = 0;
+
+    for (; message != NULL; message = message->next) {
+        int32_t told = csc_build_family_from(message);
+
+        if (told != 0 && (from == 0 || told < from))
+            from = told;
+    }
+    return from;
+}
+
+/* The next ones of a cascade that has ended. */
+static cascade_err
+read_rest(dismissal *d, csc_run *run)
+{
+    const cascade_load_sink sink = {.context = d,
+                                    .on_execution = apply_execution};
+    const cascade_scan scan = {.cascade_id = &run->state.id,
+                               .running_only = true,
+                               .children_only = true,
+                               .from = rest_from(d, run),
+                               .limit = REST_ROWS,
+                               .bytes_max = REST_BYTES};
+    cascade_err err = CASCADE_OK;
+
+    if (scan.from == 0 || run->state.recorded != CASCADE_ERROR)
+        return CASCADE_OK;
+    err = d->engine->driver->scan(d->engine->driver_self, &scan, &sink);
+    note_rest(run);
+    return err;
+}
+
+static cascade_err
+read_families(dismissal *d)
+{
+    cascade_err err = load(d, true, CASCADE_LOAD_FAMILY);
+
+    for (size_t i = 0; i < d->count && err == CASCADE_OK; i++) {
+        csc_run *run = d->runs[i];
+
+        if (csc_map_get(&d->places, &run->state.id) == NULL)
+            continue;
+        if (has_full_family(run))
+            note_rest(run);
+        err = read_rest(d, run);
+    }
+    return err;
+}
+
 static void
 leave_others(dismissal *d)
 {
@@ -282,7 +361,7 @@ read_all(dismissal *d)
     if (err != CASCADE_OK)
         return err;
     leave_others(d);
-    err = load(d, true, CASCADE_LOAD_FAMILY);
+    err = read_families(d);
     return err == CASCADE_OK ? condemn_all(d) : err;
 }
 
@@ -291,13 +370,11 @@ read_all(dismissal *d)
 /* Its state says what its row does: of what was not read one is RUNNING, or is
  * why it has ended in ERROR. */
 static void
-make_ready(csc_run *run, const csc_post *messages)
+make_ready(csc_run *run)
 {
     csc_state *state = &run->state;
 
     csc_state_settle(state);
-    run->more_messages = messages != NULL &&
-                         messages->message_count >= CASCADE_LOAD_MESSAGES_MAX;
     if (state->recorded == CASCADE_RUNNING)
         state->running++;
     else if (state->recorded == CASCADE_ERROR)
@@ -334,7 +411,9 @@ hand_over(dismissal *d, const csc_reload *wanted)
     if (err != CASCADE_OK)
         return run->unread;
     messages = csc_receive_take(&d->inbox, id);
-    make_ready(run, messages);
+    make_ready(run);
+    if (messages != NULL)
+        csc_receive_loaded(messages);
     if (run->unread)
         csc_engine_note(d->engine, CASCADE_LOG_ERROR,
                         "cascade %s is not loaded: %d engines in turn died",

@@ -196,6 +196,7 @@ typedef struct csc_run {
     unsigned passed;   /* commits that went before those that wait */
     bool partial; /* its state has only what its end is made of: dismiss.c */
     bool unread;  /* and is so since its load kills */
+    int32_t family_to; /* of its children it has those below; 0: all */
     csc_reload reload;
     struct cascade_engine *engine;
     struct csc_run *wreck_next;
@@ -887,6 +888,8 @@ cascade_err csc_receive_message(void *context, const cascade_message_row *row,
 /* The post for that cascade, which is the caller's then; NULL without one. */
 csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
 void csc_receive_fini(csc_inbox *inbox);
+/* Notes whether there may be more than those that came with a load. */
+void csc_receive_loaded(csc_post *post);
 /* Leaves only the first message. */
 void csc_receive_single(csc_post *post);
 /* Hands a run its messages; takes `post`. Locked. */

@@ -309,7 +309,7 @@ hand_messages(cascade_engine *engine, csc_run *run, const csc_reload *reload,
         run->plan = NULL;
         return;
     }
-    run->more_messages = messages->message_count >= CASCADE_LOAD_MESSAGES_MAX;
+    csc_receive_loaded(messages);
     if (reload->single)
         csc_receive_single(messages);
     if (reload->hopeless)

@@ -56,11 +56,13 @@
  * itself: a lone post costs no thread's wake-up. Whatever came meanwhile is
  * left to the lane's own thread, so nobody serves others for long.
  *
- * SLICES of a cancellation (build_command.c) follow each other for as long as
- * there is something to cancel. So one is in a batch at most; the next waits as
- * long as that batch took, and is as large as takes about twice the time of a
- * commit without one, or SLICE_NS: others wait for a slice hardly longer than
- * for each other.
+ * SLICES of a cancellation (build_command.c), or of the end of a family
+ * (build_family.c), follow each other for as long as there is something left.
+ * So one is in a batch at most; the next waits as long as that batch took, and
+ * is as large as takes about twice the time of a commit without one, or
+ * SLICE_NS: others wait for a slice hardly longer than for each other. What is
+ * told of a family once its cascade has ended is as large, and waits for a
+ * claim.
  *
  * ONE COMMIT IN FLIGHT FOR A CASCADE: a run in a batch (`committing`) gets into
  * no other; what is posted meanwhile waits in the run. And a cascade has one
@@ -360,6 +362,16 @@ has_room(csc_lane *lane, size_t bytes)
            grow_items(lane) == CASCADE_OK;
 }
 
+/* What is written of its children, should it end. */
+static size_t
+family_bytes(const csc_lane *lane, const csc_run *run)
+{
+    size_t most = lane->slice_bytes > 0 ? lane->slice_bytes : SLICE_FIRST_BYTES;
+    size_t bytes = run->state.children * CSC_ROW_BYTES;
+
+    return bytes < most ? bytes : most;
+}
+
 /* The bytes of the batch then. */
 static size_t
 collect_runs(csc_lane *lane, size_t bytes)
@@ -370,6 +382,7 @@ collect_runs(csc_lane *lane, size_t bytes)
         csc_item *item = &lane->items[lane->item_count];
 
         bytes += take_run(lane, item, bytes_max - bytes);
+        bytes += family_bytes(lane, item->run);
         lane->births += csc_build_birth_count(&item->run->state, item->posts);
         if (item->posts != NULL)
             lane->item_count++;
@@ -624,12 +637,23 @@ csc_lane_lose(csc_lane *lane, cascade_err err)
     pthread_mutex_unlock(&lane->engine->mutex);
 }
 
+/* Whether it goes on with a cancellation, or with a family. */
+static bool
+slices(const csc_post *post)
+{
+    const csc_message *message = post->messages;
+
+    while (message != NULL && csc_build_family_from(message) == 0)
+        message = message->next;
+    return message != NULL || post->kind == CSC_POST_SLICE;
+}
+
 static bool
 has_slice(const csc_lane *lane)
 {
     for (size_t i = lane->from; i < lane->from + lane->slice; i++)
         for (const csc_post *p = lane->items[i].posts; p != NULL; p = p->next)
-            if (p->kind == CSC_POST_SLICE)
+            if (slices(p))
                 return true;
     return false;
 }

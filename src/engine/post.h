@@ -67,7 +67,8 @@ typedef enum csc_post_kind {
     CSC_POST_BEAT,     /* how far the node is; what of it follows in the same
                           commit makes this superfluous */
     CSC_POST_DEADLINE, /* the cascade has run out of its time */
-    CSC_POST_SLICE,    /* the cancellation goes on: build_command.c */
+    CSC_POST_SLICE,    /* the cancellation goes on: build_command.c; or the
+                          end of the children: build_family.c */
     CSC_POST_FREE      /* nothing of the cascade can run here for now */
 } csc_post_kind;
 
@@ -82,11 +83,13 @@ typedef enum csc_post_kind {
 #define CSC_MESSAGE_RERUN "rerun"
 #define CSC_MESSAGE_CHILD "child"
 #define CSC_MESSAGE_COMPLETE "complete"
+#define CSC_MESSAGE_FAMILY "family" /* to itself: build_family.c */
 #define CSC_MESSAGE_POISON "poison" /* the engine's own: it is in no store */
 /* The error of a receipt that came too late for its cascade. */
 #define CSC_UNDELIVERED "undelivered: the cascade had ended"
 
-/* What a cancellation ends in one commit, at most: about 250 rows. */
+/* What a cancellation, or the end of a family, ends in one commit, at most:
+ * about 250 rows. */
 #define CSC_SLICE_BYTES ((size_t)128 * 1024)
 #define CSC_ROW_BYTES 512 /* of a row beside its payloads, roughly */
 
@@ -161,8 +164,10 @@ typedef struct csc_post {
     cascade_uuid cascade_id; /* RECEIVE */
     csc_message *messages;   /* RECEIVE: in the order of their ids */
     csc_message *last_message;
-    bool cut; /* there are more messages */
+    bool cut;   /* there are more messages, or may be */
+    bool apart; /* and that is since one of them is to be alone: receive.c */
     size_t message_count;
+    size_t deletions;       /* among them */
     int64_t wake_at_ms;     /* FREE */
     const char *needs;      /* FREE: the node nobody here knows, or NULL */
     csc_family children;    /* CHILDREN */

@@ -106,6 +106,7 @@ add_message(csc_post *post, csc_message *message)
         post->messages = message;
     post->last_message = message;
     post->message_count++;
+    post->deletions += strcmp(message->kind, CSC_MESSAGE_DELETE) == 0;
 }
 
 static size_t
@@ -124,6 +125,13 @@ stands_alone(const csc_message *message)
     return !message->repeated && csc_build_is_course(message);
 }
 
+/* Only one of both gets into a change. */
+static bool
+is_apart(const csc_post *post, const csc_message *message)
+{
+    return stands_alone(message) || stands_alone(post->last_message);
+}
+
 /* A change has what fits into a batch, one message at least; what is left comes
  * with the next look. In the order of their ids: behind one that is left, all
  * are. */
@@ -135,8 +143,10 @@ has_room(const csc_inbox *inbox, const csc_post *post,
         return false;
     if (post->message_count == 0)
         return true;
-    if (stands_alone(message) || stands_alone(post->last_message))
+    if (is_apart(post, message))
         return false;
+    if (post->deletions == post->message_count)
+        return true; /* these wait for others: build_command.c */
     return inbox->bytes < INBOX_BYTES_MAX &&
            post->effects.bytes + message_bytes(row) <=
                inbox->engine->options.batch_bytes_max;
@@ -146,6 +156,7 @@ cascade_err
 csc_receive_message(void *context, const cascade_message_row *row,
                     bool repeated)
 {
+    const csc_message told = {.kind = row->kind, .repeated = repeated};
     csc_inbox *inbox = context;
     csc_post *post = inbox_post(inbox, &row->cascade_id);
     csc_message *message = NULL;
@@ -155,8 +166,8 @@ csc_receive_message(void *context, const cascade_message_row *row,
     inbox->count++;
     inbox->given_bytes += csc_store_message_bytes(row);
     inbox->last_id = row->cascade_id;
-    if (!has_room(inbox, post, row,
-                  &(csc_message){.kind = row->kind, .repeated = repeated})) {
+    if (!has_room(inbox, post, row, &told)) {
+        post->apart = post->cut ? post->apart : is_apart(post, &told);
         post->cut = true;
         return CASCADE_OK;
     }
@@ -204,12 +215,20 @@ csc_receive_take(csc_inbox *inbox, const cascade_uuid *id)
 }
 
 void
+csc_receive_loaded(csc_post *post)
+{
+    post->cut = post->cut || post->message_count >= CASCADE_LOAD_MESSAGES_MAX;
+}
+
+void
 csc_receive_single(csc_post *post)
 {
     post->cut = post->cut || post->message_count > 1;
+    post->apart = true; /* nothing is to wait for the others */
     post->messages->next = NULL;
     post->last_message = post->messages;
     post->message_count = 1;
+    post->deletions = strcmp(post->messages->kind, CSC_MESSAGE_DELETE) == 0;
 }
 
 void
@@ -220,17 +239,6 @@ csc_receive_fini(csc_inbox *inbox)
 }
 
 /* ---- Posting ------------------------------------------------------------ */
-
-/* It ends the cascade first, and stays. */
-static bool
-has_deletion(const csc_post *post)
-{
-    const csc_message *message = post->messages;
-
-    while (message != NULL && strcmp(message->kind, CSC_MESSAGE_DELETE) != 0)
-        message = message->next;
-    return message != NULL;
-}
 
 /* A run for a command that comes first, or without one. */
 static void
@@ -313,7 +321,8 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
         }
     }
     run->receiving = true;
-    run->more_messages = run->more_messages || post->cut || has_deletion(post);
+    /* A deletion ends the cascade first, and stays. */
+    run->more_messages = run->more_messages || post->cut || post->deletions > 0;
     csc_run_post(engine, run, post);
     run->freeing = run->plan != NULL;
 }

@@ -776,15 +776,26 @@ rest(cascade_engine *engine, csc_run *run)
     return csc_run_set_timer(engine, run, wake_at);
 }
 
-/* Its cancellation goes on, one slice after the other. */
+/* Of what goes on one slice after the other: its cancellation, or the end of
+ * its children. CSC_NO_PARENT: of nothing. */
+static int32_t
+sliced(const csc_state *state)
+{
+    if (state->cancel_from != CSC_NO_PARENT)
+        return state->cancel;
+    return csc_state_has_only_children(state) ? state->family_from
+                                              : CSC_NO_PARENT;
+}
+
 static cascade_err
 post_slice(cascade_engine *engine, csc_run *run)
 {
+    int32_t function_id = sliced(&run->state);
     csc_post *post = NULL;
 
-    if (run->state.cancel_from == CSC_NO_PARENT || run->slicing)
+    if (function_id == CSC_NO_PARENT || run->slicing)
         return CASCADE_OK;
-    post = csc_post_create(CSC_POST_SLICE, run->state.cancel);
+    post = csc_post_create(CSC_POST_SLICE, function_id);
     if (post == NULL)
         return csc_fail_memory();
     run->slicing = true;

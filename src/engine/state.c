@@ -872,6 +872,24 @@ settle_one(csc_state *state, csc_exec *exec)
         drop_exec(state, exec->function_id);
 }
 
+/* They are to end one after the other. */
+static void
+find_first_child(csc_state *state)
+{
+    size_t at = csc_state_place(state, state->family_from);
+
+    while (at < state->exec_count) {
+        const csc_exec *exec = state->execs[at].exec;
+
+        if (exec != NULL && exec->part == CSC_PART_CHILD &&
+            exec->status == CASCADE_EXECUTION_RUNNING)
+            break;
+        at++;
+    }
+    if (at < state->exec_count)
+        state->family_from = state->execs[at].function_id;
+}
+
 bool
 csc_state_settle_some(csc_state *state, size_t max)
 {
@@ -893,6 +911,8 @@ csc_state_settle_some(csc_state *state, size_t max)
     state->settled = 0;
     state->ended.count = 0;
     compact(state);
+    if (csc_state_has_only_children(state))
+        find_first_child(state);
     return true;
 }
 

@@ -410,6 +410,7 @@ typedef struct csc_state {
     int32_t cancel;        /* that of the cancellation, or CSC_NO_PARENT */
     int32_t cancel_from;   /* what it has still to look at: from that one to
                               its own; CSC_NO_PARENT: nothing */
+    int32_t family_from;   /* where only children are RUNNING: the first */
     int32_t paused;        /* that of the pause, unless it was resumed since, or
                        CSC_NO_PARENT; see csc_state_is_paused() */
     char *error;           /* its text */
@@ -465,6 +466,9 @@ void csc_state_read_pause(const cascade_execution_row *row, bool *paused);
 
 /* The place in `execs` of the first with that function_id or a higher one. */
 size_t csc_state_place(const csc_state *state, int64_t function_id);
+
+/* Whether children are RUNNING, and nothing else is. */
+bool csc_state_has_only_children(const csc_state *state);
 
 /* NULL when it is not (any more) in memory. */
 csc_exec *csc_state_find(const csc_state *state, int32_t function_id);

@@ -30,6 +30,12 @@ csc_state_place(const csc_state *state, int64_t function_id)
     return from;
 }
 
+bool
+csc_state_has_only_children(const csc_state *state)
+{
+    return state->children > 0 && state->running == state->children;
+}
+
 csc_slot *
 csc_state_slot(const csc_state *state, int32_t function_id)
 {

@@ -386,6 +386,8 @@ cascade_err csc_memory_mend_purge(void *self, const cascade_uuid *ids,
                                   size_t *deleted);
 cascade_err csc_memory_delete_erase(void *self, const cascade_uuid *engine_id,
                                     bool *more);
+/* A child that is RUNNING. */
+bool csc_memory_read_is_child(const cascade_execution_row *row);
 cascade_err csc_memory_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);

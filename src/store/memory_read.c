@@ -61,13 +61,22 @@ give_cascades(const load_state *loading, const cascade_load_sink *sink)
     return err;
 }
 
-static bool
-is_family(const cascade_execution_row *row)
+bool
+csc_memory_read_is_child(const cascade_execution_row *row)
 {
-    return row->function_id == 0 ||
-           (row->status == CASCADE_EXECUTION_RUNNING &&
-            strncmp(row->node_name, CASCADE_CHILD_PREFIX,
-                    strlen(CASCADE_CHILD_PREFIX)) == 0);
+    return row->function_id > 0 && row->status == CASCADE_EXECUTION_RUNNING &&
+           strncmp(row->node_name, CASCADE_CHILD_PREFIX,
+                   strlen(CASCADE_CHILD_PREFIX)) == 0;
+}
+
+/* The first, and so many children. */
+static bool
+is_family(const cascade_execution_row *row, int *children)
+{
+    if (row->function_id == 0)
+        return true;
+    return csc_memory_read_is_child(row) &&
+           (*children)++ < CASCADE_LOAD_FAMILY_MAX;
 }
 
 /* Here all are looked at, but the family alone is given. */
@@ -79,12 +88,13 @@ give_executions(const load_state *loading, bool all,
 
     for (size_t i = 0; i < loading->count; i++) {
         const csc_memory_cascade *cascade = loading->found[i];
+        int children = 0;
 
         for (size_t k = 0; k < cascade->execution_count && err == CASCADE_OK;
              k++) {
             const cascade_execution_row *row = &cascade->executions[k]->row;
 
-            if (all || is_family(row))
+            if (all || is_family(row, &children))
                 err = sink->on_execution(sink->context, row);
         }
     }

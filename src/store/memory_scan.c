@@ -13,6 +13,8 @@
 static bool
 is_asked_for(const cascade_scan *scan, const csc_memory_execution *execution)
 {
+    if (scan->children_only)
+        return csc_memory_read_is_child(&execution->row);
     return !scan->running_only ||
            execution->row.status == CASCADE_EXECUTION_RUNNING;
 }

@@ -468,8 +468,10 @@ scan_statement(const cascade_scan *scan)
 {
     if (scan->cascade_id == NULL)
         return CSC_POSTGRES_SCAN_ALL;
-    return scan->events ? CSC_POSTGRES_SCAN_EVENTS
-                        : CSC_POSTGRES_SCAN_EXECUTIONS;
+    if (scan->events)
+        return CSC_POSTGRES_SCAN_EVENTS;
+    return scan->children_only ? CSC_POSTGRES_SCAN_CHILDREN
+                               : CSC_POSTGRES_SCAN_EXECUTIONS;
 }
 
 static void

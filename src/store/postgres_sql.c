@@ -613,17 +613,25 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                           "WHERE cascade_id = ANY (" THOSE_THERE ")\n"
                           "ORDER BY cascade_id, function_id",
 
-    /* What is said of the name is what the index of children says. */
+    /* Of each the first of its children. */
     [CSC_POSTGRES_LOAD_FAMILY] = EXECUTION_COLUMNS
     "FROM @node_executions\n"
     "WHERE cascade_id = ANY (" THOSE_THERE ")\n"
     "  AND function_id = 0\n"
-    "UNION ALL\n" EXECUTION_COLUMNS "FROM @node_executions\n"
-    "WHERE cascade_id = ANY (" THOSE_THERE ")\n"
-    "  AND function_id > 0\n"
-    "  AND node_name LIKE 'cascade.child:%'\n"
-    "  AND status = 'RUNNING'\n"
-    "ORDER BY cascade_id, function_id",
+    "UNION ALL\n" EXECUTION_COLUMNS "FROM (\n"
+    "  SELECT id AS parent\n"
+    "  FROM @cascades\n"
+    "  WHERE id = ANY (" THOSE_THERE ")) AS c\n"
+    "CROSS JOIN LATERAL (\n"
+    "  SELECT *\n"
+    "  FROM @node_executions\n"
+    "  WHERE cascade_id = c.parent\n"
+    "    AND function_id > 0\n" IS_CHILD "\n"
+    "    AND status = 'RUNNING'\n"
+    "  ORDER BY function_id\n"
+    "  LIMIT " TEXT_OF(
+        CASCADE_LOAD_FAMILY_MAX) ") AS e\n"
+                                 "ORDER BY cascade_id, function_id",
 
     [CSC_POSTGRES_LOAD_EVENTS] =
         EVENT_COLUMNS "FROM @context_events\n"

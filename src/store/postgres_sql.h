@@ -40,6 +40,9 @@ const char *csc_postgres_sql_delete_text(csc_postgres_statement statement);
 /* Of a row `c` of cascades. */
 #define C_UNMARKED UNMARKED("c.id")
 
+/* What the index of children says. */
+#define IS_CHILD "    AND node_name LIKE 'cascade.child:%'"
+
 /* The casts keep the types that we decode, whatever an older table has. */
 #define EXECUTION_COLUMNS                                               \
     "SELECT id, cascade_id, function_id, status::text,\n"               \

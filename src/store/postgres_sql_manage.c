@@ -9,6 +9,20 @@
 /* $1 cascade, $2 from, $3 of that one ids above this */
 #define ONE_UNMARKED UNMARKED("$1::uuid")
 #define NODE_UNMARKED UNMARKED("n.cascade_id")
+/* A page of executions that are so besides. */
+#define SCAN_OF(more)                                                 \
+    EXECUTION_COLUMNS                                                 \
+    "FROM (\n"                                                        \
+    "  SELECT *, " EXECUTION_BYTES_BEFORE(                            \
+        "function_id") "\n"                                           \
+                       "  FROM @node_executions\n"                    \
+                       "  WHERE cascade_id = $1::uuid\n"              \
+                       "    AND " ONE_UNMARKED "\n"                   \
+                       "    AND function_id >= $2::int4\n"            \
+                       "    AND ($3::bool IS NOT TRUE OR status = "   \
+                       "'RUNNING')\n" more "  ORDER BY function_id\n" \
+                       "  LIMIT $4::int8) AS e\n" WITHIN_BYTES(       \
+                           "$5") "ORDER BY e.function_id"
 #define EVENTS_FROM                     \
     "WHERE cascade_id = $1::uuid\n"     \
     "    AND " ONE_UNMARKED "\n"        \
@@ -90,18 +104,9 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* $1 cascade, $2 from, $3 only RUNNING, $4 at most, $5 bytes: those of the
      * rows before are summed up as they come. Their payloads are looked at no
      * further than to their length, and become texts behind that. */
-    [CSC_POSTGRES_SCAN_EXECUTIONS] = EXECUTION_COLUMNS
-    "FROM (\n"
-    "  SELECT *, " EXECUTION_BYTES_BEFORE(
-        "function_id") "\n"
-                       "  FROM @node_executions\n"
-                       "  WHERE cascade_id = $1::uuid\n"
-                       "    AND " ONE_UNMARKED "\n"
-                       "    AND function_id >= $2::int4\n"
-                       "    AND ($3::bool IS NOT TRUE OR status = 'RUNNING')\n"
-                       "  ORDER BY function_id\n"
-                       "  LIMIT $4::int8) AS e\n" WITHIN_BYTES(
-                           "$5") "ORDER BY e.function_id",
+    [CSC_POSTGRES_SCAN_EXECUTIONS] = SCAN_OF(""),
+    [CSC_POSTGRES_SCAN_CHILDREN] =
+        SCAN_OF("    AND function_id > 0\n" IS_CHILD "\n"),
 
     /* As EVENTS_FROM, $4 at most, $5 bytes. The index has no ids. So it first
      * tells up to where the page goes, and what is sorted then is the page, and

@@ -50,6 +50,11 @@ csc_store_check_scan(const cascade_scan *scan)
         return csc_fail(CASCADE_ERR_INVALID,
                         "scan: the events of all cascades are asked for; name "
                         "one cascade");
+    if (scan->children_only &&
+        (scan->cascade_id == NULL || scan->events || !scan->running_only))
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "scan: children_only is of the executions of one "
+                        "cascade that are RUNNING");
     return CASCADE_OK;
 }
 

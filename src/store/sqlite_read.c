@@ -178,6 +178,7 @@ give_family(load_state *state)
 
         csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_LOAD_FAMILY);
         csc_sqlite_call_add_uuid(&call, &state->ids[i]);
+        csc_sqlite_call_add_i64(&call, CASCADE_LOAD_FAMILY_MAX);
         err = csc_sqlite_call_next(&call, &row);
         while (err == CASCADE_OK && row) {
             err = give_execution(state, call.statement);

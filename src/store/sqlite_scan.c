@@ -98,6 +98,17 @@ scan_all(scan_state *state)
 }
 
 static cascade_err
+scan_children(scan_state *state)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_CHILDREN);
+    csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
+    csc_sqlite_call_add_i64(&call, state->scan->from);
+    return give_rows(state, &call);
+}
+
+static cascade_err
 scan_executions(scan_state *state)
 {
     csc_sqlite_call call;
@@ -137,7 +148,10 @@ scan_one(scan_state *state)
 
     if (err != CASCADE_OK || marked)
         return err;
-    return state->scan->events ? scan_events(state) : scan_executions(state);
+    if (state->scan->events)
+        return scan_events(state);
+    return state->scan->children_only ? scan_children(state)
+                                      : scan_executions(state);
 }
 
 cascade_err

@@ -19,6 +19,10 @@
 #define UNMARKED_1 UNMARKED("?1")
 #define UNMARKED_2 UNMARKED("?2")
 #define C_UNMARKED UNMARKED("c.id")
+/* What the index of children says, word by word. */
+#define IS_CHILD                         \
+    " AND node_name >= 'cascade.child:'" \
+    " AND node_name < 'cascade.child;'"
 #define NODE_UNMARKED UNMARKED("node_executions.cascade_id")
 
 /* Those of a status, but what is marked; that is looked up. */
@@ -471,8 +475,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " FROM main.node_executions"
          " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
          " ORDER BY cascade_id, function_id"},
-    /* Of one cascade. What is said of the name is what the index of children
-     * says, word by word. */
+    /* ?1 cascade, ?2 children at most */
     [CSC_SQLITE_LOAD_FAMILY] =
         {"read executions",
          "SELECT id, cascade_id, function_id, status, node_instance_id,"
@@ -481,14 +484,14 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " FROM main.node_executions"
          " WHERE cascade_id = ?1 AND function_id = 0"
          " UNION ALL "
-         "SELECT id, cascade_id, function_id, status, node_instance_id,"
-         "    node_name, input_context, full_output, location, error,"
-         "    started_at, completed_at"
-         " FROM main.node_executions"
-         " WHERE cascade_id = ?1 AND status = 'RUNNING'"
-         "    AND function_id > 0"
-         "    AND node_name >= 'cascade.child:'"
-         "    AND node_name < 'cascade.child;'"
+         "SELECT *"
+         " FROM (SELECT id, cascade_id, function_id, status, node_instance_id,"
+         "           node_name, input_context, full_output, location, error,"
+         "           started_at, completed_at"
+         "       FROM main.node_executions"
+         "       WHERE cascade_id = ?1 AND status = 'RUNNING'"
+         "          AND function_id > 0" IS_CHILD "       ORDER BY function_id"
+         "       LIMIT ?2)"
          " ORDER BY 3"},
     [CSC_SQLITE_LOAD_EVENTS] =
         {"read events",
@@ -544,6 +547,16 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    AND (?3 = 0 OR status = 'RUNNING')"
          " ORDER BY function_id"
          " LIMIT ?4"},
+    /* ?1 cascade, ?2 from, ?3 limit */
+    [CSC_SQLITE_SCAN_CHILDREN] =
+        {"read executions",
+         "SELECT id, cascade_id, function_id, status, node_instance_id,"
+         "    node_name, input_context, full_output, location, error,"
+         "    started_at, completed_at"
+         " FROM main.node_executions"
+         " WHERE cascade_id = ?1 AND status = 'RUNNING'"
+         "    AND function_id >= ?2" IS_CHILD " ORDER BY function_id"
+         " LIMIT ?3"},
     /* ?1 cascade, ?2 from, ?3 after, ?4 limit: the rest of one execution's.
      * Behind them come those of the following executions. One statement with a
      * row value would walk the first part from its beginning. */

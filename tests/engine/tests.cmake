@@ -48,6 +48,7 @@ cascade_test(engine_crowd test_crowd.c play.c NEEDS stores LABELS long)
 cascade_test(engine_commands test_commands.c play.c NEEDS stores)
 cascade_test(engine_erasures test_erasures.c NEEDS stores)
 cascade_test(engine_slices test_slices.c NEEDS stores)
+cascade_test(engine_families test_families.c NEEDS stores)
 cascade_test(engine_retry test_retry.c again.c play.c NEEDS stores)
 cascade_test(engine_rerun test_rerun.c again.c play.c NEEDS stores LABELS long)
 cascade_test(engine_courses test_courses.c mix.c watch.c NEEDS stores

@@ -23,6 +23,7 @@
 
 #define KIDS_MAX 5
 #define LEFT_MAX 2
+#define LARGE_MAX 9 /* more than a slice of an engine with small ones */
 #define ATTEMPTS_MAX 3
 #define NAP_MS 3000
 #define FAILED -1 /* an end, among the results */
@@ -120,7 +121,7 @@ start(cascade_node *node, const char *name,
 {
     const cJSON *input = cascade_node_input(node);
     const cJSON *given = cJSON_GetObjectItemCaseSensitive(input, name);
-    cJSON *inputs[KIDS_MAX] = {NULL};
+    cJSON *inputs[LARGE_MAX] = {NULL};
     size_t count = 0;
     const cJSON *one = NULL;
 
@@ -140,7 +141,7 @@ leave(cascade_node *node)
         .queue = "other",
         .delay_ms = sim_member(input, "delay"),
         .when_parent_ends = (cascade_child_end)sim_member(input, "policy")};
-    cascade_uuid ids[KIDS_MAX];
+    cascade_uuid ids[LARGE_MAX];
 
     return start(node, "left", &options, ids);
 }
@@ -267,7 +268,9 @@ plan(sim_planned *planned, sim_random *random)
         draw_kids(random, sim_between(random, 1, KIDS_MAX), TIRES));
     cJSON_AddItemToObject(
         input, "left",
-        draw_kids(random, sim_between(random, 0, LEFT_MAX),
+        draw_kids(random,
+                  sim_chance(random, 20) ? LARGE_MAX
+                                         : sim_between(random, 0, LEFT_MAX),
                   policy == CASCADE_CHILD_ABANDON ? TIRES : WAITS));
     (void)cJSON_PrintPreallocated(input, planned->input, sizeof(planned->input),
                                   false);

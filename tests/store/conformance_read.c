@@ -282,6 +282,31 @@ a_load_gives_the_family_alone(void **state)
     csc_mem_free(loaded.rows);
 }
 
+/* S51: the first ones of each; the rest of one takes nothing from the next. */
+static void
+a_load_gives_so_many_of_a_family(void **state)
+{
+    conformance_db *db = *state;
+    cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
+    cascade_uuid ids[2] = {rows_id(&db->rows), rows_id(&db->rows)};
+    loaded_rows loaded = {.rows = NULL};
+
+    for (int64_t i = 0; i < 2; i++) {
+        cascade_change *start = rows_start_owned(&db->rows, ids[i], engine);
+
+        for (int32_t n = 1; n <= CASCADE_LOAD_FAMILY_MAX + 3; n++)
+            rows_insert(&db->rows, start, n, CASCADE_CHILD_PREFIX "a");
+        start->cascade.fn_id = CASCADE_LOAD_FAMILY_MAX + 3;
+        assert_ok(db_commit_one(db, engine, 1 + i, start));
+    }
+    assert_ok(load(db->handles[0], ids, 2, CASCADE_LOAD_FAMILY, &loaded));
+    assert_int_equal(loaded.count, 2 * (1 + 1 + CASCADE_LOAD_FAMILY_MAX));
+    assert_ordered(&loaded);
+    assert_int_equal(loaded.rows[loaded.count - 1].function_id,
+                     CASCADE_LOAD_FAMILY_MAX);
+    csc_mem_free(loaded.rows);
+}
+
 #define MOMENTS 60
 
 typedef struct writer_state {
@@ -676,6 +701,7 @@ conformance_read(void)
         cmocka_unit_test(a_load_gives_the_parts_asked_for),
         cmocka_unit_test(a_load_takes_a_thousand_ids),
         cmocka_unit_test(a_load_gives_the_family_alone),
+        cmocka_unit_test(a_load_gives_so_many_of_a_family),
         cmocka_unit_test(a_load_shows_one_moment),
         cmocka_unit_test(pages_have_no_gaps_and_no_repetitions),
         cmocka_unit_test(pages_go_on_while_cascades_are_started),

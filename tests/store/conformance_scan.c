@@ -379,6 +379,42 @@ the_executions_of_all_come_by_id(void **state)
     check_pages(it.db, scan, 13, 11);
 }
 
+/* S52: those that are RUNNING, from where it is asked, past all others. */
+static void
+the_children_of_a_cascade_come_alone(void **state)
+{
+    static const int32_t given[] = {3, 6, 9, 15, 18};
+    mail_scene it = mail_begin(*state);
+    cascade_uuid id = mail_own(&it);
+    cascade_change *write = rows_write(it.rows, id, 20);
+    cascade_scan scan = {
+        .cascade_id = &id, .running_only = true, .children_only = true};
+    page_rows kept;
+
+    for (int32_t i = 1; i <= 20; i++)
+        rows_insert(it.rows, write, i,
+                    i % 3 == 0 ? CASCADE_CHILD_PREFIX "a" : "cascade.chile:a");
+    assert_ok(mail_write(&it, write));
+    write = rows_write(it.rows, id, 20);
+    rows_update(it.rows, write, 0, "{}");
+    rows_update(it.rows, write, 12, "{}");
+    assert_ok(mail_write(&it, write));
+    mail_own(&it);
+    check_pages(it.db, scan, 7, 5);
+    scan.limit = 2;
+    kept = scan_pages(it.db->handles[0], scan);
+    for (size_t i = 0; i < kept.count; i++)
+        assert_int_equal(kept.rows[i].function_id, given[i]);
+    csc_mem_free(kept.rows);
+    scan.from = 7;
+    check_pages(it.db, scan, 4, 3);
+    scan.from = 19;
+    check_pages(it.db, scan, 1, 0);
+    scan.running_only = false;
+    assert_fails(CASCADE_ERR_INVALID,
+                 scan_page(it.db->handles[0], &scan, &kept));
+}
+
 static void
 a_scan_of_nothing_gives_nothing(void **state)
 {
@@ -799,6 +835,7 @@ conformance_scan(void)
         cmocka_unit_test(the_events_of_a_cascade_come_in_order),
         cmocka_unit_test(a_page_has_the_rows_that_a_load_gives),
         cmocka_unit_test(the_executions_of_all_come_by_id),
+        cmocka_unit_test(the_children_of_a_cascade_come_alone),
         cmocka_unit_test(a_scan_of_nothing_gives_nothing),
         cmocka_unit_test(a_deletion_takes_executions_out_of_scans),
         cmocka_unit_test(a_page_ends_by_its_bytes),

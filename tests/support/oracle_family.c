@@ -49,6 +49,8 @@ oracle_is_of_family(const oracle_view *v, const char *path)
         return false;
     if (strncmp(kind, "parent/", 7) == 0)
         return oracle_parent_id(&v->rows, &id);
+    if (strncmp(kind, "family/", 7) == 0)
+        return oracle_has_family(v); /* to itself */
     if (strncmp(kind, "child/", 6) != 0 ||
         cascade_uuid_parse(kind + 6, &id) != CASCADE_OK)
         return false;
