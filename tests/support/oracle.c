@@ -135,6 +135,14 @@ oracle_follow(oracle *o)
 }
 
 void
+oracle_leave_out(oracle *o, const cascade_uuid *id)
+{
+    pthread_mutex_lock(&o->mutex);
+    oracle_cascade_get(o, id)->left_out = true;
+    pthread_mutex_unlock(&o->mutex);
+}
+
+void
 oracle_refuse_strangers(oracle *o)
 {
     o->refuse_strangers = true;
@@ -333,8 +341,11 @@ look(oracle *o, oracle_cascade *c, const cascade_store_driver *driver,
      void *self, oracle_phase phase)
 {
     oracle_view v = {.o = o, .c = c};
-    cascade_err err = read_view(&v, driver, self);
+    cascade_err err = CASCADE_OK;
 
+    if (c->left_out)
+        return;
+    err = read_view(&v, driver, self);
     o->looks++;
     if (err == CASCADE_OK)
         judge(&v);

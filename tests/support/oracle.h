@@ -122,6 +122,8 @@ void oracle_told(oracle *o, const char *request_id, const char *outcomes);
 /* From now on oracle_look() is called after each commit that took effect, so
  * what is entered must be in the rows looked at last. */
 void oracle_follow(oracle *o);
+/* A cascade that the test itself made, and judges: it is never read. */
+void oracle_leave_out(oracle *o, const cascade_uuid *id);
 /* Cascades that no oracle_started() named are a failure (else they are taken
  * for starts of unknown outcome). */
 void oracle_refuse_strangers(oracle *o);

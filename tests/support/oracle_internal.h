@@ -79,6 +79,7 @@ typedef struct oracle_cascade {
     size_t letter_room;
     size_t unnamed;          /* sent without a request id */
     size_t unnamed_told;     /* of them, acknowledged */
+    bool left_out;           /* it is not looked at */
     bool deleting;           /* that was asked for */
     bool deleted;            /* and seen */
     bool started;            /* the test knows of it */

@@ -254,8 +254,16 @@ wrap_claim(void *self, const cascade_claim *claim, cascade_claimed *claimed,
 /* A load or a scan whose rows are counted. */
 typedef struct loading {
     wrap_store *wrap;
+    const wrap_call *call;
     const cascade_load_sink *sink;
 } loading;
+
+static cascade_err
+see_row(wrap_store *wrap, const wrap_call *call, size_t bytes)
+{
+    return wrap->row != NULL ? wrap->row(wrap->context, call, bytes)
+                             : CASCADE_OK;
+}
 
 static cascade_err
 give_cascade(void *context, const cascade_row *row)
@@ -269,26 +277,33 @@ static cascade_err
 give_execution(void *context, const cascade_execution_row *row)
 {
     const loading *l = context;
+    cascade_err err = see_row(l->wrap, l->call, csc_store_execution_bytes(row));
 
     atomic_fetch_add(&l->wrap->rows, 1);
-    return l->sink->on_execution(l->sink->context, row);
+    return err != CASCADE_OK ? tell(err)
+                             : l->sink->on_execution(l->sink->context, row);
 }
 
 static cascade_err
 give_event(void *context, const cascade_event_row *row)
 {
     const loading *l = context;
+    cascade_err err = see_row(l->wrap, l->call, csc_store_event_bytes(row));
 
     atomic_fetch_add(&l->wrap->rows, 1);
-    return l->sink->on_event(l->sink->context, row);
+    return err != CASCADE_OK ? tell(err)
+                             : l->sink->on_event(l->sink->context, row);
 }
 
 static cascade_err
 give_message(void *context, const cascade_message_row *row, bool repeated)
 {
     const loading *l = context;
+    cascade_err err = see_row(l->wrap, l->call, csc_store_message_bytes(row));
 
-    return l->sink->on_message(l->sink->context, row, repeated);
+    return err != CASCADE_OK
+               ? tell(err)
+               : l->sink->on_message(l->sink->context, row, repeated);
 }
 
 static cascade_err
@@ -298,7 +313,7 @@ wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
     handle *h = self;
     wrap_call call = {
         .move = WRAP_LOAD, .ids = ids, .id_count = count, .parts = parts};
-    loading l = {h->wrap, sink};
+    loading l = {h->wrap, &call, sink};
     const cascade_load_sink counted = {.context = &l,
                                        .on_cascade = give_cascade,
                                        .on_execution = give_execution,
@@ -346,19 +361,37 @@ wrap_submit(void *self, const cascade_submission *submission)
     return leave(h, &call, &found, err);
 }
 
+/* A look for messages, which are counted. */
+typedef struct receiving {
+    wrap_store *wrap;
+    const wrap_call *call;
+    cascade_message_sink sink;
+    void *context;
+} receiving;
+
+static cascade_err
+give_received(void *context, const cascade_message_row *row, bool repeated)
+{
+    const receiving *r = context;
+    cascade_err err = see_row(r->wrap, r->call, csc_store_message_bytes(row));
+
+    return err != CASCADE_OK ? tell(err) : r->sink(r->context, row, repeated);
+}
+
 static cascade_err
 wrap_receive(void *self, const cascade_receive *receive,
              cascade_message_sink sink, void *context)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_RECEIVE};
+    receiving r = {h->wrap, &call, sink, context};
     fault found;
     cascade_err err = enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->receive(h->self, receive, sink, context));
+                 h->inner->receive(h->self, receive, give_received, &r));
 }
 
 static cascade_err
@@ -462,7 +495,7 @@ wrap_scan(void *self, const cascade_scan *scan, const cascade_load_sink *sink)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_SCAN, .scan = scan};
-    loading l = {h->wrap, sink};
+    loading l = {h->wrap, &call, sink};
     const cascade_load_sink counted = {
         .context = &l, .on_execution = give_execution, .on_event = give_event};
     fault found;

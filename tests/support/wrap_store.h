@@ -11,6 +11,10 @@
  * after the effect. Hooks are called in the thread that made the move, with no
  * lock of the engine held.
  *
+ * `row` hears of each row that a read gives, before the engine does, and of its
+ * bytes; an error of it ends the read there, and is its answer. The real store
+ * may hold a mutex then: it must not be called.
+ *
  * For the usual faults there are rules: "the next 3 commits: UNAVAILABLE after
  * the effect". A rule that `before` sets holds for that very move.
  *
@@ -129,6 +133,8 @@ typedef struct wrap_store {
     cascade_err (*before)(void *context, const wrap_call *call);
     cascade_err (*after)(void *context, const wrap_call *call,
                          cascade_err answer);
+    /* LOAD, SCAN, RECEIVE. */
+    cascade_err (*row)(void *context, const wrap_call *call, size_t bytes);
     /* What the engine is told in the end, rules included. */
     void (*answered)(void *context, const wrap_call *call, cascade_err answer);
     atomic_size_t counts[WRAP_MOVES];
