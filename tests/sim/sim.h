@@ -7,6 +7,8 @@
  *   sim_world.c     one run: phases, turns, virtual time
  *   sim_process.c   processes: born, polled, killed, stopped, closed
  *   sim_fault.c     between engines and store: every call passes here
+ *   sim_cost.c      what a call takes, by its rows and bytes
+ *   sim_giant.c     cascades that are large, and how the small ones fare
  *   sim_ledger.c    transactions of nodes: what they write, and where
  *   sim_lease.c     who is removed, and when
  *   sim_client.c    what comes from outside: starts, looks
@@ -37,6 +39,7 @@
 #define SIM_CASCADES_MAX 24
 #define SIM_NODES_MAX 40
 #define SIM_INPUT_MAX 1200
+#define SIM_GIANTS_MAX 3
 #define SIM_LETTERS_MAX 16  /* messages to one cascade */
 #define SIM_RUNS_MAX 5      /* of a cascade that continues as new */
 #define SIM_NODE_ATTEMPTS 4 /* of nodes that fail on purpose */
@@ -141,7 +144,56 @@ struct sim_planned {
     bool acknowledged;
     unsigned started; /* calls made */
     int64_t next_ms;  /* of the next call */
+    int64_t begun_ms; /* small ones: when it was there; -1: not yet */
+    int64_t ended_ms; /* the same of its end */
 };
+
+/* ---- Size: few seeds ---------------------------------------------------- */
+
+/* What is large in a giant, besides a few rows. */
+typedef enum sim_giant_kind {
+    GIANT_PAST,     /* executions that have ended */
+    GIANT_SLEEPERS, /* executions that are to begin in a year */
+    GIANT_CONTEXT,  /* events */
+    GIANT_PAYLOAD,  /* outputs */
+    GIANT_MAIL,     /* messages */
+    GIANT_KINDS
+} sim_giant_kind;
+
+typedef struct sim_giant {
+    sim_giant_kind kind;
+    unsigned rows;
+    int64_t at_ms;         /* when it is there */
+    const char *command;   /* what is asked of it, or NULL: its last execution
+                              is due, and ends it */
+    int64_t command_at_ms; /* at that time or later */
+    bool off;
+    /* In a run: */
+    cascade_uuid id;
+    bool there;
+    bool asked;
+} sim_giant;
+
+/* What becomes of a call that has more to write than can be done in time. */
+typedef enum sim_late_end {
+    LATE_UNKNOWN,  /* CASCADE_ERR_UNAVAILABLE, and it was not done */
+    LATE_NOT_DONE, /* CASCADE_ERR_NOT_DONE */
+    LATE_DONE      /* CASCADE_ERR_UNAVAILABLE, though it was done */
+} sim_late_end;
+
+typedef struct sim_size {
+    bool on;
+    int64_t row_ns; /* what a row takes; */
+    int64_t kib_ns; /* and each KiB of it */
+    int64_t deadline_ms;
+    sim_late_end late;
+    bool keeper; /* the lease is renewed amid calls too, as engines with threads
+                    do */
+    int64_t lease_ms;
+    size_t piece_rows; /* of an erasure, as a store with such costs has them */
+    sim_giant giants[SIM_GIANTS_MAX];
+    size_t giant_count;
+} sim_size;
 
 typedef struct sim_plan {
     uint64_t seed;
@@ -155,6 +207,7 @@ typedef struct sim_plan {
     size_t fault_count;
     sim_planned cascades[SIM_CASCADES_MAX];
     size_t cascade_count;
+    sim_size size;
 } sim_plan;
 
 void sim_plan_make(sim_plan *plan, uint64_t seed);
@@ -212,6 +265,7 @@ struct sim_process {
     sim_engine engines[SIM_ENGINES_MAX];
     unsigned engine_count;
     sim_engine *current; /* that is polled, or was last */
+    int64_t spent_ns;    /* by the rows of the call that is made */
     wrap_move rule_move;
     unsigned rule_times; /* so many more calls of rule_move fail */
     bool rule_after;
@@ -255,6 +309,9 @@ struct sim {
     int64_t orphans_since_ms; /* runs of owners that are gone; -1: none */
     uint64_t calls;           /* of the store */
     uint64_t turn_count;
+    int64_t cost_ns;     /* of calls, below a millisecond */
+    size_t rows_before;  /* in the store, before the call */
+    bool keeping;        /* somebody's keeper is at work */
     unsigned depth;      /* of polls inside polls */
     int64_t pass_end_ms; /* of the innermost of them */
     uint64_t hash;       /* of everything that happened */
@@ -310,6 +367,42 @@ cascade_err sim_fault_after(void *context, const wrap_call *call,
                             cascade_err answer);
 /* Those that befall somebody between calls. */
 void sim_fault_idle(sim *s);
+
+/* ---- Size --------------------------------------------------------------- */
+
+/* Draws whether this seed has giants, and which. */
+void sim_size_plan(sim_plan *plan);
+void sim_size_print(const sim_plan *plan);
+/* Leaves it out of all plans, to see what is found without. */
+void sim_size_leave_out(void);
+/* A deadline is enough for few rows. A batch may have more: one that fails for
+ * time is repeated as it is, for ever, so not all seeds pass. */
+void sim_size_tighten(void);
+/* So that a run begins. */
+void sim_size_forget(sim_plan *plan);
+
+/* A call that is to be made: an error where it takes too long and is not done.
+ */
+cascade_err sim_cost_before(sim_process *p, const wrap_call *call);
+cascade_err sim_cost_row(void *context, const wrap_call *call, size_t bytes);
+/* It was made, with that answer: what is told. */
+cascade_err sim_cost_after(sim_process *p, const wrap_call *call,
+                           cascade_err answer);
+
+/* Between calls: the keepers' turn. */
+void sim_cost_turn(sim *s);
+
+/* Makes what is due of giants; true when something was. */
+bool sim_giant_act(sim *s);
+/* When the next of it is due; INT64_MAX: none. */
+int64_t sim_giant_next(const sim *s);
+bool sim_giant_done(const sim *s);
+void sim_giant_check(sim *s);
+bool sim_giant_is(const sim *s, const cascade_uuid *id);
+/* G15: whether one waits for longer than it may. */
+void sim_small_watch(sim *s);
+/* G15: that engine lives, and was told that it is no more. */
+void sim_small_fenced(sim_process *p, const wrap_call *call);
 
 void sim_leases_read(sim *s, sim_leases *leases);
 /* False when there is none of that id. */

@@ -156,7 +156,11 @@
     X(KILL_ABANDON, "killed in rolling one back")                       \
     X(KILL_SETTLE, "killed in settling one")                            \
     X(KILL_IN_DOUBT, "killed with one that was not settled")            \
-    X(LEFT_IN_DOUBT, "stopped with one that was not settled")
+    X(LEFT_IN_DOUBT, "stopped with one that was not settled")           \
+    X(GIANTS, "giants")                                                 \
+    X(GIANTS_LARGE, "of them too large for a deadline")                 \
+    X(LATE_READ, "reads that were too long for their deadline")         \
+    X(SMALL, "small cascades ended beside giants")
 
 typedef enum sim_count {
 #define SIM_COUNT_ENUM(name, text) SIM_##name,

@@ -410,6 +410,8 @@ sim_fault_before(void *context, const wrap_call *call)
         note_lost_before(call);
     else if (err == CASCADE_OK && is_refused(call))
         err = CASCADE_ERR_REFUSED;
+    else if (err == CASCADE_OK)
+        err = sim_cost_before(p, call);
     if (err != CASCADE_OK)
         p->after = NULL; /* there is nothing to come after */
     if (err == CASCADE_OK && call->move == WRAP_REMOVE)
@@ -426,6 +428,8 @@ sim_fault_before(void *context, const wrap_call *call)
 static void
 look(sim *s, const cascade_uuid *id)
 {
+    if (sim_giant_is(s, id))
+        return;
     if (!oracle_look(s->o, s->eye->driver, s->eye->self, id, 1) &&
         !sim_failed(s))
         sim_fail(s, "%s", oracle_text(s->o));
@@ -590,7 +594,9 @@ sim_fault_after(void *context, const wrap_call *call, cascade_err answer)
         return answer;
     if (answer == CASCADE_OK)
         see(p, call);
-    err = finish(p, call, answer);
+    err = finish(p, call, sim_cost_after(p, call, answer));
+    if (err == CASCADE_ERR_FENCED)
+        sim_small_fenced(p, call);
     if (err == CASCADE_ERR_FENCED && call->move == WRAP_COMMIT)
         sim_note(SIM_COMMIT_FENCED);
     if (err == CASCADE_ERR_FENCED && call->move == WRAP_RENEW)

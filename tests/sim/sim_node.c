@@ -19,7 +19,7 @@ const sim_workload *const sim_workloads[] = {
     &sim_work_program,  &sim_work_graph, &sim_work_line,   &sim_work_doom,
     &sim_work_instead,  &sim_work_saga,  &sim_work_join,   &sim_work_signals,
     &sim_work_limits,   &sim_work_runs,  &sim_work_family, &sim_work_course,
-    &sim_work_transfer, &sim_work_bomb};
+    &sim_work_transfer, &sim_work_bomb,  &sim_work_small};
 const size_t sim_workload_count =
     sizeof(sim_workloads) / sizeof(sim_workloads[0]);
 
@@ -161,6 +161,8 @@ enter_node(cascade_node *node, void *user)
 
     if (p->dead)
         return dead(node);
+    if (b->def->unseen)
+        return b->def->fn(node, b->engine);
     wait =
         backoff_of(b->def->options.backoff_ms, b->def->options.jitter_percent);
     note_entry(b->engine, node, false, &wait);

@@ -230,6 +230,7 @@ sim_plan_make(sim_plan *plan, uint64_t seed)
         plan_fault(plan, i);
     for (unsigned i = 0; i < plan->cascade_count; i++)
         plan_cascade(plan, i);
+    sim_size_plan(plan);
 }
 
 void
@@ -238,6 +239,7 @@ sim_plan_print(const sim_plan *plan)
     printf("  %s, %u processes, safety phase of %" PRId64 " ms\n",
            plan->sqlite ? "SQLite" : "memory", plan->process_count,
            plan->safety_ms);
+    sim_size_print(plan);
     for (size_t i = 0; i < plan->cascade_count; i++) {
         const sim_planned *c = &plan->cascades[i];
 

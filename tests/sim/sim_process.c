@@ -25,6 +25,8 @@
 #define DEADLINE_MS 1          /* real time: a start is not repeated in place */
 #define MOVE_DEADLINE_MS 60000 /* longer than SQLite takes anywhere */
 #define BIRTH_RETRY_MS 300
+#define CAPACITY 1000     /* beside giants, */
+#define BATCH_BYTES 16384 /* where batches are small */
 #define REST_MAX_MS 20000 /* until a new process takes the place */
 
 enum {
@@ -61,6 +63,12 @@ draw_options(sim_process *p)
     options.transaction_count = 1 + sim_below(r, 4);
     if (p->slot > 0)
         options.queue_count = 1 + sim_below(r, 3);
+    if (p->s->plan->size.on) {
+        options.lease_ms = p->s->plan->size.lease_ms;
+        options.capacity = CAPACITY;
+        if (options.batch_bytes_max > 0)
+            options.batch_bytes_max = BATCH_BYTES;
+    }
     return options;
 }
 
@@ -111,6 +119,7 @@ open_store(sim_process *p)
     p->wrap->context = p;
     p->wrap->before = sim_fault_before;
     p->wrap->after = sim_fault_after;
+    p->wrap->row = sim_cost_row;
     p->wrap->answered = sim_ledger_answered;
     wrap_store_lend(p->wrap, &sim_ledger_natives);
     p->busy = true;

@@ -10,7 +10,7 @@
 #include "sim/sim.h"
 
 #define RUNS_MAX 300
-#define ITEMS_MAX (SIM_FAULTS_MAX + SIM_CASCADES_MAX)
+#define ITEMS_MAX (SIM_FAULTS_MAX + SIM_CASCADES_MAX + SIM_GIANTS_MAX)
 
 typedef struct shrinker {
     sim_plan *plan;
@@ -31,6 +31,9 @@ list_items(shrinker *shrink)
     for (size_t i = 0; i < plan->cascade_count; i++)
         if (!plan->cascades[i].off)
             shrink->items[shrink->count++] = &plan->cascades[i].off;
+    for (size_t i = 0; i < plan->size.giant_count; i++)
+        if (!plan->size.giants[i].off)
+            shrink->items[shrink->count++] = &plan->size.giants[i].off;
 }
 
 static bool

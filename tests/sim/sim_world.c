@@ -35,6 +35,7 @@
 #define ADVANCE_MAX_MS 60000
 #define PASS_TURNS_MAX 400     /* of one stall */
 #define LIVE_TURNS_MAX 60000   /* until a run counts as hanging */
+#define SIZED_TURNS 5          /* times as many, where there are giants */
 #define SAFETY_TURNS_MAX 30000 /* of one safety phase */
 #define LIVE_MS_MAX (INT64_C(1000) * 3600 * 12)
 
@@ -191,6 +192,8 @@ advance(sim *s, int64_t wait_ms)
 
     if (next != INT64_MAX)
         sooner(&wait_ms, s->now_ms, next);
+    if (sim_giant_next(s) != INT64_MAX)
+        sooner(&wait_ms, s->now_ms, sim_giant_next(s));
     for (unsigned i = 0; i < s->plan->process_count; i++) {
         const sim_process *p = &s->processes[i];
 
@@ -208,7 +211,7 @@ advance(sim *s, int64_t wait_ms)
     if (wait_ms < 1)
         wait_ms = 1;
     s->now_ms += wait_ms;
-    if (s->depth == 0 && sim_chance(&s->turns, 10))
+    if (s->depth == 0 && !s->plan->size.on && sim_chance(&s->turns, 10))
         s->now_ms += sim_below(&s->turns, (unsigned)wait_ms + 1);
 }
 
@@ -239,7 +242,9 @@ sim_turn(sim *s)
     s->turn_count++;
     sim_fault_idle(s);
     tend(s);
-    if (sim_client_act(s))
+    sim_cost_turn(s);
+    sim_small_watch(s);
+    if (sim_giant_act(s) || sim_client_act(s))
         return;
     if (sim_chance(&s->turns, 3))
         sim_client_look(s);
@@ -315,19 +320,21 @@ count_erasures(const sim *s)
 static bool
 is_over(const sim *s)
 {
-    return sim_client_done(s) && oracle_running(s->o) == 0 &&
-           oracle_messages(s->o) == 0 && count_erasures(s) == 0;
+    return sim_client_done(s) && sim_giant_done(s) &&
+           oracle_running(s->o) == 0 && oracle_messages(s->o) == 0 &&
+           count_erasures(s) == 0;
 }
 
 static void
 liveness(sim *s)
 {
+    uint64_t turns_max = LIVE_TURNS_MAX * (s->plan->size.on ? SIZED_TURNS : 1);
     int64_t end_ms = s->now_ms + LIVE_MS_MAX;
 
     mend(s);
     s->turn_count = 0;
     while (!is_over(s) && !sim_failed(s)) {
-        if (s->turn_count >= LIVE_TURNS_MAX || s->now_ms >= end_ms) {
+        if (s->turn_count >= turns_max || s->now_ms >= end_ms) {
             sim_fail(s,
                      "does not come to an end: %" PRIu64 " turns, %" PRId64
                      " ms without faults",
@@ -448,6 +455,8 @@ check_end(sim *s)
         sim_fail(s, "%s", oracle_text(s->o));
     if (!sim_failed(s))
         sim_ledger_check(s);
+    if (!sim_failed(s))
+        sim_giant_check(s);
     for (size_t i = 0; i < s->plan->cascade_count && !sim_failed(s); i++)
         if (!s->plan->cascades[i].off && s->plan->cascades[i].has_id)
             check_cascade(s, &s->plan->cascades[i]);
@@ -496,6 +505,7 @@ forget_starts(sim_plan *plan)
         c->next_ms = c->start_ms;
         sim_mail_forget(c);
     }
+    sim_size_forget(plan);
 }
 
 /* What an earlier run left open would be found here. */
@@ -534,7 +544,8 @@ open_world(sim *s, sim_plan *plan)
     }
     check_empty(s);
     if (!plan->sqlite)
-        ((csc_memory *)s->eye->self)->model->piece_max = PIECE_MAX;
+        ((csc_memory *)s->eye->self)->model->piece_max =
+            plan->size.on ? plan->size.piece_rows : PIECE_MAX;
     s->o = oracle_create();
     sim_ledger_init(&s->ledger);
     oracle_follow(s->o);

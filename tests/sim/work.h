@@ -20,12 +20,13 @@ typedef struct sim_node_def {
     const char *name;
     cascade_err (*fn)(cascade_node *node, sim_engine *engine);
     cascade_node_options options;
-    bool rare; /* some engines do not know it */
+    bool rare;   /* some engines do not know it */
+    bool unseen; /* of cascades that the oracle does not look at */
 } sim_node_def;
 
 typedef struct sim_workload {
     const char *name;
-    unsigned weight; /* how often, against the others */
+    unsigned weight; /* how often, against the others; 0: see sim_giant.c */
     const sim_node_def *nodes;
     size_t node_count;
     const char *first; /* the node that its cascades begin with */
@@ -57,6 +58,7 @@ extern const sim_workload sim_work_runs;
 extern const sim_workload sim_work_family;
 extern const sim_workload sim_work_course;
 extern const sim_workload sim_work_transfer;
+extern const sim_workload sim_work_small;
 
 /* ---- For nodes ---------------------------------------------------------- */
 
