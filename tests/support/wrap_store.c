@@ -11,6 +11,8 @@
 
 #include "store/store.h"
 
+#define MIGRATE_TRIES 100
+
 /* One opened handle. */
 typedef struct handle {
     wrap_store *wrap;
@@ -137,6 +139,20 @@ wrap_open(const char *url, const cascade_store_config *config, void **self)
     return CASCADE_OK;
 }
 
+/* A deadline that is short on purpose may be too short for all of that on a
+ * machine that is busy; what was done stays. */
+static cascade_err
+migrate_inner(const handle *h, cascade_migrate mode)
+{
+    cascade_err err = h->inner->migrate(h->self, mode);
+
+    for (int i = 0; i < MIGRATE_TRIES && err == CASCADE_ERR_UNAVAILABLE &&
+                    h->wrap->inner_deadline_ms != 0;
+         i++)
+        err = h->inner->migrate(h->self, mode);
+    return err;
+}
+
 static cascade_err
 wrap_migrate(void *self, cascade_migrate mode)
 {
@@ -147,7 +163,7 @@ wrap_migrate(void *self, cascade_migrate mode)
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->migrate(h->self, mode));
+    return leave(h, &call, &found, migrate_inner(h, mode));
 }
 
 static cascade_err
