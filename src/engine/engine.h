@@ -130,6 +130,7 @@ typedef struct csc_reload {
     struct csc_reload *next;
     cascade_claimed claimed;
     int64_t at_ns;   /* not before */
+    uint16_t slow;   /* as that of its run was, when it was set aside */
     uint16_t apart;  /* how often it could not be read in time: so often the
                         number of those that are read with it is halved */
     int32_t fail_id; /* the execution whose rows were refused, or -1 */
@@ -178,11 +179,13 @@ typedef struct csc_run {
     bool unknown;            /* a node is not registered here */
     bool dirty;              /* in its lane's list */
     bool committing;         /* in its lane's batch */
-    bool one_by_one;         /* a change was refused: one post a commit */
-    bool held;               /* in the map */
-    bool freeing;       /* a FREE post is under way: nothing begins any more */
-    bool receiving;     /* a RECEIVE post is under way: no other is made */
-    bool slicing;       /* a SLICE post is */
+    uint16_t slow;           /* its tries alone that took too long, less one for
+                                each of its commits: lane_pace.c */
+    bool one_by_one; /* a change was refused or too slow: one post a commit */
+    bool held;       /* in the map */
+    bool freeing;    /* a FREE post is under way: nothing begins any more */
+    bool receiving;  /* a RECEIVE post is under way: no other is made */
+    bool slicing;    /* a SLICE post is */
     bool more_messages; /* there are some besides: looked for once it is */
     uint64_t receipt;   /* the number of its last commit that received */
     uint64_t receives;  /* looks for messages, when its last commit began */
@@ -284,15 +287,17 @@ typedef struct csc_lane {
     cascade_change *changes;
     bool *existed;
     size_t change_room;
-    size_t from;  /* items decided so far */
-    size_t slice; /* items tried at once; shrinks when the store refuses */
+    size_t from;      /* items decided so far */
+    size_t slice;     /* items tried at once; shrinks when the store refuses */
+    size_t items_max; /* as many at most, as more were too slow; 0: any */
     int64_t retry_at_ns; /* 0: now */
     int64_t backoff_ms;
     bool in_round; /* a thread is in it: nobody else tries its batch */
     bool built;    /* its changes are: from then on it stays the same */
     bool tried;    /* it was tried and its outcome is not known */
     bool settling; /* its number may have been used up: it is not tried again
-                      before that is known */
+                      before that is known, */
+    bool slow;     /* nor if its try was slow: then it is to be divided */
     bool rescue;   /* the incarnation is gone: only starts are left in it */
     csc_vital vital;
     char trouble[CSC_TROUBLE_SIZE]; /* why its last try failed, or "" */
@@ -696,40 +701,12 @@ void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
 void csc_lane_return_starts(csc_lane *lane);
 /* Lets whoever runs the lane know. Locked. */
 void csc_lane_wake(csc_lane *lane);
-/* The lane's items are its batch from now on, of which nothing was tried.
- * Locked. */
-void csc_lane_begin_batch(csc_lane *lane);
 /* How long to wait before the next try; the last time it was `last_ms`, 0 for
  * none. */
 int64_t csc_lane_backoff_ms(int64_t last_ms);
 /* Lets go of runs that are gone from what is to be committed. Locked. */
 void csc_lane_forget(csc_lane *lane);
 void csc_lane_fini(csc_lane *lane);
-/* What becomes of what the lane has just tried; csc_lane_apply() is the good
- * end. Not locked: the next of its items is refused for good; the incarnation
- * is gone; the outcome is not known, or there is no memory. */
-void csc_lane_refuse(csc_lane *lane, cascade_err err);
-void csc_lane_lose(csc_lane *lane, cascade_err err);
-void csc_lane_try_later(csc_lane *lane, cascade_err err);
-/* Its runs lose what they posted, as the incarnation is gone. Locked. */
-void csc_lane_abandon(csc_lane *lane);
-
-/* ---- lane_apply.c ------------------------------------------------------- */
-
-/* What the lane tried was committed: applies it. Not locked. */
-void csc_lane_apply(csc_lane *lane);
-/* Sizes the next slice of a cancellation by it; before it is applied. */
-void csc_lane_set_pace(csc_lane *lane);
-/* All of its batch is decided. Locked. */
-void csc_lane_end_batch(csc_lane *lane);
-
-/* ---- lane_build.c ------------------------------------------------------- */
-
-/* Makes the changes of the lane's batch. An item whose rows cannot be built
- * has its error; CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_lane_build(csc_lane *lane);
-/* The cascade of an item, the first one where there are several. */
-const cascade_uuid *csc_lane_item_id(const csc_item *item);
 
 /* ---- house.c ------------------------------------------------------------ */
 

@@ -365,6 +365,7 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
         csc_room_wait(engine, reload);
         return;
     }
+    run->slow = reload->slow;
     if (err == CASCADE_OK)
         err = csc_hydrate_hold(engine, run);
     if (err == CASCADE_OK && reload->fail_id >= 0)

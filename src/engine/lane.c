@@ -38,6 +38,12 @@
  *                their callers, who send them without the engine: it may not
  *                attach for long.
  *
+ * WHAT TAKES TOO LONG. A try that fails after half of the store's deadline may
+ * fail for what is in it, and would fail so for ever (B3). So its number is
+ * settled: while the store does not even answer that, it is the store, and the
+ * lane waits. Once it is settled as not done, the batch is divided, down to one
+ * item, which is set aside (lane_pace.c).
+ *
  * A NUMBER WITH A PAST. Where an earlier try was UNAVAILABLE it might still
  * come to the store, and be taken for another batch with its number. So before
  * the batch is halved, or its starts are taken out, that number is used up, by
@@ -59,9 +65,9 @@
  * SLICES of a cancellation (build_command.c), or of the end of a family
  * (build_family.c), follow each other for as long as there is something left.
  * So one is in a batch at most; the next waits as long as that batch took, and
- * is as large as takes about twice the time of a commit without one, or
- * SLICE_NS: others wait for a slice hardly longer than for each other. What is
- * told of a family once its cascade has ended is as large, and waits for a
+ * is as large as takes about twice the time of a commit without one
+ * (lane_pace.c): others wait for a slice hardly longer than for each other. What
+ * is told of a family once its cascade has ended is as large, and waits for a
  * claim.
  *
  * ONE COMMIT IN FLIGHT FOR A CASCADE: a run in a batch (`committing`) gets into
@@ -70,8 +76,8 @@
  * transactional nodes (native.c) have one item at a time, and take a cascade
  * only where this lane has nothing of it.
  */
+#include "engine/lane.h"
 #include "engine/build.h"
-#include "engine/engine.h"
 #include "engine/native.h"
 
 #include <stdio.h>
@@ -82,10 +88,6 @@
 #define BACKOFF_MAX_MS 1000
 #define BIRTHS_MAX 4000 /* in one batch, and those of one run more */
 #define POSTS_MAX 500   /* of one run in a batch */
-#define SLICE_NS INT64_C(250000)
-#define SLICE_FIRST_BYTES (CSC_SLICE_BYTES / 8)
-#define SLICE_MIN_BYTES (4 * (size_t)CSC_ROW_BYTES)
-#define CHEAPEST_PART 64 /* by which the time of the cheapest commit grows */
 
 /* ---- Backing off -------------------------------------------------------- */
 
@@ -299,9 +301,8 @@ answer_existing(csc_lane *lane, csc_start *start)
     return true;
 }
 
-/* The caller goes on without the lane, if it is still there. Locked. */
-static void
-set_aside(csc_lane *lane, csc_start *start)
+void
+csc_lane_part_with(csc_lane *lane, csc_start *start)
 {
     if (!start->left)
         csc_held_add(lane->engine->store, start);
@@ -358,6 +359,7 @@ has_room(csc_lane *lane, size_t bytes)
     const cascade_engine_options *options = &lane->engine->options;
 
     return lane->item_count < options->batch_cascades_max &&
+           lane->item_count < csc_lane_items_max(lane) &&
            lane->births < BIRTHS_MAX && bytes < options->batch_bytes_max &&
            grow_items(lane) == CASCADE_OK;
 }
@@ -366,13 +368,13 @@ has_room(csc_lane *lane, size_t bytes)
 static size_t
 family_bytes(const csc_lane *lane, const csc_run *run)
 {
-    size_t most = lane->slice_bytes > 0 ? lane->slice_bytes : SLICE_FIRST_BYTES;
+    size_t most = csc_lane_slice_bytes(lane);
     size_t bytes = run->state.children * CSC_ROW_BYTES;
 
     return bytes < most ? bytes : most;
 }
 
-/* The bytes of the batch then. */
+/* The bytes of the batch then. One that was slow is a batch by itself. */
 static size_t
 collect_runs(csc_lane *lane, size_t bytes)
 {
@@ -380,7 +382,10 @@ collect_runs(csc_lane *lane, size_t bytes)
 
     while (lane->first_dirty != NULL && has_room(lane, bytes)) {
         csc_item *item = &lane->items[lane->item_count];
+        bool alone = lane->first_dirty->slow > 0;
 
+        if (alone && lane->item_count > 0)
+            break;
         bytes += take_run(lane, item, bytes_max - bytes);
         bytes += family_bytes(lane, item->run);
         lane->births += csc_build_birth_count(&item->run->state, item->posts);
@@ -388,6 +393,8 @@ collect_runs(csc_lane *lane, size_t bytes)
             lane->item_count++;
         else
             csc_run_unref(item->run);
+        if (alone && lane->item_count > 0)
+            return bytes_max;
     }
     return bytes;
 }
@@ -423,6 +430,7 @@ csc_lane_begin_batch(csc_lane *lane)
     lane->built = false;
     lane->tried = false;
     lane->settling = false;
+    lane->slow = false;
     lane->retry_at_ns = 0;
     lane->backoff_ms = 0;
 }
@@ -453,9 +461,8 @@ collect(csc_lane *lane)
 
 /* ---- The culprit -------------------------------------------------------- */
 
-/* What was posted comes before all else of the run once more. */
-static void
-put_back(csc_lane *lane, csc_item *item)
+void
+csc_lane_put_back(csc_lane *lane, csc_item *item)
 {
     csc_run *run = item->run;
     csc_post *last = item->posts;
@@ -476,7 +483,7 @@ static void
 put_back_singly(csc_lane *lane, csc_item *item)
 {
     item->run->one_by_one = true;
-    put_back(lane, item);
+    csc_lane_put_back(lane, item);
 }
 
 /* The messages are still there: each is received by itself; one that is refused
@@ -530,10 +537,7 @@ csc_lane_refuse(csc_lane *lane, cascade_err err)
         put_back_singly(lane, item);
     else
         expel(lane, item);
-    lane->from++;
-    lane->slice = lane->item_count - lane->from;
-    if (lane->from == lane->item_count)
-        csc_lane_end_batch(lane);
+    csc_lane_go_on(lane, 1);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -601,7 +605,7 @@ rescue(csc_lane *lane)
         if (start->doubtful)
             err = tell_doubt(lane, err);
         if (err == CASCADE_ERR_AGAIN)
-            set_aside(lane, start);
+            csc_lane_part_with(lane, start);
         else
             csc_start_done(engine, start, err);
         lane->backoff_ms = 0;
@@ -635,57 +639,6 @@ csc_lane_lose(csc_lane *lane, cascade_err err)
     csc_run_lose(lane->engine, err);
     csc_lane_abandon(lane);
     pthread_mutex_unlock(&lane->engine->mutex);
-}
-
-/* Whether it goes on with a cancellation, or with a family. */
-static bool
-slices(const csc_post *post)
-{
-    const csc_message *message = post->messages;
-
-    while (message != NULL && csc_build_family_from(message) == 0)
-        message = message->next;
-    return message != NULL || post->kind == CSC_POST_SLICE;
-}
-
-static bool
-has_slice(const csc_lane *lane)
-{
-    for (size_t i = lane->from; i < lane->from + lane->slice; i++)
-        for (const csc_post *p = lane->items[i].posts; p != NULL; p = p->next)
-            if (slices(p))
-                return true;
-    return false;
-}
-
-/* Of the next slice, by what this commit has taken. */
-void
-csc_lane_set_pace(csc_lane *lane)
-{
-    int64_t now_ns = csc_engine_monotonic_ns(lane->engine);
-    int64_t took_ns = now_ns - lane->begun_ns;
-    int64_t limit_ns = 2 * lane->cheapest_ns;
-    size_t bytes =
-        lane->slice_bytes > 0 ? lane->slice_bytes : SLICE_FIRST_BYTES;
-
-    if (!has_slice(lane)) {
-        lane->cheapest_ns += lane->cheapest_ns / CHEAPEST_PART;
-        if (lane->cheapest_ns == 0 || took_ns < lane->cheapest_ns)
-            lane->cheapest_ns = took_ns;
-        return;
-    }
-    if (limit_ns < SLICE_NS)
-        limit_ns = SLICE_NS;
-    if (took_ns > 2 * limit_ns)
-        bytes /= 2;
-    else if (took_ns > limit_ns)
-        bytes -= bytes / 8;
-    else if (took_ns < limit_ns / 4 * 3)
-        bytes += bytes / 8;
-    if (bytes < SLICE_MIN_BYTES)
-        bytes = SLICE_MIN_BYTES;
-    lane->slice_bytes = bytes < CSC_SLICE_BYTES ? bytes : CSC_SLICE_BYTES;
-    lane->slice_at_ns = now_ns + took_ns;
 }
 
 static cascade_err
@@ -739,7 +692,7 @@ take_starts_out(csc_lane *lane)
 
     for (size_t i = lane->from; i < lane->item_count; i++) {
         if (i < to && lane->items[i].start != NULL) {
-            set_aside(lane, lane->items[i].start);
+            csc_lane_part_with(lane, lane->items[i].start);
             continue;
         }
         slice += i < to;
@@ -838,6 +791,20 @@ take_refusal(csc_lane *lane)
         csc_lane_refuse(lane, CASCADE_ERR_REFUSED);
 }
 
+/* Once the number is settled, what was slow is divided, unless it was done, or
+ * may have been: then it is tried once more as it is. */
+static void
+settle_first(csc_lane *lane)
+{
+    cascade_err err = settle_number(lane);
+
+    if ((err != CASCADE_OK && err != CASCADE_ERR_UNSUPPORTED) || !lane->slow)
+        return;
+    lane->slow = false;
+    if (!lane->tried)
+        csc_lane_divide(lane);
+}
+
 static void
 attempt(csc_lane *lane)
 {
@@ -848,7 +815,7 @@ attempt(csc_lane *lane)
         return;
     }
     if (lane->settling) {
-        (void)settle_number(lane);
+        settle_first(lane);
         return;
     }
     lane->begun_ns = csc_engine_monotonic_ns(lane->engine);
@@ -866,6 +833,8 @@ attempt(csc_lane *lane)
     } else if (err == CASCADE_ERR_AGAIN) {
         give_way(lane);
     } else {
+        lane->slow = csc_lane_was_slow(lane, err);
+        lane->settling = lane->slow;
         csc_lane_try_later(lane, err);
     }
 }

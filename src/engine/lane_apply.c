@@ -8,7 +8,7 @@
  * cascades (G7).
  */
 #include "engine/build.h"
-#include "engine/engine.h"
+#include "engine/lane.h"
 #include "engine/native.h"
 
 #include <string.h>
@@ -162,6 +162,8 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 
     run->committing = false;
     run->has_waited = true;
+    if (run->slow > 0)
+        run->slow--;
     count_posts(engine, item->posts);
     note_received(engine, run, item->posts);
     if (!run->gone && run->plan == NULL)
@@ -233,6 +235,17 @@ apply_start(csc_lane *lane, csc_item *item)
             adopt(engine, &lane->changes[item->first + i]);
     }
     csc_start_done(engine, start, CASCADE_OK);
+}
+
+void
+csc_lane_go_on(csc_lane *lane, size_t decided)
+{
+    lane->from += decided;
+    lane->slice = lane->item_count - lane->from;
+    if (lane->slice > csc_lane_items_max(lane))
+        lane->slice = csc_lane_items_max(lane);
+    if (lane->from == lane->item_count)
+        csc_lane_end_batch(lane);
 }
 
 void
@@ -321,12 +334,9 @@ csc_lane_apply(csc_lane *lane)
         else
             apply_start(lane, item);
     }
-    lane->from += lane->slice;
-    lane->slice = lane->item_count - lane->from;
     lane->tried = false;
     lane->backoff_ms = 0;
-    if (lane->from == lane->item_count)
-        csc_lane_end_batch(lane);
+    csc_lane_go_on(lane, lane->slice);
     if (left)
         tell_house(engine);
     pthread_mutex_unlock(&engine->mutex);

@@ -6,7 +6,7 @@
  * are in a batch.
  */
 #include "engine/build.h"
-#include "engine/engine.h"
+#include "engine/lane.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +73,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
                          .find_context = engine};
     size_t bytes_max = engine->options.batch_bytes_max;
 
-    env.slice_bytes =
-        lane->slice_bytes > 0 ? lane->slice_bytes : CSC_SLICE_BYTES / 8;
+    env.slice_bytes = csc_lane_slice_bytes(lane);
     if (bytes_max < env.slice_bytes)
         env.slice_bytes = bytes_max;
     if (item->start != NULL) {

@@ -80,6 +80,7 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "engine/lane.h"
 #include "engine/node.h"
 
 #define PASSED_MAX 3 /* commits that go before a waiting execution */

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What takes too long to commit (B3): a batch that fails so again and again is
+ * divided, down to who makes it fail, which is set aside; the others go on, and
+ * it does too once it can.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/uuid.h"
+#include "engine/engine.h"
+#include "support/stores.h"
+#include "support/wrap_store.h"
+
+#define DEADLINE_MS 40
+#define TOO_LONG_MS 25 /* more than half of it */
+#define WAIT_MS 50     /* that pass while the housekeeper waits */
+#define CROWD 9
+#define TRIES 3 /* alone, before it is set aside */
+#define AGAIN 2 /* times that it is set aside */
+
+/* Its commits fail, after TOO_LONG_MS, while `ill`. */
+typedef struct ward {
+    test_db *db;
+    wrap_store *wrap;
+    cascade_store *store;
+    cascade_store *starter;
+    cascade_engine *engine;
+    cascade_uuid ids[CROWD];
+    cascade_uuid bad;   /* one of these, whose changes are the matter */
+    cascade_err answer; /* to a commit that has them */
+    atomic_bool ill;
+    atomic_bool away;     /* nothing is settled either */
+    atomic_size_t failed; /* commits, */
+    atomic_size_t alone;  /* of these: with nothing but its changes */
+    atomic_size_t entries;
+    atomic_size_t bad_entries;
+    size_t until; /* how often something is to happen */
+} ward;
+
+static void
+take_long(ward *w)
+{
+    struct timespec span = {.tv_nsec = TOO_LONG_MS * 1000000L};
+
+    if (w->db->fake_time)
+        fake_clock_advance(&w->db->clock, w->store->config.deadline_ms / 2);
+    while (nanosleep(&span, &span) != 0)
+        continue;
+}
+
+static bool
+has_bad(const ward *w, const cascade_batch *batch)
+{
+    for (size_t i = 0; i < batch->change_count; i++)
+        if (csc_uuid_equal(&batch->changes[i].cascade.id, &w->bad))
+            return true;
+    return false;
+}
+
+static cascade_err
+fail_slowly(ward *w, const cascade_batch *batch)
+{
+    atomic_fetch_add(&w->failed, 1);
+    atomic_fetch_add(&w->alone, batch->change_count == 1);
+    take_long(w);
+    return cascade_store_fail(w->answer, "it takes too long");
+}
+
+static cascade_err
+before(void *context, const wrap_call *call)
+{
+    ward *w = context;
+
+    if (call->move == WRAP_SETTLE && atomic_load(&w->away)) {
+        take_long(w);
+        return cascade_store_fail(CASCADE_ERR_UNAVAILABLE, "it is away");
+    }
+    if (call->move != WRAP_COMMIT || !atomic_load(&w->ill) ||
+        !has_bad(w, call->batch))
+        return CASCADE_OK;
+    return fail_slowly(w, call->batch);
+}
+
+static cascade_err
+work(cascade_node *node, void *user)
+{
+    ward *w = user;
+    bool bad = csc_uuid_equal(cascade_node_cascade_id(node), &w->bad);
+
+    atomic_fetch_add(&w->entries, 1);
+    atomic_fetch_add(&w->bad_entries, bad);
+    return CASCADE_OK;
+}
+
+static ward *
+ward_open(test_db *db, cascade_err answer)
+{
+    ward *w = calloc(1, sizeof(*w));
+
+    assert_non_null(w);
+    w->db = db;
+    w->answer = answer;
+    atomic_store(&w->ill, true);
+    w->starter = db_store(db);
+    w->wrap = wrap_store_create(db->url);
+    assert_non_null(w->wrap);
+    w->wrap->context = w;
+    w->wrap->before = before;
+    w->wrap->inner_deadline_ms = DB_DEADLINE_MS;
+    w->store = db_wrapped(db, w->wrap);
+    w->store->config.deadline_ms = DEADLINE_MS;
+    return w;
+}
+
+static void
+ward_start(ward *w)
+{
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .worker_count = 4,
+                                            .lane_count = 1,
+                                            .lease_ms = 60000,
+                                            .poll_interval_ms = 20};
+
+    w->engine = db_engine(w->db, w->store, &options);
+    assert_ok(cascade_engine_register(w->engine, "work", work, w, NULL));
+    assert_ok(cascade_engine_start(w->engine));
+}
+
+static void
+ward_close(ward *w)
+{
+    assert_int_equal(db_stats(w->engine).fences, 0);
+    assert_int_equal(db_stats(w->engine).losses, 0);
+    db_close_engine(w->db, w->engine);
+    db_close_store(w->db, w->store);
+    wrap_store_free(w->wrap);
+    free(w);
+}
+
+/* A crowd of cascades, the third of which is the bad one. */
+static ward *
+crowd_open(test_db *db, cascade_err answer)
+{
+    ward *w = ward_open(db, answer);
+
+    for (size_t i = 0; i < CROWD; i++)
+        w->ids[i] = db_start(w->starter, "work");
+    w->bad = w->ids[2];
+    ward_start(w);
+    return w;
+}
+
+static void
+await_others(ward *w)
+{
+    for (size_t i = 0; i < CROWD; i++)
+        if (!csc_uuid_equal(&w->ids[i], &w->bad))
+            db_await(w->starter, &w->ids[i], CASCADE_COMPLETED);
+}
+
+/* It waits to be loaded anew, and has been set aside so often. */
+static bool
+is_aside(void *context)
+{
+    ward *w = context;
+    const csc_reload *reload = NULL;
+    bool is = false;
+
+    pthread_mutex_lock(&w->engine->mutex);
+    for (reload = w->engine->reloads; reload != NULL; reload = reload->next)
+        is = is || (csc_uuid_equal(&reload->claimed.cascade_id, &w->bad) &&
+                    reload->slow == TRIES + w->until - 1 &&
+                    reload->at_ns > csc_engine_monotonic_ns(w->engine));
+    pthread_mutex_unlock(&w->engine->mutex);
+    return is;
+}
+
+/* Whoever it shares the lane with goes on, and so does it in the end. */
+static void
+the_others_go_on(test_db *db, cascade_err answer)
+{
+    ward *w = crowd_open(db, answer);
+
+    await_others(w);
+    for (w->until = 1; w->until <= AGAIN; w->until++)
+        assert_true(stores_until(is_aside, w));
+    assert_true(atomic_load(&w->alone) >= TRIES + AGAIN - 1);
+    atomic_store(&w->ill, false);
+    db_await(w->starter, &w->bad, CASCADE_COMPLETED);
+    assert_true(atomic_load(&w->bad_entries) > AGAIN);
+    assert_int_equal(atomic_load(&w->entries),
+                     CROWD - 1 + atomic_load(&w->bad_entries));
+    ward_close(w);
+}
+
+static void
+what_is_too_slow_is_set_aside(test_db *db)
+{
+    the_others_go_on(db, CASCADE_ERR_UNAVAILABLE);
+}
+
+/* That nothing was done is known without a settle. */
+static void
+what_is_undone_too_late_is_set_aside(test_db *db)
+{
+    the_others_go_on(db, CASCADE_ERR_NOT_DONE);
+}
+
+static bool
+has_settled(void *context)
+{
+    ward *w = context;
+
+    return wrap_store_count(w->wrap, WRAP_SETTLE) >= w->until;
+}
+
+/* While nothing is settled, the store may be away, and nobody is to blame. */
+static void
+nothing_is_divided_while_the_store_is_away(test_db *db)
+{
+    ward *w = ward_open(db, CASCADE_ERR_UNAVAILABLE);
+
+    w->ids[0] = db_start(w->starter, "work");
+    w->bad = w->ids[0];
+    atomic_store(&w->away, true);
+    ward_start(w);
+    w->until = TRIES + 2;
+    assert_true(stores_until(has_settled, w));
+    assert_int_equal(atomic_load(&w->failed), 1);
+    atomic_store(&w->ill, false);
+    atomic_store(&w->away, false);
+    db_await(w->starter, &w->bad, CASCADE_COMPLETED);
+    assert_int_equal(atomic_load(&w->entries), 1);
+    ward_close(w);
+}
+
+/* Done, but the answer is late and lost. */
+static cascade_err
+lose_late(void *context, const wrap_call *call, cascade_err answer)
+{
+    ward *w = context;
+
+    if (call->move != WRAP_COMMIT || answer != CASCADE_OK ||
+        !has_bad(w, call->batch) || atomic_fetch_add(&w->failed, 1) > 0)
+        return answer;
+    take_long(w);
+    return cascade_store_fail(CASCADE_ERR_UNAVAILABLE, "the answer is lost");
+}
+
+static bool
+is_repeated(void *context)
+{
+    return atomic_load(&((ward *)context)->failed) > 1;
+}
+
+static void
+what_was_done_too_late_is_not_divided(test_db *db)
+{
+    ward *w = ward_open(db, CASCADE_ERR_UNAVAILABLE);
+
+    atomic_store(&w->ill, false);
+    for (size_t i = 0; i < CROWD; i++)
+        w->ids[i] = db_start(w->starter, "work");
+    w->bad = w->ids[2];
+    w->wrap->after = lose_late;
+    ward_start(w);
+    db_await(w->starter, &w->bad, CASCADE_COMPLETED);
+    await_others(w);
+    assert_true(stores_until(is_repeated, w));
+    assert_int_equal(atomic_load(&w->entries), CROWD);
+    ward_close(w);
+}
+
+static cascade_err
+fail_first_start(void *context, const wrap_call *call)
+{
+    ward *w = context;
+    const cascade_batch *batch = call->batch;
+
+    if (call->move == WRAP_WAIT)
+        fake_clock_advance(&w->db->clock, WAIT_MS);
+    if (call->move != WRAP_COMMIT || !atomic_load(&w->ill) ||
+        batch->changes[0].run_action != CASCADE_RUN_START)
+        return CASCADE_OK;
+    return fail_slowly(w, batch);
+}
+
+/* G12: it goes on without the lane, in its caller's thread, which has waited
+ * for a moment only: the time of the lane is another one. */
+static void
+a_start_that_is_too_slow_goes_by_itself(test_db *db)
+{
+    ward *w = NULL;
+    cascade_started started = {0};
+
+    db->fake_time = true;
+    w = ward_open(db, CASCADE_ERR_NOT_DONE);
+    w->store->config.deadline_ms = DB_DEADLINE_MS;
+    w->wrap->before = fail_first_start;
+    ward_start(w);
+    assert_ok(cascade_start(w->store, "work", NULL, NULL, &started));
+    db_await(w->starter, &started.id, CASCADE_COMPLETED);
+    assert_int_equal(atomic_load(&w->failed), 1);
+    assert_int_equal(wrap_store_count(w->wrap, WRAP_SUBMIT), 1);
+    ward_close(w);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"what_is_too_slow_is_set_aside", what_is_too_slow_is_set_aside,
+         STORES_FILES},
+        {"what_is_undone_too_late_is_set_aside",
+         what_is_undone_too_late_is_set_aside, STORES_ALL},
+        {"nothing_is_divided_while_the_store_is_away",
+         nothing_is_divided_while_the_store_is_away, STORES_FILES},
+        {"what_was_done_too_late_is_not_divided",
+         what_was_done_too_late_is_not_divided, STORES_ALL},
+        {"a_start_that_is_too_slow_goes_by_itself",
+         a_start_that_is_too_slow_goes_by_itself, STORES_VIRTUAL},
+    };
+
+    return stores_run("engine_slow", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
