@@ -183,6 +183,9 @@
  *   S52 a scan with children_only gives the same as one that is running_only,
  *       without the executions that are no children: what it costs does not
  *       grow with these.
+ *   S53 settle decides a commit as it does a finish (S32), of any lane, also of
+ *       a store without transactions of nodes: one that it tells as not
+ *       committed never is, whenever it comes, and number + 2 is the next.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -206,8 +209,9 @@
  *   moves the lane row from number - 1 to number + 1 unless it shows `number`:
  *   the row lock makes it wait for a finish that is under way, and one that
  *   comes later finds the row moved.
- *   Backends without such transactions have native = NULL, and their four moves
- *   answer CASCADE_ERR_UNSUPPORTED.
+ *   Backends without such transactions have native = NULL, and begin, finish
+ *   and abandon of theirs answer CASCADE_ERR_UNSUPPORTED. So may settle; then
+ *   a commit that is UNAVAILABLE each time for its length is never divided.
  *
  * ERRORS
  *   CASCADE_ERR_UNAVAILABLE  transient: the call may or may not have taken
@@ -825,8 +829,9 @@ typedef struct cascade_store_driver {
      * transaction itself, so that what it wrote may be committed. */
     cascade_err (*abandon)(void *self, cascade_native *native);
 
-    /* Decides a finish: `*committed`, and where it is false the lane row shows
-     * number + 1 from then on. Repeating it gives the same answer.
+    /* Decides a finish or a commit (S53): `*committed`, and where it is false
+     * the lane row shows number + 1 from then on. Repeating it gives the same
+     * answer.
      * CASCADE_ERR_FENCED, _LOST: S4. */
     cascade_err (*settle)(void *self, const cascade_uuid *engine_id,
                           uint32_t lane, int64_t number, bool *committed);

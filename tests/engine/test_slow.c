@@ -314,11 +314,11 @@ main(int argc, char **argv)
 {
     static const stores_test tests[] = {
         {"what_is_too_slow_is_set_aside", what_is_too_slow_is_set_aside,
-         STORES_FILES},
+         STORES_ALL},
         {"what_is_undone_too_late_is_set_aside",
          what_is_undone_too_late_is_set_aside, STORES_ALL},
         {"nothing_is_divided_while_the_store_is_away",
-         nothing_is_divided_while_the_store_is_away, STORES_FILES},
+         nothing_is_divided_while_the_store_is_away, STORES_ALL},
         {"what_was_done_too_late_is_not_divided",
          what_was_done_too_late_is_not_divided, STORES_ALL},
         {"a_start_that_is_too_slow_goes_by_itself",

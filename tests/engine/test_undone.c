@@ -437,9 +437,9 @@ main(int argc, char **argv)
         {"a_commit_that_did_nothing_leaves_no_doubt",
          a_commit_that_did_nothing_leaves_no_doubt, STORES_ALL},
         {"a_refused_batch_is_settled_before_it_is_halved",
-         a_refused_batch_is_settled_before_it_is_halved, STORES_FILES},
+         a_refused_batch_is_settled_before_it_is_halved, STORES_ALL},
         {"what_took_effect_is_not_halved", what_took_effect_is_not_halved,
-         STORES_FILES},
+         STORES_ALL},
         {"what_was_not_done_is_halved_at_once",
          what_was_not_done_is_halved_at_once, STORES_ALL},
     };

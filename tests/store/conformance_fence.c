@@ -154,6 +154,51 @@ an_expired_lease_alone_fences_nobody(void **state)
     assert_ok(db_commit_one(db, engine, 3, rows_write(&db->rows, id, 0)));
 }
 
+/* S53: it tells what was done, and what was not never is. */
+static void
+a_commit_is_settled_once_and_for_all(void **state)
+{
+    conformance_db *db = *state;
+    fenced_case it = prepare(db);
+    char *picture = db_picture(db);
+    bool committed = false;
+
+    for (int i = 0; i < 2; i++) {
+        assert_ok(db->driver->settle(db->self, &it.engine, 0, 2, &committed));
+        assert_true(committed);
+    }
+    for (int i = 0; i < 2; i++) {
+        committed = true;
+        assert_ok(db->driver->settle(db->self, &it.engine, 0, 3, &committed));
+        assert_false(committed);
+    }
+    assert_fails(CASCADE_ERR_LOST, db_commit_one(db, it.engine, 3, it.write));
+    db_assert_unchanged(db, picture);
+    assert_ok(db_commit_one(db, it.engine, 5, it.write));
+}
+
+/* S4, S53: settling is fenced as commits are, and changes nothing then. */
+static void
+settling_a_commit_is_fenced(void **state)
+{
+    static const int64_t numbers[] = {0, 4, 1000000};
+    conformance_db *db = *state;
+    fenced_case it = prepare(db);
+    bool flag = true;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        assert_fails(
+            CASCADE_ERR_LOST,
+            db->driver->settle(db->self, &it.engine, 0, numbers[i], &flag));
+    assert_fails(CASCADE_ERR_FENCED,
+                 db->driver->settle(db->self, &it.engine, 64, 1, &flag));
+    assert_ok(db_commit_one(db, it.engine, 3, it.write));
+    assert_ok(db->driver->detach(db->self, &it.engine));
+    assert_fails(CASCADE_ERR_FENCED,
+                 db->driver->settle(db->self, &it.engine, 0, 4, &flag));
+    assert_true(flag);
+}
+
 conformance_group
 conformance_fence(void)
 {
@@ -166,6 +211,8 @@ conformance_fence(void)
         cmocka_unit_test(the_fence_comes_before_the_changes),
         cmocka_unit_test(lanes_count_by_themselves),
         cmocka_unit_test(an_expired_lease_alone_fences_nobody),
+        cmocka_unit_test(a_commit_is_settled_once_and_for_all),
+        cmocka_unit_test(settling_a_commit_is_fenced),
     };
 
     return (conformance_group){"fence", tests,
