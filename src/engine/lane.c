@@ -66,9 +66,9 @@
  * (build_family.c), follow each other for as long as there is something left.
  * So one is in a batch at most; the next waits as long as that batch took, and
  * is as large as takes about twice the time of a commit without one
- * (lane_pace.c): others wait for a slice hardly longer than for each other. What
- * is told of a family once its cascade has ended is as large, and waits for a
- * claim.
+ * (lane_pace.c): others wait for a slice hardly longer than for each other.
+ * What is told of a family once its cascade has ended is as large, and waits
+ * for a claim.
  *
  * ONE COMMIT IN FLIGHT FOR A CASCADE: a run in a batch (`committing`) gets into
  * no other; what is posted meanwhile waits in the run. And a cascade has one
