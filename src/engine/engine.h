@@ -495,7 +495,9 @@ struct cascade_engine {
     /* Log lines born under the lock, to be told without it. */
     csc_note *notes;
     atomic_size_t note_count;
-    atomic_size_t backlog; /* bytes of posts that are not decided */
+    /* Bytes of posts that are not decided: in lanes; behind a transaction. */
+    atomic_size_t backlog;
+    atomic_size_t backlog_behind;
 };
 
 /* ---- engine.c ----------------------------------------------------------- */
@@ -629,7 +631,8 @@ cascade_err csc_run_post_overdue(cascade_engine *engine, csc_run *run,
                                  const csc_exec *exec);
 /* Gives the run up. `needs` (or NULL) is CSC_PAUSE_NAME, or the name of an
  * execution that is RUNNING: nothing of the run ends before the post is
- * committed. CASCADE_ERR_NO_MEMORY. */
+ * committed; one that no node can have becomes CSC_NOBODY_NAME.
+ * CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_run_post_free(cascade_engine *engine, csc_run *run,
                               int64_t wake_at_ms, const char *needs);
 /* The run is looked at then. CASCADE_ERR_NO_MEMORY. */

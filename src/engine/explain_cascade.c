@@ -208,13 +208,18 @@ explain_unknown(const csc_facts *facts, const char *node,
     if (cause == NULL)
         return;
     cause->name = csc_arena_strdup(&out->arena, node);
-    csc_explain_say(out,
-                    "no live engine of queue %s knows node %s: start one that "
-                    "does%s",
-                    facts->info->queue, node,
-                    csc_check_name("node name", node) == CASCADE_OK
-                        ? ""
-                        : " (it is registered with `foreign` set)");
+    if (strcmp(node, CSC_NOBODY_NAME) == 0)
+        csc_explain_say(out, "a node of it has a name that none can be "
+                             "registered under (1 to 128 bytes of UTF-8): "
+                             "terminate it, or rename the node in its row");
+    else
+        csc_explain_say(
+            out,
+            "no live engine of queue %s knows node %s: start one that does%s",
+            facts->info->queue, node,
+            csc_check_name("node name", node) == CASCADE_OK
+                ? ""
+                : " (it is registered with `foreign` set)");
 }
 
 /* Whether something keeps engines from taking it; says what. */

@@ -163,6 +163,8 @@ csc_lane_add_run(csc_lane *lane, csc_run *run)
     if (run->dirty)
         return;
     run->dirty = true;
+    for (csc_post *p = run->first_post; p != NULL; p = p->next)
+        csc_post_move_charge(p, &lane->engine->backlog);
     if (is_slice(run->first_post))
         append(&lane->first_slicing, &lane->last_slicing, run);
     else

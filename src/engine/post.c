@@ -56,6 +56,16 @@ csc_post_charge(csc_post *post, atomic_size_t *backlog)
     atomic_fetch_add(backlog, post->charged);
 }
 
+void
+csc_post_move_charge(csc_post *post, atomic_size_t *backlog)
+{
+    if (post->backlog == NULL || post->backlog == backlog)
+        return;
+    atomic_fetch_add(backlog, post->charged);
+    atomic_fetch_sub(post->backlog, post->charged);
+    post->backlog = backlog;
+}
+
 /* ---- Effects ------------------------------------------------------------ */
 
 /* A place among puts, or among spawns. */

@@ -210,6 +210,8 @@ void csc_post_free(csc_post *post); /* accepts NULL */
 size_t csc_post_bytes(const csc_post *post);
 /* Counts it in `backlog`, which outlives it, until it is freed. */
 void csc_post_charge(csc_post *post, atomic_size_t *backlog);
+/* It counts there from now on. */
+void csc_post_move_charge(csc_post *post, atomic_size_t *backlog);
 
 /* The most puts, and the most spawns, of one execution. */
 #define CSC_POST_EFFECTS_MAX 10000

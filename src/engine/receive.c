@@ -40,7 +40,8 @@
  * What was read is held until its commit, as results are, and counts with them
  * (backlog_bytes_max). While these are too much, nobody looks; the commit that
  * makes them less wakes the housekeeper. So a look may pass the bound by what
- * one look gives.
+ * one look gives. What waits behind a transaction does not keep anybody from
+ * looking, as it may wait for long: of each such cascade that is one receipt.
  *
  * RETRY AND RERUN
  *   Such a message stands alone: what comes before it is received before, what

@@ -46,6 +46,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "engine/effects.h"
 #include "engine/native.h"
 #include "engine/plan.h"
@@ -343,7 +344,10 @@ csc_run_may_receive(const cascade_engine *engine)
 static bool
 has_room(const cascade_engine *engine)
 {
-    return engine->turn != NULL || csc_run_may_receive(engine);
+    return engine->turn != NULL ||
+           atomic_load(&engine->backlog) +
+                   atomic_load(&engine->backlog_behind) <
+               engine->options.backlog_bytes_max;
 }
 
 bool
@@ -502,9 +506,23 @@ csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post)
     else
         run->first_post = post;
     run->last_post = post;
-    csc_post_charge(post, &engine->backlog);
+    csc_post_charge(post, csc_native_holds(engine, run)
+                              ? &engine->backlog_behind
+                              : &engine->backlog);
     if (!run->committing && !csc_native_holds(engine, run))
         csc_lane_add_run(&engine->lanes[run->lane], run);
+}
+
+/* A name that no node can have, as other programs' may be, is not told to the
+ * store: it might not even be kept there. No engine knows the one in its place.
+ */
+static const char *
+nameable(const char *needs)
+{
+    if (needs == NULL || strcmp(needs, CSC_PAUSE_NAME) == 0 ||
+        csc_check_foreign_name("node name", needs) == CASCADE_OK)
+        return needs;
+    return CSC_NOBODY_NAME;
 }
 
 cascade_err
@@ -516,7 +534,7 @@ csc_run_post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
     if (post == NULL)
         return csc_fail_memory();
     post->wake_at_ms = wake_at_ms;
-    post->needs = needs;
+    post->needs = nameable(needs);
     run->freeing = true;
     csc_run_remove_timer(engine, run);
     csc_run_post(engine, run, post);

@@ -6,6 +6,7 @@
  */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/raw_sql.h"
@@ -15,6 +16,7 @@
 #include "engine/peer.h"
 #include "store/store.h"
 #include "support/sound.h"
+#include "support/splitmix.h"
 
 #define MIXED 40
 #define PAGES 450 /* cascades, more than two pages */
@@ -391,6 +393,95 @@ names_of_others_may_be_registered(test_db *db)
     assert_ok(cascade_engine_start(engine));
     assert_ok(cascade_uuid_parse(ID(1), &id));
     db_await(store, &id, CASCADE_COMPLETED);
+}
+
+/* Names that no node can have: none, too long for that, too long for an index
+ * of PostgreSQL. */
+static char *
+odd_name(size_t which)
+{
+    static const size_t lens[] = {0, 256, 8000};
+    char *name = calloc(1, lens[which] + 1);
+    uint64_t seed = 1;
+
+    assert_non_null(name);
+    for (size_t i = 0; i < lens[which]; i++)
+        name[i] = (char)('a' + splitmix_next(&seed) % 26);
+    return name;
+}
+
+static void
+rename_node(test_db *db, const char *id, const char *name)
+{
+    char *sql = NULL;
+
+    assert_true(asprintf(&sql,
+                         "UPDATE node_executions SET node_name = '%s'"
+                         " WHERE cascade_id = '%s'",
+                         name, id) > 0);
+    raw_sql(db, sql);
+    free(sql);
+}
+
+static bool
+is_given_up(void *context)
+{
+    cascade_store *store = context;
+    cascade_info *info = NULL;
+    cascade_uuid id;
+    bool given_up = false;
+
+    assert_ok(cascade_uuid_parse(ID(6), &id));
+    assert_ok(cascade_get(store, &id, &info));
+    given_up = info->needs[0] != '\0' && !info->owned;
+    cascade_info_free(info);
+    return given_up;
+}
+
+/* Whoever takes such a cascade gives it up once, and others go on beside it; it
+ * can be ended. */
+static void
+name_harms_nobody(test_db *db, size_t which)
+{
+    cascade_engine_stats stats = {.size = sizeof(stats)};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_uuid id;
+    char *name = odd_name(which);
+    told t;
+
+    fill_foreign(db);
+    rename_node(db, ID(6), name);
+    free(name);
+    store = db_store(db);
+    (void)adopt(store, &t);
+    engine = start_engine(db, store);
+    assert_true(stores_until(is_given_up, store));
+    id = db_start(store, "last");
+    db_await(store, &id, CASCADE_COMPLETED);
+    assert_ok(cascade_engine_get_stats(engine, &stats));
+    assert_int_equal(stats.refusals, 0);
+    assert_ok(cascade_uuid_parse(ID(6), &id));
+    assert_ok(cascade_terminate(store, &id, NULL));
+    db_await(store, &id, CASCADE_ERROR);
+}
+
+static void
+no_name_harms_nobody(test_db *db)
+{
+    name_harms_nobody(db, 0);
+}
+
+static void
+a_long_name_harms_nobody(test_db *db)
+{
+    name_harms_nobody(db, 1);
+}
+
+static void
+a_name_beyond_any_index_harms_nobody(test_db *db)
+{
+    name_harms_nobody(db, 2);
 }
 
 /* The highest function_id may be one of an event alone. Where none is left, the
@@ -856,6 +947,10 @@ main(int argc, char **argv)
         {"a_dry_run_changes_nothing", a_dry_run_changes_nothing, STORES_FILES},
         {"names_of_others_may_be_registered", names_of_others_may_be_registered,
          STORES_FILES},
+        {"no_name_harms_nobody", no_name_harms_nobody, STORES_FILES},
+        {"a_long_name_harms_nobody", a_long_name_harms_nobody, STORES_FILES},
+        {"a_name_beyond_any_index_harms_nobody",
+         a_name_beyond_any_index_harms_nobody, STORES_FILES},
         {"ids_that_are_used_up_are_told_in_the_row",
          ids_that_are_used_up_are_told_in_the_row, STORES_FILES},
         {"adopting_again_changes_nothing", adopting_again_changes_nothing,
