@@ -801,7 +801,8 @@ typedef struct cascade_node_options {
                                    deadline of the cascade wait behind it */
     bool foreign; /* `name` is one that another program gave: any 1-128 bytes of
                      UTF-8 without control characters. Executions of it that
-                     were adopted run; none is started or spawned here */
+                     were adopted run; it is started or spawned only where it is
+                     a name of ours as well */
 } cascade_node_options;
 
 /* Registers `fn` under `name`, before cascade_engine_start() or the first poll.

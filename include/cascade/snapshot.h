@@ -21,8 +21,8 @@ typedef struct cascade_snapshot_options {
     size_t size;
     int32_t as_of; /* the state as of this function_id (exclusive); 0: now */
     bool ui;       /* show the ui value of a write where it has one */
-    bool bounded;  /* `as_of` counts whatever it is: 0, and less than that
-                      (function_ids of other programs may be negative) */
+    int bounded;   /* not 0: `as_of` counts whatever it is: 0, and less than
+                      that (function_ids of other programs may be negative) */
 } cascade_snapshot_options;
 
 /* One execution. Texts belong to the snapshot. */

@@ -84,6 +84,7 @@ typedef struct slots {
     const char **values;
     size_t count;
     size_t room;
+    size_t empty;
 } slots;
 
 /* The one element of arrays in one another, as a text of theirs is its. False
@@ -149,16 +150,33 @@ grow(slots *list, size_t count)
     if (csc_mem_grow(&values, &list->room, count, sizeof(*list->values)) != 0)
         return csc_fail_memory();
     list->values = values;
+    list->empty += count - list->count;
     while (list->count < count)
         list->values[list->count++] = NULL;
     return CASCADE_OK;
 }
 
-/* `most`: of slots in the list. */
+/* Room for it; `left`: of slots that may be empty besides. What is empty now
+ * may be filled by values that are still to come, `more` of them. */
 static cascade_err
-put_value(slots *list, const csc_context_key *key, const char *value,
-          size_t most)
+reach(slots *list, const csc_context_key *key, uint64_t slot, size_t left,
+      size_t more)
 {
+    if (slot < list->count)
+        return CASCADE_OK;
+    if (slot - list->count + list->empty > left + more)
+        return csc_fail(CASCADE_ERR_TOO_LARGE,
+                        "the Cascaide form of the context: with slot %llu of "
+                        "key \"%s\" more than %d slots would be empty; read "
+                        "the key's values by cascade_snapshot_context()",
+                        (unsigned long long)slot, key->name, CASCADE_SLOTS_MAX);
+    return grow(list, (size_t)slot + 1);
+}
+
+static cascade_err
+put_value(slots *list, const csc_context_key *key, size_t nth, size_t left)
+{
+    const char *value = key->values[nth];
     uint64_t slot = list->count;
     csc_json_span index;
     cascade_err err = CASCADE_OK;
@@ -166,28 +184,30 @@ put_value(slots *list, const csc_context_key *key, const char *value,
     if (value[0] == '{' && csc_json_member(value, "index", &index) &&
         !read_slot(index, &slot))
         return CASCADE_OK;
-    if (slot >= most)
-        return csc_fail(CASCADE_ERR_TOO_LARGE,
-                        "the Cascaide form of the context: with slot %llu of "
-                        "key \"%s\" more than %d slots would be empty; read "
-                        "the key's values by cascade_snapshot_context()",
-                        (unsigned long long)slot, key->name, CASCADE_SLOTS_MAX);
-    if (slot >= list->count)
-        err = grow(list, (size_t)slot + 1);
-    if (err == CASCADE_OK)
-        list->values[slot] = value;
-    return err;
+    err = reach(list, key, slot, left, key->count - nth - 1);
+    if (err != CASCADE_OK)
+        return err;
+    list->empty -= list->values[slot] == NULL;
+    list->values[slot] = value;
+    return CASCADE_OK;
 }
 
-/* `*most` becomes less by what is in the list. */
+/* `*left` becomes less by what is empty in the end. */
 static cascade_err
-fill_slots(slots *list, const csc_context_key *key, size_t *most)
+fill_slots(slots *list, const csc_context_key *key, size_t *left)
 {
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < key->count && err == CASCADE_OK; i++)
-        err = put_value(list, key, key->values[i], *most);
-    *most -= list->count;
+        err = put_value(list, key, i, *left);
+    if (err == CASCADE_OK && list->empty > *left)
+        err = csc_fail(CASCADE_ERR_TOO_LARGE,
+                       "the Cascaide form of the context: with key \"%s\" more "
+                       "than %d slots are empty; read the key's values by "
+                       "cascade_snapshot_context()",
+                       key->name, CASCADE_SLOTS_MAX);
+    else
+        *left -= list->empty;
     return err;
 }
 
@@ -238,20 +258,10 @@ csc_context_text(const csc_tree *keys, char **text)
     return finish(&out, text);
 }
 
-static size_t
-count_values(const csc_tree *keys)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < csc_tree_count(keys); i++)
-        count += key_of(csc_tree_at(keys, i))->count;
-    return count;
-}
-
 cascade_err
 csc_context_text_cascaide(const csc_tree *keys, char **text)
 {
-    size_t most = CASCADE_SLOTS_MAX + count_values(keys);
+    size_t left = CASCADE_SLOTS_MAX;
     csc_buf out = {0};
     cascade_err err = CASCADE_OK;
 
@@ -260,7 +270,7 @@ csc_context_text_cascaide(const csc_tree *keys, char **text)
         const csc_context_key *key = key_of(csc_tree_at(keys, i));
         slots list = {0};
 
-        err = fill_slots(&list, key, &most);
+        err = fill_slots(&list, key, &left);
         add_name(&out, key, i == 0);
         add_values(&out, list.values, list.count);
         csc_mem_free(list.values);

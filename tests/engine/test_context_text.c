@@ -177,6 +177,38 @@ empty_slots_are_bounded_in_all(void **state)
                      CASCADE_ERR_TOO_LARGE);
 }
 
+/* Values that take no slot, or the one of another, make no room; those that
+ * come later and fill what is empty do. */
+static void
+what_is_empty_in_the_end_counts(void **state)
+{
+    static const char *const fillers[] = {"{\"index\":0}", "{\"index\":\"x\"}"};
+    const char *values[10] = {NULL};
+    csc_context_key key;
+    char *text = NULL;
+
+    (void)state;
+    for (size_t f = 0; f < 2; f++) {
+        csc_tree keys = {0};
+
+        for (size_t i = 0; i < 8; i++)
+            values[i] = fillers[f];
+        values[8] = "{\"index\":1000002}";
+        write_key(&keys, &key, "k", values);
+        assert_int_equal(csc_context_text_cascaide(&keys, &text),
+                         CASCADE_ERR_TOO_LARGE);
+    }
+    {
+        const char *filled[] = {"{\"index\":1000002}", "{\"index\":1}",
+                                "{\"index\":2}", NULL};
+        csc_tree keys = {0};
+
+        write_key(&keys, &key, "k", filled);
+        assert_ok(csc_context_text_cascaide(&keys, &text));
+        csc_mem_free(text);
+    }
+}
+
 /* Each key is looked for among all others. */
 static void
 keys_are_sorted_as_members_are(void **state)
@@ -211,6 +243,7 @@ main(void)
         cmocka_unit_test(all_else_is_appended),
         cmocka_unit_test(slots_never_written_are_null),
         cmocka_unit_test(empty_slots_are_bounded_in_all),
+        cmocka_unit_test(what_is_empty_in_the_end_counts),
         cmocka_unit_test(keys_are_sorted_as_members_are),
     };
 
