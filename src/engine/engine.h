@@ -181,6 +181,8 @@ typedef struct csc_run {
     bool committing;         /* in its lane's batch */
     uint16_t slow;           /* its tries alone that took too long, less one for
                                 each of its commits: lane_pace.c */
+    size_t
+        receive_max; /* messages in a commit, as more were too slow; 0: any */
     bool one_by_one; /* a change was refused or too slow: one post a commit */
     bool held;       /* in the map */
     bool freeing;    /* a FREE post is under way: nothing begins any more */
@@ -271,7 +273,8 @@ typedef struct csc_lane {
     int64_t slice_at_ns;    /* one of these is next no earlier */
     size_t slice_bytes;     /* of it; 0: not known yet */
     int64_t cheapest_ns;    /* of the commits without one, of late */
-    int64_t begun_ns;       /* when the commit that is tried was */
+    int64_t begun_ns;       /* when the commit that is tried was, */
+    int64_t took_ns;        /* and how long it took, if it has failed */
     csc_start *first_start;
     csc_start *last_start;
     bool starts_first; /* it is their turn */
@@ -870,8 +873,9 @@ csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
 void csc_receive_fini(csc_inbox *inbox);
 /* Notes whether there may be more than those that came with a load. */
 void csc_receive_loaded(csc_post *post);
-/* Leaves only the first message. */
-void csc_receive_single(csc_post *post);
+/* Leaves only the first messages, `max` at most: the others are received by
+ * commits of their own. */
+void csc_receive_cut(csc_post *post, size_t max);
 /* Hands a run its messages; takes `post`. Locked. */
 void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
 /* A run that is to be loaded anew has no commit in flight any more: for a retry

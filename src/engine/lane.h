@@ -39,15 +39,17 @@ void csc_lane_end_batch(csc_lane *lane);
 
 /* ---- lane_pace.c -------------------------------------------------------- */
 
-/* Sizes the next batch, and the next slice, by what the lane has just
- * committed; before it is applied. */
+/* Sizes the next batch, and the next slice of a cancellation, by what the lane
+ * has just committed; before it is applied. */
 void csc_lane_set_pace(csc_lane *lane);
-/* Of the next slice of a cancellation or of a family. */
+/* How large a slice is. */
 size_t csc_lane_slice_bytes(const csc_lane *lane);
 /* How many items it tries at once. */
 size_t csc_lane_items_max(const csc_lane *lane);
+/* A run has committed: that counts against slow tries. Locked. */
+void csc_lane_make_up(csc_run *run);
 /* Whether the try that has ended so took too long. */
-bool csc_lane_was_slow(const csc_lane *lane, cascade_err err);
+bool csc_lane_was_slow(csc_lane *lane, cascade_err err);
 /* A slow try was not done, and will not be: it is divided, or what stands alone
  * is set aside. Not locked. */
 void csc_lane_divide(csc_lane *lane);

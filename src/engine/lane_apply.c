@@ -162,8 +162,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 
     run->committing = false;
     run->has_waited = true;
-    if (run->slow > 0)
-        run->slow--;
+    csc_lane_make_up(run);
     count_posts(engine, item->posts);
     note_received(engine, run, item->posts);
     if (!run->gone && run->plan == NULL)

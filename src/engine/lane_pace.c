@@ -2,9 +2,9 @@
  *
  * How much a lane commits at once, by the time that it takes.
  *
- * SLICES of a cancellation, or of a family, are sized so that others wait for
- * one hardly longer than for each other: twice the time of the cheapest commit
- * of late, or SLICE_NS.
+ * SLICES of a cancellation, or of the end of a family, are sized so that others
+ * wait for one hardly longer than for each other: twice the time of the
+ * cheapest commit of late, or SLICE_NS.
  *
  * WHAT IS TOO SLOW. A try that fails after half of the store's deadline, or
  * later, may be too much for it, or wait for a lock that others keep. Where it
@@ -15,7 +15,9 @@
  *   one, of a start  its caller goes on without the lane (held.c)
  *   one, of a run    in each step one of these, the first that is left:
  *     several posts       one post at a time
- *     a slice             a quarter of its rows
+ *     several messages    a quarter of them, as above; the others are still in
+ *                         the store
+ *     a slice, a family   a quarter of its rows
  *     so far less than    behind what others have, once more
  *     ALONE_TRIES
  *     else                set aside: the cascade is let go, and loaded anew
@@ -40,8 +42,9 @@
 #define SLOW_SHARE 2     /* of the deadline */
 #define SLOW_PART 4      /* of what was too slow is tried next */
 #define ALONE_TRIES 3
-#define PAUSE_DOUBLED 2    /* so often the deadline, for the first pause */
-#define PAUSE_MAX_MS 60000 /* or a deadline, where that is more */
+#define PAUSE_DOUBLED 2 /* so often the time of a try, for the first pause */
+#define PAUSE_MAX_MS 60000
+#define RECEIVE_MOST 1000 /* messages: no commit has more */
 
 /* ---- Pace ---------------------------------------------------------------- */
 
@@ -51,21 +54,36 @@ csc_lane_items_max(const csc_lane *lane)
     return lane->items_max > 0 ? lane->items_max : SIZE_MAX;
 }
 
-/* More than any batch has counts as no limit. */
-static void
-set_items_pace(csc_lane *lane)
-{
-    if (lane->items_max == 0)
-        return;
-    lane->items_max += lane->items_max / 8 + 1;
-    if (lane->items_max > lane->engine->options.batch_cascades_max)
-        lane->items_max = 0;
-}
-
 size_t
 csc_lane_slice_bytes(const csc_lane *lane)
 {
     return lane->slice_bytes > 0 ? lane->slice_bytes : SLICE_FIRST_BYTES;
+}
+
+/* What a limit is after a commit: none, 0, where it would be more than `most`.
+ */
+static size_t
+widen(size_t limit, size_t most)
+{
+    if (limit == 0)
+        return 0;
+    limit += limit / 8 + 1;
+    return limit <= most ? limit : 0;
+}
+
+static void
+set_items_pace(csc_lane *lane)
+{
+    lane->items_max =
+        widen(lane->items_max, lane->engine->options.batch_cascades_max);
+}
+
+void
+csc_lane_make_up(csc_run *run)
+{
+    run->receive_max = widen(run->receive_max, RECEIVE_MOST);
+    if (run->slow > 0)
+        run->slow--;
 }
 
 /* Whether it goes on with a cancellation, or with a family. */
@@ -134,24 +152,23 @@ deadline_ms(const csc_lane *lane)
 }
 
 bool
-csc_lane_was_slow(const csc_lane *lane, cascade_err err)
+csc_lane_was_slow(csc_lane *lane, cascade_err err)
 {
-    int64_t took_ns = csc_engine_monotonic_ns(lane->engine) - lane->begun_ns;
-
+    lane->took_ns = csc_engine_monotonic_ns(lane->engine) - lane->begun_ns;
     return (err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_NOT_DONE) &&
-           took_ns >= deadline_ms(lane) * CSC_MS_NS / SLOW_SHARE;
+           lane->took_ns >= deadline_ms(lane) * CSC_MS_NS / SLOW_SHARE;
 }
 
-/* Until it is loaded anew. */
+/* Until it is loaded anew: in that time others have most of the lane. */
 static int64_t
 pause_ms(const csc_lane *lane, const csc_run *run)
 {
     unsigned doubled = PAUSE_DOUBLED + run->slow - ALONE_TRIES;
-    int64_t ms = deadline_ms(lane);
+    int64_t ms = lane->took_ns / CSC_MS_NS + 1;
 
     while (doubled-- > 0 && ms < PAUSE_MAX_MS)
         ms = ms * 2 < PAUSE_MAX_MS ? ms * 2 : PAUSE_MAX_MS;
-    return ms;
+    return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
 }
 
 /* The functions of the run are told to return. Locked. */
@@ -164,7 +181,7 @@ let_go(cascade_engine *engine, csc_item *item, const csc_reload *reload)
     csc_run_unref(item->run);
 }
 
-/* Many messages are received one at a time then. Locked. */
+/* Locked. */
 static void
 set_aside(csc_lane *lane, csc_item *item)
 {
@@ -175,8 +192,7 @@ set_aside(csc_lane *lane, csc_item *item)
                          .at_ns =
                              csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS,
                          .fail_id = -1,
-                         .slow = run->slow,
-                         .single = item->posts->message_count > 1};
+                         .slow = run->slow};
     char id[CASCADE_UUID_TEXT_SIZE];
 
     csc_engine_note(engine, CASCADE_LOG_ERROR,
@@ -195,7 +211,9 @@ divide_run(csc_lane *lane, csc_item *item)
 {
     csc_run *run = item->run;
     size_t bytes = csc_lane_slice_bytes(lane);
-    bool smaller = has_slice(lane) && bytes > SLICE_MIN_BYTES;
+    size_t messages = item->posts->message_count;
+    bool smaller =
+        (has_slice(lane) || run->state.children > 0) && bytes > SLICE_MIN_BYTES;
 
     if (run->gone) {
         let_go(lane->engine, item, &run->reload);
@@ -203,10 +221,13 @@ divide_run(csc_lane *lane, csc_item *item)
     }
     if (item->posts->next != NULL) {
         run->one_by_one = true;
+    } else if (messages > 1) {
+        run->receive_max = (messages + SLOW_PART - 1) / SLOW_PART;
+        run->more_messages = true;
+        csc_receive_cut(item->posts, run->receive_max);
     } else if (smaller) {
-        lane->slice_bytes = bytes / SLOW_PART;
-        if (lane->slice_bytes < SLICE_MIN_BYTES)
-            lane->slice_bytes = SLICE_MIN_BYTES;
+        bytes /= SLOW_PART;
+        lane->slice_bytes = bytes > SLICE_MIN_BYTES ? bytes : SLICE_MIN_BYTES;
     } else if (++run->slow >= ALONE_TRIES) {
         set_aside(lane, item);
         return;

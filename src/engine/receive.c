@@ -222,14 +222,20 @@ csc_receive_loaded(csc_post *post)
 }
 
 void
-csc_receive_single(csc_post *post)
+csc_receive_cut(csc_post *post, size_t max)
 {
-    post->cut = post->cut || post->message_count > 1;
+    csc_message *at = post->messages;
+
+    post->cut = post->cut || post->message_count > max;
     post->apart = true; /* nothing is to wait for the others */
-    post->messages->next = NULL;
-    post->last_message = post->messages;
-    post->message_count = 1;
-    post->deletions = strcmp(post->messages->kind, CSC_MESSAGE_DELETE) == 0;
+    post->message_count = 0;
+    post->deletions = 0;
+    for (; at != NULL && post->message_count < max; at = at->next) {
+        post->last_message = at;
+        post->message_count++;
+        post->deletions += strcmp(at->kind, CSC_MESSAGE_DELETE) == 0;
+    }
+    post->last_message->next = NULL;
 }
 
 void
@@ -321,6 +327,8 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
             return;
         }
     }
+    if (run->receive_max > 0)
+        csc_receive_cut(post, run->receive_max);
     run->receiving = true;
     /* A deletion ends the cascade first, and stays. */
     run->more_messages = run->more_messages || post->cut || post->deletions > 0;

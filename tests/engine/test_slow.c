@@ -19,8 +19,10 @@
 #define TOO_LONG_MS 25 /* more than half of it */
 #define WAIT_MS 50     /* that pass while the housekeeper waits */
 #define CROWD 9
-#define TRIES 3 /* alone, before it is set aside */
-#define AGAIN 2 /* times that it is set aside */
+#define LETTERS 20
+#define LETTERS_FEW 5 /* are no matter */
+#define TRIES 3       /* alone, before it is set aside */
+#define AGAIN 2       /* times that it is set aside */
 
 /* Its commits fail, after TOO_LONG_MS, while `ill`. */
 typedef struct ward {
@@ -96,6 +98,17 @@ work(cascade_node *node, void *user)
     return CASCADE_OK;
 }
 
+static cascade_err
+collect(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    (void)user;
+    for (int i = 0; i < LETTERS && err == CASCADE_OK; i++)
+        err = cascade_node_await(node, "letter", -1, NULL);
+    return err;
+}
+
 static ward *
 ward_open(test_db *db, cascade_err answer)
 {
@@ -127,6 +140,8 @@ ward_start(ward *w)
 
     w->engine = db_engine(w->db, w->store, &options);
     assert_ok(cascade_engine_register(w->engine, "work", work, w, NULL));
+    assert_ok(
+        cascade_engine_register(w->engine, "collect", collect, NULL, NULL));
     assert_ok(cascade_engine_start(w->engine));
 }
 
@@ -309,6 +324,36 @@ a_start_that_is_too_slow_goes_by_itself(test_db *db)
     ward_close(w);
 }
 
+static cascade_err
+fail_many(void *context, const wrap_call *call)
+{
+    ward *w = context;
+    bool many = false;
+
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    for (size_t i = 0; i < call->batch->change_count; i++)
+        many = many || call->batch->changes[i].received_count > LETTERS_FEW;
+    return many ? fail_slowly(w, call->batch) : CASCADE_OK;
+}
+
+/* They are received all the same, a few at a time, and nothing is set aside. */
+static void
+messages_that_are_too_slow_are_received_in_parts(test_db *db)
+{
+    ward *w = ward_open(db, CASCADE_ERR_UNAVAILABLE);
+    cascade_uuid id = db_start(w->starter, "collect");
+
+    for (int i = 0; i < LETTERS; i++)
+        assert_ok(cascade_signal(w->starter, &id, "letter", NULL, NULL));
+    w->wrap->before = fail_many;
+    ward_start(w);
+    db_await(w->starter, &id, CASCADE_COMPLETED);
+    assert_true(atomic_load(&w->failed) > 0);
+    assert_int_equal(db_stats(w->engine).hydrations, 1);
+    ward_close(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -323,6 +368,8 @@ main(int argc, char **argv)
          what_was_done_too_late_is_not_divided, STORES_ALL},
         {"a_start_that_is_too_slow_goes_by_itself",
          a_start_that_is_too_slow_goes_by_itself, STORES_VIRTUAL},
+        {"messages_that_are_too_slow_are_received_in_parts",
+         messages_that_are_too_slow_are_received_in_parts, STORES_ALL},
     };
 
     return stores_run("engine_slow", tests, sizeof(tests) / sizeof(tests[0]),
