@@ -226,6 +226,9 @@ typedef enum cascade_reason {
     CASCADE_REASON_SUSPECT,      /* taken over `count` times in a row: it is run
                                alone, and fails as poisoned in the end */
     CASCADE_REASON_NO_RUN,       /* no run row: adopt it, see cascade_adopt() */
+    CASCADE_REASON_SET_ASIDE,    /* `count` commits of it took too long: it is
+                                    loaded anew then. Only an engine on this
+                                    store handle is asked */
     /* Of an execution. */
     CASCADE_REASON_RUNS = 32, /* could run: is run by the owner, or next */
     CASCADE_REASON_BACKOFF,   /* attempt `count` failed; the next is due then */

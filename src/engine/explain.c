@@ -9,6 +9,8 @@
  *                           (hydrate.c), so what waits for what is said by the
  *                           very rules by which it is run
  *   engines, the queue      what is in the way of taking it
+ *   engines of this handle  whether one of them has set it aside: that is in no
+ *                           row
  *
  * These are several looks, one after the other. What changes between two of
  * them may make an explanation contradict itself; the next one does not.
@@ -223,6 +225,8 @@ read_all(cascade_store *store, const cascade_uuid *id, reading *r)
         err = csc_lists_engines(store, true, &r->engines);
     if (err == CASCADE_OK)
         err = store->driver->now(store->self, &r->facts.now_ms);
+    r->facts.aside = csc_aside_find(store, id);
+    r->facts.deadline_ms = store->config.deadline_ms;
     r->facts.pause_request = r->pause_request;
     r->facts.info = r->info;
     r->facts.state = &r->state;
@@ -317,6 +321,7 @@ cascade_reason_name(cascade_reason reason)
         [CASCADE_REASON_QUEUE_PAUSED] = "QUEUE_PAUSED",
         [CASCADE_REASON_SUSPECT] = "SUSPECT",
         [CASCADE_REASON_NO_RUN] = "NO_RUN",
+        [CASCADE_REASON_SET_ASIDE] = "SET_ASIDE",
         [CASCADE_REASON_RUNS] = "RUNS",
         [CASCADE_REASON_BACKOFF] = "BACKOFF",
         [CASCADE_REASON_DELAYED] = "DELAYED",

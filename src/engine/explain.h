@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "cascade/manage.h"
+#include "engine/aside.h"
 #include "engine/state.h"
 
 /* All of about one moment. */
@@ -22,6 +23,8 @@ typedef struct csc_facts {
     bool more_messages;        /* there may be others besides */
     const char *message;       /* the kind of the first, and when it was sent */
     int64_t message_at_ms;
+    csc_aside aside;     /* by an engine of this handle */
+    int64_t deadline_ms; /* of the handle's calls */
 } csc_facts;
 
 struct cascade_explanation {

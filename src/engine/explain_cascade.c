@@ -5,7 +5,8 @@
  *
  *   it has ended      ENDED, and MESSAGES as long as some are not received
  *   it has no run     NO_RUN
- *   an engine has it  OWNED, or OWNER_EXPIRED, OWNER_GONE: then it is free soon
+ *   an engine has it  OWNED, or OWNER_EXPIRED, OWNER_GONE: then it is free
+ *                     soon; and SET_ASIDE where it has put it off (lane_pace.c)
  *   nobody has it     LATER, or FREE where it is due and nothing is in the way
  *
  * In the way of who would take it are: PAUSED and QUEUE_PAUSED; NO_ENGINE;
@@ -348,6 +349,26 @@ explain_suspect(const csc_facts *facts, cascade_explanation *out)
                     (int)takeovers, (int)trials);
 }
 
+static void
+explain_aside(const csc_facts *facts, cascade_explanation *out)
+{
+    cascade_cause *cause = NULL;
+
+    if (facts->aside.tries == 0)
+        return;
+    cause = csc_explain_add(out, CASCADE_REASON_SET_ASIDE);
+    if (cause == NULL)
+        return;
+    cause->count = facts->aside.tries;
+    cause->at_ms = csc_clock_add(facts->now_ms, facts->aside.left_ms);
+    csc_explain_say(out,
+                    "it is set aside: %d commits of it were not done within "
+                    "the store's deadline of %lld ms; it is loaded anew at %s: "
+                    "record less at once, or raise deadline_ms",
+                    (int)cause->count, (long long)facts->deadline_ms,
+                    csc_explain_time(&out->arena, cause->at_ms));
+}
+
 /* ---- The whole ---------------------------------------------------------- */
 
 static void
@@ -423,6 +444,7 @@ explain_run(const csc_facts *facts, cascade_explanation *out)
         explain_owner(facts, owner, out);
     else if (facts->info->owned)
         explain_gone(facts, out);
+    explain_aside(facts, out);
     explain_paused(facts, out);
     explain_paused_queue(facts, out);
     if (!csc_explain_is_owned(facts))

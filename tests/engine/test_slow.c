@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/uuid.h"
+#include "cascade/manage.h"
 #include "engine/engine.h"
 #include "support/stores.h"
 #include "support/wrap_store.h"
@@ -194,6 +195,28 @@ is_aside(void *context)
     return is;
 }
 
+/* Its pauses are the longer the more there were. */
+static bool
+is_explained(void *context)
+{
+    ward *w = context;
+    cascade_explanation *explanation = NULL;
+    bool is = false;
+
+    assert_ok(cascade_explain(w->store, &w->bad, &explanation));
+    for (size_t i = 0; i < cascade_explanation_count(explanation); i++) {
+        const cascade_cause *cause = cascade_explanation_get(explanation, i);
+
+        if (cause->reason != CASCADE_REASON_SET_ASIDE)
+            continue;
+        is = true;
+        assert_true(cause->count >= TRIES);
+        assert_non_null(strstr(cause->text, "deadline of 40 ms"));
+    }
+    cascade_explanation_free(explanation);
+    return is;
+}
+
 /* Whoever it shares the lane with goes on, and so does it in the end. */
 static void
 the_others_go_on(test_db *db, cascade_err answer)
@@ -203,6 +226,7 @@ the_others_go_on(test_db *db, cascade_err answer)
     await_others(w);
     for (w->until = 1; w->until <= AGAIN; w->until++)
         assert_true(stores_until(is_aside, w));
+    assert_true(stores_until(is_explained, w));
     assert_true(atomic_load(&w->alone) >= TRIES + AGAIN - 1);
     atomic_store(&w->ill, false);
     db_await(w->starter, &w->bad, CASCADE_COMPLETED);
