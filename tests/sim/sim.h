@@ -375,9 +375,6 @@ void sim_size_plan(sim_plan *plan);
 void sim_size_print(const sim_plan *plan);
 /* Leaves it out of all plans, to see what is found without. */
 void sim_size_leave_out(void);
-/* A deadline is enough for few rows. A batch may have more: one that fails for
- * time is repeated as it is, for ever, so not all seeds pass. */
-void sim_size_tighten(void);
 /* So that a run begins. */
 void sim_size_forget(sim_plan *plan);
 

@@ -8,7 +8,8 @@
  * rows, and, behind the committed seeds, rarely of 100,000. A giant is there at
  * once, as if it had grown before, and is asked to end in some way, or ends by
  * itself once it is loaded. What it takes as a whole may be many deadlines, and
- * leases; a piece that has ROWS_MIN rows at most never takes one.
+ * leases; a piece that has ROWS_MIN rows at most never takes one. A batch may
+ * have more: it is divided then.
  *
  * The oracle does not look at giants with each commit, which would take too
  * long: they have to come to their end as asked, and leave sound rows. The
@@ -38,8 +39,7 @@
 #define HUGE_ROWS 100000
 #define HUGE_PERCENT 2
 #define FAULTS_PERCENT 35 /* of these seeds have faults, too */
-#define ROWS_MIN 600      /* that a deadline is always enough for */
-#define ROWS_TIGHT 150    /* the same, with --tight */
+#define ROWS_MIN 150      /* that a deadline is always enough for */
 #define PIECES 6          /* of an erasure, in a deadline */
 #define PAYLOAD_BYTES 4096
 #define PAYLOAD_SHARE 16 /* so many times less rows, where they are large */
@@ -60,18 +60,11 @@ enum {
 };
 
 static bool left_out;
-static bool tight;
 
 void
 sim_size_leave_out(void)
 {
     left_out = true;
-}
-
-void
-sim_size_tighten(void)
-{
-    tight = true;
 }
 
 /* ---- The plan ----------------------------------------------------------- */
@@ -115,8 +108,7 @@ draw_costs(sim_size *size, sim_random *random)
 {
     static const int64_t deadlines_ms[] = {100, 200, 500};
     static const int64_t leases_ms[] = {LEASE_MIN_MS, 300, 2000};
-    unsigned rows =
-        (tight ? ROWS_TIGHT : ROWS_MIN) * (1 + sim_below(random, 3));
+    unsigned rows = ROWS_MIN * (1 + sim_below(random, 3));
 
     size->deadline_ms = deadlines_ms[sim_below(random, 3)];
     size->row_ns = size->deadline_ms * INT64_C(1000000) / rows;

@@ -9,7 +9,6 @@
  *     test_sim --seconds 600 --first 1000000     as many as fit
  *     test_sim --seeds N --first S    those; --no-shrink: do not shrink;
  *                                     --sized: only those with giants;
- *                                     --tight: with little time for rows;
  *                                     --no-size: all without them
  *
  * Exit code 0: all passed. 1: a seed failed ("seed S failed: ..."), and the run
@@ -348,10 +347,6 @@ read_option(char **at, arguments *args)
         args->sized = true;
         return 1;
     }
-    if (strcmp(at[0], "--tight") == 0) {
-        sim_size_tighten();
-        return 1;
-    }
     if (strcmp(at[0], "--no-size") == 0) {
         sim_size_leave_out();
         return 1;
@@ -394,7 +389,7 @@ main(int argc, char **argv)
             fprintf(stderr,
                     "usage: test_sim [--seeds N] [--first S] [--seed S] "
                     "[--seconds N] [--verbose] [--no-shrink] "
-                    "[--no-size] [--sized] [--tight]\n");
+                    "[--no-size] [--sized]\n");
             return 2;
         }
         i += words;
