@@ -558,6 +558,12 @@ void csc_run_ref(csc_run *run);
 void csc_run_note_claim(csc_run *run, const cascade_claimed *claimed);
 /* The same once more, as the row is now, for a load. */
 cascade_claimed csc_run_claimed(const csc_run *run);
+/* Takeovers from which a run is claimed alone, so that it is known which
+ * execution to blame. */
+int32_t csc_run_suspect_from(const cascade_engine *engine);
+/* Whether a suspect is owned that is to be loaded (again): no other is claimed
+ * meanwhile, or both would be on trial. */
+bool csc_run_awaits_suspect(const cascade_engine *engine);
 /* Whether so many of its trials have ended in a death that it is not even to be
  * loaded. */
 bool csc_run_is_deadly(const cascade_engine *engine, int32_t trials);

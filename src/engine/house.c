@@ -268,6 +268,7 @@ look_for_work(cascade_engine *engine)
     bool poll = false;
     bool peers = false;
     bool suspects = false;
+    bool awaits = false;
     bool claim = false;
     bool receive = false;
     bool ask = false;
@@ -291,8 +292,10 @@ look_for_work(cascade_engine *engine)
           csc_hydrate_room(engine) == 0;
     if (poll && engine->listening && ++engine->polls % LONG_POLLS != 0)
         poll = false;
-    suspects = engine->suspects_due || engine->suspect_more ||
-               (poll && !engine->listening);
+    awaits = csc_run_awaits_suspect(engine);
+    suspects = !awaits && (engine->suspects_due || engine->suspect_more ||
+                           (poll && !engine->listening));
+    engine->suspect_more = engine->suspect_more && !awaits;
     claim = poll || suspects || engine->told || engine->claim_more ||
             (engine->next_wake_ms != CASCADE_TIME_NONE &&
              engine->next_wake_ms <= csc_engine_now(engine));
@@ -300,7 +303,7 @@ look_for_work(cascade_engine *engine)
         engine->left_seen = engine->left;
     engine->suspects_soon = engine->suspects_soon || engine->told;
     if (csc_hydrate_room(engine) > 0)
-        engine->suspects_due = false;
+        engine->suspects_due = awaits;
     else
         engine->receive_due = engine->receive_due || engine->told || poll;
     engine->told = false;

@@ -44,18 +44,6 @@
 #define APART_MAX 32
 #define ALONE_MAX_MS 10000
 
-/* Takeovers from which a run is claimed alone, so that it is known which
- * execution to blame. Where nothing is ever poisoned nobody is blamed. */
-static int32_t
-suspect_from(const cascade_engine *engine)
-{
-    int limit = engine->options.poison_limit;
-
-    if (limit < 0)
-        return INT32_MAX;
-    return limit < CSC_SUSPECT_FROM ? limit : CSC_SUSPECT_FROM;
-}
-
 /* ---- Loading ------------------------------------------------------------ */
 
 typedef struct loading {
@@ -383,7 +371,7 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
     engine->stats.hydrations++;
     if (run->gone)
         return; /* it is to be loaded for a retry or a rerun */
-    if (run->takeovers >= suspect_from(engine))
+    if (run->takeovers >= csc_run_suspect_from(engine))
         engine->suspect = run;
     csc_run_advance(engine, run);
 }
@@ -658,7 +646,7 @@ csc_hydrate_room(const cascade_engine *engine)
     size_t left = 0;
 
     if (engine->suspect != NULL ||
-        csc_stream_takeovers(engine) >= suspect_from(engine) ||
+        csc_stream_takeovers(engine) >= csc_run_suspect_from(engine) ||
         engine->life != CSC_LIFE_RUNNING ||
         atomic_load_explicit(&engine->stop_requested, memory_order_relaxed) ||
         engine->runs.count >= engine->options.capacity)
@@ -800,8 +788,8 @@ claim_batch(cascade_engine *engine, batch *b)
     b->count = 0;
     b->places = take_places(engine);
     if (b->places > 0)
-        b->count = claim_some(engine, b->places, false, suspect_from(engine),
-                              b->wanted);
+        b->count = claim_some(engine, b->places, false,
+                              csc_run_suspect_from(engine), b->wanted);
 }
 
 /* What is claimed to be ended is not loaded. */
@@ -954,7 +942,7 @@ claim_suspect(cascade_engine *engine)
         note_unasked(engine);
         return false;
     }
-    found = claim_some(engine, 1, true, suspect_from(engine), &wanted);
+    found = claim_some(engine, 1, true, csc_run_suspect_from(engine), &wanted);
     load_claimed(engine, &wanted, found);
     give_places(engine, places);
     pthread_mutex_lock(&engine->mutex);
