@@ -15,7 +15,9 @@
 #   storm           all faults of a PostgreSQL        1/10
 #   fuzzing         all targets                       2/10
 #
-# and, however long they take: the sweeps, over other places than in the suite
+# and, however long they take: giants of each kind beside small cascades, whose
+# p99 may be three times as long as alone (some minutes; bench/soak.c, run in an
+# optimised build; a machine that does other work makes it fail), the sweeps, over other places than in the suite
 # (with an hour or more, over all), all the planted bugs, and clang-tidy, which
 # follows more paths than the suite lets it. The seed, which is
 # printed, makes the choices of all but the fuzzing and the bugs; without --seed
@@ -68,6 +70,23 @@ part() {
   $title: $*"
 }
 
+# giants: fails where a figure falls short of its target.
+giants() {
+    folder=$(mktemp -d "$build/giants.XXXXXX")
+    quick=--quick
+    [ "$seconds" -lt 3600 ] || quick=
+    short=0
+    build_tree "$root" "$root/build/bench" -DCMAKE_BUILD_TYPE=Release \
+        -DCASCADE_TESTS=OFF -DCASCADE_EXAMPLES=OFF -DCASCADE_BENCH=ON
+    # Unquoted: one option or none.
+    "$root/build/bench/bench/soak" $quick --pg "$CASCADE_TEST_PG" \
+        --dir "$folder" >"$folder/figures" || short=1
+    cat "$folder/figures"
+    ! grep -q ' short$' "$folder/figures" || short=1
+    rm -rf "$folder"
+    return "$short"
+}
+
 stage "Checking packages"
 packages_ensure $PACKAGES_BUILD $PACKAGES_TEST $PACKAGES_SERVER
 CASCADE_PACKAGES=ready
@@ -98,6 +117,7 @@ part "Storm" "$build/tests/test_faults_postgres_storm" \
     --seconds $((seconds / 10)) --seed "$seed"
 part "Fuzzing" sh "$root/tests/fuzz/run.sh" \
     $((seconds / 5 / $(ls "$root"/tests/fuzz/fuzz_*.c | wc -l) + 1))
+part "Giants" giants
 places=
 [ "$seconds" -lt 3600 ] || places=full
 for sweep in "$build"/tests/test_sweep_* "$build/tests/test_sqlite_power"; do
