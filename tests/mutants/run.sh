@@ -4,8 +4,9 @@
 # Does the simulation find bugs? Each patch in this folder plants one in a copy
 # of the library; its first lines say which guarantee it breaks. The simulation,
 # built with it, has to find it within as many seeds as the tree passes without
-# it. What lets one live is too weak, and so is this script if a patch no longer
-# applies: every patch is tried on the tree in each run, whichever are built.
+# it, or in those with giants of three times as many behind these. What lets one
+# live is too weak, and so is this script if a patch no longer applies: every
+# patch is tried on the tree in each run, whichever are built.
 #
 #   sh tests/mutants/run.sh [--count N] [--seed S] [--seeds K] [NAME...]
 #
@@ -94,8 +95,15 @@ simulate() {
     quietly cmake --build "$work/build" --parallel "$(nproc)" \
         --target test_sim || die "$1 does not build"
     simulated=0
-    (cd "$work" && timeout "$HANG_SECONDS" build/tests/test_sim \
-        --seeds "$seeds" --no-shrink) >"$work/log" 2>&1 || simulated=$?
+    for first in 1 $((seeds + 1)); do
+        sized=
+        [ "$first" -eq 1 ] || sized=--sized
+        # Unquoted: one option or none.
+        (cd "$work" && timeout "$HANG_SECONDS" build/tests/test_sim $sized \
+            --first "$first" --seeds "$((seeds * (first > 1 ? 3 : 1)))" \
+            --no-shrink) >"$work/log" 2>&1 || simulated=$?
+        [ "$simulated" -eq 0 ] || break
+    done
     return "$simulated"
 }
 

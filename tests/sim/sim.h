@@ -40,6 +40,7 @@
 #define SIM_NODES_MAX 40
 #define SIM_INPUT_MAX 1200
 #define SIM_GIANTS_MAX 3
+#define SIM_GIANT_CHILDREN_MAX 1000
 #define SIM_LETTERS_MAX 16  /* messages to one cascade */
 #define SIM_RUNS_MAX 5      /* of a cascade that continues as new */
 #define SIM_NODE_ATTEMPTS 4 /* of nodes that fail on purpose */
@@ -157,6 +158,7 @@ typedef enum sim_giant_kind {
     GIANT_CONTEXT,  /* events */
     GIANT_PAYLOAD,  /* outputs */
     GIANT_MAIL,     /* messages */
+    GIANT_FAMILY,   /* children, which run for a year unless it ends them */
     GIANT_KINDS
 } sim_giant_kind;
 
@@ -172,6 +174,7 @@ typedef struct sim_giant {
     cascade_uuid id;
     bool there;
     bool asked;
+    cascade_uuid children[SIM_GIANT_CHILDREN_MAX];
 } sim_giant;
 
 /* What becomes of a call that has more to write than can be done in time. */
@@ -395,7 +398,6 @@ bool sim_giant_act(sim *s);
 int64_t sim_giant_next(const sim *s);
 bool sim_giant_done(const sim *s);
 void sim_giant_check(sim *s);
-bool sim_giant_is(const sim *s, const cascade_uuid *id);
 /* G15: whether one waits for longer than it may. */
 void sim_small_watch(sim *s);
 /* G15: that engine lives, and was told that it is no more. */

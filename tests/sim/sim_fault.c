@@ -428,7 +428,7 @@ sim_fault_before(void *context, const wrap_call *call)
 static void
 look(sim *s, const cascade_uuid *id)
 {
-    if (sim_giant_is(s, id))
+    if (s->plan->size.on && oracle_left_out(s->o, id))
         return;
     if (!oracle_look(s->o, s->eye->driver, s->eye->self, id, 1) &&
         !sim_failed(s))

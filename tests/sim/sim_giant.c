@@ -39,7 +39,7 @@
 #define HUGE_ROWS 100000
 #define HUGE_PERCENT 2
 #define FAULTS_PERCENT 35 /* of these seeds have faults, too */
-#define ROWS_MIN 150      /* that a deadline is always enough for */
+#define ROWS_MIN 220      /* that a deadline is always enough for */
 #define PIECES 6          /* of an erasure, in a deadline */
 #define PAYLOAD_BYTES 4096
 #define PAYLOAD_SHARE 16 /* so many times less rows, where they are large */
@@ -96,6 +96,9 @@ draw_giant(sim_plan *plan, size_t nth)
         giant->rows = giant->rows / PAYLOAD_SHARE + 1;
     if (giant->kind == GIANT_MAIL && giant->rows > LETTERS_MAX)
         giant->rows = LETTERS_MAX;
+    if (giant->kind == GIANT_FAMILY) /* many: their ends share commits */
+        giant->rows = SIM_GIANT_CHILDREN_MAX / 2 +
+                      giant->rows % (SIM_GIANT_CHILDREN_MAX / 2);
     giant->at_ms = sim_between(&random, 0, (int)(plan->safety_ms / 4));
     giant->command = ends[sim_below(&random, 5)];
     if (giant->kind == GIANT_SLEEPERS && giant->command == NULL)
@@ -165,8 +168,8 @@ sim_size_plan(sim_plan *plan)
 void
 sim_size_print(const sim_plan *plan)
 {
-    static const char *const kinds[] = {"past", "sleepers", "context",
-                                        "payload", "mail"};
+    static const char *const kinds[] = {"past",    "sleepers", "context",
+                                        "payload", "mail",     "family"};
     static const char *const lates[] = {"unknown", "not done", "done"};
     const sim_size *size = &plan->size;
 
@@ -274,6 +277,47 @@ make_executions(making *m)
     }
 }
 
+/* A row of the parent, and the child that it stands for. */
+static void
+make_child(making *m, unsigned nth, cascade_execution_row *row)
+{
+    static const char *const policies[] = {"cancel", "terminate"};
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    *row = m->executions[0];
+    row->function_id = (int32_t)nth + 1;
+    row->node_name = "cascade.child:c";
+    row->node_instance_id =
+        csc_arena_format(&m->arena, "%s/0/cascade.child:c#%u", m->id, nth);
+    row->full_output = csc_arena_format(
+        &m->arena, "{\"child\":\"%s\",\"policy\":\"%s\"}",
+        cascade_uuid_format(&m->giant->children[nth], id), policies[nth % 2]);
+    m->s->random.fill(m->s->random.context, &row->id, sizeof(row->id));
+}
+
+/* The first one, which is due or sleeps, and its children. */
+static void
+make_family(making *m)
+{
+    cascade_execution_row *first = NULL;
+
+    m->execution_count = m->giant->rows + 1;
+    m->executions = take(m, m->execution_count, sizeof(*m->executions));
+    first = &m->executions[0];
+    *first = (cascade_execution_row){
+        .cascade_id = m->giant->id,
+        .status = CASCADE_EXECUTION_RUNNING,
+        .node_instance_id = csc_arena_format(&m->arena, "%s/-/z.end#0", m->id),
+        .node_name = "z.end",
+        .input = "{}",
+        .location = "server",
+        .started_at_ms = m->now_ms,
+        .completed_at_ms = CASCADE_TIME_NONE};
+    m->s->random.fill(m->s->random.context, &first->id, sizeof(first->id));
+    for (unsigned i = 0; i < m->giant->rows; i++)
+        make_child(m, i, &m->executions[i + 1]);
+}
+
 static void
 make_events(making *m)
 {
@@ -354,10 +398,62 @@ put_letters(making *m)
 }
 
 static void
+name_children(sim *s, sim_giant *giant)
+{
+    for (unsigned i = 0; i < giant->rows; i++) {
+        s->random.fill(s->random.context, &giant->children[i],
+                       sizeof(giant->children[i]));
+        oracle_leave_out(s->o, &giant->children[i]);
+    }
+}
+
+/* Each due in a year. */
+static void
+put_child(making *m, const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+    cascade_execution_row row = m->executions[0];
+    bool existed = false;
+    cascade_change change = {.cascade = {.id = *id,
+                                         .status = CASCADE_RUNNING,
+                                         .user_id = "giant",
+                                         .created_at_ms = m->now_ms,
+                                         .updated_at_ms = m->now_ms},
+                             .run_action = CASCADE_RUN_START,
+                             .run = {.cascade_id = *id,
+                                     .queue = "default",
+                                     .wake_at_ms = m->now_ms + YEAR_MS},
+                             .inserts = &row,
+                             .insert_count = 1,
+                             .run_number = 1};
+
+    row.cascade_id = *id;
+    m->s->random.fill(m->s->random.context, &row.id, sizeof(row.id));
+    row.node_instance_id = csc_arena_format(&m->arena, "%s/-/z.end#0",
+                                            cascade_uuid_format(id, text));
+    row.full_output = csc_arena_format(
+        &m->arena,
+        "{\"cascade\":{\"depth\":1,\"queue\":\"default\","
+        "\"parent\":\"%s\",\"priority\":0},\"not_before\":%" PRId64 "}",
+        m->id, m->now_ms + YEAR_MS);
+    submit(m->s, &(cascade_submission){
+                     .starts = &change, .start_count = 1, .existed = &existed});
+}
+
+static void
+put_children(making *m)
+{
+    for (unsigned i = 0; i < m->giant->rows; i++)
+        put_child(m, &m->giant->children[i]);
+}
+
+static void
 be_there(sim *s, sim_giant *giant)
 {
     making m = {.s = s, .giant = giant};
 
+    if (giant->kind == GIANT_FAMILY)
+        name_children(s, giant);
     s->random.fill(s->random.context, &giant->id, sizeof(giant->id));
     giant->there = true;
     cascade_uuid_format(&giant->id, m.id);
@@ -365,8 +461,13 @@ be_there(sim *s, sim_giant *giant)
     oracle_leave_out(s->o, &giant->id);
     make_events(&m);
     make_letters(&m);
-    make_executions(&m);
+    if (giant->kind == GIANT_FAMILY)
+        make_family(&m);
+    else
+        make_executions(&m);
     put_rows(&m);
+    if (giant->kind == GIANT_FAMILY)
+        put_children(&m);
     put_letters(&m);
     csc_arena_fini(&m.arena);
     sim_note(SIM_GIANTS);
@@ -441,25 +542,26 @@ sim_giant_next(const sim *s)
     return next;
 }
 
-bool
-sim_giant_is(const sim *s, const cascade_uuid *id)
-{
-    for (size_t i = 0; i < s->plan->size.giant_count; i++)
-        if (s->plan->size.giants[i].there &&
-            csc_uuid_equal(&s->plan->size.giants[i].id, id))
-            return true;
-    return false;
-}
-
 /* 0: it is gone. */
 static cascade_status
-status_of(const sim *s, const sim_giant *giant)
+status_of(const sim *s, const cascade_uuid *id)
 {
     const csc_memory *memory = s->eye->self;
     const csc_memory_cascade *cascade =
-        csc_map_get(&memory->model->cascades, &giant->id);
+        csc_map_get(&memory->model->cascades, id);
 
     return cascade != NULL ? cascade->row.status : 0;
+}
+
+static bool
+has_children(const sim *s, const sim_giant *giant)
+{
+    unsigned count = giant->kind == GIANT_FAMILY ? giant->rows : 0;
+
+    for (unsigned i = 0; i < count; i++)
+        if (status_of(s, &giant->children[i]) == CASCADE_RUNNING)
+            return true;
+    return false;
 }
 
 static bool
@@ -477,7 +579,8 @@ sim_giant_done(const sim *s)
         const sim_giant *giant = &s->plan->size.giants[i];
 
         if (!giant->off && (!giant->there || has_mail(s, giant) ||
-                            status_of(s, giant) == CASCADE_RUNNING ||
+                            status_of(s, &giant->id) == CASCADE_RUNNING ||
+                            has_children(s, giant) ||
                             (giant->command != NULL && !giant->asked)))
             return false;
     }
@@ -491,7 +594,7 @@ sim_giant_check(sim *s)
 {
     for (size_t i = 0; i < s->plan->size.giant_count; i++) {
         const sim_giant *giant = &s->plan->size.giants[i];
-        cascade_status status = giant->there ? status_of(s, giant) : 0;
+        cascade_status status = giant->there ? status_of(s, &giant->id) : 0;
         bool deleted = giant->asked && strcmp(giant->command, "delete") == 0;
 
         if (!giant->there)

@@ -142,6 +142,19 @@ oracle_leave_out(oracle *o, const cascade_uuid *id)
     pthread_mutex_unlock(&o->mutex);
 }
 
+bool
+oracle_left_out(oracle *o, const cascade_uuid *id)
+{
+    const oracle_cascade *c = NULL;
+    bool left_out = false;
+
+    pthread_mutex_lock(&o->mutex);
+    c = csc_map_get(&o->cascades, id);
+    left_out = c != NULL && c->left_out;
+    pthread_mutex_unlock(&o->mutex);
+    return left_out;
+}
+
 void
 oracle_refuse_strangers(oracle *o)
 {

@@ -124,6 +124,7 @@ void oracle_told(oracle *o, const char *request_id, const char *outcomes);
 void oracle_follow(oracle *o);
 /* A cascade that the test itself made, and judges: it is never read. */
 void oracle_leave_out(oracle *o, const cascade_uuid *id);
+bool oracle_left_out(oracle *o, const cascade_uuid *id);
 /* Cascades that no oracle_started() named are a failure (else they are taken
  * for starts of unknown outcome). */
 void oracle_refuse_strangers(oracle *o);
