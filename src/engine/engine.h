@@ -181,8 +181,7 @@ typedef struct csc_run {
     bool committing;         /* in its lane's batch */
     uint16_t slow;           /* its tries alone that took too long, less one for
                                 each of its commits: lane_pace.c */
-    size_t
-        receive_max; /* messages in a commit, as more were too slow; 0: any */
+    size_t receive_max;      /* messages in a commit: lane_pace.c; 0: any */
     bool one_by_one; /* a change was refused or too slow: one post a commit */
     bool held;       /* in the map */
     bool freeing;    /* a FREE post is under way: nothing begins any more */

@@ -221,11 +221,37 @@ csc_receive_loaded(csc_post *post)
     post->cut = post->cut || post->message_count >= CASCADE_LOAD_MESSAGES_MAX;
 }
 
+/* What tells of children that are left: a deletion that comes without it would
+ * not wait for these. */
+static void
+put_families_first(csc_post *post)
+{
+    csc_message *families = NULL;
+    csc_message **behind = &families;
+    csc_message **at = &post->messages;
+
+    while (*at != NULL) {
+        csc_message *message = *at;
+
+        if (strcmp(message->kind, CSC_MESSAGE_FAMILY) != 0) {
+            at = &message->next;
+            continue;
+        }
+        *at = message->next;
+        *behind = message;
+        behind = &message->next;
+    }
+    *behind = post->messages;
+    post->messages = families;
+}
+
 void
 csc_receive_cut(csc_post *post, size_t max)
 {
-    csc_message *at = post->messages;
+    csc_message *at = NULL;
 
+    put_families_first(post);
+    at = post->messages;
     post->cut = post->cut || post->message_count > max;
     post->apart = true; /* nothing is to wait for the others */
     post->message_count = 0;

@@ -87,35 +87,6 @@ csc_run_note_claim(csc_run *run, const cascade_claimed *claimed)
     run->trials = claimed->trials;
 }
 
-/* Where nothing is ever poisoned nobody is blamed. */
-int32_t
-csc_run_suspect_from(const cascade_engine *engine)
-{
-    int limit = engine->options.poison_limit;
-
-    if (limit < 0)
-        return INT32_MAX;
-    return limit < CSC_SUSPECT_FROM ? limit : CSC_SUSPECT_FROM;
-}
-
-bool
-csc_run_awaits_suspect(const cascade_engine *engine)
-{
-    const csc_reload *reload = engine->reloads;
-
-    while (reload != NULL &&
-           reload->claimed.takeovers < csc_run_suspect_from(engine))
-        reload = reload->next;
-    return reload != NULL;
-}
-
-bool
-csc_run_is_deadly(const cascade_engine *engine, int32_t trials)
-{
-    return engine->options.poison_limit > 0 &&
-           trials > engine->options.poison_limit + 1;
-}
-
 cascade_claimed
 csc_run_claimed(const csc_run *run)
 {
