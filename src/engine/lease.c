@@ -9,7 +9,8 @@
  * The housekeeper renews it in passing. Where it is late, as it works or waits
  * for the store, the keeper does: a thread that has nothing else to do, so that
  * nothing holds it up. In the mode INLINE there is none: there the housekeeper
- * renews between its pieces of work, each of which is bounded.
+ * renews between its pieces of work, each of which is bounded. Nor does the
+ * keeper call the host's log function.
  *
  * SIGNS OF LIFE. A process whose pipeline hangs must lose its lease, or nobody
  * ever takes over what it owns. So nobody renews it unless each lane that has
@@ -180,13 +181,28 @@ csc_lease_renew(cascade_engine *engine)
     if (err == CASCADE_OK)
         csc_house_note_now(engine, sent_ns, now_ms);
     note_answer(engine, &id, err, sent_ns);
-    pthread_mutex_unlock(&engine->mutex);
     if (err != CASCADE_OK)
-        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
-                    "renewing the lease failed: %s", cascade_errmsg());
+        csc_engine_note(engine, CASCADE_LOG_WARNING,
+                        "renewing the lease failed: %s", cascade_errmsg());
+    pthread_mutex_unlock(&engine->mutex);
 }
 
 /* ---- The keeper ---------------------------------------------------------- */
+
+/* It calls no function of the host's, which might hold it up: others tell what
+ * it has noted. But where the lease is withheld there may be no others, and
+ * nothing to hold up. */
+static void
+tell_if_withheld(cascade_engine *engine)
+{
+    bool withheld = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    withheld = engine->withheld;
+    pthread_mutex_unlock(&engine->mutex);
+    if (withheld)
+        csc_engine_tell(engine);
+}
 
 int64_t
 csc_lease_keep(cascade_engine *engine)
@@ -203,7 +219,7 @@ csc_lease_keep(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     if (left_ns <= 0) {
         csc_lease_renew(engine);
-        csc_engine_tell(engine);
+        tell_if_withheld(engine);
         left_ns = late_ns;
     }
     if (left_ns < wait_ns)

@@ -32,6 +32,8 @@ typedef struct scene {
     cascade_uuid id;
     atomic_size_t pages; /* that were read */
     atomic_int hangs;
+    atomic_bool reading;   /* a page, in read_and_log() */
+    atomic_bool failed;    /* a renewal, there */
     atomic_size_t entered; /* functions */
     atomic_bool first;     /* it is that of the first engine that blocks */
     sem_t let_go;
@@ -147,8 +149,22 @@ read_slowly(void *context, const wrap_call *call)
     return CASCADE_OK;
 }
 
+/* While a page is read, the log function does not come back. */
 static void
-a_load_that_takes_many_leases_keeps_the_lease(test_db *db)
+block_line(void *context, cascade_log_level level, const char *line)
+{
+    scene *s = context;
+
+    (void)level;
+    (void)line;
+    if (!atomic_load(&s->reading))
+        return;
+    stores_await(&s->let_go);
+    (void)sem_post(&s->let_go);
+}
+
+static void
+load_slowly(test_db *db, cascade_err (*before)(void *, const wrap_call *))
 {
     scene *s = NULL;
 
@@ -158,14 +174,47 @@ a_load_that_takes_many_leases_keeps_the_lease(test_db *db)
     s->id = db_start(s->starter, "first");
     assert_true(stores_until(needs_second, s));
     db_close_engine(db, s->engine);
-    s->wrap->before = read_slowly;
+    s->wrap->before = before;
     s->store = db_wrapped(db, s->wrap);
+    s->store->log.fn = block_line;
+    s->store->log.context = s;
     s->engine = open_engine(s, s->store, fan_out, stores_nothing);
     db_await(s->starter, &s->id, CASCADE_COMPLETED);
     assert_true(atomic_load(&s->pages) >= PAGES);
     assert_int_equal(db_stats(s->engine).fences, 0);
     assert_int_equal(wrap_store_count(s->wrap, WRAP_ATTACH), 1);
     scene_end(s);
+}
+
+static void
+a_load_that_takes_many_leases_keeps_the_lease(test_db *db)
+{
+    load_slowly(db, read_slowly);
+}
+
+/* The first renewal that is not the housekeeper's fails: that is logged. */
+static cascade_err
+read_and_log(void *context, const wrap_call *call)
+{
+    scene *s = context;
+    bool reads = call->move == WRAP_SCAN;
+    cascade_err err = CASCADE_OK;
+
+    if (call->move == WRAP_RENEW && atomic_load(&s->reading) &&
+        !atomic_exchange(&s->failed, true))
+        return cascade_store_fail(CASCADE_ERR_UNAVAILABLE, "it is away");
+    if (reads)
+        atomic_store(&s->reading, true);
+    err = read_slowly(context, call);
+    if (reads)
+        atomic_store(&s->reading, false);
+    return err;
+}
+
+static void
+a_log_that_blocks_keeps_the_lease(test_db *db)
+{
+    load_slowly(db, read_and_log);
 }
 
 /* ---- Hanging ------------------------------------------------------------- */
@@ -255,6 +304,8 @@ main(int argc, char **argv)
     static const stores_test tests[] = {
         {"a_load_that_takes_many_leases_keeps_the_lease",
          a_load_that_takes_many_leases_keeps_the_lease, STORES_VIRTUAL},
+        {"a_log_that_blocks_keeps_the_lease", a_log_that_blocks_keeps_the_lease,
+         STORES_VIRTUAL},
         {"an_engine_whose_lane_hangs_loses_its_lease",
          an_engine_whose_lane_hangs_loses_its_lease, STORES_ALL},
         {"an_engine_whose_housekeeper_hangs_loses_its_lease",
