@@ -8,6 +8,7 @@
 
 #define DELAY_MS 2
 #define PARK_MS 6
+#define LEFT_COUNT 4
 
 static void
 note_entry(const cascade_node *node, const nodes_watcher *watcher)
@@ -367,6 +368,37 @@ breed(cascade_node *node, void *user)
     return err == CASCADE_OK ? put_out(node, cJSON_CreateString("bred")) : err;
 }
 
+/* Some that wait, and are terminated when it ends. */
+static cascade_err
+have_many(cascade_node *node)
+{
+    const cascade_child_options options = {
+        .size = sizeof(options), .when_parent_ends = CASCADE_CHILD_TERMINATE};
+    cJSON *inputs[LEFT_COUNT] = {NULL};
+    cascade_uuid ids[LEFT_COUNT];
+
+    return cascade_node_start_children(node, "left", "tidy", inputs, LEFT_COUNT,
+                                       &options, ids);
+}
+
+static cascade_err
+leave_many(cascade_node *node, void *user)
+{
+    note_entry(node, user);
+    return have_many(node);
+}
+
+static cascade_err
+keep_many(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_entry(node, user);
+    err = have_many(node);
+    return err == CASCADE_OK ? cascade_node_await(node, "never", -1, NULL)
+                             : err;
+}
+
 /* One, which is awaited and waits itself. */
 static cascade_err
 rear(cascade_node *node, void *user)
@@ -588,6 +620,8 @@ static const struct {
     {"hear.two", hear_two, ENDLESS, {0}},
     {"late", hear_nothing, ENDLESS, {0}},
     {"tidy", tidy, ENDLESS, {0}},
+    {"leave.many", leave_many, ENDLESS, {0}},
+    {"keep.many", keep_many, ENDLESS, {0}},
     {"breed", breed, ENDLESS, {0}},
     {"rear", rear, ENDLESS, {0}},
     {"relay", relay, ENDLESS, {0}},

@@ -30,13 +30,14 @@ plays_delete_again(scene *s, cascade_store *store)
     plays_send_again(s, store, &deletion);
 }
 
+/* NULL: none. */
 static cascade_err
-command(scene *s, int polls, const scene_message *message)
+command(scene *s, const char *node, int polls, const scene_message *message)
 {
     cascade_store *store = NULL;
-    cascade_err err = plays_begin(s, &store, "tidy", polls);
+    cascade_err err = plays_begin(s, &store, node, polls);
 
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK && message != NULL)
         err = scene_send(s, store, &s->journal->ids[0], message);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
@@ -44,25 +45,25 @@ command(scene *s, int polls, const scene_message *message)
 cascade_err
 plays_cancel(scene *s)
 {
-    return command(s, 3, &cancellation);
+    return command(s, "tidy", 3, &cancellation);
 }
 
 cascade_err
 plays_cancel_parked(scene *s)
 {
-    return command(s, 12, &cancellation);
+    return command(s, "tidy", 12, &cancellation);
 }
 
 cascade_err
 plays_terminate(scene *s)
 {
-    return command(s, 3, &termination);
+    return command(s, "tidy", 3, &termination);
 }
 
 cascade_err
 plays_delete(scene *s)
 {
-    return command(s, 3, &deletion);
+    return command(s, "tidy", 3, &deletion);
 }
 
 /* Nobody is alive: the call does it. */
@@ -77,6 +78,33 @@ plays_delete_alone(scene *s)
     if (err == CASCADE_OK)
         err = scene_send(s, store, &s->journal->ids[0], &deletion);
     return err;
+}
+
+/* ---- In slices ----------------------------------------------------------- */
+
+/* Those that wait, and the children, which are asked. */
+cascade_err
+plays_cancel_many(scene *s)
+{
+    return command(s, "keep.many", 8, &cancellation);
+}
+
+cascade_err
+plays_leave_family(scene *s)
+{
+    return command(s, "leave.many", 0, NULL);
+}
+
+cascade_err
+plays_terminate_family(scene *s)
+{
+    return command(s, "keep.many", 8, &termination);
+}
+
+cascade_err
+plays_delete_family(scene *s)
+{
+    return command(s, "keep.many", 8, &deletion);
 }
 
 /* ---- Looking after a store ----------------------------------------------- */

@@ -458,13 +458,14 @@ scene_engine(scene *s, cascade_store *store, const char *without,
              cascade_engine **engine)
 {
     bool real = !s->db->backend->virtual_time;
-    const cascade_engine_options options = {.size = sizeof(options),
-                                            .mode = CASCADE_MODE_INLINE,
-                                            .lease_ms = real ? LEASE_MS : 0,
-                                            .poll_interval_ms = real ? 20 : 100,
-                                            .park_after_ms = 3,
-                                            .poison_limit =
-                                                s->scenario->poison_limit};
+    const cascade_engine_options options = {
+        .size = sizeof(options),
+        .mode = CASCADE_MODE_INLINE,
+        .lease_ms = real ? LEASE_MS : 0,
+        .poll_interval_ms = real ? 20 : 100,
+        .park_after_ms = 3,
+        .batch_bytes_max = s->scenario->small ? 1024 : 0,
+        .poison_limit = s->scenario->poison_limit};
     scene_engine_slot *slot = &s->engines[s->engine_count];
     cascade_err err = cascade_engine_open(store, &options, &slot->engine);
 
@@ -621,19 +622,39 @@ note_next_run(scene *s, cascade_store *store, const cascade_uuid *id)
     return err;
 }
 
-static bool
-has_ended(scene *s, const cascade_uuid *id)
+static cascade_store *
+first_store(const scene *s)
 {
     cascade_store *store = NULL;
-    cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < s->store_count && store == NULL; i++)
         store = s->stores[i];
-    err = scene_check(s, cascade_wait(store, id, 0, NULL), "wait");
+    return store;
+}
+
+static bool
+has_ended(scene *s, const cascade_uuid *id)
+{
+    cascade_store *store = first_store(s);
+    cascade_err err = scene_check(s, cascade_wait(store, id, 0, NULL), "wait");
+
     if (journal_was_sent(s->journal, id, "delete"))
         return err == CASCADE_ERR_NOT_FOUND;
     return err == CASCADE_OK && !scene_has_messages(s, store, id) &&
            note_next_run(s, store, id) == CASCADE_OK;
+}
+
+/* Also what its cascade has left behind. */
+static bool
+nothing_runs(scene *s, cascade_store *store)
+{
+    cascade_counts counts = {.size = sizeof(counts)};
+
+    if (!s->scenario->family)
+        return true;
+    return scene_check(s, cascade_count(store, &counts), "count") ==
+               CASCADE_OK &&
+           counts.running + counts.messages == 0;
 }
 
 static bool
@@ -642,7 +663,7 @@ all_ended(scene *s)
     for (size_t i = 0; i < s->journal->id_count; i++)
         if (!has_ended(s, &s->journal->ids[i]))
             return false;
-    return true;
+    return nothing_runs(s, first_store(s));
 }
 
 /* Where time is real, a lease may have to pass, and how many polls go into that
@@ -728,7 +749,7 @@ all_over(scene *s, cascade_store *store)
 
     for (size_t i = 0; i < s->journal->id_count && over; i++)
         over = is_over(s, store, &s->journal->ids[i]);
-    return over;
+    return over && nothing_runs(s, store);
 }
 
 static void

@@ -58,6 +58,8 @@ typedef struct scenario {
     bool varies;      /* how cascades end depends on where the fault struck */
     bool reorders;    /* the order of their executions does */
     int poison_limit; /* as in cascade_engine_options */
+    bool family;      /* its cascade leaves children, which are to end too */
+    bool small;       /* commits of a kilobyte: what is sliced is so finely */
     int64_t deadline_ms; /* of its stores, where time stands; 0: as ever */
 } scenario;
 
