@@ -32,6 +32,7 @@
  * If the process dies meanwhile, nothing of the try is there, and whoever
  * claims the cascade begins with ALONE_TRIES.
  */
+#include "base/pace.h"
 #include "engine/build.h"
 #include "engine/lane.h"
 
@@ -107,6 +108,8 @@ has_slice(const csc_lane *lane)
     return false;
 }
 
+static const csc_pace_bounds slice_bounds = {SLICE_MIN_BYTES, CSC_SLICE_BYTES};
+
 /* Of the next slice, by what this commit has taken. */
 static void
 set_slice_pace(csc_lane *lane)
@@ -124,15 +127,8 @@ set_slice_pace(csc_lane *lane)
     }
     if (limit_ns < SLICE_NS)
         limit_ns = SLICE_NS;
-    if (took_ns > 2 * limit_ns)
-        bytes /= 2;
-    else if (took_ns > limit_ns)
-        bytes -= bytes / 8;
-    else if (took_ns < limit_ns / 4 * 3)
-        bytes += bytes / 8;
-    if (bytes < SLICE_MIN_BYTES)
-        bytes = SLICE_MIN_BYTES;
-    lane->slice_bytes = bytes < CSC_SLICE_BYTES ? bytes : CSC_SLICE_BYTES;
+    lane->slice_bytes =
+        csc_pace_next(bytes, took_ns, limit_ns, true, &slice_bounds);
     lane->slice_at_ns = now_ns + took_ns;
 }
 

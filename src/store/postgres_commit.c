@@ -108,7 +108,7 @@
 
 #define FIRST_MAX 4
 #define CALLS_MAX (25 + FIRST_MAX)
-#define PARAMS_MAX 17
+#define PARAMS_MAX 18
 #define START_WAIT_MAX_MS 250
 
 typedef struct write_state {
@@ -260,7 +260,10 @@ add_deletes(write_state *state, csc_postgres_rows *ids)
     csc_postgres_params_rows(params, ids);
     add_call_with(state, CSC_POSTGRES_END_RUNS, params);
     csc_assert(state->call_count + CSC_POSTGRES_PIECES < CALLS_MAX);
-    csc_postgres_delete_fill(&state->calls[state->call_count], params);
+    csc_assert(state->params_count < PARAMS_MAX);
+    csc_postgres_delete_fill(&state->calls[state->call_count], params,
+                             &state->params[state->params_count++],
+                             CASCADE_DELETE_ROWS_MAX);
     state->call_count += CSC_POSTGRES_PIECES;
     add_call_with(state, CSC_POSTGRES_READ_MARKED, params);
 }

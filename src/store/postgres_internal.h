@@ -449,9 +449,11 @@ int64_t csc_postgres_lock_ms(const cascade_store_config *config);
 
 #define CSC_POSTGRES_PIECES 5
 
-/* The calls that take a piece of those of `ids` that are marked. */
+/* The calls that take a piece of those of `ids` that are marked; `cut` has room
+ * for their parameters, and gets so many rows. */
 void csc_postgres_delete_fill(csc_postgres_call calls[CSC_POSTGRES_PIECES],
-                              const csc_postgres_params *ids);
+                              const csc_postgres_params *ids,
+                              csc_postgres_params *cut, size_t rows);
 
 /* ---- postgres_error.c ---------------------------------------------------- */
 
@@ -632,6 +634,7 @@ struct csc_postgres {
     size_t silent_count;
     size_t native_count;   /* in use */
     uint64_t native_begun; /* ever: the marks of transactions */
+    size_t piece_rows;     /* of the next piece of an erasure; 0: not known */
     csc_postgres_place place;
     uint64_t generation; /* raised by what may have lost something */
     csc_postgres_attached *attached; /* engines of this handle */

@@ -60,6 +60,7 @@ mend(csc_postgres_conn *conn, void *context)
     csc_postgres_params timeout;
     csc_postgres_params lock;
     csc_postgres_params change;
+    csc_postgres_params cut;
     csc_postgres_call calls[4 + CSC_POSTGRES_PIECES] = {
         {.statement = CSC_POSTGRES_LOCK_TIMEOUT, .params = &timeout},
         {.statement = CSC_POSTGRES_LOCK_CASCADES, .params = &lock},
@@ -73,7 +74,8 @@ mend(csc_postgres_conn *conn, void *context)
     csc_postgres_params_rows(&lock, &state->ids);
     fill_change(state, &change);
     if (state->statement == CSC_POSTGRES_PURGE) {
-        csc_postgres_delete_fill(&calls[count], &lock);
+        csc_postgres_delete_fill(&calls[count], &lock, &cut,
+                                 CASCADE_DELETE_ROWS_MAX);
         count += CSC_POSTGRES_PIECES;
     }
     calls[count++].statement = CSC_POSTGRES_CONFIRM;

@@ -20,8 +20,9 @@
 
 /* Takes rows of such cascades out of a table, in the order of the cascades and
  * then as `order` says, until there are enough of them, or of their bytes: S39.
- * For each cascade it is one look into an index, which is left early. Rows that
- * are dead already, of pieces before, are passed in the index. */
+ * For each cascade it is one look into an index, which is left early; that it
+ * is bounded by a number which the planner sees keeps it so. Rows that are dead
+ * already, of pieces before, are passed in the index. */
 #define ROWS_MAX TEXT_OF(CASCADE_DELETE_ROWS_MAX)
 #define BYTES_MAX TEXT_OF(CASCADE_DELETE_BYTES_MAX)
 #define CUT(table, bytes, condition, order)                             \
@@ -34,7 +35,7 @@
     "      FROM @" table " AS t\n"                                      \
     "      WHERE t.cascade_id = g.cascade_id\n"                         \
     "      ORDER BY " order "\n"                                        \
-    "      LIMIT " ROWS_MAX ") AS r\n" condition "    LIMIT " ROWS_MAX  \
+    "      LIMIT " ROWS_MAX ") AS r\n" condition "    LIMIT $2::int8"   \
     ") AS x),\n"                                                        \
     "few AS (\n"                                                        \
     "  SELECT id, sum(bytes) OVER (ORDER BY place) - bytes AS before\n" \
@@ -53,7 +54,8 @@
 #define FREE_Y FREE("y")
 
 static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
-    /* $1 cascades, in all of these but ERASE_TAKE */
+    /* $1 cascades, in all of these but ERASE_TAKE; $2 rows at most, where rows
+     * are cut */
     [CSC_POSTGRES_MARK] =
         "INSERT INTO @cascade_erasures (cascade_id, engine_id, marked_at)\n"
         "SELECT c.id, NULL, " NOW_MS "\n"

@@ -24,6 +24,7 @@
  * let the cascade go first; so its row stays, and who reads looks for the mark.
  */
 #include "base/error.h"
+#include "base/pace.h"
 #include "base/uuid.h"
 #include "store/sqlite_internal.h"
 #include "store/store.h"
@@ -289,20 +290,12 @@ erase_some(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
 static void
 set_pace(csc_sqlite *store, int64_t work_ns, int64_t commit_ns, bool full)
 {
+    static const csc_pace_bounds bounds = {CASCADE_ERASE_ROWS_MIN,
+                                           CASCADE_DELETE_ROWS_MAX};
     int64_t limit_ns = commit_ns > WORK_NS ? commit_ns : WORK_NS;
-    size_t rows = store->piece_rows;
 
-    if (work_ns > 2 * limit_ns)
-        rows /= 2;
-    else if (work_ns > limit_ns)
-        rows -= rows / 8;
-    else if (full && work_ns < limit_ns / 4 * 3)
-        rows += rows / 8 + 1;
-    if (rows < CASCADE_ERASE_ROWS_MIN)
-        rows = CASCADE_ERASE_ROWS_MIN;
-    if (rows > CASCADE_DELETE_ROWS_MAX)
-        rows = CASCADE_DELETE_ROWS_MAX;
-    store->piece_rows = rows;
+    store->piece_rows =
+        csc_pace_next(store->piece_rows, work_ns, limit_ns, full, &bounds);
 }
 
 static cascade_err

@@ -859,6 +859,43 @@ steps_are_committed_by_the_thousand(void **state)
                                             " FROM context_events"));
 }
 
+/* A piece has as many rows as it is to have; half as many behind one that was
+ * not made, here since others have the erasure for too long. */
+static void
+a_piece_that_fails_is_followed_by_a_smaller_one(void **state)
+{
+    static const char left[] = "SELECT count(*) FROM node_executions";
+    pg_test *test = *state;
+    cascade_store *store = test->handles[0];
+    csc_postgres *self = store->self;
+    cascade_uuid id = rows_id(&test->rows);
+    size_t rows = 0;
+    bool more = false;
+
+    assert_ok(pg_submit_one(test, store, rows_start(&test->rows, id), NULL));
+    pg_sql(test, "INSERT INTO node_executions (node_instance_id, cascade_id,"
+                 " node_name, function_id, input_context, location)"
+                 " SELECT 'p'||i, cascade_id, 'n', i, '{}', 'server'"
+                 " FROM node_executions, generate_series(1, 299) AS i");
+    pg_sql(test, "INSERT INTO cascade_erasures SELECT id, NULL, 0"
+                 " FROM cascades");
+    self->piece_rows = 40;
+    assert_ok(store->driver->erase(store->self, NULL, &more));
+    assert_true(more);
+    assert_int_equal(pg_number(test, left), 300 - 40);
+    rows = self->piece_rows;
+    pg_sql(test, "BEGIN");
+    pg_sql(test, "SELECT 1 FROM cascade_erasures FOR UPDATE");
+    assert_fails(CASCADE_ERR_UNAVAILABLE,
+                 store->driver->erase(store->self, NULL, &more));
+    pg_sql(test, "ROLLBACK");
+    assert_in_range(self->piece_rows, CASCADE_ERASE_ROWS_MIN, rows / 2);
+    assert_ok(store->driver->erase(store->self, NULL, &more));
+    /* It has tried more than once, and the last try may come late. */
+    assert_in_range(300 - 40 - pg_number(test, left), CASCADE_ERASE_ROWS_MIN,
+                    rows / 2 + rows / 2);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -877,6 +914,7 @@ main(int argc, char **argv)
         PG_TEST(rows_that_make_no_sense_are_named),
         PG_TEST(every_allocation_may_fail),
         PG_TEST(a_lease_is_renewed_where_all_connections_are_in_use),
+        PG_TEST(a_piece_that_fails_is_followed_by_a_smaller_one),
         PG_TEST(steps_are_committed_by_the_thousand),
     };
 
