@@ -11,6 +11,8 @@
  *   dispose    the same of one that is COMPLETED
  *   cancel     of one whose executions are all to begin in a year, until it has
  *              ended
+ *   load       of one that no engine holds, for a signal that nobody awaits,
+ *              until this has been received
  *
  * The target is that no call waits more than three times as long as alone: of
  * the p99, and of the longest.
@@ -67,10 +69,29 @@ has_ended(cascade_store *store, const cascade_uuid *id)
     return ended;
 }
 
+static cascade_err
+knock(cascade_store *store, const cascade_uuid *id,
+      const cascade_request_options *options)
+{
+    (void)options;
+    return cascade_signal(store, id, "knock", NULL, NULL);
+}
+
+static bool
+has_heard(cascade_store *store, const cascade_uuid *id)
+{
+    cascade_counts counts = {.size = sizeof(counts)};
+
+    (void)id;
+    bench_check("count", cascade_count(store, &counts));
+    return counts.messages == 0;
+}
+
 static const deed deeds[] = {
     {"delete", CASCADE_RUNNING, cascade_delete, is_erased},
     {"dispose", CASCADE_COMPLETED, cascade_delete, is_erased},
     {"cancel", CASCADE_RUNNING, cascade_cancel, has_ended},
+    {"load", CASCADE_RUNNING, knock, has_heard},
 };
 
 static bool
