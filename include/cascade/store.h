@@ -186,6 +186,9 @@
  *   S53 settle decides a commit as it does a finish (S32), of any lane, also of
  *       a store without transactions of nodes: one that it tells as not
  *       committed never is, whenever it comes, and number + 2 is the next.
+ *   S54 sweep takes what was entered by S43 and S44 for roots of which the last
+ *       run is gone, or marked (S40), and nothing else: of each root what leads
+ *       to its last run goes last.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -754,6 +757,13 @@ typedef struct cascade_store_driver {
 
     /* Enters what outlives a run: S44. */
     cascade_err (*link)(void *self, const cascade_link *link);
+
+    /* Looks at `limit` roots, 1-1,000, and takes up to CASCADE_DELETE_ROWS_MAX
+     * rows and one for each root: S54. `*cursor` tells how far it is, in its
+     * own way: all zero at first, then as the last call left it; `*more`: there
+     * may be more. */
+    cascade_err (*sweep)(void *self, size_t limit, cascade_uuid *cursor,
+                         bool *more);
 
     /* Pauses a queue, or resumes it, for claims that come after. `about` is
      * kept while it is paused. `*changed` tells whether it was otherwise

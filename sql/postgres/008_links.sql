@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What outlives a run that has continued as new, and was deleted. By hand as
+-- What outlives runs that have continued as new, and were deleted. By hand as
 -- the files before it:
 --
 --   psql --single-transaction -v ON_ERROR_STOP=1 -f 008_links.sql
@@ -26,6 +26,8 @@ CREATE TABLE IF NOT EXISTS cascade_links (
 
 CREATE INDEX IF NOT EXISTS cascade_links_root
     ON cascade_links (root, number);
+CREATE INDEX IF NOT EXISTS cascade_links_chain
+    ON cascade_links (root) WHERE next_id IS NOT NULL;
 
 INSERT INTO cascade_schema (number, name, checksum, applied_at)
 VALUES (8, '008_links', NULL, clock_timestamp() AT TIME ZONE 'UTC')

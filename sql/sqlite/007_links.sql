@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What outlives a run that has continued as new, and was deleted. By hand,
+-- What outlives runs that have continued as new, and were deleted. By hand,
 -- after 006_trial.sql:
 --
 --     sqlite3 orders.db < 007_links.sql
@@ -27,6 +27,8 @@ CREATE TABLE IF NOT EXISTS cascade_links (
 
 CREATE INDEX IF NOT EXISTS cascade_links_root
     ON cascade_links (root, number);
+CREATE INDEX IF NOT EXISTS cascade_links_chain
+    ON cascade_links (root) WHERE next_id IS NOT NULL;
 
 INSERT INTO cascade_schema (number, name)
     VALUES (7, '007_links')

@@ -25,6 +25,7 @@
     20                    /* of runs among others and pages of what outlives
                              them, in a portion */
 #define WAITING_MAX 10000 /* more are left to the next pass */
+#define SWEEP_ROOTS 1000  /* that are looked at in a portion */
 #define AGE_MAX_MS INT64_C(3153600000000) /* 100 years */
 
 int64_t
@@ -329,7 +330,10 @@ csc_purge_next(csc_purge *purge, bool *more)
     }
     if (purge->status == 0 || purge->last)
         *more = begin_status(purge);
-    return *more ? read_page(purge) : CASCADE_OK;
+    if (*more)
+        return read_page(purge);
+    return purge->store->driver->sweep(purge->store->self, SWEEP_ROOTS,
+                                       &purge->swept, more);
 }
 
 void

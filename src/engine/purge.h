@@ -15,6 +15,8 @@
  * Of a run that has continued as new, what outlives it is entered before it
  * goes into a batch: link.h.
  *
+ * In the end goes what was entered for runs of which the last is gone (S54).
+ *
  * A portion is a page, or a batch. Nothing is kept in the store of how far a
  * pass is: after a crash the next begins anew, and finds what is left. What
  * went on meanwhile the store leaves alone (S26). Of a large cascade the rows
@@ -48,11 +50,12 @@ typedef struct csc_purge {
     cascade_status status; /* 0: it has not begun */
     cascade_uuid after;
     csc_purge_row rows[CSC_PURGE_PAGE];
-    size_t listed;   /* on the page */
-    size_t count;    /* of these in `rows` */
-    size_t at;       /* those before are decided */
-    bool last;       /* the page was the last of its status */
-    csc_map waiting; /* by the id of the run before: a csc_purge_row */
+    size_t listed;      /* on the page */
+    size_t count;       /* of these in `rows` */
+    size_t at;          /* those before are decided */
+    bool last;          /* the page was the last of its status */
+    cascade_uuid swept; /* the cursor of what is swept in the end */
+    csc_map waiting;    /* by the id of the run before: a csc_purge_row */
     cascade_uuid batch[CSC_PURGE_PAGE];
     size_t batch_count;
     cascade_progress total;

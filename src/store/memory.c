@@ -274,6 +274,7 @@ static const cascade_store_driver driver = {
     .key = csc_memory_messages_key,
     .find = csc_memory_links_find,
     .link = csc_memory_links_write,
+    .sweep = csc_memory_links_sweep,
     .pause = csc_memory_queues_pause,
     .queues = csc_memory_queues_list,
     .totals = csc_memory_scan_totals,

@@ -372,6 +372,8 @@ cascade_err csc_memory_messages_key(void *self, const char *user_id,
 cascade_err csc_memory_links_find(void *self, const char *const *paths,
                                   size_t count, cascade_found *found);
 cascade_err csc_memory_links_write(void *self, const cascade_link *link);
+cascade_err csc_memory_links_sweep(void *self, size_t limit,
+                                   cascade_uuid *cursor, bool *more);
 cascade_err csc_memory_queues_pause(void *self, const char *queue, bool paused,
                                     const char *about, bool *changed);
 cascade_err csc_memory_queues_list(void *self, cascade_queue_sink sink,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Links of the memory store, and where a path is: S43, S44, S49.
+ * Links of the memory store, and where a path is: S43, S44,
+ * S49, S54.
  *
  *   chains   root -> its last run, and what leads there
  *   links    path -> its place in a chain, where the oldest is first
@@ -211,4 +212,68 @@ csc_memory_links_fini(csc_memory_model *model)
     }
     csc_map_fini(&model->chains);
     csc_memory_names_fini(&model->links);
+}
+
+/* ---- Sweeping ------------------------------------------------------------ */
+
+/* What of a chain may be taken is; whether all of it was. */
+static bool
+take_chain(csc_memory_model *model, csc_memory_chain *chain, size_t *rows)
+{
+    while (chain->first != NULL && *rows > 0) {
+        take_first(model, chain);
+        (*rows)--;
+    }
+    if (chain->first != NULL)
+        return false;
+    csc_memory_links_drop(model, chain);
+    return true;
+}
+
+/* The cursor is a place in the map. What is taken out may move others to places
+ * that it has passed: the next sweep finds them. */
+static size_t
+find_gone(const csc_memory_model *model, size_t limit, size_t *at,
+          csc_memory_chain **gone, bool *more)
+{
+    csc_memory_chain *chain = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < limit; i++) {
+        chain = csc_map_next(&model->chains, at);
+        if (chain == NULL)
+            break;
+        if (csc_map_get(&model->cascades, &chain->next) == NULL ||
+            csc_memory_delete_is_marked(model, &chain->next))
+            gone[count++] = chain;
+    }
+    *more = chain != NULL;
+    return count;
+}
+
+cascade_err
+csc_memory_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
+                       bool *more)
+{
+    csc_memory_model *model = ((csc_memory *)self)->model;
+    csc_memory_chain **gone = csc_mem_alloc(limit * sizeof(csc_memory_chain *));
+    size_t rows = CASCADE_DELETE_ROWS_MAX;
+    size_t count = 0;
+    size_t at = 0;
+
+    if (gone == NULL)
+        return csc_fail_memory();
+    memcpy(&at, cursor, sizeof(at));
+    pthread_mutex_lock(&model->mutex);
+    count = find_gone(model, limit, &at, gone, more);
+    for (size_t i = 0; i < count; i++)
+        if (!take_chain(model, gone[i], &rows)) {
+            *more = true;
+            memcpy(&at, cursor, sizeof(at)); /* from there once more */
+            break;
+        }
+    pthread_mutex_unlock(&model->mutex);
+    memcpy(cursor, &at, sizeof(at));
+    csc_mem_free(gone);
+    return CASCADE_OK;
 }

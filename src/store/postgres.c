@@ -292,6 +292,7 @@ csc_store_postgres_driver(void)
         .key = csc_postgres_messages_key,
         .find = csc_postgres_links_find,
         .link = csc_postgres_links_write,
+        .sweep = csc_postgres_links_sweep,
         .pause = csc_postgres_queues_pause,
         .queues = csc_postgres_queues_list,
         .totals = csc_postgres_read_totals,

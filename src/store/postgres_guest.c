@@ -529,6 +529,7 @@ static const cascade_store_driver driver = {
     .key = csc_postgres_messages_key,
     .find = csc_postgres_links_find,
     .link = csc_postgres_links_write,
+    .sweep = csc_postgres_links_sweep,
     .pause = csc_postgres_queues_pause,
     .queues = csc_postgres_queues_list,
     .totals = csc_postgres_read_totals,

@@ -120,6 +120,9 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_LINK_CHAINS,
     CSC_POSTGRES_LINK_PATHS,
     CSC_POSTGRES_TRIM_LINKS,
+    CSC_POSTGRES_FIND_GONE,
+    CSC_POSTGRES_SWEEP_PATHS,
+    CSC_POSTGRES_SWEEP_ROOTS,
     CSC_POSTGRES_PAUSE_QUEUE,
     CSC_POSTGRES_RESUME_QUEUE,
     CSC_POSTGRES_LIST_QUEUES,
@@ -739,6 +742,8 @@ void csc_postgres_links_add(csc_postgres_rows *rows, const cascade_uuid *root,
                             const cascade_uuid *next, int32_t run_number,
                             const cascade_uuid *first_id);
 cascade_err csc_postgres_links_write(void *self, const cascade_link *link);
+cascade_err csc_postgres_links_sweep(void *self, size_t limit,
+                                     cascade_uuid *cursor, bool *more);
 cascade_err csc_postgres_queues_pause(void *self, const char *queue,
                                       bool paused, const char *about,
                                       bool *changed);

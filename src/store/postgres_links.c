@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a path is, and what outlives a run that is deleted: S43, S44, S49.
+ * Where a path is, and what outlives a run that is deleted: S43, S44,
+ * S49, S54.
  *
  * The row of a chain is written by the commits that start its runs. Those of
  * one run are written in one transaction, before the one that deletes it, and
@@ -155,4 +156,92 @@ csc_postgres_links_write(void *self, const cascade_link *link)
     csc_postgres_rows_fini(&state.chain);
     csc_postgres_rows_fini(&state.paths);
     return err;
+}
+
+/* ---- Sweeping ------------------------------------------------------------ */
+
+typedef struct sweeping {
+    csc_postgres_rows gone; /* roots of which the last run is */
+    size_t limit;
+    cascade_uuid after;
+    size_t looked;
+    cascade_uuid last;
+    bool all; /* what is gone was taken */
+} sweeping;
+
+static void
+note_roots(sweeping *s, const PGresult *result)
+{
+    csc_postgres_rows_start(&s->gone, "u");
+    s->looked = (size_t)PQntuples(result);
+    for (int row = 0; row < PQntuples(result); row++) {
+        s->last = csc_postgres_result_uuid(result, row, 0);
+        if (PQgetvalue(result, row, 1)[0] == 0)
+            continue;
+        csc_postgres_rows_uuid(&s->gone, 0, &s->last);
+        s->gone.count++;
+    }
+}
+
+static cascade_err
+find_gone(csc_postgres_conn *conn, void *context)
+{
+    sweeping *s = context;
+    csc_postgres_params params;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_FIND_GONE,
+                              .params = &params};
+    cascade_err err;
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_uuid(&params, &s->after);
+    csc_postgres_params_i64(&params, (int64_t)s->limit);
+    err = csc_postgres_conn_read(conn, "sweep", &call, 1);
+    if (err == CASCADE_OK)
+        note_roots(s, call.result);
+    csc_postgres_conn_clear(&call, 1);
+    if (err == CASCADE_OK && !csc_postgres_rows_good(&s->gone))
+        err = csc_fail_memory();
+    return err;
+}
+
+static cascade_err
+sweep_gone(csc_postgres_conn *conn, void *context)
+{
+    sweeping *s = context;
+    csc_postgres_params params[2];
+    csc_postgres_call calls[] = {
+        {.statement = CSC_POSTGRES_SWEEP_PATHS, .params = &params[0]},
+        {.statement = CSC_POSTGRES_SWEEP_ROOTS, .params = &params[1]}};
+    cascade_err err;
+
+    for (size_t i = 0; i < 2; i++) {
+        csc_postgres_params_init(&params[i]);
+        csc_postgres_params_rows(&params[i], &s->gone);
+    }
+    csc_postgres_params_i64(&params[0], CASCADE_DELETE_ROWS_MAX);
+    err = csc_postgres_conn_write(conn, "sweep", calls, 2, NULL);
+    s->all = err == CASCADE_OK &&
+             PQntuples(calls[0].result) < CASCADE_DELETE_ROWS_MAX;
+    csc_postgres_conn_clear(calls, 2);
+    return err;
+}
+
+/* Where the rows do not suffice, the next call begins where this one did. */
+cascade_err
+csc_postgres_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
+                         bool *more)
+{
+    sweeping s = {.limit = limit, .after = *cursor, .all = true};
+    cascade_err err =
+        csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, find_gone, &s);
+
+    if (err == CASCADE_OK && s.gone.count > 0)
+        err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, sweep_gone, &s);
+    csc_postgres_rows_fini(&s.gone);
+    if (err != CASCADE_OK)
+        return err;
+    *more = !s.all || s.looked == limit;
+    if (s.all && s.looked > 0)
+        *cursor = s.last;
+    return CASCADE_OK;
 }

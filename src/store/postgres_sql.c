@@ -758,6 +758,39 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                 "    FROM @cascade_links AS m\n"
                                 "    WHERE m.root = $1::uuid) - $2::int8",
 
+    /* $1 root, $2 how many: whether the last run of each is gone */
+    [CSC_POSTGRES_FIND_GONE] = "SELECT l.root, (\n"
+                               "  SELECT true\n"
+                               "  FROM @cascades AS c\n"
+                               "  WHERE c.id = l.next_id\n"
+                               "    AND " C_UNMARKED ") IS NULL\n"
+                               "FROM @cascade_links AS l\n"
+                               "WHERE l.next_id IS NOT NULL\n"
+                               "  AND l.root > $1::uuid\n"
+                               "ORDER BY l.root\n"
+                               "LIMIT $2::int8",
+
+    /* $1 roots, $2 how many */
+    [CSC_POSTGRES_SWEEP_PATHS] = "DELETE FROM @cascade_links\n"
+                                 "WHERE path IN (\n"
+                                 "  SELECT l.path\n"
+                                 "  FROM @cascade_links AS l\n"
+                                 "  WHERE l.root = ANY ($1::uuid[])\n"
+                                 "    AND l.number > 0::int8\n"
+                                 "  ORDER BY l.root, l.number\n"
+                                 "  LIMIT $2::int8)\n"
+                                 "RETURNING 1",
+
+    /* $1 roots: those of which nothing else is left */
+    [CSC_POSTGRES_SWEEP_ROOTS] = "DELETE FROM @cascade_links AS c\n"
+                                 "WHERE c.root = ANY ($1::uuid[])\n"
+                                 "  AND c.next_id IS NOT NULL\n"
+                                 "  AND NOT EXISTS (\n"
+                                 "    SELECT 1\n"
+                                 "    FROM @cascade_links AS l\n"
+                                 "    WHERE l.root = c.root\n"
+                                 "      AND l.number > 0::int8)",
+
     /* ---- wait ---- */
 
     /* $1 channel. Nothing is lost with a notification, so nobody waits until

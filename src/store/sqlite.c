@@ -298,6 +298,7 @@ const cascade_store_driver csc_sqlite_driver = {
     .key = csc_sqlite_messages_key,
     .find = csc_sqlite_links_find,
     .link = csc_sqlite_links_write,
+    .sweep = csc_sqlite_links_sweep,
     .pause = csc_sqlite_manage_pause,
     .queues = csc_sqlite_manage_queues,
     .totals = csc_sqlite_manage_totals,

@@ -135,6 +135,9 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_LINK_CHAIN,
     CSC_SQLITE_LINK_PATH,
     CSC_SQLITE_TRIM_LINKS,
+    CSC_SQLITE_FIND_GONE,
+    CSC_SQLITE_SWEEP_PATHS,
+    CSC_SQLITE_SWEEP_ROOT,
     CSC_SQLITE_GET_KEY,
     CSC_SQLITE_SET_KEY,
     CSC_SQLITE_LOAD_CASCADES,
@@ -680,6 +683,8 @@ cascade_err csc_sqlite_links_lead(csc_sqlite_conn *conn,
                                   const cascade_uuid *root,
                                   const cascade_uuid *next, int32_t run_number);
 cascade_err csc_sqlite_links_write(void *self, const cascade_link *link);
+cascade_err csc_sqlite_links_sweep(void *self, size_t limit,
+                                   cascade_uuid *cursor, bool *more);
 cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a path is, and what outlives a run that is deleted: S43, S44, S49.
+ * Where a path is, and what outlives a run that is deleted: S43, S44,
+ * S49, S54.
  *
  * The row of a chain is written by the commits that start its runs. Those of
  * one run are written in one transaction, before the one that deletes it. If we
  * die in between, they are there beside the run, which find gives first.
  */
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/uuid.h"
 #include "store/sqlite_internal.h"
 #include "store/store.h"
@@ -118,4 +120,103 @@ csc_sqlite_links_write(void *self, const cascade_link *link)
     if (err != CASCADE_OK)
         return err;
     return csc_sqlite_txn_end(conn, write_links(conn, link));
+}
+
+/* ---- Sweeping ------------------------------------------------------------ */
+
+typedef struct sweeping {
+    csc_sqlite_conn *conn;
+    cascade_uuid *gone; /* roots of which the last run is */
+    size_t count;
+    size_t looked;
+    cascade_uuid last;
+} sweeping;
+
+static cascade_err
+note_root(sweeping *s, sqlite3_stmt *statement)
+{
+    cascade_err err =
+        csc_sqlite_row_uuid(statement, 0, "cascade_links", "root", &s->last);
+
+    s->looked++;
+    if (err == CASCADE_OK && sqlite3_column_int(statement, 1) != 0)
+        s->gone[s->count++] = s->last;
+    return err;
+}
+
+static cascade_err
+find_gone(sweeping *s, size_t limit, const cascade_uuid *after)
+{
+    csc_sqlite_call call;
+    bool row = true;
+    cascade_err err = CASCADE_OK;
+
+    csc_sqlite_call_begin(&call, s->conn, CSC_SQLITE_FIND_GONE);
+    csc_sqlite_call_add_uuid(&call, after);
+    csc_sqlite_call_add_i64(&call, (int64_t)limit);
+    while (err == CASCADE_OK && row) {
+        err = csc_sqlite_call_next(&call, &row);
+        if (err == CASCADE_OK && row)
+            err = note_root(s, call.statement);
+    }
+    csc_sqlite_call_end(&call);
+    return err;
+}
+
+static cascade_err
+sweep_root(csc_sqlite_conn *conn, const cascade_uuid *root, int *rows)
+{
+    csc_sqlite_call call;
+    int taken = 0;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SWEEP_PATHS);
+    csc_sqlite_call_add_uuid(&call, root);
+    csc_sqlite_call_add_i64(&call, *rows);
+    err = csc_sqlite_call_run(&call, &taken);
+    *rows -= taken;
+    if (err != CASCADE_OK || *rows == 0)
+        return err;
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SWEEP_ROOT);
+    csc_sqlite_call_add_uuid(&call, root);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+/* Where the rows do not suffice, the next call begins where this one did. */
+static cascade_err
+sweep_gone(sweeping *s, csc_sqlite *store, bool *all)
+{
+    int rows = CASCADE_DELETE_ROWS_MAX;
+    cascade_err err = csc_sqlite_txn_begin_write(store, &s->conn);
+
+    if (err != CASCADE_OK)
+        return err;
+    for (size_t i = 0; i < s->count && rows > 0 && err == CASCADE_OK; i++)
+        err = sweep_root(s->conn, &s->gone[i], &rows);
+    *all = rows > 0;
+    return csc_sqlite_txn_end(s->conn, err);
+}
+
+cascade_err
+csc_sqlite_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
+                       bool *more)
+{
+    sweeping s = {.gone = csc_mem_alloc(limit * sizeof(cascade_uuid))};
+    bool all = true;
+    cascade_err err = CASCADE_OK;
+
+    if (s.gone == NULL)
+        return csc_fail_memory();
+    err = csc_sqlite_txn_begin_read(self, &s.conn);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_txn_end(s.conn, find_gone(&s, limit, cursor));
+    if (err == CASCADE_OK && s.count > 0)
+        err = sweep_gone(&s, self, &all);
+    csc_mem_free(s.gone);
+    if (err != CASCADE_OK)
+        return err;
+    *more = !all || s.looked == limit;
+    if (all && s.looked > 0)
+        *cursor = s.last;
+    return CASCADE_OK;
 }

@@ -449,6 +449,26 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                                " WHERE root = ?1 AND number > 0 AND number <= ("
                                "    SELECT max(number) FROM main.cascade_links"
                                "    WHERE root = ?1) - ?2"},
+    /* ?1 root, ?2 how many: whether the last run of each is gone */
+    [CSC_SQLITE_FIND_GONE] = {"find links",
+                              "SELECT root, NOT EXISTS ("
+                              "    SELECT 1 FROM main.cascades AS c"
+                              "    WHERE c.id = l.next_id" C_UNMARKED ")"
+                              " FROM main.cascade_links AS l"
+                              " WHERE next_id IS NOT NULL AND root > ?1"
+                              " ORDER BY root"
+                              " LIMIT ?2"},
+    /* ?1 root, ?2 how many */
+    [CSC_SQLITE_SWEEP_PATHS] = {"sweep links",
+                                "DELETE FROM main.cascade_links"
+                                " WHERE path IN ("
+                                "    SELECT path FROM main.cascade_links"
+                                "    WHERE root = ?1 AND number > 0"
+                                "    ORDER BY number"
+                                "    LIMIT ?2)"},
+    /* ?1 root */
+    [CSC_SQLITE_SWEEP_ROOT] = {"sweep a root", "DELETE FROM main.cascade_links"
+                                               " WHERE path = ?1"},
     [CSC_SQLITE_GET_KEY] = {"look up a key",
                             "SELECT run_number"
                             " FROM main.cascade_keys"

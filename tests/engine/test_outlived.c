@@ -4,10 +4,13 @@
  * what is sent to its id comes to the last run, and what it has received is not
  * received again.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/play.h"
+#include "store/store.h"
 
 #define RUNS 3
 #define LONG_MS 30000
@@ -96,6 +99,23 @@ expect_gone(const play *p, const cascade_uuid *id)
     cascade_info *info = NULL;
 
     assert_fails(CASCADE_ERR_NOT_FOUND, cascade_get(p->store, id, &info));
+}
+
+/* Neither their ids nor what they have received are known any more. */
+static void
+expect_swept(const play *p, const cascade_uuid ids[RUNS])
+{
+    char root[CASCADE_UUID_TEXT_SIZE];
+    char second[CASCADE_UUID_TEXT_SIZE];
+    char path[100];
+    const char *const paths[] = {path, cascade_uuid_format(&ids[0], root),
+                                 cascade_uuid_format(&ids[1], second)};
+    cascade_found found[3];
+
+    (void)snprintf(path, sizeof(path), "%s/message/signal/of-1", root);
+    assert_ok(p->store->driver->find(p->store->self, paths, 3, found));
+    for (size_t i = 0; i < 3; i++)
+        assert_true(csc_uuid_is_nil(&found[i].id));
 }
 
 /* Three runs, of which the first two have received one of the news each. */
@@ -249,6 +269,7 @@ nothing_leads_to_a_run_that_is_gone_itself(test_db *db)
     purge(&p, 3);
     for (size_t i = 0; i < RUNS; i++)
         assert_fails(CASCADE_ERR_NOT_FOUND, send_news(&p, &ids[i], "new"));
+    expect_swept(&p, ids);
     play_end(&p);
 }
 

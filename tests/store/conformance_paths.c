@@ -250,6 +250,108 @@ links_stand_beside_the_run_until_that_is_gone(void **state)
     assert_true(got.items[0].repeated);
 }
 
+/* ---- S54: sweeping ------------------------------------------------------- */
+
+/* To the end, by calls that look at `limit` roots each. */
+static size_t
+sweep(mail_scene *it, size_t limit)
+{
+    cascade_uuid cursor = {{0}};
+    bool more = true;
+    size_t calls = 0;
+
+    while (more) {
+        assert_ok(it->db->driver->sweep(it->db->self, limit, &cursor, &more));
+        calls++;
+    }
+    return calls;
+}
+
+static cascade_link
+link_with_paths(mail_scene *it, int nth, const cascade_uuid *next,
+                const char **paths, size_t count)
+{
+    const cascade_link link = {.id = rows_id(it->rows),
+                               .root = rows_id(it->rows),
+                               .next = *next,
+                               .run_number = 2,
+                               .paths = paths,
+                               .path_count = count};
+
+    for (size_t i = 0; i < count; i++)
+        paths[i] = rows_text(it->rows, "%d-%zu", nth, i);
+    return link;
+}
+
+static void
+what_leads_to_nothing_is_swept(void **state)
+{
+    enum {
+        ROOTS = 7
+    };
+    mail_scene it = mail_begin(*state);
+    cascade_uuid there = mail_own(&it);
+    cascade_uuid gone = rows_id(it.rows);
+    cascade_link links[ROOTS];
+    const char *paths[ROOTS][2];
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    assert_int_equal(sweep(&it, 1000), 1);
+    for (int i = 0; i < ROOTS; i++) {
+        links[i] =
+            link_with_paths(&it, i, i % 3 == 0 ? &there : &gone, paths[i], 2);
+        write_link(&it, &links[i]);
+    }
+    (void)sweep(&it, 2);
+    (void)sweep(&it, 2);
+    for (int i = 0; i < ROOTS; i++) {
+        const char *const left[] = {
+            paths[i][0], paths[i][1],
+            rows_text(it.rows, "%s", cascade_uuid_format(&links[i].id, id)),
+            rows_text(it.rows, "%s", cascade_uuid_format(&links[i].root, id))};
+
+        for (int n = 0; n < 4; n++)
+            if (i % 3 == 0)
+                expect_linked(&it, left[n], &links[i].root, &there);
+            else
+                expect_in(&it, left[n], &(cascade_uuid){{0}});
+    }
+    assert_int_equal(mail_send_path(&it, there, paths[1][0]), CASCADE_SENT);
+}
+
+/* S40: what is marked leads nowhere. Many rows of a root go by parts. */
+static void
+a_root_with_many_rows_is_swept_by_parts(void **state)
+{
+    enum {
+        PATHS = 2 * CASCADE_DELETE_ROWS_MAX + 100
+    };
+    mail_scene it = mail_begin(*state);
+    cascade_uuid next = mail_own(&it);
+    const char **paths = calloc(PATHS, sizeof(*paths));
+    cascade_link link = link_with_paths(&it, 0, &next, paths, PATHS);
+    cascade_change *ended = rows_write(it.rows, next, 0);
+    cascade_uuid cursor = {{0}};
+    bool more = true;
+
+    assert_non_null(paths);
+    write_link(&it, &link);
+    assert_int_equal(sweep(&it, 1000), 1);
+    for (int i = 1; i <= 2 * CASCADE_DELETE_ROWS_MAX; i++)
+        rows_insert(it.rows, ended, i, "many");
+    assert_ok(mail_write(&it, ended));
+    ended = rows_write(it.rows, next, 0);
+    ended->run_action = CASCADE_RUN_DELETE;
+    assert_ok(mail_write(&it, ended));
+    assert_ok(it.db->driver->sweep(it.db->self, 1000, &cursor, &more));
+    assert_true(more);
+    expect_in(&it, paths[0], &(cascade_uuid){{0}});
+    expect_linked(&it, paths[PATHS - 1], &link.root, &next);
+    assert_true(sweep(&it, 1000) >= 2);
+    expect_in(&it, paths[PATHS - 1], &(cascade_uuid){{0}});
+    free(paths);
+}
+
 conformance_group
 conformance_paths(void)
 {
@@ -260,6 +362,8 @@ conformance_paths(void)
         cmocka_unit_test(a_start_that_continues_others_is_the_last_of_them),
         cmocka_unit_test(links_lead_on_from_what_is_gone),
         cmocka_unit_test(only_the_last_of_what_was_received_is_kept),
+        cmocka_unit_test(what_leads_to_nothing_is_swept),
+        cmocka_unit_test(a_root_with_many_rows_is_swept_by_parts),
         cmocka_unit_test(links_stand_beside_the_run_until_that_is_gone),
     };
 

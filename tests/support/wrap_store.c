@@ -453,6 +453,20 @@ wrap_link(void *self, const cascade_link *link)
 }
 
 static cascade_err
+wrap_sweep(void *self, size_t limit, cascade_uuid *cursor, bool *more)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_SWEEP};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->sweep(h->self, limit, cursor, more));
+}
+
+static cascade_err
 wrap_pause(void *self, const char *queue, bool paused, const char *about,
            bool *changed)
 {
@@ -764,6 +778,7 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .key = wrap_key,
                                           .find = wrap_find,
                                           .link = wrap_link,
+                                          .sweep = wrap_sweep,
                                           .pause = wrap_pause,
                                           .queues = wrap_queues,
                                           .totals = wrap_totals,

@@ -47,6 +47,7 @@ typedef enum wrap_move {
     WRAP_KEY,
     WRAP_FIND,
     WRAP_LINK,
+    WRAP_SWEEP,
     WRAP_PAUSE,
     WRAP_QUEUES,
     WRAP_TOTALS,
