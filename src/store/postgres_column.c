@@ -154,6 +154,8 @@ static const char *const functions[] = {
     "cascade_next_run(uuid)",
     "cascade_is_there(uuid)",
     "cascade_root_run(uuid)",
+    "cascade_last_run(uuid)",
+    "cascade_is_known(text)",
     "cascade_random_id(bigint)",
     "cascade_check_name(text, text)",
     "cascade_check_text(text, text)",
@@ -402,8 +404,8 @@ tell_others(const PGresult *result)
     return csc_fail(CASCADE_ERR_SCHEMA,
                     "function %s is missing, although cascade_schema tells "
                     "that it was made: run 005_functions.sql, then "
-                    "006_erasures.sql, of sql/postgres once more, with the "
-                    "schema first in the search_path",
+                    "006_erasures.sql and 008_links.sql, of sql/postgres once "
+                    "more, with the schema first in the search_path",
                     PQgetvalue(result, 0, 1));
 }
 

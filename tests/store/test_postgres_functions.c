@@ -326,6 +326,42 @@ a_request_is_known_by_the_run_that_was_started(void **state)
                                         " cascade_messages"));
 }
 
+/* Of a run that is gone the last one is sent to, and what it has received is
+ * known. */
+static void
+what_is_gone_leads_to_the_last_run(void **state)
+{
+    static const char call[] = "SELECT cascade_signal('%s', 'go', NULL, '%s')";
+    static const char root[] = "0190cccc-0000-4000-8000-000000000001";
+    static const char second[] = "0190cccc-0000-4000-8000-000000000002";
+    pg_test *test = *state;
+    cascade_uuid last = sql_id(test, "SELECT cascade_start('work')");
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    cascade_uuid_format(&last, text);
+    pg_sql(test,
+           "INSERT INTO cascade_links (path, root, next_id, number) VALUES"
+           " ('%s', '%s', '%s', -3), ('%s', '%s', NULL, 1),"
+           " ('%s/message/signal/old', '%s', NULL, 2)",
+           root, root, text, second, root, root, root);
+    expect_answer("f", test, call, root, "old");
+    expect_answer("f", test, call, second, "old");
+    expect_answer("t", test, call, second, "new");
+    expect_answer("f", test, call, root, "new");
+    expect_answer("t", test, call, root, "newer");
+    assert_int_equal(2, pg_number(test,
+                                  "SELECT count(*) FROM cascade_messages"
+                                  " WHERE cascade_id = '%s' AND path LIKE"
+                                  " '%s/message/signal/new%%'",
+                                  text, root));
+    pg_sql(test, "DELETE FROM cascade_messages; DELETE FROM cascades");
+    assert_string_equal("P0002",
+                        try_sql(test->admin, "SELECT cascade_signal("
+                                             "'0190cccc-0000-4000-8000-"
+                                             "000000000002', 'go')"));
+    pg_sql(test, "DELETE FROM cascade_links");
+}
+
 /* Sent, known already, received already, ended, not there. */
 static void
 a_signal_tells_what_became_of_it(void **state)
@@ -942,6 +978,7 @@ main(int argc, char **argv)
         PG_TEST(ids_of_keys_are_those_of_the_library),
         PG_TEST(a_signal_writes_what_the_library_writes),
         PG_TEST(a_request_is_known_by_the_run_that_was_started),
+        PG_TEST(what_is_gone_leads_to_the_last_run),
         PG_TEST(a_signal_tells_what_became_of_it),
         PG_TEST(arguments_are_checked_as_the_library_does),
         PG_TEST(payloads_are_bounded_as_the_library_does),
