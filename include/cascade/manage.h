@@ -266,8 +266,9 @@ typedef struct cascade_explanation cascade_explanation;
  * not say what they serve, those of earlier releases, count as serving nothing.
  * Texts hold names, ids and times, no payloads and no texts of errors. Read
  * from the tables at about one moment: the executions of the cascade, and,
- * while it has not ended, what cascade_queues() reads. Free with
- * cascade_explanation_free(). */
+ * while it has not ended, what cascade_queues() reads. Of a run that is gone
+ * (see cascade_purge()) the text of CASCADE_ERR_NOT_FOUND tells the last one.
+ * Free with cascade_explanation_free(). */
 CASCADE_API cascade_err cascade_explain(cascade_store *store,
                                         const cascade_uuid *id,
                                         cascade_explanation **explanation);

@@ -29,6 +29,7 @@
 #include "base/origin.h"
 #include "base/uuid.h"
 #include "engine/info.h"
+#include "engine/link.h"
 #include "engine/lists.h"
 #include "engine/post.h"
 #include "store/store.h"
@@ -245,6 +246,8 @@ explain(cascade_store *store, const cascade_uuid *id,
 
     csc_state_init(&r.state, id);
     err = read_all(store, id, &r);
+    if (err == CASCADE_ERR_NOT_FOUND)
+        err = csc_link_fail_absent(store, id);
     if (err == CASCADE_OK) {
         csc_explain_cascade(&r.facts, explanation);
         if (r.state.recorded == CASCADE_RUNNING)

@@ -4,6 +4,7 @@
  */
 #include "engine/link.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -162,4 +163,21 @@ csc_link_turn(cascade_store *store, cascade_err sent_err, cascade_sent sent,
                     "the cascade is not there, and it is not known whether a "
                     "later run of it was reached: %s",
                     cascade_errmsg());
+}
+
+cascade_err
+csc_link_fail_absent(cascade_store *store, const cascade_uuid *id)
+{
+    char text[256];
+    char last[CASCADE_UUID_TEXT_SIZE];
+    csc_link_way way = {.run = *id};
+    bool leads = false;
+
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    if (turn(store, &way, &leads) != CASCADE_OK || !leads)
+        return csc_fail(CASCADE_ERR_NOT_FOUND, "%s", text);
+    return csc_fail(CASCADE_ERR_NOT_FOUND,
+                    "%s: it has continued as new, and was deleted since; what "
+                    "is sent to it comes to the last run, %s",
+                    text, cascade_uuid_format(&way.run, last));
 }

@@ -46,4 +46,8 @@ typedef struct csc_link_way {
 cascade_err csc_link_turn(cascade_store *store, cascade_err sent_err,
                           cascade_sent sent, csc_link_way *way, bool *again);
 
+/* There is no such cascade, as the error text says: where it leads, that says
+ * so too. CASCADE_ERR_NOT_FOUND. */
+cascade_err csc_link_fail_absent(cascade_store *store, const cascade_uuid *id);
+
 #endif

@@ -101,6 +101,19 @@ expect_gone(const play *p, const cascade_uuid *id)
     assert_fails(CASCADE_ERR_NOT_FOUND, cascade_get(p->store, id, &info));
 }
 
+/* Where it leads. */
+static void
+expect_explained(const play *p, const cascade_uuid *id,
+                 const cascade_uuid *last)
+{
+    cascade_explanation *explanation = NULL;
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    assert_fails(CASCADE_ERR_NOT_FOUND,
+                 cascade_explain(p->store, id, &explanation));
+    assert_non_null(strstr(cascade_errmsg(), cascade_uuid_format(last, text)));
+}
+
 /* Neither their ids nor what they have received are known any more. */
 static void
 expect_swept(const play *p, const cascade_uuid ids[RUNS])
@@ -141,6 +154,8 @@ check(play *p, const cascade_uuid ids[RUNS])
 
     expect_gone(p, &ids[0]);
     expect_gone(p, &ids[1]);
+    expect_explained(p, &ids[0], &ids[2]);
+    expect_explained(p, &ids[1], &ids[2]);
     for (size_t i = 0; i < RUNS; i++) {
         assert_ok(send_news(p, &ids[i], "of-1"));
         assert_ok(send_news(p, &ids[i], "of-2"));
