@@ -3,6 +3,7 @@
  * The scenarios of commands, and of the moves by which a store is looked after;
  * see scenarios.h.
  */
+#include "base/uuid.h"
 #include "cascade/manage.h"
 #include "sweep/plays.h"
 
@@ -148,6 +149,32 @@ purge_none(scene *s, cascade_store *store, const cascade_uuid *id)
     return err;
 }
 
+/* Of a run that was never there; the last one is, and so nothing is swept. */
+static cascade_err
+link_one(scene *s, cascade_store *store, const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+    const cascade_uuid gone = scene_id(s);
+    const char *const paths[] = {cascade_uuid_format(&gone, text)};
+    const cascade_link link = {.id = scene_id(s),
+                               .root = scene_id(s),
+                               .next = *id,
+                               .run_number = 2,
+                               .paths = paths,
+                               .path_count = 1};
+    cascade_uuid cursor = {{0}};
+    cascade_found found = {.id = {{0}}};
+    bool more = false;
+    cascade_err err = store->driver->link(store->self, &link);
+
+    if (err == CASCADE_OK)
+        err = store->driver->sweep(store->self, 10, &cursor, &more);
+    if (err == CASCADE_OK)
+        err = store->driver->find(store->self, paths, 1, &found);
+    SCENE_EXPECT(s, err != CASCADE_OK || csc_uuid_equal(&found.id, id));
+    return err;
+}
+
 static cascade_err
 pause_queue(cascade_store *store, bool paused)
 {
@@ -221,6 +248,8 @@ care_for(scene *s, cascade_store *store, const cascade_uuid *id)
         err = repair_one(s, store, id);
     if (err == CASCADE_OK)
         err = purge_none(s, store, id);
+    if (err == CASCADE_OK)
+        err = link_one(s, store, id);
     if (err == CASCADE_OK)
         err = pause_queue(store, false);
     return err;
