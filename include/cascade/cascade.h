@@ -513,7 +513,8 @@ typedef struct cascade_request_options {
  * as new between the call and the deletion is kept, and the command recorded as
  * undelivered; ask again, with another request id. What is sent to the id of a
  * run while that is deleted is lost with it; what is sent later comes to the
- * last run, see cascade_purge(). */
+ * last run, see cascade_purge(); but where the call is part of a transaction of
+ * yours, nothing of such a run is kept save the id of the first. */
 CASCADE_API cascade_err cascade_cancel(cascade_store *store,
                                        const cascade_uuid *id,
                                        const cascade_request_options *options);

@@ -23,7 +23,8 @@ CREATE TABLE IF NOT EXISTS cascade_links (
     path    TEXT COLLATE "C" PRIMARY KEY,
     root    UUID NOT NULL,
     next_id UUID,
-    number  BIGINT NOT NULL
+    number  BIGINT NOT NULL,
+    CHECK ((next_id IS NOT NULL) = (number < 0))
 );
 
 CREATE INDEX IF NOT EXISTS cascade_links_root

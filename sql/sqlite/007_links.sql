@@ -21,8 +21,10 @@ CREATE TABLE IF NOT EXISTS cascade_links (
     path TEXT NOT NULL PRIMARY KEY,
     root TEXT NOT NULL
         CHECK (length(root) = 36 AND root = lower(root)),
-    next_id TEXT,
-    number INTEGER NOT NULL
+    next_id TEXT
+        CHECK (length(next_id) = 36 AND next_id = lower(next_id)),
+    number INTEGER NOT NULL,
+    CHECK ((next_id IS NOT NULL) = (number < 0))
 ) WITHOUT ROWID;
 
 CREATE INDEX IF NOT EXISTS cascade_links_root

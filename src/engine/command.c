@@ -233,7 +233,10 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
 
     if (err == CASCADE_OK && deletes(spec))
         err = csc_follow_may_delete(store, id, &ended_at, &run);
-    if (err == CASCADE_OK && !csc_uuid_is_nil(&run.id))
+    /* Within a transaction of the application's its chain would be locked for
+     * as long as that is open, and so would be the commit of its next run. */
+    if (err == CASCADE_OK && !csc_uuid_is_nil(&run.id) &&
+        !csc_store_is_within(store))
         err = csc_link_keep_all(store, &run);
     if (err == CASCADE_OK && known->request_id != NULL && !spec->of_ended)
         err = csc_follow_root(store, id, &root);
