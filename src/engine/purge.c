@@ -200,7 +200,7 @@ static cascade_err
 check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
 {
     int32_t ended_at = CSC_FOLLOW_RUNS;
-    cascade_link run;
+    cascade_link link;
     bool waits = false;
     cascade_err err = look_before(purge, row, &waits);
 
@@ -209,7 +209,7 @@ check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
         return err;
     if (waits)
         return make_wait(purge, row);
-    err = csc_follow_may_delete(purge->store, &row->id, &ended_at, &run);
+    err = csc_follow_may_delete(purge->store, &row->id, &ended_at, &link);
     *may = err == CASCADE_OK;
     purge->total.failed += err == CASCADE_ERR_CORRUPT;
     return err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_CORRUPT ? CASCADE_OK
