@@ -316,7 +316,7 @@ submit(call *c, const cascade_request_options *options,
 static cascade_err
 send(call *c, const cascade_request_options *options)
 {
-    cascade_message_row message;
+    cascade_message_row message = {.path = NULL};
     cascade_sent sent = CASCADE_SENT_ABSENT;
     bool of_ended = c->spec->of_ended;
     cascade_err err = submit(c, options, &message, &sent);

@@ -82,11 +82,12 @@ keep_page(cascade_store *store, const cascade_link *run, int32_t from, page *p)
                                .limit = PAGE_ROWS,
                                .bytes_max = PAGE_BYTES};
     cascade_link link = *run;
+    char root[CASCADE_UUID_TEXT_SIZE];
     cascade_err err = CASCADE_OK;
 
     p->behind = from;
-    (void)cascade_uuid_format(&run->root, p->prefix);
-    strcat(p->prefix, "/message/");
+    (void)snprintf(p->prefix, sizeof(p->prefix), "%s/message/",
+                   cascade_uuid_format(&run->root, root));
     err = store->driver->scan(store->self, &scan, &sink);
     link.run_number++; /* that of the next */
     link.paths = p->paths;
