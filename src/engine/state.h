@@ -155,7 +155,7 @@
 #define CSC_TERMINATE_NAME "cascade.terminate"
 #define CSC_PAUSE_NAME "cascade.pause" /* a paused run needs it: run.c */
 #define CSC_RESUME_NAME "cascade.resume"
-#define CSC_NOBODY_NAME "cascade.nobody" /* needed by a run: see run.c */
+#define CSC_NOBODY_NAME CSC_RESERVED_PREFIX "nobody" /* a need: run.c */
 #define CSC_VERSION_PREFIX "cascade.version:"
 #define CSC_SAGA_PREFIX "cascade.saga:"
 #define CSC_UNDO_PREFIX "cascade.undo:"
