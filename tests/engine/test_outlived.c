@@ -9,60 +9,13 @@
 
 #include "base/uuid.h"
 #include "cascade/manage.h"
-#include "engine/play.h"
+#include "engine/chain.h"
 #include "store/store.h"
 
 #define RUNS 3
 #define LONG_MS 30000
 
-/* ---- Nodes -------------------------------------------------------------- */
-
-/* Answers for as long as it is not told to go on. */
-static cascade_err
-answer_and_go_on(cascade_node *node, void *user)
-{
-    const char *ticket = NULL;
-    cJSON *request = NULL;
-    cascade_err err =
-        cascade_node_await_update(node, "double", -1, &request, &ticket);
-
-    (void)user;
-    if (err == CASCADE_OK)
-        err = cascade_node_answer(node, ticket,
-                                  play_number(2 * play_read_number(request)));
-    cJSON_Delete(request);
-    if (err == CASCADE_OK)
-        err = cascade_node_await(node, "go", -1, NULL);
-    return err == CASCADE_OK
-               ? cascade_node_continue_as_new(node, "answers", NULL)
-               : err;
-}
-
-static cascade_err
-go_on(cascade_node *node, void *user)
-{
-    cascade_err err = cascade_node_await(node, "go", -1, NULL);
-
-    (void)user;
-    return err == CASCADE_OK ? cascade_node_continue_as_new(node, "goes", NULL)
-                             : err;
-}
-
 /* ---- Helpers ------------------------------------------------------------ */
-
-/* The play turns to the next run, whose id is given. */
-static cascade_uuid
-turn(play *p)
-{
-    cascade_snapshot *snapshot = NULL;
-
-    assert_ok(cascade_signal(p->store, &p->id, "go", NULL, NULL));
-    play_await(p, &p->id, CASCADE_COMPLETED);
-    snapshot = play_snapshot(p);
-    p->id = *cascade_snapshot_continued_as(snapshot);
-    cascade_snapshot_free(snapshot);
-    return p->id;
-}
 
 static cascade_err
 send_news(const play *p, const cascade_uuid *id, const char *request_id)
@@ -139,10 +92,10 @@ begin(play *p, test_db *db, cascade_uuid ids[RUNS])
     ids[0] = p->id;
     assert_ok(send_news(p, &ids[0], "of-1"));
     play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 1);
-    ids[1] = turn(p);
+    ids[1] = chain_turn(p);
     assert_ok(send_news(p, &ids[0], "of-2"));
     play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
-    ids[2] = turn(p);
+    ids[2] = chain_turn(p);
     play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
 }
 
@@ -173,13 +126,13 @@ check(play *p, const cascade_uuid ids[RUNS])
 static void
 runs_that_are_purged_lead_to_the_last(test_db *db)
 {
-    play p = {.nodes = {{"goes", go_on}}};
+    play p = {.nodes = {{"goes", chain_go_on}}};
     cascade_uuid ids[RUNS];
 
     begin(&p, db, ids);
     purge(&p, 2);
     check(&p, ids);
-    (void)turn(&p);
+    (void)chain_turn(&p);
     purge(&p, 1);
     assert_ok(send_news(&p, &ids[2], "of-2"));
     assert_ok(send_news(&p, &ids[0], "c"));
@@ -193,7 +146,7 @@ runs_that_are_deleted_lead_to_the_last(test_db *db)
 {
     const cascade_request_options wait = {.size = sizeof(wait),
                                           .wait_ms = LONG_MS};
-    play p = {.nodes = {{"goes", go_on}}};
+    play p = {.nodes = {{"goes", chain_go_on}}};
     cascade_uuid ids[RUNS];
 
     begin(&p, db, ids);
@@ -211,7 +164,7 @@ commands_to_a_run_that_is_gone_come_to_the_last(test_db *db)
     const cascade_request_options old = {.size = sizeof(old),
                                          .request_id = "old"};
     cascade_request_options wait = old;
-    play p = {.nodes = {{"goes", go_on}}};
+    play p = {.nodes = {{"goes", chain_go_on}}};
     cascade_uuid ids[RUNS];
 
     begin(&p, db, ids);
@@ -220,7 +173,7 @@ commands_to_a_run_that_is_gone_come_to_the_last(test_db *db)
     assert_ok(cascade_pause(p.store, &ids[2], &old));
     play_until(&p, "cascade.pause", CASCADE_EXECUTION_COMPLETED, 2);
     assert_ok(cascade_resume(p.store, &ids[2], &old));
-    (void)turn(&p);
+    (void)chain_turn(&p);
     purge(&p, 3);
     wait.wait_ms = LONG_MS;
     assert_ok(cascade_pause(p.store, &ids[0], &old));
@@ -243,7 +196,7 @@ updates_to_a_run_that_is_gone_come_to_the_last(test_db *db)
 {
     cascade_update_options options = {
         .size = sizeof(options), .request_id = "one", .timeout_ms = LONG_MS};
-    play p = {.nodes = {{"answers", answer_and_go_on}}};
+    play p = {.nodes = {{"answers", chain_answer_and_go_on}}};
     cascade_uuid first;
     cJSON *answer = NULL;
 
@@ -252,7 +205,7 @@ updates_to_a_run_that_is_gone_come_to_the_last(test_db *db)
     assert_ok(cascade_update(p.store, &first, "double", play_number(1),
                              &options, &answer));
     cJSON_Delete(answer);
-    (void)turn(&p);
+    (void)chain_turn(&p);
     purge(&p, 1);
     answer = NULL;
     assert_fails(CASCADE_ERR_NOT_FOUND,
@@ -275,7 +228,7 @@ nothing_leads_to_a_run_that_is_gone_itself(test_db *db)
 {
     const cascade_request_options wait = {.size = sizeof(wait),
                                           .wait_ms = LONG_MS};
-    play p = {.nodes = {{"goes", go_on}}};
+    play p = {.nodes = {{"goes", chain_go_on}}};
     cascade_uuid ids[RUNS];
 
     begin(&p, db, ids);

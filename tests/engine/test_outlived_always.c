@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cascade/manage.h"
-#include "engine/play.h"
+#include "engine/chain.h"
 
 #define RUNS_MAX 24
 #define SIGNALS_MAX 200
@@ -35,16 +35,6 @@ below(chain *c, unsigned n)
 {
     c->random = c->random * UINT64_C(6364136223846793005) + 1442695040888963407;
     return (unsigned)(c->random >> 33) % n;
-}
-
-static cascade_err
-go_on(cascade_node *node, void *user)
-{
-    cascade_err err = cascade_node_await(node, "go", -1, NULL);
-
-    (void)user;
-    return err == CASCADE_OK ? cascade_node_continue_as_new(node, "goes", NULL)
-                             : err;
 }
 
 /* ---- What happens -------------------------------------------------------- */
@@ -76,16 +66,9 @@ send(chain *c, unsigned n)
 static void
 turn(chain *c)
 {
-    cascade_snapshot *snapshot = NULL;
-
     if (c->run_count == RUNS_MAX)
         return;
-    assert_ok(cascade_signal(c->p.store, &c->p.id, "go", NULL, NULL));
-    play_await(&c->p, &c->p.id, CASCADE_COMPLETED);
-    snapshot = play_snapshot(&c->p);
-    c->p.id = *cascade_snapshot_continued_as(snapshot);
-    cascade_snapshot_free(snapshot);
-    c->ids[c->run_count++] = c->p.id;
+    c->ids[c->run_count++] = chain_turn(&c->p);
 }
 
 static void
@@ -160,7 +143,7 @@ static void
 play_one(chain *c, test_db *db, uint64_t seed)
 {
     c->random = seed;
-    c->p = (play){.nodes = {{"goes", go_on}}};
+    c->p = (play){.nodes = {{"goes", chain_go_on}}};
     play_begin(&c->p, db, CASCADE_MODE_THREADS, "goes");
     c->store = db_wrapped(db, &c->wrap);
     c->ids[c->run_count++] = c->p.id;

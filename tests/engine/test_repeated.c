@@ -8,59 +8,12 @@
 #include <string.h>
 
 #include "cascade/manage.h"
-#include "engine/play.h"
+#include "engine/chain.h"
 
 #define RUNS 3
 #define LONG_MS 30000
 
-/* ---- Nodes -------------------------------------------------------------- */
-
-/* One answer, then the next run, when it is told. */
-static cascade_err
-answer_and_go_on(cascade_node *node, void *user)
-{
-    const char *ticket = NULL;
-    cJSON *request = NULL;
-    cascade_err err =
-        cascade_node_await_update(node, "double", -1, &request, &ticket);
-
-    (void)user;
-    if (err == CASCADE_OK)
-        err = cascade_node_answer(node, ticket,
-                                  play_number(2 * play_read_number(request)));
-    cJSON_Delete(request);
-    if (err == CASCADE_OK)
-        err = cascade_node_await(node, "go", -1, NULL);
-    return err == CASCADE_OK
-               ? cascade_node_continue_as_new(node, "answers", NULL)
-               : err;
-}
-
-static cascade_err
-go_on(cascade_node *node, void *user)
-{
-    cascade_err err = cascade_node_await(node, "go", -1, NULL);
-
-    (void)user;
-    return err == CASCADE_OK ? cascade_node_continue_as_new(node, "goes", NULL)
-                             : err;
-}
-
 /* ---- Helpers ------------------------------------------------------------ */
-
-/* The play turns to the next run, whose id is given. */
-static cascade_uuid
-turn(play *p)
-{
-    cascade_snapshot *snapshot = NULL;
-
-    assert_ok(cascade_signal(p->store, &p->id, "go", NULL, NULL));
-    play_await(p, &p->id, CASCADE_COMPLETED);
-    snapshot = play_snapshot(p);
-    p->id = *cascade_snapshot_continued_as(snapshot);
-    cascade_snapshot_free(snapshot);
-    return p->id;
-}
 
 static void
 expect_answer(const play *p, const cascade_uuid *id, int n,
@@ -103,7 +56,7 @@ ask_all(const play *p, request_fn request, const cascade_uuid *ids,
 static void
 a_repeated_update_gets_its_answer_by_the_id_of_any_run(test_db *db)
 {
-    play p = {.nodes = {{"answers", answer_and_go_on}}};
+    play p = {.nodes = {{"answers", chain_answer_and_go_on}}};
     cascade_uuid ids[RUNS];
     char request_id[10];
 
@@ -115,7 +68,7 @@ a_repeated_update_gets_its_answer_by_the_id_of_any_run(test_db *db)
         for (int to = 0; to <= run; to++)
             expect_answer(&p, &ids[to], 9, request_id, 2 * run);
         if (run + 1 < RUNS)
-            ids[run + 1] = turn(&p);
+            ids[run + 1] = chain_turn(&p);
     }
     for (int to = 0; to < RUNS; to++)
         expect_answer(&p, &ids[to], 9, "r0", 0);
@@ -128,21 +81,21 @@ a_repeated_update_gets_its_answer_by_the_id_of_any_run(test_db *db)
 static void
 a_repeated_command_is_one_by_the_id_of_any_run(test_db *db)
 {
-    play p = {.nodes = {{"goes", go_on}}};
+    play p = {.nodes = {{"goes", chain_go_on}}};
     cascade_uuid ids[RUNS];
 
     play_begin(&p, db, CASCADE_MODE_THREADS, "goes");
     ids[0] = p.id;
     ask(&p, cascade_pause, &ids[0], "p");
     ask(&p, cascade_resume, &ids[0], "p");
-    ids[1] = turn(&p);
+    ids[1] = chain_turn(&p);
     ask_all(&p, cascade_pause, ids, 2, "p");
     ask(&p, cascade_pause, &ids[0], "q");
     ask(&p, cascade_resume, &ids[1], "q");
     ask_all(&p, cascade_pause, ids, 2, "q");
     assert_int_equal(
         play_count(&p, "cascade.pause", CASCADE_EXECUTION_COMPLETED), 1);
-    ids[2] = turn(&p);
+    ids[2] = chain_turn(&p);
     ask_all(&p, cascade_pause, ids, RUNS, "p");
     ask_all(&p, cascade_pause, ids, RUNS, "q");
     assert_int_equal(
@@ -156,7 +109,7 @@ a_repeated_command_is_one_by_the_id_of_any_run(test_db *db)
 static void
 many_are_asked_once_whatever_they_continue_as(test_db *db)
 {
-    play p = {.nodes = {{"goes", go_on}}};
+    play p = {.nodes = {{"goes", chain_go_on}}};
     const cascade_many_options once = {.size = sizeof(once),
                                        .request_id = "once"};
     cascade_progress total;
@@ -164,11 +117,11 @@ many_are_asked_once_whatever_they_continue_as(test_db *db)
     play_begin(&p, db, CASCADE_MODE_THREADS, "goes");
     ask(&p, cascade_pause, &p.id, "once");
     ask(&p, cascade_resume, &p.id, "once");
-    (void)turn(&p);
+    (void)chain_turn(&p);
     assert_ok(
         cascade_request_many(p.store, CASCADE_REQUEST_PAUSE, &once, &total));
     assert_int_equal(total.done, 1);
-    (void)turn(&p);
+    (void)chain_turn(&p);
     play_end(&p);
 }
 
@@ -179,13 +132,13 @@ a_signal_is_one_though_the_run_it_was_sent_to_is_gone(test_db *db)
     const cascade_signal_options once = {.size = sizeof(once),
                                          .request_id = "once"};
     const cascade_purge_options all = {.size = sizeof(all)};
-    play p = {.nodes = {{"goes", go_on}}};
+    play p = {.nodes = {{"goes", chain_go_on}}};
     cascade_uuid first;
     cascade_progress total;
 
     play_begin(&p, db, CASCADE_MODE_THREADS, "goes");
     first = p.id;
-    (void)turn(&p);
+    (void)chain_turn(&p);
     assert_ok(cascade_signal(p.store, &first, "news", NULL, &once));
     play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 1);
     assert_ok(cascade_purge(p.store, &all, &total));
