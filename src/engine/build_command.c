@@ -259,13 +259,18 @@ cancel_counted(struct csc_builder *b, const csc_exec *exec)
     return bytes;
 }
 
+size_t
+csc_build_slice_room(const struct csc_builder *b)
+{
+    return b->env->slice_bytes > 0 ? b->env->slice_bytes : CSC_SLICE_BYTES;
+}
+
 /* From b->cancel_from on, which moves. */
 static void
 cut_slice(struct csc_builder *b)
 {
     const csc_state *state = b->state;
-    size_t room =
-        b->env->slice_bytes > 0 ? b->env->slice_bytes : CSC_SLICE_BYTES;
+    size_t room = csc_build_slice_room(b);
     size_t rows = 1 + room / CSC_ROW_BYTES;
     size_t bytes = 0;
 

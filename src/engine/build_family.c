@@ -75,20 +75,6 @@ csc_build_ask_child(struct csc_builder *b, const cascade_uuid *child,
 
 /* ---- As many as fit ----------------------------------------------------- */
 
-/* What is left of a commit for its children. */
-typedef struct family_slice {
-    size_t room;
-    size_t bytes;
-} family_slice;
-
-static family_slice
-begin_slice(const struct csc_builder *b)
-{
-    size_t room = b->env->slice_bytes;
-
-    return (family_slice){.room = room > 0 ? room : CSC_SLICE_BYTES};
-}
-
 static bool
 is_left(const struct csc_builder *b, const csc_exec *child)
 {
@@ -98,7 +84,7 @@ is_left(const struct csc_builder *b, const csc_exec *child)
 }
 
 static void
-end_row(struct csc_builder *b, const csc_exec *child, family_slice *slice)
+end_row(struct csc_builder *b, const csc_exec *child)
 {
     cascade_execution_row *row =
         csc_build_update(b, child, CASCADE_EXECUTION_FAILED);
@@ -106,7 +92,6 @@ end_row(struct csc_builder *b, const csc_exec *child, family_slice *slice)
     row->error = "the parent ended before the child";
     row->full_output = csc_build_child_ended(
         b, &child->child, child->when_parent_ends, NULL, true);
-    slice->bytes += CSC_ROW_BYTES;
 }
 
 /* From function_id `from` on, with their rows where `write`. Gives the first
@@ -115,8 +100,9 @@ static int32_t
 leave_children(struct csc_builder *b, int32_t from, bool write)
 {
     const csc_state *state = b->state;
-    family_slice slice = begin_slice(b);
-    size_t rows = 1 + slice.room / CSC_ROW_BYTES;
+    size_t room = csc_build_slice_room(b);
+    size_t rows = 1 + room / CSC_ROW_BYTES;
+    size_t bytes = 0;
 
     if (write)
         csc_build_more_updates(b,
@@ -128,12 +114,12 @@ leave_children(struct csc_builder *b, int32_t from, bool write)
 
         if (!is_left(b, child))
             continue;
-        if (slice.bytes >= slice.room)
+        if (bytes >= room)
             return child->function_id;
         csc_build_ask_child(b, &child->child, child->when_parent_ends, true);
-        slice.bytes += (b->send_count - sends) * CSC_ROW_BYTES;
         if (write)
-            end_row(b, child, &slice);
+            end_row(b, child);
+        bytes += (b->send_count - sends + write) * CSC_ROW_BYTES;
     }
     return 0;
 }

@@ -119,6 +119,8 @@ void csc_build_cancel_one(struct csc_builder *b, const csc_exec *exec);
 void csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row);
 /* The cancellation goes on. */
 void csc_build_slice(struct csc_builder *b);
+/* How many bytes a slice may write, about: env->slice_bytes. */
+size_t csc_build_slice_room(const struct csc_builder *b);
 /* The function_id of the cancellation, if there is one. */
 int32_t csc_build_cancel_id(const struct csc_builder *b);
 /* Whether it is still to fail with the cancellation. */
