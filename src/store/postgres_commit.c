@@ -78,15 +78,14 @@
  * repeated here, or it would hide that.
  *
  * What can wait for what: cascades, then keys, messages, links, runs, each
- * sorted, and
- * between commits that is all there is but messages, since the rest is owned.
- * Only two that bring the same two messages, of which one has just received the
- * one and brings the other, could wait for each other; that takes two senders
- * with one request id. The server ends one of them (40P01), which is repeated.
- * Claims, repairs and purges give in where they meet a batch crosswise. A
- * detachment takes the engine, its lanes and then its runs, a finish that
- * nobody waits for any more its run before its lane: the server ends one of
- * them, and the detachment is repeated.
+ * sorted, and between commits that is all there is but messages, since the rest
+ * is owned. Only two that bring the same two messages, of which one has just
+ * received the one and brings the other, could wait for each other; that takes
+ * two senders with one request id. The server ends one of them (40P01), which
+ * is repeated. Claims, repairs and purges give in where they meet a batch
+ * crosswise. A detachment takes the engine, its lanes and then its runs, a
+ * finish that nobody waits for any more its run before its lane: the server
+ * ends one of them, and the detachment is repeated.
  *
  * A commit with sends wakes nobody. That is the engine's to do, with `wake`, as
  * where it gives up a run whose node it does not know.
