@@ -74,7 +74,8 @@ CASCADE_API const cascade_execution_info *cascade_snapshot_get(
     const cascade_snapshot *snapshot, cascade_part part, size_t index);
 
 /* The context as a JSON object: each key with the list of its values in the
- * order of (function_id, id). Belongs to the snapshot. */
+ * order of (function_id, created_at, id), as Cascaide sorts them. Belongs to
+ * the snapshot. */
 CASCADE_API const char *cascade_snapshot_context(
     const cascade_snapshot *snapshot);
 

@@ -189,6 +189,7 @@
  *   S54 sweep takes what was entered by S43 and S44 for roots of which the last
  *       run is gone, or marked (S40), and nothing else: of each root what leads
  *       to its last run goes last.
+ *   S67 an event's created_at comes back to the microsecond.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -235,8 +236,9 @@
  *   store.
  *
  * TIME is the store's: a database server's own clock, else the injected one.
- * Wall time is in milliseconds UTC. Leases must survive a jumping wall clock:
- * a server's clock, or monotonic time with the boot it belongs to.
+ * Wall time is in milliseconds UTC, but for that of events. Leases must survive
+ * a jumping wall clock: a server's clock, or monotonic time with the boot it
+ * belongs to.
  */
 #ifndef CASCADE_STORE_H
 #define CASCADE_STORE_H
@@ -247,7 +249,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 10
+#define CASCADE_STORE_ABI 11
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Texts are NUL-terminated; payloads are canonical JSON. In what a backend
@@ -284,8 +286,9 @@ typedef struct cascade_event_row {
     int32_t function_id;
     const char *key;
     const char *value;
-    const char *ui_value; /* or NULL */
-    int64_t created_at_ms;
+    const char *ui_value;  /* or NULL */
+    int64_t created_at_us; /* microseconds, where all other times have
+                              milliseconds: S67 */
 } cascade_event_row;
 
 typedef struct cascade_run_row {
@@ -494,7 +497,12 @@ typedef cascade_err (*cascade_message_sink)(void *context,
 /* First every cascade, in the order of ids; then executions by (cascade id,
  * function_id); then events by (cascade id, function_id, id); then messages by
  * (cascade id, id). An error of a sink ends the load and is its result. Those
- * of parts that are not asked for may be NULL. */
+ * of parts that are not asked for may be NULL.
+ *
+ * The values of a context have the order (function_id, created_at, id). Whoever
+ * keeps the events makes it: they differ only where the clock of another
+ * program stepped back between two writes of one execution, and an index by
+ * time would cost each write. */
 typedef struct cascade_load_sink {
     void *context;
     cascade_err (*on_cascade)(void *context, const cascade_row *row);

@@ -9,9 +9,9 @@
  * the leap day is the last: then the days before month m (March = 0) are
  * (153 m + 2) / 5, and 400 years, an "era", have 146,097 days.
  *
- * csc_clock_format() always writes three digits of fraction: texts of equal
- * length sort like times. A time outside the years 0001 to 9999 is written as
- * the nearest inside.
+ * The digits of the fraction are always three, or six: texts of equal length
+ * sort like times. A time outside the years 0001 to 9999 is written as the
+ * nearest inside.
  */
 #include "base/clock.h"
 
@@ -30,11 +30,13 @@
 
 #include "base/sha256.h"
 
-#define DAY_MS INT64_C(86400000)
+#define DAY_US INT64_C(86400000000)
+#define SECOND_US INT64_C(1000000)
 #define ERA_DAYS 146097
-#define EPOCH_DAYS 719468                 /* 0000-03-01 to 1970-01-01 */
-#define FIRST_MS INT64_C(-62135596800000) /* 0001-01-01 00:00:00.000 */
-#define LAST_MS INT64_C(253402300799999)  /* 9999-12-31 23:59:59.999 */
+#define EPOCH_DAYS 719468 /* 0000-03-01 to 1970-01-01 */
+/* 0001-01-01 00:00:00.000000, 9999-12-31 23:59:59.999999 */
+#define FIRST_US INT64_C(-62135596800000000)
+#define LAST_US INT64_C(253402300799999999)
 
 static int64_t
 read_clock_ns(clockid_t clock)
@@ -310,29 +312,66 @@ put_digits(char *at, int64_t number, int count, char mark)
     return at + count + 1;
 }
 
+/* All but the fraction, of which it returns the microseconds. */
+static int64_t
+put_seconds(char **at, int64_t time_us)
+{
+    int64_t in_day;
+    int64_t second;
+    date day;
+
+    if (time_us < FIRST_US)
+        time_us = FIRST_US;
+    if (time_us > LAST_US)
+        time_us = LAST_US;
+    in_day = time_us % DAY_US;
+    if (in_day < 0)
+        in_day += DAY_US;
+    second = in_day / SECOND_US;
+    day = date_from_days((time_us - in_day) / DAY_US);
+    *at = put_digits(*at, day.year, 4, '-');
+    *at = put_digits(*at, day.month, 2, '-');
+    *at = put_digits(*at, day.day, 2, ' ');
+    *at = put_digits(*at, second / 3600, 2, ':');
+    *at = put_digits(*at, second / 60 % 60, 2, ':');
+    *at = put_digits(*at, second % 60, 2, '.');
+    return in_day % SECOND_US;
+}
+
 char *
 csc_clock_format(int64_t time_ms, char text[CSC_TIME_TEXT_SIZE])
 {
     char *at = text;
-    int64_t in_day;
-    date day;
+    int64_t us = put_seconds(&at, csc_clock_ms_to_us(time_ms));
 
-    if (time_ms < FIRST_MS)
-        time_ms = FIRST_MS;
-    if (time_ms > LAST_MS)
-        time_ms = LAST_MS;
-    in_day = time_ms % DAY_MS;
-    if (in_day < 0)
-        in_day += DAY_MS;
-    day = date_from_days((time_ms - in_day) / DAY_MS);
-    at = put_digits(at, day.year, 4, '-');
-    at = put_digits(at, day.month, 2, '-');
-    at = put_digits(at, day.day, 2, ' ');
-    at = put_digits(at, in_day / 3600000, 2, ':');
-    at = put_digits(at, in_day / 60000 % 60, 2, ':');
-    at = put_digits(at, in_day / 1000 % 60, 2, '.');
-    (void)put_digits(at, in_day % 1000, 3, '\0');
+    (void)put_digits(at, us / CSC_MS_US, 3, '\0');
     return text;
+}
+
+char *
+csc_clock_format_us(int64_t time_us, char text[CSC_TIME_TEXT_SIZE])
+{
+    char *at = text;
+    int64_t us = put_seconds(&at, time_us);
+
+    (void)put_digits(at, us, 6, '\0');
+    return text;
+}
+
+int64_t
+csc_clock_us_to_ms(int64_t time_us)
+{
+    return time_us / CSC_MS_US - (time_us % CSC_MS_US < 0 ? 1 : 0);
+}
+
+int64_t
+csc_clock_ms_to_us(int64_t time_ms)
+{
+    int64_t time_us = 0;
+
+    if (!__builtin_mul_overflow(time_ms, CSC_MS_US, &time_us))
+        return time_us;
+    return time_ms < 0 ? INT64_MIN : INT64_MAX;
 }
 
 /* Reads `count` digits; false when one of them is none. */
@@ -392,40 +431,49 @@ take_seconds(const char **at, int64_t *seconds)
     return hour < 24 && minute < 60 && second < 60;
 }
 
-/* ".5" is 500 ms, ".123456" 123; no fraction is 0. */
+/* ".5" is 500,000 us; no fraction is 0. */
 static bool
-take_fraction_ms(const char **at, int64_t *ms)
+take_fraction_us(const char **at, int64_t *us)
 {
     int count = 0;
 
-    *ms = 0;
+    *us = 0;
     if (!take_mark(at, '.'))
         return true;
-    for (; **at >= '0' && **at <= '9'; (*at)++, count++) {
-        if (count < 3)
-            *ms = *ms * 10 + (**at - '0');
-    }
-    for (int i = count; i < 3; i++)
-        *ms *= 10;
-    return count >= 1 && count <= 6;
+    for (; count < 6 && **at >= '0' && **at <= '9'; (*at)++, count++)
+        *us = *us * 10 + (**at - '0');
+    for (int i = count; i < 6; i++)
+        *us *= 10;
+    return count >= 1;
 }
 
 int
-csc_clock_parse(const char *text, int64_t *time_ms)
+csc_clock_parse_us(const char *text, int64_t *time_us)
 {
     date day = {0};
     int64_t seconds = 0;
-    int64_t ms = 0;
+    int64_t us = 0;
 
     if (text == NULL || !take_date(&text, &day))
         return -1;
     if (!take_mark(&text, ' ') && !take_mark(&text, 'T'))
         return -1;
-    if (!take_seconds(&text, &seconds) || !take_fraction_ms(&text, &ms))
+    if (!take_seconds(&text, &seconds) || !take_fraction_us(&text, &us))
         return -1;
     if (strcmp(text, "") != 0 && strcmp(text, "Z") != 0 &&
         strcmp(text, "+00") != 0)
         return -1;
-    *time_ms = days_from_date(day) * DAY_MS + seconds * 1000 + ms;
+    *time_us = days_from_date(day) * DAY_US + seconds * SECOND_US + us;
+    return 0;
+}
+
+int
+csc_clock_parse(const char *text, int64_t *time_ms)
+{
+    int64_t time_us = 0;
+
+    if (csc_clock_parse_us(text, &time_us) != 0)
+        return -1;
+    *time_ms = csc_clock_us_to_ms(time_us);
     return 0;
 }

@@ -14,6 +14,7 @@ extern const cascade_clock csc_clock_system;
 extern const cascade_random csc_random_system; /* libuuid's generator */
 
 #define CSC_MS_NS INT64_C(1000000)
+#define CSC_MS_US INT64_C(1000)
 
 int64_t csc_clock_wall_ms(const cascade_clock *clock);
 int64_t csc_clock_monotonic_ms(const cascade_clock *clock);
@@ -44,5 +45,14 @@ char *csc_clock_format(int64_t time_ms, char text[CSC_TIME_TEXT_SIZE]);
  * blank, and an optional final 'Z' or '+00'; cuts below the millisecond.
  * Returns 0, or -1 when it is no such text. */
 int csc_clock_parse(const char *text, int64_t *time_ms);
+
+/* The same to the microsecond: with six digits of fraction. */
+char *csc_clock_format_us(int64_t time_us, char text[CSC_TIME_TEXT_SIZE]);
+int csc_clock_parse_us(const char *text, int64_t *time_us);
+
+/* The millisecond that it lies in. */
+int64_t csc_clock_us_to_ms(int64_t time_us);
+/* Outside what microseconds can say it becomes the nearest inside. */
+int64_t csc_clock_ms_to_us(int64_t time_ms);
 
 #endif

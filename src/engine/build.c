@@ -340,9 +340,12 @@ add_spawns(builder *b, const csc_effects *effects, int32_t parent)
     }
 }
 
+/* A microsecond apart, so that who sorts them by time has our order. */
 static void
 add_events(builder *b, const csc_effects *effects, int32_t writer)
 {
+    int64_t time_us = csc_clock_ms_to_us(b->env->now_ms);
+
     for (const csc_put *p = effects->first_put; p != NULL; p = p->next)
         b->events[b->event_count++] =
             (cascade_event_row){.cascade_id = b->state->id,
@@ -350,7 +353,7 @@ add_events(builder *b, const csc_effects *effects, int32_t writer)
                                 .key = p->key,
                                 .value = p->value,
                                 .ui_value = p->ui_value,
-                                .created_at_ms = b->env->now_ms};
+                                .created_at_us = time_us++};
 }
 
 cascade_execution_row *

@@ -32,7 +32,7 @@ side_of_id(const void *key, const csc_tree_node *node)
 {
     const int64_t *id = key;
 
-    return *id > event_of(node)->function_id ? 1 : -1;
+    return *id > event_of(node)->when.function_id ? 1 : -1;
 }
 
 /* A place among the events of parts. */
@@ -49,7 +49,7 @@ side_of_part(const void *key, const csc_tree_node *node)
 
     if (place->parent != event->parent)
         return place->parent > event->parent ? 1 : -1;
-    return place->function_id > event->function_id ? 1 : -1;
+    return place->function_id > event->when.function_id ? 1 : -1;
 }
 
 /* How many events have a function_id below `id`. */
@@ -83,7 +83,7 @@ nth_of_parts(const csc_key *key, size_t nth)
 static bool
 is_plain(const csc_event *event, int32_t place)
 {
-    return event->function_id < place && event->at < place;
+    return event->when.function_id < place && event->at < place;
 }
 
 /* Those below `node`, itself included, whose `at` is. */
@@ -122,7 +122,7 @@ count_plain(const csc_key *key, int32_t place)
         const csc_event *event = event_of(node);
 
         csc_count_look();
-        if (event->function_id < place) {
+        if (event->when.function_id < place) {
             count += count_at(node->left, place) + (event->at < place ? 1 : 0);
             node = node->right;
         } else {
@@ -139,8 +139,9 @@ nth_plain(const csc_key *key, int32_t place, size_t nth)
 
     while (node != NULL) {
         const csc_event *event = event_of(node);
-        size_t left =
-            event->function_id < place ? count_at(node->left, place) : SIZE_MAX;
+        size_t left = event->when.function_id < place
+                          ? count_at(node->left, place)
+                          : SIZE_MAX;
 
         csc_count_look();
         if (nth < left) {
@@ -194,8 +195,9 @@ begin_walk(walk *w, const csc_key *key, int32_t place, size_t nth)
     w->place = place;
     while (node != NULL) {
         const csc_event *event = event_of(node);
-        size_t left =
-            event->function_id < place ? count_at(node->left, place) : SIZE_MAX;
+        size_t left = event->when.function_id < place
+                          ? count_at(node->left, place)
+                          : SIZE_MAX;
 
         csc_count_look();
         if (nth < left) {
@@ -220,7 +222,7 @@ next_of_walk(walk *w)
         const csc_event *event = event_of(node);
 
         csc_count_look();
-        if (event->function_id >= w->place)
+        if (event->when.function_id >= w->place)
             return NULL;
         for (node = node->right; has_at(node, w->place); node = node->left)
             w->path[w->count++] = node;
@@ -239,7 +241,7 @@ last_plain(const csc_key *key, int32_t place)
 
     while (node != NULL) { /* those before its place, the last one last */
         csc_count_look();
-        if (event_of(node)->function_id < place) {
+        if (event_of(node)->when.function_id < place) {
             path[count++] = node;
             node = node->right;
         } else {
@@ -289,7 +291,7 @@ each_of(const csc_context *c, int32_t writer, found_event *found, void *context)
 
         csc_assert(event != NULL);
         if (is_joined(c, event) &&
-            !csc_state_has(&c->exec->seen, event->function_id))
+            !csc_state_has(&c->exec->seen, event->when.function_id))
             found(context, event);
     }
 }
@@ -307,9 +309,10 @@ note_last(void *context, const csc_event *event)
 {
     last_search *search = context;
 
-    if (event->function_id >= search->from && event->function_id < search->to &&
+    if (event->when.function_id >= search->from &&
+        event->when.function_id < search->to &&
         (search->last == NULL ||
-         csc_state_order_events(search->last, event) < 0))
+         csc_moment_order(&search->last->when, &event->when) < 0))
         search->last = event;
 }
 
@@ -362,7 +365,7 @@ last_own(const csc_context *c)
         const csc_event *event = nth_of_parts(c->key, end - 1);
 
         csc_assert(event != NULL);
-        if (csc_state_has(c->passed, event->function_id))
+        if (csc_state_has(c->passed, event->when.function_id))
             return event;
     }
     return NULL;
@@ -381,11 +384,11 @@ csc_context_last(const csc_context *context, bool behind)
         return NULL;
     last = behind ? last_own(context) : last_plain(context->key, place);
     joined = last_joined(context,
-                         last != NULL ? last->function_id
+                         last != NULL ? last->when.function_id
                                       : (behind ? place : INT64_MIN),
                          behind ? INT64_MAX : place);
     if (joined != NULL &&
-        (last == NULL || csc_state_order_events(last, joined) < 0))
+        (last == NULL || csc_moment_order(&last->when, &joined->when) < 0))
         last = joined;
     return last != NULL ? last->value : NULL;
 }
@@ -417,8 +420,8 @@ gather(void *context, const csc_event *event)
 static int
 order_gathered(const void *a, const void *b)
 {
-    return csc_state_order_events(*(const csc_event *const *)a,
-                                  *(const csc_event *const *)b);
+    return csc_moment_order(&(*(const csc_event *const *)a)->when,
+                            &(*(const csc_event *const *)b)->when);
 }
 
 /* By the way of fewer looks, again. */
@@ -443,7 +446,7 @@ gather_joined(csc_context *c)
                 gather(&g, nth_event(c->key, i));
     }
     while (c->joined_before < c->joined_count &&
-           c->joined[c->joined_before]->function_id < c->exec->place)
+           c->joined[c->joined_before]->when.function_id < c->exec->place)
         c->joined_before++;
     return !g.failed;
 }
@@ -487,7 +490,7 @@ gather_own(csc_context *c)
         const csc_event *event = nth_of_parts(c->key, i);
 
         csc_assert(event != NULL);
-        if (csc_state_has(c->passed, event->function_id))
+        if (csc_state_has(c->passed, event->when.function_id))
             gather(&g, event);
     }
     c->own_count = count;
@@ -550,8 +553,8 @@ joined_among(const csc_context *c, bool behind, size_t nth)
     while (from < to) {
         size_t j = from + (to - from) / 2;
 
-        if (csc_state_order_events(c->joined[skip + j],
-                                   nth_direct(c, behind, nth - j - 1)) < 0)
+        if (csc_moment_order(&c->joined[skip + j]->when,
+                             &nth_direct(c, behind, nth - j - 1)->when) < 0)
             from = j + 1;
         else
             to = j;
@@ -586,7 +589,7 @@ csc_context_read(csc_context *context, bool behind, size_t nth, size_t count,
     for (; read < count && read < all - nth; read++) {
         if (j < end &&
             (direct == NULL ||
-             csc_state_order_events(context->joined[j], direct) < 0)) {
+             csc_moment_order(&context->joined[j]->when, &direct->when) < 0)) {
             values[read] = context->joined[j++]->value;
         } else {
             csc_assert(direct != NULL);

@@ -19,6 +19,7 @@
  */
 #include "engine/context_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -76,6 +77,47 @@ void
 csc_context_put(csc_tree *keys, csc_context_key *key)
 {
     csc_tree_put(keys, &key->by_name, compare_keys, NULL);
+}
+
+cascade_err
+csc_context_add(csc_context_key *key, const csc_context_value *value)
+{
+    void *values = key->values;
+    csc_context_value *added = NULL;
+
+    if (csc_mem_grow(&values, &key->room, key->count + 1, sizeof(*added)) != 0)
+        return csc_fail_memory();
+    key->values = values;
+    added = &key->values[key->count];
+    *added = *value;
+    added->when.number = (uint32_t)key->count;
+    key->unsorted =
+        key->unsorted ||
+        (key->count > 0 && csc_moment_order(&added[-1].when, &added->when) > 0);
+    key->count++;
+    return CASCADE_OK;
+}
+
+static int
+order_values(const void *a, const void *b)
+{
+    const csc_context_value *x = a;
+    const csc_context_value *y = b;
+
+    return csc_moment_order(&x->when, &y->when);
+}
+
+void
+csc_context_sort(csc_tree *keys)
+{
+    for (size_t i = 0; i < csc_tree_count(keys); i++) {
+        csc_context_key *key =
+            CSC_TREE_ITEM(csc_tree_at(keys, i), csc_context_key, by_name);
+
+        if (key->unsorted)
+            qsort(key->values, key->count, sizeof(*key->values), order_values);
+        key->unsorted = false;
+    }
 }
 
 /* ---- Slots -------------------------------------------------------------- */
@@ -176,7 +218,7 @@ reach(slots *list, const csc_context_key *key, uint64_t slot, size_t left,
 static cascade_err
 put_value(slots *list, const csc_context_key *key, size_t nth, size_t left)
 {
-    const char *value = key->values[nth];
+    const char *value = key->values[nth].text;
     uint64_t slot = list->count;
     csc_json_span index;
     cascade_err err = CASCADE_OK;
@@ -214,14 +256,28 @@ fill_slots(slots *list, const csc_context_key *key, size_t *left)
 /* ---- Texts -------------------------------------------------------------- */
 
 static void
-add_values(csc_buf *out, const char *const *values, size_t count)
+add_value(csc_buf *out, const char *value, size_t nth)
+{
+    if (nth > 0)
+        csc_buf_add_char(out, ',');
+    csc_buf_add_text(out, value != NULL ? value : "null");
+}
+
+static void
+add_all(csc_buf *out, const csc_context_key *key)
 {
     csc_buf_add_char(out, '[');
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            csc_buf_add_char(out, ',');
-        csc_buf_add_text(out, values[i] != NULL ? values[i] : "null");
-    }
+    for (size_t i = 0; i < key->count; i++)
+        add_value(out, key->values[i].text, i);
+    csc_buf_add_char(out, ']');
+}
+
+static void
+add_slots(csc_buf *out, const slots *list)
+{
+    csc_buf_add_char(out, '[');
+    for (size_t i = 0; i < list->count; i++)
+        add_value(out, list->values[i], i);
     csc_buf_add_char(out, ']');
 }
 
@@ -253,7 +309,7 @@ csc_context_text(const csc_tree *keys, char **text)
         const csc_context_key *key = key_of(csc_tree_at(keys, i));
 
         add_name(&out, key, i == 0);
-        add_values(&out, key->values, key->count);
+        add_all(&out, key);
     }
     return finish(&out, text);
 }
@@ -272,7 +328,7 @@ csc_context_text_cascaide(const csc_tree *keys, char **text)
 
         err = fill_slots(&list, key, &left);
         add_name(&out, key, i == 0);
-        add_values(&out, list.values, list.count);
+        add_slots(&out, &list);
         csc_mem_free(list.values);
     }
     if (err == CASCADE_OK)

@@ -2,7 +2,7 @@
  *
  * A cascade as a document: what export writes and import reads.
  *
- *   {"events":[EVENT...],"format":"libcascade","cascade":CASCADE,"version":1,
+ *   {"events":[EVENT...],"format":"libcascade","cascade":CASCADE,"version":2,
  *    "messages":[MESSAGE...],"executions":[EXECUTION...]}
  *
  *   CASCADE    {"id":ID,"fn_id":n,"status":"RUNNING","user_id":TEXT,
@@ -11,18 +11,21 @@
  *               "node_name":TEXT,"started_at":ms,"full_output":JSON,
  *               "function_id":n,"completed_at":ms,"input_context":JSON,
  *               "node_instance_id":TEXT}
- *   EVENT      {"key":TEXT,"value":JSON,"ui_value":JSON,"created_at":ms,
+ *   EVENT      {"key":TEXT,"value":JSON,"ui_value":JSON,"created_at":TIME,
  *               "function_id":n}
  *   MESSAGE    {"kind":TEXT,"name":TEXT,"path":TEXT,"payload":JSON,
  *               "sent_at":ms}
  *
  * The members are the columns of the tables; one that is NULL there is left
- * out. Executions come by function_id, events by (function_id, id), messages in
- * the order in which they were sent. The text is canonical (json.h), so that of
- * two documents of the same rows every byte is the same. What dispatch holds
- * besides (the run) is not in it: it follows from the rows.
+ * out. Executions come by function_id, events in the order of the context
+ * (moment.h), messages in the order in which they were sent. TIME is
+ * "2026-01-31T23:59:59.999000Z", all other times are milliseconds since 1970;
+ * in documents of version 1 those of events are so too. The text is canonical
+ * (json.h), so that of two documents of the same rows every byte is the same.
+ * What dispatch holds besides (the run) is not in it: it follows from the rows.
  *
  *   document_write.c  rows -> text
+ *   document_sort.c   the order of events
  *   document_token.c  tokens that it does not hold: what stands for them
  *   document_read.c   text -> rows, each column by its own bounds
  *   document_check.c  whether the rows make sense together
@@ -42,9 +45,10 @@
 #include "base/json.h"
 #include "cascade/store.h"
 #include "engine/meta.h"
+#include "engine/moment.h"
 
 #define CSC_DOCUMENT_FORMAT "libcascade"
-#define CSC_DOCUMENT_VERSION 1
+#define CSC_DOCUMENT_VERSION 2
 #define CSC_DOCUMENT_MAX ((size_t)64 * 1024 * 1024)
 
 /* The rows of one cascade. All texts are in the arena. */
@@ -65,10 +69,21 @@ void csc_document_fini(csc_document *document);
 
 /* ---- document_write.c --------------------------------------------------- */
 
+/* An event in the text. */
+typedef struct csc_document_piece {
+    csc_moment when;
+    size_t at;
+    size_t len;
+} csc_document_piece;
+
 typedef struct csc_document_writer {
     csc_buf cascade; /* the row; empty: there was none */
     csc_buf executions;
     csc_buf events;
+    csc_document_piece *pieces; /* of the last execution that has events */
+    size_t piece_count;
+    size_t piece_room;
+    bool unsorted; /* and these are not in their order */
     csc_buf messages;
     size_t message_count;
     bool with_tokens;
@@ -89,6 +104,16 @@ cascade_err csc_document_write_message(void *context,
 /* The whole, to be freed with csc_mem_free(). */
 cascade_err csc_document_write_end(csc_document_writer *writer, char **text);
 void csc_document_writer_fini(csc_document_writer *writer);
+
+/* ---- document_sort.c ---------------------------------------------------- */
+
+/* Notes an event that was written at that place of the text.
+ * CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_document_note_event(csc_document_writer *writer,
+                                    const cascade_event_row *row, size_t at);
+/* Puts those that were noted in their order, and forgets them.
+ * CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_document_sort_events(csc_document_writer *writer);
 
 /* ---- document_token.c --------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -168,6 +169,26 @@ need_time(reader *r, size_t i)
                        "years 1 to 9999");
 }
 
+/* A text to the microsecond; or milliseconds, as version 1 has them. */
+static int64_t
+need_time_us(reader *r, size_t i)
+{
+    char text[CSC_TIME_TEXT_SIZE] = "";
+    csc_json_span span = r->values[i];
+    int64_t time_us = 0;
+
+    if (!require(r, i))
+        return 0;
+    if (span.data[0] != '"')
+        return csc_clock_ms_to_us(need_time(r, i));
+    if (span.len - 2 < sizeof(text))
+        memcpy(text, span.data + 1, span.len - 2);
+    if (csc_clock_parse_us(text, &time_us) != 0)
+        refuse(r, r->names[i],
+               "is no time: give it as \"2026-01-31T23:59:59.999000Z\"");
+    return time_us;
+}
+
 static int32_t
 need_function_id(reader *r, size_t i)
 {
@@ -292,7 +313,7 @@ read_event(reader *r, csc_json_span object)
     row->key = need_text(r, KEY);
     row->value = need_json(r, VALUE);
     row->ui_value = take_json(r, UI_VALUE);
-    row->created_at_ms = need_time(r, CREATED_AT);
+    row->created_at_us = need_time_us(r, CREATED_AT);
     row->function_id = need_function_id(r, FUNCTION_ID);
 }
 
@@ -405,8 +426,8 @@ read_document(reader *r, csc_json_span whole)
     if (require(r, FORMAT) &&
         !csc_json_span_is(r->values[FORMAT], "\"" CSC_DOCUMENT_FORMAT "\""))
         refuse(r, names[FORMAT], "is not that of a cascade's document");
-    (void)need_number(r, VERSION, CSC_DOCUMENT_VERSION, CSC_DOCUMENT_VERSION,
-                      "is not 1, the only one that this library reads");
+    (void)need_number(r, VERSION, 1, CSC_DOCUMENT_VERSION,
+                      "is none that this library reads: 1 and 2");
     if (!require(r, EVENTS) || !require(r, CASCADE) || !require(r, MESSAGES) ||
         !require(r, EXECUTIONS))
         return;

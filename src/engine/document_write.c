@@ -5,6 +5,9 @@
  */
 #include "engine/document.h"
 
+#include <stdio.h>
+
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "engine/record.h"
@@ -96,18 +99,45 @@ csc_document_write_execution(void *context, const cascade_execution_row *read)
     return end_row(writer, &o);
 }
 
-cascade_err
-csc_document_write_event(void *context, const cascade_event_row *row)
+/* As in RFC 3339. */
+static void
+add_time_us(csc_record_writer *o, const char *name, int64_t time_us)
 {
-    csc_document_writer *writer = context;
+    char text[CSC_TIME_TEXT_SIZE];
+    char rfc[CSC_TIME_TEXT_SIZE];
+
+    csc_clock_format_us(time_us, text);
+    (void)snprintf(rfc, sizeof(rfc), "%.10sT%.15sZ", text, text + 11);
+    csc_record_add_text(o, name, rfc);
+}
+
+static cascade_err
+write_event(csc_document_writer *writer, const cascade_event_row *row)
+{
     csc_record_writer o = begin_row(&writer->events);
 
     csc_record_add_string(&o, "key", row->key);
     csc_record_add_json(&o, "value", row->value);
     csc_record_add_json(&o, "ui_value", row->ui_value);
-    csc_record_add_number(&o, "created_at", row->created_at_ms);
+    add_time_us(&o, "created_at", row->created_at_us);
     csc_record_add_number(&o, "function_id", row->function_id);
     return end_row(writer, &o);
+}
+
+cascade_err
+csc_document_write_event(void *context, const cascade_event_row *row)
+{
+    csc_document_writer *writer = context;
+    cascade_err err = CASCADE_OK;
+    size_t at = 0;
+
+    if (writer->piece_count > 0 &&
+        writer->pieces[0].when.function_id != row->function_id)
+        err = csc_document_sort_events(writer);
+    at = writer->events.len + (writer->events.len > 0 ? 1 : 0);
+    if (err == CASCADE_OK)
+        err = write_event(writer, row);
+    return err == CASCADE_OK ? csc_document_note_event(writer, row, at) : err;
 }
 
 cascade_err
@@ -149,7 +179,10 @@ csc_document_write_end(csc_document_writer *writer, char **text)
 {
     csc_buf out = {0};
     size_t len = 0;
+    cascade_err err = csc_document_sort_events(writer);
 
+    if (err != CASCADE_OK)
+        return err;
     csc_buf_add_char(&out, '{');
     add_list(&out, "events", &writer->events);
     csc_buf_add_text(&out, ",\"format\":\"" CSC_DOCUMENT_FORMAT "\"");
@@ -175,6 +208,7 @@ csc_document_writer_fini(csc_document_writer *writer)
     csc_buf_fini(&writer->cascade);
     csc_buf_fini(&writer->executions);
     csc_buf_fini(&writer->events);
+    csc_mem_free(writer->pieces);
     csc_buf_fini(&writer->messages);
     csc_buf_fini(&writer->tokens);
     csc_arena_fini(&writer->arena);

@@ -6,8 +6,8 @@
  *   - the events its execution sees (state.h), the same on every attempt;
  *   - what it has put itself, in this attempt;
  *   - what its steps put, those that are behind it in this entry.
- * That is the order of (function_id, id) which the events will have in the
- * tables, since steps come after the node they belong to.
+ * That is the order (moment.h) which the events will have in the tables, since
+ * steps come after the node they belong to.
  *
  * Each of the four is a row of its own: the events before the node's place, its
  * puts, the events behind its place, the puts of the step that it is in. The

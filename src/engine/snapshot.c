@@ -190,24 +190,18 @@ static cascade_err
 on_event(void *context, const cascade_event_row *row)
 {
     cascade_snapshot *snapshot = context;
-    const char *value = row->value;
+    csc_context_value value = {.when = {.created_at_us = row->created_at_us,
+                                        .function_id = row->function_id},
+                               .text = row->value};
     csc_context_key *key = NULL;
-    void *values = NULL;
 
     if (!is_visible(snapshot, row->function_id))
         return CASCADE_OK;
     if (snapshot->ui && row->ui_value != NULL)
-        value = row->ui_value;
-    value = csc_arena_strdup(&snapshot->arena, value);
-    key = value != NULL ? get_key(snapshot, row->key) : NULL;
-    if (key == NULL)
-        return csc_fail_memory();
-    values = key->values;
-    if (csc_mem_grow(&values, &key->room, key->count + 1, sizeof(char *)) != 0)
-        return csc_fail_memory();
-    key->values = values;
-    key->values[key->count++] = value;
-    return CASCADE_OK;
+        value.text = row->ui_value;
+    value.text = csc_arena_strdup(&snapshot->arena, value.text);
+    key = value.text != NULL ? get_key(snapshot, row->key) : NULL;
+    return key != NULL ? csc_context_add(key, &value) : csc_fail_memory();
 }
 
 /* ---- Parts -------------------------------------------------------------- */
@@ -248,8 +242,10 @@ index_part(cascade_snapshot *snapshot, cascade_part part)
 static cascade_err
 finish(cascade_snapshot *snapshot)
 {
-    cascade_err err = csc_context_text(&snapshot->keys, &snapshot->context);
+    cascade_err err = CASCADE_OK;
 
+    csc_context_sort(&snapshot->keys);
+    err = csc_context_text(&snapshot->keys, &snapshot->context);
     snapshot->cascaide_context =
         csc_mem_zalloc(1, sizeof(*snapshot->cascaide_context));
     if (snapshot->cascaide_context == NULL)

@@ -128,8 +128,8 @@
  *   what these joined: its `seen` set, fixed once it is decided.
  *   Nothing of this depends on the order of arrival, so k sees the same on
  *   every attempt, in every process.
- *   Events of a key are kept in the order of (function_id, id); how they are
- *   found is in context.h.
+ *   Events of a key are kept in the order of (function_id, created_at, id); how
+ *   they are found is in context.h.
  */
 #ifndef CSC_ENGINE_STATE_H
 #define CSC_ENGINE_STATE_H
@@ -142,6 +142,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "engine/course.h"
+#include "engine/moment.h"
 
 /* Every built-in kind of execution: the beginning of its reserved name. */
 #define CSC_STEP_PREFIX "cascade.step:"
@@ -323,12 +324,11 @@ typedef struct csc_slot {
 } csc_slot;
 
 typedef struct csc_event {
-    csc_tree_node by_writer; /* (function_id, number) */
-    csc_tree_node by_parent; /* of a part: (parent, function_id, number) */
-    uint64_t number;         /* in the order of coming */
-    int32_t at_min;          /* of it and all below it in the first tree */
+    csc_tree_node by_writer; /* by its moment */
+    csc_tree_node by_parent; /* of a part: by its parent, then its moment */
+    csc_moment when;
+    int32_t at_min; /* of it and all below it in the first tree */
     int32_t at_max;
-    int32_t function_id;
     int32_t parent; /* of the writer when that is a part, else NO_PARENT */
     int32_t at;
     char *value;
@@ -340,7 +340,7 @@ typedef struct csc_key {
     char *name;
     csc_tree events;
     csc_tree of_parts; /* of these, those of parts */
-    uint64_t last_number;
+    uint32_t last_number;
 } csc_key;
 
 /* A signal that was received, and that no await has taken. */
@@ -545,9 +545,6 @@ const csc_key *csc_state_key(const csc_state *state, const char *name);
 /* The nth key by name, and the nth event of a key, from 0. */
 const csc_key *csc_state_nth_key(const csc_state *state, size_t nth);
 const csc_event *csc_state_nth_event(const csc_key *key, size_t nth);
-
-/* The order in which a key's values stand. */
-int csc_state_order_events(const csc_event *a, const csc_event *b);
 
 /* Whether `event` is visible to execution `function_id`, whose `seen` set is
  * given (NULL: none). */

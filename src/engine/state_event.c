@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The context: the events of each key, in the order of (function_id, id), and
- * those of parts by their parents besides. What an execution sees of them is in
- * context.c.
+ * The context: the events of each key, in the order of (function_id,
+ * created_at, id), and those of parts by their parents besides. What an
+ * execution sees of them is in context.c.
  */
 #include "engine/state_internal.h"
 
@@ -49,19 +49,10 @@ order_keys(const csc_tree_node *a, const csc_tree_node *b)
     return side_of_key(key_of(a)->name, b);
 }
 
-int
-csc_state_order_events(const csc_event *a, const csc_event *b)
-{
-    int order = compare(a->function_id, b->function_id);
-
-    return order != 0 ? order
-                      : (a->number > b->number) - (a->number < b->number);
-}
-
 static int
 order_events(const csc_tree_node *a, const csc_tree_node *b)
 {
-    return csc_state_order_events(event_of(a), event_of(b));
+    return csc_moment_order(&event_of(a)->when, &event_of(b)->when);
 }
 
 static int
@@ -71,13 +62,14 @@ order_part_events(const csc_tree_node *a, const csc_tree_node *b)
     const csc_event *y = part_event_of(b);
     int order = compare(x->parent, y->parent);
 
-    return order != 0 ? order : csc_state_order_events(x, y);
+    return order != 0 ? order : csc_moment_order(&x->when, &y->when);
 }
 
 static int
 side_of_writer(const void *function_id, const csc_tree_node *node)
 {
-    return compare(*(const int64_t *)function_id, event_of(node)->function_id);
+    return compare(*(const int64_t *)function_id,
+                   event_of(node)->when.function_id);
 }
 
 /* Before the first event of that writer: two of one are equal to it. */
@@ -206,7 +198,8 @@ new_event(const cascade_event_row *row, csc_event **out)
         free_event(event);
         return csc_fail_memory();
     }
-    event->function_id = row->function_id;
+    event->when = (csc_moment){.created_at_us = row->created_at_us,
+                               .function_id = row->function_id};
     event->parent = CSC_NO_PARENT;
     event->at = row->function_id;
     *out = event;
@@ -237,7 +230,7 @@ apply_event(csc_state *state, const cascade_event_row *row)
         writer->early = true;
     if (writer != NULL && writer->part != CSC_PART_NONE)
         event->parent = writer->parent;
-    event->number = ++key->last_number;
+    event->when.number = ++key->last_number;
     csc_tree_put(&key->events, &event->by_writer, order_events, sum_at);
     if (event->parent != CSC_NO_PARENT)
         csc_tree_put(&key->of_parts, &event->by_parent, order_part_events,
@@ -262,7 +255,8 @@ date_key(csc_key *key, const csc_exec *exec)
     size_t nth = csc_tree_before(&key->events, &writer, side_before_writer);
     csc_tree_node *node = csc_tree_at(&key->events, nth);
 
-    for (; node != NULL && event_of(node)->function_id == exec->function_id;
+    for (;
+         node != NULL && event_of(node)->when.function_id == exec->function_id;
          node = csc_tree_at(&key->events, ++nth)) {
         csc_tree_take(&key->events, node, order_events, sum_at);
         event_of(node)->at = exec->at;

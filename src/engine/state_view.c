@@ -176,11 +176,11 @@ csc_state_has(const csc_ids *ids, int32_t id)
 bool
 csc_state_sees(const csc_event *event, int32_t function_id, const csc_ids *seen)
 {
-    if (event->function_id < function_id && event->at < function_id)
+    if (event->when.function_id < function_id && event->at < function_id)
         return true;
     if (seen == NULL || seen->count == 0)
         return false;
-    return csc_state_has(seen, event->function_id) ||
+    return csc_state_has(seen, event->when.function_id) ||
            (event->parent != CSC_NO_PARENT &&
             csc_state_has(seen, event->parent));
 }

@@ -15,10 +15,10 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "store/postgres_internal.h"
 
 #define HEADER_SIZE 20
-#define EPOCH_2000_MS INT64_C(946684800000)
 #define TIME_REFUSED (INT64_MAX - 1) /* INT64_MAX itself is 'infinity' */
 #define TIME_MIN_MS INT64_C(-210866803200000) /* 4714 BC */
 #define TIME_END_MS INT64_C(9224318016000000) /* 294277 */
@@ -90,7 +90,8 @@ csc_postgres_params_bound(csc_postgres_params *params, int64_t time_ms)
     else if (time_ms >= TIME_END_MS)
         csc_postgres_params_i64(params, INT64_MAX);
     else
-        csc_postgres_params_i64(params, (time_ms - EPOCH_2000_MS) * 1000);
+        csc_postgres_params_i64(
+            params, (time_ms - CSC_POSTGRES_EPOCH_US / CSC_MS_US) * CSC_MS_US);
 }
 
 void
@@ -231,14 +232,18 @@ csc_postgres_rows_text(csc_postgres_rows *rows, size_t column, const char *text)
 void
 csc_postgres_rows_time(csc_postgres_rows *rows, size_t column, int64_t time_ms)
 {
-    int64_t time_us;
-
-    if (time_ms == CASCADE_TIME_NONE) {
+    if (time_ms == CASCADE_TIME_NONE)
         add_null(rows, column);
-        return;
-    }
-    if (__builtin_sub_overflow(time_ms, EPOCH_2000_MS, &time_us) ||
-        __builtin_mul_overflow(time_us, 1000, &time_us))
+    else
+        csc_postgres_rows_time_us(rows, column, csc_clock_ms_to_us(time_ms));
+}
+
+void
+csc_postgres_rows_time_us(csc_postgres_rows *rows, size_t column,
+                          int64_t time_us)
+{
+    if (time_us == INT64_MAX ||
+        __builtin_sub_overflow(time_us, CSC_POSTGRES_EPOCH_US, &time_us))
         time_us = TIME_REFUSED;
     csc_postgres_rows_i64(rows, column, time_us);
 }

@@ -123,7 +123,7 @@ add_event(csc_postgres_rows *rows, const cascade_uuid *cascade_id,
     csc_postgres_rows_text(rows, 2, only_if(same, row->key));
     csc_postgres_rows_text(rows, 3, row->value);
     csc_postgres_rows_text(rows, 4, row->ui_value);
-    csc_postgres_rows_time(rows, 5, row->created_at_ms);
+    csc_postgres_rows_time_us(rows, 5, row->created_at_us);
     rows->count++;
 }
 

@@ -179,6 +179,8 @@ char *csc_postgres_sql_expand(const char *text, const char *prefix);
 
 #define CSC_POSTGRES_PARAMS_MAX 40
 #define CSC_POSTGRES_COLUMNS_MAX 12
+/* 2000-01-01, where a TIMESTAMP begins, since 1970. */
+#define CSC_POSTGRES_EPOCH_US INT64_C(946684800000000)
 
 /* The parameters of one statement, all binary but texts, whose two forms are
  * the same. They point to what they were made of. */
@@ -232,6 +234,8 @@ void csc_postgres_rows_text(csc_postgres_rows *rows, size_t column,
                             const char *text); /* NULL: NULL */
 void csc_postgres_rows_time(csc_postgres_rows *rows, size_t column,
                             int64_t time_ms); /* CASCADE_TIME_NONE: NULL */
+void csc_postgres_rows_time_us(csc_postgres_rows *rows, size_t column,
+                               int64_t time_us);
 /* Finishes the arrays and adds all of them as parameters. */
 void csc_postgres_params_rows(csc_postgres_params *params,
                               csc_postgres_rows *rows);
@@ -297,6 +301,7 @@ const char *csc_postgres_row_text(csc_postgres_reader *reader, int column);
 const char *csc_postgres_row_text_or_null(csc_postgres_reader *reader,
                                           int column);
 int64_t csc_postgres_row_time(csc_postgres_reader *reader, int column);
+int64_t csc_postgres_row_time_us(csc_postgres_reader *reader, int column);
 int64_t csc_postgres_row_time_or_none(csc_postgres_reader *reader, int column);
 /* A payload in canonical form, in `buf`; NULL for NULL. */
 const char *csc_postgres_row_json(csc_postgres_reader *reader, int column,

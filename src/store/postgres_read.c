@@ -123,7 +123,7 @@ sink_event(void *context, const PGresult *result)
     row.key = csc_postgres_row_text(&reader, 3);
     row.value = csc_postgres_row_json(&reader, 4, &target->first);
     row.ui_value = csc_postgres_row_json(&reader, 5, &target->second);
-    row.created_at_ms = csc_postgres_row_time(&reader, 6);
+    row.created_at_us = csc_postgres_row_time_us(&reader, 6);
     if (row.value == NULL)
         csc_postgres_row_corrupt(&reader, 4, "is NULL");
     if (reader.err != CASCADE_OK)

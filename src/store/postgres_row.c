@@ -9,11 +9,10 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "store/postgres_internal.h"
-
-#define EPOCH_2000_MS INT64_C(946684800000)
 
 void
 csc_postgres_row_corrupt(csc_postgres_reader *reader, int column,
@@ -99,18 +98,21 @@ csc_postgres_row_text(csc_postgres_reader *reader, int column)
 
 /* Cut to the millisecond below. */
 int64_t
-csc_postgres_row_time(csc_postgres_reader *reader, int column)
+csc_postgres_row_time_us(csc_postgres_reader *reader, int column)
 {
     int64_t time_us = csc_postgres_row_i64(reader, column);
-    int64_t time_ms = time_us / 1000;
 
     if (time_us == INT64_MAX || time_us == INT64_MIN) {
         csc_postgres_row_corrupt(reader, column, "is infinite");
         return 0;
     }
-    if (time_us % 1000 < 0)
-        time_ms--;
-    return time_ms + EPOCH_2000_MS;
+    return csc_clock_add(time_us, CSC_POSTGRES_EPOCH_US);
+}
+
+int64_t
+csc_postgres_row_time(csc_postgres_reader *reader, int column)
+{
+    return csc_clock_us_to_ms(csc_postgres_row_time_us(reader, column));
 }
 
 int64_t

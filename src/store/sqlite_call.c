@@ -131,6 +131,13 @@ csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms)
                                  csc_clock_format(time_ms, next_text(call)));
 }
 
+void
+csc_sqlite_call_add_time_us(csc_sqlite_call *call, int64_t time_us)
+{
+    csc_sqlite_call_add_text(call,
+                             csc_clock_format_us(time_us, next_text(call)));
+}
+
 /* While another process recovers the log, which a slow disk or a stop can make
  * long, nobody can begin to read: SQLite tries for some ten seconds, whatever
  * the busy handler says, and then tells of locks that do not work. Nothing has

@@ -127,7 +127,7 @@ insert_event(write_state *state, const cascade_event_row *row)
     csc_sqlite_call_add_text(&call, row->key);
     csc_sqlite_call_add_json(&call, row->value);
     csc_sqlite_call_add_json(&call, row->ui_value);
-    csc_sqlite_call_add_time(&call, row->created_at_ms);
+    csc_sqlite_call_add_time_us(&call, row->created_at_us);
     return csc_sqlite_call_run(&call, NULL);
 }
 

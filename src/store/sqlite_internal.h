@@ -438,6 +438,7 @@ void csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id);
 void csc_sqlite_call_add_status(csc_sqlite_call *call, cascade_status status);
 /* CASCADE_TIME_NONE is NULL. */
 void csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms);
+void csc_sqlite_call_add_time_us(csc_sqlite_call *call, int64_t time_us);
 /* Steps to the next row; `*row` tells whether there is one. */
 cascade_err csc_sqlite_call_next(csc_sqlite_call *call, bool *row);
 void csc_sqlite_call_end(csc_sqlite_call *call);

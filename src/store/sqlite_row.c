@@ -145,6 +145,21 @@ next_time(reader *row, const char *column)
     return time_ms;
 }
 
+/* To the microsecond, where our text has it. */
+static int64_t
+next_time_us(reader *row, const char *column)
+{
+    const char *text = NULL;
+    int64_t time_us = 0;
+
+    if (sqlite3_column_type(row->statement, row->at) == SQLITE_TEXT)
+        text = (const char *)sqlite3_column_text(row->statement, row->at);
+    if (text == NULL || csc_clock_parse_us(text, &time_us) != 0)
+        return csc_clock_ms_to_us(next_time(row, column));
+    row->at++;
+    return time_us;
+}
+
 /* ---- Payloads ------------------------------------------------------------ */
 
 static const char *
@@ -248,7 +263,7 @@ csc_sqlite_row_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
     if (row->value == NULL)
         fail(&from, "value", "must not be NULL");
     row->ui_value = next_payload(&from, "ui_value", &room->second);
-    row->created_at_ms = next_time(&from, "created_at");
+    row->created_at_us = next_time_us(&from, "created_at");
     return from.err;
 }
 

@@ -143,6 +143,50 @@ other_spellings_of_a_time_are_read(void **state)
 }
 
 static void
+times_are_written_to_the_microsecond(void **state)
+{
+    static const struct {
+        int64_t us;
+        const char *text;
+    } table[] = {
+        {0, "1970-01-01 00:00:00.000000"},
+        {-1, "1969-12-31 23:59:59.999999"},
+        {-1000001, "1969-12-31 23:59:58.999999"},
+        {INT64_C(1769903999999042), "2026-01-31 23:59:59.999042"},
+        {FIRST_MS * 1000, "0001-01-01 00:00:00.000000"},
+        {LAST_MS * 1000 + 999, "9999-12-31 23:59:59.999999"},
+    };
+    char text[CSC_TIME_TEXT_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        int64_t us = 77;
+
+        assert_ptr_equal(csc_clock_format_us(table[i].us, text), text);
+        assert_string_equal(text, table[i].text);
+        assert_int_equal(csc_clock_parse_us(text, &us), 0);
+        assert_true(us == table[i].us);
+    }
+    assert_string_equal(csc_clock_format_us(INT64_MIN, text), table[4].text);
+    assert_string_equal(csc_clock_format_us(INT64_MAX, text), table[5].text);
+}
+
+static void
+milliseconds_become_microseconds_and_back(void **state)
+{
+    static const int64_t pairs[][2] = {{-1001, -2}, {-1000, -1}, {-1, -1},
+                                       {0, 0},      {999, 0},    {1000, 1},
+                                       {1999, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        assert_true(csc_clock_us_to_ms(pairs[i][0]) == pairs[i][1]);
+    assert_true(csc_clock_ms_to_us(-7) == -7000);
+    assert_true(csc_clock_ms_to_us(INT64_MAX / 1000 + 1) == INT64_MAX);
+    assert_true(csc_clock_ms_to_us(INT64_MIN) == INT64_MIN);
+}
+
+static void
 texts_that_are_no_times_are_refused(void **state)
 {
     static const char *const table[] = {
@@ -483,6 +527,8 @@ main(void)
         cmocka_unit_test(times_outside_the_years_are_written_as_the_nearest),
         cmocka_unit_test(every_day_agrees_with_the_c_library),
         cmocka_unit_test(other_spellings_of_a_time_are_read),
+        cmocka_unit_test(times_are_written_to_the_microsecond),
+        cmocka_unit_test(milliseconds_become_microseconds_and_back),
         cmocka_unit_test(texts_that_are_no_times_are_refused),
         cmocka_unit_test(sums_stop_at_the_ends),
         cmocka_unit_test(the_clocks_tell_the_time),

@@ -111,10 +111,10 @@ ask_each(const csc_state *s, const csc_context *c, bool behind,
     for (size_t i = 0; i < csc_tree_count(&key->events); i++) {
         const csc_event *e = csc_state_nth_event(key, i);
         bool own = e->parent == c->exec->function_id &&
-                   csc_state_has(c->passed, e->function_id);
+                   csc_state_has(c->passed, e->when.function_id);
 
         if ((own || csc_state_sees(e, c->exec->place, &c->exec->seen)) &&
-            (e->function_id >= c->exec->place) == behind)
+            (e->when.function_id >= c->exec->place) == behind)
             values[count++] = e->value;
     }
     return count;

@@ -18,9 +18,9 @@ static void
 write_key(csc_tree *keys, csc_context_key *key, const char *name,
           const char **values)
 {
-    *key = (csc_context_key){.name = name, .values = values};
-    while (values[key->count] != NULL)
-        key->count++;
+    *key = (csc_context_key){.name = name};
+    for (; *values != NULL; values++)
+        assert_ok(csc_context_add(key, &(csc_context_value){.text = *values}));
     csc_context_put(keys, key);
 }
 
@@ -38,6 +38,7 @@ expect_list(const char **values, const char *wanted)
     assert_string_equal(text, whole);
     free(whole);
     csc_mem_free(text);
+    csc_mem_free(key.values);
 }
 
 static void
@@ -150,10 +151,14 @@ try_slots(const char *first, const char *second, char **text)
     csc_context_key b;
     const char *one[] = {first, NULL};
     const char *two[] = {second, NULL};
+    cascade_err err = CASCADE_OK;
 
     write_key(&keys, &a, "a", one);
     write_key(&keys, &b, "b", two);
-    return csc_context_text_cascaide(&keys, text);
+    err = csc_context_text_cascaide(&keys, text);
+    csc_mem_free(a.values);
+    csc_mem_free(b.values);
+    return err;
 }
 
 static void
@@ -197,6 +202,7 @@ what_is_empty_in_the_end_counts(void **state)
         write_key(&keys, &key, "k", values);
         assert_int_equal(csc_context_text_cascaide(&keys, &text),
                          CASCADE_ERR_TOO_LARGE);
+        csc_mem_free(key.values);
     }
     {
         const char *filled[] = {"{\"index\":1000002}", "{\"index\":1}",
@@ -206,6 +212,7 @@ what_is_empty_in_the_end_counts(void **state)
         write_key(&keys, &key, "k", filled);
         assert_ok(csc_context_text_cascaide(&keys, &text));
         csc_mem_free(text);
+        csc_mem_free(key.values);
     }
 }
 
@@ -231,6 +238,34 @@ keys_are_sorted_as_members_are(void **state)
     assert_string_equal(text, "{\"\\\"\":[],\"b\":[1,{\"index\":0}],"
                               "\"aa\":[],\"zz\":[]}");
     csc_mem_free(text);
+    csc_mem_free(made[1].values);
+}
+
+/* As Cascaide reads them: by the place of the writer, then by the time, then as
+ * they came. */
+static void
+values_are_sorted_by_their_moments(void **state)
+{
+    static const csc_context_value came[] = {
+        {{.function_id = -2, .created_at_us = 9}, "1"},
+        {{.function_id = 3, .created_at_us = 5}, "4"},
+        {{.function_id = 3, .created_at_us = -5}, "2"},
+        {{.function_id = 3, .created_at_us = 5}, "5"},
+        {{.function_id = 3, .created_at_us = 4}, "3"},
+        {{.function_id = 4, .created_at_us = 0}, "6"}};
+    csc_context_key key = {.name = "k"};
+    csc_tree keys = {0};
+    char *text = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(came) / sizeof(came[0]); i++)
+        assert_ok(csc_context_add(&key, &came[i]));
+    csc_context_put(&keys, &key);
+    csc_context_sort(&keys);
+    assert_ok(csc_context_text(&keys, &text));
+    assert_string_equal(text, "{\"k\":[1,2,3,4,5,6]}");
+    csc_mem_free(text);
+    csc_mem_free(key.values);
 }
 
 int
@@ -245,6 +280,7 @@ main(void)
         cmocka_unit_test(empty_slots_are_bounded_in_all),
         cmocka_unit_test(what_is_empty_in_the_end_counts),
         cmocka_unit_test(keys_are_sorted_as_members_are),
+        cmocka_unit_test(values_are_sorted_by_their_moments),
     };
 
     return cmocka_run_group_tests_name("context texts", tests, NULL, NULL);

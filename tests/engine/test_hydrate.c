@@ -156,7 +156,7 @@ fill_rows(dump_rows *rows)
                                    .key = i == 2 ? "bb" : "a",
                                    .value = i == 0 ? "1" : "{\"y\":2}",
                                    .ui_value = i == 2 ? "\"two\"" : NULL,
-                                   .created_at_ms = 1500};
+                                   .created_at_us = 1500000};
     }
     *rows = (dump_rows){.found = true,
                         .executions = e,
@@ -327,7 +327,8 @@ alter_events(void)
     ALTER(events[1].value, "{\"y\":3}", IN_STATE);
     ALTER(events[1].ui_value, "1", IN_STATE);
     ALTER(events[2].ui_value, NULL, IN_STATE);
-    ALTER(events[2].created_at_ms, 1501, ONLY_ROWS);
+    ALTER(events[2].created_at_us, 1500001, ONLY_ROWS);
+    ALTER(events[1].created_at_us, 1499999, ONLY_ROWS);
     ALTER(event_count, 2, IN_STATE);
 }
 

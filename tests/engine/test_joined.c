@@ -256,7 +256,7 @@ check_model(const site *s)
         const csc_event *event = csc_state_nth_event(key, i);
 
         assert_int_equal(csc_state_sees(event, s->join, &join->seen),
-                         model_sees(&s->m, event->function_id));
+                         model_sees(&s->m, event->when.function_id));
     }
 }
 

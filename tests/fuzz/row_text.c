@@ -150,7 +150,7 @@ read_event(parse *it, const char *at)
 {
     cascade_event_row row = {.cascade_id = it->rows->cascade.id,
                              .value = "null",
-                             .created_at_ms = TIME_MS};
+                             .created_at_us = TIME_MS * 1000};
     csc_json_span key;
 
     if (it->event_count == ROW_TEXT_MAX || !next_id(&at, &row.function_id))

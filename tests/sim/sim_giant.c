@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/uuid.h"
 #include "engine/command.h"
 #include "sim/work.h"
@@ -324,11 +325,11 @@ make_events(making *m)
     m->event_count = m->giant->kind == GIANT_CONTEXT ? m->giant->rows : 0;
     m->events = take(m, m->event_count, sizeof(*m->events));
     for (size_t i = 0; i < m->event_count; i++)
-        m->events[i] =
-            (cascade_event_row){.cascade_id = m->giant->id,
-                                .key = "a",
-                                .value = csc_arena_format(&m->arena, "%zu", i),
-                                .created_at_ms = m->now_ms};
+        m->events[i] = (cascade_event_row){
+            .cascade_id = m->giant->id,
+            .key = "a",
+            .value = csc_arena_format(&m->arena, "%zu", i),
+            .created_at_us = csc_clock_ms_to_us(m->now_ms) + (int64_t)i};
 }
 
 static void

@@ -134,7 +134,7 @@ on_event(void *context, const cascade_event_row *row)
     add_text(&dump->text, row->key);
     add_text(&dump->text, row->value);
     add_text(&dump->text, row->ui_value);
-    add_number(&dump->text, row->created_at_ms);
+    add_number(&dump->text, row->created_at_us);
     csc_buf_add_text(&dump->text, "\n");
     return CASCADE_OK;
 }

@@ -299,7 +299,8 @@ times_come_back_to_the_millisecond(void **state)
         row->started_at_ms = time_ms;
         row->completed_at_ms = time_ms;
         row->status = CASCADE_EXECUTION_FAILED;
-        rows_event(&db->rows, start, 0, "k", "1")->created_at_ms = time_ms;
+        rows_event(&db->rows, start, 0, "k", "1")->created_at_us =
+            time_ms * 1000;
         assert_ok(db_submit_one(db, start));
         it = read_back(db, start->cascade.id);
         assert_int_equal(it->cascade.created_at_ms, time_ms);
@@ -308,9 +309,40 @@ times_come_back_to_the_millisecond(void **state)
         assert_int_equal(it->executions[1].started_at_ms, time_ms);
         assert_int_equal(it->executions[1].completed_at_ms, time_ms);
         assert_int_equal(it->executions[1].status, CASCADE_EXECUTION_FAILED);
-        assert_int_equal(it->events[0].created_at_ms, time_ms);
+        assert_int_equal(it->events[0].created_at_us, time_ms * 1000);
         free_copied(it);
     }
+}
+
+/* S67: those of events to the microsecond; and their order is that of ids. */
+static void
+times_of_events_come_back_to_the_microsecond(void **state)
+{
+    static const int64_t times_us[] = {1,
+                                       -1,
+                                       999,
+                                       1000,
+                                       999999,
+                                       -999999,
+                                       INT64_C(951782399999999),
+                                       INT64_C(-2203891200000001),
+                                       INT64_C(253402300799999999),
+                                       INT64_C(-62135596800000000)};
+    enum {
+        COUNT = sizeof(times_us) / sizeof(times_us[0])
+    };
+    conformance_db *db = *state;
+    cascade_change *start = rows_start(&db->rows, rows_id(&db->rows));
+    copied *it = NULL;
+
+    for (size_t i = 0; i < COUNT; i++)
+        rows_event(&db->rows, start, 0, "k", "1")->created_at_us = times_us[i];
+    assert_ok(db_submit_one(db, start));
+    it = read_back(db, start->cascade.id);
+    assert_int_equal(it->event_count, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(it->events[i].created_at_us, times_us[i]);
+    free_copied(it);
 }
 
 /* S13: function_ids at the ends of their range; foreign programs write negative
@@ -628,6 +660,7 @@ conformance_text(void)
         cmocka_unit_test(a_missing_payload_is_not_null),
         cmocka_unit_test(large_and_deep_payloads_come_back),
         cmocka_unit_test(times_come_back_to_the_millisecond),
+        cmocka_unit_test(times_of_events_come_back_to_the_microsecond),
         cmocka_unit_test(numbers_come_back_at_their_limits),
         cmocka_unit_test(a_priority_out_of_range_is_refused),
         cmocka_unit_test(hostile_texts_come_back),

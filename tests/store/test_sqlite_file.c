@@ -409,7 +409,7 @@ see_event(void *context, const cascade_event_row *row)
     csc_buf_add_format(&seen->text, "e %lld %d %s %s %s %lld\n",
                        (long long)row->id, row->function_id, row->key,
                        row->value, row->ui_value != NULL ? row->ui_value : "-",
-                       (long long)row->created_at_ms);
+                       (long long)row->created_at_us);
     return CASCADE_OK;
 }
 
@@ -540,9 +540,9 @@ rows_of_another_program_are_read(void **state)
         "x -3 3 ask_0190_0 ask {} - client no 1767225600123 -1\n"
         "x 0 2 plan_0190_0 plan {\"a\":100,\"longer\":[1,2.50]} {\"keys\":[]}"
         " server - 1767225600123 1767225601500\n"
-        "e 3 0 s \"A\" - 1767225600000\n"
-        "e 1 1 n 7 - 1767225600000\n"
-        "e 2 1 x 0.5 - 1767225600000\n");
+        "e 3 0 s \"A\" - 1767225600000000\n"
+        "e 1 1 n 7 - 1767225600000000\n"
+        "e 2 1 x 0.5 - 1767225600000000\n");
     csc_buf_fini(&text);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
     assert_int_equal(fixture_number(it, "SELECT count(*) FROM cascade_runs"),

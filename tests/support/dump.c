@@ -126,7 +126,7 @@ add_key(csc_buf *out, const csc_key *key)
         const csc_event *event = csc_state_nth_event(key, i);
 
         csc_buf_add_format(out, " event writer=%d parent=%d at=%d\n",
-                           event->function_id, event->parent, event->at);
+                           event->when.function_id, event->parent, event->at);
         add_text(out, "value", event->value);
         add_text(out, "ui_value", event->ui_value);
     }
@@ -385,7 +385,7 @@ dump_rows_text(csc_buf *out, const dump_rows *rows)
         add_text(out, "key", event->key);
         add_text(out, "value", event->value);
         add_text(out, "ui_value", event->ui_value);
-        add_number(out, "created_at", event->created_at_ms);
+        add_number(out, "created_at", event->created_at_us);
     }
 }
 

@@ -8,7 +8,7 @@
  * others sees besides what those wrote, themselves and in their steps, and what
  * they came after in turn. What runs in the place of another sees what that one
  * did, and its recorded steps are its own; what is superseded nobody sees.
- * The order is that of (function_id, id).
+ * The order is that of (function_id, id), and of time too (oracle_rows.c).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -584,6 +584,10 @@ check_events(const oracle_view *v)
         check_canonical(v, events[i].function_id, "value", events[i].value);
         check_canonical(v, events[i].function_id, "ui value",
                         events[i].ui_value);
+        if (i > 0 && events[i].function_id == events[i - 1].function_id &&
+            events[i].created_at_us <= events[i - 1].created_at_us)
+            oracle_fail(v->o, "G7", &v->c->id, events[i].function_id,
+                        "its events are not in the order of time");
     }
 }
 

@@ -3,6 +3,7 @@
  * Builders of rows; see rows.h.
  */
 #include "support/rows.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -201,11 +202,12 @@ rows_event(test_rows *rows, cascade_change *change, int32_t function_id,
     cascade_event_row *row = &items[change->event_count++];
 
     change->events = items;
-    *row = (cascade_event_row){.cascade_id = change->cascade.id,
-                               .function_id = function_id,
-                               .key = key,
-                               .value = value,
-                               .created_at_ms = rows->now_ms};
+    *row =
+        (cascade_event_row){.cascade_id = change->cascade.id,
+                            .function_id = function_id,
+                            .key = key,
+                            .value = value,
+                            .created_at_us = csc_clock_ms_to_us(rows->now_ms)};
     return row;
 }
 
