@@ -13,9 +13,9 @@ licence='/* SPDX-License-Identifier: MIT */'
 
 good_tree() {
     rm -rf "$tree"
-    mkdir -p "$tree/include/cascade" "$tree/src/base" "$tree/src/engine" \
-        "$tree/src/store" "$tree/src/cli" "$tree/examples" "$tree/tests" "$tree/cmake" \
-        "$tree/sql" "$tree/.ci"
+    mkdir -p "$tree/include/cascade" "$tree/src/base" "$tree/src/time" \
+        "$tree/src/engine" "$tree/src/store" "$tree/src/cli" "$tree/examples" \
+        "$tree/tests" "$tree/cmake" "$tree/sql" "$tree/.ci"
     cp "$here/../../.clang-format" "$tree"
     printf '# SPDX-License-Identifier: MIT\n' >"$tree/CMakeLists.txt"
     printf '%s\n#include <stddef.h>\n' "$licence" \
@@ -45,6 +45,9 @@ refuses headers.sh include/cascade/x.h 'int cascade_x(int class);\n'
 
 accepts layering.sh
 refuses layering.sh src/base/a.c '#include "engine/state.h"\n'
+refuses layering.sh src/base/a.c '#include "time/civil.h"\n'
+refuses layering.sh src/time/a.c '#include "engine/state.h"\n'
+refuses layering.sh src/time/a.c '#include "store/store.h"\n'
 refuses layering.sh src/engine/a.c '#include "store/sqlite.h"\n'
 refuses layering.sh src/engine/a.c '#include <libpq-fe.h>\n'
 refuses layering.sh src/store/a.c '#include "engine/state.h"\n'

@@ -5,7 +5,8 @@
 #
 # Includes run one way:
 #
-#   public headers <- engine -> store interface <- backends;  base under all
+#   public headers <- engine -> store interface <- backends;  under all of them
+#   time, and under that base
 #
 # The examples and the `cascade` command use the public headers alone. SQL stands
 # in sql/ and src/store/; and in the examples, whose tables are their own.
@@ -30,15 +31,17 @@ function allowed(file, header) {
     if (header ~ /^<sqlite3\.h>$/)
         return file ~ /^(src\/store\/sqlite|examples\/)/
     if (file ~ /^examples\// || file ~ /^src\/cli\//)
-        return header !~ /^"(\.\.|base|engine|store)\//
+        return header !~ /^"(\.\.|base|time|engine|store)\//
     if (header ~ /^</)
         return 1
     if (file ~ /^src\/base\//)
         return header ~ /^"base\//
+    if (file ~ /^src\/time\//)
+        return header ~ /^"(base|time)\//
     if (file ~ /^src\/engine\//)
-        return header ~ /^"(base\/|engine\/|store\/store\.h)/
+        return header ~ /^"(base\/|time\/|engine\/|store\/store\.h)/
     if (file ~ /^src\/store\//)
-        return header ~ /^"(base|store)\//
+        return header ~ /^"(base|time|store)\//
     return 0
 }
 /^[ \t]*#[ \t]*include/ {
