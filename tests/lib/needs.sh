@@ -68,6 +68,12 @@ need_program() {
     PATH=$PATH:/usr/sbin command -v "$2" >/dev/null || skip "$(may_install "$1")"
 }
 
+# The zones, and the C library's program that shows them.
+need_zones() {
+    [ -d /usr/share/zoneinfo/Europe ] || skip "$(may_install tzdata)"
+    need_program libc-bin zdump
+}
+
 need() {
     case $1 in
     server | stores) need_server "$1" ;;
@@ -75,6 +81,7 @@ need() {
     postgresql) pg_is_installed || skip "$(may_install "$1")" ;;
     libuv) skip "built without libuv: install libuv1-dev, build again" ;;
     man-db) need_program man-db man ;;
+    tzdata) need_zones ;;
     *) need_program "$1" "$1" ;;
     esac
 }

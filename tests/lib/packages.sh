@@ -18,7 +18,7 @@
 PACKAGES_BUILD="gcc libc6-dev cmake make pkg-config libcjson-dev libpq-dev
     libsqlite3-dev libuv1-dev uuid-dev"
 PACKAGES_TEST="g++ clang clang-format clang-tidy cppcheck gcovr libcmocka-dev
-    sqlite3 libclang-rt-14-dev man-db openssl patch spin valgrind"
+    sqlite3 libclang-rt-14-dev man-db openssl patch spin tzdata valgrind"
 PACKAGES_SERVER="postgresql pgbouncer"
 
 APT_WAIT_SECONDS=600

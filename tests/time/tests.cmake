@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
+# The floor of time. Nothing here hangs on the machine's zones but time_zdump,
 # which compares them with what the machine makes of them.
 
 # cascade_time_test(NAME SOURCE PARTS... [NEEDS ...] [LABELS ...])
@@ -9,3 +10,5 @@ function(cascade_time_test name)
 endfunction()
 
 cascade_time_test(time_civil test_civil.c ../base/support.c)
+cascade_time_test(time_zone test_zone.c made.c ../base/support.c)
+cascade_time_test(time_zdump test_zdump.c ../base/support.c NEEDS tzdata)
