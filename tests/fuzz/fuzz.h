@@ -14,6 +14,7 @@
  *   columns   decoding what a database gives back
  *   texts     ids, times, names, paths and store URLs
  *   document  reading the documents that import takes
+ *   zone      time zone files
  *
  * A finding is mended in the library and its input added to the corpus.
  */
