@@ -202,12 +202,6 @@ end_term(hashing *h, csc_seal_sum *term)
 
 /* ---- Terms --------------------------------------------------------------- */
 
-static int64_t
-micros(int64_t ms)
-{
-    return (int64_t)((uint64_t)ms * 1000);
-}
-
 static void
 make_still(const csc_seal *seal, const cascade_execution_row *row,
            csc_seal_sum *term)
@@ -249,7 +243,7 @@ make_event(const csc_seal *seal, const cascade_event_row *row, uint64_t place,
 
     begin_hash(&h, seal->key, OF_EVENT, &seal->id);
     add_number(&h, row->function_id);
-    add_number(&h, micros(row->created_at_ms));
+    add_number(&h, row->created_at_us);
     add_number(&h, (int64_t)place);
     add_text(&h, row->key);
     add_text(&h, row->value);
@@ -358,13 +352,13 @@ static void
 step_event(csc_seal *seal, const cascade_event_row *row)
 {
     if (seal->event_any && seal->event_function_id == row->function_id &&
-        seal->event_at_us == micros(row->created_at_ms)) {
+        seal->event_at_us == row->created_at_us) {
         seal->event_place++;
         return;
     }
     seal->event_any = true;
     seal->event_function_id = row->function_id;
-    seal->event_at_us = micros(row->created_at_ms);
+    seal->event_at_us = row->created_at_us;
     seal->event_place = 0;
 }
 

@@ -67,7 +67,7 @@ event_of(const char *value, const char *ui_value)
                                .key = "k",
                                .value = value,
                                .ui_value = ui_value,
-                               .created_at_ms = 2000};
+                               .created_at_us = 2000000};
 }
 
 static void
@@ -297,9 +297,9 @@ plan_events(support_rng *rng, table *t, int32_t writer, commit *c)
         cascade_event_row row = event_of("{\"v\": 1}", NULL);
 
         row.function_id = writer;
-        row.created_at_ms = 3000 + (int64_t)support_rng_below(rng, 2);
-        if (i > 0 && row.created_at_ms < c->events[i - 1].created_at_ms)
-            row.created_at_ms = c->events[i - 1].created_at_ms;
+        row.created_at_us = 3000000 + (int64_t)support_rng_below(rng, 2);
+        if (i > 0 && row.created_at_us < c->events[i - 1].created_at_us)
+            row.created_at_us = c->events[i - 1].created_at_us;
         c->events[i] = row;
         t->events[t->event_count++] = row;
         c->change.event_count = i + 1;
@@ -611,7 +611,7 @@ edit_writer(table *t)
 static void
 edit_event_time(table *t)
 {
-    t->events[1].created_at_ms++;
+    t->events[1].created_at_us++;
 }
 
 /* By their ids, which are in no seal. */
