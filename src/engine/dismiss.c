@@ -27,9 +27,9 @@
  *
  * WHOSE LOAD KILLS. A suspect that took down engines in trial as often as the
  * limit says, and one more that only loaded it to fail what was to run
- * (csc_run_is_deadly), is ended in the same way, whatever messages say, as a
- * dead letter: ERROR, "poisoned", which whoever waits for it and its parent are
- * told. Nobody knows what it would have made of its messages: these are
+ * (csc_suspect_is_deadly), is ended in the same way, whatever messages say, as
+ * a dead letter: ERROR, "poisoned", which whoever waits for it and its parent
+ * are told. Nobody knows what it would have made of its messages: these are
  * undelivered. A retry tries again, with all that again; where it is as deadly
  * as before that is undelivered too. So it has taken down a bounded number of
  * engines for each time that somebody asked for it.
@@ -59,6 +59,7 @@
 #include "engine/build.h"
 #include "engine/engine.h"
 #include "engine/signal.h"
+#include "engine/suspect.h"
 
 /* A page of a family: more than is told of it in one commit. */
 #define REST_ROWS (1 + CSC_SLICE_BYTES / CSC_ROW_BYTES)
@@ -147,7 +148,7 @@ is_dismissed(const dismissal *d, const csc_run *run)
 static bool
 is_candidate(const cascade_engine *engine, const cascade_claimed *claimed)
 {
-    return csc_run_is_deadly(engine, claimed->trials) ||
+    return csc_suspect_is_deadly(engine, claimed->trials) ||
            asks_for_end(claimed->message_kind) ||
            (claimed->claim_no == 1 && claimed->message_kind[0] != '\0');
 }
@@ -198,7 +199,7 @@ prepare(dismissal *d, const csc_reload *wanted, size_t count)
         d->runs[d->count++] = run;
         csc_run_note_claim(run, &wanted[i].claimed);
         run->partial = true;
-        run->unread = csc_run_is_deadly(d->engine, run->trials);
+        run->unread = csc_suspect_is_deadly(d->engine, run->trials);
         if (csc_map_put(&d->places, &run->state.id, run) != 0)
             return csc_fail_memory();
     }
@@ -434,7 +435,7 @@ hand_over_all(dismissal *d, csc_reload *wanted, size_t count)
     for (size_t i = 0; i < count; i++)
         if (d->engine->attached
                 ? !hand_over(d, &wanted[i])
-                : !csc_run_is_deadly(d->engine, wanted[i].claimed.trials))
+                : !csc_suspect_is_deadly(d->engine, wanted[i].claimed.trials))
             wanted[left++] = wanted[i];
     pthread_mutex_unlock(&d->engine->mutex);
     return left;
@@ -449,7 +450,7 @@ put_off_deadly(cascade_engine *engine, csc_reload *wanted, size_t count,
 
     pthread_mutex_lock(&engine->mutex);
     for (size_t i = 0; i < count; i++)
-        if (!csc_run_is_deadly(engine, wanted[i].claimed.trials))
+        if (!csc_suspect_is_deadly(engine, wanted[i].claimed.trials))
             wanted[left++] = wanted[i];
         else if (engine->attached)
             csc_hydrate_later(engine, &wanted[i], err);
@@ -486,7 +487,7 @@ size_t
 csc_dismiss_deadly(cascade_engine *engine, csc_reload *wanted, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (csc_run_is_deadly(engine, wanted[i].claimed.trials))
+        if (csc_suspect_is_deadly(engine, wanted[i].claimed.trials))
             return csc_dismiss_claimed(engine, wanted, count);
     return count;
 }

@@ -53,8 +53,7 @@
  *   A state in which a commit could not be worked in, or a run whose future
  *   could not be posted, is of no use: that one cascade is loaded anew, and
  *   nothing else is touched. What it takes to remember that is there before:
- *   for each cascade that the engine owns, or is about to, there is a record
- *   (csc_run_reserve), in `reloads` while it is to be loaded, else in `spares`.
+ *   see reload.h.
  */
 #ifndef CSC_ENGINE_ENGINE_H
 #define CSC_ENGINE_ENGINE_H
@@ -414,7 +413,7 @@ struct cascade_engine {
     csc_run *wrecks;     /* large ones, to be freed in portions */
     csc_stream *streams; /* those that are read in portions */
     size_t stream_count;
-    csc_reload *spares; /* see csc_run_reserve() */
+    csc_reload *spares; /* see reload.h */
     size_t spare_count;
     size_t in_hand;       /* owned, but neither held nor in `reloads`: being
                              loaded anew, or expelled and still in a function */
@@ -557,15 +556,6 @@ void csc_run_ref(csc_run *run);
 void csc_run_note_claim(csc_run *run, const cascade_claimed *claimed);
 /* The same once more, as the row is now, for a load. */
 cascade_claimed csc_run_claimed(const csc_run *run);
-/* Takeovers from which a run is claimed alone, so that it is known which
- * execution to blame. */
-int32_t csc_run_suspect_from(const cascade_engine *engine);
-/* Whether a suspect is owned that is to be loaded (again): no other is claimed
- * meanwhile, or both would be on trial. */
-bool csc_run_awaits_suspect(const cascade_engine *engine);
-/* Whether so many of its trials have ended in a death that it is not even to be
- * loaded. */
-bool csc_run_is_deadly(const cascade_engine *engine, int32_t trials);
 void csc_run_unref(csc_run *run);
 /* Frees a portion of what nothing refers to any more. Not locked. */
 void csc_run_clear_wreck(cascade_engine *engine);
@@ -573,13 +563,6 @@ void csc_run_clear_wreck(cascade_engine *engine);
 void csc_run_clear_wrecks(cascade_engine *engine);
 /* Frees posts and tells their waiters. */
 void csc_run_free_posts(csc_post *posts, cascade_err err);
-/* Before so many more cascades become the engine's: sees to it that each of
- * those it has, and of these, can be reloaded. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_run_reserve(cascade_engine *engine, size_t more);
-/* Adds to the runs to be loaded. */
-void csc_run_reload(cascade_engine *engine, const csc_reload *reload);
-/* A record that was taken out of `reloads` is a spare one again. */
-void csc_run_spare(cascade_engine *engine, csc_reload *reload);
 /* Makes ready what may run; sets the timer; or, when nothing of it can run
  * here, posts that it is given up. */
 void csc_run_advance(cascade_engine *engine, csc_run *run);
@@ -806,27 +789,6 @@ void csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
 /* It could not be read now, for that reason. Locked. */
 void csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
                        cascade_err err);
-
-/* ---- room.c ------------------------------------------------------------- */
-
-/* Counts a run in memory by what it takes now. Locked. */
-void csc_room_count(cascade_engine *engine, csc_run *run);
-/* It is about to be freed. Locked. */
-void csc_room_leave(cascade_engine *engine, csc_run *run);
-/* Whether the small ones take all that they may. Locked. */
-bool csc_room_is_full(const cascade_engine *engine);
-/* The place for a large one, if it is free; and it is again. Locked. */
-void csc_room_take_place(cascade_engine *engine, csc_run *run);
-void csc_room_give_place(cascade_engine *engine, const csc_run *run);
-/* How many more cascades there is memory for. Locked. */
-size_t csc_room_left(const cascade_engine *engine);
-/* Whether it may be read now. Locked. */
-bool csc_room_admits(const cascade_engine *engine, const csc_reload *reload);
-/* Whether what was read of it shows that it must wait: it is large, and another
- * one has the place. Locked. */
-bool csc_room_is_second(cascade_engine *engine, csc_run *run);
-/* Puts it off until it may be read. Locked. */
-void csc_room_wait(cascade_engine *engine, const csc_reload *reload);
 
 /* ---- stream.c ----------------------------------------------------------- */
 

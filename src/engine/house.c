@@ -41,6 +41,7 @@
 
 #include "engine/about.h"
 #include "engine/native.h"
+#include "engine/suspect.h"
 
 #define ATTACH_BACKOFF_MS 50
 #define ATTACH_BACKOFF_MAX_MS 2000
@@ -292,7 +293,7 @@ look_for_work(cascade_engine *engine)
           csc_hydrate_room(engine) == 0;
     if (poll && engine->listening && ++engine->polls % LONG_POLLS != 0)
         poll = false;
-    awaits = csc_run_awaits_suspect(engine);
+    awaits = csc_suspect_is_awaited(engine);
     suspects = !awaits && (engine->suspects_due || engine->suspect_more ||
                            (poll && !engine->listening));
     engine->suspect_more = engine->suspect_more && !awaits;

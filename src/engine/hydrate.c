@@ -34,6 +34,9 @@
 #include "base/lock.h"
 #include "engine/build.h"
 #include "engine/plan.h"
+#include "engine/reload.h"
+#include "engine/room.h"
+#include "engine/suspect.h"
 
 #define RETRY_MS 200
 #define LOAD_EXECUTIONS_MAX 50000 /* in one load, by what their rows say */
@@ -269,7 +272,7 @@ reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
     csc_reload later = *reload;
 
     later.at_ns = csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS;
-    csc_run_reload(engine, &later);
+    csc_reload_add(engine, &later);
 }
 
 /* The store refuses the receipt of this one, whatever is done: it is deleted,
@@ -371,7 +374,7 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
     engine->stats.hydrations++;
     if (run->gone)
         return; /* it is to be loaded for a retry or a rerun */
-    if (run->takeovers >= csc_run_suspect_from(engine))
+    if (run->takeovers >= csc_suspect_from(engine))
         engine->suspect = run;
     csc_run_advance(engine, run);
 }
@@ -607,7 +610,7 @@ take_due(cascade_engine *engine, csc_reload *wanted)
         wanted[count++] = *reload;
         if (company < together)
             together = company;
-        csc_run_spare(engine, reload);
+        csc_reload_spare(engine, reload);
     }
     engine->in_hand += count;
     pthread_mutex_unlock(&engine->mutex);
@@ -646,7 +649,7 @@ csc_hydrate_room(const cascade_engine *engine)
     size_t left = 0;
 
     if (engine->suspect != NULL ||
-        csc_stream_takeovers(engine) >= csc_run_suspect_from(engine) ||
+        csc_stream_takeovers(engine) >= csc_suspect_from(engine) ||
         engine->life != CSC_LIFE_RUNNING ||
         atomic_load_explicit(&engine->stop_requested, memory_order_relaxed) ||
         engine->runs.count >= engine->options.capacity)
@@ -677,7 +680,7 @@ take_places(cascade_engine *engine)
         room = csc_hydrate_room(engine);
     if (room > CSC_CLAIM_MAX)
         room = CSC_CLAIM_MAX;
-    err = csc_run_reserve(engine, room);
+    err = csc_reload_reserve(engine, room);
     if (err != CASCADE_OK)
         room = 0;
     engine->claiming += room;
@@ -789,7 +792,7 @@ claim_batch(cascade_engine *engine, batch *b)
     b->places = take_places(engine);
     if (b->places > 0)
         b->count = claim_some(engine, b->places, false,
-                              csc_run_suspect_from(engine), b->wanted);
+                              csc_suspect_from(engine), b->wanted);
 }
 
 /* What is claimed to be ended is not loaded. */
@@ -942,7 +945,7 @@ claim_suspect(cascade_engine *engine)
         note_unasked(engine);
         return false;
     }
-    found = claim_some(engine, 1, true, csc_run_suspect_from(engine), &wanted);
+    found = claim_some(engine, 1, true, csc_suspect_from(engine), &wanted);
     load_claimed(engine, &wanted, found);
     give_places(engine, places);
     pthread_mutex_lock(&engine->mutex);

@@ -10,6 +10,8 @@
 #include "engine/build.h"
 #include "engine/lane.h"
 #include "engine/native.h"
+#include "engine/reload.h"
+#include "engine/room.h"
 
 #include <string.h>
 
@@ -219,7 +221,7 @@ adopt(cascade_engine *engine, const cascade_change *change)
         return;
     csc_receive_born(engine);
     if (hold_born(engine, change) != CASCADE_OK)
-        csc_run_reload(engine, &reload);
+        csc_reload_add(engine, &reload);
 }
 
 static void

@@ -27,7 +27,9 @@
  * Not counted here: results that wait for their commit (backlog_bytes_max),
  * messages that were read (receive.c), and what nodes allocate themselves.
  */
-#include "engine/engine.h"
+#include "engine/room.h"
+
+#include "engine/reload.h"
 
 /* What one may take to be small, and all the small ones together. */
 static size_t
@@ -166,5 +168,5 @@ csc_room_wait(cascade_engine *engine, const csc_reload *reload)
     engine->large_wanted = true;
     later.large = true;
     later.at_ns = csc_engine_monotonic_ns(engine);
-    csc_run_reload(engine, &later);
+    csc_reload_add(engine, &later);
 }

@@ -50,6 +50,9 @@
 #include "engine/effects.h"
 #include "engine/native.h"
 #include "engine/plan.h"
+#include "engine/reload.h"
+#include "engine/room.h"
+#include "engine/suspect.h"
 
 #define WRECK_BYTES ((size_t)4 * 1024 * 1024) /* that are freed at once */
 #define WRECK_PORTION 10000 /* of what is more; executions and events */
@@ -388,7 +391,7 @@ csc_run_let_go(cascade_engine *engine, csc_run *run)
     run->expelled = false;
     engine->in_hand--;
     if (engine->attached && csc_uuid_equal(&run->expelled_by, &engine->id))
-        csc_run_reload(engine, &run->reload);
+        csc_reload_add(engine, &run->reload);
 }
 
 void
@@ -458,7 +461,7 @@ csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     if (run->expelled)
         engine->in_hand++;
     else
-        csc_run_reload(engine, &run->reload);
+        csc_reload_add(engine, &run->reload);
     csc_run_unref(run);
 }
 
@@ -620,13 +623,6 @@ csc_run_post_overdue(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 
 /* ---- Advancing ---------------------------------------------------------- */
 
-static bool
-is_poisoned(const cascade_engine *engine, const csc_run *run)
-{
-    return engine->options.poison_limit > 0 &&
-           run->trials > engine->options.poison_limit;
-}
-
 static void
 note_unknown(cascade_engine *engine, csc_run *run, csc_exec *exec)
 {
@@ -694,7 +690,7 @@ make_ready(cascade_engine *engine, csc_run *run)
             note_unknown(engine, run, exec);
         } else if (node->fn == NULL) {
             err = post_external(engine, run, exec, node);
-        } else if (is_poisoned(engine, run)) {
+        } else if (csc_suspect_is_poisoned(engine, run)) {
             err = post_poisoned(engine, run, exec);
             break;
         } else {
@@ -859,50 +855,6 @@ csc_run_advance(cascade_engine *engine, csc_run *run)
 
 /* ---- The whole ---------------------------------------------------------- */
 
-void
-csc_run_spare(cascade_engine *engine, csc_reload *reload)
-{
-    reload->next = engine->spares;
-    engine->spares = reload;
-    engine->spare_count++;
-}
-
-cascade_err
-csc_run_reserve(cascade_engine *engine, size_t more)
-{
-    size_t owned = engine->runs.count + engine->births + engine->claiming +
-                   engine->in_hand;
-
-    while (engine->spare_count < owned + more) {
-        csc_reload *spare = csc_mem_alloc(sizeof(*spare));
-
-        if (spare == NULL)
-            return csc_fail_memory();
-        csc_run_spare(engine, spare);
-    }
-    return CASCADE_OK;
-}
-
-void
-csc_run_reload(cascade_engine *engine, const csc_reload *reload)
-{
-    csc_reload *copy = engine->spares;
-
-    csc_assert(copy != NULL);
-    if (copy == NULL) { /* then all of them are claimed anew */
-        csc_run_lose(engine, CASCADE_ERR_NO_MEMORY);
-        return;
-    }
-    engine->spares = copy->next;
-    engine->spare_count--;
-    *copy = *reload;
-    copy->next = engine->reloads;
-    if (engine->reloads == NULL || copy->at_ns < engine->reload_at_ns)
-        engine->reload_at_ns = copy->at_ns;
-    engine->reloads = copy;
-    csc_engine_wake_house(engine);
-}
-
 static void
 count_loss(cascade_engine *engine, cascade_err err)
 {
@@ -930,12 +882,7 @@ csc_run_drop_all(cascade_engine *engine, cascade_err err)
             run = csc_map_next(&engine->runs, &at);
         }
     }
-    while (engine->reloads != NULL) {
-        csc_reload *next = engine->reloads->next;
-
-        csc_run_spare(engine, engine->reloads);
-        engine->reloads = next;
-    }
+    csc_reload_forget(engine);
     for (uint32_t i = 0; i < engine->lane_count; i++)
         csc_lane_forget(&engine->lanes[i]);
 }

@@ -33,6 +33,7 @@
 #include "engine/build.h"
 #include "engine/engine.h"
 #include "engine/erase.h"
+#include "engine/reload.h"
 #include "engine/reuse.h"
 #include "engine/signal.h"
 
@@ -312,7 +313,7 @@ give_to(cascade_engine *engine, csc_start *start, int64_t now_ms)
     csc_lane *lane = lane_of(engine, start);
 
     if (!may_be_born(engine, start, now_ms) ||
-        csc_run_reserve(engine, start->count) != CASCADE_OK)
+        csc_reload_reserve(engine, start->count) != CASCADE_OK)
         return false;
     engine->births += start->count;
     engine->callers++;

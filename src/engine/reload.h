@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cascades that are owned but not in memory: to be loaded, or to be loaded
+ * again. For each cascade that the engine owns, or is about to, there is a
+ * record: in `reloads` while it is to be loaded, else in `spares`. So nothing
+ * that it takes to load one anew can be out of memory. All locked.
+ */
+#ifndef CSC_ENGINE_RELOAD_H
+#define CSC_ENGINE_RELOAD_H
+
+#include "engine/engine.h"
+
+/* Before so many more cascades become the engine's: sees to it that each of
+ * those it has, and of these, can be reloaded. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_reload_reserve(cascade_engine *engine, size_t more);
+/* Adds to those that are to be loaded. */
+void csc_reload_add(cascade_engine *engine, const csc_reload *reload);
+/* A record that was taken out of `reloads` is a spare one again. */
+void csc_reload_spare(cascade_engine *engine, csc_reload *reload);
+/* None is to be loaded any more. */
+void csc_reload_forget(cascade_engine *engine);
+
+#endif
