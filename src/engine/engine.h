@@ -136,7 +136,7 @@ typedef struct csc_reload {
     bool give_up;    /* its failure was refused too */
     bool single;     /* messages were refused: one at a time */
     bool hopeless;   /* the first one was refused by itself: it is dropped */
-    bool large;      /* it is known to be: room.c */
+    bool large;      /* it waits for the place of a large one: room.c */
     bool plans;      /* for a retry or a rerun, */
     int32_t from;    /* from there on, or CSC_COURSE_NONE */
 } csc_reload;
@@ -165,6 +165,7 @@ typedef struct csc_run {
     size_t refs;          /* the map, a lane, executions ready or running */
     size_t counted;       /* its bytes, as the engine counts them: room.c; */
     bool large;           /* among those of the large ones */
+    bool worked;          /* it has recorded something since it is held */
     size_t active;        /* executions ready or in a function */
     csc_post *first_post; /* waiting to be committed */
     csc_post *last_post;
@@ -392,9 +393,12 @@ struct cascade_engine {
     size_t claiming;    /* and what claims may bring that are not loaded yet */
     size_t small_bytes; /* of all runs in memory that are not large, */
     size_t small_count;
-    size_t large_bytes; /* and of those that are */
-    csc_run *large;     /* of these: that which has the place, or NULL */
-    bool large_wanted;  /* another one waits for it */
+    size_t large_bytes;     /* and of those that are */
+    csc_run *large;         /* of these: that which has the place, or NULL; */
+    int64_t large_since_ns; /* since then, */
+    int64_t large_until_ns; /* and until then if others wait for it; INT64_MAX:
+                               while it is read */
+    size_t large_waiting;   /* so many do, in `reloads` */
     csc_round rounds[CSC_PRIORITIES];
     size_t ready_count;
     bool held_back; /* somebody waits as the backlog is full, to be told */
@@ -408,8 +412,9 @@ struct cascade_engine {
     csc_run **timers; /* heap by timer_ms */
     size_t timer_count;
     size_t timer_room;
-    csc_run *suspect; /* held alone, or NULL */
-    csc_reload *reloads;
+    csc_run *suspect;    /* held alone, or NULL */
+    csc_reload *reloads; /* in the order in which they came; */
+    csc_reload **reloads_end;
     csc_run *wrecks;     /* large ones, to be freed in portions */
     csc_stream *streams; /* those that are read in portions */
     size_t stream_count;
@@ -663,6 +668,8 @@ bool csc_run_is_paused(const cascade_engine *engine, const csc_run *run);
 /* When a time limit of it may pass: CASCADE_TIME_NONE without one. Those of
  * executions by their nodes (limit_ms) are not among them. */
 int64_t csc_run_paused_until(const csc_run *run);
+/* Whether nothing of it may begin, for that or as it is to leave memory. */
+bool csc_run_is_held_back(const cascade_engine *engine, const csc_run *run);
 /* Takes back what was ready, and fails what is overdue.
  * CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_run_hold_back(cascade_engine *engine, csc_run *run);
@@ -670,6 +677,9 @@ cascade_err csc_run_hold_back(cascade_engine *engine, csc_run *run);
  * gives it up. CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_run_rest_paused(cascade_engine *engine, csc_run *run,
                                 int64_t wake_at_ms);
+/* The same where it goes on as soon as somebody claims it. */
+cascade_err csc_run_rest_later(cascade_engine *engine, csc_run *run,
+                               int64_t limit_ms);
 /* What a claim has told of the engine's queues. */
 void csc_run_note_queues(cascade_engine *engine, const bool *paused);
 /* Whether the engine knows that queue, which it serves, as paused. */

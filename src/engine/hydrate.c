@@ -43,7 +43,6 @@
 #define LOAD_BYTES_MAX ((size_t)32 * 1024 * 1024)
 #define LARGE_EXECUTIONS 10000 /* of one, among too many */
 #define BURST_MS 50
-#define APART_ALONE 8 /* CSC_CLAIM_MAX halved so often is one */
 #define APART_MAX 32
 #define ALONE_MAX_MS 10000
 
@@ -271,6 +270,7 @@ reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
 {
     csc_reload later = *reload;
 
+    later.large = false; /* it keeps nobody from the place meanwhile */
     later.at_ns = csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS;
     csc_reload_add(engine, &later);
 }
@@ -407,7 +407,7 @@ static size_t
 company_max(const csc_reload *reload)
 {
     size_t max =
-        reload->apart < APART_ALONE ? CSC_CLAIM_MAX >> reload->apart : 1;
+        reload->apart < CSC_APART_ALONE ? CSC_CLAIM_MAX >> reload->apart : 1;
 
     return max > 0 ? max : 1;
 }
@@ -416,8 +416,8 @@ company_max(const csc_reload *reload)
 static void
 set_apart(csc_reload *reload, size_t together)
 {
-    if (together == 1 && reload->apart < APART_ALONE)
-        reload->apart = APART_ALONE;
+    if (together == 1 && reload->apart < CSC_APART_ALONE)
+        reload->apart = CSC_APART_ALONE;
     else if (together == 1 && reload->apart < APART_MAX)
         reload->apart++;
     while (together > 1 && company_max(reload) > together / 2)
@@ -430,7 +430,7 @@ apart_ms(const csc_reload *reload)
 {
     int64_t ms = RETRY_MS;
 
-    for (int i = APART_ALONE; i < reload->apart && ms < ALONE_MAX_MS; i++)
+    for (int i = CSC_APART_ALONE; i < reload->apart && ms < ALONE_MAX_MS; i++)
         ms *= 2;
     return ms < ALONE_MAX_MS ? ms : ALONE_MAX_MS;
 }
@@ -596,7 +596,6 @@ take_due(cascade_engine *engine, csc_reload *wanted)
     for (csc_reload **at = &engine->reloads; *at != NULL;) {
         csc_reload *reload = *at;
         size_t company = company_max(reload);
-
         bool waits = waits_for_place(engine, reload);
 
         if (reload->at_ns > now_ns || count >= together || count >= company ||
@@ -606,11 +605,9 @@ take_due(cascade_engine *engine, csc_reload *wanted)
             at = &reload->next;
             continue;
         }
-        *at = reload->next;
-        wanted[count++] = *reload;
         if (company < together)
             together = company;
-        csc_reload_spare(engine, reload);
+        wanted[count++] = csc_reload_take(engine, at);
     }
     engine->in_hand += count;
     pthread_mutex_unlock(&engine->mutex);

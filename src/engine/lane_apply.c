@@ -78,6 +78,8 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_RECEIVE)
             csc_receive_done(engine, run);
+        else
+            run->worked = true;
         if (p->kind == CSC_POST_SLICE)
             run->slicing = false;
         looked =

@@ -140,7 +140,7 @@ csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
     *leave =
         late || (found == NULL &&
                  (!csc_run_may_begin(engine) || run->gone ||
-                  csc_run_is_paused(engine, run) || is_refused(node, part)));
+                  csc_run_is_held_back(engine, run) || is_refused(node, part)));
     node->used_up = found == NULL && !*leave && node->call->ids_left == 0;
     *leave = *leave || node->used_up;
     if (found == NULL && !*leave &&

@@ -42,7 +42,7 @@ look(cascade_node *node, const csc_part *part)
     p.recorded = csc_state_part(&run->state, node->exec, part);
     p.behind = node->works < node->exec->works;
     p.leave = !csc_run_may_begin(engine) || run->gone ||
-              csc_run_is_paused(engine, run);
+              csc_run_is_held_back(engine, run);
     pthread_mutex_unlock(&engine->mutex);
     return p;
 }

@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/lock.h"
 #include "base/origin.h"
+#include "engine/reload.h"
 
 /* ---- Options ------------------------------------------------------------ */
 
@@ -331,6 +332,7 @@ create_engine(cascade_store *store, const cascade_engine_options *options,
         return err;
     }
     csc_retain_init(engine);
+    csc_reload_init(engine);
     *out = engine;
     return CASCADE_OK;
 }

@@ -4,10 +4,16 @@
 #include "base/check.h"
 
 void
-csc_reload_spare(cascade_engine *engine, csc_reload *reload)
+csc_reload_init(cascade_engine *engine)
 {
-    reload->next = engine->spares;
-    engine->spares = reload;
+    engine->reloads_end = &engine->reloads;
+}
+
+static void
+spare(cascade_engine *engine, csc_reload *record)
+{
+    record->next = engine->spares;
+    engine->spares = record;
     engine->spare_count++;
 }
 
@@ -18,11 +24,11 @@ csc_reload_reserve(cascade_engine *engine, size_t more)
                    engine->in_hand;
 
     while (engine->spare_count < owned + more) {
-        csc_reload *spare = csc_mem_alloc(sizeof(*spare));
+        csc_reload *record = csc_mem_alloc(sizeof(*record));
 
-        if (spare == NULL)
+        if (record == NULL)
             return csc_fail_memory();
-        csc_reload_spare(engine, spare);
+        spare(engine, record);
     }
     return CASCADE_OK;
 }
@@ -40,20 +46,32 @@ csc_reload_add(cascade_engine *engine, const csc_reload *reload)
     engine->spares = copy->next;
     engine->spare_count--;
     *copy = *reload;
-    copy->next = engine->reloads;
+    copy->next = NULL;
     if (engine->reloads == NULL || copy->at_ns < engine->reload_at_ns)
         engine->reload_at_ns = copy->at_ns;
-    engine->reloads = copy;
+    *engine->reloads_end = copy;
+    engine->reloads_end = &copy->next;
+    engine->large_waiting += copy->large;
     csc_engine_wake_house(engine);
+}
+
+csc_reload
+csc_reload_take(cascade_engine *engine, csc_reload **at)
+{
+    csc_reload *record = *at;
+    csc_reload taken = *record;
+
+    *at = record->next;
+    if (record->next == NULL)
+        engine->reloads_end = at;
+    engine->large_waiting -= record->large;
+    spare(engine, record);
+    return taken;
 }
 
 void
 csc_reload_forget(cascade_engine *engine)
 {
-    while (engine->reloads != NULL) {
-        csc_reload *next = engine->reloads->next;
-
-        csc_reload_spare(engine, engine->reloads);
-        engine->reloads = next;
-    }
+    while (engine->reloads != NULL)
+        (void)csc_reload_take(engine, &engine->reloads);
 }

@@ -10,13 +10,16 @@
 
 #include "engine/engine.h"
 
+#define CSC_APART_ALONE 8 /* of `apart`: CSC_CLAIM_MAX halved so often is one */
+
+void csc_reload_init(cascade_engine *engine);
 /* Before so many more cascades become the engine's: sees to it that each of
  * those it has, and of these, can be reloaded. CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_reload_reserve(cascade_engine *engine, size_t more);
-/* Adds to those that are to be loaded. */
+/* Adds to those that are to be loaded, as the last one. */
 void csc_reload_add(cascade_engine *engine, const csc_reload *reload);
-/* A record that was taken out of `reloads` is a spare one again. */
-void csc_reload_spare(cascade_engine *engine, csc_reload *reload);
+/* Takes out the one that `*at` leads to. */
+csc_reload csc_reload_take(cascade_engine *engine, csc_reload **at);
 /* None is to be loaded any more. */
 void csc_reload_forget(cascade_engine *engine);
 

@@ -7,14 +7,22 @@
  *           claimed, read or born here, and what comes to rest is parked at
  *           once
  *   large   one that takes more than that by itself. One of them has the place
- *           for such: it is the first to show that it is, or it was known to
- *           be when it was begun to be read. Another one is let go as soon as
- *           its rows show it, and waits until the place is free; meanwhile the
- *           first is parked as soon as it rests
+ *           for such: it is the first to show that it is, or the first of those
+ *           that wait. Another one is let go as soon as its rows show it, and
+ *           waits, behind those that do already, until the place is free;
+ *           meanwhile the first is parked as soon as it rests
  *
- *             claimed --> read --> held --> parked, ended
+ *             claimed --> read --> held --> parked, ended, or its turn is over
  *                ^          |
  *                +-- waits -+  in `reloads`, owned
+ *
+ * One that does not rest has a turn: of some time, and of several times what it
+ * took to read it, so that most of the time is not spent on reading. Once that
+ * is over, it has recorded something, and another one waits, it is made to
+ * leave: nothing of it begins any more, as if it were paused (run_pause.c), and
+ * when nothing is in a function it is given up, due at once. Whoever claims it
+ * reads it anew, here behind those that wait. So n of them have one turn in n.
+ * A function that does not return, nor come to its next part, keeps the place.
  *
  * So the small ones go on beside a large one, and a large one beside them. Only
  * what comes into memory waits: a cascade that is held grows by its commits as
@@ -30,6 +38,9 @@
 #include "engine/room.h"
 
 #include "engine/reload.h"
+
+#define TURN_NS (500 * CSC_MS_NS)
+#define TURN_READS 4 /* times as long as the reading took, at least */
 
 /* What one may take to be small, and all the small ones together. */
 static size_t
@@ -85,7 +96,36 @@ csc_room_take_place(cascade_engine *engine, csc_run *run)
     if (engine->large != NULL)
         return;
     engine->large = run;
-    engine->large_wanted = false;
+    engine->large_since_ns = csc_engine_monotonic_ns(engine);
+    engine->large_until_ns =
+        run->held ? engine->large_since_ns + TURN_NS : INT64_MAX;
+}
+
+void
+csc_room_begin_turn(cascade_engine *engine, const csc_run *run)
+{
+    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t turn_ns = TURN_READS * (now_ns - engine->large_since_ns);
+
+    if (engine->large == run)
+        engine->large_until_ns =
+            now_ns + (turn_ns > TURN_NS ? turn_ns : TURN_NS);
+}
+
+bool
+csc_room_is_wanted(const cascade_engine *engine, const csc_run *run)
+{
+    return engine->large == run && engine->large_waiting > 0;
+}
+
+/* What has only been ready so far is given the time that it takes until its
+ * turn comes: it is not read in vain. */
+bool
+csc_room_must_leave(const cascade_engine *engine, const csc_run *run)
+{
+    return csc_room_is_wanted(engine, run) &&
+           (run->worked || run->active == 0) &&
+           csc_engine_monotonic_ns(engine) >= engine->large_until_ns;
 }
 
 void
@@ -108,9 +148,9 @@ csc_room_count(cascade_engine *engine, csc_run *run)
         return;
     take_out(engine, run);
     put_in(engine, run, bytes);
-    if (run->large)
+    if (run->large && (run->held || engine->large_waiting == 0))
         csc_room_take_place(engine, run);
-    else if (was_large)
+    else if (was_large && !run->large)
         csc_room_give_place(engine, run);
     if (was_full && !csc_room_is_full(engine))
         tell(engine);
@@ -165,8 +205,10 @@ csc_room_wait(cascade_engine *engine, const csc_reload *reload)
                     "cascade %s takes more than half of held_bytes_max: it "
                     "waits until another one that does has left memory",
                     cascade_uuid_format(&reload->claimed.cascade_id, id));
-    engine->large_wanted = true;
     later.large = true;
+    later.apart = CSC_APART_ALONE;
     later.at_ns = csc_engine_monotonic_ns(engine);
     csc_reload_add(engine, &later);
+    if (engine->large != NULL && engine->large->held)
+        csc_run_advance(engine, engine->large); /* it may be at rest */
 }

@@ -16,6 +16,12 @@ bool csc_room_is_full(const cascade_engine *engine);
 /* The place for a large one, if it is free; and it is again. */
 void csc_room_take_place(cascade_engine *engine, csc_run *run);
 void csc_room_give_place(cascade_engine *engine, const csc_run *run);
+/* Its turn begins: it is held from now on. */
+void csc_room_begin_turn(cascade_engine *engine, const csc_run *run);
+/* Whether it has the place, and others wait for it; and its turn is over, so
+ * that nothing of it may begin any more. */
+bool csc_room_is_wanted(const cascade_engine *engine, const csc_run *run);
+bool csc_room_must_leave(const cascade_engine *engine, const csc_run *run);
 /* How many more cascades there is memory for. */
 size_t csc_room_left(const cascade_engine *engine);
 /* Whether it may be read now. */
@@ -23,7 +29,7 @@ bool csc_room_admits(const cascade_engine *engine, const csc_reload *reload);
 /* Whether what was read of it shows that it must wait: it is large, and another
  * one has the place. */
 bool csc_room_is_second(cascade_engine *engine, csc_run *run);
-/* Puts it off until it may be read. */
+/* Puts it off, behind those that wait, until it may be read. */
 void csc_room_wait(cascade_engine *engine, const csc_reload *reload);
 
 #endif

@@ -179,6 +179,7 @@ csc_run_add(cascade_engine *engine, csc_run *run)
     run->held = true;
     csc_run_ref(run);
     csc_room_count(engine, run);
+    csc_room_begin_turn(engine, run);
     return CASCADE_OK;
 }
 
@@ -744,7 +745,7 @@ static bool
 may_linger(const cascade_engine *engine, const csc_run *run)
 {
     return engine->suspect != run && !csc_room_is_full(engine) &&
-           !(engine->large == run && engine->large_wanted);
+           !csc_room_is_wanted(engine, run);
 }
 
 /* The longest wait for which it is held. */
@@ -770,6 +771,8 @@ rest(cascade_engine *engine, csc_run *run)
     unknown = find_unknown(run);
     if (csc_state_status(&run->state) != CASCADE_RUNNING || unknown != NULL)
         return csc_run_post_free(engine, run, now, unknown);
+    if (csc_room_must_leave(engine, run))
+        return csc_run_rest_later(engine, run, wake_at);
     if (wake_at == CASCADE_TIME_NONE)
         wake_at =
             csc_clock_add(now, is_to_be_told(&run->state) ? CSC_DELAY_MAX_MS
@@ -814,8 +817,10 @@ post_slice(cascade_engine *engine, csc_run *run)
 static cascade_err
 go_on(cascade_engine *engine, csc_run *run)
 {
-    cascade_err err = post_slice(engine, run);
+    cascade_err err = CASCADE_OK;
 
+    if (!csc_room_must_leave(engine, run))
+        err = post_slice(engine, run);
     if (err == CASCADE_OK)
         err = csc_limits_look(engine, run);
     if (err != CASCADE_OK || run->freeing)
@@ -825,8 +830,8 @@ go_on(cascade_engine *engine, csc_run *run)
     err = csc_limits_fail_due(engine, run);
     if (err != CASCADE_OK)
         return err;
-    return csc_run_is_paused(engine, run) ? csc_run_hold_back(engine, run)
-                                          : make_ready(engine, run);
+    return csc_run_is_held_back(engine, run) ? csc_run_hold_back(engine, run)
+                                             : make_ready(engine, run);
 }
 
 void

@@ -29,6 +29,7 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "engine/room.h"
 
 /* ---- Whether ------------------------------------------------------------ */
 
@@ -83,6 +84,12 @@ csc_run_is_paused(const cascade_engine *engine, const csc_run *run)
            (state->cancel == CSC_NO_PARENT &&
             csc_state_status(state) == CASCADE_RUNNING &&
             is_in_paused_queue(engine, state));
+}
+
+bool
+csc_run_is_held_back(const cascade_engine *engine, const csc_run *run)
+{
+    return csc_run_is_paused(engine, run) || csc_room_must_leave(engine, run);
 }
 
 void
@@ -186,9 +193,10 @@ paused_wake_at(const cascade_engine *engine, const csc_run *run, int64_t now_ms,
                                                                : wake_at;
 }
 
-/* When somebody is to claim one whose queue is, once that is over. */
+/* When somebody is to claim one whose queue is, once that is over, or one that
+ * leaves. */
 static int64_t
-queue_wake_at(const csc_run *run, int64_t now_ms, int64_t limit_ms)
+later_at(const csc_run *run, int64_t now_ms, int64_t limit_ms)
 {
     int64_t wake_at = csc_state_wake_at(&run->state);
 
@@ -200,17 +208,26 @@ queue_wake_at(const csc_run *run, int64_t now_ms, int64_t limit_ms)
 }
 
 cascade_err
+csc_run_rest_later(cascade_engine *engine, csc_run *run, int64_t limit_ms)
+{
+    int64_t now_ms = csc_engine_now(engine);
+
+    engine->stats.parked++;
+    return csc_run_post_free(engine, run, later_at(run, now_ms, limit_ms),
+                             NULL);
+}
+
+cascade_err
 csc_run_rest_paused(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
 {
     int64_t now_ms = csc_engine_now(engine);
 
     if (wake_at_ms != CASCADE_TIME_NONE && wake_at_ms <= now_ms)
         return csc_run_set_timer(engine, run, wake_at_ms);
+    if (!csc_state_is_paused(&run->state))
+        return csc_run_rest_later(engine, run, wake_at_ms);
     engine->stats.parked++;
-    if (csc_state_is_paused(&run->state))
-        return csc_run_post_free(
-            engine, run, paused_wake_at(engine, run, now_ms, wake_at_ms),
-            CSC_PAUSE_NAME);
     return csc_run_post_free(engine, run,
-                             queue_wake_at(run, now_ms, wake_at_ms), NULL);
+                             paused_wake_at(engine, run, now_ms, wake_at_ms),
+                             CSC_PAUSE_NAME);
 }

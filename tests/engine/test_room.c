@@ -20,6 +20,7 @@
 #define LARGE_VALUES 2 /* of each: all of them are more than half of that */
 #define PORTIONS 16    /* times as much, which is read in many portions: */
 #define WIDE 600       /* executions for each time, and part */
+#define LARGE_MAX 3
 #define HOUR_MS 3600000
 
 typedef struct link {
@@ -35,11 +36,15 @@ typedef struct room {
     cascade_store *store;
     cascade_engine *engine;
     cascade_uuid ids[CROWD];
-    cascade_uuid large[2];
-    atomic_size_t most;    /* bytes held when a node was entered */
-    atomic_size_t done;    /* small ones */
-    atomic_size_t entered; /* large ones, ever */
-    atomic_size_t inside;  /* and now */
+    cascade_uuid large[LARGE_MAX];
+    size_t restless; /* large ones that go on until all have had a turn; */
+    bool in_steps;   /* in one function */
+    atomic_size_t turns[LARGE_MAX]; /* of each of them, ever */
+    bool awaits;                    /* large ones wait for a signal */
+    atomic_size_t most;             /* bytes held when a node was entered */
+    atomic_size_t done;             /* small ones */
+    atomic_size_t entered;          /* large ones, ever */
+    atomic_size_t inside;           /* and now */
     atomic_size_t most_inside;
 } room;
 
@@ -131,12 +136,59 @@ may_leave(void *context)
            (atomic_load(&r->entered) == 2 || one_waits(r));
 }
 
+/* Notes that this one has a turn. */
+static void
+note_turn(room *r, const cascade_node *node)
+{
+    for (size_t i = 0; i < r->restless; i++)
+        if (csc_uuid_equal(cascade_node_cascade_id(node), &r->large[i]))
+            atomic_fetch_add(&r->turns[i], 1);
+}
+
+static bool
+have_all_turned(room *r)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->restless; i++)
+        count += atomic_load(&r->turns[i]) > 0;
+    return count == r->restless;
+}
+
+static cascade_err
+nothing(cascade_node *node, void *arg, cJSON **result)
+{
+    (void)node;
+    (void)arg;
+    (void)result;
+    return CASCADE_OK;
+}
+
+/* Goes on without a rest, from step to step or from execution to execution. */
+static cascade_err
+go_on(room *r, cascade_node *node)
+{
+    cascade_err err = CASCADE_OK;
+
+    note_turn(r, node);
+    while (err == CASCADE_OK && r->in_steps && !have_all_turned(r))
+        err = cascade_node_step(node, "step", nothing, NULL, NULL, NULL);
+    if (err == CASCADE_OK && !have_all_turned(r))
+        err = cascade_node_spawn(node, "stay", NULL, NULL);
+    return err;
+}
+
 static cascade_err
 stay(cascade_node *node, void *user)
 {
     room *r = user;
 
-    (void)node;
+    if (r->restless > 0)
+        return go_on(r, node);
+    if (r->awaits) {
+        atomic_fetch_add(&r->entered, 1);
+        return cascade_node_await(node, "go", -1, NULL);
+    }
     atomic_fetch_add(&r->entered, 1);
     keep_most(&r->most_inside, atomic_fetch_add(&r->inside, 1) + 1);
     expect(stores_until(may_leave, r));
@@ -266,10 +318,10 @@ what_there_is_no_memory_for_waits(test_db *db)
 }
 
 static void
-await_large(room *r)
+await_large(room *r, size_t count)
 {
     assert_ok(cascade_engine_start(r->engine));
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < count; i++)
         db_await(r->store, &r->large[i], CASCADE_COMPLETED);
 }
 
@@ -278,7 +330,7 @@ large_ones_take_turns_beside_the_small(test_db *db)
 {
     room *r = room_open(db, "fill", 2, 1);
 
-    await_large(r);
+    await_large(r, 2);
     assert_int_equal(atomic_load(&r->most_inside), 1);
     room_close(r);
 }
@@ -290,8 +342,96 @@ large_ones_that_are_read_by_turns_do_so_too(test_db *db)
 {
     room *r = room_open(db, "fill", 2, PORTIONS);
 
-    await_large(r);
+    await_large(r, 2);
     assert_int_equal(atomic_load(&r->entered), 2);
+    room_close(r);
+}
+
+/* Each would go on for ever: it is made to leave when its turn is over. The
+ * third one has its turn before the first comes again. */
+static void
+take_turns(test_db *db, bool in_steps)
+{
+    room *r = room_open(db, "fill", LARGE_MAX, 1);
+
+    r->restless = LARGE_MAX;
+    r->in_steps = in_steps;
+    await_large(r, LARGE_MAX);
+    for (size_t i = 0; i < LARGE_MAX; i++)
+        assert_true(atomic_load(&r->turns[i]) > 0);
+    room_close(r);
+}
+
+static void
+large_ones_that_never_rest_take_turns(test_db *db)
+{
+    take_turns(db, false);
+}
+
+static void
+large_ones_leave_between_two_steps(test_db *db)
+{
+    take_turns(db, true);
+}
+
+/* Waits for a signal in memory, at rest. */
+static bool
+has_settled(void *context)
+{
+    room *r = context;
+    const csc_run *run = NULL;
+    bool settled = false;
+
+    pthread_mutex_lock(&r->engine->mutex);
+    run = csc_map_get(&r->engine->runs, &r->large[0]);
+    settled = run != NULL && run->large && run->timer_at != 0 &&
+              run->state.awaiting > 0;
+    pthread_mutex_unlock(&r->engine->mutex);
+    return settled;
+}
+
+/* Nothing is in memory, nor about to be: what is paused was looked at, by an
+ * engine that knows all of its nodes. */
+static bool
+are_parked(void *context)
+{
+    room *r = context;
+    bool parked = false;
+
+    pthread_mutex_lock(&r->engine->mutex);
+    parked = r->engine->stats.parked >= 2 && r->engine->runs.count == 0 &&
+             r->engine->reloads == NULL && r->engine->in_hand == 0;
+    pthread_mutex_unlock(&r->engine->mutex);
+    return parked;
+}
+
+static bool
+have_two_entered(void *context)
+{
+    return atomic_load(&((room *)context)->entered) >= 2;
+}
+
+/* It would be held for an hour. The other one comes when it rests already. */
+static void
+a_large_one_at_rest_leaves_for_another(test_db *db)
+{
+    room *r = room_open(db, "fill", 2, 1);
+
+    r->awaits = true;
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(cascade_pause(r->store, &r->large[i], NULL));
+    assert_ok(cascade_engine_start(r->engine));
+    for (size_t i = 0; i < CROWD; i++)
+        db_await(r->store, &r->ids[i], CASCADE_COMPLETED);
+    assert_true(stores_until(are_parked, r));
+    assert_ok(cascade_resume(r->store, &r->large[0], NULL));
+    assert_true(stores_until(has_settled, r));
+    assert_ok(cascade_resume(r->store, &r->large[1], NULL));
+    assert_true(stores_until(have_two_entered, r));
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(cascade_signal(r->store, &r->large[i], "go", NULL, NULL));
+    for (size_t i = 0; i < 2; i++)
+        db_await(r->store, &r->large[i], CASCADE_COMPLETED);
     room_close(r);
 }
 
@@ -332,6 +472,12 @@ main(int argc, char **argv)
          large_ones_take_turns_beside_the_small, STORES_ALL},
         {"large_ones_that_are_read_by_turns_do_so_too",
          large_ones_that_are_read_by_turns_do_so_too, STORES_ALL},
+        {"large_ones_that_never_rest_take_turns",
+         large_ones_that_never_rest_take_turns, STORES_ALL},
+        {"large_ones_leave_between_two_steps",
+         large_ones_leave_between_two_steps, STORES_ALL},
+        {"a_large_one_at_rest_leaves_for_another",
+         a_large_one_at_rest_leaves_for_another, STORES_ALL},
         {"what_waits_is_parked_where_memory_is_full",
          what_waits_is_parked_where_memory_is_full, STORES_ALL},
     };
