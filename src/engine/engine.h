@@ -413,6 +413,7 @@ struct cascade_engine {
     size_t timer_count;
     size_t timer_room;
     csc_run *suspect;    /* held alone, or NULL */
+    size_t suspects_out; /* that were expelled, and still are in a function */
     csc_reload *reloads; /* in the order in which they came; */
     csc_reload **reloads_end;
     csc_run *wrecks;     /* large ones, to be freed in portions */

@@ -374,7 +374,7 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
     engine->stats.hydrations++;
     if (run->gone)
         return; /* it is to be loaded for a retry or a rerun */
-    if (run->takeovers >= csc_suspect_from(engine))
+    if (csc_suspect_is_one(engine, &reload->claimed))
         engine->suspect = run;
     csc_run_advance(engine, run);
 }
@@ -645,9 +645,7 @@ csc_hydrate_room(const cascade_engine *engine)
     size_t coming = engine->births + engine->claiming;
     size_t left = 0;
 
-    if (engine->suspect != NULL ||
-        csc_stream_takeovers(engine) >= csc_suspect_from(engine) ||
-        engine->life != CSC_LIFE_RUNNING ||
+    if (csc_suspect_is_alone(engine) || engine->life != CSC_LIFE_RUNNING ||
         atomic_load_explicit(&engine->stop_requested, memory_order_relaxed) ||
         engine->runs.count >= engine->options.capacity)
         return 0;

@@ -391,8 +391,11 @@ csc_run_let_go(cascade_engine *engine, csc_run *run)
         return;
     run->expelled = false;
     engine->in_hand--;
-    if (engine->attached && csc_uuid_equal(&run->expelled_by, &engine->id))
-        csc_reload_add(engine, &run->reload);
+    if (!engine->attached || !csc_uuid_equal(&run->expelled_by, &engine->id))
+        return;
+    if (csc_suspect_is_one(engine, &run->reload.claimed))
+        engine->suspects_out--;
+    csc_reload_add(engine, &run->reload);
 }
 
 void
@@ -459,10 +462,12 @@ csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     csc_run_drop(engine, run, err);
     run->expelled = run->active > 0;
     run->expelled_by = engine->id;
-    if (run->expelled)
+    if (run->expelled) {
         engine->in_hand++;
-    else
+        engine->suspects_out += csc_suspect_is_one(engine, &reload->claimed);
+    } else {
         csc_reload_add(engine, &run->reload);
+    }
     csc_run_unref(run);
 }
 
@@ -899,6 +904,7 @@ csc_run_lose(cascade_engine *engine, cascade_err err)
         return;
     engine->attached = false;
     engine->attach_at_ns = 0;
+    engine->suspects_out = 0;
     engine->dead_id = engine->id;
     engine->has_dead_id = true;
     count_loss(engine, err);

@@ -12,14 +12,26 @@ csc_suspect_from(const cascade_engine *engine)
 }
 
 bool
+csc_suspect_is_one(const cascade_engine *engine, const cascade_claimed *claimed)
+{
+    return claimed->takeovers >= csc_suspect_from(engine);
+}
+
+bool
 csc_suspect_is_awaited(const cascade_engine *engine)
 {
     const csc_reload *reload = engine->reloads;
 
-    while (reload != NULL &&
-           reload->claimed.takeovers < csc_suspect_from(engine))
+    while (reload != NULL && !csc_suspect_is_one(engine, &reload->claimed))
         reload = reload->next;
     return reload != NULL;
+}
+
+bool
+csc_suspect_is_alone(const cascade_engine *engine)
+{
+    return engine->suspect != NULL || engine->suspects_out > 0 ||
+           csc_stream_takeovers(engine) >= csc_suspect_from(engine);
 }
 
 bool

@@ -12,6 +12,11 @@
 /* Takeovers from which a run is claimed alone. Where nothing is ever poisoned
  * nobody is blamed. */
 int32_t csc_suspect_from(const cascade_engine *engine);
+bool csc_suspect_is_one(const cascade_engine *engine,
+                        const cascade_claimed *claimed);
+/* Whether one is held, read, or in a function though it was expelled: then
+ * nothing else is claimed. */
+bool csc_suspect_is_alone(const cascade_engine *engine);
 /* Whether a suspect is owned that is to be loaded (again): no other is claimed
  * meanwhile, or both would be on trial. */
 bool csc_suspect_is_awaited(const cascade_engine *engine);
