@@ -190,6 +190,14 @@
  *       run is gone, or marked (S40), and nothing else: of each root what leads
  *       to its last run goes last.
  *   S67 an event's created_at comes back to the microsecond.
+ *   S73 a row of a cascade, or of its run, that cannot be read does not end a
+ *       list with on_fault, which is told of it once: it does not count against
+ *       the limit, and pages that follow each other leave out no other row.
+ *       Without on_fault it is the list's error.
+ *   S74 what the auxiliary tables hold that cannot be read keeps no claim,
+ *       engines, remove, receive or erase from the other rows: it is passed
+ *       over. Of a cascade that has such a message, receive gives those before
+ *       it alone.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -512,15 +520,27 @@ typedef struct cascade_load_sink {
     cascade_message_sink on_message;
 } cascade_load_sink;
 
+/* A row that cannot be read: S73. */
+typedef struct cascade_fault {
+    cascade_uuid id;  /* of its cascade; all zero where that is not known */
+    const char *text; /* which row of which table it is, and why; of what stands
+                         there no more than the id */
+} cascade_fault;
+
+typedef cascade_err (*cascade_fault_sink)(void *context,
+                                          const cascade_fault *fault);
+
 typedef struct cascade_query {
-    const cascade_uuid *id;    /* only this one; NULL: any */
-    const char *user_id;       /* NULL: any */
-    cascade_status status;     /* 0: any */
-    const char *node;          /* having an execution of it; NULL: any */
-    const cascade_uuid *after; /* ids above this one; NULL: from the first */
-    const char *queue;         /* having a run in it; NULL: any */
-    int64_t updated_before_ms; /* written last before that; 0: any time */
-    size_t limit;              /* 1-1,000 */
+    const cascade_uuid *id;      /* only this one; NULL: any */
+    const char *user_id;         /* NULL: any */
+    cascade_status status;       /* 0: any */
+    const char *node;            /* having an execution of it; NULL: any */
+    const cascade_uuid *after;   /* ids above this one; NULL: from the first */
+    const char *queue;           /* having a run in it; NULL: any */
+    int64_t updated_before_ms;   /* written last before that; 0: any time */
+    size_t limit;                /* 1-1,000 */
+    cascade_fault_sink on_fault; /* with the context of the sink; NULL: such a
+                                    row is CASCADE_ERR_CORRUPT */
 } cascade_query;
 
 /* `run` is NULL when the cascade has no run row. */

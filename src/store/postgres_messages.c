@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/uuid.h"
 #include "store/postgres_internal.h"
 #include "store/store.h"
 
@@ -21,6 +22,8 @@ typedef struct receive_state {
     void *context;
     csc_buf payload;
     bool begun; /* the sink has got a row, which cannot be taken back */
+    bool given; /* so it has that of now */
+    cascade_uuid unreadable; /* the last cascade with a message that is */
 } receive_state;
 
 cascade_err
@@ -49,12 +52,31 @@ csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,
 }
 
 static cascade_err
-sink_received(void *context, const PGresult *result)
+give(void *context, const cascade_message_row *row, bool repeated)
 {
     receive_state *state = context;
 
-    return csc_postgres_messages_sink(result, &state->payload, state->sink,
-                                      state->context);
+    state->given = true;
+    return state->sink(state->context, row, repeated);
+}
+
+/* None behind one that cannot be read: S74. They are received in their order.
+ */
+static cascade_err
+sink_received(void *context, const PGresult *result)
+{
+    receive_state *state = context;
+    cascade_uuid id = csc_postgres_result_uuid(result, 0, 1);
+    cascade_err err = CASCADE_OK;
+
+    if (csc_uuid_equal(&id, &state->unreadable))
+        return CASCADE_OK;
+    state->given = false;
+    err = csc_postgres_messages_sink(result, &state->payload, give, state);
+    if (err != CASCADE_ERR_CORRUPT || state->given)
+        return err;
+    state->unreadable = id;
+    return csc_ok();
 }
 
 static cascade_err

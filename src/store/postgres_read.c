@@ -311,8 +311,14 @@ csc_postgres_read_load(void *self, const cascade_uuid *ids, size_t count,
 
 /* ---- List ---------------------------------------------------------------- */
 
+/* A list: several passes, where there were rows that cannot be read. */
 typedef struct list_state {
     const cascade_query *query;
+    cascade_list_sink sink;
+    void *context;
+    const cascade_uuid *after; /* of the next pass */
+    cascade_uuid last;         /* that was read */
+    size_t given;
     PGresult *result;
 } list_state;
 
@@ -325,9 +331,10 @@ add_condition(csc_buf *sql, const csc_postgres_params *params,
 
 /* The text and the parameters of one query. */
 static void
-build_list(const cascade_query *query, csc_buf *sql,
-           csc_postgres_params *params)
+build_list(const list_state *state, csc_buf *sql, csc_postgres_params *params)
 {
+    const cascade_query *query = state->query;
+
     csc_postgres_params_init(params);
     csc_buf_add_text(
         sql, "SELECT c.id, c.status::text, c.fn_id, c.user_id::text,\n"
@@ -349,8 +356,8 @@ build_list(const cascade_query *query, csc_buf *sql,
         csc_postgres_params_text(params, csc_store_status_word(query->status));
         add_condition(sql, params, "c.status = ", "::text::@cascade_status");
     }
-    if (query->after != NULL) {
-        csc_postgres_params_uuid(params, query->after);
+    if (state->after != NULL) {
+        csc_postgres_params_uuid(params, state->after);
         add_condition(sql, params, "c.id > ", "::uuid");
         if (query->queue != NULL)
             add_condition(sql, params, "r.cascade_id > ", "::uuid");
@@ -370,7 +377,7 @@ build_list(const cascade_query *query, csc_buf *sql,
                       "    WHERE n.cascade_id = c.id AND n.node_name = ",
                       "::text)");
     }
-    csc_postgres_params_i64(params, (int64_t)query->limit);
+    csc_postgres_params_i64(params, (int64_t)(query->limit - state->given));
     csc_buf_add_format(sql, "\nORDER BY c.id\nLIMIT $%d::int8", params->count);
 }
 
@@ -386,7 +393,7 @@ read_list(csc_postgres_conn *conn, void *context)
     PQclear(state->result);
     state->result = NULL;
     csc_buf_init(&pieces);
-    build_list(state->query, &pieces, &params);
+    build_list(state, &pieces, &params);
     if (!pieces.failed)
         sql = csc_postgres_sql_expand(pieces.data, conn->store->prefix);
     err = sql == NULL ? csc_fail_memory()
@@ -398,13 +405,13 @@ read_list(csc_postgres_conn *conn, void *context)
 }
 
 static cascade_err
-sink_listed(const PGresult *result, int at, cascade_list_sink sink,
-            void *context)
+sink_listed(list_state *state, int at)
 {
     static const char *const columns[] = {
         "id",         "status",    "fn_id",    "user_id", "created_at",
         "updated_at", "queue",     "priority", "wake_at", "engine_id",
         "claim_no",   "takeovers", "trial",    "needs"};
+    const PGresult *result = state->result;
     csc_postgres_reader reader = {
         .result = result, .row = at, .table = "cascades", .columns = columns};
     bool has_run = !PQgetisnull(result, at, 6);
@@ -431,28 +438,52 @@ sink_listed(const PGresult *result, int at, cascade_list_sink sink,
         run.trial = csc_postgres_row_i32(&reader, 12);
         run.needs = csc_postgres_row_text_or_null(&reader, 13);
     }
+    state->last = row.id;
     if (reader.err != CASCADE_OK)
-        return reader.err;
-    return sink(context, &row, has_run ? &run : NULL);
+        return csc_store_tell_fault(state->query, state->context, &row.id,
+                                    reader.err);
+    state->given++;
+    return state->sink(state->context, &row, has_run ? &run : NULL);
 }
 
 /* At most a thousand small rows: all are fetched before the first is handed
- * on, so no sink holds a connection. */
+ * on, so no sink holds a connection. `*more`: some could not be read, and there
+ * may be others in their place. */
+static cascade_err
+list_pass(csc_postgres *store, list_state *state, bool *more)
+{
+    size_t wanted = state->query->limit - state->given;
+    cascade_err err =
+        csc_postgres_pool_run(store, CSC_POSTGRES_ALWAYS, read_list, state);
+    int count = err == CASCADE_OK ? PQntuples(state->result) : 0;
+
+    for (int i = 0; err == CASCADE_OK && i < count; i++)
+        err = sink_listed(state, i);
+    PQclear(state->result);
+    state->result = NULL;
+    state->after = &state->last;
+    *more = err == CASCADE_OK && (size_t)count == wanted &&
+            state->given < state->query->limit;
+    return err;
+}
+
 cascade_err
 csc_postgres_read_list(void *self, const cascade_query *query,
                        cascade_list_sink sink, void *context)
 {
-    list_state state = {.query = query};
-    cascade_err err;
+    list_state state = {.query = query,
+                        .sink = sink,
+                        .context = context,
+                        .after = query->after};
+    bool more = true;
+    cascade_err err = CASCADE_OK;
 
     if (query->limit < 1 || query->limit > LIMIT_MAX)
         return csc_fail(CASCADE_ERR_INVALID,
                         "list: the limit is %zu; give 1 to %d", query->limit,
                         LIMIT_MAX);
-    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_list, &state);
-    for (int i = 0; err == CASCADE_OK && i < PQntuples(state.result); i++)
-        err = sink_listed(state.result, i, sink, context);
-    PQclear(state.result);
+    while (err == CASCADE_OK && more)
+        err = list_pass(self, &state, &more);
     return err;
 }
 

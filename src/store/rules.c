@@ -2,6 +2,7 @@
  *
  * What all backends say and refuse alike: one definition of each.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -101,6 +102,19 @@ csc_store_check_receive(const cascade_receive *receive)
                     "give 1 to %d, 1 to %d, 0 to %d",
                     receive->limit, receive->each, receive->except_count,
                     RECEIVE_MAX, RECEIVE_MAX, CASCADE_RECEIVE_EXCEPT_MAX);
+}
+
+cascade_err
+csc_store_tell_fault(const cascade_query *query, void *context,
+                     const cascade_uuid *id, cascade_err err)
+{
+    char text[CSC_ERRMSG_SIZE];
+    const cascade_fault fault = {.id = *id, .text = text};
+
+    if (err != CASCADE_ERR_CORRUPT || query->on_fault == NULL)
+        return err;
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    return query->on_fault(context, &fault);
 }
 
 cascade_err

@@ -77,6 +77,16 @@ is_changed_by_numeric(const char *json)
     return json[digits] != '\0' || digits > 15;
 }
 
+void
+csc_sqlite_call_add_blob(csc_sqlite_call *call, const void *data, size_t len)
+{
+    if (call->err != CASCADE_OK)
+        return;
+    call->at++;
+    note(call, sqlite3_bind_blob64(call->statement, call->at, data, len,
+                                   SQLITE_STATIC));
+}
+
 /* Such a number goes in as a BLOB, which no affinity touches. */
 void
 csc_sqlite_call_add_json(csc_sqlite_call *call, const char *json)
@@ -87,9 +97,7 @@ csc_sqlite_call_add_json(csc_sqlite_call *call, const char *json)
         csc_sqlite_call_add_text(call, json);
         return;
     }
-    call->at++;
-    note(call, sqlite3_bind_blob64(call->statement, call->at, json,
-                                   strlen(json), SQLITE_STATIC));
+    csc_sqlite_call_add_blob(call, json, strlen(json));
 }
 
 void

@@ -29,6 +29,9 @@
  *   no run row                  the cascade has ended: the row is made anew
  *   no such cascade             the messages are deleted, in portions
  *
+ * Rows that cannot be read are passed over by the statements themselves, before
+ * they count (S74): a walk that was given one could not go on behind it.
+ *
  * It looks first in a read transaction: an engine asks often and finds nothing
  * most times, and a look takes no lock. When there is something, a write
  * transaction, which no other claimer can be in, takes what messages named a
@@ -49,7 +52,7 @@
 #include "store/store.h"
 
 #define CLAIM_MAX 1000
-#define NEEDS_SIZE 256
+#define NEEDS_SIZE 256  /* the statement gives none that is longer */
 #define STRAYS_MAX 1000 /* messages deleted by one claim */
 
 typedef struct shelf {
@@ -184,7 +187,7 @@ weigh_owned(claim_state *state, sqlite3_stmt *statement)
 
     if (err == CASCADE_OK && csc_uuid_equal(&owner, &state->claim->engine_id))
         state->messages = true;
-    return err;
+    return err == CASCADE_ERR_CORRUPT ? csc_ok() : err; /* S74 */
 }
 
 static cascade_err
@@ -390,13 +393,8 @@ next_shelf(csc_sqlite_conn *conn, const char *queue, char needs[NEEDS_SIZE],
         *takeovers = sqlite3_column_int(call.statement, 1);
         if (text == NULL)
             err = csc_fail_memory();
-        else if (strlen(text) >= NEEDS_SIZE)
-            err = cascade_store_fail(CASCADE_ERR_CORRUPT,
-                                     "table cascade_runs, column needs: a "
-                                     "name of over %d bytes",
-                                     NEEDS_SIZE - 1);
         else
-            memcpy(needs, text, strlen(text) + 1);
+            (void)snprintf(needs, NEEDS_SIZE, "%s", text);
     }
     csc_sqlite_call_end(&call);
     return err;

@@ -432,6 +432,9 @@ void csc_sqlite_call_add_text(csc_sqlite_call *call, const char *text);
 /* A JSON text, or NULL. */
 void csc_sqlite_call_add_json(csc_sqlite_call *call, const char *json);
 void csc_sqlite_call_add_i64(csc_sqlite_call *call, int64_t number);
+/* Not copied either. */
+void csc_sqlite_call_add_blob(csc_sqlite_call *call, const void *data,
+                              size_t len);
 /* `id` may be NULL. */
 void csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id);
 /* What is no status is NULL, which the table refuses. */

@@ -155,6 +155,8 @@ csc_sqlite_lease_engines(void *self, cascade_engine_sink sink, void *context,
         err = csc_sqlite_row_engine(call.statement, &incarnation);
         if (err == CASCADE_OK)
             err = sink(context, &incarnation);
+        else if (err == CASCADE_ERR_CORRUPT)
+            err = csc_ok(); /* it is passed over: S74 */
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
     }

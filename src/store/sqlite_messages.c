@@ -117,17 +117,6 @@ csc_sqlite_messages_delete(csc_sqlite_conn *conn,
     return csc_sqlite_call_run(&call, NULL);
 }
 
-static cascade_err
-give(sqlite3_stmt *statement, csc_sqlite_row_room *room,
-     cascade_message_sink sink, void *context)
-{
-    cascade_message_row row;
-    bool repeated = false;
-    cascade_err err = csc_sqlite_row_message(statement, room, &row, &repeated);
-
-    return err == CASCADE_OK ? sink(context, &row, repeated) : err;
-}
-
 typedef struct receive_state {
     csc_sqlite_conn *conn;
     const cascade_receive *receive;
@@ -145,23 +134,34 @@ is_full(const receive_state *state)
            csc_store_is_full(state->bytes, state->receive->bytes_max);
 }
 
+/* `*readable`: it was given. */
 static cascade_err
-count_message(void *context, const cascade_message_row *row, bool repeated)
+give(receive_state *state, sqlite3_stmt *statement, bool *readable)
 {
-    receive_state *state = context;
+    cascade_message_row row;
+    bool repeated = false;
+    cascade_err err =
+        csc_sqlite_row_message(statement, &state->room, &row, &repeated);
 
+    *readable = err == CASCADE_OK;
+    if (err == CASCADE_ERR_CORRUPT)
+        return csc_ok();
+    if (err != CASCADE_OK)
+        return err;
     state->left--;
-    state->bytes += csc_store_message_bytes(row);
-    return state->sink(state->context, row, repeated);
+    state->bytes += csc_store_message_bytes(&row);
+    return state->sink(state->context, &row, repeated);
 }
 
-/* The first ones for a cascade. */
+/* The first ones for a cascade; none behind one that cannot be read (S74), as
+ * they are received in their order. */
 static cascade_err
 give_first(receive_state *state, const cascade_uuid *cascade_id)
 {
     size_t each = state->receive->each;
     csc_sqlite_call call;
     bool row = false;
+    bool readable = true;
     cascade_err err;
 
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_RECEIVE_MESSAGES);
@@ -170,8 +170,8 @@ give_first(receive_state *state, const cascade_uuid *cascade_id)
                             (int64_t)(state->left < each ? state->left : each));
     err = csc_sqlite_call_next(&call, &row);
     while (err == CASCADE_OK && row) {
-        err = give(call.statement, &state->room, count_message, state);
-        if (err == CASCADE_OK && is_full(state))
+        err = give(state, call.statement, &readable);
+        if (!readable || is_full(state))
             break;
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
@@ -197,7 +197,7 @@ is_wanted(const cascade_receive *receive, sqlite3_stmt *statement,
     err =
         csc_sqlite_row_uuid(statement, 6, "cascade_runs", "engine_id", &owner);
     *wanted = err == CASCADE_OK && csc_uuid_equal(&owner, &receive->engine_id);
-    return err;
+    return err == CASCADE_ERR_CORRUPT ? csc_ok() : err; /* S74 */
 }
 
 /* The next cascade behind `*id` that messages name: one seek, however many

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "store/sqlite_internal.h"
+#include "store/store.h"
 
 #define READ_MAX 1000
 
@@ -268,6 +269,7 @@ static const char list_from_queue[] =
     " WHERE r.queue = ?6";
 static const char list_id[] = " AND %s = ?1";
 static const char list_after[] = " AND %s > ?2";
+static const char list_behind[] = " AND %s > CAST(?2 AS TEXT)";
 static const char list_user[] = " AND c.user_id = ?3";
 static const char list_status[] = " AND c.status = ?4";
 static const char list_node[] =
@@ -278,9 +280,21 @@ static const char list_unmarked[] =
     "                 WHERE x.cascade_id = c.id)";
 static const char list_tail[] = " ORDER BY %s LIMIT ?7";
 
+/* A list: several passes, where there were rows that cannot be read. */
+typedef struct listing {
+    const cascade_query *query;
+    cascade_list_sink sink;
+    void *context;
+    csc_buf behind; /* the bytes of the last id of the pass before */
+    int type;       /* of that: SQLITE_TEXT, SQLITE_BLOB; 0: there is none */
+    size_t given;
+    size_t left; /* rows that the pass may still have */
+} listing;
+
 static void
-add_select(const cascade_query *query, const char *status, csc_buf *sql)
+add_select(const listing *l, const char *status, csc_buf *sql)
 {
+    const cascade_query *query = l->query;
     bool by_run = query->queue != NULL;
     const char *id = by_run ? "r.cascade_id" : "c.id";
 
@@ -288,7 +302,9 @@ add_select(const cascade_query *query, const char *status, csc_buf *sql)
     csc_buf_add_text(sql, by_run ? list_from_queue : list_from);
     if (query->id != NULL)
         csc_buf_add_format(sql, list_id, id);
-    if (query->after != NULL)
+    if (l->type == SQLITE_TEXT)
+        csc_buf_add_format(sql, list_behind, id);
+    else if (l->type != 0 || query->after != NULL)
         csc_buf_add_format(sql, list_after, id);
     if (query->user_id != NULL)
         csc_buf_add_text(sql, list_user);
@@ -303,21 +319,22 @@ add_select(const cascade_query *query, const char *status, csc_buf *sql)
  * order of their ids come from its three parts, merged. Otherwise all of them
  * would be sorted for every page. */
 static cascade_err
-build_query(const cascade_query *query, csc_buf *sql)
+build_query(const listing *l, csc_buf *sql)
 {
+    const cascade_query *query = l->query;
     static const char *const words[] = {" AND c.status = 'RUNNING'",
                                         " AND c.status = 'COMPLETED'",
                                         " AND c.status = 'ERROR'"};
 
     if (query->user_id == NULL || query->status != 0 || query->id != NULL ||
         query->queue != NULL) {
-        add_select(query, query->status != 0 ? list_status : "", sql);
+        add_select(l, query->status != 0 ? list_status : "", sql);
         return sql->failed ? csc_fail_memory() : CASCADE_OK;
     }
     for (size_t i = 0; i < 3; i++) {
         csc_buf_add_text(sql, i == 0 ? "SELECT * FROM ("
                                      : " UNION ALL SELECT * FROM (");
-        add_select(query, words[i], sql);
+        add_select(l, words[i], sql);
         csc_buf_add_text(sql, ")");
     }
     csc_buf_add_text(sql, " ORDER BY 1 LIMIT ?7");
@@ -325,24 +342,29 @@ build_query(const cascade_query *query, csc_buf *sql)
 }
 
 static void
-bind_query(csc_sqlite_call *call, const cascade_query *query)
+bind_query(csc_sqlite_call *call, const listing *l)
 {
+    const cascade_query *query = l->query;
+
     csc_sqlite_call_add_uuid(call, query->id);
-    csc_sqlite_call_add_uuid(call, query->after);
+    if (l->type != 0)
+        csc_sqlite_call_add_blob(call, l->behind.data, l->behind.len);
+    else
+        csc_sqlite_call_add_uuid(call, query->after);
     csc_sqlite_call_add_text(call, query->user_id);
     csc_sqlite_call_add_status(call, query->status);
     csc_sqlite_call_add_text(call, query->node);
     csc_sqlite_call_add_text(call, query->queue);
     csc_sqlite_call_add_i64(
-        call, query->updated_before_ms == 0 ? (int64_t)query->limit : -1);
+        call, query->updated_before_ms == 0 ? (int64_t)l->left : -1);
 }
 
 /* The time is compared here, and those that pass are counted: in the table it
  * may stand in several forms, which do not sort as one. */
 static cascade_err
-give_listed(sqlite3_stmt *statement, const cascade_query *query,
-            cascade_list_sink sink, void *context, size_t *given)
+give_listed(sqlite3_stmt *statement, listing *l)
 {
+    const cascade_query *query = l->query;
     cascade_row row;
     cascade_run_row run;
     bool has_run = sqlite3_column_type(statement, LIST_RUN_AT) != SQLITE_NULL;
@@ -351,29 +373,42 @@ give_listed(sqlite3_stmt *statement, const cascade_query *query,
     if (err == CASCADE_OK && has_run)
         err = csc_sqlite_row_run(statement, LIST_RUN_AT, &run);
     if (err != CASCADE_OK)
-        return err;
+        return csc_store_tell_fault(query, l->context, &row.id, err);
     if (query->updated_before_ms != 0 &&
         row.updated_at_ms >= query->updated_before_ms)
         return CASCADE_OK;
-    ++*given;
-    return sink(context, &row, has_run ? &run : NULL);
+    l->given++;
+    return l->sink(l->context, &row, has_run ? &run : NULL);
 }
 
 static cascade_err
-list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement,
-          const cascade_query *query, cascade_list_sink sink, void *context)
+note_behind(listing *l, sqlite3_stmt *statement)
+{
+    const char *id = NULL;
+
+    l->type = sqlite3_column_type(statement, 0);
+    id = (const char *)sqlite3_column_text(statement, 0);
+    csc_buf_clear(&l->behind);
+    csc_buf_add(&l->behind, id != NULL ? id : "",
+                (size_t)sqlite3_column_bytes(statement, 0));
+    return l->behind.failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+static cascade_err
+list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement, listing *l)
 {
     csc_sqlite_call call;
-    size_t given = 0;
     bool row = false;
     cascade_err err;
 
     csc_sqlite_call_begin_with(&call, conn, "list cascades", statement);
-    bind_query(&call, query);
+    bind_query(&call, l);
     err = csc_sqlite_call_next(&call, &row);
     while (err == CASCADE_OK && row) {
-        err = give_listed(statement, query, sink, context, &given);
-        if (given == query->limit)
+        err = give_listed(statement, l);
+        if (l->left > 0 && --l->left == 0 && err == CASCADE_OK)
+            err = note_behind(l, statement);
+        if (l->given == l->query->limit)
             break;
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
@@ -382,32 +417,46 @@ list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement,
     return err;
 }
 
+/* One statement; `*more`: it has had its rows, and some could not be read. */
+static cascade_err
+list_pass(csc_sqlite_conn *conn, listing *l, bool *more)
+{
+    sqlite3_stmt *statement = NULL;
+    csc_buf sql;
+    cascade_err err;
+
+    csc_buf_init(&sql);
+    l->left = l->query->limit - l->given;
+    err = build_query(l, &sql);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_conn_compile(conn, "list cascades", sql.data, 0,
+                                      &statement);
+    if (err == CASCADE_OK)
+        err = list_rows(conn, statement, l);
+    (void)sqlite3_finalize(statement);
+    csc_buf_fini(&sql);
+    *more = err == CASCADE_OK && l->left == 0 && l->given < l->query->limit;
+    return err;
+}
+
 cascade_err
 csc_sqlite_read_list(void *self, const cascade_query *query,
                      cascade_list_sink sink, void *context)
 {
+    listing l = {.query = query, .sink = sink, .context = context};
     csc_sqlite_conn *conn = NULL;
-    sqlite3_stmt *statement = NULL;
-    csc_buf sql;
+    bool more = true;
     cascade_err err;
 
     if (query->limit < 1 || query->limit > READ_MAX)
         return cascade_store_fail(CASCADE_ERR_INVALID,
                                   "list: the limit is %zu; give 1 to %d",
                                   query->limit, READ_MAX);
-    csc_buf_init(&sql);
-    err = build_query(query, &sql);
-    if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_read(self, &conn);
+    err = csc_sqlite_txn_begin_read(self, &conn);
     if (err != CASCADE_OK)
-        goto out;
-    err =
-        csc_sqlite_conn_compile(conn, "list cascades", sql.data, 0, &statement);
-    if (err == CASCADE_OK)
-        err = list_rows(conn, statement, query, sink, context);
-    (void)sqlite3_finalize(statement);
-    err = csc_sqlite_txn_end(conn, err);
-out:
-    csc_buf_fini(&sql);
-    return err;
+        return err;
+    while (err == CASCADE_OK && more)
+        err = list_pass(conn, &l, &more);
+    csc_buf_fini(&l.behind);
+    return csc_sqlite_txn_end(conn, err);
 }

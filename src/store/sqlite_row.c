@@ -13,16 +13,20 @@
  *              is UTF-8, since it becomes a member of JSON objects
  *
  * What does not fit is CASCADE_ERR_CORRUPT and names table, column and the
- * row's cascade; never the value.
+ * row's cascade; never the value, but for what stands in the place of the id
+ * where that is all there is to find the row by.
  *
  * A reader keeps its first error, and the functions behind it do nothing: a row
  * is a plain list of columns, checked once.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "store/sqlite_internal.h"
+
+#define NAME_MAX_LEN 40
 
 typedef struct reader {
     sqlite3_stmt *statement;
@@ -30,20 +34,41 @@ typedef struct reader {
     int at; /* the next column */
     cascade_err err;
     const cascade_uuid *id; /* of the cascade, once known */
+    int key;                /* the column that tells the row from others */
 } reader;
+
+/* The key as it stands there, as far as it can be shown. */
+static void
+name_row(const reader *row, char *name, size_t size)
+{
+    const unsigned char *text = sqlite3_column_text(row->statement, row->key);
+    size_t len = text != NULL ? strlen((const char *)text) : 0;
+    size_t at = 0;
+
+    if (text == NULL) {
+        (void)snprintf(name, size, "the row without one");
+        return;
+    }
+    at = (size_t)snprintf(name, size, "the row '");
+    for (size_t i = 0; i < len && i < NAME_MAX_LEN; i++)
+        name[at++] = text[i] > ' ' && text[i] < 0x7f ? (char)text[i] : '?';
+    (void)snprintf(name + at, size - at, "%s",
+                   len > NAME_MAX_LEN ? "...'" : "'");
+}
 
 static void
 fail(reader *row, const char *column, const char *why)
 {
-    char id[CASCADE_UUID_TEXT_SIZE] = "(unknown)";
+    char id[CASCADE_UUID_TEXT_SIZE];
+    char name[NAME_MAX_LEN + sizeof("the row '...'")];
 
     if (row->err != CASCADE_OK)
         return;
-    if (row->id != NULL)
-        (void)cascade_uuid_format(row->id, id);
-    row->err = cascade_store_fail(CASCADE_ERR_CORRUPT,
-                                  "table %s, column %s of cascade %s: %s",
-                                  row->table, column, id, why);
+    name_row(row, name, sizeof(name));
+    row->err = cascade_store_fail(
+        CASCADE_ERR_CORRUPT, "table %s, column %s of %s%s: %s", row->table,
+        column, row->id != NULL ? "cascade " : "",
+        row->id != NULL ? cascade_uuid_format(row->id, id) : name, why);
 }
 
 static bool
@@ -116,6 +141,14 @@ next_uuid(reader *row, const char *column)
         strpbrk(text, "ABCDEF") != NULL)
         fail(row, column, "not a UUID in lower case");
     return id;
+}
+
+/* What comes behind names the cascade by it. */
+static void
+note_id(reader *row, const cascade_uuid *id)
+{
+    if (row->err == CASCADE_OK)
+        row->id = id;
 }
 
 /* Milliseconds that a column of type TEXT has turned to text; ".0" behind them
@@ -210,7 +243,7 @@ csc_sqlite_row_cascade(sqlite3_stmt *statement, cascade_row *row)
     reader from = {.statement = statement, .table = "cascades"};
 
     row->id = next_uuid(&from, "id");
-    from.id = &row->id;
+    note_id(&from, &row->id);
     row->status = (cascade_status)next_word(&from, "status", words);
     row->fn_id = next_i32(&from, "fn_id", INT32_MIN);
     row->user_id = next_text(&from, "user_id");
@@ -228,7 +261,7 @@ csc_sqlite_row_execution(sqlite3_stmt *statement, csc_sqlite_row_room *room,
 
     row->id = next_uuid(&from, "id");
     row->cascade_id = next_uuid(&from, "cascade_id");
-    from.id = &row->cascade_id;
+    note_id(&from, &row->cascade_id);
     row->function_id = next_i32(&from, "function_id", INT32_MIN);
     row->status = (cascade_execution_status)next_word(&from, "status", words);
     row->node_instance_id = next_text(&from, "node_instance_id");
@@ -254,7 +287,7 @@ csc_sqlite_row_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
 
     row->id = next_i64(&from, "id", INT64_MIN, INT64_MAX);
     row->cascade_id = next_uuid(&from, "cascade_id");
-    from.id = &row->cascade_id;
+    note_id(&from, &row->cascade_id);
     row->function_id = next_i32(&from, "function_id", INT32_MIN);
     row->key = next_text(&from, "key");
     if (!csc_json_is_utf8(row->key, strlen(row->key)))
@@ -275,7 +308,7 @@ csc_sqlite_row_message(sqlite3_stmt *statement, csc_sqlite_row_room *room,
 
     row->id = next_i64(&from, "id", INT64_MIN, INT64_MAX);
     row->cascade_id = next_uuid(&from, "cascade_id");
-    from.id = &row->cascade_id;
+    note_id(&from, &row->cascade_id);
     row->kind = next_text(&from, "kind");
     row->name = next_text(&from, "name");
     row->path = next_text(&from, "path");
@@ -290,10 +323,11 @@ csc_sqlite_row_message(sqlite3_stmt *statement, csc_sqlite_row_room *room,
 cascade_err
 csc_sqlite_row_run(sqlite3_stmt *statement, int at, cascade_run_row *row)
 {
-    reader from = {.statement = statement, .table = "cascade_runs", .at = at};
+    reader from = {
+        .statement = statement, .table = "cascade_runs", .at = at, .key = at};
 
     row->cascade_id = next_uuid(&from, "cascade_id");
-    from.id = &row->cascade_id;
+    note_id(&from, &row->cascade_id);
     row->queue = next_text(&from, "queue");
     row->priority = next_i32(&from, "priority", 0);
     row->wake_at_ms = next_i64(&from, "wake_at", INT64_MIN, INT64_MAX);
@@ -365,7 +399,7 @@ cascade_err
 csc_sqlite_row_uuid(sqlite3_stmt *statement, int at, const char *table,
                     const char *column, cascade_uuid *id)
 {
-    reader from = {.statement = statement, .table = table, .at = at};
+    reader from = {.statement = statement, .table = table, .at = at, .key = at};
 
     *id = next_uuid(&from, column);
     return from.err;

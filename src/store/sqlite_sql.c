@@ -25,6 +25,25 @@
     " AND node_name < 'cascade.child;'"
 #define NODE_UNMARKED UNMARKED("node_executions.cascade_id")
 
+/* What a walk can go on from: S74. What it seeks the next row by has to come
+ * back as it is bound, or the walk would never end. */
+#define IS_UUID(id)                                                      \
+    " AND typeof(" id ") = 'text' AND length(CAST(" id " AS BLOB)) = 36" \
+    " AND substr(" id ", 9, 1) || substr(" id ", 14, 1)"                 \
+    "    || substr(" id ", 19, 1) || substr(" id ", 24, 1) = '----'"     \
+    " AND length(replace(" id ", '-', '')) = 32"                         \
+    " AND " id " NOT GLOB '*[^0-9a-f-]*'"
+/* Names of nodes have up to 128 bytes: NEEDS_SIZE of sqlite_claim.c. The sign
+ * keeps that bound from being what the index is searched by. */
+#define SOUND_NEEDS                                                      \
+    " AND typeof(needs) = 'text' AND length(CAST(needs AS BLOB)) <= 255" \
+    " AND instr(CAST(needs AS BLOB), x'00') = 0"
+#define SOUND_TAKEOVERS                  \
+    " AND typeof(takeovers) = 'integer'" \
+    " AND +takeovers BETWEEN 0 AND 2147483647"
+#define SOUND_WAKE " AND typeof(wake_at) = 'integer'"
+#define SOUND_RUN SOUND_WAKE IS_UUID("cascade_id")
+
 /* Those of a status, but what is marked; that is looked up. */
 #define COUNT_OF(word)                                       \
     " count(*) FILTER (WHERE status = '" word "')"           \
@@ -89,11 +108,12 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    about, attached_at"
          " FROM main.cascade_engines AS e"
          " ORDER BY engine_id"},
-    [CSC_SQLITE_LIST_EXPIRED] = {"look for expired incarnations",
-                                 "SELECT engine_id"
-                                 " FROM main.cascade_engines"
-                                 " WHERE boot <> ?1 OR lease_until_ms <= ?2"
-                                 " ORDER BY engine_id"},
+    [CSC_SQLITE_LIST_EXPIRED] =
+        {"look for expired incarnations",
+         "SELECT engine_id"
+         " FROM main.cascade_engines"
+         " WHERE (boot <> ?1 OR lease_until_ms <= ?2)" IS_UUID(
+             "engine_id") " ORDER BY engine_id"},
     [CSC_SQLITE_DELETE_ENGINE] = {"remove an incarnation",
                                   "DELETE FROM main.cascade_engines"
                                   " WHERE engine_id = ?1"},
@@ -113,9 +133,9 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    EXISTS (SELECT 1 FROM main.cascade_engines AS e"
          "            WHERE e.engine_id = r.engine_id)"
          " FROM main.cascade_runs AS r"
-         " WHERE r.engine_id IS NOT NULL AND r.engine_id > ?1"
-         " ORDER BY r.engine_id"
-         " LIMIT 1"},
+         " WHERE r.engine_id IS NOT NULL AND r.engine_id > ?1" IS_UUID(
+             "r.engine_id") " ORDER BY r.engine_id"
+                            " LIMIT 1"},
     [CSC_SQLITE_FREE_RUNS] = {"free abandoned runs",
                               "UPDATE main.cascade_runs"
                               " SET engine_id = NULL, wake_at = ?2,"
@@ -139,15 +159,14 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    SELECT needs, takeovers"
          "    FROM main.cascade_runs"
          "    WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
-         "        AND takeovers > ?3"
-         "    ORDER BY takeovers"
+         "        AND takeovers > ?3" SOUND_TAKEOVERS "    ORDER BY takeovers"
          "    LIMIT 1)"
          " UNION ALL "
          "SELECT * FROM ("
          "    SELECT needs, takeovers"
          "    FROM main.cascade_runs"
-         "    WHERE engine_id IS NULL AND queue = ?1 AND needs > ?2"
-         "    ORDER BY needs, takeovers"
+         "    WHERE engine_id IS NULL AND queue = ?1 AND needs > ?2" SOUND_NEEDS
+             SOUND_TAKEOVERS "    ORDER BY needs, takeovers"
          "    LIMIT 1)"
          " ORDER BY 1, 2"
          " LIMIT 1"},
@@ -156,7 +175,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT cascade_id, wake_at, claim_no, trial"
          " FROM main.cascade_runs"
          " WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
-         "    AND takeovers = ?3 AND priority = ?4 AND wake_at <= ?5"
+         "    AND takeovers = ?3 AND priority = ?4 AND wake_at <= ?5" SOUND_RUN
          " ORDER BY wake_at"
          " LIMIT ?6"},
     [CSC_SQLITE_NEXT_WAKE] =
@@ -164,7 +183,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT wake_at"
          " FROM main.cascade_runs"
          " WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2"
-         "    AND takeovers = ?3 AND priority = ?4 AND wake_at > ?5"
+         "    AND takeovers = ?3 AND priority = ?4 AND wake_at > ?5" SOUND_RUN
          " ORDER BY wake_at"
          " LIMIT 1"},
     /* ?3: the trial. */
@@ -185,9 +204,9 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    m.kind, r.trial"
          " FROM main.cascade_messages AS m"
          " LEFT JOIN main.cascade_runs AS r ON r.cascade_id = m.cascade_id"
-         " WHERE m.cascade_id > ?1"
-         " ORDER BY m.cascade_id, m.id"
-         " LIMIT 1"},
+         " WHERE m.cascade_id > ?1" IS_UUID(
+             "m.cascade_id") " ORDER BY m.cascade_id, m.id"
+                             " LIMIT 1"},
     /* If it is still as it was seen: ?3 claim_no, ?4 takeovers, ?5 queue. ?6:
      * the trial. */
     [CSC_SQLITE_CLAIM_NAMED] =
@@ -370,11 +389,11 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
         {"look for erasures",
          "SELECT cascade_id"
          " FROM main.cascade_erasures AS x"
-         " WHERE engine_id IS NULL OR engine_id = ?1"
+         " WHERE (engine_id IS NULL OR engine_id = ?1"
          "    OR NOT EXISTS (SELECT 1 FROM main.cascade_engines AS e"
-         "                   WHERE e.engine_id = x.engine_id)"
-         " ORDER BY cascade_id"
-         " LIMIT 1"},
+         "                   WHERE e.engine_id = x.engine_id))" IS_UUID(
+             "cascade_id") " ORDER BY cascade_id"
+                           " LIMIT 1"},
     [CSC_SQLITE_CLAIM_ERASURE] = {"claim an erasure",
                                   "UPDATE main.cascade_erasures"
                                   " SET engine_id = ?2"

@@ -154,6 +154,10 @@ const char *csc_store_execution_word(cascade_execution_status status);
 cascade_err csc_store_check_scan(const cascade_scan *scan);
 cascade_err csc_store_check_mend(const char *move, size_t count);
 cascade_err csc_store_check_receive(const cascade_receive *receive);
+/* Of reading a row that is listed: what cannot be read is told, where the query
+ * asks for that: S73. `id`: as far as it is known, else all zero. */
+cascade_err csc_store_tell_fault(const cascade_query *query, void *context,
+                                 const cascade_uuid *id, cascade_err err);
 /* What a row counts against the bytes_max of `scan`, of `receive`. */
 size_t csc_store_execution_bytes(const cascade_execution_row *row);
 size_t csc_store_event_bytes(const cascade_event_row *row);

@@ -446,6 +446,14 @@ list_all(conformance_db *db, cascade_query query, size_t limit, listed_ids *all)
         assert_true(csc_uuid_compare(&all->ids[i - 1], &all->ids[i]) < 0);
 }
 
+static cascade_err
+fail_fault(void *context, const cascade_fault *fault)
+{
+    (void)context;
+    return cascade_store_fail(CASCADE_ERR_CORRUPT, "unreadable: %s",
+                              fault->text);
+}
+
 /* Cascade i: user u<i mod 3>, status by i mod 4, a node n<i mod 5>. */
 static void
 start_listed(conformance_db *db)
@@ -502,6 +510,30 @@ pages_have_no_gaps_and_no_repetitions(void **state)
 
         list_all(db, query, limits[mix % 4], all);
         assert_int_equal(all->count, expected_count(user, status, node));
+    }
+    free(all);
+}
+
+/* S73: where all can be read, who asks to be told of others is told of none,
+ * and given the same. */
+static void
+pages_with_a_place_for_faults_are_the_same(void **state)
+{
+    static const size_t limits[] = {1, 7, 57, 1000};
+    conformance_db *db = *state;
+    listed_ids *all = calloc(1, sizeof(*all));
+
+    assert_non_null(all);
+    start_listed(db);
+    for (int user = -1; user < 3; user++) {
+        const cascade_query query = {
+            .user_id = user < 0 ? NULL : rows_text(&db->rows, "u%d", user),
+            .on_fault = fail_fault};
+
+        for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+            list_all(db, query, limits[i], all);
+            assert_int_equal(all->count, expected_count(user, 0, -1));
+        }
     }
     free(all);
 }
@@ -704,6 +736,7 @@ conformance_read(void)
         cmocka_unit_test(a_load_gives_so_many_of_a_family),
         cmocka_unit_test(a_load_shows_one_moment),
         cmocka_unit_test(pages_have_no_gaps_and_no_repetitions),
+        cmocka_unit_test(pages_with_a_place_for_faults_are_the_same),
         cmocka_unit_test(pages_go_on_while_cascades_are_started),
         cmocka_unit_test(one_cascade_is_listed_by_its_id),
         cmocka_unit_test(an_error_of_a_sink_is_the_result),

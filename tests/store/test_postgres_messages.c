@@ -582,6 +582,42 @@ messages_for_others_do_not_slow_down(void **state)
 
 /* As many runs are named as one look walks over: whoever comes between two
  * claims does not make them see the same end of the walk each time. */
+static cascade_err
+count_received(void *context, const cascade_message_row *row, bool repeated)
+{
+    (void)row;
+    (void)repeated;
+    ++*(int *)context;
+    return CASCADE_OK;
+}
+
+/* S74: nothing behind a message that cannot be read, of that cascade alone. */
+static void
+what_cannot_be_read_is_not_received(void **state)
+{
+    pg_test *test = *state;
+    scene it = begin(test);
+    cascade_uuid first = own(&it);
+    cascade_uuid second = own(&it);
+    const cascade_receive all = {
+        .engine_id = it.engine, .limit = 10, .each = 10};
+    int count = 0;
+
+    for (int i = 0; i < 3; i++) {
+        const char *path = rows_text(&test->rows, "a/message/%d", i);
+
+        assert_int_equal(CASCADE_SENT, send_path(&it, first, path));
+        path = rows_text(&test->rows, "b/message/%d", i);
+        assert_int_equal(CASCADE_SENT, send_path(&it, second, path));
+    }
+    pg_sql(test, "UPDATE cascade_messages SET payload ="
+                 " (repeat('[', 200) || repeat(']', 200))::jsonb"
+                 " WHERE path = 'a/message/1'");
+    assert_ok(it.store->driver->receive(it.store->self, &all, count_received,
+                                        &count));
+    assert_int_equal(4, count);
+}
+
 static void
 walks_are_not_shared(void **state)
 {
@@ -623,6 +659,7 @@ main(int argc, char **argv)
         PG_TEST(who_has_no_messages_pays_for_none),
         PG_TEST(a_family_is_read_past_all_others),
         PG_TEST(messages_for_others_do_not_slow_down),
+        PG_TEST(what_cannot_be_read_is_not_received),
         PG_TEST(walks_are_not_shared),
     };
 

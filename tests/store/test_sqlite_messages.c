@@ -227,14 +227,35 @@ an_id_never_comes_back(void **state)
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
-/* Rows that another program spoiled are named, not handed on. */
+#define SECOND " WHERE id = (SELECT min(id) + 1 FROM cascade_messages)"
+
+static cascade_err
+pass_row(void *context, const cascade_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_messages(cascade_store *store, const cascade_uuid *id, inbox *in)
+{
+    const cascade_load_sink sink = {
+        .context = in, .on_cascade = pass_row, .on_message = keep};
+
+    return store->driver->load(store->self, id, 1, CASCADE_LOAD_MESSAGES,
+                               &sink);
+}
+
+/* S74: rows that another program spoiled are named by a load, and not handed
+ * on; nor is what was sent behind them. */
 static void
 messages_that_make_no_sense_are_named(void **state)
 {
     static const char *const spoils[][2] = {
-        {"UPDATE cascade_messages SET payload = '{'", "payload"},
-        {"UPDATE cascade_messages SET kind = 'a' || char(0)", "kind"},
-        {"UPDATE cascade_messages SET sent_at = 'soon'", "sent_at"},
+        {"UPDATE cascade_messages SET payload = '{'" SECOND, "payload"},
+        {"UPDATE cascade_messages SET kind = 'a' || char(0)" SECOND, "kind"},
+        {"UPDATE cascade_messages SET sent_at = 'soon'" SECOND, "sent_at"},
     };
     sqlite_fixture *it = *state;
     cascade_store *store = fixture_store(it);
@@ -249,14 +270,17 @@ messages_that_make_no_sense_are_named(void **state)
         CASCADE_OK);
     for (size_t i = 0; i < sizeof(spoils) / sizeof(spoils[0]); i++) {
         fixture_sql(it, "DELETE FROM cascade_messages");
-        assert_int_equal(send(it, store, id), CASCADE_SENT);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(send(it, store, id), CASCADE_SENT);
         fixture_sql(it, spoils[i][0]);
+        in.count = 0;
         assert_int_equal(store->driver->receive(store->self, &all, keep, &in),
-                         CASCADE_ERR_CORRUPT);
+                         CASCADE_OK);
+        assert_int_equal(in.count, 1);
+        assert_int_equal(load_messages(store, &id, &in), CASCADE_ERR_CORRUPT);
         assert_says("cascade_messages");
         assert_says(spoils[i][1]);
     }
-    assert_int_equal(in.count, 0);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
