@@ -429,9 +429,14 @@ CASCADE_API void cascade_cursor_close(cascade_cursor *cursor);
 
 /* ---- Checking and mending ----------------------------------------------- */
 
+/* How many rows cascade_list() has met, up to the last one of the page, of
+ * which the cascade or its run cannot be read: it leaves them out, and
+ * cascade_verify() tells which they are. */
+CASCADE_API size_t cascade_page_unreadable(const cascade_page *page);
+
 /* Receives one finding, a line of English that names the row; valid during the
- * call. `id`: the cascade. Return false to end the call, which then returns
- * CASCADE_ERR_STOPPED. */
+ * call. `id`: the cascade, all zero where that cannot be read. Return false to
+ * end the call, which then returns CASCADE_ERR_STOPPED. */
 typedef bool (*cascade_finding_fn)(void *context, const cascade_uuid *id,
                                    int32_t function_id, const char *rule,
                                    const char *text);
@@ -458,9 +463,9 @@ typedef struct cascade_check_report {
 } cascade_check_report;
 
 /* Checks each invariant that the tables have to satisfy and tells each
- * violation, of one cascade up to 100 of them; changes nothing. Rows of the
- * table of cascades itself that cannot be read are CASCADE_ERR_CORRUPT. Bounded
- * in memory, however many rows there are. Cascades that are written meanwhile
+ * violation, of one cascade up to 100 of them; changes nothing. A row that
+ * cannot be read is one, and the others are judged all the same. Bounded in
+ * memory, however many rows there are. Cascades that are written meanwhile
  * are looked at again before anything is told of them. */
 CASCADE_API cascade_err cascade_verify(cascade_store *store,
                                        const cascade_check_options *options,

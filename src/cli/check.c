@@ -9,6 +9,7 @@
 #include "which.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 typedef cascade_err (*check_fn)(cascade_store *store,
                                 const cascade_check_options *options,
@@ -19,6 +20,15 @@ struct findings {
     struct out *out;
     cascade_err err;
 };
+
+/* That of a cascade may be what cannot be read. */
+static bool
+is_known(const cascade_uuid *id)
+{
+    static const cascade_uuid none;
+
+    return memcmp(id, &none, sizeof(none)) != 0;
+}
 
 static bool
 put_finding(void *context, const cascade_uuid *id, int32_t function_id,
@@ -31,7 +41,7 @@ put_finding(void *context, const cascade_uuid *id, int32_t function_id,
 
     ask_progress_end();
     if (!out->json) {
-        out_plain(out, cascade_uuid_format(id, id_text));
+        out_plain(out, is_known(id) ? cascade_uuid_format(id, id_text) : "-");
         if (function_id >= 0)
             out_format(out, " %d", (int)function_id);
         out_plain(out, "  ");
@@ -43,7 +53,8 @@ put_finding(void *context, const cascade_uuid *id, int32_t function_id,
     }
     object_init(&object);
     object_text(&object, "kind", "finding");
-    object_id(&object, "id", id);
+    if (is_known(id))
+        object_id(&object, "id", id);
     object_place(&object, "function_id", function_id);
     object_text(&object, "rule", rule);
     object_text(&object, "text", text);

@@ -55,11 +55,17 @@ take(struct session *session, struct table *table, const cascade_info *info,
     return CASCADE_OK;
 }
 
-/* Takes one page of at most `room` cascades; `*got` tells how many there were,
- * and `*last` is the id of the last. */
+/* What the pages have had. */
+struct taken {
+    size_t got; /* by the last one */
+    cascade_uuid last;
+    size_t unreadable;
+};
+
+/* Takes one page. */
 static cascade_err
 take_page(struct session *session, struct table *table,
-          const cascade_list_options *options, size_t *got, cascade_uuid *last)
+          const cascade_list_options *options, struct taken *taken)
 {
     cascade_page *page = NULL;
     int64_t now_ms = session_now(session);
@@ -67,11 +73,12 @@ take_page(struct session *session, struct table *table,
 
     if (err != CASCADE_OK)
         return err;
-    *got = cascade_page_count(page);
-    for (size_t i = 0; i < *got && err == CASCADE_OK; i++) {
+    taken->got = cascade_page_count(page);
+    taken->unreadable += cascade_page_unreadable(page);
+    for (size_t i = 0; i < taken->got && err == CASCADE_OK; i++) {
         const cascade_info *info = cascade_page_get(page, i);
         err = take(session, table, info, now_ms);
-        *last = info->id;
+        taken->last = info->id;
     }
     cascade_page_free(page);
     return err;
@@ -79,25 +86,24 @@ take_page(struct session *session, struct table *table,
 
 /* `*more` tells whether the limit has ended the list. */
 static cascade_err
-take_all(struct session *session, struct table *table, size_t limit, bool *more)
+take_all(struct session *session, struct table *table, size_t limit,
+         struct taken *taken, bool *more)
 {
     cascade_list_options options;
-    cascade_uuid last;
     cascade_err err = CASCADE_OK;
-    size_t got = 0;
     const char *after = session->settings->text[OPTION_AFTER];
 
     which_filters(session, &options);
     if (after != NULL) {
-        (void)cascade_uuid_parse(after, &last); /* was checked */
-        options.after = &last;
+        (void)cascade_uuid_parse(after, &taken->last); /* was checked */
+        options.after = &taken->last;
     }
     do {
         options.limit = limit < PAGE_MAX ? limit : PAGE_MAX;
-        err = take_page(session, table, &options, &got, &last);
-        options.after = &last;
-        limit -= got;
-    } while (err == CASCADE_OK && got == options.limit && limit > 0);
+        err = take_page(session, table, &options, taken);
+        options.after = &taken->last;
+        limit -= taken->got;
+    } while (err == CASCADE_OK && taken->got == options.limit && limit > 0);
     *more = limit == 0;
     return err;
 }
@@ -106,16 +112,22 @@ static int
 list(struct session *session, size_t limit)
 {
     struct table table;
+    struct taken taken = {.got = 0};
     bool more = false;
 
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
-    cascade_err err = take_all(session, &table, limit, &more);
+    cascade_err err = take_all(session, &table, limit, &taken, &more);
     if (err == CASCADE_OK && !session->out.json)
         err = table_print(&table, &session->out);
     table_free(&table);
     int code = session_end(NULL, err);
     if (code == EXIT_DONE && more && session->out.terminal)
         fputs("There may be more: see --limit and --after.\n", stderr);
+    if (code == EXIT_DONE && taken.unreadable > 0)
+        fprintf(stderr,
+                "%zu cascades are left out, as their rows cannot be read: see "
+                "`cascade verify`.\n",
+                taken.unreadable);
     return code;
 }
 

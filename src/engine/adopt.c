@@ -33,6 +33,7 @@
 #include "engine/audit_read.h"
 #include "engine/engine.h"
 #include "engine/family.h"
+#include "engine/faults.h"
 #include "engine/record.h"
 #include "engine/state.h"
 #include "store/store.h"
@@ -93,6 +94,7 @@ typedef struct adopter {
     size_t count;
     cascade_repair repairs[PAGE];
     size_t repair_count;
+    csc_faults faults; /* of the list of that page */
     csc_audit audit;
     tally tally;
     cascade_err told; /* what became of telling */
@@ -299,11 +301,27 @@ tell_children(adopter *a, const cascade_uuid *id)
 }
 
 static void
-tell_unreadable(adopter *a, const cascade_uuid *id)
+tell_unreadable(adopter *a, const cascade_uuid *id, const char *why)
 {
     a->report->unknown++;
     a->report->unreadable++;
-    tell(a, id, -1, RULE_READABLE, "it is left as it is: %s", cascade_errmsg());
+    tell(a, id, -1, RULE_READABLE, "it is left as it is: %s", why);
+}
+
+/* Those of which not even their own row, or that of the run, can be read. */
+static void
+tell_faults(adopter *a)
+{
+    int64_t more = (int64_t)a->faults.count - CSC_FAULTS_MAX;
+
+    a->report->cascades += (int64_t)a->faults.count;
+    for (const csc_fault *f = a->faults.first; f != NULL; f = f->next)
+        tell_unreadable(a, &f->id, f->text);
+    if (more <= 0)
+        return;
+    a->report->unknown += more;
+    a->report->unreadable += more;
+    a->report->findings += more;
 }
 
 /* ---- Repairs ------------------------------------------------------------ */
@@ -446,7 +464,7 @@ adopt_running(adopter *a, const target *t)
         err = csc_audit_end(&a->audit, 1);
     if (err != CASCADE_ERR_CORRUPT)
         return err == CASCADE_OK ? adopt_audited(a, t) : err;
-    tell_unreadable(a, &t->row.id);
+    tell_unreadable(a, &t->row.id, cascade_errmsg());
     return CASCADE_OK;
 }
 
@@ -510,6 +528,12 @@ note_target(void *context, const cascade_row *row, const cascade_run_row *run)
     return t->row.user_id != NULL ? CASCADE_OK : csc_fail_memory();
 }
 
+static cascade_err
+note_fault(void *context, const cascade_fault *fault)
+{
+    return csc_faults_add(&((adopter *)context)->faults, fault);
+}
+
 static void
 note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
 {
@@ -522,7 +546,7 @@ note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
     t->family = state;
     if (state == CSC_FAMILY_UNREADABLE && !t->has_run &&
         t->row.status != CASCADE_RUNNING)
-        tell_unreadable(a, &t->row.id);
+        tell_unreadable(a, &t->row.id, cascade_errmsg());
 }
 
 static cascade_err
@@ -570,6 +594,9 @@ adopt_page(adopter *a)
 {
     cascade_err err = read_families(a);
 
+    tell_faults(a);
+    if (err == CASCADE_OK)
+        err = a->told;
     for (size_t i = 0; i < a->count && err == CASCADE_OK; i++) {
         const target *t = &a->targets[i];
 
@@ -589,6 +616,7 @@ forget_page(adopter *a)
     for (size_t i = 0; i < a->count; i++)
         csc_meta_fini(&a->targets[i].meta);
     csc_arena_clear(&a->arena);
+    csc_faults_clear(&a->faults);
     a->count = 0;
     a->repair_count = 0;
 }
@@ -597,7 +625,8 @@ static cascade_err
 adopt_all(adopter *a)
 {
     cascade_uuid after = {{0}};
-    cascade_query query = {.id = a->options.id, .limit = PAGE};
+    cascade_query query = {
+        .id = a->options.id, .limit = PAGE, .on_fault = note_fault};
     cascade_err err = a->store->driver->now(a->store->self, &a->now_ms);
 
     while (err == CASCADE_OK) {
@@ -657,6 +686,7 @@ cascade_adopt(cascade_store *store, const cascade_check_options *options,
     if (err == CASCADE_OK)
         err = adopt(a);
     csc_audit_fini(&a->audit);
+    csc_faults_fini(&a->faults);
     csc_arena_fini(&a->arena);
     csc_mem_free(a);
     made.size = report->size;

@@ -34,6 +34,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/uuid.h"
+#include "engine/faults.h"
 
 #define NEAR_MS 2000
 #define FAR_MS INT64_C(60000)
@@ -403,7 +404,8 @@ static cascade_err
 list_there(cascade_cursor *cursor, bool from_start)
 {
     opening o = {.crowd = &cursor->crowd, .from_start = from_start};
-    cascade_query query = {.status = CASCADE_RUNNING, .limit = PAGE};
+    cascade_query query = {
+        .status = CASCADE_RUNNING, .limit = PAGE, .on_fault = csc_faults_pass};
     cascade_uuid after;
     cascade_err err = CASCADE_OK;
 

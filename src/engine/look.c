@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/origin.h"
 #include "base/uuid.h"
+#include "cascade/manage.h"
 #include "engine/info.h"
 #include "engine/look.h"
 #include "engine/state.h"
@@ -221,6 +222,7 @@ struct cascade_page {
     cascade_info **infos;
     size_t count;
     size_t room;
+    size_t unreadable;
 };
 
 static cascade_err
@@ -238,6 +240,14 @@ add_to_page(void *context, const cascade_row *row, const cascade_run_row *run)
     if (info == NULL)
         return csc_fail_memory();
     page->infos[page->count++] = info;
+    return CASCADE_OK;
+}
+
+static cascade_err
+count_fault(void *context, const cascade_fault *fault)
+{
+    (void)fault;
+    ((cascade_page *)context)->unreadable++;
     return CASCADE_OK;
 }
 
@@ -276,7 +286,7 @@ cascade_list(cascade_store *store, const cascade_list_options *options,
              cascade_page **page)
 {
     cascade_list_options known = {0};
-    cascade_query query = {.limit = LIST_LIMIT};
+    cascade_query query = {.limit = LIST_LIMIT, .on_fault = count_fault};
     cascade_page *made = NULL;
     cascade_err err = CASCADE_OK;
 
@@ -313,6 +323,12 @@ size_t
 cascade_page_count(const cascade_page *page)
 {
     return page->count;
+}
+
+size_t
+cascade_page_unreadable(const cascade_page *page)
+{
+    return page->unreadable;
 }
 
 const cascade_info *

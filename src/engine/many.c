@@ -125,6 +125,17 @@ add_target(void *context, const cascade_row *row, const cascade_run_row *run)
 }
 
 static cascade_err
+note_fault(void *context, const cascade_fault *fault)
+{
+    call *c = context;
+
+    (void)fault;
+    c->total.seen++;
+    c->total.failed++;
+    return CASCADE_OK;
+}
+
+static cascade_err
 read_page(call *c, const cascade_uuid *after)
 {
     const cascade_many_options *o = &c->options;
@@ -135,7 +146,8 @@ read_page(call *c, const cascade_uuid *after)
                                  .queue = o->queue,
                                  .updated_before_ms = o->updated_before_ms,
                                  .after = after,
-                                 .limit = PAGE_MAX};
+                                 .limit = PAGE_MAX,
+                                 .on_fault = note_fault};
 
     c->count = 0;
     return c->store->driver->list(c->store->self, &query, add_target, c);

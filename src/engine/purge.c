@@ -70,6 +70,19 @@ note_row(void *context, const cascade_row *row, const cascade_run_row *run)
     return CASCADE_OK;
 }
 
+/* What cannot be read stays. Each status has a pass of its own, and this is in
+ * all of them: it is counted once. */
+static cascade_err
+note_fault(void *context, const cascade_fault *fault)
+{
+    csc_purge *purge = context;
+
+    (void)fault;
+    if (purge->status == purge->first)
+        purge->total.failed++;
+    return CASCADE_OK;
+}
+
 /* Of what cannot be read it is not known what it belongs to: it stays. */
 static void
 note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
@@ -124,6 +137,8 @@ begin_status(csc_purge *purge)
         status =
             status == CASCADE_COMPLETED ? CASCADE_ERROR : CASCADE_COMPLETED;
     } while (before_of(purge, status) == CASCADE_TIME_NONE);
+    if (purge->first == 0)
+        purge->first = status;
     purge->status = status;
     purge->after = (cascade_uuid){{0}};
     purge->last = false;
@@ -138,7 +153,8 @@ read_page(csc_purge *purge)
     const cascade_uuid after = purge->after;
     const cascade_query query = {.after =
                                      csc_uuid_is_nil(&after) ? NULL : &after,
-                                 .limit = CSC_PURGE_PAGE};
+                                 .limit = CSC_PURGE_PAGE,
+                                 .on_fault = note_fault};
     cascade_err err = CASCADE_OK;
 
     purge->listed = 0;

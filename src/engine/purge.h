@@ -8,7 +8,8 @@
  *     +-- alone ------------------------------> a batch --> the store's purge
  *     +-- a child, or has a run before, which
  *     |   stays: csc_follow_may_delete() tells --> the same, or it stays
- *     +-- its first execution cannot be read -> it stays; verify tells why
+ *     +-- its row, its run's, or its first execution
+ *     |   cannot be read ---------------------> it stays; verify tells why
  *     +-- its run before will go too: waits for that, since the oldest goes
  *         first -----------------------------> the same, once that is gone
  *
@@ -48,6 +49,7 @@ typedef struct csc_purge {
     int64_t failed_before_ms;
     /* How far it is. */
     cascade_status status; /* 0: it has not begun */
+    cascade_status first;  /* that it had; 0: the same */
     cascade_uuid after;
     csc_purge_row rows[CSC_PURGE_PAGE];
     size_t listed;      /* on the page */

@@ -14,9 +14,12 @@
  *                              v busy to be judged: seen, without findings
  *
  * So what a page of the list and a load show of different moments is never told
- * as a violation. Memory: a page of the list, and what an audit keeps of the
- * executions of one group, or of one cascade.
+ * as a violation. A row of a cascade, or of its run, that cannot be read is
+ * told behind its page, and keeps no other from being judged. Memory: a page of
+ * the list, and what an audit keeps of the executions of one group, or of one
+ * cascade.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -26,6 +29,7 @@
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/audit_read.h"
+#include "engine/faults.h"
 #include "store/store.h"
 
 #define PAGE CSC_AUDIT_GROUP_MAX
@@ -37,6 +41,7 @@ typedef struct verifier {
     cascade_check_report *report;
     csc_audit audits[PAGE]; /* of a page of the list, by id */
     size_t count;
+    csc_faults faults; /* of that page */
     csc_audit alone;
 } verifier;
 
@@ -81,6 +86,35 @@ tell_findings(verifier *v, const csc_audit *audit)
     return CASCADE_OK;
 }
 
+/* Of a cascade whose row, or whose run's, cannot be read. */
+static cascade_err
+tell_fault(verifier *v, const cascade_uuid *id, const char *text)
+{
+    v->report->cascades++;
+    v->report->findings++;
+    if (v->options.finding == NULL ||
+        v->options.finding(v->options.context, id, -1,
+                           csc_audit_name(CSC_AUDIT_READABLE), text))
+        return CASCADE_OK;
+    return stop("finding");
+}
+
+static cascade_err
+tell_faults(verifier *v)
+{
+    int64_t more = (int64_t)v->faults.count - CSC_FAULTS_MAX;
+    cascade_err err = CASCADE_OK;
+
+    for (const csc_fault *f = v->faults.first; f != NULL && err == CASCADE_OK;
+         f = f->next)
+        err = tell_fault(v, &f->id, f->text);
+    if (err != CASCADE_OK || more <= 0)
+        return err;
+    v->report->cascades += more;
+    v->report->findings += more;
+    return CASCADE_OK;
+}
+
 static cascade_err
 tell_progress(const verifier *v)
 {
@@ -112,6 +146,16 @@ audit_once(verifier *v, const cascade_uuid *id, bool *there)
     return v->alone.arena.failed ? csc_fail_memory() : CASCADE_OK;
 }
 
+/* The row of the list is what cannot be read. */
+static cascade_err
+tell_error(verifier *v, const cascade_uuid *id)
+{
+    char text[CSC_ERRMSG_SIZE];
+
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    return tell_fault(v, id, text);
+}
+
 static cascade_err
 verify_alone(verifier *v, const cascade_uuid *id)
 {
@@ -123,6 +167,8 @@ verify_alone(verifier *v, const cascade_uuid *id)
 
         if (err == CASCADE_OK && there)
             err = csc_audit_compare(v->store, &v->alone, &there, &same);
+        if (err == CASCADE_ERR_CORRUPT)
+            return tell_error(v, id);
         if (err != CASCADE_OK || !there)
             return err;
     }
@@ -189,9 +235,16 @@ note_target(void *context, const cascade_row *row, const cascade_run_row *run)
     return csc_audit_begin(&v->audits[v->count++], row, run);
 }
 
+static cascade_err
+note_fault(void *context, const cascade_fault *fault)
+{
+    return csc_faults_add(&((verifier *)context)->faults, fault);
+}
+
 static void
 forget_page(verifier *v)
 {
+    csc_faults_clear(&v->faults);
     for (size_t i = 0; i < v->count; i++)
         csc_audit_fini(&v->audits[i]);
     v->count = 0;
@@ -201,7 +254,7 @@ static cascade_err
 verify_all(verifier *v)
 {
     cascade_uuid after = {{0}};
-    cascade_query query = {.limit = PAGE};
+    cascade_query query = {.limit = PAGE, .on_fault = note_fault};
     cascade_err err = CASCADE_OK;
     size_t listed_count = 0;
 
@@ -211,6 +264,8 @@ verify_all(verifier *v)
         if (listed_count > 0)
             after = v->audits[listed_count - 1].row.id;
         query.after = &after;
+        if (err == CASCADE_OK)
+            err = tell_faults(v);
         if (err == CASCADE_OK)
             err = verify_page(v);
         forget_page(v);
@@ -228,6 +283,8 @@ verify_one(verifier *v)
     cascade_err err =
         csc_audit_list(v->store, v->options.id, &v->alone, &there);
 
+    if (err == CASCADE_ERR_CORRUPT)
+        return tell_error(v, v->options.id);
     if (err == CASCADE_OK && !there)
         err = csc_fail(CASCADE_ERR_NOT_FOUND, "there is no cascade %s",
                        cascade_uuid_format(v->options.id, text));
@@ -260,6 +317,7 @@ cascade_verify(cascade_store *store, const cascade_check_options *options,
     if (err == CASCADE_OK)
         err = v->options.id != NULL ? verify_one(v) : verify_all(v);
     csc_audit_fini(&v->alone);
+    csc_faults_fini(&v->faults);
     csc_mem_free(v);
     made.size = report->size;
     memcpy(report, &made, made.size < sizeof(made) ? made.size : sizeof(made));

@@ -119,6 +119,7 @@ static const char *const others[] = {
     "cascade_info_free",
     "cascade_page_count",
     "cascade_page_get",
+    "cascade_page_unreadable",
     "cascade_page_free",
     "cascade_snapshot_free",
     "cascade_snapshot_info",

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows that cannot be read: whoever looks at many cascades tells of them, and
+ * goes on; and they keep no other cascade from going on (S73, S74, G15).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/raw_sql.h"
+#include "cascade/manage.h"
+
+#define COUNT 7
+#define BAD 3 /* of these, by their ids */
+#define GARBAGE "not an id at all, of fifty characters or somewhat more"
+
+/* ---- Cascades of which one cannot be read -------------------------------- */
+
+/* Sets a time that is none. */
+static void
+spoil_row(test_db *db, const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char sql[200];
+
+    (void)snprintf(sql, sizeof(sql),
+                   "UPDATE cascades SET updated_at = '%s' WHERE id = '%s'",
+                   strcmp(db->backend->name, "sqlite") == 0 ? "soon"
+                                                            : "infinity",
+                   cascade_uuid_format(id, text));
+    raw_sql(db, sql);
+}
+
+static void
+run_all(test_db *db, cascade_store *store, cascade_uuid *ids, size_t count)
+{
+    cascade_engine *engine = db_engine(db, store, NULL);
+
+    assert_ok(
+        cascade_engine_register(engine, "leaf", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    for (size_t i = 0; i < count; i++)
+        ids[i] = db_start(store, "leaf");
+    for (size_t i = 0; i < count; i++)
+        db_await(store, &ids[i], CASCADE_COMPLETED);
+    db_close_engine(db, engine);
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(cascade_uuid));
+}
+
+/* COUNT cascades that have ended, by their ids, of which one is spoilt. */
+static cascade_store *
+make_ended(test_db *db, cascade_uuid ids[COUNT])
+{
+    cascade_store *store = db_store(db);
+
+    db->unsound = true;
+    run_all(db, store, ids, COUNT);
+    qsort(ids, COUNT, sizeof(*ids), compare_ids);
+    spoil_row(db, &ids[BAD]);
+    return store;
+}
+
+/* ---- Telling ------------------------------------------------------------- */
+
+typedef struct told {
+    int readable; /* V1, or A13 */
+    int others;
+    cascade_uuid id; /* of the last of the first */
+    char text[512];
+} told;
+
+static bool
+note(void *context, const cascade_uuid *id, int32_t function_id,
+     const char *rule, const char *text)
+{
+    told *t = context;
+
+    (void)function_id;
+    if (strstr(rule, "readable") == NULL) {
+        t->others++;
+        return true;
+    }
+    t->readable++;
+    t->id = *id;
+    (void)snprintf(t->text, sizeof(t->text), "%s", text);
+    return true;
+}
+
+static cascade_check_report
+verify(cascade_store *store, told *t, const cascade_uuid *id)
+{
+    const cascade_check_options options = {
+        .size = sizeof(options), .finding = note, .context = t, .id = id};
+    cascade_check_report report = {.size = sizeof(report)};
+
+    *t = (told){.readable = 0};
+    assert_ok(cascade_verify(store, &options, &report));
+    assert_int_equal(report.findings, t->readable + t->others);
+    return report;
+}
+
+static void
+verify_names_it_and_judges_the_rest(test_db *db)
+{
+    cascade_uuid ids[COUNT];
+    cascade_store *store = make_ended(db, ids);
+    char text[CASCADE_UUID_TEXT_SIZE];
+    told t;
+
+    raw_sql(db, "UPDATE cascades SET fn_id = -1");
+    assert_int_equal(COUNT, verify(store, &t, NULL).cascades);
+    assert_int_equal(1, t.readable);
+    assert_int_equal(2 * (COUNT - 1), t.others); /* V3, V9 */
+    assert_memory_equal(&ids[BAD], &t.id, sizeof(t.id));
+    assert_non_null(strstr(t.text, cascade_uuid_format(&ids[BAD], text)));
+    assert_non_null(strstr(t.text, "updated_at"));
+    assert_int_equal(1, verify(store, &t, &ids[BAD]).cascades);
+    assert_int_equal(1, t.readable);
+    assert_int_equal(0, t.others);
+}
+
+static void
+adopt_takes_in_the_others(test_db *db)
+{
+    cascade_uuid ids[COUNT];
+    cascade_store *store = make_ended(db, ids);
+    told t = {.readable = 0};
+    const cascade_check_options options = {
+        .size = sizeof(options), .finding = note, .context = &t};
+    cascade_check_report report = {.size = sizeof(report)};
+
+    raw_sql(db, "UPDATE cascades SET status = 'RUNNING'");
+    assert_ok(cascade_adopt(store, &options, &report));
+    assert_int_equal(COUNT, report.cascades);
+    assert_int_equal(COUNT - 1, report.repaired);
+    assert_int_equal(1, report.unreadable);
+    assert_int_equal(1, t.readable);
+    assert_memory_equal(&ids[BAD], &t.id, sizeof(t.id));
+    assert_ok(cascade_adopt(store, &options, &report));
+    assert_int_equal(0, report.repaired);
+}
+
+/* In pages of each size: every other one once, it in none, and told once. */
+static void
+lists_go_on_behind_it(test_db *db)
+{
+    cascade_uuid ids[COUNT];
+    cascade_store *store = make_ended(db, ids);
+
+    for (size_t limit = 1; limit <= COUNT + 1; limit++) {
+        cascade_list_options options = {.size = sizeof(options),
+                                        .limit = limit};
+        cascade_uuid after;
+        size_t seen = 0;
+        size_t unreadable = 0;
+        size_t count = limit;
+
+        while (count == limit) {
+            cascade_page *page = NULL;
+
+            assert_ok(cascade_list(store, &options, &page));
+            count = cascade_page_count(page);
+            for (size_t i = 0; i < count; i++) {
+                after = cascade_page_get(page, i)->id;
+                assert_memory_equal(&ids[seen + (seen >= BAD)], &after,
+                                    sizeof(after));
+                seen++;
+            }
+            options.after = &after;
+            unreadable += cascade_page_unreadable(page);
+            cascade_page_free(page);
+        }
+        assert_int_equal(COUNT - 1, seen);
+        assert_int_equal(1, unreadable);
+    }
+}
+
+static void
+purge_takes_the_others(test_db *db)
+{
+    cascade_uuid ids[COUNT];
+    cascade_store *store = make_ended(db, ids);
+    const cascade_purge_options options = {.size = sizeof(options)};
+    cascade_progress total = {0};
+    char left[32];
+
+    assert_ok(cascade_purge(store, &options, &total));
+    assert_int_equal(COUNT - 1, total.done);
+    assert_int_equal(1, total.failed);
+    raw_sql_text(db, "SELECT count(*) FROM cascades", left, sizeof(left));
+    assert_string_equal("1", left);
+}
+
+static void
+commands_reach_the_others(test_db *db)
+{
+    cascade_uuid ids[COUNT];
+    cascade_store *store = make_ended(db, ids);
+    const cascade_many_options options = {.size = sizeof(options)};
+    cascade_progress total = {0};
+
+    assert_ok(
+        cascade_request_many(store, CASCADE_REQUEST_DELETE, &options, &total));
+    assert_int_equal(COUNT - 1, total.done);
+    assert_int_equal(1, total.failed);
+}
+
+/* ---- What goes on -------------------------------------------------------- */
+
+/* Of the cascade whose run is claimed with those of others. */
+static void
+engines_run_the_others(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_uuid ids[COUNT];
+    cascade_uuid bad;
+
+    db->unsound = true;
+    bad = db_start(store, "leaf");
+    spoil_row(db, &bad);
+    run_all(db, store, ids, COUNT);
+}
+
+/* Where columns take whatever is put into them. Each is there beside cascades
+ * that go on. */
+static const char *const spoils[] = {
+    /* runs */
+    "UPDATE cascade_runs SET cascade_id = '" GARBAGE "'",
+    "UPDATE cascade_runs SET cascade_id = upper(cascade_id)",
+    "UPDATE cascade_runs SET cascade_id = x'00ff'",
+    "UPDATE cascade_runs SET cascade_id = cascade_id || char(0) || 'a'",
+    "UPDATE cascade_runs SET cascade_id = replace(cascade_id, '-', '0')",
+    "UPDATE cascade_runs SET engine_id = '" GARBAGE "'",
+    "UPDATE cascade_runs SET engine_id = x'00ff'",
+    "UPDATE cascade_runs SET needs = x'00ff'",
+    "UPDATE cascade_runs SET needs = 'a' || char(0) || 'b'",
+    "UPDATE cascade_runs SET needs = hex(zeroblob(200))",
+    "UPDATE cascade_runs SET takeovers = 'many'",
+    "UPDATE cascade_runs SET takeovers = 4294967296",
+    "UPDATE cascade_runs SET takeovers = -7",
+    "UPDATE cascade_runs SET wake_at = 'soon'",
+    "UPDATE cascade_runs SET priority = 'high'",
+    "UPDATE cascade_runs SET claim_no = 'x', trial = 'y'",
+    "UPDATE cascade_runs SET trial = -5",
+    /* the cascade itself, while it is to run */
+    "UPDATE cascades SET id = upper(id)",
+    "UPDATE cascades SET id = '" GARBAGE "'",
+    "UPDATE cascades SET id = x'00ff'",
+    "UPDATE cascades SET status = 'LOST'",
+    "UPDATE cascades SET fn_id = 'x'",
+    "UPDATE cascades SET user_id = 'a' || char(0)",
+    "UPDATE node_executions SET input_context = '{'",
+    "UPDATE node_executions SET function_id = 'first'",
+    "DELETE FROM node_executions",
+    "DELETE FROM cascades",
+    /* messages */
+    "UPDATE cascade_messages SET cascade_id = '" GARBAGE "'",
+    "UPDATE cascade_messages SET cascade_id = x'00ff'",
+    "UPDATE cascade_messages SET payload = '{'",
+    "UPDATE cascade_messages SET kind = x'00ff'",
+    "UPDATE cascade_messages SET path = 'odd'",
+    "UPDATE cascade_messages SET sent_at = 'soon'",
+    /* those that look after all */
+    "INSERT INTO cascade_engines (engine_id, host, pid, process_start, boot,"
+    " lease_ms, lease_until_ms, attached_at, about) VALUES ('" GARBAGE "', 'h',"
+    " 1, 1, 'b', 1, 1, 1, '{}')",
+    "INSERT INTO cascade_engines (engine_id, host, pid, process_start, boot,"
+    " lease_ms, lease_until_ms, attached_at, about) VALUES (x'00ff', 'h', 'p',"
+    " 'q', 'b', 'r', 's', 't', '{}')",
+    "INSERT INTO cascade_erasures (cascade_id, marked_at) VALUES ('" GARBAGE
+    "', 1)",
+    "INSERT INTO cascade_erasures (cascade_id, marked_at) VALUES (x'00ff', 1)",
+};
+
+/* A cascade that was to run, and a message to it: then the row is spoilt. */
+static void
+spoil(test_db *db, cascade_store *store, const char *sql)
+{
+    char text[600];
+    cascade_uuid id = db_start(store, "leaf");
+
+    assert_ok(cascade_signal(store, &id, "news", NULL, NULL));
+    (void)snprintf(text, sizeof(text),
+                   "PRAGMA ignore_check_constraints = ON; %s", sql);
+    raw_sql(db, text);
+}
+
+static void
+empty(test_db *db)
+{
+    raw_sql(db, "DELETE FROM cascade_runs; DELETE FROM node_executions;"
+                " DELETE FROM cascades; DELETE FROM cascade_messages;"
+                " DELETE FROM cascade_engines; DELETE FROM cascade_lanes;"
+                " DELETE FROM cascade_erasures");
+}
+
+static void
+no_row_keeps_the_others_from_going_on(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_uuid ids[COUNT];
+    told t;
+
+    db->unsound = true;
+    for (size_t i = 0; i < sizeof(spoils) / sizeof(spoils[0]); i++) {
+        cascade_progress total = {0};
+        const cascade_purge_options options = {.size = sizeof(options)};
+
+        print_message("%s\n", spoils[i]);
+        spoil(db, store, spoils[i]);
+        run_all(db, store, ids, COUNT);
+        (void)verify(store, &t, NULL);
+        assert_ok(cascade_purge(store, &options, &total));
+        assert_true(total.done >= COUNT);
+        empty(db);
+    }
+}
+
+static void
+rows_without_an_id_are_named_by_what_stands_there(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    static const cascade_uuid none;
+    cascade_uuid id;
+    told t;
+
+    db->unsound = true;
+    run_all(db, store, &id, 1);
+    raw_sql(db,
+            "PRAGMA ignore_check_constraints = ON;"
+            " UPDATE cascades SET id = 'one of ' || char(7) || ' \xc3\xa4'");
+    (void)verify(store, &t, NULL);
+    assert_int_equal(1, t.readable);
+    assert_memory_equal(&none, &t.id, sizeof(none));
+    assert_string_equal("table cascades, column id of the row 'one?of???\?\?':"
+                        " not a UUID in lower case",
+                        t.text);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"verify_names_it_and_judges_the_rest",
+         verify_names_it_and_judges_the_rest, STORES_FILES},
+        {"adopt_takes_in_the_others", adopt_takes_in_the_others, STORES_FILES},
+        {"lists_go_on_behind_it", lists_go_on_behind_it, STORES_FILES},
+        {"purge_takes_the_others", purge_takes_the_others, STORES_FILES},
+        {"commands_reach_the_others", commands_reach_the_others, STORES_FILES},
+        {"engines_run_the_others", engines_run_the_others, STORES_FILES},
+        {"no_row_keeps_the_others_from_going_on",
+         no_row_keeps_the_others_from_going_on, STORES_SQLITE},
+        {"rows_without_an_id_are_named_by_what_stands_there",
+         rows_without_an_id_are_named_by_what_stands_there, STORES_SQLITE},
+    };
+
+    return stores_run("unreadable", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
