@@ -129,7 +129,8 @@ typedef struct cascade_fork_options {
  * CASCADE_ERR_NOT_FOUND: there is no such cascade, or nothing completed whose
  * output is given. CASCADE_ERR_INVALID: there is no such function_id, or the
  * cascade had ended before it. CASCADE_ERR_TOO_LARGE: its rows have more than
- * 64 MiB. started->existed as with cascade_start(). */
+ * 64 MiB. CASCADE_ERR_REFUSED: options->id, as with cascade_start().
+ * started->existed as there. */
 CASCADE_API cascade_err cascade_fork(cascade_store *store,
                                      const cascade_uuid *id,
                                      const cascade_fork_options *options,
@@ -478,7 +479,9 @@ CASCADE_API cascade_err cascade_verify(cascade_store *store,
  * put right as the executions say: where none is RUNNING any more, the cascade
  * becomes COMPLETED or ERROR. Tells what it found, what it repaired, and what
  * it cannot know; with `dry_run` the same, and nothing is changed. Cascades
- * that engines have are left alone. It may be repeated. */
+ * that engines have are left alone. Which is the last run of each that has
+ * continued as new is entered, so that what is sent to those before comes to it
+ * when they are gone. It may be repeated. */
 CASCADE_API cascade_err cascade_adopt(cascade_store *store,
                                       const cascade_check_options *options,
                                       cascade_check_report *report);
@@ -545,8 +548,9 @@ typedef struct cascade_import_options {
  * started->existed: a cascade with this id is there, and nothing was changed.
  * CASCADE_ERR_JSON, CASCADE_ERR_INVALID: it is not such a document, of which
  * the text names the member; CASCADE_ERR_REFUSED: the rows contradict each
- * other, or others in the store; CASCADE_ERR_AGAIN: a cascade with this id was
- * deleted, and its rows are still being erased. */
+ * other, or others in the store, or it is a run that has not ended, of which a
+ * later one is there; CASCADE_ERR_AGAIN: a cascade with this id was deleted,
+ * and its rows are still being erased. */
 CASCADE_API cascade_err cascade_import(cascade_store *store,
                                        const char *document,
                                        const cascade_import_options *options,

@@ -158,7 +158,8 @@
  *   S44 link enters what outlives a run that is about to be deleted: its id,
  *       and the paths that it has received, which are taken (S19) and told as
  *       repeated from then on. Of one root the last CASCADE_LINKS_MAX of these
- *       stay. Entering them again changes nothing.
+ *       stay, by (run_number, function_id), the id behind the paths: whoever
+ *       enters them, in whatever order. Entering them again changes nothing.
  *   S45 a page of a scan with bytes_max ends behind the row that brings it to
  *       about so many bytes, as they are stored; so it gives a row where there
  *       is one, and only a page without any tells that there are no more. What
@@ -592,21 +593,29 @@ typedef cascade_err (*cascade_queue_sink)(void *context,
 
 #define CASCADE_LINKS_MAX 10000
 
+/* A message that a run has received. */
+typedef struct cascade_receipt {
+    const char *path;
+    int32_t function_id; /* of the execution that has it */
+} cascade_receipt;
+
 /* A run that has continued, and is to be deleted: S44. */
 typedef struct cascade_link {
     cascade_uuid id;
-    cascade_uuid root;  /* the run that was started: itself, or one before */
-    cascade_uuid next;  /* a later run of it, */
-    int32_t run_number; /* and the number of that: S43 */
-    const char *const *paths; /* of the messages that it has received */
-    size_t path_count;        /* 0-CASCADE_LINKS_MAX */
+    cascade_uuid root;   /* the run that was started: itself, or one before */
+    int32_t run_number;  /* its own, among the runs of that */
+    cascade_uuid next;   /* a later one, */
+    int32_t next_number; /* and the number of that: S43 */
+    const cascade_receipt *receipts;
+    size_t receipt_count; /* 0-CASCADE_LINKS_MAX */
 } cascade_link;
 
 /* Where a path is. */
 typedef struct cascade_found {
-    cascade_uuid id;   /* the cascade that has it; all zero: none has */
-    cascade_uuid root; /* all zero, or: it is gone, and `id` is the last run of
-                          this one: S43 */
+    cascade_uuid id;    /* the cascade that has it; all zero: none has */
+    cascade_uuid root;  /* all zero, or: it is gone, and `id` is the last run of
+                           this one: S43, */
+    int32_t run_number; /* with this number among them */
 } cascade_found;
 
 typedef struct cascade_totals {
@@ -786,12 +795,12 @@ typedef struct cascade_store_driver {
     /* Enters what outlives a run: S44. */
     cascade_err (*link)(void *self, const cascade_link *link);
 
-    /* Looks at `limit` roots, 1-1,000, and takes up to CASCADE_DELETE_ROWS_MAX
-     * rows and one for each root: S54. `*cursor` tells how far it is, in its
-     * own way: all zero at first, then as the last call left it; `*more`: there
-     * may be more. */
-    cascade_err (*sweep)(void *self, size_t limit, cascade_uuid *cursor,
-                         bool *more);
+    /* Looks at `limit` roots, 1-1,000, or at `root` alone where that is not
+     * NULL, and takes up to CASCADE_DELETE_ROWS_MAX rows and one for each root:
+     * S54. `*cursor` tells how far it is, in its own way: all zero at first,
+     * then as the last call left it; `*more`: there may be more. */
+    cascade_err (*sweep)(void *self, const cascade_uuid *root, size_t limit,
+                         cascade_uuid *cursor, bool *more);
 
     /* Pauses a queue, or resumes it, for claims that come after. `about` is
      * kept while it is paused. `*changed` tells whether it was otherwise

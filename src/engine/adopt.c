@@ -34,6 +34,7 @@
 #include "engine/engine.h"
 #include "engine/family.h"
 #include "engine/faults.h"
+#include "engine/link.h"
 #include "engine/record.h"
 #include "engine/state.h"
 #include "store/store.h"
@@ -589,6 +590,26 @@ make_repairs(adopter *a)
     return err;
 }
 
+/* Of each that continues others: whether a later one is there or not, it is
+ * entered, unless that was. */
+static cascade_err
+enter_chains(const adopter *a)
+{
+    cascade_link runs[PAGE];
+    size_t count = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        const target *t = &a->targets[i];
+
+        if (!csc_uuid_is_nil(&t->meta.root))
+            runs[count++] = (cascade_link){.id = t->row.id,
+                                           .root = t->meta.root,
+                                           .run_number = t->meta.run_number};
+    }
+    return a->options.dry_run ? CASCADE_OK
+                              : csc_link_enter(a->store, runs, count);
+}
+
 static cascade_err
 adopt_page(adopter *a)
 {
@@ -607,7 +628,9 @@ adopt_page(adopter *a)
         if (err == CASCADE_OK)
             err = a->told;
     }
-    return err == CASCADE_OK ? make_repairs(a) : err;
+    if (err == CASCADE_OK)
+        err = make_repairs(a);
+    return err == CASCADE_OK ? enter_chains(a) : err;
 }
 
 static void

@@ -29,6 +29,7 @@
 #include "cascade/manage.h"
 #include "engine/engine.h"
 #include "engine/info.h"
+#include "engine/link.h"
 
 /* ---- Export ------------------------------------------------------------- */
 
@@ -93,18 +94,6 @@ cascade_document_free(char *document)
 
 /* ---- Import ------------------------------------------------------------- */
 
-/* Whether the cascade is there. */
-static cascade_err
-look(cascade_store *store, const cascade_uuid *id, bool *there)
-{
-    cascade_info *info = NULL;
-    cascade_err err = csc_info_read(store, id, &info);
-
-    *there = err == CASCADE_OK;
-    cascade_info_free(info);
-    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
-}
-
 static cascade_err
 choose_key(cascade_store *store, const csc_meta *meta, cascade_change *change)
 {
@@ -126,6 +115,19 @@ choose_key(cascade_store *store, const csc_meta *meta, cascade_change *change)
     change->key = meta->key;
     change->run_number = meta->run_number;
     return CASCADE_OK;
+}
+
+static cascade_err
+check_chain(cascade_store *store, const cascade_change *change)
+{
+    const cascade_row *row = &change->cascade;
+    const cascade_link run = {.id = row->id,
+                              .root = change->root != NULL ? *change->root
+                                                           : row->id,
+                              .run_number = change->run_number};
+
+    return csc_link_begin(store, &run, row->status == CASCADE_COMPLETED,
+                          "import");
 }
 
 static cascade_err
@@ -160,7 +162,7 @@ check_existed(cascade_store *store, const cascade_change *change,
     int32_t current = 0;
     cascade_err err = CASCADE_OK;
 
-    err = look(store, &started->id, &there);
+    err = csc_info_look(store, &started->id, &there);
     if (err != CASCADE_OK && !started->existed)
         return CASCADE_OK; /* as it was told */
     if (err == CASCADE_OK && !there && change->key != NULL)
@@ -187,7 +189,9 @@ start(cascade_store *store, csc_document *document, const csc_meta *meta,
     if (err != CASCADE_OK)
         return err;
     csc_document_make(document, meta, options->queue, now_ms, &change);
-    err = choose_key(store, meta, &change);
+    err = check_chain(store, &change);
+    if (err == CASCADE_OK)
+        err = choose_key(store, meta, &change);
     if (err == CASCADE_OK)
         err = send(store, document, &change, &made);
     if (err == CASCADE_OK)
@@ -237,7 +241,7 @@ import_document(cascade_store *store, csc_document *document,
     if (options->new_ids)
         err = choose_ids(store, document);
     else
-        err = look(store, &document->cascade.id, &there);
+        err = csc_info_look(store, &document->cascade.id, &there);
     if (err == CASCADE_OK && !there)
         err = csc_document_give_tokens(document, &store->random);
     if (err != CASCADE_OK)

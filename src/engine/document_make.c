@@ -226,13 +226,15 @@ csc_document_make(const csc_document *document, const csc_meta *meta,
 {
     if (queue == NULL)
         queue = meta->queue != NULL ? meta->queue : "default";
-    *change = (cascade_change){.cascade = document->cascade,
-                               .run_action = CASCADE_RUN_START,
-                               .inserts = document->executions,
-                               .insert_count = document->execution_count,
-                               .events = document->events,
-                               .event_count = document->event_count,
-                               .run_number = 1};
+    *change = (cascade_change){
+        .cascade = document->cascade,
+        .run_action = CASCADE_RUN_START,
+        .inserts = document->executions,
+        .insert_count = document->execution_count,
+        .events = document->events,
+        .event_count = document->event_count,
+        .root = csc_uuid_is_nil(&meta->root) ? NULL : &meta->root,
+        .run_number = meta->run_number};
     change->run = (cascade_run_row){.cascade_id = document->cascade.id,
                                     .queue = queue,
                                     .priority = meta->priority,

@@ -17,6 +17,9 @@ cascade_info *csc_info_create(const cascade_row *row,
 /* Reads one cascade: CASCADE_ERR_NOT_FOUND. */
 cascade_err csc_info_read(cascade_store *store, const cascade_uuid *id,
                           cascade_info **info);
+/* Whether it is there. */
+cascade_err csc_info_look(cascade_store *store, const cascade_uuid *id,
+                          bool *there);
 
 /* One execution, with its texts in the arena, where running out of memory
  * shows. `now`: as its row is; else as it was when it was inserted. Whether it

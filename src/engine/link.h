@@ -19,9 +19,15 @@
 #include "cascade/store.h"
 
 /* Of runs with id, root and run_number: makes `next` the last one of the root,
- * all zero where nothing has continued it. One read; 1-1,000 runs. */
+ * all zero where none that comes later was entered. One read; 1-1,000 runs. */
 cascade_err csc_link_look(cascade_store *store, cascade_link *runs,
                           size_t count);
+
+/* The same by what a run that has ended has recorded itself, a page of its
+ * executions from `*from` on: for one that an engine has continued which enters
+ * nothing, of a release that does not know how. */
+cascade_err csc_link_seek(cascade_store *store, cascade_link *run,
+                          int32_t *from, bool *more);
 
 /* Enters what a run has received, a page of its executions from `*from` on;
  * moves that on, and `*more` tells whether there is another page. It has ended,
@@ -31,6 +37,22 @@ cascade_err csc_link_keep(cascade_store *store, const cascade_link *run,
 
 /* All of it, where the run, with id, root and run_number, has continued. */
 cascade_err csc_link_keep_all(cascade_store *store, cascade_link *run);
+
+/* Enters of each that it is the last run of its root, unless a later one was
+ * entered. */
+cascade_err csc_link_enter(cascade_store *store, const cascade_link *runs,
+                           size_t count);
+
+/* Before a run whose id somebody has chosen is begun: forgets what was entered
+ * of a chain of that root which is gone, or it would count as received by the
+ * new one. CASCADE_ERR_REFUSED, for `what`, where a later run of it is there,
+ * unless the one to be begun has `ended`, or is there. One read where nothing
+ * was entered. */
+cascade_err csc_link_begin(cascade_store *store, const cascade_link *run,
+                           bool ended, const char *what);
+/* The same of one that continues no other. */
+cascade_err csc_link_begin_first(cascade_store *store, const cascade_uuid *id,
+                                 const char *what);
 
 /* On the way to a run that may be gone. */
 typedef struct csc_link_way {

@@ -107,6 +107,17 @@ csc_info_read(cascade_store *store, const cascade_uuid *id, cascade_info **info)
 }
 
 cascade_err
+csc_info_look(cascade_store *store, const cascade_uuid *id, bool *there)
+{
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(store, id, &info);
+
+    *there = err == CASCADE_OK;
+    cascade_info_free(info);
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
+cascade_err
 cascade_get(cascade_store *store, const cascade_uuid *id, cascade_info **info)
 {
     cascade_err err = CASCADE_OK;

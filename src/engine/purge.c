@@ -121,7 +121,7 @@ read_links(csc_purge *purge)
         links[i] = purge->rows[i].link;
     err = csc_link_look(purge->store, links, purge->count);
     for (size_t i = 0; i < purge->count && err == CASCADE_OK; i++)
-        purge->rows[i].link.next = links[i].next;
+        purge->rows[i].link = links[i];
     return err;
 }
 
@@ -232,6 +232,34 @@ check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
                                                                   : err;
 }
 
+/* Of what has no link to a later run, as most have none, the records tell. */
+static cascade_err
+seek_next(csc_purge *purge, csc_purge_row *row, int *checks, bool *more)
+{
+    cascade_err err = CASCADE_OK;
+
+    *more =
+        csc_uuid_is_nil(&row->link.next) && purge->status == CASCADE_COMPLETED;
+    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
+        err = csc_link_seek(purge->store, &row->link, &row->kept, more);
+    if (err == CASCADE_OK && !*more) {
+        row->sought = true;
+        row->kept = 0;
+    }
+    return err;
+}
+
+static cascade_err
+keep_received(csc_purge *purge, csc_purge_row *row, int *checks, bool *more)
+{
+    cascade_err err = CASCADE_OK;
+
+    *more = !csc_uuid_is_nil(&row->link.next);
+    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
+        err = csc_link_keep(purge->store, &row->link, &row->kept, more);
+    return err;
+}
+
 /* Enters what outlives it, as far as the portion goes; `*may`: it goes with it,
  * unless there is `more`. */
 static cascade_err
@@ -240,9 +268,11 @@ keep_links(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
 {
     cascade_err err = CASCADE_OK;
 
-    *more = *may && !csc_uuid_is_nil(&row->link.next);
-    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
-        err = csc_link_keep(purge->store, &row->link, &row->kept, more);
+    *more = false;
+    if (*may && !row->sought)
+        err = seek_next(purge, row, checks, more);
+    if (*may && err == CASCADE_OK && row->sought)
+        err = keep_received(purge, row, checks, more);
     if (err != CASCADE_ERR_CORRUPT)
         return err;
     purge->total.failed++;
@@ -348,7 +378,7 @@ csc_purge_next(csc_purge *purge, bool *more)
         *more = begin_status(purge);
     if (*more)
         return read_page(purge);
-    return purge->store->driver->sweep(purge->store->self, SWEEP_ROOTS,
+    return purge->store->driver->sweep(purge->store->self, NULL, SWEEP_ROOTS,
                                        &purge->swept, more);
 }
 

@@ -36,8 +36,9 @@ typedef struct csc_purge_row {
     cascade_uuid id;
     int32_t fn_id;
     cascade_uuid previous; /* all zero: there is none to be looked at */
-    cascade_link link;     /* without paths; `next` all zero: no run after it */
-    int32_t kept;          /* of it, from there on it is still to be entered */
+    cascade_link link; /* without receipts; `next` all zero: none after it */
+    bool sought;       /* its records have told whether it has continued */
+    int32_t kept; /* of it, from there on it is still to be read, or entered */
     bool child;
     bool unreadable;
 } csc_purge_row;

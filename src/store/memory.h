@@ -32,6 +32,7 @@
 
 #include "base/map.h"
 #include "base/origin.h"
+#include "base/tree.h"
 #include "cascade/store.h"
 #include "store/memory_names.h"
 #include "store/memory_order.h"
@@ -57,7 +58,8 @@ typedef struct csc_memory_link {
 
 /* A path that leads to the last run of a chain. */
 typedef struct csc_memory_tie {
-    struct csc_memory_tie *later; /* the next of the chain */
+    csc_tree_node node; /* of the chain's, by number */
+    int64_t number;
     struct csc_memory_chain *chain;
     const char *path; /* behind the struct */
 } csc_memory_tie;
@@ -66,10 +68,8 @@ typedef struct csc_memory_chain {
     cascade_uuid root;
     cascade_uuid next;
     int32_t run_number; /* of `next` */
-    csc_memory_tie *first;
-    csc_memory_tie *last;
-    size_t count;
-    csc_memory_tie own; /* by the root's id */
+    csc_tree ties;
+    csc_memory_tie own; /* by the root's id; in no tree */
     char name[CASCADE_UUID_TEXT_SIZE];
 } csc_memory_chain;
 
@@ -372,8 +372,9 @@ cascade_err csc_memory_messages_key(void *self, const char *user_id,
 cascade_err csc_memory_links_find(void *self, const char *const *paths,
                                   size_t count, cascade_found *found);
 cascade_err csc_memory_links_write(void *self, const cascade_link *link);
-cascade_err csc_memory_links_sweep(void *self, size_t limit,
-                                   cascade_uuid *cursor, bool *more);
+cascade_err csc_memory_links_sweep(void *self, const cascade_uuid *root,
+                                   size_t limit, cascade_uuid *cursor,
+                                   bool *more);
 cascade_err csc_memory_queues_pause(void *self, const char *queue, bool paused,
                                     const char *about, bool *changed);
 cascade_err csc_memory_queues_list(void *self, cascade_queue_sink sink,

@@ -4,7 +4,7 @@
  * S49, S54.
  *
  *   chains   root -> its last run, and what leads there
- *   links    path -> its place in a chain, where the oldest is first
+ *   links    path -> its place in a chain, where the first run's come first
  *
  * Where memory runs out in the middle, what is there of a run does no harm: the
  * run is there too, and its links are written again before it is deleted.
@@ -46,7 +46,9 @@ locate(const csc_memory_model *model, const char *path, cascade_found *found)
     if (id != NULL)
         found->id = *id;
     else if (tie != NULL)
-        *found = (cascade_found){tie->chain->next, tie->chain->root};
+        *found = (cascade_found){.id = tie->chain->next,
+                                 .root = tie->chain->root,
+                                 .run_number = tie->chain->run_number};
 }
 
 cascade_err
@@ -103,77 +105,99 @@ csc_memory_links_lead(csc_memory_chain *chain, const cascade_uuid *next,
     chain->next = *next;
 }
 
+/* By path where two have one number, which no run of ours makes. */
+static int
+order_ties(const csc_tree_node *a, const csc_tree_node *b)
+{
+    const csc_memory_tie *one = CSC_TREE_ITEM(a, csc_memory_tie, node);
+    const csc_memory_tie *other = CSC_TREE_ITEM(b, csc_memory_tie, node);
+
+    if (one->number != other->number)
+        return one->number < other->number ? -1 : 1;
+    return strcmp(one->path, other->path);
+}
+
 static csc_memory_tie *
-make_tie(csc_memory_chain *chain, const char *path)
+make_tie(csc_memory_chain *chain, const char *path, int64_t number)
 {
     size_t size = strlen(path) + 1;
     csc_memory_tie *tie = csc_mem_alloc(sizeof(*tie) + size);
 
     if (tie == NULL)
         return NULL;
-    *tie = (csc_memory_tie){.chain = chain, .path = (char *)(tie + 1)};
+    *tie = (csc_memory_tie){
+        .number = number, .chain = chain, .path = (char *)(tie + 1)};
     memcpy(tie + 1, path, size);
     return tie;
 }
 
+/* There is one. */
 static void
 take_first(csc_memory_model *model, csc_memory_chain *chain)
 {
-    csc_memory_tie *tie = chain->first;
+    csc_memory_tie *tie =
+        CSC_TREE_ITEM(csc_tree_at(&chain->ties, 0), csc_memory_tie, node);
 
-    chain->first = tie->later;
-    if (chain->first == NULL)
-        chain->last = NULL;
-    chain->count--;
+    csc_tree_take(&chain->ties, &tie->node, order_ties, NULL);
     csc_memory_names_remove(&model->links, tie->path);
     csc_mem_free(tie);
 }
 
 /* One that is there stays. */
 static int
-add_tie(csc_memory_model *model, csc_memory_chain *chain, const char *path)
+add_tie(csc_memory_model *model, csc_memory_chain *chain, const char *path,
+        int64_t number)
 {
     csc_memory_tie *tie = NULL;
 
     if (csc_memory_names_get(&model->links, path) != NULL)
         return 0;
-    tie = make_tie(chain, path);
+    tie = make_tie(chain, path, number);
     if (tie == NULL)
         return -1;
     if (csc_memory_names_put(&model->links, tie->path, tie) != 0) {
         csc_mem_free(tie);
         return -1;
     }
-    if (chain->last != NULL)
-        chain->last->later = tie;
-    else
-        chain->first = tie;
-    chain->last = tie;
-    chain->count++;
+    csc_tree_put(&chain->ties, &tie->node, order_ties, NULL);
     return 0;
 }
 
 /* What it has entered when it fails is repeated, and does no harm: the run is
  * still there. */
 static int
-write_links(csc_memory_model *model, const cascade_link *link)
+add_ties(csc_memory_model *model, csc_memory_chain *chain,
+         const cascade_link *link)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
+
+    if (!csc_uuid_equal(&link->id, &link->root) &&
+        add_tie(model, chain, cascade_uuid_format(&link->id, id),
+                csc_store_link_number(link->run_number, CSC_STORE_LINK_ID)) !=
+            0)
+        return -1;
+    for (size_t i = 0; i < link->receipt_count; i++)
+        if (add_tie(model, chain, link->receipts[i].path,
+                    csc_store_link_number(link->run_number,
+                                          link->receipts[i].function_id)) != 0)
+            return -1;
+    return 0;
+}
+
+static int
+write_links(csc_memory_model *model, const cascade_link *link)
+{
     bool made = false;
     csc_memory_chain *chain = csc_memory_links_chain(model, &link->root, &made);
+    int failed;
 
     if (chain == NULL)
         return -1;
-    csc_memory_links_lead(chain, &link->next, link->run_number);
-    if (!csc_uuid_equal(&link->id, &link->root) &&
-        add_tie(model, chain, cascade_uuid_format(&link->id, id)) != 0)
-        return -1;
-    for (size_t i = 0; i < link->path_count; i++)
-        if (add_tie(model, chain, link->paths[i]) != 0)
-            return -1;
-    while (chain->count > CASCADE_LINKS_MAX)
+    csc_memory_links_lead(chain, &link->next, link->next_number);
+    failed = add_ties(model, chain, link);
+    while (csc_tree_count(&chain->ties) > CASCADE_LINKS_MAX)
         take_first(model, chain);
-    return 0;
+    return failed;
 }
 
 cascade_err
@@ -191,7 +215,7 @@ csc_memory_links_write(void *self, const cascade_link *link)
 void
 csc_memory_links_drop(csc_memory_model *model, csc_memory_chain *chain)
 {
-    while (chain->first != NULL)
+    while (csc_tree_count(&chain->ties) > 0)
         take_first(model, chain);
     csc_memory_names_remove(&model->links, chain->name);
     (void)csc_map_remove(&model->chains, &chain->root);
@@ -205,7 +229,7 @@ csc_memory_links_fini(csc_memory_model *model)
     csc_memory_chain *chain = csc_map_next(&model->chains, &at);
 
     while (chain != NULL) {
-        while (chain->first != NULL)
+        while (csc_tree_count(&chain->ties) > 0)
             take_first(model, chain);
         csc_mem_free(chain);
         chain = csc_map_next(&model->chains, &at);
@@ -220,14 +244,21 @@ csc_memory_links_fini(csc_memory_model *model)
 static bool
 take_chain(csc_memory_model *model, csc_memory_chain *chain, size_t *rows)
 {
-    while (chain->first != NULL && *rows > 0) {
+    while (csc_tree_count(&chain->ties) > 0 && *rows > 0) {
         take_first(model, chain);
         (*rows)--;
     }
-    if (chain->first != NULL)
+    if (csc_tree_count(&chain->ties) > 0)
         return false;
     csc_memory_links_drop(model, chain);
     return true;
+}
+
+static bool
+is_gone(const csc_memory_model *model, const csc_memory_chain *chain)
+{
+    return csc_map_get(&model->cascades, &chain->next) == NULL ||
+           csc_memory_delete_is_marked(model, &chain->next);
 }
 
 /* The cursor is a place in the map. What is taken out may move others to places
@@ -243,19 +274,17 @@ find_gone(const csc_memory_model *model, size_t limit, size_t *at,
         chain = csc_map_next(&model->chains, at);
         if (chain == NULL)
             break;
-        if (csc_map_get(&model->cascades, &chain->next) == NULL ||
-            csc_memory_delete_is_marked(model, &chain->next))
+        if (is_gone(model, chain))
             gone[count++] = chain;
     }
     *more = chain != NULL;
     return count;
 }
 
-cascade_err
-csc_memory_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
-                       bool *more)
+static cascade_err
+sweep_all(csc_memory_model *model, size_t limit, cascade_uuid *cursor,
+          bool *more)
 {
-    csc_memory_model *model = ((csc_memory *)self)->model;
     csc_memory_chain **gone = csc_mem_alloc(limit * sizeof(csc_memory_chain *));
     size_t rows = CASCADE_DELETE_ROWS_MAX;
     size_t count = 0;
@@ -264,7 +293,6 @@ csc_memory_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
     if (gone == NULL)
         return csc_fail_memory();
     memcpy(&at, cursor, sizeof(at));
-    pthread_mutex_lock(&model->mutex);
     count = find_gone(model, limit, &at, gone, more);
     for (size_t i = 0; i < count; i++)
         if (!take_chain(model, gone[i], &rows)) {
@@ -272,8 +300,33 @@ csc_memory_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
             memcpy(&at, cursor, sizeof(at)); /* from there once more */
             break;
         }
-    pthread_mutex_unlock(&model->mutex);
     memcpy(cursor, &at, sizeof(at));
     csc_mem_free(gone);
     return CASCADE_OK;
+}
+
+static bool
+sweep_one(csc_memory_model *model, const cascade_uuid *root)
+{
+    csc_memory_chain *chain = csc_map_get(&model->chains, root);
+    size_t rows = CASCADE_DELETE_ROWS_MAX;
+
+    return chain == NULL || !is_gone(model, chain) ||
+           take_chain(model, chain, &rows);
+}
+
+cascade_err
+csc_memory_links_sweep(void *self, const cascade_uuid *root, size_t limit,
+                       cascade_uuid *cursor, bool *more)
+{
+    csc_memory_model *model = ((csc_memory *)self)->model;
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&model->mutex);
+    if (root != NULL)
+        *more = !sweep_one(model, root);
+    else
+        err = sweep_all(model, limit, cursor, more);
+    pthread_mutex_unlock(&model->mutex);
+    return err;
 }

@@ -105,6 +105,7 @@ static const column_need needs[] = {
     {"cascade_links", "root", TYPE_UUID, 0},
     {"cascade_links", "next_id", TYPE_UUID, NEED_NULL},
     {"cascade_links", "number", TYPE_BIGINT, 0},
+    {"cascade_links", "run_number", TYPE_INT, NEED_NULL | NEED_LATER},
     {"cascade_schema", "number", TYPE_INT, 0},
     {"cascade_schema", "name", TYPE_TEXT, 0},
     {"cascade_schema", "checksum", TYPE_TEXT, NEED_NULL},

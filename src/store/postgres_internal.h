@@ -742,13 +742,14 @@ cascade_err csc_postgres_links_find(void *self, const char *const *paths,
                                     size_t count, cascade_found *found);
 /* A row of those that link the runs of a root to the last one: `first_id` is
  * execution 0 of a start, which has to be there, or NULL. */
-#define CSC_POSTGRES_LINK_TYPES "uulu"
+#define CSC_POSTGRES_LINK_TYPES "uuiu"
 void csc_postgres_links_add(csc_postgres_rows *rows, const cascade_uuid *root,
                             const cascade_uuid *next, int32_t run_number,
                             const cascade_uuid *first_id);
 cascade_err csc_postgres_links_write(void *self, const cascade_link *link);
-cascade_err csc_postgres_links_sweep(void *self, size_t limit,
-                                     cascade_uuid *cursor, bool *more);
+cascade_err csc_postgres_links_sweep(void *self, const cascade_uuid *root,
+                                     size_t limit, cascade_uuid *cursor,
+                                     bool *more);
 cascade_err csc_postgres_queues_pause(void *self, const char *queue,
                                       bool paused, const char *about,
                                       bool *changed);

@@ -25,7 +25,8 @@ typedef struct path_state {
 static cascade_err
 read_found(const PGresult *result, int row, path_state *state)
 {
-    static const char *const columns[] = {"nth", "next_id", "root"};
+    static const char *const columns[] = {"nth", "next_id", "root",
+                                          "run_number"};
     csc_postgres_reader reader = {.result = result,
                                   .row = row,
                                   .table = "cascade_links",
@@ -35,8 +36,10 @@ read_found(const PGresult *result, int row, path_state *state)
 
     csc_assert(at < state->count);
     *found = (cascade_found){.id = csc_postgres_row_uuid(&reader, 1)};
-    if (!PQgetisnull(result, row, 2))
+    if (!PQgetisnull(result, row, 2)) {
         found->root = csc_postgres_row_uuid(&reader, 2);
+        found->run_number = csc_postgres_row_i32(&reader, 3);
+    }
     return reader.err;
 }
 
@@ -118,9 +121,18 @@ csc_postgres_links_add(csc_postgres_rows *rows, const cascade_uuid *root,
 {
     csc_postgres_rows_uuid(rows, 0, root);
     csc_postgres_rows_uuid(rows, 1, next);
-    csc_postgres_rows_i64(rows, 2, -(int64_t)run_number);
+    csc_postgres_rows_i32(rows, 2, run_number);
     csc_postgres_rows_uuid(rows, 3, first_id);
     rows->count++;
+}
+
+static void
+add_path(link_state *state, const char *path, int32_t function_id)
+{
+    csc_postgres_rows_text(&state->paths, 0, path);
+    csc_postgres_rows_i64(
+        &state->paths, 1,
+        csc_store_link_number(state->link->run_number, function_id));
 }
 
 static void
@@ -130,14 +142,13 @@ fill(link_state *state)
     char id[CASCADE_UUID_TEXT_SIZE];
 
     csc_postgres_rows_start(&state->chain, CSC_POSTGRES_LINK_TYPES);
-    csc_postgres_rows_start(&state->paths, "s");
+    csc_postgres_rows_start(&state->paths, "sl");
     csc_postgres_links_add(&state->chain, &link->root, &link->next,
-                           link->run_number, NULL);
+                           link->next_number, NULL);
     if (!csc_uuid_equal(&link->id, &link->root))
-        csc_postgres_rows_text(&state->paths, 0,
-                               cascade_uuid_format(&link->id, id));
-    for (size_t i = 0; i < link->path_count; i++)
-        csc_postgres_rows_text(&state->paths, 0, link->paths[i]);
+        add_path(state, cascade_uuid_format(&link->id, id), CSC_STORE_LINK_ID);
+    for (size_t i = 0; i < link->receipt_count; i++)
+        add_path(state, link->receipts[i].path, link->receipts[i].function_id);
 }
 
 cascade_err
@@ -164,6 +175,7 @@ typedef struct sweeping {
     csc_postgres_rows gone; /* roots of which the last run is */
     size_t limit;
     cascade_uuid after;
+    cascade_uuid to;
     size_t looked;
     cascade_uuid last;
     bool all; /* what is gone was taken */
@@ -194,6 +206,7 @@ find_gone(csc_postgres_conn *conn, void *context)
 
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &s->after);
+    csc_postgres_params_uuid(&params, &s->to);
     csc_postgres_params_i64(&params, (int64_t)s->limit);
     err = csc_postgres_conn_read(conn, "sweep", &call, 1);
     if (err == CASCADE_OK)
@@ -228,19 +241,20 @@ sweep_gone(csc_postgres_conn *conn, void *context)
 
 /* Where the rows do not suffice, the next call begins where this one did. */
 cascade_err
-csc_postgres_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
-                         bool *more)
+csc_postgres_links_sweep(void *self, const cascade_uuid *root, size_t limit,
+                         cascade_uuid *cursor, bool *more)
 {
-    sweeping s = {.limit = limit, .after = *cursor, .all = true};
-    cascade_err err =
-        csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, find_gone, &s);
+    sweeping s = {.limit = limit, .all = true};
+    cascade_err err;
 
+    csc_store_sweep_range(root, cursor, &s.after, &s.to);
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, find_gone, &s);
     if (err == CASCADE_OK && s.gone.count > 0)
         err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, sweep_gone, &s);
     csc_postgres_rows_fini(&s.gone);
     if (err != CASCADE_OK)
         return err;
-    *more = !s.all || s.looked == limit;
+    *more = !s.all || (root == NULL && s.looked == limit);
     if (s.all && s.looked > 0)
         *cursor = s.last;
     return CASCADE_OK;

@@ -145,6 +145,9 @@
     "  OR (SELECT true FROM @cascade_links AS l\n"                          \
     "    WHERE l.path = m.path) IS TRUE\n"
 
+#define N_UNMARKED UNMARKED("n.cascade_id")
+#define M_UNMARKED UNMARKED("m.cascade_id")
+
 /* What of $1 is not marked: S40. */
 #define THOSE_THERE                           \
     "ARRAY(\n"                                \
@@ -696,55 +699,53 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* $1 paths. Of each what leads on, then what is there. */
     [CSC_POSTGRES_FIND_PATHS] =
-        "SELECT g.nth, f.id, f.root\n"
+        "SELECT g.nth, f.id, f.root, f.run_number\n"
         "FROM unnest($1::text[]) WITH ORDINALITY AS g (path, nth),\n"
         "  LATERAL (\n"
-        "    SELECT 1 AS place, c.next_id AS id, c.root AS root\n"
+        "    SELECT 1 AS place, c.next_id AS id, c.root AS root,\n"
+        "      COALESCE(c.run_number, 0::int4) AS run_number\n"
         "    FROM @cascade_links AS l, @cascade_links AS c\n"
         "    WHERE l.path = g.path\n"
         "      AND c.path = l.root::text\n"
         "    UNION ALL\n"
-        "    SELECT 2, n.cascade_id, NULL::uuid\n"
+        "    SELECT 2, n.cascade_id, NULL::uuid, NULL::int4\n"
         "    FROM @node_executions AS n\n"
         "    WHERE n.node_instance_id = g.path\n"
-        "      AND " UNMARKED(
-            "n.cascade_id") "\n"
-                            "    UNION ALL\n"
-                            "    SELECT 3, m.cascade_id, NULL::uuid\n"
-                            "    FROM @cascade_messages AS m\n"
-                            "    WHERE m.path = g.path\n"
-                            "      AND " UNMARKED(
-                                "m.cascade_id") ") AS f\n"
-                                                "ORDER BY g.nth, f.place",
+        "      AND " N_UNMARKED "\n"
+        "    UNION ALL\n"
+        "    SELECT 3, m.cascade_id, NULL::uuid, NULL::int4\n"
+        "    FROM @cascade_messages AS m\n"
+        "    WHERE m.path = g.path\n"
+        "      AND " M_UNMARKED ") AS f\n"
+        "ORDER BY g.nth, f.place",
 
-    /* $1 roots, $2 their last runs, $3 the negative numbers of these, $4 of a
-     * start its execution 0, as for what it sends. Two who enter a run of one
-     * root come one after the other. */
+    /* $1 roots, $2 their last runs, $3 the numbers of these, $4 of a start its
+     * execution 0, as for what it sends. Two who enter a run of one root come
+     * one after the other. What the indexes are made of never changes, so that
+     * a row is written to the page that it is on. */
     [CSC_POSTGRES_LINK_CHAINS] =
-        "INSERT INTO @cascade_links AS l (path, root, next_id, number)\n"
-        "SELECT g.root::text, g.root, g.next_id, g.number\n"
-        "FROM unnest($1::uuid[], $2::uuid[], $3::int8[], $4::uuid[])\n"
-        "  AS g (root, next_id, number, first_id)\n"
+        "INSERT INTO @cascade_links AS l\n"
+        "  (path, root, next_id, number, run_number)\n"
+        "SELECT g.root::text, g.root, g.next_id, (-1)::int8, g.run_number\n"
+        "FROM unnest($1::uuid[], $2::uuid[], $3::int4[], $4::uuid[])\n"
+        "  AS g (root, next_id, run_number, first_id)\n"
         "WHERE g.first_id IS NULL\n"
         "  OR (SELECT true FROM @node_executions AS n\n"
         "    WHERE n.id = g.first_id)\n"
         "ORDER BY g.root\n"
         "ON CONFLICT (path) DO UPDATE\n"
-        "SET next_id = CASE WHEN excluded.number < l.number\n"
+        "SET next_id = CASE WHEN excluded.run_number > COALESCE(l.run_number, "
+        "0::int4)\n"
         "    THEN excluded.next_id ELSE l.next_id END,\n"
-        "  number = CASE WHEN excluded.number < l.number\n"
-        "    THEN excluded.number ELSE l.number END",
+        "  run_number = CASE WHEN excluded.run_number > COALESCE(l.run_number, "
+        "0::int4)\n"
+        "    THEN excluded.run_number ELSE l.run_number END",
 
-    /* $1 root, $2 paths: those that are new, in their order */
+    /* $1 root, $2 paths, $3 their places: those that are new */
     [CSC_POSTGRES_LINK_PATHS] =
         "INSERT INTO @cascade_links (path, root, number)\n"
-        "SELECT g.path, $1::uuid, row_number() OVER (ORDER BY g.nth)\n"
-        "  + COALESCE((\n"
-        "    SELECT max(l.number)\n"
-        "    FROM @cascade_links AS l\n"
-        "    WHERE l.root = $1::uuid\n"
-        "      AND l.number > 0::int8), 0::int8)\n"
-        "FROM unnest($2::text[]) WITH ORDINALITY AS g (path, nth)\n"
+        "SELECT g.path, $1::uuid, g.number\n"
+        "FROM unnest($2::text[], $3::int8[]) AS g (path, number)\n"
         "WHERE (SELECT true FROM @cascade_links AS l\n"
         "    WHERE l.path = g.path) IS NULL\n"
         "ON CONFLICT (path) DO NOTHING",
@@ -754,21 +755,25 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                 "WHERE l.root = $1::uuid\n"
                                 "  AND l.number > 0::int8\n"
                                 "  AND l.number <= (\n"
-                                "    SELECT max(m.number)\n"
+                                "    SELECT m.number\n"
                                 "    FROM @cascade_links AS m\n"
-                                "    WHERE m.root = $1::uuid) - $2::int8",
+                                "    WHERE m.root = $1::uuid\n"
+                                "      AND m.number > 0::int8\n"
+                                "    ORDER BY m.number DESC\n"
+                                "    LIMIT 1::int8 OFFSET $2::int8)",
 
-    /* $1 root, $2 how many: whether the last run of each is gone */
+    /* $1 above, $2 up to, $3 how many: whether the last run of each is gone */
     [CSC_POSTGRES_FIND_GONE] = "SELECT l.root, (\n"
                                "  SELECT true\n"
                                "  FROM @cascades AS c\n"
                                "  WHERE c.id = l.next_id\n"
                                "    AND " C_UNMARKED ") IS NULL\n"
                                "FROM @cascade_links AS l\n"
-                               "WHERE l.next_id IS NOT NULL\n"
+                               "WHERE l.number < 0::int8\n"
                                "  AND l.root > $1::uuid\n"
+                               "  AND l.root <= $2::uuid\n"
                                "ORDER BY l.root\n"
-                               "LIMIT $2::int8",
+                               "LIMIT $3::int8",
 
     /* $1 roots, $2 how many */
     [CSC_POSTGRES_SWEEP_PATHS] = "DELETE FROM @cascade_links\n"
@@ -784,7 +789,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* $1 roots: those of which nothing else is left */
     [CSC_POSTGRES_SWEEP_ROOTS] = "DELETE FROM @cascade_links AS c\n"
                                  "WHERE c.root = ANY ($1::uuid[])\n"
-                                 "  AND c.next_id IS NOT NULL\n"
+                                 "  AND c.number < 0::int8\n"
                                  "  AND NOT EXISTS (\n"
                                  "    SELECT 1\n"
                                  "    FROM @cascade_links AS l\n"

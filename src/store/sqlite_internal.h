@@ -687,8 +687,9 @@ cascade_err csc_sqlite_links_lead(csc_sqlite_conn *conn,
                                   const cascade_uuid *root,
                                   const cascade_uuid *next, int32_t run_number);
 cascade_err csc_sqlite_links_write(void *self, const cascade_link *link);
-cascade_err csc_sqlite_links_sweep(void *self, size_t limit,
-                                   cascade_uuid *cursor, bool *more);
+cascade_err csc_sqlite_links_sweep(void *self, const cascade_uuid *root,
+                                   size_t limit, cascade_uuid *cursor,
+                                   bool *more);
 cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);

@@ -23,9 +23,10 @@ read_found(sqlite3_stmt *statement, cascade_found *found)
     cascade_err err = csc_sqlite_row_uuid(
         statement, 0, table, link ? "next_id" : "cascade_id", &found->id);
 
-    found->root = (cascade_uuid){{0}};
     if (err == CASCADE_OK && link)
         err = csc_sqlite_row_uuid(statement, 1, table, "root", &found->root);
+    if (link)
+        found->run_number = sqlite3_column_int(statement, 2);
     return err;
 }
 
@@ -76,13 +77,16 @@ csc_sqlite_links_lead(csc_sqlite_conn *conn, const cascade_uuid *root,
 }
 
 static cascade_err
-link_path(csc_sqlite_conn *conn, const cascade_link *link, const char *path)
+link_path(csc_sqlite_conn *conn, const cascade_link *link, const char *path,
+          int32_t function_id)
 {
     csc_sqlite_call call;
 
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LINK_PATH);
     csc_sqlite_call_add_text(&call, path);
     csc_sqlite_call_add_uuid(&call, &link->root);
+    csc_sqlite_call_add_i64(
+        &call, csc_store_link_number(link->run_number, function_id));
     return csc_sqlite_call_run(&call, NULL);
 }
 
@@ -101,13 +105,15 @@ static cascade_err
 write_links(csc_sqlite_conn *conn, const cascade_link *link)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
-    cascade_err err =
-        csc_sqlite_links_lead(conn, &link->root, &link->next, link->run_number);
+    cascade_err err = csc_sqlite_links_lead(conn, &link->root, &link->next,
+                                            link->next_number);
 
     if (err == CASCADE_OK && !csc_uuid_equal(&link->id, &link->root))
-        err = link_path(conn, link, cascade_uuid_format(&link->id, id));
-    for (size_t i = 0; i < link->path_count && err == CASCADE_OK; i++)
-        err = link_path(conn, link, link->paths[i]);
+        err = link_path(conn, link, cascade_uuid_format(&link->id, id),
+                        CSC_STORE_LINK_ID);
+    for (size_t i = 0; i < link->receipt_count && err == CASCADE_OK; i++)
+        err = link_path(conn, link, link->receipts[i].path,
+                        link->receipts[i].function_id);
     return err == CASCADE_OK ? trim(conn, link) : err;
 }
 
@@ -126,6 +132,8 @@ csc_sqlite_links_write(void *self, const cascade_link *link)
 
 typedef struct sweeping {
     csc_sqlite_conn *conn;
+    cascade_uuid after;
+    cascade_uuid to;
     cascade_uuid *gone; /* roots of which the last run is */
     size_t count;
     size_t looked;
@@ -145,14 +153,15 @@ note_root(sweeping *s, sqlite3_stmt *statement)
 }
 
 static cascade_err
-find_gone(sweeping *s, size_t limit, const cascade_uuid *after)
+find_gone(sweeping *s, size_t limit)
 {
     csc_sqlite_call call;
     bool row = true;
     cascade_err err = CASCADE_OK;
 
     csc_sqlite_call_begin(&call, s->conn, CSC_SQLITE_FIND_GONE);
-    csc_sqlite_call_add_uuid(&call, after);
+    csc_sqlite_call_add_uuid(&call, &s->after);
+    csc_sqlite_call_add_uuid(&call, &s->to);
     csc_sqlite_call_add_i64(&call, (int64_t)limit);
     while (err == CASCADE_OK && row) {
         err = csc_sqlite_call_next(&call, &row);
@@ -198,8 +207,8 @@ sweep_gone(sweeping *s, csc_sqlite *store, bool *all)
 }
 
 cascade_err
-csc_sqlite_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
-                       bool *more)
+csc_sqlite_links_sweep(void *self, const cascade_uuid *root, size_t limit,
+                       cascade_uuid *cursor, bool *more)
 {
     sweeping s = {.gone = csc_mem_alloc(limit * sizeof(cascade_uuid))};
     bool all = true;
@@ -207,15 +216,16 @@ csc_sqlite_links_sweep(void *self, size_t limit, cascade_uuid *cursor,
 
     if (s.gone == NULL)
         return csc_fail_memory();
+    csc_store_sweep_range(root, cursor, &s.after, &s.to);
     err = csc_sqlite_txn_begin_read(self, &s.conn);
     if (err == CASCADE_OK)
-        err = csc_sqlite_txn_end(s.conn, find_gone(&s, limit, cursor));
+        err = csc_sqlite_txn_end(s.conn, find_gone(&s, limit));
     if (err == CASCADE_OK && s.count > 0)
         err = sweep_gone(&s, self, &all);
     csc_mem_free(s.gone);
     if (err != CASCADE_OK)
         return err;
-    *more = !all || s.looked == limit;
+    *more = !all || (root == NULL && s.looked == limit);
     if (all && s.looked > 0)
         *cursor = s.last;
     return CASCADE_OK;

@@ -15,10 +15,10 @@
  * The file of a migration records itself, without a checksum, so that it can be
  * applied by hand; the library adds the checksum when it may write.
  *
- * A file that is fed twice, or was cut short, does no harm: 001-003 and 005
- * make what is not there; 004 and 006 add a column, which SQLite does once, and
- * are savepoints of their own, so that the column is there just when that is
- * recorded.
+ * A file that is fed twice, or was cut short, does no harm: 001-003, 005 and
+ * 007 make what is not there; 004, 006 and 008 add a column, which SQLite does
+ * once, and are savepoints of their own, so that the column is there just when
+ * that is recorded.
  *
  * What is checked of a column is what we rely on: that it is there, that its
  * affinity does not change what we put into it, and that a row can be inserted
@@ -118,6 +118,7 @@ static const column_need needs[] = {
     {"cascade_links", "root", COLUMN_WORD},
     {"cascade_links", "next_id", COLUMN_WORD},
     {"cascade_links", "number", COLUMN_INTEGER},
+    {"cascade_links", "run_number", COLUMN_INTEGER},
     {"cascade_schema", "number", COLUMN_INTEGER},
     {"cascade_schema", "name", COLUMN_TEXT},
     {"cascade_schema", "checksum", COLUMN_TEXT},
@@ -134,6 +135,7 @@ static const struct {
 } additions[] = {
     {"cascade_engines", "about", 4},
     {"cascade_runs", "trial", 6},
+    {"cascade_links", "run_number", 8},
 };
 
 /* What ON CONFLICT and the order of reading stand on. */

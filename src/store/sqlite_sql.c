@@ -19,6 +19,7 @@
 #define UNMARKED_1 UNMARKED("?1")
 #define UNMARKED_2 UNMARKED("?2")
 #define C_UNMARKED UNMARKED("c.id")
+#define OWN_UNMARKED UNMARKED("cascade_id")
 /* What the index of children says, word by word. */
 #define IS_CHILD                         \
     " AND node_name >= 'cascade.child:'" \
@@ -435,48 +436,46 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                               " WHERE path = ?1" UNMARKED_2},
     [CSC_SQLITE_LOCATE_PATH] =
         {"find a path",
-         "SELECT cascade_id, NULL FROM main.cascade_messages"
-         " WHERE path = ?1" UNMARKED(
-             "cascade_id") " UNION ALL SELECT cascade_id, NULL FROM "
-                           "main.node_executions"
-                           " WHERE node_instance_id = ?1" UNMARKED(
-                               "cascade_id") " UNION ALL SELECT c.next_id, "
-                                             "l.root FROM main.cascade_links "
-                                             "AS l"
-                                             " JOIN main.cascade_links AS c ON "
-                                             "c.path = l.root"
-                                             " WHERE l.path = ?1"},
-    /* ?1 root, ?2 next, ?3 the number of the run that is linked */
+         "SELECT cascade_id, NULL, NULL FROM main.cascade_messages"
+         " WHERE path = ?1" OWN_UNMARKED " UNION ALL "
+         "SELECT cascade_id, NULL, NULL FROM main.node_executions"
+         " WHERE node_instance_id = ?1" OWN_UNMARKED " UNION ALL "
+         "SELECT c.next_id, l.root, c.run_number"
+         " FROM main.cascade_links AS l"
+         " JOIN main.cascade_links AS c ON c.path = l.root"
+         " WHERE l.path = ?1"},
+    /* ?1 root, ?2 next, ?3 the number of the run that is linked. What the
+     * indexes are made of never changes. */
     [CSC_SQLITE_LINK_CHAIN] =
         {"link runs",
-         "INSERT INTO main.cascade_links (path, root, next_id, number)"
-         " VALUES (?1, ?1, ?2, -?3)"
+         "INSERT INTO main.cascade_links"
+         "    (path, root, next_id, number, run_number)"
+         " VALUES (?1, ?1, ?2, -1, ?3)"
          " ON CONFLICT (path) DO UPDATE"
-         " SET next_id = excluded.next_id, number = excluded.number"
-         " WHERE excluded.number < cascade_links.number"},
-    /* ?1 path, ?2 root */
+         " SET next_id = excluded.next_id, run_number = excluded.run_number"
+         " WHERE excluded.run_number > coalesce(cascade_links.run_number, 0)"},
+    /* ?1 path, ?2 root, ?3 its place */
     [CSC_SQLITE_LINK_PATH] =
         {"link a path", "INSERT INTO main.cascade_links (path, root, number)"
-                        " SELECT ?1, ?2, 1 + coalesce(("
-                        "    SELECT max(number) FROM main.cascade_links"
-                        "    WHERE root = ?2 AND number > 0), 0)"
-                        " WHERE true"
+                        " VALUES (?1, ?2, ?3)"
                         " ON CONFLICT (path) DO NOTHING"},
     /* ?1 root, ?2 how many to keep */
     [CSC_SQLITE_TRIM_LINKS] = {"trim links",
                                "DELETE FROM main.cascade_links"
                                " WHERE root = ?1 AND number > 0 AND number <= ("
-                               "    SELECT max(number) FROM main.cascade_links"
-                               "    WHERE root = ?1) - ?2"},
-    /* ?1 root, ?2 how many: whether the last run of each is gone */
+                               "    SELECT number FROM main.cascade_links"
+                               "    WHERE root = ?1 AND number > 0"
+                               "    ORDER BY number DESC"
+                               "    LIMIT 1 OFFSET ?2)"},
+    /* ?1 above, ?2 up to, ?3 how many: whether the last run of each is gone */
     [CSC_SQLITE_FIND_GONE] = {"find links",
                               "SELECT root, NOT EXISTS ("
                               "    SELECT 1 FROM main.cascades AS c"
                               "    WHERE c.id = l.next_id" C_UNMARKED ")"
                               " FROM main.cascade_links AS l"
-                              " WHERE next_id IS NOT NULL AND root > ?1"
+                              " WHERE number < 0 AND root > ?1 AND root <= ?2"
                               " ORDER BY root"
-                              " LIMIT ?2"},
+                              " LIMIT ?3"},
     /* ?1 root, ?2 how many */
     [CSC_SQLITE_SWEEP_PATHS] = {"sweep links",
                                 "DELETE FROM main.cascade_links"

@@ -51,6 +51,28 @@ cascade_store_fail(cascade_err err, const char *format, ...)
     return err;
 }
 
+int64_t
+csc_store_link_number(int32_t run_number, int32_t function_id)
+{
+    return ((int64_t)run_number << 31) + function_id + 1;
+}
+
+void
+csc_store_sweep_range(const cascade_uuid *root, const cascade_uuid *cursor,
+                      cascade_uuid *after, cascade_uuid *to)
+{
+    size_t at = sizeof(after->bytes);
+
+    *after = *cursor;
+    memset(to->bytes, 0xff, sizeof(to->bytes));
+    if (root == NULL)
+        return;
+    *to = *root;
+    *after = *root;
+    while (at-- > 0 && after->bytes[at]-- == 0)
+        ; /* the id before it */
+}
+
 /* ---- Backends that are not built in -------------------------------------- */
 
 #ifndef CASCADE_HAVE_SQLITE

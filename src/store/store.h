@@ -70,6 +70,16 @@ cascade_err csc_store_open(const csc_store_opener *opener,
                            const cascade_store_options *options,
                            cascade_store **store);
 
+/* The place of a receipt among those of all runs of a root (S44); function_id
+ * CSC_STORE_LINK_ID: that of the run's own id. Positive. */
+int64_t csc_store_link_number(int32_t run_number, int32_t function_id);
+#define CSC_STORE_LINK_ID INT32_MAX
+
+/* What a sweep looks at, for stores whose cursor is the last root that was
+ * looked at: roots above `after`, up to `to`. */
+void csc_store_sweep_range(const cascade_uuid *root, const cascade_uuid *cursor,
+                           cascade_uuid *after, cascade_uuid *to);
+
 /* The drivers built in; NULL when that backend is not. */
 const cascade_store_driver *csc_store_memory_driver(void);
 const cascade_store_driver *csc_store_sqlite_driver(void);

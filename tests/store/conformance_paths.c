@@ -144,31 +144,45 @@ a_start_that_continues_others_is_the_last_of_them(void **state)
                   &other->cascade.id);
 }
 
-/* S44: of two, the number of each is the one that it leads to. */
+static void
+expect_last(mail_scene *it, const char *path, int32_t run_number)
+{
+    cascade_found found;
+
+    assert_ok(it->db->driver->find(it->db->self, &path, 1, &found));
+    assert_int_equal(found.run_number, run_number);
+}
+
 static void
 links_lead_on_from_what_is_gone(void **state)
 {
     mail_scene it = mail_begin(*state);
-    const char *const paths[] = {"p", "q'%"};
+    const cascade_receipt receipts[] = {{"p", 3}, {"q'%", 1}};
     cascade_uuid root = rows_id(it.rows);
     cascade_uuid second = rows_id(it.rows);
     cascade_uuid third = mail_own(&it);
     const cascade_link one = {.id = root,
                               .root = root,
+                              .run_number = 1,
                               .next = second,
+                              .next_number = 2,
+                              .receipts = receipts,
+                              .receipt_count = 2};
+    const cascade_link two = {.id = second,
+                              .root = root,
                               .run_number = 2,
-                              .paths = paths,
-                              .path_count = 2};
-    const cascade_link two = {
-        .id = second, .root = root, .next = third, .run_number = 3};
+                              .next = third,
+                              .next_number = 3};
     char id[CASCADE_UUID_TEXT_SIZE];
 
     write_link(&it, &one);
     expect_linked(&it, "p", &root, &second);
+    expect_last(&it, "p", 2);
     write_link(&it, &two);
     write_link(&it, &one); /* by one who comes late */
     expect_linked(&it, "p", &root, &third);
     expect_linked(&it, "q'%", &root, &third);
+    expect_last(&it, "q'%", 3);
     expect_linked(&it, cascade_uuid_format(&root, id), &root, &third);
     expect_linked(&it, cascade_uuid_format(&second, id), &root, &third);
     assert_int_equal(mail_send_path(&it, third, "p"), CASCADE_SENT_REPEATED);
@@ -176,48 +190,86 @@ links_lead_on_from_what_is_gone(void **state)
     assert_int_equal(mail_send_path(&it, third, "r"), CASCADE_SENT);
 }
 
-/* S44: of one root the oldest go, of another none. */
+/* So many as are kept of the second run, as many of the first. */
+#define MORE 3
+
+typedef struct full_chain {
+    cascade_receipt first[MORE];
+    cascade_receipt *second;
+    cascade_link one;
+    cascade_link two;
+} full_chain;
+
+static void
+begin_full(mail_scene *it, const cascade_uuid *next, full_chain *full)
+{
+    full->second = calloc(CASCADE_LINKS_MAX, sizeof(*full->second));
+    assert_non_null(full->second);
+    for (int i = 0; i < MORE; i++)
+        full->first[i] = (cascade_receipt){rows_text(it->rows, "o%d", i), i};
+    for (int i = 0; i < CASCADE_LINKS_MAX - 2; i++)
+        full->second[i] = (cascade_receipt){rows_text(it->rows, "p%d", i), i};
+    full->one = (cascade_link){.root = rows_id(it->rows),
+                               .run_number = 1,
+                               .next = *next,
+                               .next_number = 3,
+                               .receipts = full->first,
+                               .receipt_count = MORE};
+    full->one.id = full->one.root;
+    full->two = full->one;
+    full->two.id = rows_id(it->rows);
+    full->two.run_number = 2;
+    full->two.receipts = full->second;
+    full->two.receipt_count = CASCADE_LINKS_MAX - 2;
+}
+
+/* Of the first run there is room for one: the last. */
+static void
+expect_full(mail_scene *it, const full_chain *full, const cascade_uuid *next)
+{
+    const char *last = rows_text(it->rows, "p%d", CASCADE_LINKS_MAX - 3);
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    for (int i = 0; i < MORE - 1; i++)
+        expect_in(it, full->first[i].path, &(cascade_uuid){{0}});
+    expect_linked(it, full->first[MORE - 1].path, &full->one.root, next);
+    expect_linked(it, "p0", &full->one.root, next);
+    expect_linked(it, last, &full->one.root, next);
+    expect_linked(it, cascade_uuid_format(&full->two.id, id), &full->one.root,
+                  next);
+}
+
+/* S44: of one root those of the first run go first, whichever is entered last,
+ * and however often; of another root none. */
 static void
 only_the_last_of_what_was_received_is_kept(void **state)
 {
-    enum {
-        MORE = 3
-    };
     mail_scene it = mail_begin(*state);
     cascade_uuid next = mail_own(&it);
-    const char **paths = calloc(CASCADE_LINKS_MAX, sizeof(*paths));
-    const char *const others[] = {"o"};
-    cascade_link link = {.root = rows_id(it.rows),
-                         .next = next,
-                         .run_number = 2,
-                         .paths = paths,
-                         .path_count = CASCADE_LINKS_MAX};
+    const cascade_receipt others[] = {{"other", 1}};
     const cascade_link other = {.id = next,
                                 .root = rows_id(it.rows),
+                                .run_number = 1,
                                 .next = next,
-                                .run_number = 2,
-                                .paths = others,
-                                .path_count = 1};
+                                .next_number = 2,
+                                .receipts = others,
+                                .receipt_count = 1};
+    full_chain full;
 
-    assert_non_null(paths);
-    link.id = link.root;
-    for (int i = 0; i < CASCADE_LINKS_MAX; i++)
-        paths[i] = rows_text(it.rows, "p%d", i);
+    begin_full(&it, &next, &full);
     write_link(&it, &other);
-    write_link(&it, &link);
-    expect_linked(&it, "p0", &link.root, &next);
-    for (int i = 0; i < MORE; i++)
-        paths[i] = rows_text(it.rows, "q%d", i);
-    write_link(&it, &link);
-    for (int i = 0; i < MORE; i++) {
-        expect_in(&it, rows_text(it.rows, "p%d", i), &(cascade_uuid){{0}});
-        expect_linked(&it, paths[i], &link.root, &next);
-    }
-    expect_linked(&it, "p3", &link.root, &next);
-    expect_linked(&it, "o", &other.root, &next);
-    assert_int_equal(mail_send_path(&it, next, "p0"), CASCADE_SENT);
+    write_link(&it, &full.one);
+    expect_linked(&it, "o0", &full.one.root, &next);
+    write_link(&it, &full.two);
+    expect_full(&it, &full, &next);
+    write_link(&it, &full.one);
+    expect_full(&it, &full, &next);
+    write_link(&it, &full.two);
+    expect_full(&it, &full, &next);
+    expect_linked(&it, "other", &other.root, &next);
+    assert_int_equal(mail_send_path(&it, next, "o0"), CASCADE_SENT);
     assert_int_equal(mail_send_path(&it, next, "p3"), CASCADE_SENT_REPEATED);
-    free(paths);
+    free(full.second);
 }
 
 /* What is there comes first; and what was on its way is told as repeated. */
@@ -225,15 +277,16 @@ static void
 links_stand_beside_the_run_until_that_is_gone(void **state)
 {
     mail_scene it = mail_begin(*state);
-    const char *const paths[] = {"p", "q"};
+    const cascade_receipt receipts[] = {{"p", 1}, {"q", 2}};
     cascade_uuid root = mail_own(&it);
     cascade_uuid next = mail_own(&it);
     const cascade_link link = {.id = root,
                                .root = root,
-                               .next = next,
                                .run_number = 1,
-                               .paths = paths,
-                               .path_count = 2};
+                               .next = next,
+                               .next_number = 2,
+                               .receipts = receipts,
+                               .receipt_count = 2};
     mail_inbox got;
 
     assert_int_equal(mail_send_path(&it, root, "p"), CASCADE_SENT);
@@ -261,26 +314,55 @@ sweep(mail_scene *it, size_t limit)
     size_t calls = 0;
 
     while (more) {
-        assert_ok(it->db->driver->sweep(it->db->self, limit, &cursor, &more));
+        assert_ok(
+            it->db->driver->sweep(it->db->self, NULL, limit, &cursor, &more));
         calls++;
     }
     return calls;
 }
 
+static void
+sweep_root(mail_scene *it, const cascade_uuid *root)
+{
+    cascade_uuid cursor = {{0}};
+    bool more = true;
+
+    while (more)
+        assert_ok(it->db->driver->sweep(it->db->self, root, 1, &cursor, &more));
+}
+
 static cascade_link
 link_with_paths(mail_scene *it, int nth, const cascade_uuid *next,
-                const char **paths, size_t count)
+                cascade_receipt *receipts, size_t count)
 {
     const cascade_link link = {.id = rows_id(it->rows),
                                .root = rows_id(it->rows),
+                               .run_number = 1,
                                .next = *next,
-                               .run_number = 2,
-                               .paths = paths,
-                               .path_count = count};
+                               .next_number = 2,
+                               .receipts = receipts,
+                               .receipt_count = count};
 
     for (size_t i = 0; i < count; i++)
-        paths[i] = rows_text(it->rows, "%d-%zu", nth, i);
+        receipts[i] =
+            (cascade_receipt){rows_text(it->rows, "%d-%zu", nth, i), (int)i};
     return link;
+}
+
+static void
+expect_swept(mail_scene *it, const cascade_link *link, const cascade_uuid *last)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    const char *const left[] = {
+        link->receipts[0].path, link->receipts[1].path,
+        rows_text(it->rows, "%s", cascade_uuid_format(&link->id, id)),
+        rows_text(it->rows, "%s", cascade_uuid_format(&link->root, id))};
+
+    for (int n = 0; n < 4; n++)
+        if (last != NULL)
+            expect_linked(it, left[n], &link->root, last);
+        else
+            expect_in(it, left[n], &(cascade_uuid){{0}});
 }
 
 static void
@@ -293,30 +375,47 @@ what_leads_to_nothing_is_swept(void **state)
     cascade_uuid there = mail_own(&it);
     cascade_uuid gone = rows_id(it.rows);
     cascade_link links[ROOTS];
-    const char *paths[ROOTS][2];
-    char id[CASCADE_UUID_TEXT_SIZE];
+    cascade_receipt receipts[ROOTS][2];
 
     assert_int_equal(sweep(&it, 1000), 1);
     for (int i = 0; i < ROOTS; i++) {
-        links[i] =
-            link_with_paths(&it, i, i % 3 == 0 ? &there : &gone, paths[i], 2);
+        links[i] = link_with_paths(&it, i, i % 3 == 0 ? &there : &gone,
+                                   receipts[i], 2);
         write_link(&it, &links[i]);
     }
     (void)sweep(&it, 2);
     (void)sweep(&it, 2);
-    for (int i = 0; i < ROOTS; i++) {
-        const char *const left[] = {
-            paths[i][0], paths[i][1],
-            rows_text(it.rows, "%s", cascade_uuid_format(&links[i].id, id)),
-            rows_text(it.rows, "%s", cascade_uuid_format(&links[i].root, id))};
+    for (int i = 0; i < ROOTS; i++)
+        expect_swept(&it, &links[i], i % 3 == 0 ? &there : NULL);
+    assert_int_equal(mail_send_path(&it, there, receipts[1][0].path),
+                     CASCADE_SENT);
+}
 
-        for (int n = 0; n < 4; n++)
-            if (i % 3 == 0)
-                expect_linked(&it, left[n], &links[i].root, &there);
-            else
-                expect_in(&it, left[n], &(cascade_uuid){{0}});
+/* S54: of those that are named alone. */
+static void
+one_root_is_swept_alone(void **state)
+{
+    enum {
+        ROOTS = 3
+    };
+    mail_scene it = mail_begin(*state);
+    cascade_uuid there = mail_own(&it);
+    cascade_uuid gone = rows_id(it.rows);
+    cascade_uuid none = rows_id(it.rows);
+    cascade_link links[ROOTS];
+    cascade_receipt receipts[ROOTS][2];
+
+    for (int i = 0; i < ROOTS; i++) {
+        links[i] =
+            link_with_paths(&it, i, i == 2 ? &there : &gone, receipts[i], 2);
+        write_link(&it, &links[i]);
     }
-    assert_int_equal(mail_send_path(&it, there, paths[1][0]), CASCADE_SENT);
+    sweep_root(&it, &links[1].root);
+    sweep_root(&it, &links[2].root);
+    sweep_root(&it, &none);
+    expect_swept(&it, &links[0], &gone);
+    expect_swept(&it, &links[1], NULL);
+    expect_swept(&it, &links[2], &there);
 }
 
 /* S40: what is marked leads nowhere. Many rows of a root go by parts. */
@@ -328,7 +427,7 @@ a_root_with_many_rows_is_swept_by_parts(void **state)
     };
     mail_scene it = mail_begin(*state);
     cascade_uuid next = mail_own(&it);
-    const char **paths = calloc(PATHS, sizeof(*paths));
+    cascade_receipt *paths = calloc(PATHS, sizeof(*paths));
     cascade_link link = link_with_paths(&it, 0, &next, paths, PATHS);
     cascade_change *ended = rows_write(it.rows, next, 0);
     cascade_uuid cursor = {{0}};
@@ -343,12 +442,12 @@ a_root_with_many_rows_is_swept_by_parts(void **state)
     ended = rows_write(it.rows, next, 0);
     ended->run_action = CASCADE_RUN_DELETE;
     assert_ok(mail_write(&it, ended));
-    assert_ok(it.db->driver->sweep(it.db->self, 1000, &cursor, &more));
+    assert_ok(it.db->driver->sweep(it.db->self, NULL, 1000, &cursor, &more));
     assert_true(more);
-    expect_in(&it, paths[0], &(cascade_uuid){{0}});
-    expect_linked(&it, paths[PATHS - 1], &link.root, &next);
+    expect_in(&it, paths[0].path, &(cascade_uuid){{0}});
+    expect_linked(&it, paths[PATHS - 1].path, &link.root, &next);
     assert_true(sweep(&it, 1000) >= 2);
-    expect_in(&it, paths[PATHS - 1], &(cascade_uuid){{0}});
+    expect_in(&it, paths[PATHS - 1].path, &(cascade_uuid){{0}});
     free(paths);
 }
 
@@ -363,6 +462,7 @@ conformance_paths(void)
         cmocka_unit_test(links_lead_on_from_what_is_gone),
         cmocka_unit_test(only_the_last_of_what_was_received_is_kept),
         cmocka_unit_test(what_leads_to_nothing_is_swept),
+        cmocka_unit_test(one_root_is_swept_alone),
         cmocka_unit_test(a_root_with_many_rows_is_swept_by_parts),
         cmocka_unit_test(links_stand_beside_the_run_until_that_is_gone),
     };

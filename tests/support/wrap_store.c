@@ -453,7 +453,8 @@ wrap_link(void *self, const cascade_link *link)
 }
 
 static cascade_err
-wrap_sweep(void *self, size_t limit, cascade_uuid *cursor, bool *more)
+wrap_sweep(void *self, const cascade_uuid *root, size_t limit,
+           cascade_uuid *cursor, bool *more)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_SWEEP};
@@ -463,7 +464,7 @@ wrap_sweep(void *self, size_t limit, cascade_uuid *cursor, bool *more)
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->sweep(h->self, limit, cursor, more));
+                 h->inner->sweep(h->self, root, limit, cursor, more));
 }
 
 static cascade_err

@@ -155,22 +155,24 @@ link_one(scene *s, cascade_store *store, const cascade_uuid *id)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
     const cascade_uuid gone = scene_id(s);
-    const char *const paths[] = {cascade_uuid_format(&gone, text)};
+    const char *const path = cascade_uuid_format(&gone, text);
+    const cascade_receipt receipt = {path, 1};
     const cascade_link link = {.id = scene_id(s),
                                .root = scene_id(s),
+                               .run_number = 1,
                                .next = *id,
-                               .run_number = 2,
-                               .paths = paths,
-                               .path_count = 1};
+                               .next_number = 2,
+                               .receipts = &receipt,
+                               .receipt_count = 1};
     cascade_uuid cursor = {{0}};
     cascade_found found = {.id = {{0}}};
     bool more = false;
     cascade_err err = store->driver->link(store->self, &link);
 
     if (err == CASCADE_OK)
-        err = store->driver->sweep(store->self, 10, &cursor, &more);
+        err = store->driver->sweep(store->self, NULL, 10, &cursor, &more);
     if (err == CASCADE_OK)
-        err = store->driver->find(store->self, paths, 1, &found);
+        err = store->driver->find(store->self, &path, 1, &found);
     SCENE_EXPECT(s, err != CASCADE_OK || csc_uuid_equal(&found.id, id));
     return err;
 }
