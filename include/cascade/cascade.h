@@ -339,7 +339,9 @@ typedef struct cascade_start_options {
                             give one cascade. A key is free again when its
                             current run is deleted; having had several, it
                             goes on with the next run. NULL: none */
-    const cascade_uuid *id; /* explicit id, instead of a key. NULL: generated */
+    const cascade_uuid *id; /* explicit id, instead of a key. NULL: generated.
+                               CASCADE_ERR_REFUSED: it is that of a run that
+                               was deleted, of which a later one is there */
     const char *queue;      /* NULL: "default" */
     int priority;           /* 0-9, 9 runs first */
     int64_t delay_ms;       /* the first nodes run no earlier than that */

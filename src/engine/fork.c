@@ -21,6 +21,7 @@
 #include "cascade/manage.h"
 #include "engine/build.h"
 #include "engine/engine.h"
+#include "engine/link.h"
 #include "engine/meta.h"
 #include "engine/plan.h"
 
@@ -295,6 +296,8 @@ send(call *c, cascade_started *started)
         .starts = &change, .start_count = 1, .existed = &existed};
     cascade_err err = make_change(c, &change);
 
+    if (err == CASCADE_OK && c->options.id != NULL)
+        err = csc_link_begin_first(c->store, c->options.id, "fork");
     if (err != CASCADE_OK)
         return err;
     err = csc_submit(c->store, &submission, "fork");

@@ -33,6 +33,7 @@
 #include "engine/build.h"
 #include "engine/engine.h"
 #include "engine/erase.h"
+#include "engine/link.h"
 #include "engine/reload.h"
 #include "engine/reuse.h"
 #include "engine/signal.h"
@@ -211,8 +212,8 @@ ask_now(const cascade_store *store, place *here)
 
 /* One cascade of a call becomes a change in `start`. */
 static cascade_err
-make_change(const cascade_store *store, const cascade_start_spec *spec,
-            place *here, csc_start *start)
+make_change(cascade_store *store, const cascade_start_spec *spec, place *here,
+            csc_start *start)
 {
     csc_build_env env = {.arena = &start->arena,
                          .random = &store->random,
@@ -233,6 +234,8 @@ make_change(const cascade_store *store, const cascade_start_spec *spec,
                         FIRST_MAX, spec->first_count);
     if (options.delay_ms > 0 || options.deadline_ms > 0)
         err = ask_now(store, here);
+    if (err == CASCADE_OK && options.id != NULL)
+        err = csc_link_begin_first(store, options.id, "start");
     if (err != CASCADE_OK)
         return err;
     env.now_ms = here->now_ms;
