@@ -15,7 +15,9 @@
  *     |                                  |     told, a page of these: S52)
  *     +-- COMPLETED, and told of its     |
  *     |   children, or to be deleted     |
- *     |   as whoever asked has seen it ->|
+ *     |   as whoever asked has seen it, -|
+ *     |   or what it continued as is     |
+ *     |   known otherwise (sequel.h) --->|
  *     |                                  v
  *     +-- else: loaded whole             one commit, after which it has ended
  *
@@ -47,7 +49,8 @@
  * A message that comes before the one that ends the cascade is received first,
  * which takes the whole: a signal may end a wait. What comes behind is recorded
  * as undelivered, for which the row is enough. What comes for a cascade that is
- * COMPLETED may have to be sent on to its next run, which its executions name.
+ * COMPLETED may have to be sent on to its next run, which its executions name:
+ * it is read for that once.
  * And one that has no function_id left is ended by one of its executions.
  *
  * Nothing here is committed; if the process dies, the runs are freed as those
@@ -58,6 +61,7 @@
 #include "base/json.h"
 #include "engine/build.h"
 #include "engine/engine.h"
+#include "engine/sequel.h"
 #include "engine/signal.h"
 #include "engine/suspect.h"
 
@@ -68,6 +72,8 @@
 typedef struct dismissal {
     cascade_engine *engine;
     csc_run *runs[CSC_CLAIM_MAX];
+    bool settled[CSC_CLAIM_MAX]; /* COMPLETED, and what it continued as, if it
+                                    did, is known */
     size_t count;
     csc_map places; /* id -> run, of those that still may be dismissed */
     csc_inbox inbox;
@@ -128,8 +134,9 @@ asks_for_all(const csc_post *post)
 }
 
 static bool
-is_dismissed(const dismissal *d, const csc_run *run)
+is_dismissed(const dismissal *d, size_t i)
 {
+    const csc_run *run = d->runs[i];
     const csc_post *post = csc_map_get(&d->inbox.posts, &run->state.id);
 
     if (run->unread)
@@ -139,7 +146,7 @@ is_dismissed(const dismissal *d, const csc_run *run)
         return false;
     if (run->state.recorded == CASCADE_RUNNING)
         return ends_first(post) && run->state.fn_id < CSC_FUNCTION_ID_MAX;
-    return run->state.recorded == CASCADE_ERROR ||
+    return run->state.recorded == CASCADE_ERROR || d->settled[i] ||
            are_of_itself(&run->state, post);
 }
 
@@ -303,11 +310,28 @@ read_families(dismissal *d)
     return err;
 }
 
+/* Of those that are COMPLETED, and are not asked to go on. */
+static cascade_err
+find_sequels(dismissal *d)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < d->count && err == CASCADE_OK; i++) {
+        csc_state *state = &d->runs[i]->state;
+        const csc_post *post = csc_map_get(&d->inbox.posts, &state->id);
+
+        if (state->recorded == CASCADE_COMPLETED && post != NULL &&
+            !asks_for_all(post) && !are_of_itself(state, post))
+            err = csc_sequel_find(d->engine, state, &d->settled[i]);
+    }
+    return err;
+}
+
 static void
 leave_others(dismissal *d)
 {
     for (size_t i = 0; i < d->count; i++)
-        if (!is_dismissed(d, d->runs[i]))
+        if (!is_dismissed(d, i))
             (void)csc_map_remove(&d->places, &d->runs[i]->state.id);
 }
 
@@ -359,6 +383,8 @@ read_all(dismissal *d)
 {
     cascade_err err = load(d, false, CASCADE_LOAD_MESSAGES);
 
+    if (err == CASCADE_OK)
+        err = find_sequels(d);
     if (err != CASCADE_OK)
         return err;
     leave_others(d);

@@ -336,6 +336,15 @@ typedef struct csc_worker {
     csc_call call;
 } csc_worker;
 
+#define CSC_SEQUELS 64
+
+/* What a COMPLETED cascade continued as, all zero: nothing; with that fn_id. */
+typedef struct csc_sequel {
+    cascade_uuid id;
+    cascade_uuid next;
+    int32_t fn_id;
+} csc_sequel;
+
 /* Another engine on the store. */
 typedef struct csc_peer {
     cascade_uuid engine_id;
@@ -477,6 +486,8 @@ struct cascade_engine {
     uint64_t receives;          /* counts looks for messages that are over */
     uint64_t left;      /* counts runs that a commit has ended or given up, */
     uint64_t left_seen; /* up to the last claim's beginning */
+    csc_sequel sequels[CSC_SEQUELS]; /* sequel.h; the oldest is at */
+    size_t sequel_at;
     size_t initialised; /* workers whose init hook is through */
     cascade_err worker_err;
 

@@ -12,6 +12,7 @@
 #include "engine/native.h"
 #include "engine/reload.h"
 #include "engine/room.h"
+#include "engine/sequel.h"
 
 #include <string.h>
 
@@ -156,6 +157,17 @@ go_on(cascade_engine *engine, csc_run *run, bool reset)
     csc_run_advance(engine, run);
 }
 
+/* Of one that was not read whole, what is known of the next run is known
+ * already. */
+static void
+note_end(cascade_engine *engine, const csc_run *run,
+         const cascade_change *change)
+{
+    if (change->run_action == CASCADE_RUN_END && !run->gone && !run->partial &&
+        run->plan == NULL && run->state.recorded == CASCADE_COMPLETED)
+        csc_sequel_note(engine, &run->state);
+}
+
 static void
 apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 {
@@ -180,6 +192,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
         change->run_action == CASCADE_RUN_REVIVE)
         csc_run_note_claim(run, &(cascade_claimed){.takeovers = 0});
     if (leaves(change)) {
+        note_end(engine, run, change);
         note_freed(engine, change);
         csc_receive_left(engine, run);
         csc_run_drop(engine, run, CASCADE_ERR_FENCED);

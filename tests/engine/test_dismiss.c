@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "engine/play.h"
 #include "store/store.h"
 #include "support/dump.h"
@@ -18,6 +19,7 @@
 #define FEW 10
 #define MANY 2000
 #define MESSAGES 4
+#define LETTERS 1000
 
 static const char undelivered[] = "undelivered: the cascade had ended";
 
@@ -29,6 +31,7 @@ typedef struct scene {
     cascade_engine *engine;
     test_rows rows;
     cascade_uuid id;
+    cascade_uuid next; /* as which it continued */
 } scene;
 
 static cascade_err
@@ -82,18 +85,24 @@ add_rows(scene *s, cascade_change *start, int32_t count, int32_t each)
 }
 
 static void
-park(scene *s, int32_t count, int32_t takeovers)
+park_as(scene *s, cascade_uuid id, int32_t count, int32_t takeovers)
 {
-    cascade_change *start = rows_start(&s->rows, rows_id(&s->rows));
+    cascade_change *start = rows_start(&s->rows, id);
     bool existed = true;
 
-    s->id = start->cascade.id;
     start->run.wake_at_ms += FAR_MS;
     start->run.takeovers = takeovers;
     add_rows(s, start, count, 2);
     assert_ok(
         rows_submit(s->store->driver, s->store->self, start, 1, &existed));
     assert_false(existed);
+}
+
+static void
+park(scene *s, int32_t count, int32_t takeovers)
+{
+    s->id = rows_id(&s->rows);
+    park_as(s, s->id, count, takeovers);
 }
 
 /* Messages that are there before anybody looks; kind NULL: no more. */
@@ -114,6 +123,27 @@ put_messages(scene *s, const char *const *kinds)
         submission.message_count++;
     }
     assert_ok(s->store->driver->submit(s->store->self, &submission));
+}
+
+/* As many signals, before anybody looks. */
+static void
+put_letters(scene *s, size_t count)
+{
+    cascade_message_row *rows = csc_mem_zalloc(count, sizeof(*rows));
+    cascade_sent *sent = csc_mem_zalloc(count, sizeof(*sent));
+    const cascade_submission submission = {
+        .messages = rows, .message_count = count, .sent = sent};
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    assert_true(rows != NULL && sent != NULL);
+    cascade_uuid_format(&s->id, id);
+    for (size_t i = 0; i < count; i++)
+        rows[i] =
+            *rows_message(&s->rows, s->id,
+                          rows_text(&s->rows, "%s/message/signal/%zu", id, i));
+    assert_ok(s->store->driver->submit(s->store->self, &submission));
+    csc_mem_free(sent);
+    csc_mem_free(rows);
 }
 
 static void
@@ -293,9 +323,23 @@ commit(scene *s, const cascade_uuid *engine_id, int64_t number,
     assert_ok(s->store->driver->commit(s->store->self, &batch, &existed));
 }
 
-/* One that has ended. */
+/* The first execution says so. */
 static void
-begin_ended(scene *s, test_db *db, cascade_status status, int32_t count)
+continue_as(scene *s, cascade_change *start, cascade_uuid next)
+{
+    cascade_execution_row *first = (cascade_execution_row *)start->inserts;
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    s->next = next;
+    first->full_output =
+        rows_text(&s->rows, "{\"at\":%" PRId32 ",\"continued_as\":\"%s\"}",
+                  start->cascade.fn_id, cascade_uuid_format(&next, id));
+}
+
+/* One that has ended; `continued`: as another, that is not there yet. */
+static void
+begin_over(scene *s, test_db *db, cascade_status status, int32_t count,
+           bool continued)
 {
     cascade_incarnation owner;
     cascade_change *start = NULL;
@@ -306,6 +350,8 @@ begin_ended(scene *s, test_db *db, cascade_status status, int32_t count)
     start = rows_start_owned(&s->rows, rows_id(&s->rows), owner.engine_id);
     s->id = start->cascade.id;
     add_rows(s, start, count, status == CASCADE_ERROR ? 2 : 1);
+    if (continued)
+        continue_as(s, start, rows_id(&s->rows));
     last = rows_write(&s->rows, s->id, count - 1);
     last->cascade.status = status;
     last->run_action = CASCADE_RUN_END;
@@ -313,6 +359,12 @@ begin_ended(scene *s, test_db *db, cascade_status status, int32_t count)
     commit(s, &owner.engine_id, 1, start);
     commit(s, &owner.engine_id, 2, last);
     assert_ok(s->store->driver->detach(s->store->self, &owner.engine_id));
+}
+
+static void
+begin_ended(scene *s, test_db *db, cascade_status status, int32_t count)
+{
+    begin_over(s, db, status, count, false);
 }
 
 static void
@@ -412,6 +464,75 @@ what_completed_is_told_of_children_unread(test_db *db)
     assert_int_equal(db_stats(s.engine).hydrations, 1);
     check_new(&s, 1, "cascade.terminate", CASCADE_EXECUTION_FAILED,
               undelivered);
+    end(&s);
+}
+
+/* What was undelivered before tells of it. */
+static void
+what_completed_is_read_once_for_many_letters(test_db *db)
+{
+    scene s;
+
+    begin_ended(&s, db, CASCADE_COMPLETED, MANY);
+    put_letters(&s, LETTERS);
+    start_engine(&s);
+    assert_true(stores_until(has_no_messages, &s));
+    assert_int_equal(db_stats(s.engine).hydrations, 1);
+    check_new(&s, MANY, "cascade.signal:go", CASCADE_EXECUTION_FAILED,
+              undelivered);
+    check_new(&s, MANY + LETTERS - 1, "cascade.signal:go",
+              CASCADE_EXECUTION_FAILED, undelivered);
+    db_await(s.store, &s.id, CASCADE_COMPLETED);
+    end(&s);
+}
+
+/* Nothing is on its way to anybody. Reads no cascade. */
+static bool
+is_all_received(void *context)
+{
+    scene *s = context;
+    cascade_totals totals;
+
+    assert_ok(s->store->driver->totals(s->store->self, &totals));
+    return totals.messages == 0;
+}
+
+typedef struct reader {
+    cascade_uuid id;
+    atomic_size_t count; /* of loads of it that are whole */
+} reader;
+
+static cascade_err
+count_whole(void *context, const wrap_call *call)
+{
+    reader *r = context;
+
+    for (size_t i = 0; call->move == WRAP_LOAD && i < call->id_count; i++)
+        if (csc_uuid_equal(&call->ids[i], &r->id) &&
+            (call->parts & CASCADE_LOAD_EXECUTIONS) != 0)
+            atomic_fetch_add(&r->count, 1);
+    return CASCADE_OK;
+}
+
+static void
+what_continued_is_read_once_for_many_letters(test_db *db)
+{
+    static reader whole; /* the engine that a failed test leaves has it */
+    scene s;
+
+    begin_over(&s, db, CASCADE_COMPLETED, MANY, true);
+    park_as(&s, s.next, FEW, 0);
+    put_letters(&s, LETTERS);
+    whole.id = s.id;
+    atomic_store(&whole.count, 0);
+    s.wrap->context = &whole;
+    s.wrap->before = count_whole;
+    start_engine(&s);
+    assert_true(stores_until(is_all_received, &s));
+    assert_int_equal(atomic_load(&whole.count), 1);
+    s.id = s.next;
+    check_new(&s, FEW + LETTERS - 1, "cascade.signal:go",
+              CASCADE_EXECUTION_COMPLETED, NULL);
     end(&s);
 }
 
@@ -748,6 +869,8 @@ main(int argc, char **argv)
         ONE(what_is_as_it_was_when_asked_is_deleted_unread),
         ONE(what_failed_receives_unread),
         ONE(what_completed_is_told_of_children_unread),
+        ONE(what_completed_is_read_once_for_many_letters),
+        ONE(what_continued_is_read_once_for_many_letters),
         ONE(a_suspect_is_ended_unread),
         ONE(what_is_recorded_is_that_of_one_that_is_held),
         ONE(what_comes_before_is_received_first),
