@@ -61,6 +61,7 @@
 #include "base/json.h"
 #include "engine/build.h"
 #include "engine/engine.h"
+#include "engine/receive.h"
 #include "engine/sequel.h"
 #include "engine/signal.h"
 #include "engine/suspect.h"

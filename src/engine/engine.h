@@ -840,52 +840,6 @@ size_t csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted,
 size_t csc_dismiss_deadly(cascade_engine *engine, csc_reload *wanted,
                           size_t count);
 
-/* ---- receive.c ---------------------------------------------------------- */
-
-/* Messages on their way from the store to posts. */
-typedef struct csc_inbox {
-    cascade_engine *engine;
-    csc_post *first; /* one RECEIVE post for each cascade */
-    csc_post *last;
-    csc_map posts;        /* cascade id -> post */
-    size_t count;         /* of messages */
-    size_t given_bytes;   /* of these */
-    size_t bytes;         /* of those that are kept */
-    cascade_uuid last_id; /* whose was the last one */
-} csc_inbox;
-
-/* A sink of the store's; the context is a csc_inbox. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_receive_message(void *context, const cascade_message_row *row,
-                                bool repeated);
-/* The post for that cascade, which is the caller's then; NULL without one. */
-csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
-void csc_receive_fini(csc_inbox *inbox);
-/* Notes whether there may be more than those that came with a load. */
-void csc_receive_loaded(csc_post *post);
-/* Leaves only the first messages, `max` at most: the others are received by
- * commits of their own. */
-void csc_receive_cut(csc_post *post, size_t max);
-/* Hands a run its messages; takes `post`. Locked. */
-void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
-/* A run that is to be loaded anew has no commit in flight any more: for a retry
- * or a rerun, or after it was carried out. Locked. */
-void csc_receive_leave(cascade_engine *engine, csc_run *run);
-/* Whether there may be messages, or a walk over them is not at its end, and
- * they may be read. Locked. */
-bool csc_receive_is_due(const cascade_engine *engine);
-/* Asks the store for messages of what is owned. Not locked. */
-void csc_receive_look(cascade_engine *engine);
-/* A commit of the run that received is done. Locked. */
-void csc_receive_done(cascade_engine *engine, csc_run *run);
-/* A run was born: its messages may have been passed over. Locked. */
-void csc_receive_born(cascade_engine *engine);
-/* A commit has ended the run, or given it up: messages that were looked for
- * meanwhile may have been missed. Locked. */
-void csc_receive_left(cascade_engine *engine, const csc_run *run);
-/* A run has no commit in flight any more: if it was passed over, its messages
- * are to be looked for again. Locked. */
-void csc_receive_again(cascade_engine *engine, csc_run *run);
-
 /* ---- worker.c ----------------------------------------------------------- */
 
 /* Whether the calling thread is inside a node of this engine. Locked. */

@@ -41,6 +41,7 @@
 
 #include "engine/about.h"
 #include "engine/native.h"
+#include "engine/receive.h"
 #include "engine/suspect.h"
 
 #define ATTACH_BACKOFF_MS 50

@@ -34,6 +34,7 @@
 #include "base/lock.h"
 #include "engine/build.h"
 #include "engine/plan.h"
+#include "engine/receive.h"
 #include "engine/reload.h"
 #include "engine/room.h"
 #include "engine/suspect.h"

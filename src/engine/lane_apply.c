@@ -10,6 +10,7 @@
 #include "engine/build.h"
 #include "engine/lane.h"
 #include "engine/native.h"
+#include "engine/receive.h"
 #include "engine/reload.h"
 #include "engine/room.h"
 #include "engine/sequel.h"

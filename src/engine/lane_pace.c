@@ -35,6 +35,7 @@
 #include "base/pace.h"
 #include "engine/build.h"
 #include "engine/lane.h"
+#include "engine/receive.h"
 
 #define SLICE_NS INT64_C(250000)
 #define SLICE_FIRST_BYTES (CSC_SLICE_BYTES / 8)

@@ -66,6 +66,7 @@
 #include "engine/completion.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/receive.h"
 
 #define RECEIVE_MAX 1000 /* messages in one look, */
 #define RECEIVE_EACH 250 /* of each cascade */

@@ -50,6 +50,7 @@
 #include "engine/effects.h"
 #include "engine/native.h"
 #include "engine/plan.h"
+#include "engine/receive.h"
 #include "engine/reload.h"
 #include "engine/room.h"
 #include "engine/suspect.h"

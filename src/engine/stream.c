@@ -25,6 +25,7 @@
 #include "engine/engine.h"
 
 #include "engine/plan.h"
+#include "engine/receive.h"
 #include "engine/room.h"
 
 #define PORTION_ROWS 1000 /* at first */
