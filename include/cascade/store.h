@@ -190,6 +190,11 @@
  *   S54 sweep takes what was entered by S43 and S44 for roots of which the last
  *       run is gone, or marked (S40), and nothing else: of each root what leads
  *       to its last run goes last.
+ *   S59 CASCADE_LOAD_ENDS gives of each cascade the messages of kind "delete"
+ *       or "family" among its last CASCADE_LOAD_ENDS_MAX, in the order of their
+ *       ids. What it reads of one does not grow with those in front of these.
+ *   S60 a claim deletes CASCADE_CLAIM_STRAYS_MAX messages at most of cascades
+ *       that are not there (S20); others are left to the next.
  *   S67 an event's created_at comes back to the microsecond.
  *   S73 a row of a cascade, or of its run, that cannot be read does not end a
  *       list with on_fault, which is told of it once: it does not count against
@@ -459,6 +464,8 @@ typedef struct cascade_claimed {
     char message_kind[CASCADE_MESSAGE_KIND_MAX + 1];
 } cascade_claimed;
 
+#define CASCADE_CLAIM_STRAYS_MAX 100 /* S60 */
+
 typedef struct cascade_claim_result {
     size_t count;            /* of what was written to `claimed` */
     int64_t next_wake_at_ms; /* the earliest wake_at still to come in these
@@ -490,9 +497,11 @@ typedef struct cascade_receive {
 #define CASCADE_LOAD_EVENTS 2u
 #define CASCADE_LOAD_MESSAGES 4u
 #define CASCADE_LOAD_FAMILY \
-    8u /* some executions, where not all are asked for:
+    8u                        /* some executions, where not all are asked for:
                                   S24 */
+#define CASCADE_LOAD_ENDS 16u /* what is to end it, of its last messages: S59 */
 #define CASCADE_LOAD_MESSAGES_MAX 100 /* of each cascade, the first */
+#define CASCADE_LOAD_ENDS_MAX 1000    /* the last, among which ends are found */
 #define CASCADE_LOAD_FAMILY_MAX 100   /* children of each, the first: S51 */
 
 /* So begins the node_name of an execution that stands for a child. */

@@ -329,6 +329,9 @@ void csc_memory_messages_free_box(csc_memory_box *box);
 /* The message after `message` in its box; NULL `message`: the first. */
 csc_memory_message *csc_memory_messages_next(const csc_memory_box *box,
                                              const csc_memory_message *message);
+/* The first of its last `count`; NULL where it has none. */
+csc_memory_message *csc_memory_messages_last(const csc_memory_box *box,
+                                             size_t count);
 /* A row for a key, not in the model; NULL when out of memory. */
 csc_memory_key *csc_memory_messages_make_key(const char *user_id,
                                              const char *key,

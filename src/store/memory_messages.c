@@ -86,6 +86,27 @@ csc_memory_messages_next(const csc_memory_box *box,
     return node == NULL ? NULL : node->item;
 }
 
+csc_memory_message *
+csc_memory_messages_last(const csc_memory_box *box, size_t count)
+{
+    const csc_memory_order_node *node = NULL;
+    int64_t before = INT64_MAX;
+    cascade_uuid id;
+
+    memset(&id, 0xff, sizeof(id));
+    for (size_t i = 0; i < count; i++) {
+        const csc_memory_order_node *next =
+            csc_memory_order_before(box->messages, before, &id);
+
+        if (next == NULL)
+            break;
+        node = next;
+        before = node->at;
+        id = node->id;
+    }
+    return node == NULL ? NULL : node->item;
+}
+
 /* ---- One message -------------------------------------------------------- */
 
 bool

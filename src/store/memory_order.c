@@ -137,3 +137,20 @@ csc_memory_order_next(csc_memory_order_node *root, int64_t at,
     }
     return best;
 }
+
+csc_memory_order_node *
+csc_memory_order_before(csc_memory_order_node *root, int64_t at,
+                        const cascade_uuid *id)
+{
+    csc_memory_order_node *best = NULL;
+
+    while (root != NULL) {
+        if (compare(root, at, id) < 0) {
+            best = root;
+            root = root->more;
+        } else {
+            root = root->less;
+        }
+    }
+    return best;
+}

@@ -30,6 +30,10 @@ void csc_memory_order_remove(csc_memory_order_node **root,
 
 /* The smallest; NULL for none. */
 csc_memory_order_node *csc_memory_order_first(csc_memory_order_node *root);
+/* The largest below (at, *id); NULL for none. */
+csc_memory_order_node *csc_memory_order_before(csc_memory_order_node *root,
+                                               int64_t at,
+                                               const cascade_uuid *id);
 /* The smallest above (at, *id); NULL for none. */
 csc_memory_order_node *csc_memory_order_next(csc_memory_order_node *root,
                                              int64_t at,

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "store/memory.h"
+#include "store/store.h"
 
 #define READ_MAX 1000
 
@@ -134,8 +135,28 @@ give_box(const csc_memory_model *model, const csc_memory_box *box,
 }
 
 static cascade_err
+give_ends(const csc_memory_model *model, const csc_memory_box *box,
+          const cascade_load_sink *sink)
+{
+    const csc_memory_message *message =
+        csc_memory_messages_last(box, CASCADE_LOAD_ENDS_MAX);
+    cascade_err err = CASCADE_OK;
+
+    for (; message != NULL && err == CASCADE_OK;
+         message = csc_memory_messages_next(box, message))
+        if (csc_store_message_ends(message->row.kind))
+            err = sink->on_message(
+                sink->context, &message->row,
+                csc_memory_messages_was_received(model, message->row.path));
+    return err;
+}
+
+static cascade_err
 give_messages(const csc_memory_model *model, const load_state *loading,
-              const cascade_load_sink *sink)
+              const cascade_load_sink *sink,
+              cascade_err (*give)(const csc_memory_model *model,
+                                  const csc_memory_box *box,
+                                  const cascade_load_sink *sink))
 {
     cascade_err err = CASCADE_OK;
 
@@ -144,7 +165,7 @@ give_messages(const csc_memory_model *model, const load_state *loading,
             csc_map_get(&model->boxes, &loading->found[i]->row.id);
 
         if (box != NULL)
-            err = give_box(model, box, sink);
+            err = give(model, box, sink);
     }
     return err;
 }
@@ -171,7 +192,9 @@ csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
         err = give_events(&loading, sink);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_MESSAGES) != 0)
-        err = give_messages(memory->model, &loading, sink);
+        err = give_messages(memory->model, &loading, sink, give_box);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_ENDS) != 0)
+        err = give_messages(memory->model, &loading, sink, give_ends);
     pthread_mutex_unlock(&memory->model->mutex);
     return err;
 }

@@ -519,12 +519,31 @@ take_named(claim_state *claiming, cascade_claimed *claimed)
     return claiming->named_count;
 }
 
+/* The first messages of a box, which goes with the last; how many are left to
+ * be deleted. */
+static size_t
+empty_box(csc_memory_model *model, const csc_memory_box *box, size_t left)
+{
+    csc_memory_message *message = csc_memory_messages_next(box, NULL);
+
+    while (message != NULL && left > 0) {
+        csc_memory_message *next = csc_memory_messages_next(box, message);
+
+        csc_memory_messages_take(model, message);
+        csc_memory_messages_free(model, message);
+        message = next;
+        left--;
+    }
+    return left;
+}
+
 static void
 delete_absent(claim_state *claiming)
 {
-    for (size_t i = 0; i < claiming->absent_count; i++)
-        csc_memory_messages_free_box(csc_memory_messages_take_box(
-            claiming->model, &claiming->absent[i]->cascade_id));
+    size_t left = CASCADE_CLAIM_STRAYS_MAX;
+
+    for (size_t i = 0; i < claiming->absent_count && left > 0; i++)
+        left = empty_box(claiming->model, claiming->absent[i], left);
 }
 
 static void

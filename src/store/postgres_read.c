@@ -193,6 +193,7 @@ static const struct {
      sink_execution},
     {CASCADE_LOAD_EVENTS, 0, CSC_POSTGRES_LOAD_EVENTS, sink_event},
     {CASCADE_LOAD_MESSAGES, 0, CSC_POSTGRES_LOAD_MESSAGES, sink_message},
+    {CASCADE_LOAD_ENDS, 0, CSC_POSTGRES_LOAD_ENDS, sink_message},
 };
 
 #define PARTS (sizeof(load_parts) / sizeof(load_parts[0]))
@@ -259,7 +260,7 @@ load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
         CSC_POSTGRES_BEGIN_READ,      CSC_POSTGRES_LOAD_CASCADES,
         CSC_POSTGRES_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_FAMILY,
         CSC_POSTGRES_LOAD_EVENTS,     CSC_POSTGRES_LOAD_MESSAGES,
-        CSC_POSTGRES_COMMIT};
+        CSC_POSTGRES_LOAD_ENDS,       CSC_POSTGRES_COMMIT};
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(
         conn, "load", statements, sizeof(statements) / sizeof(statements[0]));

@@ -654,6 +654,19 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                    "WHERE c.id = ANY (" THOSE_THERE ")\n"
                                    "ORDER BY m.cascade_id, m.id",
 
+    [CSC_POSTGRES_LOAD_ENDS] = MESSAGE_COLUMNS
+    "FROM @cascades AS c\n"
+    "CROSS JOIN LATERAL (\n"
+    "  SELECT *\n"
+    "  FROM @cascade_messages\n"
+    "  WHERE cascade_id = c.id\n"
+    "  ORDER BY id DESC\n"
+    "  LIMIT " TEXT_OF(
+        CASCADE_LOAD_ENDS_MAX) ") AS m\n"
+                               "WHERE c.id = ANY (" THOSE_THERE ")\n"
+                               "  AND m.kind IN ('delete', 'family')\n"
+                               "ORDER BY m.cascade_id, m.id",
+
     /* ---- messages ---- */
 
     /* $1 engine, $2 behind that cascade, $3 not of these, $4 at most, $5 of

@@ -126,6 +126,8 @@
     "WHERE engine_id = $1::uuid\n"    \
     "UNION ALL\n" LOOK_NEXT("open_queues AS q")
 
+#define STRAYS TEXT_OF(CASCADE_CLAIM_STRAYS_MAX)
+
 static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     /* Each LATERAL is one look-up in an index for every row before it, and its
      * LIMIT keeps it from being anything else: no backlog is walked over or
@@ -212,11 +214,12 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                 "    FROM @cascade_messages AS d\n"
                                 "    WHERE d.cascade_id = g.cascade_id\n"
                                 "    ORDER BY d.id\n"
-                                "    LIMIT 100) AS x\n"
+                                "    LIMIT " STRAYS ") AS x\n"
                                 "  WHERE (SELECT true FROM @cascades AS c\n"
                                 "    WHERE c.id = g.cascade_id\n"
                                 "      AND " C_UNMARKED ") IS NULL\n"
-                                "  ORDER BY x.id) AS old\n"
+                                "  ORDER BY x.id\n"
+                                "  LIMIT " STRAYS ") AS old\n"
                                 "WHERE m.id = ANY (ARRAY[old.id])",
 
     /* $1 engine, $2 ended cascades, $3 queue */

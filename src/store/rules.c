@@ -85,6 +85,12 @@ csc_store_message_bytes(const cascade_message_row *row)
 }
 
 bool
+csc_store_message_ends(const char *kind)
+{
+    return strcmp(kind, "delete") == 0 || strcmp(kind, "family") == 0;
+}
+
+bool
 csc_store_is_full(size_t bytes, size_t bytes_max)
 {
     return bytes_max > 0 && bytes >= bytes_max;

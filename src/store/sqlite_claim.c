@@ -52,8 +52,7 @@
 #include "store/store.h"
 
 #define CLAIM_MAX 1000
-#define NEEDS_SIZE 256  /* the statement gives none that is longer */
-#define STRAYS_MAX 1000 /* messages deleted by one claim */
+#define NEEDS_SIZE 256 /* the statement gives none that is longer */
 
 typedef struct shelf {
     const char *queue;
@@ -158,7 +157,7 @@ add_named(claim_state *state, sqlite3_stmt *statement, const named *one)
 static cascade_err
 add_stray(claim_state *state, const cascade_uuid *cascade_id)
 {
-    if (state->stray_count == STRAYS_MAX)
+    if (state->stray_count == CASCADE_CLAIM_STRAYS_MAX)
         return CASCADE_OK;
     if (csc_mem_grow((void **)&state->strays, &state->stray_room,
                      state->stray_count + 1, sizeof(cascade_uuid)) != 0)
@@ -321,7 +320,7 @@ take_named(claim_state *state)
 static cascade_err
 delete_strays(claim_state *state)
 {
-    int64_t left = STRAYS_MAX;
+    int64_t left = CASCADE_CLAIM_STRAYS_MAX;
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < state->stray_count && left > 0 && err == CASCADE_OK;

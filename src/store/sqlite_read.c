@@ -75,18 +75,25 @@ pass_wanted(load_state *state)
         (void)cascade_uuid_format(&state->ids[state->at], state->wanted);
 }
 
-/* Behind the last one the cascade is done with: the walk begins anew. */
 static cascade_err
-give_message(load_state *state, sqlite3_stmt *statement)
+give_end(load_state *state, sqlite3_stmt *statement)
 {
     cascade_message_row row;
     bool repeated = false;
     cascade_err err =
         csc_sqlite_row_message(statement, &state->room, &row, &repeated);
 
-    if (err != CASCADE_OK)
-        return err;
-    err = state->sink->on_message(state->sink->context, &row, repeated);
+    if (err == CASCADE_OK)
+        err = state->sink->on_message(state->sink->context, &row, repeated);
+    return err;
+}
+
+/* Behind the last one the cascade is done with: the walk begins anew. */
+static cascade_err
+give_message(load_state *state, sqlite3_stmt *statement)
+{
+    cascade_err err = give_end(state, statement);
+
     state->messages++;
     if (state->messages == CASCADE_LOAD_MESSAGES_MAX)
         pass_wanted(state);
@@ -105,6 +112,8 @@ static const part part_executions = {CSC_SQLITE_LOAD_EXECUTIONS, 1,
                                      give_execution};
 static const part part_events = {CSC_SQLITE_LOAD_EVENTS, 1, give_event};
 static const part part_messages = {CSC_SQLITE_LOAD_MESSAGES, 1, give_message};
+static const part part_family = {CSC_SQLITE_LOAD_FAMILY, 1, give_execution};
+static const part part_ends = {CSC_SQLITE_LOAD_ENDS, 1, give_end};
 
 /* Texts of ids sort as the ids do. A row that has no such text is passed too,
  * unless memory is out: then its reader says so. */
@@ -168,21 +177,23 @@ give_all(load_state *state, const part *from)
     return err;
 }
 
+/* Of each cascade by itself, at most so many. */
 static cascade_err
-give_family(load_state *state)
+give_each(load_state *state, const part *from, int64_t max)
 {
     cascade_err err = CASCADE_OK;
 
-    for (size_t i = 0; i < state->count && err == CASCADE_OK; i++) {
+    for (state->at = 0; state->at < state->count && err == CASCADE_OK;
+         state->at++) {
         csc_sqlite_call call;
         bool row = false;
 
-        csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_LOAD_FAMILY);
-        csc_sqlite_call_add_uuid(&call, &state->ids[i]);
-        csc_sqlite_call_add_i64(&call, CASCADE_LOAD_FAMILY_MAX);
+        csc_sqlite_call_begin(&call, state->conn, from->sql);
+        csc_sqlite_call_add_uuid(&call, &state->ids[state->at]);
+        csc_sqlite_call_add_i64(&call, max);
         err = csc_sqlite_call_next(&call, &row);
         while (err == CASCADE_OK && row) {
-            err = give_execution(state, call.statement);
+            err = from->give(state, call.statement);
             if (err == CASCADE_OK)
                 err = csc_sqlite_call_next(&call, &row);
         }
@@ -235,11 +246,13 @@ csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EXECUTIONS) != 0)
         err = give_all(&state, &part_executions);
     else if (err == CASCADE_OK && (parts & CASCADE_LOAD_FAMILY) != 0)
-        err = give_family(&state);
+        err = give_each(&state, &part_family, CASCADE_LOAD_FAMILY_MAX);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EVENTS) != 0)
         err = give_all(&state, &part_events);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_MESSAGES) != 0)
         err = give_all(&state, &part_messages);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_ENDS) != 0)
+        err = give_each(&state, &part_ends, CASCADE_LOAD_ENDS_MAX);
     err = csc_sqlite_txn_end(state.conn, err);
 out:
     csc_sqlite_row_fini(&state.room);

@@ -549,6 +549,21 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    AND EXISTS (SELECT 1 FROM main.cascades AS c"
          "                WHERE c.id = m.cascade_id)"
          " ORDER BY cascade_id, id"},
+    /* ?1 cascade, ?2 how many of its last. */
+    [CSC_SQLITE_LOAD_ENDS] =
+        {"read messages",
+         "SELECT id, cascade_id, kind, name, path, payload, sent_at,"
+         "    EXISTS (SELECT 1 FROM main.node_executions AS e"
+         "            WHERE e.node_instance_id = m.path)"
+         "    OR EXISTS (SELECT 1 FROM main.cascade_links AS l"
+         "               WHERE l.path = m.path)"
+         " FROM (SELECT *"
+         "       FROM main.cascade_messages"
+         "       WHERE cascade_id = ?1"
+         "       ORDER BY id DESC"
+         "       LIMIT ?2) AS m"
+         " WHERE kind IN ('delete', 'family')"
+         " ORDER BY id"},
     /* ?1 cascade, ?2 limit. */
     [CSC_SQLITE_RECEIVE_MESSAGES] =
         {"read messages",

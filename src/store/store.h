@@ -172,6 +172,8 @@ cascade_err csc_store_tell_fault(const cascade_query *query, void *context,
 size_t csc_store_execution_bytes(const cascade_execution_row *row);
 size_t csc_store_event_bytes(const cascade_event_row *row);
 size_t csc_store_message_bytes(const cascade_message_row *row);
+/* Whether a message of that kind is to end its cascade: S59. */
+bool csc_store_message_ends(const char *kind);
 /* Whether a page of so many bytes ends: S45, S46. */
 bool csc_store_is_full(size_t bytes, size_t bytes_max);
 /* An error of a move of which nothing has taken effect, nor will: S34. */

@@ -558,6 +558,43 @@ messages_for_absent_cascades_are_deleted_by_claims(void **state)
     assert_int_equal(mail_receive(&it, 100).count, COUNT + 1);
 }
 
+static int64_t
+count_messages(mail_scene *it)
+{
+    cascade_totals totals;
+
+    assert_ok(it->db->driver->totals(it->db->self, &totals));
+    return totals.messages;
+}
+
+/* S60: however many there are, of one or of several. */
+static void
+a_claim_deletes_so_many_messages_for_nobody(void **state)
+{
+    enum {
+        COUNT = 3 * CASCADE_CLAIM_STRAYS_MAX
+    };
+    mail_scene it = mail_begin(*state);
+    cascade_uuid id = mail_own(&it);
+    const cascade_uuid absent[] = {rows_id(it.rows), rows_id(it.rows)};
+    cascade_change *write = rows_write(it.rows, id, 1);
+    cascade_claimed claimed[10];
+    cascade_claim_result result = {0};
+
+    for (int i = 0; i < COUNT; i++)
+        rows_send(it.rows, write,
+                  rows_message(it.rows, absent[i < COUNT / 2],
+                               rows_text(it.rows, "p%d", i)));
+    assert_ok(mail_write(&it, write));
+    for (int64_t left = COUNT; left > 0;) {
+        int64_t before = left;
+
+        assert_ok(db_claim(it.db, it.engine, "default", 10, claimed, &result));
+        left = count_messages(&it);
+        assert_in_range(before - left, 1, CASCADE_CLAIM_STRAYS_MAX);
+    }
+}
+
 /* ---- S2-S5, S20: commits ------------------------------------------------ */
 
 /* S2, S20: the message goes, its receipt and what comes of it are there. */
@@ -929,6 +966,7 @@ conformance_messages(void)
         cmocka_unit_test(a_message_gives_no_run_that_was_not_asked_for),
         cmocka_unit_test(a_claim_tells_of_messages_for_runs_it_owned),
         cmocka_unit_test(messages_for_absent_cascades_are_deleted_by_claims),
+        cmocka_unit_test(a_claim_deletes_so_many_messages_for_nobody),
         cmocka_unit_test(receiving_and_sending_are_one_commit),
         cmocka_unit_test(a_commit_sends_no_path_twice),
         cmocka_unit_test(a_message_is_forwarded_in_one_commit),

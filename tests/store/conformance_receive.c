@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Conformance: S37, what one call of receive gives, and where the next goes on;
- * S46, where its bytes end it.
+ * S46, where its bytes end it. S59, what a load gives besides.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +144,85 @@ cascades_that_are_left_out_give_nothing(void **state)
     check(&po, got, 1, 1, 1);
 }
 
+/* ---- S59 ----------------------------------------------------------------- */
+
+typedef struct ends {
+    test_rows *rows;
+    const char *paths[4];
+    bool repeated[4];
+    size_t count;
+} ends;
+
+static cascade_err
+keep_end(void *context, const cascade_message_row *row, bool repeated)
+{
+    ends *e = context;
+
+    assert_true(e->count < 4);
+    e->paths[e->count] = rows_text(e->rows, "%s", row->path);
+    e->repeated[e->count++] = repeated;
+    return CASCADE_OK;
+}
+
+static ends
+load_ends(post_office *po)
+{
+    ends found = {.rows = po->it.rows};
+    const cascade_load_sink sink = {.context = &found,
+                                    .on_cascade = mail_pass_cascade,
+                                    .on_message = keep_end};
+
+    assert_ok(po->it.db->driver->load(po->it.db->self, po->ids, CASCADES,
+                                      CASCADE_LOAD_ENDS, &sink));
+    return found;
+}
+
+static void
+send_kind(post_office *po, int of, const char *kind, const char *path)
+{
+    cascade_message_row *row = rows_message(po->it.rows, po->ids[of], path);
+
+    row->kind = kind;
+    assert_int_equal(mail_send(&po->it, row), CASCADE_SENT);
+}
+
+/* Letters, and other commands, are no ends. */
+static void
+ends_are_given_that_others_are_in_front_of(void **state)
+{
+    post_office po = fill(state);
+    ends found;
+
+    send_kind(&po, 0, "delete", "first");
+    send_kind(&po, 0, "terminate", "other");
+    send_kind(&po, 2, "family", "second");
+    send_kind(&po, 0, "family", "third");
+    found = load_ends(&po);
+    assert_int_equal(found.count, 3);
+    assert_string_equal(found.paths[0], "first");
+    assert_string_equal(found.paths[1], "third");
+    assert_string_equal(found.paths[2], "second");
+    assert_false(found.repeated[0]);
+}
+
+/* What so many others are behind is not. */
+static void
+ends_are_among_the_last_messages(void **state)
+{
+    post_office po = fill(state);
+    ends found;
+
+    send_kind(&po, 1, "delete", "first");
+    send_kind(&po, 1, "delete", "second");
+    for (int i = 1; i < CASCADE_LOAD_ENDS_MAX; i++)
+        assert_int_equal(
+            mail_send_path(&po.it, po.ids[1], rows_text(po.it.rows, "r%d", i)),
+            CASCADE_SENT);
+    found = load_ends(&po);
+    assert_int_equal(found.count, 1);
+    assert_string_equal(found.paths[0], "second");
+}
+
 static cascade_err
 fail_any(void *context, const cascade_message_row *row, bool repeated)
 {
@@ -184,6 +263,8 @@ conformance_receive(void)
         cmocka_unit_test(who_goes_on_behind_the_last_comes_to_all),
         cmocka_unit_test(a_receive_ends_by_its_bytes),
         cmocka_unit_test(cascades_that_are_left_out_give_nothing),
+        cmocka_unit_test(ends_are_given_that_others_are_in_front_of),
+        cmocka_unit_test(ends_are_among_the_last_messages),
         cmocka_unit_test(receiving_refuses_what_is_over_its_bounds),
     };
 
