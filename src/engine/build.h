@@ -30,6 +30,9 @@ typedef struct csc_build_env {
     int64_t delay_from_ms; /* the same, not behind it */
     bool reset;            /* the run has takeovers to forget */
     bool unread;           /* it is not known, nor to be: no retry, no rerun */
+    bool deletes;          /* it has ended in ERROR, and is to be deleted once
+                              all its children are told: its deletion is there,
+                              and needs not be among the messages */
     size_t slice_bytes;    /* of a cancellation, and of the children at an end;
                               0: CSC_SLICE_BYTES */
     int32_t family_to;     /* children are known below that one; 0: all are */

@@ -37,6 +37,10 @@
  *     received for nothing. What a retry supersedes is told by it
  *     (build_course.c), so no child is forgotten.
  *   - If the process dies between two commits, the message is there.
+ *   - A deletion in front of which there are so many other messages that nobody
+ *     has seen whether one of them is such a message does not wait for these
+ *     (dismiss.c): it has all children told, from the first one on, once more,
+ *     and deletes behind the last.
  *
  * Children that are born in the very commit of the end are told in it: the
  * commit has their rows anyway.
@@ -262,8 +266,14 @@ has_only_children(const struct csc_builder *b)
 void
 csc_build_end_family(struct csc_builder *b)
 {
+    bool deletes = b->env->deletes && b->state->recorded == CASCADE_ERROR;
+
+    if (deletes && b->family_from == 0)
+        b->family_from = 1;
     if (b->family_from != 0)
         tell_children(b, b->family_from);
+    if (deletes && b->send_count == 0)
+        b->erases = true;
     if (b->state->recorded != CASCADE_RUNNING || b->plan != NULL)
         return;
     if (csc_build_status(b) == CASCADE_ERROR) {

@@ -46,6 +46,12 @@
  * with the commit that it is made for. When the store refuses that one the
  * cascade is loaded whole, and the messages are received once more.
  *
+ * A DELETION OF WHAT HAS ENDED is not kept by letters: where there are more
+ * than one load gives, its last messages are looked at for one (S59). So are
+ * the first, and what they say besides goes with the cascade. Where children
+ * may not have been told of the end, these are told by that deletion
+ * (build_family.c).
+ *
  * A message that comes before the one that ends the cascade is received first,
  * which takes the whole: a signal may end a wait. What comes behind is recorded
  * as undelivered, for which the row is enough. What comes for a cascade that is
@@ -78,6 +84,7 @@ typedef struct dismissal {
     size_t count;
     csc_map places; /* id -> run, of those that still may be dismissed */
     csc_inbox inbox;
+    csc_inbox ends; /* S59, of those that have more than one load gives */
 } dismissal;
 
 /* ---- Which -------------------------------------------------------------- */
@@ -238,6 +245,115 @@ load(dismissal *d, bool running_only, unsigned parts)
                                    &sink);
 }
 
+/* ---- Deletions in front ------------------------------------------------- */
+
+static cascade_err
+keep_end(void *context, const cascade_message_row *row, bool repeated)
+{
+    dismissal *d = context;
+
+    csc_lease_sign(&d->engine->house_vital);
+    return csc_receive_message(&d->ends, row, repeated);
+}
+
+/* Of those that have ended, and not to go on: whatever else is to come is
+ * undelivered, so a deletion need not wait for it. */
+static bool
+may_go_first(const dismissal *d, size_t i)
+{
+    const csc_state *state = &d->runs[i]->state;
+    csc_post *post = csc_map_get(&d->inbox.posts, &state->id);
+
+    if (csc_map_get(&d->places, &state->id) == NULL || post == NULL ||
+        d->runs[i]->unread)
+        return false;
+    csc_receive_loaded(post);
+    return post->cut && !post->apart &&
+           (state->recorded == CASCADE_ERROR ||
+            (d->settled[i] && csc_uuid_is_nil(&state->continued_as)));
+}
+
+static cascade_err
+read_ends(dismissal *d)
+{
+    cascade_uuid ids[CSC_CLAIM_MAX];
+    size_t count = 0;
+    const cascade_load_sink sink = {
+        .context = d, .on_cascade = apply_cascade, .on_message = keep_end};
+
+    for (size_t i = 0; i < d->count; i++)
+        if (may_go_first(d, i))
+            ids[count++] = d->runs[i]->state.id;
+    if (count == 0)
+        return CASCADE_OK;
+    return d->engine->driver->load(d->engine->driver_self, ids, count,
+                                   CASCADE_LOAD_ENDS, &sink);
+}
+
+static cascade_err
+note_any(void *context, const cascade_execution_row *row)
+{
+    (void)row;
+    *(bool *)context = true;
+    return CASCADE_OK;
+}
+
+/* Whether it has children that it may not have told of its end. */
+static cascade_err
+look_for_children(dismissal *d, const csc_run *run, bool *any)
+{
+    const cascade_load_sink sink = {.context = any, .on_execution = note_any};
+    const cascade_scan scan = {.cascade_id = &run->state.id,
+                               .running_only = true,
+                               .children_only = true,
+                               .from = 1,
+                               .limit = 1};
+
+    if (run->state.recorded != CASCADE_ERROR)
+        return CASCADE_OK;
+    return d->engine->driver->scan(d->engine->driver_self, &scan, &sink);
+}
+
+/* The deletion is one of its last messages, or of its first ones. */
+static cascade_err
+bring_forward(dismissal *d, size_t i)
+{
+    csc_run *run = d->runs[i];
+    csc_post *post = csc_map_get(&d->inbox.posts, &run->state.id);
+    csc_post *ends = csc_map_get(&d->ends.posts, &run->state.id);
+    size_t later = ends != NULL ? ends->deletions : 0;
+    bool children = false;
+    cascade_err err = CASCADE_OK;
+
+    if (!may_go_first(d, i) || post->deletions + later == 0)
+        return CASCADE_OK;
+    err = look_for_children(d, run, &children);
+    if (err != CASCADE_OK)
+        return err;
+    run->deletes = children;
+    if (ends != NULL && (children ? later < ends->message_count : later > 0)) {
+        post = ends;
+        err = csc_receive_instead(&d->inbox, &d->ends, &run->state.id);
+    }
+    if (err == CASCADE_OK && children)
+        csc_receive_delete_later(post);
+    else if (err == CASCADE_OK)
+        csc_receive_delete_only(post);
+    return err;
+}
+
+static cascade_err
+bring_all_forward(dismissal *d)
+{
+    cascade_err err = read_ends(d);
+
+    for (size_t i = 0; i < d->count && err == CASCADE_OK; i++)
+        err = bring_forward(d, i);
+    return err;
+}
+
+/* ---- Families ----------------------------------------------------------- */
+
 /* Whether a load gave as many children as it gives at most. */
 static bool
 has_full_family(const csc_run *run)
@@ -270,7 +386,7 @@ rest_from(const dismissal *d, const csc_run *run)
         if (told != 0 && (from == 0 || told < from))
             from = told;
     }
-    return from;
+    return from == 0 && run->deletes ? 1 : from;
 }
 
 /* The next ones of a cascade that has ended. */
@@ -389,7 +505,9 @@ read_all(dismissal *d)
     if (err != CASCADE_OK)
         return err;
     leave_others(d);
-    err = read_families(d);
+    err = bring_all_forward(d);
+    if (err == CASCADE_OK)
+        err = read_families(d);
     return err == CASCADE_OK ? condemn_all(d) : err;
 }
 
@@ -489,7 +607,9 @@ put_off_deadly(cascade_engine *engine, csc_reload *wanted, size_t count,
 size_t
 csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
 {
-    dismissal d = {.engine = engine, .inbox = {.engine = engine}};
+    dismissal d = {.engine = engine,
+                   .inbox = {.engine = engine},
+                   .ends = {.engine = engine}};
     size_t left = count;
     cascade_err err = prepare(&d, wanted, count);
 
@@ -500,6 +620,7 @@ csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
     else if (err != CASCADE_OK)
         left = put_off_deadly(engine, wanted, count, err);
     csc_receive_fini(&d.inbox);
+    csc_receive_fini(&d.ends);
     csc_map_fini(&d.places);
     pthread_mutex_lock(&engine->mutex);
     for (size_t i = 0; i < d.count; i++)

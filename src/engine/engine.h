@@ -200,6 +200,7 @@ typedef struct csc_run {
     unsigned passed;   /* commits that went before those that wait */
     bool partial; /* its state has only what its end is made of: dismiss.c */
     bool unread;  /* and is so since its load kills */
+    bool deletes; /* it is to be deleted once its family is told */
     int32_t family_to; /* of its children it has those below; 0: all */
     csc_reload reload;
     struct cascade_engine *engine;

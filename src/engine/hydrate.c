@@ -303,7 +303,7 @@ hand_messages(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     }
     csc_receive_loaded(messages);
     if (reload->single)
-        csc_receive_cut(messages, 1);
+        csc_receive_cut(messages, 1, run->state.recorded == CASCADE_ERROR);
     if (reload->hopeless)
         drop_hopeless(engine, run, messages);
     csc_receive_post(engine, run, messages);

@@ -221,7 +221,8 @@ divide_run(csc_lane *lane, csc_item *item)
     } else if (messages > 1) {
         run->receive_max = (messages + SLOW_PART - 1) / SLOW_PART;
         run->more_messages = true;
-        csc_receive_cut(item->posts, run->receive_max);
+        csc_receive_cut(item->posts, run->receive_max,
+                        run->state.recorded == CASCADE_ERROR);
     } else if (smaller) {
         bytes /= SLOW_PART;
         lane->slice_bytes = bytes > SLICE_MIN_BYTES ? bytes : SLICE_MIN_BYTES;

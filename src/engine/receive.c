@@ -216,25 +216,44 @@ csc_receive_take(csc_inbox *inbox, const cascade_uuid *id)
     return wanted;
 }
 
+cascade_err
+csc_receive_instead(csc_inbox *inbox, csc_inbox *from, const cascade_uuid *id)
+{
+    csc_post *former = csc_receive_take(inbox, id);
+    csc_post *post = csc_receive_take(from, id);
+
+    csc_assert(post != NULL);
+    if (former != NULL)
+        csc_post_free(former);
+    if (csc_map_put(&inbox->posts, &post->cascade_id, post) != 0) {
+        csc_post_free(post);
+        return csc_fail_memory();
+    }
+    post->next = inbox->first;
+    inbox->first = post;
+    if (inbox->last == NULL)
+        inbox->last = post;
+    return CASCADE_OK;
+}
+
 void
 csc_receive_loaded(csc_post *post)
 {
     post->cut = post->cut || post->message_count >= CASCADE_LOAD_MESSAGES_MAX;
 }
 
-/* What tells of children that are left: a deletion that comes without it would
- * not wait for these. */
-static void
-put_families_first(csc_post *post)
+/* Takes those of that kind out, in their order. */
+static csc_message *
+take_out(csc_post *post, const char *kind)
 {
-    csc_message *families = NULL;
-    csc_message **behind = &families;
+    csc_message *taken = NULL;
+    csc_message **behind = &taken;
     csc_message **at = &post->messages;
 
     while (*at != NULL) {
         csc_message *message = *at;
 
-        if (strcmp(message->kind, CSC_MESSAGE_FAMILY) != 0) {
+        if (strcmp(message->kind, kind) != 0) {
             at = &message->next;
             continue;
         }
@@ -242,19 +261,26 @@ put_families_first(csc_post *post)
         *behind = message;
         behind = &message->next;
     }
-    *behind = post->messages;
-    post->messages = families;
+    *behind = NULL;
+    return taken;
 }
 
-void
-csc_receive_cut(csc_post *post, size_t max)
+static void
+append(csc_post *post, csc_message *messages)
 {
-    csc_message *at = NULL;
+    csc_message **at = &post->messages;
 
-    put_families_first(post);
-    at = post->messages;
-    post->cut = post->cut || post->message_count > max;
-    post->apart = true; /* nothing is to wait for the others */
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = messages;
+}
+
+/* Its first messages, `max` at most, are all. */
+static void
+count_first(csc_post *post, size_t max)
+{
+    csc_message *at = post->messages;
+
     post->message_count = 0;
     post->deletions = 0;
     for (; at != NULL && post->message_count < max; at = at->next) {
@@ -263,6 +289,48 @@ csc_receive_cut(csc_post *post, size_t max)
         post->deletions += strcmp(at->kind, CSC_MESSAGE_DELETE) == 0;
     }
     post->last_message->next = NULL;
+}
+
+/* What tells of children that are left comes first: a deletion that comes
+ * without it would not wait for these. Where it may not even have been read all
+ * others come before the deletions, the second of which is received too. */
+void
+csc_receive_cut(csc_post *post, size_t max, bool over)
+{
+    bool waits = over && post->cut && !post->apart;
+    csc_message *families = take_out(post, CSC_MESSAGE_FAMILY);
+    csc_message *deletions = waits ? take_out(post, CSC_MESSAGE_DELETE) : NULL;
+    csc_message *others = post->messages;
+
+    if (waits && families == NULL && others == NULL && max == 1)
+        max = 2;
+    post->messages = families;
+    append(post, others);
+    append(post, deletions);
+    post->cut = post->cut || post->message_count > max;
+    post->apart = !waits; /* nothing is to wait for the others */
+    count_first(post, max);
+}
+
+void
+csc_receive_delete_only(csc_post *post)
+{
+    post->messages = take_out(post, CSC_MESSAGE_DELETE);
+    csc_assert(post->messages != NULL);
+    post->cut = true;
+    post->apart = true;
+    count_first(post, 1);
+}
+
+void
+csc_receive_delete_later(csc_post *post)
+{
+    csc_message *deletions = take_out(post, CSC_MESSAGE_DELETE);
+
+    if (post->messages == NULL)
+        post->messages = deletions;
+    post->cut = true;
+    count_first(post, SIZE_MAX);
 }
 
 void
@@ -355,7 +423,8 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
         }
     }
     if (run->receive_max > 0)
-        csc_receive_cut(post, run->receive_max);
+        csc_receive_cut(post, run->receive_max,
+                        run->state.recorded == CASCADE_ERROR);
     run->receiving = true;
     /* A deletion ends the cascade first, and stays. */
     run->more_messages = run->more_messages || post->cut || post->deletions > 0;

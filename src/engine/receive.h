@@ -24,12 +24,19 @@ cascade_err csc_receive_message(void *context, const cascade_message_row *row,
                                 bool repeated);
 /* The post for that cascade, which is the caller's then; NULL without one. */
 csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
+/* Moves the post for that cascade from an inbox that has one to another, in the
+ * place of its own. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_receive_instead(csc_inbox *inbox, csc_inbox *from,
+                                const cascade_uuid *id);
 void csc_receive_fini(csc_inbox *inbox);
 /* Notes whether there may be more than those that came with a load. */
 void csc_receive_loaded(csc_post *post);
 /* Leaves only the first messages, `max` at most: the others are received by
- * commits of their own. */
-void csc_receive_cut(csc_post *post, size_t max);
+ * commits of their own. `over`: the cascade has ended in ERROR. */
+void csc_receive_cut(csc_post *post, size_t max, bool over);
+/* Leaves one of its deletions alone; leaves them out, if there are others. */
+void csc_receive_delete_only(csc_post *post);
+void csc_receive_delete_later(csc_post *post);
 /* Hands a run its messages; takes `post`. Locked. */
 void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
 /* A run that is to be loaded anew has no commit in flight any more: for a retry

@@ -127,7 +127,7 @@ put_messages(scene *s, const char *const *kinds)
 
 /* As many signals, before anybody looks. */
 static void
-put_letters(scene *s, size_t count)
+put_letters(scene *s, const char *name, size_t count)
 {
     cascade_message_row *rows = csc_mem_zalloc(count, sizeof(*rows));
     cascade_sent *sent = csc_mem_zalloc(count, sizeof(*sent));
@@ -138,9 +138,9 @@ put_letters(scene *s, size_t count)
     assert_true(rows != NULL && sent != NULL);
     cascade_uuid_format(&s->id, id);
     for (size_t i = 0; i < count; i++)
-        rows[i] =
-            *rows_message(&s->rows, s->id,
-                          rows_text(&s->rows, "%s/message/signal/%zu", id, i));
+        rows[i] = *rows_message(
+            &s->rows, s->id,
+            rows_text(&s->rows, "%s/message/signal/%s%zu", id, name, i));
     assert_ok(s->store->driver->submit(s->store->self, &submission));
     csc_mem_free(sent);
     csc_mem_free(rows);
@@ -474,7 +474,7 @@ what_completed_is_read_once_for_many_letters(test_db *db)
     scene s;
 
     begin_ended(&s, db, CASCADE_COMPLETED, MANY);
-    put_letters(&s, LETTERS);
+    put_letters(&s, "a", LETTERS);
     start_engine(&s);
     assert_true(stores_until(has_no_messages, &s));
     assert_int_equal(db_stats(s.engine).hydrations, 1);
@@ -514,6 +514,38 @@ count_whole(void *context, const wrap_call *call)
     return CASCADE_OK;
 }
 
+/* Letters in front, and behind; what they say is gone with the cascade. */
+static size_t
+delete_among_letters(test_db *db, cascade_status status)
+{
+    static const char *const deletion[] = {"delete", NULL};
+    static cost written; /* the engine that a failed test leaves has it */
+    scene s;
+
+    written = (cost){0};
+    begin_ended(&s, db, status, MANY);
+    put_letters(&s, "a", LETTERS);
+    put_messages(&s, deletion);
+    put_letters(&s, "b", FEW);
+    s.wrap->context = &written;
+    s.wrap->before = count_writes;
+    start_engine(&s);
+    assert_true(stores_until(has_gone, &s));
+    db_close_engine(db, s.engine);
+    s.engine = NULL;
+    end(&s);
+    return written.inserts;
+}
+
+static void
+a_deletion_goes_in_front_of_letters(test_db *db)
+{
+    assert_int_equal(delete_among_letters(db, CASCADE_ERROR), 0);
+    /* read whole, to be known */
+    assert_int_equal(delete_among_letters(db, CASCADE_COMPLETED),
+                     CASCADE_LOAD_MESSAGES_MAX);
+}
+
 static void
 what_continued_is_read_once_for_many_letters(test_db *db)
 {
@@ -522,7 +554,7 @@ what_continued_is_read_once_for_many_letters(test_db *db)
 
     begin_over(&s, db, CASCADE_COMPLETED, MANY, true);
     park_as(&s, s.next, FEW, 0);
-    put_letters(&s, LETTERS);
+    put_letters(&s, "a", LETTERS);
     whole.id = s.id;
     atomic_store(&whole.count, 0);
     s.wrap->context = &whole;
@@ -870,6 +902,7 @@ main(int argc, char **argv)
         ONE(what_failed_receives_unread),
         ONE(what_completed_is_told_of_children_unread),
         ONE(what_completed_is_read_once_for_many_letters),
+        ONE(a_deletion_goes_in_front_of_letters),
         ONE(what_continued_is_read_once_for_many_letters),
         ONE(a_suspect_is_ended_unread),
         ONE(what_is_recorded_is_that_of_one_that_is_held),

@@ -5,9 +5,11 @@
  * between two of them. It has ended with the first commit, or with the last,
  * and goes only when all have been told.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/engine.h"
 #include "support/stores.h"
@@ -38,9 +40,11 @@ typedef struct scene {
     atomic_size_t slices;   /* commits that told some */
     atomic_size_t fence_at; /* the slice that is fenced instead; 0: none */
     atomic_bool retried;
-    atomic_bool letters; /* send many behind the first slice */
-    atomic_bool retries; /* ask for a retry there */
-    atomic_bool deletes; /* ask for the deletion there, before all that */
+    atomic_size_t receipts; /* messages that the parent has received */
+    atomic_int letters;     /* to be sent behind the first slice, */
+    atomic_bool finishes;   /* and to ask for the deletion behind these */
+    atomic_bool retries;    /* ask for a retry there */
+    atomic_bool deletes;    /* ask for the deletion there, before all that */
 } scene;
 
 /* ---- What is committed --------------------------------------------------- */
@@ -59,12 +63,25 @@ count_told(const cascade_batch *batch)
     return count;
 }
 
+static size_t
+count_receipts(const scene *s, const cascade_batch *batch)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < batch->change_count; i++)
+        if (csc_uuid_equal(&batch->changes[i].cascade.id, &s->id))
+            count += batch->changes[i].received_count;
+    return count;
+}
+
 static cascade_err
 weigh(void *context, const wrap_call *call)
 {
     scene *s = context;
     size_t count = call->move == WRAP_COMMIT ? count_told(call->batch) : 0;
 
+    if (call->move == WRAP_COMMIT)
+        atomic_fetch_add(&s->receipts, count_receipts(s, call->batch));
     if (count == 0)
         return CASCADE_OK;
     if (count > atomic_load(&s->most))
@@ -72,6 +89,13 @@ weigh(void *context, const wrap_call *call)
     if (atomic_fetch_add(&s->slices, 1) + 1 == atomic_load(&s->fence_at))
         return cascade_store_fail(CASCADE_ERR_FENCED, "as if it were removed");
     return CASCADE_OK;
+}
+
+static void
+send_letters(scene *s, int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)cascade_signal(s->db->stores[0], &s->id, "late", NULL, NULL);
 }
 
 /* Messages are there before the second slice is cut. */
@@ -86,9 +110,9 @@ write_between(void *context, const wrap_call *call, cascade_err answer)
         return answer;
     if (atomic_exchange(&s->deletes, false))
         expect(cascade_delete(other, &s->id, &at_once) == CASCADE_OK);
-    for (int i = 0; i < LETTERS && atomic_load(&s->letters); i++)
-        (void)cascade_signal(other, &s->id, "late", NULL, NULL);
-    atomic_store(&s->letters, false);
+    send_letters(s, atomic_exchange(&s->letters, 0));
+    if (atomic_exchange(&s->finishes, false))
+        expect(cascade_delete(other, &s->id, &at_once) == CASCADE_OK);
     if (atomic_exchange(&s->retries, false))
         expect(cascade_retry(other, &s->id, &at_once) == CASCADE_OK);
     return answer;
@@ -372,11 +396,55 @@ messages_in_between_let_no_child_be_forgotten(test_db *db)
 {
     scene *s = scene_open(db, FINALE_WAIT);
 
-    atomic_store(&s->letters, true);
+    atomic_store(&s->letters, LETTERS);
     atomic_store(&s->deletes, true);
     scene_start(s);
     assert_ok(cascade_terminate(db->stores[0], &s->id, NULL));
     check_gone(s);
+}
+
+/* By nobody who would carry it out, too. */
+static void
+send_terminate(scene *s)
+{
+    char path[CASCADE_UUID_TEXT_SIZE + 32];
+    char id[CASCADE_UUID_TEXT_SIZE];
+    const cascade_message_row message = {.cascade_id = s->id,
+                                         .kind = "terminate",
+                                         .name = "",
+                                         .path = path,
+                                         .payload = "{}",
+                                         .sent_at_ms = 1};
+    cascade_sent sent = CASCADE_SENT_ABSENT;
+    const cascade_submission submission = {
+        .messages = &message, .message_count = 1, .sent = &sent};
+
+    (void)snprintf(path, sizeof(path), "%s/message/terminate/1",
+                   cascade_uuid_format(&s->id, id));
+    assert_ok(s->store->driver->submit(s->store->self, &submission));
+    assert_int_equal(sent, CASCADE_SENT);
+}
+
+/* What tells the children is among the first letters, the deletion behind the
+ * last: neither is read with the other. */
+static void
+a_deletion_waits_for_children_and_for_no_letters(test_db *db)
+{
+    scene *s = scene_open(db, FINALE_WAIT);
+
+    scene_start(s);
+    db_close_engine(db, s->engine);
+    send_terminate(s);
+    send_letters(s, 2 * LETTERS);
+    atomic_store(&s->letters, CASCADE_LOAD_ENDS_MAX);
+    atomic_store(&s->finishes, true);
+    atomic_store(&s->receipts, 0);
+    open_engine(s);
+    assert_true(stores_until(is_gone, s));
+    assert_in_range(atomic_load(&s->receipts), LETTERS, 4 * LETTERS);
+    scene_check(s);
+    assert_int_equal(totals(s).failed, CHILDREN);
+    scene_close(s);
 }
 
 /* What it supersedes was to end before it. */
@@ -418,6 +486,8 @@ main(int argc, char **argv)
          one_that_is_deleted_goes_when_its_children_are_told, STORES_ALL},
         {"messages_in_between_let_no_child_be_forgotten",
          messages_in_between_let_no_child_be_forgotten, STORES_ALL},
+        {"a_deletion_waits_for_children_and_for_no_letters",
+         a_deletion_waits_for_children_and_for_no_letters, STORES_ALL},
         {"a_retry_in_between_lets_no_child_be_forgotten",
          a_retry_in_between_lets_no_child_be_forgotten, STORES_ALL},
     };
