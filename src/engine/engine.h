@@ -482,6 +482,9 @@ struct cascade_engine {
     bool receive_due;   /* there may be messages for what is owned */
     cascade_uuid receive_after; /* where the walk over them goes on; all zero:
                                    there is none */
+    size_t receive_rows;        /* in one look for them; 0: as many as may be */
+    int64_t receive_pause_ms;   /* behind one that was too slow for one */
+    int64_t receive_at_ns;      /* the next is no earlier */
     bool passed_over;           /* some were for a run that is not in memory */
     uint64_t receipts;          /* counts commits that received */
     uint64_t receives;          /* counts looks for messages that are over */

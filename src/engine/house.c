@@ -361,7 +361,9 @@ next_at_ns(const cascade_engine *engine)
     if (csc_hydrate_room(engine) > 0 &&
         (engine->claim_more || engine->suspect_more))
         at_ns = 0;
-    if (engine->told || csc_receive_is_due(engine))
+    if (csc_receive_next_ns(engine) < at_ns)
+        at_ns = csc_receive_next_ns(engine);
+    if (engine->told)
         at_ns = 0; /* nobody else wakes the host of an INLINE engine */
     return at_ns;
 }

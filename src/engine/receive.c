@@ -37,6 +37,9 @@
  * there is none, to ask for one would only make for another look, which the
  * next to leave would meet in turn.
  *
+ * A look is as large as takes an eighth of the store's deadline; one that fails
+ * for time is followed by a quarter of it, down to one message (B3).
+ *
  * What was read is held until its commit, as results are, and counts with them
  * (backlog_bytes_max). While these are too much, nobody looks; the commit that
  * makes them less wakes the housekeeper. So a look may pass the bound by what
@@ -62,15 +65,20 @@
  */
 #include <string.h>
 
+#include "base/pace.h"
 #include "engine/build.h"
 #include "engine/completion.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
 #include "engine/receive.h"
 
-#define RECEIVE_MAX 1000 /* messages in one look, */
-#define RECEIVE_EACH 250 /* of each cascade */
-#define RECEIVE_BYTES ((size_t)8 * 1024 * 1024)
+#define RECEIVE_MAX 1000 /* messages in one look; */
+#define RECEIVE_EACH 4   /* the how manieth part of each cascade */
+#define RECEIVE_BYTES ((size_t)8 * 1024) /* for each of them, on the average */
+#define LOOK_SHARE 8 /* of the store's deadline: what a look is to take, */
+#define SLOW_SHARE 2 /* and one that failed so late was too much, perhaps */
+#define LOOK_MAX_MS 100
+#define PAUSE_MAX_MS 10000
 #define STORED_SHARE 8 /* a payload may be as much larger where it is stored */
 #define INBOX_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
@@ -484,15 +492,22 @@ csc_receive_again(cascade_engine *engine, csc_run *run)
 static bool
 has_more(const csc_inbox *inbox)
 {
-    return inbox->count == RECEIVE_MAX ||
-           inbox->given_bytes >= RECEIVE_BYTES / STORED_SHARE;
+    return inbox->count == inbox->rows_max ||
+           inbox->given_bytes >= inbox->rows_max * RECEIVE_BYTES / STORED_SHARE;
+}
+
+/* Of one cascade. */
+static size_t
+each_max(size_t rows_max)
+{
+    return (rows_max + RECEIVE_EACH - 1) / RECEIVE_EACH;
 }
 
 /* Whether there may be messages of that one that the look did not give. */
 static bool
 is_cut(const csc_inbox *inbox, const csc_post *post)
 {
-    return post->cut || post->message_count == RECEIVE_EACH ||
+    return post->cut || post->message_count >= each_max(inbox->rows_max) ||
            (has_more(inbox) &&
             csc_uuid_equal(&inbox->last_id, &post->cascade_id));
 }
@@ -534,11 +549,18 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
     pthread_mutex_unlock(&engine->mutex);
 }
 
+int64_t
+csc_receive_next_ns(const cascade_engine *engine)
+{
+    if (!engine->receive_due && csc_uuid_is_nil(&engine->receive_after))
+        return INT64_MAX;
+    return csc_run_may_receive(engine) ? engine->receive_at_ns : INT64_MAX;
+}
+
 bool
 csc_receive_is_due(const cascade_engine *engine)
 {
-    return (engine->receive_due || !csc_uuid_is_nil(&engine->receive_after)) &&
-           csc_run_may_receive(engine);
+    return csc_receive_next_ns(engine) <= csc_engine_monotonic_ns(engine);
 }
 
 /* What waits to be loaded has its messages read then. */
@@ -573,39 +595,97 @@ begin_look(cascade_engine *engine, cascade_receive *receive,
     return since;
 }
 
+/* ---- How much one look reads --------------------------------------------- */
+
+static const csc_pace_bounds look_bounds = {1, RECEIVE_MAX};
+
+static int64_t
+deadline_ns(const cascade_engine *engine)
+{
+    return engine->store->config.deadline_ms * CSC_MS_NS;
+}
+
+/* About as much as takes no large part of the deadline. */
+static void
+set_pace(cascade_engine *engine, const csc_inbox *inbox, int64_t took_ns)
+{
+    int64_t limit_ns = deadline_ns(engine) / LOOK_SHARE;
+    bool full = inbox->count >= each_max(inbox->rows_max);
+
+    if (limit_ns > LOOK_MAX_MS * CSC_MS_NS)
+        limit_ns = LOOK_MAX_MS * CSC_MS_NS;
+    engine->receive_rows =
+        csc_pace_next(inbox->rows_max, took_ns, limit_ns, full, &look_bounds);
+    engine->receive_pause_ms = 0;
+}
+
+/* A quarter next, at once; where that is less than a message none is looked for
+ * for a while, twice as long each time: what is loaded brings its own. True
+ * where it was not slow, and all wait. */
+static bool
+holds_all(cascade_engine *engine, const csc_inbox *inbox, int64_t took_ns)
+{
+    int64_t *pause_ms = &engine->receive_pause_ms;
+
+    if (took_ns < deadline_ns(engine) / SLOW_SHARE)
+        return true;
+    engine->receive_rows = inbox->rows_max / 4;
+    if (engine->receive_rows > 0)
+        return false;
+    engine->receive_rows = 1;
+    if (*pause_ms == 0)
+        *pause_ms = took_ns / CSC_MS_NS + 1;
+    *pause_ms = *pause_ms * 2 < PAUSE_MAX_MS ? *pause_ms * 2 : PAUSE_MAX_MS;
+    engine->receive_at_ns =
+        csc_engine_monotonic_ns(engine) + *pause_ms * CSC_MS_NS;
+    return false;
+}
+
 /* What is not known is looked for from the first cascade on. */
 static void
-end_look(cascade_engine *engine, const csc_inbox *inbox, cascade_err err)
+end_look(cascade_engine *engine, const csc_inbox *inbox, cascade_err err,
+         int64_t took_ns)
 {
     const cascade_uuid none = {{0}};
     bool more = err == CASCADE_OK && has_more(inbox);
+    bool holds = false;
 
     pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_OK)
+        set_pace(engine, inbox, took_ns);
+    else
+        holds = holds_all(engine, inbox, took_ns);
     engine->receive_after = more ? inbox->last_id : none;
     engine->receive_due = engine->receive_due || err != CASCADE_OK;
     pthread_mutex_unlock(&engine->mutex);
+    if (holds)
+        csc_house_hold(engine);
 }
 
 void
 csc_receive_look(cascade_engine *engine)
 {
     cascade_uuid except[CASCADE_RECEIVE_EXCEPT_MAX];
-    cascade_receive receive = {.limit = RECEIVE_MAX,
-                               .each = RECEIVE_EACH,
-                               .bytes_max = RECEIVE_BYTES,
-                               .except = except};
     csc_inbox inbox = {.engine = engine};
+    cascade_receive receive = {.except = except};
     uint64_t since = begin_look(engine, &receive, except);
-    cascade_err err = engine->driver->receive(engine->driver_self, &receive,
-                                              csc_receive_message, &inbox);
+    int64_t begun_ns = csc_engine_monotonic_ns(engine);
+    int64_t took_ns = 0;
+    cascade_err err = CASCADE_OK;
 
+    inbox.rows_max =
+        engine->receive_rows > 0 ? engine->receive_rows : RECEIVE_MAX;
+    receive.limit = inbox.rows_max;
+    receive.each = each_max(inbox.rows_max);
+    receive.bytes_max = inbox.rows_max * RECEIVE_BYTES;
+    err = engine->driver->receive(engine->driver_self, &receive,
+                                  csc_receive_message, &inbox);
+    took_ns = csc_engine_monotonic_ns(engine) - begun_ns;
     if (err == CASCADE_OK)
         post_all(engine, &inbox, since);
     else
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "receiving failed: %s", cascade_errmsg());
-    end_look(engine, &inbox, err);
-    if (err != CASCADE_OK)
-        csc_house_hold(engine);
+    end_look(engine, &inbox, err, took_ns);
     csc_receive_fini(&inbox);
 }

@@ -13,6 +13,7 @@ typedef struct csc_inbox {
     csc_post *first; /* one RECEIVE post for each cascade */
     csc_post *last;
     csc_map posts;        /* cascade id -> post */
+    size_t rows_max;      /* of one look */
     size_t count;         /* of messages */
     size_t given_bytes;   /* of these */
     size_t bytes;         /* of those that are kept */
@@ -45,6 +46,8 @@ void csc_receive_leave(cascade_engine *engine, csc_run *run);
 /* Whether there may be messages, or a walk over them is not at its end, and
  * they may be read. Locked. */
 bool csc_receive_is_due(const cascade_engine *engine);
+/* When they may: INT64_MAX, unless there may be any. Locked. */
+int64_t csc_receive_next_ns(const cascade_engine *engine);
 /* Asks the store for messages of what is owned. Not locked. */
 void csc_receive_look(cascade_engine *engine);
 /* A commit of the run that received is done. Locked. */

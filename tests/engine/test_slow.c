@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,6 +43,8 @@ typedef struct ward {
     atomic_size_t entries;
     atomic_size_t bad_entries;
     size_t until; /* how often something is to happen */
+    size_t look;  /* the last one that had rows, */
+    size_t given; /* and how many it has given */
 } ward;
 
 static void
@@ -378,6 +381,84 @@ messages_that_are_too_slow_are_received_in_parts(test_db *db)
     ward_close(w);
 }
 
+/* More rows than so many are not given in time. */
+static cascade_err
+give_few(void *context, const wrap_call *call, size_t bytes)
+{
+    ward *w = context;
+
+    (void)bytes;
+    if (call->move != WRAP_RECEIVE)
+        return CASCADE_OK;
+    w->given = call->number == w->look ? w->given + 1 : 1;
+    w->look = call->number;
+    if (w->given <= LETTERS_FEW)
+        return CASCADE_OK;
+    atomic_fetch_add(&w->failed, 1);
+    take_long(w);
+    return cascade_store_fail(CASCADE_ERR_UNAVAILABLE, "it takes too long");
+}
+
+static bool
+awaits(void *context)
+{
+    const ward *w = context;
+    const cascade_list_options options = {.size = sizeof(options),
+                                          .node = "cascade.await:letter",
+                                          .status = CASCADE_RUNNING};
+    cascade_page *page = NULL;
+    size_t count = 0;
+
+    assert_ok(cascade_list(w->starter, &options, &page));
+    count = cascade_page_count(page);
+    cascade_page_free(page);
+    return count > 0;
+}
+
+/* At once. */
+static void
+send_letters(ward *w, const cascade_uuid *id)
+{
+    cascade_message_row rows[LETTERS];
+    cascade_sent sent[LETTERS];
+    char paths[LETTERS][CASCADE_UUID_TEXT_SIZE + 32];
+    const cascade_submission submission = {
+        .messages = rows, .message_count = LETTERS, .sent = sent};
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    cascade_uuid_format(id, text);
+    for (int i = 0; i < LETTERS; i++) {
+        (void)snprintf(paths[i], sizeof(paths[i]), "%s/message/signal/%d", text,
+                       i);
+        rows[i] = (cascade_message_row){.cascade_id = *id,
+                                        .kind = "signal",
+                                        .name = "letter",
+                                        .path = paths[i],
+                                        .payload = "{}",
+                                        .sent_at_ms = 1};
+    }
+    assert_ok(w->starter->driver->submit(w->starter->self, &submission));
+}
+
+/* So do looks for them: each that fails is followed by a smaller one. */
+static void
+messages_that_are_too_slow_are_looked_for_in_parts(test_db *db)
+{
+    ward *w = ward_open(db, CASCADE_ERR_UNAVAILABLE);
+    cascade_uuid id = db_start(w->starter, "collect");
+    uint64_t loads = 0;
+
+    w->wrap->row = give_few;
+    ward_start(w);
+    assert_true(stores_until(awaits, w));
+    loads = db_stats(w->engine).hydrations;
+    send_letters(w, &id);
+    db_await(w->starter, &id, CASCADE_COMPLETED);
+    assert_true(atomic_load(&w->failed) > 0);
+    assert_int_equal(db_stats(w->engine).hydrations, loads);
+    ward_close(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -394,6 +475,8 @@ main(int argc, char **argv)
          a_start_that_is_too_slow_goes_by_itself, STORES_VIRTUAL},
         {"messages_that_are_too_slow_are_received_in_parts",
          messages_that_are_too_slow_are_received_in_parts, STORES_ALL},
+        {"messages_that_are_too_slow_are_looked_for_in_parts",
+         messages_that_are_too_slow_are_looked_for_in_parts, STORES_ALL},
     };
 
     return stores_run("engine_slow", tests, sizeof(tests) / sizeof(tests[0]),

@@ -44,7 +44,6 @@
 #define PIECES 6          /* of an erasure, in a deadline */
 #define PAYLOAD_BYTES 4096
 #define PAYLOAD_SHARE 16 /* so many times less rows, where they are large */
-#define LETTERS_MAX 3000 /* one that has ended is read whole for each 100 */
 #define LETTERS_AT_ONCE 5000
 #define LEASE_MIN_MS 100
 #define CALLS_IN_LEASE 60 /* of a whole deadline, where there is no keeper */
@@ -95,8 +94,6 @@ draw_giant(sim_plan *plan, size_t nth)
     giant->rows = draw_rows(plan, &random);
     if (giant->kind == GIANT_PAYLOAD)
         giant->rows = giant->rows / PAYLOAD_SHARE + 1;
-    if (giant->kind == GIANT_MAIL && giant->rows > LETTERS_MAX)
-        giant->rows = LETTERS_MAX;
     if (giant->kind == GIANT_FAMILY) /* many: their ends share commits */
         giant->rows = SIM_GIANT_CHILDREN_MAX / 2 +
                       giant->rows % (SIM_GIANT_CHILDREN_MAX / 2);
