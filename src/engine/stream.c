@@ -9,8 +9,9 @@
  *                                                            v
  *                                       held <-- messages, the first ones
  *
- * There is one portion in a round of the housekeeper, so whatever else it has
- * to do waits for a portion at most. Several such cascades take turns.
+ * There is one portion in a round of the housekeeper, or a few short ones, so
+ * whatever else it has to do waits for a portion at most. Several such cascades
+ * take turns.
  *
  * A page is bounded in rows and in bytes. One that was not read in time is
  * asked for once more with half the rows, from where it came to. When not even
@@ -28,6 +29,7 @@
 #include "engine/receive.h"
 #include "engine/room.h"
 
+#define ROUND_MS 5        /* of turns, and the last one of them */
 #define PORTION_ROWS 1000 /* at first */
 #define PORTION_BYTES ((size_t)1024 * 1024)
 #define SETTLE_MAX 10000                  /* executions in a portion */
@@ -417,8 +419,9 @@ tell_failure(const csc_stream *s)
                 cascade_errmsg());
 }
 
-void
-csc_stream_round(cascade_engine *engine)
+/* False where there was none, or where it failed. */
+static bool
+have_turn(cascade_engine *engine)
 {
     int64_t begun_ns = csc_engine_monotonic_ns(engine);
     bool wanted = false;
@@ -426,10 +429,10 @@ csc_stream_round(cascade_engine *engine)
     cascade_err err = CASCADE_OK;
 
     if (s == NULL)
-        return;
+        return false;
     if (!wanted) {
         end_stream(s, CASCADE_ERR_FENCED);
-        return;
+        return true;
     }
     err = read_portion(s);
     if (err == CASCADE_OK) {
@@ -438,10 +441,23 @@ csc_stream_round(cascade_engine *engine)
     } else {
         tell_failure(s);
         if (err == CASCADE_ERR_UNAVAILABLE && try_smaller(s))
-            return;
+            return false;
     }
     if (err != CASCADE_OK || s->step == STEP_OVER)
         end_stream(s, err);
+    return err == CASCADE_OK;
+}
+
+/* Turns that take little time, one after another: a small one that is alone,
+ * as it was read with a large one before, is not to wait for as many rounds as
+ * it has parts. */
+void
+csc_stream_round(cascade_engine *engine)
+{
+    int64_t until_ns = csc_engine_monotonic_ns(engine) + ROUND_MS * CSC_MS_NS;
+
+    while (have_turn(engine) && csc_engine_monotonic_ns(engine) < until_ns)
+        continue;
 }
 
 int64_t
