@@ -158,14 +158,10 @@ tally_execution(void *context, const cascade_execution_row *row)
 {
     tally *t = context;
     csc_record record;
-    int32_t parent = 0;
-    uint32_t occurrence = 0;
-    bool placed = csc_state_path(row->node_instance_id, &row->cascade_id,
-                                 &parent, &occurrence);
 
     t->executions++;
-    csc_record_decode(row->full_output, &record);
-    if (!placed && record.at == CSC_RECORD_NO_AT)
+    csc_record_read(row, &record);
+    if (record.foreign)
         t->foreign++;
     if (row->status != CASCADE_EXECUTION_RUNNING)
         return CASCADE_OK;

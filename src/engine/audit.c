@@ -18,6 +18,7 @@
 #include "engine/state.h"
 
 #define MESSAGE_PART "/message/"
+#define FORK_PART "/fork/"
 #define PATH_ROOM 1200
 
 #define AUDIT_NAME(name, label, text) label,
@@ -218,6 +219,21 @@ is_message_path(const char *path)
            strncmp(rest, MESSAGE_PART, strlen(MESSAGE_PART)) == 0;
 }
 
+/* In a cascade of ours: not one of ours whose path was changed, which still
+ * records its end. A fork keeps what others have written. */
+static bool
+is_of_others(const cascade_execution_row *row, const csc_record *record)
+{
+    cascade_uuid id;
+    csc_json_span at;
+    const char *rest = csc_document_skip_id(row->node_instance_id, &id);
+
+    if (rest != NULL && strncmp(rest, FORK_PART, strlen(FORK_PART)) == 0)
+        return record->foreign;
+    return record->foreign && (row->full_output == NULL ||
+                               !csc_json_member(row->full_output, "at", &at));
+}
+
 /* The path says parent and occurrence; the name must be the row's. */
 static void
 check_path(csc_audit *audit, const cascade_execution_row *row, int32_t parent,
@@ -363,10 +379,10 @@ csc_audit_execution(csc_audit *audit, const cascade_execution_row *row)
     bool message = !placed && is_message_path(row->node_instance_id);
     cascade_err err = CASCADE_OK;
 
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     err = note_meta(audit, row, &record);
     if (err == CASCADE_OK && !placed && !message &&
-        (record.at == CSC_RECORD_NO_AT || !audit->has_meta)) {
+        (!audit->has_meta || is_of_others(row, &record))) {
         audit->foreign = true;
         return note_seen(audit, row, &record, CSC_NO_PARENT);
     }

@@ -363,6 +363,7 @@ csc_build_update(builder *b, const csc_exec *exec,
     cascade_execution_row *row = &b->updates[b->update_count++];
 
     csc_assert(b->update_count <= b->update_room);
+    b->adopted = b->adopted || exec->adopted;
     row->cascade_id = b->state->id;
     row->function_id = exec->function_id;
     row->status = status;
@@ -759,6 +760,8 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
         add_post(&b, p);
     csc_build_end_cancel(&b);
     csc_build_end_family(&b);
+    if (b.adopted)
+        csc_build_mark(&b);
     finish_change(&b, change);
     csc_buf_fini(&b.text);
     csc_mem_free(b.ended_early.items);

@@ -10,7 +10,11 @@
  *   all else               is left out; a gap in the function_ids is no harm
  *
  * Execution 0 is there in any case. Receipts and heirs stay what they are, so
- * the copy is read as the original (course.h).
+ * the copy is read as the original (course.h). What another program has written
+ * stays what that was too, under the path <id>/fork/<function_id>, which is
+ * none of ours (record.h). Where the copy has a record of ours (what runs
+ * afresh, execution 0, a given output) it is <id>/message/fork/<function_id>,
+ * and what was in full_output is its output.
  *
  * A record that names what is not there loses that: `spawned`. Execution 0 has
  * member `cascade` anew: {"depth":n,"queue":...,"priority":n,"forked_from":
@@ -169,19 +173,51 @@ copy_record(const fork *f, const char *record, const char *output,
 /* ---- Rows --------------------------------------------------------------- */
 
 /* As it was, in the new cascade; what another program, or a run before, has
- * named otherwise is told by its function_id. */
+ * named otherwise is told by its function_id. `ours`: whose record it has. */
 static const char *
-copy_path(const fork *f, const cascade_execution_row *row)
+copy_path(const fork *f, const cascade_execution_row *row, bool ours)
 {
     size_t len = strlen(f->origin);
-    bool ours = strncmp(row->node_instance_id, f->origin, len) == 0 &&
-                row->node_instance_id[len] == '/';
 
-    if (ours)
+    if (csc_record_is_path(row->node_instance_id) &&
+        strncmp(row->node_instance_id, f->origin, len) == 0)
         return csc_arena_format(f->b->env->arena, "%s%s", f->b->cascade_id,
                                 row->node_instance_id + len);
-    return csc_arena_format(f->b->env->arena, "%s/message/fork/%d",
-                            f->b->cascade_id, (int)row->function_id);
+    return csc_arena_format(f->b->env->arena, "%s/%sfork/%d", f->b->cascade_id,
+                            ours ? "message/" : "", (int)row->function_id);
+}
+
+/* Of an execution that another program has recorded: as of the time that counts
+ * for it. */
+static const char *
+write_foreign(const fork *f, const cascade_execution_row *row,
+              const char *output, const char *meta)
+{
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &f->b->text);
+    if (row->function_id >= 0)
+        csc_record_add_number(&writer, "at", row->function_id);
+    csc_record_add_json(&writer, "output",
+                        output != NULL ? output : row->full_output);
+    csc_record_add_json(&writer, "cascade", meta);
+    csc_record_end(&writer);
+    return csc_build_text(f->b);
+}
+
+/* The record of what stands as it was. */
+static const char *
+copy_past(const fork *f, const cascade_execution_row *row, bool foreign,
+          const char *output, const char *meta)
+{
+    if (output == NULL && meta == NULL)
+        foreign = false; /* as it is */
+    if (foreign)
+        return write_foreign(f, row, output, meta);
+    if (row->full_output == NULL && meta == NULL && output == NULL)
+        return NULL;
+    return copy_record(f, row->full_output != NULL ? row->full_output : "{}",
+                       output, meta);
 }
 
 static void
@@ -190,20 +226,18 @@ copy_row(const fork *f, size_t index)
     struct csc_builder *b = f->b;
     const csc_plan_item *item = &f->copy->plan->items[index];
     const char *meta = item->function_id == 0 ? f->meta : NULL;
+    const char *output = f->copy->outputs[index];
     cascade_execution_row *row = &b->inserts[b->insert_count];
+    bool afresh = item->fate == CSC_FATE_AFRESH;
 
     *row = f->copy->rows[index];
     row->id = b->ids[b->insert_count++];
     row->cascade_id = f->copy->id;
-    row->node_instance_id = copy_path(f, row);
+    row->node_instance_id =
+        copy_path(f, row, afresh || !item->foreign || output != NULL || meta);
     b->fn_id = row->function_id;
-    if (item->fate != CSC_FATE_AFRESH) {
-        row->full_output =
-            row->full_output != NULL || meta != NULL
-                ? copy_record(
-                      f, row->full_output != NULL ? row->full_output : "{}",
-                      f->copy->outputs[index], meta)
-                : NULL;
+    if (!afresh) {
+        row->full_output = copy_past(f, row, item->foreign, output, meta);
         return;
     }
     row->status = CASCADE_EXECUTION_RUNNING;

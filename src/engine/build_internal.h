@@ -56,6 +56,7 @@ struct csc_builder {
     const char *result;   /* NULL: none in this change */
     const csc_post *free; /* the FREE post among them, or NULL */
     const csc_post *next; /* the one that continues as new, or NULL */
+    bool adopted;         /* it updates what another program has inserted */
     const csc_plan *plan; /* the retry or rerun that is carried out, or
                                     NULL */
     int32_t family_from;  /* children from there on are still to be told of the
@@ -130,6 +131,11 @@ void csc_build_end_cancel(struct csc_builder *b);
 
 /* The same before that, and so the cascade, as nothing can be recorded. */
 void csc_build_close_cancel(struct csc_builder *b, const char *error);
+
+/* ---- build_mark.c ------------------------------------------------------- */
+
+/* Marks what it updates of another program's, when all else is built. */
+void csc_build_mark(struct csc_builder *b);
 
 /* ---- build_ids.c -------------------------------------------------------- */
 

@@ -349,7 +349,7 @@ see_execution(void *context, const cascade_execution_row *row)
     c->from = row->function_id;
     if (strcmp(row->node_instance_id, c->path) != 0)
         return CASCADE_OK;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     c->received = true;
     c->refused = row->status == CASCADE_EXECUTION_FAILED && record.continued;
     c->error =

@@ -140,7 +140,7 @@ csc_cursor_know(csc_follower *follower, const cascade_execution_row *row)
     if (row->function_id > follower->last ||
         find_known(follower, row->function_id) != NULL)
         return CASCADE_OK;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     known.print = print_of(row, &record);
     return add_known(follower, &known);
 }
@@ -225,7 +225,7 @@ compare(csc_follower *follower, const cascade_execution_row *row)
 
     if (known == NULL)
         return add_known(follower, &fresh);
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     known->there = true;
     known->due = known->due || known->print != print_of(row, &record);
     return CASCADE_OK;
@@ -255,7 +255,7 @@ note_row(void *context, const cascade_execution_row *row)
     size_t at = cursor->page_count;
     csc_record record;
 
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     csc_info_execution(&cursor->arena, row, &record, true, &cursor->page[at]);
     cursor->prints[at] = print_of(row, &record);
     cursor->page_count++;

@@ -44,7 +44,7 @@ replace_meta(csc_document *document, const csc_buf *text)
     size_t before = 0;
 
     csc_assert(first != NULL); /* it has the meta */
-    csc_record_decode(first->full_output, &record);
+    csc_record_read(first, &record);
     before = (size_t)(record.meta.data - first->full_output);
     if (!text->failed)
         output = csc_arena_format(
@@ -53,7 +53,7 @@ replace_meta(csc_document *document, const csc_buf *text)
     if (output == NULL)
         return csc_fail_memory();
     first->full_output = output;
-    csc_record_decode(output, &record);
+    csc_record_read(first, &record);
     document->meta = record.meta;
     return CASCADE_OK;
 }

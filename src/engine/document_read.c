@@ -447,7 +447,7 @@ find_meta(csc_document *document)
     for (size_t i = 0; i < document->execution_count; i++) {
         if (document->executions[i].function_id != 0)
             continue;
-        csc_record_decode(document->executions[i].full_output, &record);
+        csc_record_read(&document->executions[i], &record);
         document->meta = record.meta;
     }
 }

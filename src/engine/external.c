@@ -69,7 +69,7 @@ note_execution(void *context, const cascade_execution_row *row)
         return CASCADE_OK;
     seen->there = true;
     seen->status = row->status;
-    csc_record_decode(row->full_output, &seen->record);
+    csc_record_read(row, &seen->record);
     return CASCADE_OK;
 }
 

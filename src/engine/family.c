@@ -33,7 +33,7 @@ note_execution(void *context, const cascade_execution_row *row)
         r->at++;
     if (r->at == r->count)
         return CASCADE_OK;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     err = csc_meta_read(record.meta, &meta);
     if (err == CASCADE_OK)
         r->sink(r->context, r->at,

@@ -53,7 +53,7 @@ note_record(void *context, const cascade_execution_row *row)
     csc_record record;
 
     link->read = row->function_id + 1;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     if (row->function_id == 0 && record.meta.data != NULL)
         read_meta(record.meta, link);
     if (link->path != NULL && strcmp(row->node_instance_id, link->path) == 0)

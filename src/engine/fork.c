@@ -86,7 +86,7 @@ keep_meta(call *c, const cascade_execution_row *row)
 
     if (row->function_id != 0)
         return CASCADE_OK;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     csc_meta_fini(&c->meta);
     return csc_meta_read(record.meta, &c->meta);
 }

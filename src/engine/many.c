@@ -185,7 +185,7 @@ note_origin(void *context, const cascade_execution_row *row)
     csc_meta meta;
     cascade_err err = CASCADE_OK;
 
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     err = csc_meta_read(record.meta, &meta);
     *origin = meta.origin;
     csc_meta_fini(&meta);

@@ -156,6 +156,7 @@ static void
 read_record(csc_plan *plan, csc_plan_item *item, const csc_record *record)
 {
     item->at = record->at != CSC_RECORD_NO_AT ? record->at : item->function_id;
+    item->foreign = record->foreign;
     item->continued = record->continued;
     item->cancelled = record->cancelled;
     item->attempts = record->attempts;
@@ -236,7 +237,7 @@ csc_plan_add(csc_plan *plan, const cascade_execution_row *row)
         return csc_fail_memory();
     plan->items = items;
     item = &plan->items[plan->count++];
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     read_row(plan, item, row);
     read_record(plan, item, &record);
     read_texts(plan, item, row);

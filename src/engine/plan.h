@@ -77,6 +77,7 @@ typedef struct csc_plan_item {
     csc_part_kind part; /* CSC_PART_CANCEL is a receipt */
     cascade_execution_status status;
     bool is_signal; /* the receipt of one, delivered or not */
+    bool foreign;   /* its record is another program's */
     bool continued;
     bool cancelled;
     int32_t at;

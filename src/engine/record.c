@@ -68,6 +68,42 @@ csc_record_uuid(csc_json_span span, cascade_uuid *id)
     return cascade_uuid_parse(text, id) == CASCADE_OK;
 }
 
+/* ---- Whose it is -------------------------------------------------------- */
+
+/* `<parent>/<name>#<n>` */
+static bool
+is_place(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    const char *number = strrchr(text, '#');
+
+    if (text[0] == '-')
+        digits = 1;
+    return digits > 0 && text[digits] == '/' && number != NULL &&
+           number[1] != '\0' &&
+           number[1 + strspn(number + 1, "0123456789")] == '\0';
+}
+
+bool
+csc_record_is_path(const char *node_instance_id)
+{
+    static const char message[] = "message/";
+    char text[CASCADE_UUID_TEXT_SIZE];
+    const char *rest = NULL;
+    cascade_uuid id;
+
+    if (strnlen(node_instance_id, sizeof(text)) < sizeof(text) ||
+        node_instance_id[sizeof(text) - 1] != '/')
+        return false;
+    memcpy(text, node_instance_id, sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    rest = node_instance_id + sizeof(text);
+    return cascade_uuid_parse(text, &id) == CASCADE_OK &&
+           (strncmp(rest, message, sizeof(message) - 1) == 0 || is_place(rest));
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
 static void
 read_member(csc_record *record, csc_json_span key, csc_json_span value)
 {
@@ -131,26 +167,42 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
         record->after = value;
     else if (csc_json_span_is(key, "instead") && value.data[0] == '"')
         record->instead = value;
+    else if (csc_json_span_is(key, CSC_RECORD_MARK) && value.data[0] == '{')
+        record->foreign = false;
 }
 
-void
-csc_record_decode(const char *full_output, csc_record *record)
+static void
+clear(csc_record *record, bool adopted)
 {
-    csc_json_iter iter;
-
-    *record = (csc_record){.at = CSC_RECORD_NO_AT,
+    *record = (csc_record){.adopted = adopted,
+                           .foreign = adopted,
+                           .at = CSC_RECORD_NO_AT,
                            .instead_of = CSC_RECORD_NO_ID,
                            .signal = CSC_RECORD_NO_ID,
                            .from = CSC_RECORD_NO_ID,
                            .resumes = CSC_RECORD_NO_ID,
                            .not_before_ms = CASCADE_TIME_NONE,
                            .deadline_ms = CASCADE_TIME_NONE};
-    if (full_output == NULL || full_output[0] != '{')
+}
+
+void
+csc_record_read(const cascade_execution_row *row, csc_record *record)
+{
+    const char *text = row->full_output;
+    csc_json_iter iter;
+
+    clear(record, row->node_instance_id != NULL &&
+                      !csc_record_is_path(row->node_instance_id));
+    if (text == NULL || text[0] != '{')
         return;
-    csc_json_iter_init(&iter, full_output, strlen(full_output));
+    csc_json_iter_init(&iter, text, strlen(text));
     while (csc_json_next(&iter))
         read_member(record, iter.key, iter.value);
+    if (record->foreign)
+        clear(record, true);
 }
+
+/* ---- Writing ------------------------------------------------------------ */
 
 void
 csc_record_begin(csc_record_writer *writer, csc_buf *out)

@@ -42,8 +42,20 @@
  * execution; of what such a command ended, the command's own function_id.
  * `cascade` is on execution 0 only. The last one of a run that continued as new
  * names the next (`continued_as`). Members are written in canonical order, so
- * that the text equals what jsonb gives back. What another program wrote there
- * has none of these members, or they make no sense: then they count as absent.
+ * that the text equals what jsonb gives back.
+ *
+ * WHOSE IT IS
+ *   What other programs write there may have members of these names, which mean
+ *   something else. It is told by the row's node_instance_id, which stays as it
+ *   was inserted: ours is a path, `<id>/<parent>/<name>#<n>` or
+ *   `<id>/message/...`, and no other program makes one by accident. So nothing
+ *   is stored for that, and it holds for all rows that this library has ever
+ *   inserted. What it only updates, an execution that was taken in with its
+ *   cascade, has the other program's id: there the record has a member
+ *   "written_by_libcascade" (an object; behind all others). Without it the
+ *   record of such a row counts as if it was empty. (Builds before that had no
+ *   such mark: what they took in and ended counts as another program's.)
+ *   A member of ours that makes no sense counts as absent.
  */
 #ifndef CSC_ENGINE_RECORD_H
 #define CSC_ENGINE_RECORD_H
@@ -53,12 +65,17 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "cascade/cascade.h"
+#include "cascade/store.h"
 
 #define CSC_RECORD_NO_AT (-1)
 #define CSC_RECORD_NO_ID (-1)
 
+/* What says that a row of another program has a record of ours. */
+#define CSC_RECORD_MARK "written_by_libcascade"
+
 typedef struct csc_record {
+    bool adopted;          /* the row was inserted by another program */
+    bool foreign;          /* and its record was not written by this library */
     int32_t at;            /* CSC_RECORD_NO_AT without one */
     int32_t attempts;      /* 0 without one */
     int32_t priority;      /* 0 without one */
@@ -97,8 +114,12 @@ const char *csc_record_policy(cascade_child_end policy);
 /* Reads a string that is an id. */
 bool csc_record_uuid(csc_json_span span, cascade_uuid *id);
 
-/* `full_output` may be NULL. The spans point into it. */
-void csc_record_decode(const char *full_output, csc_record *record);
+/* Whether that node_instance_id is one of ours. */
+bool csc_record_is_path(const char *node_instance_id);
+
+/* The record of a row. One without a node_instance_id, as updates are, is of
+ * ours. The spans point into its full_output. */
+void csc_record_read(const cascade_execution_row *row, csc_record *record);
 
 /* Writers: a record is begun, given its members in the order of the functions
  * below (those it has), and ended. */

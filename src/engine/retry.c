@@ -69,7 +69,7 @@ see_execution(void *context, const cascade_execution_row *row)
     seen->there = seen->there || row->function_id == seen->from;
     if (seen->path != NULL && strcmp(row->node_instance_id, seen->path) == 0)
         seen->received = true;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     return csc_course_note(&seen->course, row, &record);
 }
 

@@ -131,7 +131,7 @@ on_execution(void *context, const cascade_execution_row *row)
     err = grow_executions(snapshot);
     if (err != CASCADE_OK)
         return err;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     err = csc_course_note(&snapshot->course, row, &record);
     if (err != CASCADE_OK)
         return err;

@@ -704,6 +704,7 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     }
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
+    exec->adopted = record->adopted;
     exec->when_parent_ends = record->when_parent_ends;
     exec->child = record->child; /* for good: nodes read it */
     exec->resumes =
@@ -763,7 +764,7 @@ apply_execution(csc_state *state, const cascade_execution_row *row)
 
     if (row->function_id > state->highest)
         state->highest = row->function_id;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     err = csc_course_note(&state->course, row, &record);
     if (err != CASCADE_OK)
         return err;

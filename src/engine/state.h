@@ -298,10 +298,11 @@ typedef struct csc_exec {
     uint32_t wanted;  /* and in how many whose joins may ask its output */
     size_t queued_at; /* place in the heap + 1; 0: not queued */
     bool dispatched;
-    bool early; /* there are events of it though it has not ended: others
+    bool early;   /* there are events of it though it has not ended: others
                    write those */
-    bool held;  /* by a function that runs on */
-    bool over;  /* out of its time: entered only to be undone (limits.c) */
+    bool adopted; /* another program has inserted it: record.h */
+    bool held;    /* by a function that runs on */
+    bool over;    /* out of its time: entered only to be undone (limits.c) */
     bool
         undoes; /* it may have registered compensations; for a wait, its node */
     struct csc_exec *kept_next;

@@ -192,7 +192,7 @@ on_execution(void *context, const cascade_execution_row *row)
 
     if (row->status != CASCADE_EXECUTION_COMPLETED)
         return CASCADE_OK;
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     if (!csc_uuid_is_nil(&record.continued_as))
         c->next = record.continued_as;
     if (c->answer != NULL || record.output.data == NULL ||
@@ -361,7 +361,7 @@ note_course(void *context, const cascade_execution_row *row)
     search *s = context;
     csc_record record;
 
-    csc_record_decode(row->full_output, &record);
+    csc_record_read(row, &record);
     return csc_course_note(&s->course, row, &record);
 }
 

@@ -314,6 +314,8 @@ an_heir_of_no_receipt_asks_for_nothing(void **unused)
     done(&b);
 }
 
+#define MARK "\"written_by_libcascade\":{}"
+
 /* It names no receipt of ours, and a row that updates it no path. */
 static void
 an_heir_of_nobody_is_updated(void **unused)
@@ -323,10 +325,10 @@ an_heir_of_nobody_is_updated(void **unused)
     (void)unused;
     begin(&b);
     apply(&b, 0, ID "/-/a#0", "a", COMPLETED, "{\"at\":0}");
-    apply(&b, 1, "7", "b", RUNNING, "{\"resumes\":0}");
+    apply(&b, 1, "7", "b", RUNNING, "{\"resumes\":0," MARK "}");
     settle(&b);
     take(&b, 1);
-    apply(&b, 1, NULL, "b", RUNNING, "{\"attempts\":1,\"resumes\":0}");
+    apply(&b, 1, NULL, "b", RUNNING, "{\"attempts\":1,\"resumes\":0," MARK "}");
     settle(&b);
     take(&b, 1);
     done(&b);
