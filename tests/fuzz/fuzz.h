@@ -15,6 +15,7 @@
  *   texts     ids, times, names, paths and store URLs
  *   document  reading the documents that import takes
  *   zone      time zone files
+ *   cron      cron patterns
  *
  * A finding is mended in the library and its input added to the corpus.
  */

@@ -23,6 +23,7 @@ function(cascade_fuzz name)
     endif()
 endfunction()
 
-foreach(target json rows snapshot columns texts document zone)
+foreach(target json rows snapshot columns texts document zone
+        cron)
     cascade_fuzz(${target})
 endforeach()

@@ -11,4 +11,7 @@ endfunction()
 
 cascade_time_test(time_civil test_civil.c ../base/support.c)
 cascade_time_test(time_zone test_zone.c made.c ../base/support.c)
+cascade_time_test(time_cron test_cron.c pattern.c made.c ../base/support.c)
 cascade_time_test(time_zdump test_zdump.c ../base/support.c NEEDS tzdata)
+cascade_test_program(time_croner croner.c pattern.c ../base/support.c)
+target_link_libraries(test_time_croner PRIVATE test_time)
