@@ -430,7 +430,8 @@ list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement, listing *l)
     return err;
 }
 
-/* One statement; `*more`: it has had its rows, and some could not be read. */
+/* One statement; `*more`: it has had its rows, and some could not be read. One
+ * that compares times has no limit, and so leaves none behind. */
 static cascade_err
 list_pass(csc_sqlite_conn *conn, listing *l, bool *more)
 {
@@ -448,7 +449,8 @@ list_pass(csc_sqlite_conn *conn, listing *l, bool *more)
         err = list_rows(conn, statement, l);
     (void)sqlite3_finalize(statement);
     csc_buf_fini(&sql);
-    *more = err == CASCADE_OK && l->left == 0 && l->given < l->query->limit;
+    *more = err == CASCADE_OK && l->query->updated_before_ms == 0 &&
+            l->left == 0 && l->given < l->query->limit;
     return err;
 }
 

@@ -702,6 +702,37 @@ a_list_may_ask_for_what_was_not_written_since(void **state)
     assert_int_equal(count_list(db, query), 0);
 }
 
+static cascade_err
+count_each(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    (void)row;
+    (void)run;
+    ++*(size_t *)context;
+    return CASCADE_OK;
+}
+
+/* S14: what was written since counts neither against the limit nor twice,
+ * however much of it there is between the others. */
+static void
+a_page_of_what_was_not_written_since_has_each_once(void **state)
+{
+    conformance_db *db = *state;
+    int64_t now_ms = db->rows.now_ms;
+    size_t given = 0;
+
+    for (int i = 0; i < 30; i++) {
+        cascade_change *start = rows_start(&db->rows, rows_id(&db->rows));
+
+        start->cascade.updated_at_ms = now_ms + (i % 5 == 4 ? 0 : 1000);
+        assert_ok(db_submit_one(db, start));
+    }
+    assert_ok(db->driver->list(
+        db->self,
+        &(cascade_query){.updated_before_ms = now_ms + 1, .limit = 10},
+        count_each, &given));
+    assert_int_equal(given, 6);
+}
+
 /* ---- Counts ------------------------------------------------------------- */
 
 static void
@@ -845,6 +876,7 @@ conformance_scan(void)
         cmocka_unit_test(a_page_shows_one_moment),
         cmocka_unit_test(a_list_may_ask_for_a_queue),
         cmocka_unit_test(a_list_may_ask_for_what_was_not_written_since),
+        cmocka_unit_test(a_page_of_what_was_not_written_since_has_each_once),
         cmocka_unit_test(totals_count_what_is_there),
         cmocka_unit_test(migrations_are_listed_before_and_after),
         cmocka_unit_test(an_error_of_a_migration_sink_is_the_result),
