@@ -763,6 +763,17 @@ hold_ms(const cascade_engine *engine, const csc_run *run)
     return engine->suspect == run ? 0 : PARK_SOON_MS;
 }
 
+/* Of what goes on one slice after the other: its cancellation, or the end of
+ * its children. CSC_NO_PARENT: of nothing. */
+static int32_t
+sliced(const csc_state *state)
+{
+    if (state->cancel_from != CSC_NO_PARENT)
+        return state->cancel;
+    return csc_state_has_only_children(state) ? state->family_from
+                                              : CSC_NO_PARENT;
+}
+
 /* Nothing of the run is active or under way: it waits, or is given up. What is
  * due already was made ready, so a timer is never set in the past. */
 static cascade_err
@@ -772,6 +783,9 @@ rest(cascade_engine *engine, csc_run *run)
     int64_t wake_at = next_due(engine, run);
     const char *unknown = NULL;
 
+    if (sliced(&run->state) != CSC_NO_PARENT &&
+        csc_room_must_leave(engine, run))
+        return csc_run_rest_later(engine, run, now);
     if (csc_run_is_paused(engine, run))
         return csc_run_rest_paused(engine, run, wake_at);
     unknown = find_unknown(run);
@@ -790,17 +804,6 @@ rest(cascade_engine *engine, csc_run *run)
         return csc_run_post_free(engine, run, wake_at, NULL);
     }
     return csc_run_set_timer(engine, run, wake_at);
-}
-
-/* Of what goes on one slice after the other: its cancellation, or the end of
- * its children. CSC_NO_PARENT: of nothing. */
-static int32_t
-sliced(const csc_state *state)
-{
-    if (state->cancel_from != CSC_NO_PARENT)
-        return state->cancel;
-    return csc_state_has_only_children(state) ? state->family_from
-                                              : CSC_NO_PARENT;
 }
 
 static cascade_err

@@ -5,6 +5,7 @@
  * neither keeps the others from going on (G15).
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -325,6 +326,106 @@ await_large(room *r, size_t count)
         db_await(r->store, &r->large[i], CASCADE_COMPLETED);
 }
 
+#define SPREAD 3      /* such nodes has each large one, */
+#define WIDE_MAX 1000 /* which have so many executions each */
+
+static cascade_err
+wide(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    (void)user;
+    for (int i = 0; i < WIDE_MAX && err == CASCADE_OK; i++)
+        err = cascade_node_spawn(node, "outside", NULL, NULL);
+    return err;
+}
+
+static cascade_err
+spawn_wide(cascade_node *node, void *user)
+{
+    cascade_err err = CASCADE_OK;
+
+    (void)user;
+    for (int i = 0; i < SPREAD && err == CASCADE_OK; i++)
+        err = cascade_node_spawn(node, "wide", NULL, NULL);
+    return err;
+}
+
+static cascade_engine *
+open_wide(test_db *db, cascade_store *store, size_t held_bytes_max)
+{
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .lease_ms = 60000,
+                                            .poll_interval_ms = 20,
+                                            .held_bytes_max = held_bytes_max};
+    cascade_engine *engine = db_engine(db, store, &options);
+
+    assert_ok(cascade_engine_register_external(engine, "outside", NULL));
+    assert_ok(cascade_engine_register(engine, "wide", wide, NULL, NULL));
+    assert_ok(cascade_engine_register(engine, "top", spawn_wide, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    return engine;
+}
+
+static bool
+is_wide(void *context)
+{
+    cascade_engine_stats stats = {.size = sizeof(stats)};
+
+    expect(cascade_engine_get_stats(context, &stats) == CASCADE_OK);
+    return stats.executions >= (uint64_t)2 * (1 + SPREAD) && stats.ready == 0 &&
+           stats.running == 0;
+}
+
+typedef struct cancelled {
+    cascade_store *store;
+    cascade_engine *engine;
+    cascade_uuid ids[2];
+} cancelled;
+
+/* Each turn is over as soon as it has begun, until both have ended. */
+static bool
+have_ended(void *context)
+{
+    cancelled *c = context;
+    bool ended = true;
+
+    for (int i = 0; i < 2000; i++) {
+        pthread_mutex_lock(&c->engine->mutex);
+        if (c->engine->large_until_ns != INT64_MAX)
+            c->engine->large_until_ns = 0;
+        pthread_mutex_unlock(&c->engine->mutex);
+        sched_yield();
+    }
+    for (int i = 0; i < 2; i++) {
+        cascade_info *info = NULL;
+
+        expect(cascade_get(c->store, &c->ids[i], &info) == CASCADE_OK);
+        ended = ended && info->status == CASCADE_ERROR;
+        cascade_info_free(info);
+    }
+    return ended;
+}
+
+/* A cancellation has more slices than one turn is long: it goes on at its next
+ * one. */
+static void
+a_turn_may_end_between_two_slices(test_db *db)
+{
+    cancelled c = {.store = db_store(db)};
+
+    c.engine = open_wide(db, c.store, 0);
+    for (int i = 0; i < 2; i++)
+        c.ids[i] = db_start(c.store, "top");
+    assert_true(stores_until(is_wide, c.engine));
+    db_close_engine(db, c.engine);
+    for (int i = 0; i < 2; i++)
+        assert_ok(cascade_cancel(c.store, &c.ids[i], NULL));
+    c.engine = open_wide(db, c.store, 1024 * 1024);
+    assert_true(stores_until(have_ended, &c));
+    db_close_engine(db, c.engine);
+}
+
 static void
 large_ones_take_turns_beside_the_small(test_db *db)
 {
@@ -478,6 +579,8 @@ main(int argc, char **argv)
          large_ones_leave_between_two_steps, STORES_ALL},
         {"a_large_one_at_rest_leaves_for_another",
          a_large_one_at_rest_leaves_for_another, STORES_ALL},
+        {"a_turn_may_end_between_two_slices", a_turn_may_end_between_two_slices,
+         STORES_ALL},
         {"what_waits_is_parked_where_memory_is_full",
          what_waits_is_parked_where_memory_is_full, STORES_ALL},
     };
