@@ -4,9 +4,9 @@
 --
 --   psql --single-transaction -v ON_ERROR_STOP=1 -f 009_chains.sql
 --
--- It looks at each cascade once. Engines of the release before may go on
--- running: of what they continue nothing is entered here, and is found by the
--- records of the run before that goes.
+-- It looks at each cascade once. Engines of the release before are to be
+-- stopped first: of what they continue nothing is entered here, until one of
+-- this release continues it, or `cascade adopt` is called.
 
 -- Of a row that has next_id: the number of that run. So `number`, which is in
 -- the index, is -1 there, and never changes: what continues a chain writes no

@@ -7,9 +7,9 @@
 -- SQLite refuses to add a column that is there: applying this again ends with
 -- that error and changes nothing. All of it is applied, or nothing is.
 --
--- It looks at each cascade once. An engine of a release that does not know this
--- file may go on beside others: of what it continues nothing is entered here,
--- and is found by the records of the run before that goes.
+-- It looks at each cascade once. Engines of the release before are to be
+-- stopped first: of what they continue nothing is entered here, until one of
+-- this release continues it, or `cascade adopt` is called.
 
 SAVEPOINT chains;
 

@@ -232,34 +232,6 @@ check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
                                                                   : err;
 }
 
-/* Of what has no link to a later run, as most have none, the records tell. */
-static cascade_err
-seek_next(csc_purge *purge, csc_purge_row *row, int *checks, bool *more)
-{
-    cascade_err err = CASCADE_OK;
-
-    *more =
-        csc_uuid_is_nil(&row->link.next) && purge->status == CASCADE_COMPLETED;
-    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
-        err = csc_link_seek(purge->store, &row->link, &row->kept, more);
-    if (err == CASCADE_OK && !*more) {
-        row->sought = true;
-        row->kept = 0;
-    }
-    return err;
-}
-
-static cascade_err
-keep_received(csc_purge *purge, csc_purge_row *row, int *checks, bool *more)
-{
-    cascade_err err = CASCADE_OK;
-
-    *more = !csc_uuid_is_nil(&row->link.next);
-    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
-        err = csc_link_keep(purge->store, &row->link, &row->kept, more);
-    return err;
-}
-
 /* Enters what outlives it, as far as the portion goes; `*may`: it goes with it,
  * unless there is `more`. */
 static cascade_err
@@ -268,11 +240,9 @@ keep_links(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
 {
     cascade_err err = CASCADE_OK;
 
-    *more = false;
-    if (*may && !row->sought)
-        err = seek_next(purge, row, checks, more);
-    if (*may && err == CASCADE_OK && row->sought)
-        err = keep_received(purge, row, checks, more);
+    *more = *may && !csc_uuid_is_nil(&row->link.next);
+    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
+        err = csc_link_keep(purge->store, &row->link, &row->kept, more);
     if (err != CASCADE_ERR_CORRUPT)
         return err;
     purge->total.failed++;

@@ -37,8 +37,7 @@ typedef struct csc_purge_row {
     int32_t fn_id;
     cascade_uuid previous; /* all zero: there is none to be looked at */
     cascade_link link; /* without receipts; `next` all zero: none after it */
-    bool sought;       /* its records have told whether it has continued */
-    int32_t kept; /* of it, from there on it is still to be read, or entered */
+    int32_t kept;      /* of it, from there on it is still to be entered */
     bool child;
     bool unreadable;
 } csc_purge_row;
