@@ -272,7 +272,8 @@ typedef struct csc_lane {
     csc_run *last_slicing;  /* their cancellation to commit */
     int64_t slice_at_ns;    /* one of these is next no earlier */
     size_t slice_bytes;     /* of it; 0: not known yet */
-    int64_t cheapest_ns;    /* of the commits without one, of late */
+    int64_t usual_ns;       /* what commits without one take of late, */
+    int64_t slice_ns;       /* and with one */
     int64_t begun_ns;       /* when the commit that is tried was, */
     int64_t took_ns;        /* and how long it took, if it has failed */
     csc_start *first_start;

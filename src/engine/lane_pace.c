@@ -3,8 +3,11 @@
  * How much a lane commits at once, by the time that it takes.
  *
  * SLICES of a cancellation, or of the end of a family, are sized so that others
- * wait for one hardly longer than for each other: twice the time of the
- * cheapest commit of late, or SLICE_NS.
+ * wait for one hardly longer than for each other: twice the time of a commit
+ * without one, or SLICE_NS, on the average of late. A slice of the least size
+ * counts as a commit without one: where there is no other, that is what a
+ * commit takes. Of either, one that takes very long counts for OUTLIER times
+ * the average: it says more of the disk than of its rows.
  *
  * WHAT IS TOO SLOW. A try that fails after half of the store's deadline, or
  * later, may be too much for it, or wait for a lock that others keep. Where it
@@ -40,9 +43,11 @@
 #define SLICE_NS INT64_C(250000)
 #define SLICE_FIRST_BYTES (CSC_SLICE_BYTES / 8)
 #define SLICE_MIN_BYTES (4 * (size_t)CSC_ROW_BYTES)
-#define CHEAPEST_PART 64 /* by which the time of the cheapest commit grows */
-#define SLOW_SHARE 2     /* of the deadline */
-#define SLOW_PART 4      /* of what was too slow is tried next */
+#define USUAL_PART 16 /* of an average is that of the last commit, */
+#define SLICE_PART 4  /* or slice */
+#define OUTLIER 4
+#define SLOW_SHARE 2 /* of the deadline */
+#define SLOW_PART 4  /* of what was too slow is tried next */
 #define ALONE_TRIES 3
 #define PAUSE_DOUBLED 2 /* so often the time of a try, for the first pause */
 #define PAUSE_MAX_MS 60000
@@ -111,25 +116,37 @@ has_slice(const csc_lane *lane)
 
 static const csc_pace_bounds slice_bounds = {SLICE_MIN_BYTES, CSC_SLICE_BYTES};
 
+/* The average with one more. */
+static int64_t
+average(int64_t average_ns, int64_t took_ns, int64_t part)
+{
+    if (average_ns == 0)
+        return took_ns;
+    if (took_ns > OUTLIER * average_ns)
+        took_ns = OUTLIER * average_ns;
+    return average_ns + (took_ns - average_ns) / part;
+}
+
 /* Of the next slice, by what this commit has taken. */
 static void
 set_slice_pace(csc_lane *lane)
 {
     int64_t now_ns = csc_engine_monotonic_ns(lane->engine);
     int64_t took_ns = now_ns - lane->begun_ns;
-    int64_t limit_ns = 2 * lane->cheapest_ns;
+    int64_t limit_ns = 0;
     size_t bytes = csc_lane_slice_bytes(lane);
+    bool sliced = has_slice(lane);
 
-    if (!has_slice(lane)) {
-        lane->cheapest_ns += lane->cheapest_ns / CHEAPEST_PART;
-        if (lane->cheapest_ns == 0 || took_ns < lane->cheapest_ns)
-            lane->cheapest_ns = took_ns;
+    if (!sliced || bytes == SLICE_MIN_BYTES)
+        lane->usual_ns = average(lane->usual_ns, took_ns, USUAL_PART);
+    if (!sliced)
         return;
-    }
+    limit_ns = 2 * lane->usual_ns;
     if (limit_ns < SLICE_NS)
         limit_ns = SLICE_NS;
+    lane->slice_ns = average(lane->slice_ns, took_ns, SLICE_PART);
     lane->slice_bytes =
-        csc_pace_next(bytes, took_ns, limit_ns, true, &slice_bounds);
+        csc_pace_next(bytes, lane->slice_ns, limit_ns, true, &slice_bounds);
     lane->slice_at_ns = now_ns + took_ns;
 }
 

@@ -20,6 +20,8 @@
 #define ROWS_FIRST 32
 #define SLOW_SLICES 12
 #define ROW_NS 10000000 /* a slice takes longer than any commit without one */
+#define COMMIT_NS 4000000
+#define HEAVY_SLICES 150 /* of those that have four rows there would be 275 */
 
 typedef struct scene {
     test_db *db;
@@ -35,6 +37,7 @@ typedef struct scene {
     atomic_bool signals;     /* send one behind the first slice */
     atomic_size_t least;     /* and the fewest, of those that were slow */
     atomic_bool slow;        /* ROW_NS for each that is cancelled, so often */
+    atomic_bool heavy;       /* COMMIT_NS for each commit that cancels some */
 } scene;
 
 /* ---- What is committed --------------------------------------------------- */
@@ -56,9 +59,8 @@ count_cancelled(const cascade_batch *batch)
 }
 
 static void
-be_slow(size_t rows)
+be_slow(int64_t ns)
 {
-    int64_t ns = (int64_t)rows * ROW_NS;
     const struct timespec span = {.tv_sec = (time_t)(ns / 1000000000),
                                   .tv_nsec = (long)(ns % 1000000000)};
 
@@ -73,7 +75,7 @@ slow_down(scene *s, size_t count)
         atomic_store(&s->least, count);
     if (atomic_load(&s->slices) + 1 == SLOW_SLICES)
         atomic_store(&s->slow, false);
-    be_slow(count);
+    be_slow((int64_t)count * ROW_NS);
 }
 
 static cascade_err
@@ -90,6 +92,8 @@ weigh(void *context, const wrap_call *call)
         atomic_store(&s->most, count);
     if (atomic_load(&s->slow))
         slow_down(s, count);
+    if (atomic_load(&s->heavy))
+        be_slow(COMMIT_NS);
     if (atomic_fetch_add(&s->slices, 1) + 1 == atomic_load(&s->fence_at))
         return cascade_store_fail(CASCADE_ERR_FENCED, "as if it were removed");
     return CASCADE_OK;
@@ -279,6 +283,20 @@ slices_are_as_large_as_takes_no_long_time(test_db *db)
     scene_check(s, SLOW_SLICES);
 }
 
+/* Where any commit takes its time, however small, a slice is no smaller for
+ * that. */
+static void
+slices_are_not_small_where_all_commits_take_long(test_db *db)
+{
+    scene *s = scene_open(db);
+
+    atomic_store(&s->heavy, true);
+    assert_ok(cascade_cancel(db->stores[0], &s->id, NULL));
+    db_await(s->store, &s->id, CASCADE_ERROR);
+    assert_in_range(atomic_load(&s->slices), 1, HEAVY_SLICES);
+    scene_check(s, (LATER + WAITS) / ROWS_MAX);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -291,6 +309,8 @@ main(int argc, char **argv)
          a_signal_between_two_slices_ends_no_wait, STORES_ALL},
         {"slices_are_as_large_as_takes_no_long_time",
          slices_are_as_large_as_takes_no_long_time, STORES_ALL},
+        {"slices_are_not_small_where_all_commits_take_long",
+         slices_are_not_small_where_all_commits_take_long, STORES_ALL},
     };
 
     return stores_run("slices", tests, sizeof(tests) / sizeof(tests[0]), argc,
