@@ -173,9 +173,8 @@ typedef struct csc_run {
     size_t timer_at; /* place in the timer heap + 1; 0: none */
     int64_t timer_ms;
     int64_t linger_until_ms; /* while it waits for a signal; 0: not set */
-    int64_t limit_ms;        /* no execution's time is over before (limits.c);
-                                CASCADE_TIME_NONE: none's */
-    int32_t limits_to;       /* executions up to that one count in it */
+    int32_t limits_to;       /* the time limits of executions up to that one are
+                                noted (limits.c) */
     bool unknown;            /* a node is not registered here */
     bool dirty;              /* in its lane's list */
     bool committing;         /* in its lane's batch */
@@ -683,7 +682,7 @@ csc_exec *csc_ready_pop(cascade_engine *engine);
 /* Whether nothing of it may begin, as the cascade or its queue is paused. */
 bool csc_run_is_paused(const cascade_engine *engine, const csc_run *run);
 /* When a time limit of it may pass: CASCADE_TIME_NONE without one. Those of
- * executions by their nodes (limit_ms) are not among them. */
+ * executions by their nodes (limits.c) are not among them. */
 int64_t csc_run_paused_until(const csc_run *run);
 /* Whether nothing of it may begin, for that or as it is to leave memory. */
 bool csc_run_is_held_back(const cascade_engine *engine, const csc_run *run);

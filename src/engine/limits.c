@@ -26,9 +26,10 @@
  *   in a function: taken from it; ready: out of the list; queued or blocked:
  *   held back; then FAIL is posted, with FAIL for the wait that blocks it. One
  *   that may have registered compensations is entered once more, to be undone.
- *   Where a post of it is under way the next look decides. A run knows when the
- *   first limit of its executions may pass (limit_ms, which may be too early):
- *   its timer, and its wake_at when it is parked, come no later.
+ *   Where a post of it is under way it is looked at again once that is
+ *   committed. A run knows when each is to be looked at (state_due.c), which
+ *   may be too early: its timer, and its wake_at when it is parked, come no
+ *   later than the first.
  *   Measured from what the rows tell: started_at, not_before, completed_at of
  *   what it came after. That it was begun is told by attempts, parts, progress,
  *   and, when its engine died over it, by the takeover: then nobody knows, and
@@ -46,6 +47,7 @@
 
 #include <string.h>
 
+#include "base/count.h"
 #include "engine/build.h"
 #include "engine/native.h"
 #include "engine/node.h"
@@ -323,6 +325,7 @@ csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
     atomic_store(&call->late, false);
     exec->call = call;
     exec->was_begun = true;
+    csc_state_limit_again(&exec->run->state, exec);
     if (call->limits->attempt_ms == 0 && call->limits->heartbeat_ms == 0 &&
         call->open_ms == 0)
         return;
@@ -492,23 +495,21 @@ over_ms(const cascade_engine *engine, const csc_exec *exec, bool *start)
     return at_ms != INT64_MAX ? at_ms : CASCADE_TIME_NONE;
 }
 
-/* The run's own limit is no later than that. */
-static void
-note_limit(csc_run *run, int64_t at_ms)
-{
-    if (at_ms != CASCADE_TIME_NONE &&
-        (run->limit_ms == CASCADE_TIME_NONE || at_ms < run->limit_ms))
-        run->limit_ms = at_ms;
-}
-
 void
-csc_limits_note(const cascade_engine *engine, csc_run *run,
-                const csc_exec *exec)
+csc_limits_note(const cascade_engine *engine, csc_run *run, csc_exec *exec)
 {
     bool start = false;
 
     if (engine->has_limits)
-        note_limit(run, over_ms(engine, exec, &start));
+        csc_state_limit(&run->state, exec, over_ms(engine, exec, &start));
+}
+
+int64_t
+csc_limits_first_ms(const csc_run *run)
+{
+    const csc_exec *exec = csc_state_first_limit(&run->state);
+
+    return exec != NULL ? exec->limit_ms : CASCADE_TIME_NONE;
 }
 
 /* Those with a higher function id than any before are new. */
@@ -561,10 +562,11 @@ bool
 csc_limits_are_known(const cascade_engine *engine, const csc_run *run)
 {
     int64_t at_ms = run->state.deadline_ms;
+    int64_t limit_ms = csc_limits_first_ms(run);
 
-    if (run->limit_ms != CASCADE_TIME_NONE &&
-        (at_ms == CASCADE_TIME_NONE || run->limit_ms < at_ms))
-        at_ms = run->limit_ms;
+    if (limit_ms != CASCADE_TIME_NONE &&
+        (at_ms == CASCADE_TIME_NONE || limit_ms < at_ms))
+        at_ms = limit_ms;
     return at_ms <= engine->now_confirmed_ms || at_ms > csc_engine_now(engine);
 }
 
@@ -621,29 +623,34 @@ fail_one(cascade_engine *engine, csc_run *run, csc_exec *exec, bool start)
     return err;
 }
 
+/* Its time may be over. */
+static cascade_err
+look_at(cascade_engine *engine, csc_run *run, csc_exec *exec)
+{
+    bool start = false;
+    int64_t at_ms = over_ms(engine, exec, &start);
+
+    if (at_ms == CASCADE_TIME_NONE || at_ms > engine->now_confirmed_ms) {
+        csc_state_limit(&run->state, exec, at_ms);
+        return CASCADE_OK;
+    }
+    csc_state_pass_limit(&run->state, exec);
+    if (exec->call == NULL && exec->dispatched && exec->ready_list == NULL)
+        return CASCADE_OK; /* a post or a transaction is under way */
+    return fail_one(engine, run, exec, start);
+}
+
 cascade_err
 csc_limits_fail_due(cascade_engine *engine, csc_run *run)
 {
-    int64_t now_ms = engine->now_confirmed_ms;
+    csc_exec *exec = csc_state_first_limit(&run->state);
     cascade_err err = CASCADE_OK;
 
-    if (run->limit_ms == CASCADE_TIME_NONE || run->limit_ms > now_ms)
-        return CASCADE_OK;
-    run->limit_ms = CASCADE_TIME_NONE;
-    for (size_t i = 0; i < run->state.exec_count && err == CASCADE_OK; i++) {
-        csc_exec *exec = run->state.execs[i].exec;
-        bool start = false;
-        int64_t at_ms = CASCADE_TIME_NONE;
-
-        if (exec != NULL)
-            at_ms = over_ms(engine, exec, &start);
-        if (at_ms == CASCADE_TIME_NONE)
-            continue;
-        if (at_ms <= now_ms && (exec->call != NULL || !exec->dispatched ||
-                                exec->ready_list != NULL))
-            err = fail_one(engine, run, exec, start);
-        else
-            note_limit(run, at_ms);
+    while (err == CASCADE_OK && exec != NULL &&
+           exec->limit_ms <= engine->now_confirmed_ms) {
+        csc_count_look();
+        err = look_at(engine, run, exec);
+        exec = csc_state_first_limit(&run->state);
     }
     return err;
 }

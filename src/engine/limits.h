@@ -88,7 +88,10 @@ int64_t csc_limits_next_ns(const cascade_engine *engine);
 cascade_err csc_limits_look(cascade_engine *engine, struct csc_run *run);
 /* Takes note of one that may run now. Locked. */
 void csc_limits_note(const cascade_engine *engine, struct csc_run *run,
-                     const struct csc_exec *exec);
+                     struct csc_exec *exec);
+/* When the first of them may be over its time, no later; CASCADE_TIME_NONE:
+ * none. Locked. */
+int64_t csc_limits_first_ms(const struct csc_run *run);
 /* Whether it is known if a time is over: the store may have to be asked, by the
  * timer of the run. Locked. */
 bool csc_limits_are_known(const cascade_engine *engine,

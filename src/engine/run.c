@@ -72,7 +72,6 @@ csc_run_create(cascade_engine *engine, const cascade_uuid *id)
     csc_state_init(&run->state, id);
     run->engine = engine;
     run->lane = csc_run_lane(engine, id);
-    run->limit_ms = CASCADE_TIME_NONE;
     run->limits_to = -1;
     run->refs = 1;
     return run;
@@ -738,10 +737,11 @@ next_due(const cascade_engine *engine, const csc_run *run)
     int64_t wake_at = csc_run_is_paused(engine, run)
                           ? csc_run_paused_until(run)
                           : csc_state_wake_at(&run->state);
+    int64_t limit_ms = csc_limits_first_ms(run);
 
-    if (run->limit_ms != CASCADE_TIME_NONE &&
-        (wake_at == CASCADE_TIME_NONE || run->limit_ms < wake_at))
-        wake_at = run->limit_ms;
+    if (limit_ms != CASCADE_TIME_NONE &&
+        (wake_at == CASCADE_TIME_NONE || limit_ms < wake_at))
+        wake_at = limit_ms;
     return wake_at;
 }
 

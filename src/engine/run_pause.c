@@ -18,7 +18,7 @@
  *
  * A cancellation ends both: what is cancelled is to be cleaned up.
  *
- * Limits of executions are known by their nodes (limit_ms). An engine that does
+ * Limits of executions are known by their nodes (limits.c). An engine that does
  * not know them all gives the cascade up for an hour at most, so that another
  * one comes by it; one that lives for a single call, at once.
  *
@@ -111,26 +111,16 @@ csc_run_note_queues(cascade_engine *engine, const bool *paused)
 
 /* ---- Limits ------------------------------------------------------------- */
 
-static bool
-waits_outside(const csc_exec *exec)
-{
-    return exec != NULL && exec->external != NULL &&
-           exec->status == CASCADE_EXECUTION_RUNNING && exec->queued_at != 0;
-}
-
 int64_t
 csc_run_paused_until(const csc_run *run)
 {
     const csc_state *state = &run->state;
+    const csc_exec *first = csc_state_first_overdue(state);
     int64_t until_ms = state->deadline_ms;
 
-    for (size_t i = 0; state->externals > 0 && i < state->exec_count; i++) {
-        const csc_exec *exec = state->execs[i].exec;
-
-        if (waits_outside(exec) &&
-            (until_ms == CASCADE_TIME_NONE || csc_state_due(exec) < until_ms))
-            until_ms = csc_state_due(exec);
-    }
+    if (first != NULL &&
+        (until_ms == CASCADE_TIME_NONE || csc_state_due(first) < until_ms))
+        until_ms = csc_state_due(first);
     return until_ms;
 }
 
@@ -151,30 +141,53 @@ knows_all(const cascade_engine *engine, const csc_state *state)
 
 /* ---- Holding back ------------------------------------------------------- */
 
+/* Of a list of its own that may run, or wait for a transaction. */
 static cascade_err
-hold_back_one(cascade_engine *engine, csc_run *run, csc_exec *exec)
+take_back(cascade_engine *engine, csc_run *run, const csc_ready *list)
 {
-    if (exec->ready_list != NULL) {
+    cascade_err err = CASCADE_OK;
+
+    while (list->first != NULL && err == CASCADE_OK) {
+        csc_exec *exec = list->first;
+
         csc_run_unready(engine, exec);
-        return csc_state_untake(&run->state, exec);
+        err = csc_state_untake(&run->state, exec);
     }
-    if (!waits_outside(exec) || csc_state_due(exec) > engine->now_confirmed_ms)
-        return CASCADE_OK;
-    csc_state_dispatch(&run->state, exec);
-    return csc_run_post_overdue(engine, run, exec);
+    return err;
+}
+
+/* First what waits for a lane, which the others may leave to it. */
+static cascade_err
+take_all_back(cascade_engine *engine, csc_run *run)
+{
+    csc_exec *aside = run->aside;
+    cascade_err err = CASCADE_OK;
+
+    if (aside != NULL) {
+        csc_run_unready(engine, aside);
+        err = csc_state_untake(&run->state, aside);
+    }
+    if (err == CASCADE_OK)
+        err = take_back(engine, run, &run->waiting);
+    for (int p = 0; p < CSC_PRIORITIES && err == CASCADE_OK; p++)
+        err = take_back(engine, run, &run->ready[p]);
+    return err;
 }
 
 cascade_err
 csc_run_hold_back(cascade_engine *engine, csc_run *run)
 {
     csc_state *state = &run->state;
-    cascade_err err = CASCADE_OK;
+    csc_exec *exec = NULL;
+    cascade_err err = run->active > 0 ? take_all_back(engine, run) : CASCADE_OK;
 
-    if (run->active == 0 && state->externals == 0)
-        return CASCADE_OK;
-    for (size_t i = 0; i < state->exec_count && err == CASCADE_OK; i++)
-        if (state->execs[i].exec != NULL)
-            err = hold_back_one(engine, run, state->execs[i].exec);
+    exec = csc_state_first_overdue(state);
+    while (err == CASCADE_OK && exec != NULL &&
+           csc_state_due(exec) <= engine->now_confirmed_ms) {
+        csc_state_dispatch(state, exec);
+        err = csc_run_post_overdue(engine, run, exec);
+        exec = csc_state_first_overdue(state);
+    }
     return err;
 }
 

@@ -48,6 +48,7 @@ leave(csc_state *state, csc_exec *exec)
     csc_state_leave_part(state, exec);
     csc_state_leave_stand_in(state, exec);
     csc_state_leave_slots(state, exec);
+    csc_state_pass_limit(state, exec);
 }
 
 static void
@@ -241,6 +242,7 @@ block_parent(csc_state *state, csc_exec *parent, csc_exec *wait)
 {
     csc_state_dequeue(state, parent);
     parent->dispatched = false;
+    csc_state_limit_again(state, parent);
     parent->blocked++;
     return csc_state_add_id(&wait->waiters, parent->function_id);
 }
@@ -571,6 +573,7 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
         return err;
     csc_state_enter(state, copy);
     csc_state_enter_stand_in(state, copy);
+    csc_state_limit_again(state, copy);
     if (copy->join != NULL)
         csc_state_enter_slots(state, copy);
     if (is_part)
@@ -618,8 +621,11 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
         return err;
     csc_state_enter(state, exec);
     note_slice(state, exec, record);
-    if (row->status == CASCADE_EXECUTION_RUNNING)
+    if (row->status == CASCADE_EXECUTION_RUNNING) {
+        csc_state_limit_again(state, exec);
         return csc_state_enqueue(state, exec);
+    }
+    csc_state_limit(state, exec, CASCADE_TIME_NONE);
     count_running(state, exec, -1);
     if (exec->early) /* also those count from now that were there before */
         csc_state_date_events(state, exec);
@@ -650,6 +656,7 @@ new_exec(const cascade_execution_row *row, const cascade_uuid *cascade,
     exec->recorded_ms = row->started_at_ms;
     exec->since_ms = row->started_at_ms;
     exec->ended_ms = row->completed_at_ms;
+    exec->limit_ms = CASCADE_TIME_NONE;
     exec->parent = CSC_NO_PARENT;
     (void)csc_state_path(row->node_instance_id, cascade, &exec->parent,
                          &exec->occurrence);

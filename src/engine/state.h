@@ -243,6 +243,8 @@ typedef struct csc_external {
     int64_t deadline_ms; /* CASCADE_TIME_NONE: none */
     bool continued;      /* if it fails the cascade goes on */
     char *instead;       /* the node that runs in its place then, or NULL */
+    csc_tree_node as_overdue;
+    struct csc_exec *exec; /* while that is in a tree: whose this is */
 } csc_external;
 
 typedef struct csc_exec {
@@ -290,6 +292,8 @@ typedef struct csc_exec {
                               parent's */
     csc_tree_node as_stand_in; /* while it stands for one that has failed */
     csc_tree_node as_told;     /* in one of the state's other indices */
+    csc_tree_node as_limited;  /* among those whose time is looked at, */
+    int64_t limit_ms;          /* then; CASCADE_TIME_NONE: never */
     int32_t undone_by;         /* its part of kind SAGA; 0: none */
     uint32_t blocked; /* how many of its waits are RUNNING; one more for a
                             join that is PENDING */
@@ -398,6 +402,8 @@ typedef struct csc_state {
     csc_tree outside;
     csc_tree stand_ins;
     csc_tree slots;
+    csc_tree limits; /* see state_due.c */
+    csc_tree overdue;
     csc_tree signals; /* unread, by function_id */
     csc_tree signals_by_name;
     size_t signal_bytes; /* of their payloads */
@@ -487,6 +493,19 @@ cascade_err csc_state_untake(csc_state *state, csc_exec *exec);
 
 /* When it may run; while it waits from outside, when its deadline comes. */
 int64_t csc_state_due(const csc_exec *exec);
+
+/* The time of `exec` may be over at `at_ms`, or never (CASCADE_TIME_NONE): it
+ * is to be looked at then. */
+void csc_state_limit(csc_state *state, csc_exec *exec, int64_t at_ms);
+/* The first of those that are to be looked at; NULL without one. */
+csc_exec *csc_state_first_limit(const csc_state *state);
+/* Takes it out, as a post of it is under way; and puts it in again, as it is
+ * dispatched no more, or in a function. */
+void csc_state_pass_limit(csc_state *state, csc_exec *exec);
+void csc_state_limit_again(csc_state *state, csc_exec *exec);
+/* Of those that wait from outside, and are queued, the one whose deadline comes
+ * first; NULL without one. */
+csc_exec *csc_state_first_overdue(const csc_state *state);
 
 /* When the first of the queue may run, or the cascade's deadline passes:
  * CASCADE_TIME_NONE when there is neither, 0 for at once. */

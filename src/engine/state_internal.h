@@ -44,6 +44,12 @@ const csc_exec *csc_state_next_part(const csc_state *state,
                                     const csc_part *part,
                                     const csc_exec *before);
 
+/* ---- state_due.c -------------------------------------------------------- */
+
+/* It is queued, and is so no more. */
+void csc_state_enter_overdue(csc_state *state, csc_exec *exec);
+void csc_state_leave_overdue(csc_state *state, csc_exec *exec);
+
 /* ---- state_signal.c ----------------------------------------------------- */
 
 /* A signal was received: its row, which has just been inserted. */

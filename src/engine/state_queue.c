@@ -86,6 +86,7 @@ csc_state_enqueue(csc_state *state, csc_exec *exec)
     state->queue = queue;
     state->queue_count++;
     sift_up(state, state->queue_count - 1, exec);
+    csc_state_enter_overdue(state, exec);
     return CASCADE_OK;
 }
 
@@ -97,6 +98,7 @@ csc_state_dequeue(csc_state *state, csc_exec *exec)
 
     if (at == 0)
         return;
+    csc_state_leave_overdue(state, exec);
     at--;
     exec->queued_at = 0;
     state->queue_count--;
@@ -137,6 +139,7 @@ csc_state_untake(csc_state *state, csc_exec *exec)
     if (exec->held)
         err = csc_state_replace_held(state, &exec);
     exec->dispatched = false;
+    csc_state_limit_again(state, exec);
     return err == CASCADE_OK ? csc_state_enqueue(state, exec) : err;
 }
 

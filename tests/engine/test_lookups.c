@@ -307,6 +307,37 @@ a_completion_finds_its_execution(void **unused)
     site_close(s);
 }
 
+/* Of those that wait from outside, the one whose deadline comes next. */
+static void
+deadlines_come_in_their_order(void **unused)
+{
+    site *s = site_open();
+    int64_t last_ms = 0;
+
+    (void)unused;
+    for (int32_t i = 1; i <= MANY; i++) {
+        cascade_uuid id = id_of(i);
+        char text[CASCADE_UUID_TEXT_SIZE];
+        char output[120];
+
+        snprintf(output, sizeof(output), "{\"deadline\":%d,\"token\":\"%s\"}",
+                 1 + (i * 7919) % MANY, cascade_uuid_format(&id, text));
+        apply_under(s, i, 0, "x", (uint32_t)i, RUNNING, output);
+        assert_few_looks();
+    }
+    for (int32_t i = 1; i <= MANY; i++) {
+        csc_exec *exec = csc_state_first_overdue(&s->state);
+
+        assert_non_null(exec);
+        assert_true(csc_state_due(exec) >= last_ms);
+        last_ms = csc_state_due(exec);
+        csc_state_dispatch(&s->state, exec);
+        assert_few_looks();
+    }
+    assert_null(csc_state_first_overdue(&s->state));
+    site_close(s);
+}
+
 /* ---- Parts -------------------------------------------------------------- */
 
 static void
@@ -349,6 +380,7 @@ main(void)
         cmocka_unit_test(a_signal_finds_the_await_that_has_taken_it),
         cmocka_unit_test(the_end_of_a_child_finds_its_part),
         cmocka_unit_test(a_completion_finds_its_execution),
+        cmocka_unit_test(deadlines_come_in_their_order),
         cmocka_unit_test(a_part_is_found_in_any_order),
     };
 

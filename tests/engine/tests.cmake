@@ -21,6 +21,7 @@ cascade_test(engine_scarce test_scarce.c mix.c watch.c NEEDS stores)
 cascade_test(engine_refuse test_refuse.c NEEDS stores)
 cascade_test(engine_scale test_scale.c NEEDS stores LABELS long)
 cascade_test(engine_turns test_turns.c NEEDS stores)
+cascade_test(engine_times test_times.c NEEDS stores)
 cascade_test(engine_native test_native.c till.c ledger.c mix.c watch.c
     NEEDS stores)
 cascade_test(engine_native_faults test_native_faults.c till.c ledger.c mix.c watch.c
