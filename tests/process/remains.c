@@ -77,11 +77,11 @@ ask(const test_place *place, const char *sql, char value[VALUE_SIZE])
 #endif
 }
 
-static int64_t
-count(const test_place *place, const char *table)
+int64_t
+remains_rows(const test_place *place, const char *table)
 {
     char value[VALUE_SIZE] = "";
-    char sql[192];
+    char sql[320];
 
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s%s%s", place->schema,
              place->schema[0] == '\0' ? "" : ".", table);
@@ -92,14 +92,14 @@ count(const test_place *place, const char *table)
 int64_t
 remains_engines(const test_place *place)
 {
-    return count(place, "cascade_engines");
+    return remains_rows(place, "cascade_engines");
 }
 
 int64_t
 remains_open(const test_place *place)
 {
-    return count(place, "cascade_messages") +
-           count(place, "cascades WHERE status = 'RUNNING'");
+    return remains_rows(place, "cascade_messages") +
+           remains_rows(place, "cascades WHERE status = 'RUNNING'");
 }
 
 int64_t
@@ -135,7 +135,7 @@ remains_check(const test_place *place)
     char sound[VALUE_SIZE] = "";
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        int64_t left = count(place, tables[i]);
+        int64_t left = remains_rows(place, tables[i]);
 
         if (left != 0)
             fail_msg("%lld rows are left in %s", (long long)left, tables[i]);

@@ -12,6 +12,9 @@
  * SQLite file, are sound. Fails the test and names what is not otherwise. */
 void remains_check(const test_place *place);
 
+/* How many rows there are, as `table` says: its name, or "NAME WHERE ...". */
+int64_t remains_rows(const test_place *place, const char *table);
+
 /* How many connections of workers the server has; 0 without a server. */
 int64_t remains_backends(const test_place *place);
 

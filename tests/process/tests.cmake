@@ -21,6 +21,8 @@ cascade_test(process_each_commit test_each_commit.c picture.c remains.c
 cascade_test(process_stopped test_stopped.c ${process_support} NEEDS server
     LABELS long)
 cascade_test(process_poison test_poison.c ${process_support} NEEDS server)
+cascade_test(process_pieces test_pieces.c place.c remains.c NEEDS server
+    LABELS long)
 cascade_test(process_torture test_torture.c torture.c remains.c long_run.c
     ${process_support} NEEDS server LABELS long)
 
