@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "engine/info.h"
+#include "engine/link.h"
 #include "engine/record.h"
 #include "engine/signal.h"
 
@@ -164,12 +165,26 @@ csc_follow_fail_gone(const char *what)
                     what);
 }
 
-/* Whether the last run after `link` is RUNNING. */
-static cascade_err
-runs_on(cascade_store *store, run_link link, bool *running)
+static cascade_link
+own_link(const cascade_uuid *id, const run_link *link)
 {
-    cascade_err err = CASCADE_OK;
+    return (cascade_link){.id = *id,
+                          .root =
+                              csc_uuid_is_nil(&link->root) ? *id : link->root,
+                          .run_number = link->number > 0 ? link->number : 1};
+}
 
+/* Whether the last run after `link` is RUNNING: which was entered as that, and
+ * what that has recorded. */
+static cascade_err
+runs_on(cascade_store *store, const cascade_uuid *id, run_link link,
+        bool *running)
+{
+    cascade_link last = own_link(id, &link);
+    cascade_err err = csc_link_look(store, &last, 1);
+
+    if (err == CASCADE_OK && !csc_uuid_is_nil(&last.next))
+        link.next = last.next;
     while (err == CASCADE_OK && !csc_uuid_is_nil(&link.next)) {
         cascade_uuid next = link.next;
 
@@ -210,17 +225,8 @@ leads_on(cascade_store *store, const cascade_uuid *id, bool *leads,
         return err;
     err = read_records(store, id, link);
     if (err == CASCADE_OK && !csc_uuid_is_nil(&link->next))
-        err = runs_on(store, *link, leads);
+        err = runs_on(store, id, *link, leads);
     return err;
-}
-
-static cascade_link
-own_link(const cascade_uuid *id, const run_link *link)
-{
-    return (cascade_link){.id = *id,
-                          .root =
-                              csc_uuid_is_nil(&link->root) ? *id : link->root,
-                          .run_number = link->number > 0 ? link->number : 1};
 }
 
 cascade_err

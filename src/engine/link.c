@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "engine/info.h"
+#include "engine/record.h"
 #include "store/store.h"
 
 #define PAGE_ROWS 1000
@@ -58,6 +59,47 @@ csc_link_look(cascade_store *store, cascade_link *runs, size_t count)
         note_found(&runs[i], &found[i]);
     csc_arena_fini(&arena);
     return err;
+}
+
+typedef struct seeking {
+    cascade_link *run;
+    int32_t behind; /* the last execution */
+} seeking;
+
+static cascade_err
+note_next(void *context, const cascade_execution_row *row)
+{
+    seeking *s = context;
+    csc_record record;
+
+    s->behind = row->function_id + 1;
+    if (row->status != CASCADE_EXECUTION_COMPLETED)
+        return CASCADE_OK;
+    csc_record_read(row, &record);
+    if (csc_uuid_is_nil(&record.continued_as))
+        return CASCADE_OK;
+    s->run->next = record.continued_as;
+    s->run->next_number = s->run->run_number + 1;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_link_seek(cascade_store *store, cascade_link *run, int32_t *from,
+              bool *more)
+{
+    seeking s = {.run = run, .behind = *from};
+    const cascade_load_sink sink = {.context = &s, .on_execution = note_next};
+    const cascade_scan scan = {.cascade_id = &run->id,
+                               .from = *from,
+                               .limit = PAGE_ROWS,
+                               .bytes_max = PAGE_BYTES};
+    cascade_err err = store->driver->scan(store->self, &scan, &sink);
+
+    if (err != CASCADE_OK)
+        return err;
+    *more = csc_uuid_is_nil(&run->next) && s.behind > *from;
+    *from = s.behind;
+    return CASCADE_OK;
 }
 
 /* ---- What it has received ------------------------------------------------ */

@@ -23,6 +23,12 @@
 cascade_err csc_link_look(cascade_store *store, cascade_link *runs,
                           size_t count);
 
+/* The same by what a run that has ended has recorded itself, a page of its
+ * executions from `*from` on: for one that an engine has continued which enters
+ * nothing, of a release that does not know how. */
+cascade_err csc_link_seek(cascade_store *store, cascade_link *run,
+                          int32_t *from, bool *more);
+
 /* Enters what a run has received, a page of its executions from `*from` on;
  * moves that on, and `*more` tells whether there is another page. It has ended,
  * and is deleted only behind its last page. */

@@ -177,16 +177,19 @@ read_page(csc_purge *purge)
 
 /* Whether the run before is there, and is to be deleted itself. */
 static cascade_err
-look_before(const csc_purge *purge, const csc_purge_row *row, bool *goes)
+look_before(const csc_purge *purge, const csc_purge_row *row, bool *there,
+            bool *goes)
 {
     cascade_info *info = NULL;
     cascade_err err = CASCADE_OK;
 
+    *there = false;
     *goes = false;
     if (csc_uuid_is_nil(&row->previous))
         return CASCADE_OK;
     err = csc_info_read(purge->store, &row->previous, &info);
-    if (err == CASCADE_OK)
+    *there = err == CASCADE_OK;
+    if (*there)
         *goes = before_of(purge, info->status) != CASCADE_TIME_NONE &&
                 info->updated_at_ms < before_of(purge, info->status);
     cascade_info_free(info);
@@ -211,44 +214,134 @@ make_wait(csc_purge *purge, const csc_purge_row *row)
     return csc_fail_memory();
 }
 
-/* Whether it may be deleted now; not where that cannot be read. */
+/* Enters what outlives it, as far as the portion goes, where it may go: it goes
+ * with it, unless there is `more`. */
 static cascade_err
-check_row(csc_purge *purge, const csc_purge_row *row, bool *may)
+keep_links(csc_purge *purge, csc_purge_row *row, int *checks, bool may,
+           bool *more)
 {
-    int32_t ended_at = CSC_FOLLOW_RUNS;
-    cascade_link link;
-    bool waits = false;
-    cascade_err err = look_before(purge, row, &waits);
+    cascade_err err = CASCADE_OK;
 
+    *more = may && !csc_uuid_is_nil(&row->link.next);
+    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
+        err = csc_link_keep(purge->store, &row->link, &row->kept, more);
+    return err;
+}
+
+/* The status of a later run; 0: it is not there. */
+static cascade_err
+read_status(const csc_purge *purge, const cascade_uuid *id,
+            cascade_status *status)
+{
+    cascade_info *info = NULL;
+    cascade_err err = csc_info_read(purge->store, id, &info);
+
+    *status = err == CASCADE_OK ? info->status : (cascade_status)0;
+    cascade_info_free(info);
+    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+}
+
+/* From one that has ended to the next, a page of its records. What was not
+ * entered is by now, so that the other runs of the chain need not walk. */
+static cascade_err
+walk_on(csc_purge *purge, csc_purge_walk *walk)
+{
+    bool more = true;
+    cascade_err err =
+        csc_link_seek(purge->store, &walk->run, &walk->read, &more);
+
+    if (err != CASCADE_OK || more)
+        return err;
+    walk->over = csc_uuid_is_nil(&walk->run.next);
+    if (walk->over)
+        return walk->hops > 0 ? csc_link_enter(purge->store, &walk->run, 1)
+                              : CASCADE_OK;
+    walk->run = (cascade_link){.id = walk->run.next,
+                               .root = walk->run.root,
+                               .run_number = walk->run.next_number};
+    walk->hops++;
+    walk->met = false;
+    return CASCADE_OK;
+}
+
+/* One read on the way to the last run of those that it leads to. */
+static cascade_err
+walk_one(csc_purge *purge, csc_purge_walk *walk)
+{
+    cascade_status status = 0;
+    cascade_err err = CASCADE_OK;
+
+    if (walk->met)
+        return walk_on(purge, walk);
+    err = read_status(purge, &walk->run.id, &status);
+    walk->met = true;
+    walk->read = 0;
+    walk->running = status == CASCADE_RUNNING;
+    walk->over = status != CASCADE_COMPLETED;
+    if (err == CASCADE_OK && walk->running && walk->hops > 0)
+        err = csc_link_enter(purge->store, &walk->run, 1);
+    return err;
+}
+
+/* Whether it leads to a run that goes on, as far as the portion goes. */
+static cascade_err
+find_last(csc_purge *purge, csc_purge_row *row, int *checks, bool *more)
+{
+    csc_purge_walk *walk = &row->walk;
+    cascade_err err = CASCADE_OK;
+
+    if (csc_uuid_is_nil(&walk->run.id))
+        walk->run = (cascade_link){.id = row->link.next,
+                                   .root = row->link.root,
+                                   .run_number = row->link.next_number};
+    while (err == CASCADE_OK && !walk->over && (*checks)++ < CHECKS_MAX)
+        err = walk_one(purge, walk);
+    *more = err == CASCADE_OK && !walk->over;
+    return err;
+}
+
+/* Of what has no link to a later run the records tell. */
+static cascade_err
+seek_next(csc_purge *purge, csc_purge_row *row, int *checks, bool *more)
+{
+    cascade_err err = CASCADE_OK;
+
+    *more = csc_uuid_is_nil(&row->link.next);
+    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
+        err = csc_link_seek(purge->store, &row->link, &row->kept, more);
+    if (err == CASCADE_OK && !*more) {
+        row->sought = true;
+        row->kept = 0;
+    }
+    return err;
+}
+
+/* Whether one that is among others may be deleted now: not where the run before
+ * it or a parent finds one that goes on by it. */
+static cascade_err
+check_row(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
+          bool *more)
+{
+    bool there = false;
+    bool waits = false;
+    cascade_err err = look_before(purge, row, &there, &waits);
+
+    (*checks)++;
     *may = false;
     if (err != CASCADE_OK)
         return err;
     if (waits)
         return make_wait(purge, row);
-    err = csc_follow_may_delete(purge->store, &row->id, &ended_at, &link);
-    *may = err == CASCADE_OK;
-    purge->total.failed += err == CASCADE_ERR_CORRUPT;
-    return err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_CORRUPT ? CASCADE_OK
-                                                                  : err;
-}
-
-/* Enters what outlives it, as far as the portion goes; `*may`: it goes with it,
- * unless there is `more`. */
-static cascade_err
-keep_links(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
-           bool *more)
-{
-    cascade_err err = CASCADE_OK;
-
-    *more = *may && !csc_uuid_is_nil(&row->link.next);
-    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
-        err = csc_link_keep(purge->store, &row->link, &row->kept, more);
-    if (err != CASCADE_ERR_CORRUPT)
+    *may = true;
+    if (!(row->child || there) || purge->status != CASCADE_COMPLETED)
+        return CASCADE_OK;
+    if (!row->sought)
+        err = seek_next(purge, row, checks, more);
+    if (err != CASCADE_OK || *more || csc_uuid_is_nil(&row->link.next))
         return err;
-    purge->total.failed++;
-    *may = false;
-    *more = false;
-    return CASCADE_OK;
+    err = find_last(purge, row, checks, more);
+    *may = !row->walk.running;
+    return err;
 }
 
 /* ---- Batches ------------------------------------------------------------ */
@@ -288,7 +381,8 @@ delete_batch(csc_purge *purge)
     return CASCADE_OK;
 }
 
-/* What is to become of a row; `*more`: it is to be looked at again. */
+/* What is to become of a row; `*more`: it is to be looked at again. What cannot
+ * be read stays. */
 static cascade_err
 decide_row(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
            bool *more)
@@ -297,13 +391,18 @@ decide_row(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
 
     *may = !row->unreadable;
     *more = false;
-    if (row->unreadable) {
+    if (row->unreadable)
         purge->total.failed++;
-    } else if (row->child || !csc_uuid_is_nil(&row->previous)) {
-        (*checks)++;
-        err = check_row(purge, row, may);
-    }
-    return err == CASCADE_OK ? keep_links(purge, row, checks, may, more) : err;
+    else if (row->child || !csc_uuid_is_nil(&row->previous))
+        err = check_row(purge, row, checks, may, more);
+    if (err == CASCADE_OK && !*more)
+        err = keep_links(purge, row, checks, *may, more);
+    if (err != CASCADE_ERR_CORRUPT)
+        return err;
+    purge->total.failed++;
+    *may = false;
+    *more = false;
+    return CASCADE_OK;
 }
 
 /* Takes rows of the page, up to the size of a batch. */

@@ -7,7 +7,8 @@
  *     +-- of another status, or ended since a time: passed over
  *     +-- alone ------------------------------> a batch --> the store's purge
  *     +-- a child, or has a run before, which
- *     |   stays: csc_follow_may_delete() tells --> the same, or it stays
+ *     |   stays: it stays, where it leads
+ *     |   to a run that goes on --------------> else the same
  *     +-- its row, its run's, or its first execution
  *     |   cannot be read ---------------------> it stays; verify tells why
  *     +-- its run before will go too: waits for that, since the oldest goes
@@ -32,12 +33,24 @@
 
 #define CSC_PURGE_PAGE 200
 
+/* On the way to the last of the runs that one leads to. */
+typedef struct csc_purge_walk {
+    cascade_link run; /* where it is; `id` all zero: it has not begun */
+    bool met;         /* that one's row was read, */
+    int32_t read;     /* and its executions below */
+    int32_t hops;     /* to runs that were not entered as the last */
+    bool over;
+    bool running; /* the last one is */
+} csc_purge_walk;
+
 typedef struct csc_purge_row {
     cascade_uuid id;
     int32_t fn_id;
     cascade_uuid previous; /* all zero: there is none to be looked at */
     cascade_link link; /* without receipts; `next` all zero: none after it */
     int32_t kept;      /* of it, from there on it is still to be entered */
+    bool sought;       /* its records have told whether it has continued */
+    csc_purge_walk walk;
     bool child;
     bool unreadable;
 } csc_purge_row;

@@ -9,7 +9,7 @@
 #include "base/count.h"
 #include "support/stores.h"
 
-#define MANY 4000
+#define MANY 2000
 #define SECOND_MS 1000
 #define HOUR_MS (INT64_C(3600) * SECOND_MS)
 #define LOOKS_EACH 400 /* on average, of each of them */
