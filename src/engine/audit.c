@@ -169,7 +169,8 @@ note_seen(csc_audit *audit, const cascade_execution_row *row,
         .parent = parent,
         .status = (unsigned char)row->status,
         .ends = row->status == CASCADE_EXECUTION_FAILED && !record->continued,
-        .signal = csc_state_is_signal(row)};
+        .signal = csc_state_is_signal(row),
+        .early = record->early > 0 ? record->early : 0};
     return CASCADE_OK;
 }
 
@@ -417,7 +418,9 @@ csc_audit_event(csc_audit *audit, const cascade_event_row *row)
     audit->event_count++;
     if (!csc_audit_is_own(audit))
         return CASCADE_OK;
-    if (writer == NULL || writer->status == CASCADE_EXECUTION_RUNNING)
+    if (writer != NULL && writer->early > 0)
+        audit->seen[writer - audit->seen].early--;
+    else if (writer == NULL || writer->status == CASCADE_EXECUTION_RUNNING)
         csc_audit_add(audit, CSC_AUDIT_WRITER, row->function_id,
                       "event %lld was written by execution %d, which %s",
                       (long long)row->id, row->function_id,

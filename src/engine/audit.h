@@ -82,8 +82,9 @@ typedef struct csc_audit_seen {
     int32_t function_id;
     int32_t parent;
     unsigned char status;
-    bool ends;   /* it has failed, and the cascade with it */
-    bool signal; /* it is that of a received signal */
+    bool ends;     /* it has failed, and the cascade with it */
+    bool signal;   /* it is that of a received signal */
+    int32_t early; /* events of others that are still to come: state.h */
 } csc_audit_seen;
 
 /* As what a record names an execution. */

@@ -340,11 +340,16 @@ add_spawns(builder *b, const csc_effects *effects, int32_t parent)
     }
 }
 
-/* A microsecond apart, so that who sorts them by time has our order. */
+/* A microsecond apart, so that who sorts them by time has our order; behind
+ * what others have written. */
 static void
-add_events(builder *b, const csc_effects *effects, int32_t writer)
+add_events(builder *b, const csc_effects *effects, const csc_exec *exec,
+           int32_t writer)
 {
     int64_t time_us = csc_clock_ms_to_us(b->env->now_ms);
+
+    if (exec != NULL && exec->early > 0 && exec->early_us >= time_us)
+        time_us = exec->early_us + 1;
 
     for (const csc_put *p = effects->first_put; p != NULL; p = p->next)
         b->events[b->event_count++] =
@@ -363,7 +368,7 @@ csc_build_update(builder *b, const csc_exec *exec,
     cascade_execution_row *row = &b->updates[b->update_count++];
 
     csc_assert(b->update_count <= b->update_room);
-    b->adopted = b->adopted || exec->adopted;
+    b->marks = b->marks || exec->adopted || exec->early > 0;
     row->cascade_id = b->state->id;
     row->function_id = exec->function_id;
     row->status = status;
@@ -387,7 +392,7 @@ csc_build_complete(builder *b, const csc_post *post, const csc_exec *exec)
 
     row->full_output = write_finished(b, post, exec, true, false);
     csc_build_note_result(b, exec, post->effects.output);
-    add_events(b, &post->effects, exec->function_id);
+    add_events(b, &post->effects, exec, exec->function_id);
     add_spawns(b, &post->effects, exec->function_id);
 }
 
@@ -452,7 +457,7 @@ add_step(builder *b, const csc_post *post, const csc_exec *exec)
         write_finished(b, post, NULL, !post->failed, post->failed);
     if (post->failed)
         return;
-    add_events(b, &post->effects, row->function_id);
+    add_events(b, &post->effects, NULL, row->function_id);
     add_spawns(b, &post->effects, row->function_id);
 }
 
@@ -760,7 +765,7 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
         add_post(&b, p);
     csc_build_end_cancel(&b);
     csc_build_end_family(&b);
-    if (b.adopted)
+    if (b.marks)
         csc_build_mark(&b);
     finish_change(&b, change);
     csc_buf_fini(&b.text);

@@ -6,7 +6,8 @@
  *                          another id, and a path of the new cascade
  *   what was superseded    the same: a rerun of the new cascade may make that
  *                          receipt void, and then it counts again
- *   what runs AFRESH       the same function_id, RUNNING, with a clean record
+ *   what runs AFRESH       the same function_id, RUNNING, with a clean record,
+ *                          and what others have written of it
  *   all else               is left out; a gap in the function_ids is no harm
  *
  * Execution 0 is there in any case. Receipts and heirs stay what they are, so
@@ -34,6 +35,7 @@ typedef struct fork {
     struct csc_builder *b;
     const csc_build_copy *copy;
     const char *meta;
+    int32_t *earlies; /* of each item that runs afresh: events of others */
     char origin[CASCADE_UUID_TEXT_SIZE];
 } fork;
 
@@ -54,12 +56,23 @@ is_there(const csc_plan *plan, const csc_plan_item *item)
     return item->fate == CSC_FATE_AFRESH || is_past(plan, item);
 }
 
+/* Of what runs afresh the first, as many as are of others, are counted. */
 static bool
-is_copied(const csc_plan *plan, const cascade_event_row *event)
+is_copied(const fork *f, const cascade_event_row *event)
 {
+    const csc_plan *plan = f->copy->plan;
     const csc_plan_item *item = csc_plan_find(plan, event->function_id);
+    int32_t *early = NULL;
 
-    return item != NULL ? is_past(plan, item) : event->function_id < plan->from;
+    if (item == NULL)
+        return event->function_id < plan->from;
+    if (item->fate != CSC_FATE_AFRESH)
+        return is_past(plan, item);
+    early = &f->earlies[item - plan->items];
+    if (*early >= item->early)
+        return false;
+    ++*early;
+    return true;
 }
 
 /* ---- Records ------------------------------------------------------------ */
@@ -246,6 +259,9 @@ copy_row(const fork *f, size_t index)
     row->completed_at_ms = CASCADE_TIME_NONE;
     row->full_output =
         csc_build_afresh(b, f->copy->plan, item, item->resumes, meta);
+    if (f->earlies[index] > 0)
+        row->full_output =
+            csc_build_marked(b, row->full_output, f->earlies[index]);
 }
 
 static void
@@ -254,9 +270,11 @@ copy_events(const fork *f)
     struct csc_builder *b = f->b;
 
     for (size_t i = 0; i < f->copy->event_count; i++) {
-        if (!is_copied(f->copy->plan, &f->copy->events[i]))
+        const cascade_event_row *row = &f->copy->events[i];
+
+        if (!is_copied(f, row))
             continue;
-        b->events[b->event_count] = f->copy->events[i];
+        b->events[b->event_count] = *row;
         b->events[b->event_count++].cascade_id = f->copy->id;
     }
 }
@@ -300,14 +318,15 @@ csc_build_fork(const csc_build_env *env, const csc_build_copy *copy,
     b.ids = csc_arena_alloc(env->arena, plan->count, sizeof(*b.ids));
     b.events =
         csc_arena_alloc(env->arena, copy->event_count, sizeof(*b.events));
+    f.earlies = csc_arena_alloc(env->arena, plan->count, sizeof(*f.earlies));
     if (env->arena->failed)
         return csc_fail_memory();
     csc_uuid_v7_many(env->now_ms, env->random, b.ids, plan->count);
     f.meta = write_meta(&f);
+    copy_events(&f);
     for (size_t i = 0; i < plan->count; i++)
         if (is_there(plan, &plan->items[i]))
             copy_row(&f, i);
-    copy_events(&f);
     fill_change(&f, change);
     csc_buf_fini(&b.text);
     return env->arena->failed ? csc_fail_memory() : CASCADE_OK;

@@ -56,7 +56,7 @@ struct csc_builder {
     const char *result;   /* NULL: none in this change */
     const csc_post *free; /* the FREE post among them, or NULL */
     const csc_post *next; /* the one that continues as new, or NULL */
-    bool adopted;         /* it updates what another program has inserted */
+    bool marks;           /* records of other programs' rows: build_mark.c */
     const csc_plan *plan; /* the retry or rerun that is carried out, or
                                     NULL */
     int32_t family_from;  /* children from there on are still to be told of the
@@ -134,8 +134,12 @@ void csc_build_close_cancel(struct csc_builder *b, const char *error);
 
 /* ---- build_mark.c ------------------------------------------------------- */
 
-/* Marks what it updates of another program's, when all else is built. */
+/* Marks the records of what others have had to do with, when all else is built.
+ */
 void csc_build_mark(struct csc_builder *b);
+/* The record (NULL: none) with that mark, and how many events are of others. */
+const char *csc_build_marked(struct csc_builder *b, const char *record,
+                             int32_t early);
 
 /* ---- build_ids.c -------------------------------------------------------- */
 

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
  * Records of executions that another program has inserted say that they are
- * ours: record.h. Nothing else is known by its row alone, so all of them are
- * marked in one place, when the change is built.
+ * ours: record.h; and those of which others have written events, how many: from
+ * then on that is settled (EVENTS OF OTHERS in state.h). All of them are marked
+ * in one place, when the change is built.
  */
 #include "engine/build_internal.h"
 
 #include <string.h>
 
-static const char *
-mark(struct csc_builder *b, const char *record)
+const char *
+csc_build_marked(struct csc_builder *b, const char *record, int32_t early)
 {
     size_t len = record != NULL ? strlen(record) - 1 : 1;
 
     csc_buf_add(&b->text, record != NULL ? record : "{", len);
     csc_buf_add_text(&b->text, len > 1 ? ",\"" : "\"");
-    csc_buf_add_text(&b->text, CSC_RECORD_MARK "\":{}}");
+    csc_buf_add_text(&b->text, CSC_RECORD_MARK "\":{");
+    if (early > 0)
+        csc_buf_add_format(&b->text, "\"early\":%d", (int)early);
+    csc_buf_add_text(&b->text, "}}");
     return csc_build_text(b);
 }
 
@@ -26,7 +30,8 @@ csc_build_mark(struct csc_builder *b)
         cascade_execution_row *row = &b->updates[i];
         const csc_exec *exec = csc_state_find(b->state, row->function_id);
 
-        if (exec != NULL && exec->adopted)
-            row->full_output = mark(b, row->full_output);
+        if (exec != NULL && (exec->adopted || exec->early > 0))
+            row->full_output =
+                csc_build_marked(b, row->full_output, exec->early);
     }
 }

@@ -83,7 +83,7 @@ nth_of_parts(const csc_key *key, size_t nth)
 static bool
 is_plain(const csc_event *event, int32_t place)
 {
-    return event->when.function_id < place && event->at < place;
+    return event->when.function_id <= place && event->at < place;
 }
 
 /* Those below `node`, itself included, whose `at` is. */
@@ -122,7 +122,7 @@ count_plain(const csc_key *key, int32_t place)
         const csc_event *event = event_of(node);
 
         csc_count_look();
-        if (event->when.function_id < place) {
+        if (event->when.function_id <= place) {
             count += count_at(node->left, place) + (event->at < place ? 1 : 0);
             node = node->right;
         } else {
@@ -139,7 +139,7 @@ nth_plain(const csc_key *key, int32_t place, size_t nth)
 
     while (node != NULL) {
         const csc_event *event = event_of(node);
-        size_t left = event->when.function_id < place
+        size_t left = event->when.function_id <= place
                           ? count_at(node->left, place)
                           : SIZE_MAX;
 
@@ -195,7 +195,7 @@ begin_walk(walk *w, const csc_key *key, int32_t place, size_t nth)
     w->place = place;
     while (node != NULL) {
         const csc_event *event = event_of(node);
-        size_t left = event->when.function_id < place
+        size_t left = event->when.function_id <= place
                           ? count_at(node->left, place)
                           : SIZE_MAX;
 
@@ -222,7 +222,7 @@ next_of_walk(walk *w)
         const csc_event *event = event_of(node);
 
         csc_count_look();
-        if (event->when.function_id >= w->place)
+        if (event->when.function_id > w->place)
             return NULL;
         for (node = node->right; has_at(node, w->place); node = node->left)
             w->path[w->count++] = node;
@@ -241,7 +241,7 @@ last_plain(const csc_key *key, int32_t place)
 
     while (node != NULL) { /* those before its place, the last one last */
         csc_count_look();
-        if (event_of(node)->when.function_id < place) {
+        if (event_of(node)->when.function_id <= place) {
             path[count++] = node;
             node = node->right;
         } else {

@@ -4,9 +4,10 @@
  * that was ever put. See WHAT AN EXECUTION SEES in state.h. Its events, in
  * order, stand in two rows; the node's own puts come between them:
  *
- *   before   function_id below its place: what was there when it was spawned
- *            (`plain`), and what those it joined wrote
- *   behind   function_id from its place on: what those it joined wrote later,
+ *   before   function_id up to its place: what was there when it was spawned
+ *            (`plain`), at its place what others wrote, and what those it
+ *            joined wrote
+ *   behind   function_id behind its place: what those it joined wrote later,
  *            and what its own parts wrote, those it has passed
  *
  * `plain` is most of it in a long cascade. The tree of the key's events knows

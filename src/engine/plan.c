@@ -157,6 +157,10 @@ read_record(csc_plan *plan, csc_plan_item *item, const csc_record *record)
 {
     item->at = record->at != CSC_RECORD_NO_AT ? record->at : item->function_id;
     item->foreign = record->foreign;
+    if (record->early != CSC_RECORD_NO_EARLY)
+        item->early = record->early;
+    else if (item->status == CASCADE_EXECUTION_RUNNING)
+        item->early = INT32_MAX;
     item->continued = record->continued;
     item->cancelled = record->cancelled;
     item->attempts = record->attempts;

@@ -78,6 +78,7 @@ typedef struct csc_plan_item {
     cascade_execution_status status;
     bool is_signal; /* the receipt of one, delivered or not */
     bool foreign;   /* its record is another program's */
+    int32_t early;  /* events of others: so many, if they are there */
     bool continued;
     bool cancelled;
     int32_t at;

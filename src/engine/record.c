@@ -105,6 +105,18 @@ csc_record_is_path(const char *node_instance_id)
 /* ---- Reading ------------------------------------------------------------ */
 
 static void
+read_mark(csc_record *record, csc_json_span mark)
+{
+    csc_json_iter iter;
+
+    record->foreign = false;
+    csc_json_iter_init(&iter, mark.data, mark.len);
+    while (csc_json_next(&iter))
+        if (csc_json_span_is(iter.key, "early"))
+            read_i32(iter.value, INT32_MAX, &record->early);
+}
+
+static void
 read_member(csc_record *record, csc_json_span key, csc_json_span value)
 {
     if (csc_json_span_is(key, "at"))
@@ -168,7 +180,7 @@ read_member(csc_record *record, csc_json_span key, csc_json_span value)
     else if (csc_json_span_is(key, "instead") && value.data[0] == '"')
         record->instead = value;
     else if (csc_json_span_is(key, CSC_RECORD_MARK) && value.data[0] == '{')
-        record->foreign = false;
+        read_mark(record, value);
 }
 
 static void
@@ -176,6 +188,7 @@ clear(csc_record *record, bool adopted)
 {
     *record = (csc_record){.adopted = adopted,
                            .foreign = adopted,
+                           .early = CSC_RECORD_NO_EARLY,
                            .at = CSC_RECORD_NO_AT,
                            .instead_of = CSC_RECORD_NO_ID,
                            .signal = CSC_RECORD_NO_ID,

@@ -53,8 +53,10 @@
  *   inserted. What it only updates, an execution that was taken in with its
  *   cascade, has the other program's id: there the record has a member
  *   "written_by_libcascade" (an object; behind all others). Without it the
- *   record of such a row counts as if it was empty. (Builds before that had no
- *   such mark: what they took in and ended counts as another program's.)
+ *   record of such a row counts as if it was empty. Its member `early` is how
+ *   many events of that execution others had written before (state.h). (Builds
+ *   before that had no such mark: what they took in and ended counts as another
+ *   program's.)
  *   A member of ours that makes no sense counts as absent.
  */
 #ifndef CSC_ENGINE_RECORD_H
@@ -69,6 +71,7 @@
 
 #define CSC_RECORD_NO_AT (-1)
 #define CSC_RECORD_NO_ID (-1)
+#define CSC_RECORD_NO_EARLY (-1)
 
 /* What says that a row of another program has a record of ours. */
 #define CSC_RECORD_MARK "written_by_libcascade"
@@ -77,6 +80,7 @@ typedef struct csc_record {
     bool adopted;          /* the row was inserted by another program */
     bool foreign;          /* and its record was not written by this library */
     int32_t at;            /* CSC_RECORD_NO_AT without one */
+    int32_t early;         /* CSC_RECORD_NO_EARLY without one */
     int32_t attempts;      /* 0 without one */
     int32_t priority;      /* 0 without one */
     int32_t instead_of;    /* CSC_RECORD_NO_ID without one */

@@ -9,7 +9,7 @@
  *   another program have no `at`: their own function_id counts. Now: all rows.
  *
  * A load hands over executions first, so each event can be judged by the `at`
- * of its writer. Events whose writer has no row (other programs write those)
+ * of its writer. Events of others (state.h), and those whose writer has no row,
  * count by their own function_id.
  *
  * What a retry or a rerun has superseded is in the history, but counts no
@@ -45,16 +45,23 @@ typedef struct late_text {
     _Atomic(char *) text;
 } late_text;
 
+/* When an execution counts. */
+typedef struct place {
+    int32_t at;     /* its end; else its function_id */
+    int32_t events; /* those that it wrote itself */
+    int32_t early;  /* of others: so many are still to come */
+} place;
+
 struct cascade_snapshot {
     csc_arena arena;
     cascade_info *info;
     int64_t as_of;
     bool ui;
     cascade_execution_info *executions;
-    int32_t *ats; /* beside executions: `at`, else their function_id */
+    place *places; /* beside executions */
     size_t count;
     size_t room;
-    size_t at_room;
+    size_t place_room;
     size_t *parts[CASCADE_PART_ERRORS + 1]; /* indices; HISTORY has none */
     size_t part_counts[CASCADE_PART_ERRORS + 1];
     csc_tree keys; /* csc_context_key */
@@ -72,16 +79,16 @@ static cascade_err
 grow_executions(cascade_snapshot *snapshot)
 {
     void *executions = snapshot->executions;
-    void *ats = snapshot->ats;
+    void *places = snapshot->places;
 
     if (csc_mem_grow(&executions, &snapshot->room, snapshot->count + 1,
                      sizeof(*snapshot->executions)) != 0)
         return csc_fail_memory();
     snapshot->executions = executions;
-    if (csc_mem_grow(&ats, &snapshot->at_room, snapshot->count + 1,
-                     sizeof(*snapshot->ats)) != 0)
+    if (csc_mem_grow(&places, &snapshot->place_room, snapshot->count + 1,
+                     sizeof(*snapshot->places)) != 0)
         return csc_fail_memory();
-    snapshot->ats = ats;
+    snapshot->places = places;
     return CASCADE_OK;
 }
 
@@ -110,7 +117,7 @@ static void
 fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
                const csc_record *record, cascade_execution_info *info)
 {
-    bool now = snapshot->ats[snapshot->count] < snapshot->as_of;
+    bool now = snapshot->places[snapshot->count].at < snapshot->as_of;
 
     csc_info_execution(&snapshot->arena, row, record, now, info);
     info->superseded_by = csc_course_by(&snapshot->course, row->function_id);
@@ -118,12 +125,28 @@ fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
         note_outcome(snapshot, row, record, info);
 }
 
+static place
+place_of(const cascade_execution_row *row, const csc_record *record)
+{
+    bool running = row->status == CASCADE_EXECUTION_RUNNING;
+    place it = {.at = row->function_id, .events = INT32_MAX};
+
+    if (!running && record->at != CSC_RECORD_NO_AT)
+        it.at = record->at;
+    if (!running)
+        it.events = it.at;
+    if (record->early != CSC_RECORD_NO_EARLY)
+        it.early = record->early;
+    else if (running)
+        it.early = INT32_MAX;
+    return it;
+}
+
 static cascade_err
 on_execution(void *context, const cascade_execution_row *row)
 {
     cascade_snapshot *snapshot = context;
     csc_record record;
-    bool ended = row->status != CASCADE_EXECUTION_RUNNING;
     cascade_err err = CASCADE_OK;
 
     if (row->function_id >= snapshot->as_of)
@@ -135,8 +158,7 @@ on_execution(void *context, const cascade_execution_row *row)
     err = csc_course_note(&snapshot->course, row, &record);
     if (err != CASCADE_OK)
         return err;
-    snapshot->ats[snapshot->count] =
-        ended && record.at != CSC_RECORD_NO_AT ? record.at : row->function_id;
+    snapshot->places[snapshot->count] = place_of(row, &record);
     fill_execution(snapshot, row, &record,
                    &snapshot->executions[snapshot->count]);
     snapshot->count++;
@@ -145,28 +167,41 @@ on_execution(void *context, const cascade_execution_row *row)
 
 /* ---- Events ------------------------------------------------------------- */
 
-/* Whether the writer had ended as of the snapshot's place. */
-static bool
-is_visible(const cascade_snapshot *snapshot, int32_t writer)
+static place *
+find_place(const cascade_snapshot *snapshot, int32_t writer)
 {
     size_t from = 0;
     size_t to = snapshot->count;
 
-    if (writer >= snapshot->as_of ||
-        csc_course_by(&snapshot->course, writer) != CSC_COURSE_NONE)
-        return false;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
         int32_t id = snapshot->executions[middle].function_id;
 
         if (id == writer)
-            return snapshot->ats[middle] < snapshot->as_of;
+            return &snapshot->places[middle];
         if (id > writer)
             to = middle;
         else
             from = middle + 1;
     }
-    return true;
+    return NULL;
+}
+
+/* Whether its next event was there as of the snapshot's place. */
+static bool
+is_visible(cascade_snapshot *snapshot, int32_t writer)
+{
+    place *it = NULL;
+
+    if (writer >= snapshot->as_of)
+        return false;
+    it = find_place(snapshot, writer);
+    if (it != NULL && it->early > 0) {
+        it->early--;
+        return true;
+    }
+    return csc_course_by(&snapshot->course, writer) == CSC_COURSE_NONE &&
+           (it == NULL || it->events < snapshot->as_of);
 }
 
 static csc_context_key *
@@ -376,7 +411,7 @@ cascade_snapshot_free(cascade_snapshot *snapshot)
     csc_course_fini(&snapshot->course);
     csc_mem_free(snapshot->info);
     csc_mem_free(snapshot->executions);
-    csc_mem_free(snapshot->ats);
+    csc_mem_free(snapshot->places);
     csc_mem_free(snapshot->context);
     free_late(snapshot->cascaide_context);
     csc_arena_fini(&snapshot->arena);

@@ -171,6 +171,7 @@ csc_state_fini(csc_state *state)
     csc_mem_free(state->result);
     csc_mem_free(state->error);
     csc_mem_free(state->first_node);
+    csc_mem_free(state->earlies);
     csc_course_fini(&state->course);
     *state = (csc_state){0};
 }
@@ -364,6 +365,8 @@ static void
 set_marks(csc_exec *exec, const csc_record *record)
 {
     exec->at = record->at != CSC_RECORD_NO_AT ? record->at : exec->function_id;
+    if (record->early != CSC_RECORD_NO_EARLY)
+        exec->early_max = record->early;
     exec->continued = record->continued;
     exec->timed_out = record->timed_out;
     exec->cancelled = record->cancelled;
@@ -627,7 +630,8 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     }
     csc_state_limit(state, exec, CASCADE_TIME_NONE);
     count_running(state, exec, -1);
-    if (exec->early) /* also those count from now that were there before */
+    exec->early_max = exec->early;
+    if (exec->undated)
         csc_state_date_events(state, exec);
     exec->priority = 0;
     exec->blocked = 0;
@@ -712,6 +716,7 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
     exec->adopted = record->adopted;
+    exec->early_max = row->status == CASCADE_EXECUTION_RUNNING ? INT32_MAX : 0;
     exec->when_parent_ends = record->when_parent_ends;
     exec->child = record->child; /* for good: nodes read it */
     exec->resumes =
@@ -754,8 +759,10 @@ pass_over(csc_state *state, const cascade_execution_row *row,
 
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
-    if (row->function_id != 0)
-        return CASCADE_OK;
+    if (record->early > 0)
+        err = csc_state_note_early(state, row->function_id, record->early);
+    if (row->function_id != 0 || err != CASCADE_OK)
+        return err;
     err = set_text(&state->first_node, row->node_name, strlen(row->node_name));
     if (err == CASCADE_OK && record->meta.data != NULL)
         err = set_span(&state->meta, record->meta);

@@ -130,6 +130,15 @@
  *   every attempt, in every process.
  *   Events of a key are kept in the order of (function_id, created_at, id); how
  *   they are found is in context.h.
+ *
+ * EVENTS OF OTHERS
+ *   Other programs write events of an execution before it has ended: what it
+ *   had done when its process died, what a user has sent to it. These are
+ *   `early`: they count as of just before it, so that it sees them itself, and
+ *   so does who comes after it; now, when it has ended, and when a retry or a
+ *   rerun supersedes it. How many there are is recorded with the first row of
+ *   it that is written here; they come before all else of that execution (ids,
+ *   created_at). What others write after that counts from its end on.
  */
 #ifndef CSC_ENGINE_STATE_H
 #define CSC_ENGINE_STATE_H
@@ -258,6 +267,9 @@ typedef struct csc_exec {
     int32_t place;       /* of what it sees of the context: its function_id, or
                             that of the first one in whose place it runs */
     int32_t at;          /* ended: fn_id before the commit that ended it */
+    int32_t early;       /* events of others, so far, */
+    int32_t early_max;   /* and how many there can be */
+    int64_t early_us;    /* created_at of the latest of them */
     cascade_execution_status status;
     csc_part_kind part;
     int32_t attempts; /* failed attempts so far; ended: all attempts */
@@ -302,8 +314,7 @@ typedef struct csc_exec {
     uint32_t wanted;  /* and in how many whose joins may ask its output */
     size_t queued_at; /* place in the heap + 1; 0: not queued */
     bool dispatched;
-    bool early;   /* there are events of it though it has not ended: others
-                   write those */
+    bool undated; /* it has events that count from its end on */
     bool adopted; /* another program has inserted it: record.h */
     bool held;    /* by a function that runs on */
     bool over;    /* out of its time: entered only to be undone (limits.c) */
@@ -363,6 +374,12 @@ typedef struct csc_taking {
     int32_t await;
     int32_t signal;
 } csc_taking;
+
+/* So many events of others still to come of an execution. */
+typedef struct csc_early {
+    int32_t function_id;
+    int32_t left;
+} csc_early;
 
 typedef struct csc_state {
     cascade_uuid id;
@@ -424,6 +441,9 @@ typedef struct csc_state {
     char *error;           /* its text */
     int64_t bytes;         /* see csc_state_bytes() */
     csc_course course;     /* what retries and reruns have superseded */
+    csc_early *earlies;    /* of that: events of others */
+    size_t early_count;
+    size_t early_room;
 } csc_state;
 
 void csc_state_init(csc_state *state, const cascade_uuid *id);

@@ -201,33 +201,82 @@ new_event(const cascade_event_row *row, csc_event **out)
     event->when = (csc_moment){.created_at_us = row->created_at_us,
                                .function_id = row->function_id};
     event->parent = CSC_NO_PARENT;
-    event->at = row->function_id;
     *out = event;
     return CASCADE_OK;
 }
 
-static cascade_err
-apply_event(csc_state *state, const cascade_event_row *row)
+/* ---- Of others ---------------------------------------------------------- */
+
+/* Never, until its writer has ended. */
+#define UNDATED INT32_MAX
+
+cascade_err
+csc_state_note_early(csc_state *state, int32_t function_id, int32_t count)
 {
-    csc_exec *writer = csc_state_find(state, row->function_id);
+    void *earlies = state->earlies;
+
+    if (csc_mem_grow(&earlies, &state->early_room, state->early_count + 1,
+                     sizeof(*state->earlies)) != 0)
+        return csc_fail_memory();
+    state->earlies = earlies;
+    state->earlies[state->early_count++] = (csc_early){function_id, count};
+    return CASCADE_OK;
+}
+
+/* Whether it is one of what was superseded. Those of one execution come one
+ * after another, and executions in their order. */
+static bool
+take_early(csc_state *state, int32_t function_id)
+{
+    for (size_t i = 0; i < state->early_count; i++) {
+        csc_early *early = &state->earlies[i];
+
+        if (early->function_id == function_id && early->left > 0) {
+            early->left--;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* From where on it counts. */
+static int32_t
+date_early(int32_t function_id)
+{
+    return function_id > INT32_MIN ? function_id - 1 : function_id;
+}
+
+static int32_t
+date_of(csc_exec *writer, const cascade_event_row *row)
+{
+    bool running = writer->status == CASCADE_EXECUTION_RUNNING;
+
+    if (writer->early < writer->early_max) {
+        writer->early++;
+        if (writer->early == 1 || row->created_at_us > writer->early_us)
+            writer->early_us = row->created_at_us;
+        return date_early(row->function_id);
+    }
+    writer->undated = writer->undated || running;
+    return running ? UNDATED : writer->at;
+}
+
+/* ---- Applying ----------------------------------------------------------- */
+
+static cascade_err
+add_event(csc_state *state, const cascade_event_row *row, int32_t at)
+{
+    const csc_exec *writer = csc_state_find(state, row->function_id);
     csc_event *event = NULL;
     csc_key *key = NULL;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = get_key(state, row->key, &key);
 
-    if (row->function_id > state->fn_id)
-        state->fn_id = row->function_id; /* not to be given to another one */
-    if (csc_course_by(&state->course, row->function_id) != CSC_COURSE_NONE)
-        return CASCADE_OK;
-    err = get_key(state, row->key, &key);
     if (err == CASCADE_OK)
         err = new_event(row, &event);
     if (err != CASCADE_OK)
         return err;
     csc_assert(key != NULL && event != NULL);
-    if (writer != NULL && writer->status != CASCADE_EXECUTION_RUNNING)
-        event->at = writer->at;
-    else if (writer != NULL)
-        writer->early = true;
+    event->at = at;
     if (writer != NULL && writer->part != CSC_PART_NONE)
         event->parent = writer->parent;
     event->when.number = ++key->last_number;
@@ -236,6 +285,24 @@ apply_event(csc_state *state, const cascade_event_row *row)
         csc_tree_put(&key->of_parts, &event->by_parent, order_part_events,
                      NULL);
     return CASCADE_OK;
+}
+
+static cascade_err
+apply_event(csc_state *state, const cascade_event_row *row)
+{
+    csc_exec *writer = csc_state_find(state, row->function_id);
+    int32_t at = row->function_id;
+
+    if (row->function_id > state->fn_id)
+        state->fn_id = row->function_id; /* not to be given to another one */
+    if (csc_course_by(&state->course, row->function_id) != CSC_COURSE_NONE) {
+        if (!take_early(state, row->function_id))
+            return CASCADE_OK;
+        at = date_early(row->function_id);
+    } else if (writer != NULL) {
+        at = date_of(writer, row);
+    }
+    return add_event(state, row, at);
 }
 
 cascade_err
@@ -258,6 +325,8 @@ date_key(csc_key *key, const csc_exec *exec)
     for (;
          node != NULL && event_of(node)->when.function_id == exec->function_id;
          node = csc_tree_at(&key->events, ++nth)) {
+        if (event_of(node)->at != UNDATED)
+            continue;
         csc_tree_take(&key->events, node, order_events, sum_at);
         event_of(node)->at = exec->at;
         csc_tree_put(&key->events, node, order_events, sum_at);

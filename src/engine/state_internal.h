@@ -68,6 +68,9 @@ bool csc_state_free_some_signals(csc_state *state, size_t max);
 
 /* An execution has ended whose events others have written. */
 void csc_state_date_events(csc_state *state, const csc_exec *exec);
+/* So many events of a superseded execution are of others, and count. */
+cascade_err csc_state_note_early(csc_state *state, int32_t function_id,
+                                 int32_t count);
 
 void csc_state_free_events(csc_state *state);
 /* So many of them and of their keys; true when none is left. */

@@ -176,7 +176,7 @@ csc_state_has(const csc_ids *ids, int32_t id)
 bool
 csc_state_sees(const csc_event *event, int32_t function_id, const csc_ids *seen)
 {
-    if (event->when.function_id < function_id && event->at < function_id)
+    if (event->when.function_id <= function_id && event->at < function_id)
         return true;
     if (seen == NULL || seen->count == 0)
         return false;
