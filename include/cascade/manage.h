@@ -548,9 +548,11 @@ typedef struct cascade_import_options {
  * started->existed: a cascade with this id is there, and nothing was changed.
  * CASCADE_ERR_JSON, CASCADE_ERR_INVALID: it is not such a document, of which
  * the text names the member; CASCADE_ERR_REFUSED: the rows contradict each
- * other, or others in the store, or it is a run that has not ended, of which a
- * later one is there; CASCADE_ERR_AGAIN: a cascade with this id was deleted,
- * and its rows are still being erased. */
+ * other, or others in the store, or say of other cascades what the store does
+ * not show (its parent, paths of earlier runs: import these first, or use new
+ * ids), or it is a run that has not ended, of which a later one is there;
+ * CASCADE_ERR_AGAIN: a cascade with this id was deleted, and its rows are still
+ * being erased. */
 CASCADE_API cascade_err cascade_import(cascade_store *store,
                                        const char *document,
                                        const cascade_import_options *options,

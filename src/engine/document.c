@@ -212,6 +212,8 @@ start_document(cascade_store *store, csc_document *document,
         err = csc_document_move(document, options->queue);
     if (err == CASCADE_OK)
         err = csc_meta_read(document->meta, &meta);
+    if (err == CASCADE_OK && !options->new_ids)
+        err = csc_document_prove(store, document, &meta);
     if (err == CASCADE_OK)
         err = start(store, document, &meta, options, started);
     csc_meta_fini(&meta);

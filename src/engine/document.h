@@ -29,6 +29,7 @@
  *   document_token.c  tokens that it does not hold: what stands for them
  *   document_read.c   text -> rows, each column by its own bounds
  *   document_check.c  whether the rows make sense together
+ *   document_prove.c  whether the store shows what they say of other cascades
  *   document_make.c   rows -> the change that starts the cascade, with other
  *                     ids where these are asked for
  *   document.c        the calls
@@ -142,6 +143,14 @@ cascade_err csc_document_check(const csc_document *document);
 /* What follows the id that a path begins with, from the slash on; NULL when it
  * begins with none. */
 const char *csc_document_skip_id(const char *path, cascade_uuid *id);
+
+/* ---- document_prove.c --------------------------------------------------- */
+
+/* CASCADE_ERR_REFUSED: what it says of other cascades is not shown by the
+ * store. `meta` is what it records. */
+cascade_err csc_document_prove(cascade_store *store,
+                               const csc_document *document,
+                               const csc_meta *meta);
 
 /* ---- document_make.c ---------------------------------------------------- */
 

@@ -61,6 +61,8 @@ csc_meta_read(csc_json_span span, csc_meta *meta)
             read_number(iter.value, 1, INT32_MAX - 1, &meta->run_number);
         else if (csc_json_span_is(iter.key, "parent"))
             (void)csc_record_uuid(iter.value, &meta->parent);
+        else if (csc_json_span_is(iter.key, "child"))
+            (void)csc_record_uuid(iter.value, &meta->child);
         else if (csc_json_span_is(iter.key, "previous"))
             (void)csc_record_uuid(iter.value, &meta->previous);
         else if (csc_json_span_is(iter.key, "root"))

@@ -19,6 +19,8 @@ typedef struct csc_meta {
     int32_t depth;         /* 0 without one */
     int32_t run_number;    /* 1 without one */
     cascade_uuid parent;   /* all zero without one, also below */
+    cascade_uuid child;    /* as which the parent knows it, where it is another
+                            */
     cascade_uuid previous; /* the run before */
     cascade_uuid root;     /* the run that was started, where it is another */
     cascade_uuid origin;   /* what it was forked from */

@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "api/raw_sql.h"
+#include "base/buf.h"
 #include "cascade/manage.h"
 #include "store/store.h"
 #include "support/stores.h"
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
 #define CHAIN 30
+#define PARENT "0190cccc-0000-4000-8000-000000999999"
 #define MANY 450 /* more than two pages */
 
 /* ---- Cascades of any age ------------------------------------------------- */
@@ -57,6 +59,39 @@ add_link(char *text, size_t size, const char *name, int number)
         (void)snprintf(text + len, size - len,
                        ",\"%s\":\"0190cccc-0000-4000-8000-%012d\"", name,
                        number);
+}
+
+/* It knows each of them as its child: so they may be imported. */
+static void
+put_parent(cascade_store *store)
+{
+    csc_buf text = {0};
+    cascade_started started;
+
+    csc_buf_add_text(
+        &text,
+        "{\"format\":\"libcascade\",\"version\":2,\"cascade\":{\"id\":"
+        "\"" PARENT "\",\"fn_id\":99,\"status\":\"RUNNING\","
+        "\"user_id\":\"u\",\"created_at\":1,\"updated_at\":1},"
+        "\"executions\":[{\"id\":\"0190dddd-0000-4000-8000-999999999999\","
+        "\"status\":\"RUNNING\",\"location\":\"server\","
+        "\"node_name\":\"n\",\"started_at\":1,\"function_id\":0,"
+        "\"input_context\":{},\"full_output\":{\"cascade\":{\"queue\":"
+        "\"default\"}},\"node_instance_id\":\"" PARENT "/-/n#0\"}");
+    for (int i = 1; i <= CHAIN; i++)
+        csc_buf_add_format(
+            &text,
+            ",{\"id\":\"0190dddd-0000-4000-8000-99999999%04d\","
+            "\"status\":\"RUNNING\",\"location\":\"server\","
+            "\"node_name\":\"cascade.child:c\",\"started_at\":1,"
+            "\"function_id\":%d,\"input_context\":{},\"full_output\":"
+            "{\"child\":\"0190cccc-0000-4000-8000-%012d\","
+            "\"policy\":\"abandon\"},\"node_instance_id\":\"" PARENT
+            "/0/cascade.child:c#%d\"}",
+            i, i, i, i - 1);
+    csc_buf_add_text(&text, "],\"events\":[],\"messages\":[]}");
+    assert_ok(cascade_import(store, text.data, NULL, &started));
+    csc_buf_fini(&text);
 }
 
 static void
@@ -187,6 +222,8 @@ run_number(int nth)
 static void
 put_chain(cascade_store *store, const char *last, bool child)
 {
+    if (child)
+        put_parent(store);
     for (int i = 0; i < CHAIN; i++) {
         const past p = {.number = run_number(i),
                         .status = i == CHAIN - 1 ? last : "COMPLETED",
@@ -344,6 +381,7 @@ what_cannot_be_read_stays(test_db *db)
     db->unsound = true;
     put(store, 1, "COMPLETED", DAY_MS);
     put(store, 2, "COMPLETED", DAY_MS);
+    put_parent(store);
     put_past(store, &run);
     raw_sql(db, "UPDATE node_executions SET input_context = '{'"
                 " WHERE id = '0190dddd-0000-4000-8000-000000000001'");
