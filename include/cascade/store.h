@@ -204,6 +204,10 @@
  *       engines, remove, receive or erase from the other rows: it is passed
  *       over. Of a cascade that has such a message, receive gives those before
  *       it alone.
+ *   S75 strays tells of rows of which there is not what they belong to, as of
+ *       one moment for each page; calls that follow each other leave out none
+ *       that is one all the time. What a call costs is bounded by the ids that
+ *       it looks at, however many rows these have.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -600,6 +604,22 @@ typedef struct cascade_queue_row {
 typedef cascade_err (*cascade_queue_sink)(void *context,
                                           const cascade_queue_row *row);
 
+/* Rows that belong to what may be missing: to a cascade, but for the last two;
+ * lanes to an incarnation, and incarnations to their first lane. */
+typedef enum cascade_stray {
+    CASCADE_STRAY_EXECUTIONS = 1,
+    CASCADE_STRAY_EVENTS,
+    CASCADE_STRAY_RUNS,
+    CASCADE_STRAY_MESSAGES, /* the first of them so old; the next claim deletes
+                               what is younger: S20 */
+    CASCADE_STRAY_ERASURES,
+    CASCADE_STRAY_LANES,
+    CASCADE_STRAY_ENGINES
+} cascade_stray;
+
+#define CASCADE_STRAY_MESSAGE_MS 86400000
+#define CASCADE_STRAYS_MAX 1000
+
 #define CASCADE_LINKS_MAX 10000
 
 /* A message that a run has received. */
@@ -847,6 +867,13 @@ typedef struct cascade_store_driver {
     /* Takes one piece of what is marked: S41, S42. `engine_id` is the caller's
      * incarnation, or NULL. `*more`: there may be more for this caller. */
     cascade_err (*erase)(void *self, const cascade_uuid *engine_id, bool *more);
+
+    /* Looks at `limit` ids, 1-CASCADE_STRAYS_MAX, of what rows of the kind
+     * belong to, above `*cursor`, which is all zero at first, and moves that
+     * on: S75. `*more`: there may be more. */
+    cascade_err (*strays)(void *self, cascade_stray kind, size_t limit,
+                          cascade_uuid *cursor, cascade_fault_sink sink,
+                          void *context, bool *more);
 
     /* Lists cascades by ascending id: S14. */
     cascade_err (*list)(void *self, const cascade_query *query,

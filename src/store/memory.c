@@ -275,6 +275,7 @@ static const cascade_store_driver driver = {
     .find = csc_memory_links_find,
     .link = csc_memory_links_write,
     .sweep = csc_memory_links_sweep,
+    .strays = csc_memory_strays_list,
     .pause = csc_memory_queues_pause,
     .queues = csc_memory_queues_list,
     .totals = csc_memory_scan_totals,

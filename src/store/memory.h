@@ -14,6 +14,7 @@
  *   memory_read.c     load, list
  *   memory_scan.c     scan, totals
  *   memory_mend.c     repair, purge
+ *   memory_strays.c   strays
  *   memory_wait.c     wait, wake
  *   memory_order.c    ordered sets; memory_names.c: a map of texts
  *
@@ -377,6 +378,10 @@ cascade_err csc_memory_links_find(void *self, const char *const *paths,
 cascade_err csc_memory_links_write(void *self, const cascade_link *link);
 cascade_err csc_memory_links_sweep(void *self, const cascade_uuid *root,
                                    size_t limit, cascade_uuid *cursor,
+                                   bool *more);
+cascade_err csc_memory_strays_list(void *self, cascade_stray kind, size_t limit,
+                                   cascade_uuid *cursor,
+                                   cascade_fault_sink sink, void *context,
                                    bool *more);
 cascade_err csc_memory_queues_pause(void *self, const char *queue, bool paused,
                                     const char *about, bool *changed);

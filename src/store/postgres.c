@@ -293,6 +293,7 @@ csc_store_postgres_driver(void)
         .find = csc_postgres_links_find,
         .link = csc_postgres_links_write,
         .sweep = csc_postgres_links_sweep,
+        .strays = csc_postgres_strays_list,
         .pause = csc_postgres_queues_pause,
         .queues = csc_postgres_queues_list,
         .totals = csc_postgres_read_totals,

@@ -530,6 +530,7 @@ static const cascade_store_driver driver = {
     .find = csc_postgres_links_find,
     .link = csc_postgres_links_write,
     .sweep = csc_postgres_links_sweep,
+    .strays = csc_postgres_strays_list,
     .pause = csc_postgres_queues_pause,
     .queues = csc_postgres_queues_list,
     .totals = csc_postgres_read_totals,

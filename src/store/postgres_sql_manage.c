@@ -41,6 +41,35 @@
 #define COUNT_COMPLETED COUNT_OF("COMPLETED")
 #define COUNT_ERROR COUNT_OF("ERROR")
 
+/* Ids above $1, $2 of them, one seek each, and whether there is not what they
+ * name. */
+#define STRAYS(table, column, lacks)        \
+    "WITH RECURSIVE ids (id, place) AS (\n" \
+    "  SELECT (\n"                          \
+    "    SELECT t." column "\n"             \
+    "    FROM @" table " AS t\n"            \
+    "    WHERE t." column " > $1::uuid\n"   \
+    "    ORDER BY t." column "\n"           \
+    "    LIMIT 1), 1::int8\n"               \
+    "  UNION ALL\n"                         \
+    "  SELECT (\n"                          \
+    "    SELECT t." column "\n"             \
+    "    FROM @" table " AS t\n"            \
+    "    WHERE t." column " > ids.id\n"     \
+    "    ORDER BY t." column "\n"           \
+    "    LIMIT 1), ids.place + 1\n"         \
+    "  FROM ids\n"                          \
+    "  WHERE ids.id IS NOT NULL\n"          \
+    "    AND ids.place < $2::int8)\n"       \
+    "SELECT ids.id, " lacks "\n"            \
+    "FROM ids\n"                            \
+    "WHERE ids.id IS NOT NULL\n"            \
+    "ORDER BY ids.place"
+#define NO_CASCADE            \
+    "(SELECT true\n"          \
+    "  FROM @cascades AS c\n" \
+    "  WHERE c.id = ids.id) IS NULL"
+
 /* See BYTES_BEFORE. */
 #define EXECUTION_BYTES_BEFORE(order)                                 \
     BYTES_BEFORE("100 + coalesce(pg_column_size(input_context), 0)\n" \
@@ -93,6 +122,36 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
 
     /* Of the tables nothing is read where their pages are known to be visible
      * to all: status is in an index. */
+    /* ---- strays ---- */
+
+    [CSC_POSTGRES_STRAY_EXECUTIONS] =
+        STRAYS("node_executions", "cascade_id", NO_CASCADE),
+    [CSC_POSTGRES_STRAY_EVENTS] =
+        STRAYS("context_events", "cascade_id", NO_CASCADE),
+    [CSC_POSTGRES_STRAY_RUNS] =
+        STRAYS("cascade_runs", "cascade_id", NO_CASCADE),
+    /* $3 so many ms old */
+    [CSC_POSTGRES_STRAY_MESSAGES] =
+        STRAYS("cascade_messages", "cascade_id",
+               NO_CASCADE "\n"
+                          "  AND (SELECT m.sent_at\n"
+                          "    FROM @cascade_messages AS m\n"
+                          "    WHERE m.cascade_id = ids.id\n"
+                          "    ORDER BY m.id\n"
+                          "    LIMIT 1) < " NOW_MS " - $3::int8"),
+    [CSC_POSTGRES_STRAY_ERASURES] =
+        STRAYS("cascade_erasures", "cascade_id", NO_CASCADE),
+    [CSC_POSTGRES_STRAY_LANES] =
+        STRAYS("cascade_lanes", "engine_id",
+               "(SELECT true\n"
+               "  FROM @cascade_engines AS e\n"
+               "  WHERE e.engine_id = ids.id) IS NULL"),
+    [CSC_POSTGRES_STRAY_ENGINES] = STRAYS("cascade_engines", "engine_id",
+                                          "(SELECT true\n"
+                                          "  FROM @cascade_lanes AS l\n"
+                                          "  WHERE l.engine_id = ids.id\n"
+                                          "    AND l.lane = 0) IS NULL"),
+
     [CSC_POSTGRES_COUNT_TOTALS] =
         "SELECT " COUNT_RUNNING "  " COUNT_COMPLETED "  " COUNT_ERROR
         "  (SELECT count(*) FROM @cascade_messages),\n"

@@ -299,6 +299,7 @@ const cascade_store_driver csc_sqlite_driver = {
     .find = csc_sqlite_links_find,
     .link = csc_sqlite_links_write,
     .sweep = csc_sqlite_links_sweep,
+    .strays = csc_sqlite_strays_list,
     .pause = csc_sqlite_manage_pause,
     .queues = csc_sqlite_manage_queues,
     .totals = csc_sqlite_manage_totals,

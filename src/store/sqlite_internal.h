@@ -12,6 +12,7 @@
  *   sqlite_read.c    load, list
  *   sqlite_scan.c    scan
  *   sqlite_manage.c  pause, queues, totals, repair, purge
+ *   sqlite_strays.c  strays
  *   sqlite_native.c  begin, finish, abandon, settle
  *   sqlite_wait.c    wait, wake
  *   sqlite_guest.c   stores on a connection of the application's
@@ -138,6 +139,13 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_FIND_GONE,
     CSC_SQLITE_SWEEP_PATHS,
     CSC_SQLITE_SWEEP_ROOT,
+    CSC_SQLITE_STRAY_EXECUTIONS,
+    CSC_SQLITE_STRAY_EVENTS,
+    CSC_SQLITE_STRAY_RUNS,
+    CSC_SQLITE_STRAY_MESSAGES,
+    CSC_SQLITE_STRAY_ERASURES,
+    CSC_SQLITE_STRAY_LANES,
+    CSC_SQLITE_STRAY_ENGINES,
     CSC_SQLITE_GET_KEY,
     CSC_SQLITE_SET_KEY,
     CSC_SQLITE_LOAD_CASCADES,
@@ -690,6 +698,10 @@ cascade_err csc_sqlite_links_lead(csc_sqlite_conn *conn,
 cascade_err csc_sqlite_links_write(void *self, const cascade_link *link);
 cascade_err csc_sqlite_links_sweep(void *self, const cascade_uuid *root,
                                    size_t limit, cascade_uuid *cursor,
+                                   bool *more);
+cascade_err csc_sqlite_strays_list(void *self, cascade_stray kind, size_t limit,
+                                   cascade_uuid *cursor,
+                                   cascade_fault_sink sink, void *context,
                                    bool *more);
 cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,

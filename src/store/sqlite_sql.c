@@ -45,6 +45,24 @@
 #define SOUND_WAKE " AND typeof(wake_at) = 'integer'"
 #define SOUND_RUN SOUND_WAKE IS_UUID("cascade_id")
 
+/* Ids above ?1, ?2 of them, one seek each, and whether there is not what they
+ * name. */
+#define STRAYS(table, column, lacks)                                      \
+    "WITH RECURSIVE ids (id, place) AS ("                                 \
+    "    SELECT (SELECT " column " FROM main." table                      \
+    "            WHERE " column " > ?1 ORDER BY " column " LIMIT 1), 1"   \
+    "    UNION ALL"                                                       \
+    "    SELECT (SELECT " column " FROM main." table                      \
+    "            WHERE " column " > ids.id ORDER BY " column " LIMIT 1)," \
+    "        place + 1"                                                   \
+    "    FROM ids"                                                        \
+    "    WHERE ids.id IS NOT NULL AND place < ?2)"                        \
+    " SELECT id, " lacks " FROM ids"                                      \
+    " WHERE id IS NOT NULL"
+#define NO_CASCADE                                 \
+    "NOT EXISTS (SELECT 1 FROM main.cascades AS c" \
+    "            WHERE c.id = ids.id)"
+
 /* Those of a status, but what is marked; that is looked up. */
 #define COUNT_OF(word)                                       \
     " count(*) FILTER (WHERE status = '" word "')"           \
@@ -487,6 +505,38 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     /* ?1 root */
     [CSC_SQLITE_SWEEP_ROOT] = {"sweep a root", "DELETE FROM main.cascade_links"
                                                " WHERE path = ?1"},
+    /* ---- Strays: see sqlite_strays.c ---- */
+    [CSC_SQLITE_STRAY_EXECUTIONS] = {"look for strays",
+                                     STRAYS("node_executions", "cascade_id",
+                                            NO_CASCADE)},
+    [CSC_SQLITE_STRAY_EVENTS] = {"look for strays",
+                                 STRAYS("context_events", "cascade_id",
+                                        NO_CASCADE)},
+    [CSC_SQLITE_STRAY_RUNS] = {"look for strays",
+                               STRAYS("cascade_runs", "cascade_id",
+                                      NO_CASCADE)},
+    /* ?3: sent before that. */
+    [CSC_SQLITE_STRAY_MESSAGES] = {"look for strays",
+                                   STRAYS("cascade_messages", "cascade_id",
+                                          NO_CASCADE
+                                          " AND (SELECT m.sent_at"
+                                          "    FROM main.cascade_messages AS m"
+                                          "    WHERE m.cascade_id = ids.id"
+                                          "    ORDER BY m.id"
+                                          "    LIMIT 1) < ?3")},
+    [CSC_SQLITE_STRAY_ERASURES] = {"look for strays",
+                                   STRAYS("cascade_erasures", "cascade_id",
+                                          NO_CASCADE)},
+    [CSC_SQLITE_STRAY_LANES] =
+        {"look for strays",
+         STRAYS("cascade_lanes", "engine_id",
+                "NOT EXISTS (SELECT 1 FROM main.cascade_engines AS e"
+                "            WHERE e.engine_id = ids.id)")},
+    [CSC_SQLITE_STRAY_ENGINES] =
+        {"look for strays",
+         STRAYS("cascade_engines", "engine_id",
+                "NOT EXISTS (SELECT 1 FROM main.cascade_lanes AS l"
+                "            WHERE l.engine_id = ids.id AND l.lane = 0)")},
     [CSC_SQLITE_GET_KEY] = {"look up a key",
                             "SELECT run_number"
                             " FROM main.cascade_keys"

@@ -215,11 +215,12 @@ check_driver(const cascade_store_driver *driver)
         !driver->renew || !driver->detach || !driver->engines ||
         !driver->remove || !driver->claim || !driver->load || !driver->commit ||
         !driver->submit || !driver->receive || !driver->key || !driver->find ||
-        !driver->link || !driver->sweep || !driver->pause || !driver->queues ||
-        !driver->totals || !driver->schema || !driver->scan ||
-        !driver->repair || !driver->purge || !driver->erase || !driver->list ||
-        !driver->begin || !driver->finish || !driver->abandon ||
-        !driver->settle || !driver->wait || !driver->wake || !driver->close)
+        !driver->link || !driver->sweep || !driver->strays || !driver->pause ||
+        !driver->queues || !driver->totals || !driver->schema ||
+        !driver->scan || !driver->repair || !driver->purge || !driver->erase ||
+        !driver->list || !driver->begin || !driver->finish ||
+        !driver->abandon || !driver->settle || !driver->wait || !driver->wake ||
+        !driver->close)
         return csc_fail(CASCADE_ERR_INVALID,
                         "store driver %s: a move is missing; all are required",
                         driver->name);

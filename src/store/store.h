@@ -168,6 +168,30 @@ cascade_err csc_store_check_receive(const cascade_receive *receive);
  * asks for that: S73. `id`: as far as it is known, else all zero. */
 cascade_err csc_store_tell_fault(const cascade_query *query, void *context,
                                  const cascade_uuid *id, cascade_err err);
+/* A page of strays: S75. */
+typedef struct csc_store_straying {
+    cascade_stray kind;
+    size_t limit;
+    size_t looked; /* at so many ids */
+    cascade_uuid *cursor;
+    cascade_uuid began; /* what that was */
+    cascade_fault_sink sink;
+    void *context;
+} csc_store_straying;
+
+/* CASCADE_ERR_INVALID: kind and limit. */
+cascade_err csc_store_begin_strays(csc_store_straying *s, cascade_stray kind,
+                                   size_t limit, cascade_uuid *cursor,
+                                   cascade_fault_sink sink, void *context);
+/* The next id, and whether there is not what it names. */
+cascade_err csc_store_stray(csc_store_straying *s, const cascade_uuid *id,
+                            bool stray);
+/* An id that cannot be read, told by the thread's error, names nothing. */
+cascade_err csc_store_stray_fault(csc_store_straying *s);
+cascade_err csc_store_end_strays(const csc_store_straying *s, cascade_err err,
+                                 bool *more);
+/* The table that rows of the kind are in. */
+const char *csc_store_stray_table(cascade_stray kind);
 /* What a row counts against the bytes_max of `scan`, of `receive`. */
 size_t csc_store_execution_bytes(const cascade_execution_row *row);
 size_t csc_store_event_bytes(const cascade_event_row *row);

@@ -211,6 +211,7 @@ kill_count(wrap_move move, bool after)
     case WRAP_FIND:
     case WRAP_LINK:
     case WRAP_SWEEP:
+    case WRAP_STRAYS:
     case WRAP_PAUSE:
     case WRAP_QUEUES:
     case WRAP_TOTALS:

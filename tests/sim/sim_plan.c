@@ -38,11 +38,11 @@ const char *
 sim_move_name(int move)
 {
     static const char *const names[WRAP_MOVES] = {
-        "now",   "attach", "renew",  "detach",  "engines", "remove",  "claim",
-        "load",  "commit", "submit", "receive", "key",     "find",    "link",
-        "sweep", "pause",  "queues", "totals",  "schema",  "scan",    "repair",
-        "purge", "erase",  "list",   "begin",   "finish",  "abandon", "settle",
-        "wait",  "wake",   "open",   "migrate", "close"};
+        "now",    "attach", "renew",  "detach",  "engines", "remove", "claim",
+        "load",   "commit", "submit", "receive", "key",     "find",   "link",
+        "sweep",  "strays", "pause",  "queues",  "totals",  "schema", "scan",
+        "repair", "purge",  "erase",  "list",    "begin",   "finish", "abandon",
+        "settle", "wait",   "wake",   "open",    "migrate", "close"};
 
     return move < 0 ? "any call" : names[move];
 }

@@ -837,6 +837,104 @@ a_revival_of_what_is_not_owned_is_refused(void **state)
     db_assert_unchanged(it.db, picture);
 }
 
+/* ---- Strays ------------------------------------------------------------- */
+
+#define STRAYS 25
+
+typedef struct stray_list {
+    cascade_uuid ids[STRAYS + 1];
+    size_t count;
+} stray_list;
+
+static cascade_err
+keep_stray(void *context, const cascade_fault *fault)
+{
+    stray_list *list = context;
+
+    assert_true(list->count <= STRAYS);
+    assert_non_null(strstr(fault->text, "table cascade_"));
+    list->ids[list->count++] = fault->id;
+    return CASCADE_OK;
+}
+
+/* All of a kind, `limit` ids at a time. */
+static stray_list
+list_strays(mail_scene *it, cascade_stray kind, size_t limit)
+{
+    stray_list list = {.count = 0};
+    cascade_uuid cursor = {{0}};
+    bool more = true;
+
+    while (more)
+        assert_ok(it->db->driver->strays(it->db->self, kind, limit, &cursor,
+                                         keep_stray, &list, &more));
+    return list;
+}
+
+/* S75: to cascades that are not there, and to one that is; the even ones long
+ * ago. */
+static void
+send_into_the_void(mail_scene *it, cascade_uuid here)
+{
+    cascade_change *change = rows_write(it->rows, here, 0);
+    cascade_message_row *sends =
+        calloc(2 * STRAYS + 1, sizeof(cascade_message_row));
+
+    assert_non_null(sends);
+    for (int i = 0; i <= 2 * STRAYS; i++) {
+        cascade_uuid to = i == 2 * STRAYS ? here : rows_id(it->rows);
+
+        sends[i] = *rows_message(it->rows, to, rows_text(it->rows, "m/%d", i));
+        if (i % 2 == 0)
+            sends[i].sent_at_ms -= 2 * CASCADE_STRAY_MESSAGE_MS;
+    }
+    change->sends = sends;
+    change->send_count = 2 * STRAYS + 1;
+    assert_ok(mail_write(it, change));
+    free(sends);
+}
+
+static void
+messages_for_nobody_are_strays_in_time(void **state)
+{
+    static const size_t limits[] = {1, 7, 2 * STRAYS + 1, CASCADE_STRAYS_MAX};
+    mail_scene it = mail_begin(*state);
+
+    send_into_the_void(&it, mail_own(&it));
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        stray_list list = list_strays(&it, CASCADE_STRAY_MESSAGES, limits[i]);
+
+        assert_int_equal(STRAYS, list.count);
+        for (size_t k = 1; k < list.count; k++)
+            assert_true(csc_uuid_compare(&list.ids[k - 1], &list.ids[k]) < 0);
+    }
+}
+
+static void
+what_a_store_writes_has_no_strays(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    cascade_uuid id = mail_own(&it);
+    cascade_uuid cursor = {{0}};
+    stray_list list = {.count = 0};
+    bool more = false;
+
+    (void)make_stray(&it);
+    (void)mail_send_path(&it, id, "a/message/1");
+    for (int kind = CASCADE_STRAY_EXECUTIONS; kind <= CASCADE_STRAY_ENGINES;
+         kind++)
+        for (size_t limit = 1; limit < 4; limit++)
+            assert_int_equal(
+                0, list_strays(&it, (cascade_stray)kind, limit).count);
+    assert_fails(CASCADE_ERR_INVALID,
+                 it.db->driver->strays(it.db->self, 0, 1, &cursor, keep_stray,
+                                       &list, &more));
+    assert_fails(CASCADE_ERR_INVALID,
+                 it.db->driver->strays(it.db->self, CASCADE_STRAY_RUNS,
+                                       CASCADE_STRAYS_MAX + 1, &cursor,
+                                       keep_stray, &list, &more));
+}
+
 conformance_group
 conformance_mend(void)
 {
@@ -861,6 +959,8 @@ conformance_mend(void)
         cmocka_unit_test(an_ended_cascade_can_be_revived),
         cmocka_unit_test(a_revival_forgets_the_takeovers),
         cmocka_unit_test(a_revival_of_what_is_not_owned_is_refused),
+        cmocka_unit_test(messages_for_nobody_are_strays_in_time),
+        cmocka_unit_test(what_a_store_writes_has_no_strays),
     };
 
     return (conformance_group){"mend", tests, sizeof(tests) / sizeof(tests[0])};

@@ -468,6 +468,22 @@ wrap_sweep(void *self, const cascade_uuid *root, size_t limit,
 }
 
 static cascade_err
+wrap_strays(void *self, cascade_stray kind, size_t limit, cascade_uuid *cursor,
+            cascade_fault_sink sink, void *context, bool *more)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_STRAYS};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(
+        h, &call, &found,
+        h->inner->strays(h->self, kind, limit, cursor, sink, context, more));
+}
+
+static cascade_err
 wrap_pause(void *self, const char *queue, bool paused, const char *about,
            bool *changed)
 {
@@ -780,6 +796,7 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .find = wrap_find,
                                           .link = wrap_link,
                                           .sweep = wrap_sweep,
+                                          .strays = wrap_strays,
                                           .pause = wrap_pause,
                                           .queues = wrap_queues,
                                           .totals = wrap_totals,

@@ -48,6 +48,7 @@ typedef enum wrap_move {
     WRAP_FIND,
     WRAP_LINK,
     WRAP_SWEEP,
+    WRAP_STRAYS,
     WRAP_PAUSE,
     WRAP_QUEUES,
     WRAP_TOTALS,
