@@ -458,7 +458,9 @@ typedef struct cascade_check_report {
     int64_t events;
     int64_t findings;   /* verify: violations; adopt: what was found */
     int64_t repaired;   /* adopt: cascades that were changed, or would be */
-    int64_t unknown;    /* adopt: what could not be known */
+    int64_t unknown;    /* adopt: what could not be known; verify: cascades that
+                           another program began or has written to, of which
+                           not all can be judged */
     int64_t unreadable; /* adopt: cascades left as they are, as their rows
                            cannot be read */
 } cascade_check_report;

@@ -87,6 +87,8 @@ put_report(struct out *out, const cascade_check_report *report, bool adopts,
                     " not readable",
                     report->repaired, dry ? "would be changed" : "changed",
                     report->unknown, report->unreadable);
+        else if (report->unknown > 0)
+            fprintf(stderr, ", %" PRId64 " not judged whole", report->unknown);
         fputc('\n', stderr);
         return CASCADE_OK;
     }
@@ -96,9 +98,10 @@ put_report(struct out *out, const cascade_check_report *report, bool adopts,
     object_number(&object, "executions", report->executions);
     object_number(&object, "events", report->events);
     object_number(&object, "findings", report->findings);
-    if (adopts) {
+    if (adopts)
         object_number(&object, "repaired", report->repaired);
-        object_number(&object, "unknown", report->unknown);
+    object_number(&object, "unknown", report->unknown);
+    if (adopts) {
         object_number(&object, "unreadable", report->unreadable);
         object_bool(&object, "dry_run", dry);
     }

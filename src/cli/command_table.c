@@ -126,8 +126,10 @@ const struct command command_table[] = {
      "its rows cannot be read.",
      LIST(OPTION_DRY_RUN), STORE_CHECK, run_adopt},
     {"verify", "[ID]", 0, 1, "check what the tables have to satisfy",
-     "Changes nothing. The exit code is 7 when something was found.", NOTHING,
-     STORE_CHECK, run_verify},
+     "Changes nothing. Of cascades that another program began, or has written "
+     "to, not all can be judged: how many they are is told, as not judged "
+     "whole. The exit code is 7 when something was found.",
+     NOTHING, STORE_CHECK, run_verify},
     {"purge", "", 0, 0, "delete cascades that ended long ago",
      "At least one of both ages is needed. Asks first.",
      LIST(OPTION_COMPLETED, OPTION_FAILED, OPTION_YES), STORE_CHECK, run_purge},

@@ -416,8 +416,11 @@ csc_audit_event(csc_audit *audit, const cascade_event_row *row)
     const csc_audit_seen *writer = csc_audit_find(audit, row->function_id);
 
     audit->event_count++;
-    if (!csc_audit_is_own(audit))
-        return CASCADE_OK;
+    if (!csc_audit_is_own(audit)) {
+        if (!audit->document)
+            csc_audit_others_event(audit, row);
+        return result(audit);
+    }
     if (writer != NULL && writer->early > 0)
         audit->seen[writer - audit->seen].early--;
     else if (writer == NULL || writer->status == CASCADE_EXECUTION_RUNNING)
@@ -443,6 +446,30 @@ csc_audit_message(csc_audit *audit, const cascade_message_row *row)
 }
 
 /* ---- The whole ---------------------------------------------------------- */
+
+/* One finding for each range. */
+void
+csc_audit_gaps(csc_audit *audit, int32_t from, const char *why)
+{
+    int64_t next = from;
+
+    if (audit->document)
+        return;
+    for (size_t i = 0; i < audit->seen_count; i++) {
+        int32_t id = audit->seen[i].function_id;
+
+        if (id == next + 1)
+            csc_audit_add(audit, CSC_AUDIT_GAPS, (int32_t)next,
+                          "execution %lld is not there%s", (long long)next,
+                          why);
+        else if (id > next)
+            csc_audit_add(audit, CSC_AUDIT_GAPS, (int32_t)next,
+                          "executions %lld to %d are not there%s",
+                          (long long)next, id - 1, why);
+        if (id >= next)
+            next = (int64_t)id + 1;
+    }
+}
 
 /* What is wrong with the naming; NULL for nothing. */
 static const char *
@@ -526,10 +553,12 @@ check_cascade(csc_audit *audit)
         csc_audit_add(audit, CSC_AUDIT_STATUS, -1,
                       "the cascade is %s, and by its executions it is %s",
                       word(audit->row.status), word(status));
-    if (audit->row.fn_id < csc_audit_highest(audit))
+    if (audit->document ? audit->row.fn_id < csc_audit_highest(audit)
+                        : audit->row.fn_id != csc_audit_highest(audit))
         csc_audit_add(audit, CSC_AUDIT_FN_ID, -1,
-                      "fn_id is %d, and there is an execution %d",
+                      "fn_id is %d, and the last execution is %d",
                       audit->row.fn_id, csc_audit_highest(audit));
+    csc_audit_gaps(audit, 0, "");
     if (running && !audit->has_run)
         csc_audit_add(audit, CSC_AUDIT_RUN, -1,
                       "the cascade is RUNNING and has no run; adopt it");
@@ -555,22 +584,33 @@ check_place(csc_audit *audit)
                       priority, audit->meta.priority);
 }
 
-static void
-check_run(csc_audit *audit)
+void
+csc_audit_counters(csc_audit *audit)
 {
     const cascade_run_row *run = &audit->run;
     bool owned = !csc_uuid_is_nil(&run->engine_id);
 
-    if (!audit->has_run)
-        return;
-    if (audit->row.status == CASCADE_RUNNING)
-        check_place(audit);
+    if (!audit->document &&
+        csc_check_name("queue", audit->run_queue) != CASCADE_OK)
+        csc_audit_add(audit, CSC_AUDIT_RUN_VALUES, -1,
+                      "the run is in a queue that cannot be: %s",
+                      cascade_errmsg());
     if (run->takeovers < 0 || run->claim_no < (owned ? 1 : 0) ||
         run->trial < 0 || run->trial > run->claim_no)
         csc_audit_add(audit, CSC_AUDIT_RUN_VALUES, -1,
                       "the run was claimed %lld times, %d times of these as a "
                       "suspect, and taken over %d times",
                       (long long)run->claim_no, run->trial, run->takeovers);
+}
+
+static void
+check_run(csc_audit *audit)
+{
+    if (!audit->has_run)
+        return;
+    if (audit->row.status == CASCADE_RUNNING)
+        check_place(audit);
+    csc_audit_counters(audit);
 }
 
 static void
@@ -615,6 +655,8 @@ csc_audit_end(csc_audit *audit, int32_t current_run)
         check_cascade(audit);
         check_run(audit);
         check_key(audit, current_run);
+    } else if (!audit->document) {
+        csc_audit_others_end(audit);
     }
     return result(audit);
 }

@@ -13,9 +13,22 @@
  *   A cascade whose first execution does not record how it is dispatched was
  *   begun by another program. There, an execution with a node_instance_id of
  *   another form is that program's, and nothing is asked of it; elsewhere, one
- *   that has no `at` in its record besides. Of a cascade that has such rows, or
- *   that another program began, neither status nor fn_id nor run are judged:
- *   others have other rules for them.
+ *   that has no `at` in its record besides. Others have other rules for status
+ *   and fn_id of a cascade that has such rows, or that they began. So of such a
+ *   one it is only asked that (audit_others.c)
+ *
+ *     fn_id       is that of an execution: theirs is that of the last claim
+ *     no gaps     between its first execution and its last. They leave one
+ *                 where a number was asked for and nobody came to use it, so a
+ *                 gap may be theirs; a row that was deleted leaves the same
+ *     its end     comes with some execution that has ended
+ *     events      have a writer that is there; while it is RUNNING, one may be
+ *                 still to come, right behind the last
+ *     the run     is there while it is RUNNING (else it is to be adopted), in a
+ *                 queue that can be; runs are ours alone
+ *
+ *   and whoever tells of the whole counts it among those that cannot be judged
+ *   whole.
  */
 #ifndef CSC_ENGINE_AUDIT_H
 #define CSC_ENGINE_AUDIT_H
@@ -32,13 +45,13 @@
       "the status of a cascade follows from its executions: ERROR as soon as " \
       "one has failed that ends it, else RUNNING while one is RUNNING, else "  \
       "COMPLETED")                                                             \
-    X(FN_ID, "V3 fn_id", "fn_id is no lower than any function_id")             \
+    X(FN_ID, "V3 fn_id", "fn_id is the highest function_id")                   \
     X(RUN, "V4 run",                                                           \
       "a cascade has a run while it is RUNNING, and afterwards only while a "  \
       "message waits for it")                                                  \
     X(RUN_VALUES, "V5 run values",                                             \
       "queue and priority of a run are those that execution 0 records, while " \
-      "the cascade is RUNNING, and its counters are sound")                    \
+      "the cascade is RUNNING, a queue can be, and its counters are sound")    \
     X(COMPLETED_AT, "V6 completed_at",                                         \
       "an execution has a completed_at exactly when it has ended")             \
     X(PATH, "V7 node_instance_id",                                             \
@@ -58,7 +71,8 @@
     X(KEY, "V13 key",                                                          \
       "a cascade with a key has the id of that key and run, and the key's "    \
       "row does not say an earlier run")                                       \
-    X(MESSAGE, "V14 message", "the path of a message begins with an id")
+    X(MESSAGE, "V14 message", "the path of a message begins with an id")       \
+    X(GAPS, "V15 gaps", "each function_id up to fn_id has an execution")
 
 #define CSC_AUDIT_ENUM(name, label, text) CSC_AUDIT_##name,
 typedef enum csc_audit_rule {
@@ -109,7 +123,9 @@ typedef struct csc_audit {
     cascade_row row; /* without its texts */
     cascade_run_row run;
     bool has_run;
-    bool foreign; /* there are rows of others */
+    bool foreign;  /* there are rows of others */
+    bool document; /* set behind _begin: it may be imported with rows missing,
+                      and with whatever others have written */
     csc_arena arena;
     char *user_id;
     char *run_queue;
@@ -147,7 +163,8 @@ void csc_audit_add(csc_audit *audit, csc_audit_rule rule, int32_t function_id,
 /* Forgets all; it may begin anew. */
 void csc_audit_fini(csc_audit *audit);
 
-/* Whether the cascade and its executions were all written by this library. */
+/* Whether the cascade and its executions were all written by this library: else
+ * it cannot be judged whole. */
 bool csc_audit_is_own(const csc_audit *audit);
 /* The status that follows from the executions, once all were shown. */
 cascade_status csc_audit_status(const csc_audit *audit);
@@ -156,5 +173,14 @@ int32_t csc_audit_highest(const csc_audit *audit);
 /* What is kept of an execution; NULL when it is not there. */
 const csc_audit_seen *csc_audit_find(const csc_audit *audit,
                                      int32_t function_id);
+
+/* Of audit_others.c, for cascades that are not own. An event; the whole, once
+ * all rows were shown. */
+void csc_audit_others_event(csc_audit *audit, const cascade_event_row *row);
+void csc_audit_others_end(csc_audit *audit);
+/* For each: the gaps from `from` on. */
+void csc_audit_gaps(csc_audit *audit, int32_t from, const char *why);
+/* For each that has a run. */
+void csc_audit_counters(csc_audit *audit);
 
 #endif

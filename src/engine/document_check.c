@@ -179,6 +179,7 @@ show_rows(const csc_document *document, const csc_meta *meta, csc_audit *audit)
     cascade_err err =
         csc_audit_begin(audit, &document->cascade, running ? &run : NULL);
 
+    audit->document = true;
     for (size_t i = 0; i < document->execution_count && err == CASCADE_OK; i++)
         err = csc_audit_execution(audit, &document->executions[i]);
     for (size_t i = 0; i < document->event_count && err == CASCADE_OK; i++)

@@ -70,6 +70,7 @@ count_audit(verifier *v, const csc_audit *audit)
     v->report->cascades++;
     v->report->executions += (int64_t)audit->seen_count;
     v->report->events += (int64_t)audit->event_count;
+    v->report->unknown += !csc_audit_is_own(audit);
 }
 
 static cascade_err

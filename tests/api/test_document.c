@@ -623,7 +623,7 @@ static const char *const foreign_cascade =
     " VALUES ('" ID "', 'RUNNING', 2, 'ann', '2026-01-31 10:00:00.123',"
     "  '2026-01-31 10:00:01')";
 
-static const char *const foreign_executions =
+static const char *const foreign_rows =
     "INSERT INTO node_executions (id, node_instance_id, cascade_id, node_name,"
     " function_id, input_context, full_output, location, status, error,"
     " started_at, completed_at) VALUES"
@@ -635,9 +635,7 @@ static const char *const foreign_executions =
     "  'COMPLETED', NULL, '2026-01-31 10:00:00', '2026-01-31 10:00:00.5'),"
     " ('0190aaaa-0000-4000-8000-0000000000a3', 'plain_0190aaaa_3', '" ID "',"
     "  'plain', 5, '{}', NULL, 'server', 'RUNNING', NULL,"
-    "  '2026-01-31 10:00:00', NULL)";
-
-static const char *const foreign_events =
+    "  '2026-01-31 10:00:00', NULL);"
     "INSERT INTO context_events (cascade_id, function_id, key, value, ui_value,"
     " created_at) VALUES"
     " ('" ID "', 2, '" ID "', '\"appended\"', NULL, '2026-01-31 10:00:03'),"
@@ -652,9 +650,9 @@ rows_of_others_come_back_too(test_db *db)
     cascade_started copy;
     char *text = NULL;
 
+    db->unsound = true; /* V12, V15: writers and numbers are missing */
     raw_sql(db, foreign_cascade);
-    raw_sql(db, foreign_executions);
-    raw_sql(db, foreign_events);
+    raw_sql(db, foreign_rows);
     assert_ok(cascade_uuid_parse(ID, &id));
     text = export_text(store, &id);
     copy = import_text(store, text, true);

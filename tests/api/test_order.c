@@ -46,6 +46,7 @@ insert_rows(test_db *db)
 {
     cascade_uuid id;
 
+    db->unsound = true; /* V12, V15: there are gaps, and lost writers */
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         raw_sql(db, rows[i]);
     assert_ok(cascade_uuid_parse(ID, &id));

@@ -415,7 +415,7 @@ static const char *const foreign =
     "INSERT INTO node_executions (id, node_instance_id, cascade_id, node_name,"
     " function_id, input_context, full_output, location, status, error,"
     " started_at, completed_at) SELECT '0190aaaa-0000-4000-8000-0000000000a1',"
-    " 'plan_0190aaaa_0', id, 'plan', 7, '{}', '[1]', 'client', 'COMPLETED',"
+    " 'plan_0190aaaa_0', id, 'plan', 4, '{}', '[1]', 'client', 'COMPLETED',"
     " NULL, '2026-01-31 10:00:00', '2025-01-31 10:00:00.5' FROM cascades"
     " WHERE user_id = 'a'";
 
@@ -427,11 +427,11 @@ rows_of_others_are_left_in_peace(test_db *db)
     fill_database(db, store);
     raw_sql(db, foreign);
     raw_sql(db, "INSERT INTO context_events (cascade_id, function_id, key,"
-                " value, created_at) SELECT id, 99, 'k', '1',"
+                " value, created_at) SELECT id, 4, 'k', '1',"
                 " '2026-01-31 10:00:00' FROM cascades WHERE user_id = 'a'");
     raw_sql(db, "INSERT INTO cascades (id, status, fn_id, user_id, created_at,"
                 " updated_at) VALUES ('0190aaaa-0000-4000-8000-000000000001',"
-                " 'RUNNING', 2, 'ann', '2026-01-31 10:00:00',"
+                " 'COMPLETED', 0, 'ann', '2026-01-31 10:00:00',"
                 " '2026-01-31 10:00:00')");
     assert_true(sound_all(store));
 }

@@ -515,6 +515,7 @@ all_are_told_without_what_is_there(test_db *db)
     scene s;
     cascade_change *change = NULL;
 
+    db->unsound = true; /* V2: the fourth ends while it runs */
     scene_open(&s, db);
     for (int i = 1; i <= 3; i++)
         commit(&s, begin(&s, i));
