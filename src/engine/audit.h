@@ -72,7 +72,11 @@
       "a cascade with a key has the id of that key and run, and the key's "    \
       "row does not say an earlier run")                                       \
     X(MESSAGE, "V14 message", "the path of a message begins with an id")       \
-    X(GAPS, "V15 gaps", "each function_id up to fn_id has an execution")
+    X(GAPS, "V15 gaps", "each function_id up to fn_id has an execution")       \
+    X(STRAYS, "V16 strays",                                                    \
+      "what belongs to a cascade, or to an incarnation, has it; a message "    \
+      "for "                                                                   \
+      "none is deleted within a day")
 
 #define CSC_AUDIT_ENUM(name, label, text) CSC_AUDIT_##name,
 typedef enum csc_audit_rule {

@@ -29,7 +29,7 @@
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/audit_read.h"
-#include "engine/faults.h"
+#include "engine/strays.h"
 #include "store/store.h"
 
 #define PAGE CSC_AUDIT_GROUP_MAX
@@ -89,31 +89,29 @@ tell_findings(verifier *v, const csc_audit *audit)
 
 /* Of a cascade whose row, or whose run's, cannot be read. */
 static cascade_err
-tell_fault(verifier *v, const cascade_uuid *id, const char *text)
+tell_fault(verifier *v, csc_audit_rule rule, const cascade_uuid *id,
+           const char *text)
 {
-    v->report->cascades++;
     v->report->findings++;
     if (v->options.finding == NULL ||
-        v->options.finding(v->options.context, id, -1,
-                           csc_audit_name(CSC_AUDIT_READABLE), text))
+        v->options.finding(v->options.context, id, -1, csc_audit_name(rule),
+                           text))
         return CASCADE_OK;
     return stop("finding");
 }
 
 static cascade_err
-tell_faults(verifier *v)
+tell_faults(verifier *v, csc_audit_rule rule)
 {
     int64_t more = (int64_t)v->faults.count - CSC_FAULTS_MAX;
     cascade_err err = CASCADE_OK;
 
     for (const csc_fault *f = v->faults.first; f != NULL && err == CASCADE_OK;
          f = f->next)
-        err = tell_fault(v, &f->id, f->text);
-    if (err != CASCADE_OK || more <= 0)
-        return err;
-    v->report->cascades += more;
-    v->report->findings += more;
-    return CASCADE_OK;
+        err = tell_fault(v, rule, &f->id, f->text);
+    if (err == CASCADE_OK && more > 0)
+        v->report->findings += more;
+    return err;
 }
 
 static cascade_err
@@ -154,7 +152,8 @@ tell_error(verifier *v, const cascade_uuid *id)
     char text[CSC_ERRMSG_SIZE];
 
     (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
-    return tell_fault(v, id, text);
+    v->report->cascades++;
+    return tell_fault(v, CSC_AUDIT_READABLE, id, text);
 }
 
 static cascade_err
@@ -266,13 +265,33 @@ verify_all(verifier *v)
             after = v->audits[listed_count - 1].row.id;
         query.after = &after;
         if (err == CASCADE_OK)
-            err = tell_faults(v);
+            err = tell_faults(v, CSC_AUDIT_READABLE);
+        v->report->cascades += (int64_t)v->faults.count;
         if (err == CASCADE_OK)
             err = verify_page(v);
         forget_page(v);
         if (err == CASCADE_OK)
             err = tell_progress(v);
     } while (err == CASCADE_OK && listed_count == PAGE);
+    return err;
+}
+
+/* What no cascade leads to. */
+static cascade_err
+verify_strays(verifier *v)
+{
+    csc_strays strays = {.kind = 0};
+    bool more = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && more) {
+        err = csc_strays_next(v->store, &strays, &v->faults, &more);
+        if (err == CASCADE_OK)
+            err = tell_faults(v, CSC_AUDIT_STRAYS);
+        if (err == CASCADE_OK)
+            err = tell_progress(v);
+    }
+    csc_faults_clear(&v->faults);
     return err;
 }
 
@@ -317,6 +336,8 @@ cascade_verify(cascade_store *store, const cascade_check_options *options,
         err = csc_store_refuse_within(store, "cascade_verify()");
     if (err == CASCADE_OK)
         err = v->options.id != NULL ? verify_one(v) : verify_all(v);
+    if (err == CASCADE_OK && v->options.id == NULL)
+        err = verify_strays(v);
     csc_audit_fini(&v->alone);
     csc_faults_fini(&v->faults);
     csc_mem_free(v);

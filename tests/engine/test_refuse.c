@@ -221,6 +221,7 @@ a_cascade_that_was_deleted_does_not_hold_up_its_batch(test_db *db)
             "DELETE FROM cascades WHERE id = '%s'");
     cascade_uuid others[OTHERS];
 
+    db->unsound = r->harm != NULL; /* V16: its run is left on SQLite */
     start_all(r, "work", others);
     run_until_ended(r, others, OTHERS);
     check_others(r, others);
