@@ -208,6 +208,9 @@
  *       one moment for each page; calls that follow each other leave out none
  *       that is one all the time. What a call costs is bounded by the ids that
  *       it looks at, however many rows these have.
+ *   S76 a payload is given in canonical form, or as it stands there; where it
+ *       was made so while it was read, `reformed` of its row tells. A database
+ *       that keeps no other form of its own accord has none to tell of.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -282,6 +285,10 @@ typedef struct cascade_row {
     int64_t updated_at_ms;
 } cascade_row;
 
+/* Which payload stands in the table in another form than it is given. */
+#define CASCADE_REFORMED_FIRST 1u  /* input, value */
+#define CASCADE_REFORMED_SECOND 2u /* full_output, ui_value */
+
 typedef struct cascade_execution_row {
     cascade_uuid id;
     cascade_uuid cascade_id;
@@ -295,6 +302,7 @@ typedef struct cascade_execution_row {
     const char *error; /* or NULL */
     int64_t started_at_ms;
     int64_t completed_at_ms; /* or CASCADE_TIME_NONE */
+    unsigned reformed;       /* CASCADE_REFORMED_*: S76. Not read by commit */
 } cascade_execution_row;
 
 typedef struct cascade_event_row {
@@ -307,6 +315,7 @@ typedef struct cascade_event_row {
     const char *ui_value;  /* or NULL */
     int64_t created_at_us; /* microseconds, where all other times have
                               milliseconds: S67 */
+    unsigned reformed;     /* the same */
 } cascade_event_row;
 
 typedef struct cascade_run_row {

@@ -309,9 +309,10 @@ check_at(csc_audit *audit, const cascade_execution_row *row,
                       row->function_id, record->at, audit->row.fn_id);
 }
 
+/* `reformed`: it was none before it was read (S76). */
 static void
 check_canonical(csc_audit *audit, int32_t function_id, const char *what,
-                const char *text)
+                const char *text, bool reformed)
 {
     csc_buf canonical = {0};
     cascade_err err = CASCADE_OK;
@@ -321,7 +322,7 @@ check_canonical(csc_audit *audit, int32_t function_id, const char *what,
     err = csc_json_canon_stored(what, text, strlen(text), &canonical);
     if (err == CASCADE_ERR_NO_MEMORY)
         audit->arena.failed = true;
-    else if (err != CASCADE_OK || strcmp(canonical.data, text) != 0)
+    else if (err != CASCADE_OK || reformed || strcmp(canonical.data, text) != 0)
         csc_audit_add(audit, CSC_AUDIT_CANONICAL, function_id,
                       "the %s of execution %d is not canonical", what,
                       function_id);
@@ -397,8 +398,10 @@ csc_audit_execution(csc_audit *audit, const cascade_execution_row *row)
     }
     check_times(audit, row);
     check_at(audit, row, &record);
-    check_canonical(audit, row->function_id, "input_context", row->input);
-    check_canonical(audit, row->function_id, "full_output", row->full_output);
+    check_canonical(audit, row->function_id, "input_context", row->input,
+                    (row->reformed & CASCADE_REFORMED_FIRST) != 0);
+    check_canonical(audit, row->function_id, "full_output", row->full_output,
+                    (row->reformed & CASCADE_REFORMED_SECOND) != 0);
     if (err == CASCADE_OK)
         err = csc_course_note(&audit->course, row, &record);
     if (err == CASCADE_OK)
@@ -428,9 +431,11 @@ csc_audit_event(csc_audit *audit, const cascade_event_row *row)
                       "event %lld was written by execution %d, which %s",
                       (long long)row->id, row->function_id,
                       writer == NULL ? "is not there" : "is RUNNING");
-    check_canonical(audit, row->function_id, "value of an event", row->value);
+    check_canonical(audit, row->function_id, "value of an event", row->value,
+                    (row->reformed & CASCADE_REFORMED_FIRST) != 0);
     check_canonical(audit, row->function_id, "ui_value of an event",
-                    row->ui_value);
+                    row->ui_value,
+                    (row->reformed & CASCADE_REFORMED_SECOND) != 0);
     return result(audit);
 }
 

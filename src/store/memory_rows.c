@@ -83,6 +83,7 @@ csc_memory_rows_execution(const cascade_execution_row *row)
     if (execution == NULL)
         return NULL;
     *execution = (csc_memory_execution){.row = *row};
+    execution->row.reformed = 0;
     execution->node.id = row->id;
     execution->node.item = execution;
     at = (char *)(execution + 1);
@@ -116,6 +117,7 @@ csc_memory_rows_event(const cascade_event_row *row)
     if (event == NULL)
         return NULL;
     event->row = *row;
+    event->row.reformed = 0;
     at = (char *)(event + 1);
     event->row.key = keep(&at, row->key, key);
     event->row.value = keep(&at, row->value, value);

@@ -98,6 +98,7 @@ sink_execution(void *context, const PGresult *result)
     row.error = csc_postgres_row_text_or_null(&reader, 9);
     row.started_at_ms = csc_postgres_row_time(&reader, 10);
     row.completed_at_ms = csc_postgres_row_time_or_none(&reader, 11);
+    row.reformed = 0; /* jsonb has a form of its own: S76 */
     if (row.input == NULL)
         csc_postgres_row_corrupt(&reader, 6, "is NULL");
     if (reader.err != CASCADE_OK)
@@ -124,6 +125,7 @@ sink_event(void *context, const PGresult *result)
     row.value = csc_postgres_row_json(&reader, 4, &target->first);
     row.ui_value = csc_postgres_row_json(&reader, 5, &target->second);
     row.created_at_us = csc_postgres_row_time_us(&reader, 6);
+    row.reformed = 0;
     if (row.value == NULL)
         csc_postgres_row_corrupt(&reader, 4, "is NULL");
     if (reader.err != CASCADE_OK)

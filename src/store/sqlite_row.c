@@ -35,6 +35,7 @@ typedef struct reader {
     cascade_err err;
     const cascade_uuid *id; /* of the cascade, once known */
     int key;                /* the column that tells the row from others */
+    unsigned reformed;      /* the payloads that were */
 } reader;
 
 /* The key as it stands there, as far as it can be shown. */
@@ -195,8 +196,9 @@ next_time_us(reader *row, const char *column)
 
 /* ---- Payloads ------------------------------------------------------------ */
 
+/* `which`: CASCADE_REFORMED_*. */
 static const char *
-next_payload(reader *row, const char *column, csc_buf *room)
+next_payload(reader *row, const char *column, csc_buf *room, unsigned which)
 {
     const char *text = next_nullable(row, column);
     size_t len = text == NULL ? 0 : strlen(text);
@@ -210,6 +212,8 @@ next_payload(reader *row, const char *column, csc_buf *room)
         row->err = err;
     else if (err != CASCADE_OK)
         fail(row, column, csc_json_why(column));
+    else if (strcmp(room->data, text) != 0)
+        row->reformed |= which;
     return room->data;
 }
 
@@ -266,16 +270,19 @@ csc_sqlite_row_execution(sqlite3_stmt *statement, csc_sqlite_row_room *room,
     row->status = (cascade_execution_status)next_word(&from, "status", words);
     row->node_instance_id = next_text(&from, "node_instance_id");
     row->node_name = next_text(&from, "node_name");
-    row->input = next_payload(&from, "input_context", &room->first);
+    row->input = next_payload(&from, "input_context", &room->first,
+                              CASCADE_REFORMED_FIRST);
     if (row->input == NULL)
         fail(&from, "input_context", "must not be NULL");
-    row->full_output = next_payload(&from, "full_output", &room->second);
+    row->full_output = next_payload(&from, "full_output", &room->second,
+                                    CASCADE_REFORMED_SECOND);
     row->location = next_text(&from, "location");
     row->error = next_nullable(&from, "error");
     row->started_at_ms = next_time(&from, "started_at");
     row->completed_at_ms = CASCADE_TIME_NONE;
     if (!is_null(&from))
         row->completed_at_ms = next_time(&from, "completed_at");
+    row->reformed = from.reformed;
     return from.err;
 }
 
@@ -292,11 +299,14 @@ csc_sqlite_row_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
     row->key = next_text(&from, "key");
     if (!csc_json_is_utf8(row->key, strlen(row->key)))
         fail(&from, "key", "not UTF-8");
-    row->value = next_payload(&from, "value", &room->first);
+    row->value =
+        next_payload(&from, "value", &room->first, CASCADE_REFORMED_FIRST);
     if (row->value == NULL)
         fail(&from, "value", "must not be NULL");
-    row->ui_value = next_payload(&from, "ui_value", &room->second);
+    row->ui_value =
+        next_payload(&from, "ui_value", &room->second, CASCADE_REFORMED_SECOND);
     row->created_at_us = next_time_us(&from, "created_at");
+    row->reformed = from.reformed;
     return from.err;
 }
 
@@ -312,7 +322,7 @@ csc_sqlite_row_message(sqlite3_stmt *statement, csc_sqlite_row_room *room,
     row->kind = next_text(&from, "kind");
     row->name = next_text(&from, "name");
     row->path = next_text(&from, "path");
-    row->payload = next_payload(&from, "payload", &room->first);
+    row->payload = next_payload(&from, "payload", &room->first, 0);
     if (row->payload == NULL)
         fail(&from, "payload", "must not be NULL");
     row->sent_at_ms = next_i64(&from, "sent_at", INT64_MIN, INT64_MAX);

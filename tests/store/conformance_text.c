@@ -33,6 +33,7 @@ copy_cascade(void *context, const cascade_row *row)
     return CASCADE_OK;
 }
 
+/* And none is told as made canonical while it was read: S76. */
 static cascade_err
 copy_execution(void *context, const cascade_execution_row *row)
 {
@@ -40,6 +41,7 @@ copy_execution(void *context, const cascade_execution_row *row)
     cascade_execution_row *kept = &it->executions[it->execution_count++];
 
     assert_true(it->execution_count <= 8);
+    assert_int_equal(0, row->reformed);
     *kept = *row;
     kept->node_instance_id =
         csc_arena_strdup(&it->arena, row->node_instance_id);
@@ -58,6 +60,7 @@ copy_event(void *context, const cascade_event_row *row)
     cascade_event_row *kept = &it->events[it->event_count++];
 
     assert_true(it->event_count <= 64);
+    assert_int_equal(0, row->reformed);
     *kept = *row;
     kept->key = csc_arena_strdup(&it->arena, row->key);
     kept->value = csc_arena_strdup(&it->arena, row->value);
