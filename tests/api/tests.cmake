@@ -29,6 +29,8 @@ if(CASCADE_SQLITE)
     cascade_test(api_sqlite_functions test_sqlite_functions.c)
 endif()
 cascade_test(api_within test_within.c connection.c NEEDS stores)
+cascade_test(api_tampering test_tampering.c tamper.c raw_sql.c NEEDS stores
+    LABELS long)
 cascade_test(api_strays test_strays.c raw_sql.c NEEDS stores)
 cascade_test(api_unreadable test_unreadable.c raw_sql.c NEEDS stores)
 cascade_test(api_verify test_verify.c raw_sql.c ../engine/mix.c NEEDS stores)
