@@ -85,7 +85,8 @@ csc_civil_seconds(const csc_civil *civil)
 {
     return csc_civil_days(civil->year, civil->month, civil->day) *
                CSC_CIVIL_DAY_S +
-           civil->hour * 3600 + civil->minute * 60 + civil->second;
+           civil->hour * INT64_C(3600) + civil->minute * INT64_C(60) +
+           civil->second;
 }
 
 void

@@ -284,7 +284,7 @@ static cascade_err
 read_second(reader *in, const header *first, csc_tzif *tzif)
 {
     uint64_t size = block_size(first, 4);
-    header head;
+    header head = {0};
     cascade_err err;
 
     if (size > left(in))
@@ -302,7 +302,7 @@ read_second(reader *in, const header *first, csc_tzif *tzif)
 static cascade_err
 read_file(reader *in, csc_tzif *tzif)
 {
-    header head;
+    header head = {0};
     cascade_err err = read_header(in, &head);
 
     if (err != CASCADE_OK)

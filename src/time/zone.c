@@ -17,7 +17,8 @@
 
 #define SPREAD_S (CSC_TZIF_OFFSET_MAX_S - CSC_TZIF_OFFSET_MIN_S)
 #define KINDS_OF_RULE 2
-#define CHANGES_OF_RULE (2 * (CSC_ZONE_YEAR_MAX - CSC_ZONE_YEAR_MIN + 1))
+#define CHANGES_OF_RULE \
+    ((size_t)2 * (CSC_ZONE_YEAR_MAX - CSC_ZONE_YEAR_MIN + 1))
 
 struct csc_zone {
     char name[CSC_ZONE_NAME_MAX + 1];

@@ -41,7 +41,7 @@ cascade_err csc_zone_check_name(const char *name);
 /* Reads a zone file: tzif.h has what is refused. Refused too: a rule whose
  * offset is not that of the last change, and changes so dense that a local
  * time happens more than CSC_ZONE_TIMES_MAX times. */
-cascade_err csc_zone_create(const char *name, const void *tzif, size_t len,
+cascade_err csc_zone_create(const char *name, const void *bytes, size_t len,
                             csc_zone **zone);
 /* One offset for ever: "UTC", 0. */
 cascade_err csc_zone_create_fixed(const char *name, int32_t offset_s,
