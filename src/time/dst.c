@@ -265,20 +265,34 @@ has_instant(const csc_dst_outcome *out, int64_t at_s)
     return false;
 }
 
+bool
+csc_dst_nominal(const csc_dst_rule *rule, int64_t at_s, int64_t after_local_s,
+                int64_t *local_s)
+{
+    int64_t found_s = clamp(at_s) + csc_zone_offset_min_s(rule->zone) - 1;
+    int64_t end_s = clamp(at_s) + csc_zone_offset_max_s(rule->zone);
+
+    if (after_local_s > found_s)
+        found_s = after_local_s;
+    while (csc_cron_next(rule->cron, found_s, &found_s) && found_s <= end_s) {
+        csc_dst_outcome out = csc_dst_explain(rule, found_s);
+
+        if (has_instant(&out, at_s)) {
+            *local_s = found_s;
+            return true;
+        }
+    }
+    return false;
+}
+
 size_t
 csc_dst_nominals(const csc_dst_rule *rule, int64_t at_s, int64_t *locals_s,
                  size_t max)
 {
-    int64_t local_s = clamp(at_s) + csc_zone_offset_min_s(rule->zone) - 1;
-    int64_t end_s = clamp(at_s) + csc_zone_offset_max_s(rule->zone);
+    int64_t local_s = INT64_MIN;
     size_t count = 0;
 
-    while (count < max && csc_cron_next(rule->cron, local_s, &local_s) &&
-           local_s <= end_s) {
-        csc_dst_outcome out = csc_dst_explain(rule, local_s);
-
-        if (has_instant(&out, at_s))
-            locals_s[count++] = local_s;
-    }
+    while (count < max && csc_dst_nominal(rule, at_s, local_s, &local_s))
+        locals_s[count++] = local_s;
     return count;
 }

@@ -81,7 +81,12 @@ bool csc_dst_matches(const csc_dst_rule *rule, int64_t at_s,
 size_t csc_dst_between(const csc_dst_rule *rule, int64_t from_s, int64_t to_s,
                        csc_dst_fire *fires, size_t max);
 
-/* The nominal times that fire at at_s, in order, `max` at most; how many. */
+/* The least nominal time that is greater than after_local_s and fires at at_s;
+ * false where there is none. */
+bool csc_dst_nominal(const csc_dst_rule *rule, int64_t at_s,
+                     int64_t after_local_s, int64_t *local_s);
+
+/* All of them, in order, `max` at most; how many. */
 size_t csc_dst_nominals(const csc_dst_rule *rule, int64_t at_s,
                         int64_t *locals_s, size_t max);
 

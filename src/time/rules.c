@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+#include "time/rules.h"
+
+#include "base/error.h"
+#include "time/civil.h"
+
+#define SECOND_MS 1000
+
+/* Behind all years. */
+#define FAR_MS (CSC_INTERVAL_END_MS + INT64_C(10) * CSC_CIVIL_DAY_S * SECOND_MS)
+
+static csc_dst_rule
+dst_of(const csc_rules *rules, size_t index)
+{
+    return (csc_dst_rule){&rules->crons[index], rules->zone, rules->gap,
+                          rules->fold};
+}
+
+static int64_t
+clamp(int64_t at_ms)
+{
+    return at_ms < -FAR_MS ? -FAR_MS : at_ms > FAR_MS ? FAR_MS : at_ms;
+}
+
+/* ---- Candidates ---------------------------------------------------------- */
+
+/* The nearest candidate in one direction, so far. */
+typedef struct search {
+    bool is_back;
+    bool is_there;
+    csc_rules_fire *best;
+} search;
+
+static void
+offer(search *s, const csc_rules_fire *fire)
+{
+    if (s->is_there && (s->is_back ? fire->at_ms <= s->best->at_ms
+                                   : fire->at_ms >= s->best->at_ms))
+        return;
+    *s->best = *fire;
+    s->is_there = true;
+}
+
+/* An instant as the zone's clock shows it. */
+static csc_rules_fire
+shown(const csc_rules *rules, int64_t at_ms, csc_rules_source source,
+      size_t index)
+{
+    int64_t at_s = csc_civil_div(at_ms, SECOND_MS);
+    int32_t offset_s = csc_zone_at(rules->zone, at_s).offset_s;
+
+    return (csc_rules_fire){at_ms, at_s + offset_s, offset_s, source, index};
+}
+
+static csc_rules_fire
+of_cron(const csc_dst_fire *fire, size_t index)
+{
+    return (csc_rules_fire){fire->at_s * SECOND_MS, fire->local_s,
+                            fire->offset_s, CSC_RULES_CRON, index};
+}
+
+/* How many instants are not behind at_ms. */
+static size_t
+instants_to(const csc_rules *rules, int64_t at_ms)
+{
+    size_t low = 0;
+    size_t high = rules->instant_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (rules->instants_ms[middle] <= at_ms)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool
+candidate_behind(const csc_rules *rules, int64_t after_ms, csc_rules_fire *best)
+{
+    search s = {.is_back = false, .best = best};
+    size_t index = instants_to(rules, after_ms);
+    int64_t at_ms;
+    csc_rules_fire fire;
+
+    for (size_t i = 0; i < rules->cron_count; i++) {
+        csc_dst_rule rule = dst_of(rules, i);
+        csc_dst_fire found;
+
+        if (!csc_dst_next(&rule, csc_civil_div(after_ms, SECOND_MS), &found))
+            continue;
+        fire = of_cron(&found, i);
+        offer(&s, &fire);
+    }
+    for (size_t i = 0; i < rules->interval_count; i++) {
+        if (!csc_interval_next(&rules->intervals[i], after_ms, &at_ms))
+            continue;
+        fire = shown(rules, at_ms, CSC_RULES_INTERVAL, i);
+        offer(&s, &fire);
+    }
+    if (index < rules->instant_count) {
+        at_ms = rules->instants_ms[index];
+        fire = shown(rules, at_ms, CSC_RULES_INSTANT, index);
+        offer(&s, &fire);
+    }
+    return s.is_there;
+}
+
+static bool
+candidate_before(const csc_rules *rules, int64_t before_ms,
+                 csc_rules_fire *best)
+{
+    search s = {.is_back = true, .best = best};
+    size_t count = instants_to(rules, before_ms - 1);
+    int64_t before_s = csc_civil_div(before_ms - 1, SECOND_MS) + 1;
+    int64_t at_ms;
+    csc_rules_fire fire;
+
+    for (size_t i = 0; i < rules->cron_count; i++) {
+        csc_dst_rule rule = dst_of(rules, i);
+        csc_dst_fire found;
+
+        if (!csc_dst_previous(&rule, before_s, &found))
+            continue;
+        fire = of_cron(&found, i);
+        offer(&s, &fire);
+    }
+    for (size_t i = 0; i < rules->interval_count; i++) {
+        if (!csc_interval_previous(&rules->intervals[i], before_ms, &at_ms))
+            continue;
+        fire = shown(rules, at_ms, CSC_RULES_INTERVAL, i);
+        offer(&s, &fire);
+    }
+    if (count > 0) {
+        at_ms = rules->instants_ms[count - 1];
+        fire = shown(rules, at_ms, CSC_RULES_INSTANT, count - 1);
+        offer(&s, &fire);
+    }
+    return s.is_there;
+}
+
+/* ---- Excludes ------------------------------------------------------------ */
+
+static csc_rules_why
+why_excluded(const csc_rules *rules, int64_t local_s, size_t *index)
+{
+    int64_t days = csc_civil_div(local_s, CSC_CIVIL_DAY_S);
+
+    for (size_t i = 0; i < rules->exclude_cron_count; i++) {
+        const csc_cron *cron = &rules->exclude_crons[i];
+        int64_t second = cron->has_seconds ? 0 : csc_civil_mod(local_s, 60);
+
+        *index = i;
+        if (csc_cron_matches(cron, local_s - second))
+            return CSC_RULES_EXCLUDED_BY_CRON;
+    }
+    for (size_t i = 0; i < rules->exclude_calendar_count; i++) {
+        *index = i;
+        if (csc_calendar_has(rules->exclude_calendars[i], days))
+            return CSC_RULES_EXCLUDED_BY_CALENDAR;
+    }
+    return CSC_RULES_FIRES;
+}
+
+/* Of a pattern that has several nominal times at this instant, the first that
+ * is not excluded. */
+static bool
+other_nominal(const csc_rules *rules, size_t cron, csc_rules_fire *fire)
+{
+    csc_dst_rule rule = dst_of(rules, cron);
+    int64_t at_s = fire->at_ms / SECOND_MS;
+    int64_t local_s = INT64_MIN;
+    size_t index;
+
+    while (csc_dst_nominal(&rule, at_s, local_s, &local_s)) {
+        if (why_excluded(rules, local_s, &index) != CSC_RULES_FIRES)
+            continue;
+        fire->local_s = local_s;
+        fire->source = CSC_RULES_CRON;
+        fire->index = cron;
+        return true;
+    }
+    return false;
+}
+
+/* Whether any source has a nominal time here that is not excluded: *fire
+ * becomes that. The one that the clock shows is the same for all. */
+static bool
+is_left(const csc_rules *rules, csc_rules_fire *fire)
+{
+    size_t index;
+
+    if (why_excluded(rules, fire->local_s, &index) == CSC_RULES_FIRES)
+        return true;
+    for (size_t i = 0; i < rules->cron_count; i++) {
+        if (fire->at_ms % SECOND_MS == 0 && other_nominal(rules, i, fire))
+            return true;
+    }
+    for (size_t i = 0; i < rules->interval_count; i++) {
+        if (!csc_interval_matches(&rules->intervals[i], fire->at_ms))
+            continue;
+        *fire = shown(rules, fire->at_ms, CSC_RULES_INTERVAL, i);
+        return why_excluded(rules, fire->local_s, &index) == CSC_RULES_FIRES;
+    }
+    index = instants_to(rules, fire->at_ms);
+    if (index == 0 || rules->instants_ms[index - 1] != fire->at_ms)
+        return false;
+    *fire = shown(rules, fire->at_ms, CSC_RULES_INSTANT, index - 1);
+    return why_excluded(rules, fire->local_s, &index) == CSC_RULES_FIRES;
+}
+
+/* ---- Searching ----------------------------------------------------------- */
+
+static int64_t
+end_of(const csc_rules *rules)
+{
+    return rules->end_ms != 0 ? clamp(rules->end_ms) : FAR_MS;
+}
+
+csc_rules_answer
+csc_rules_next(const csc_rules *rules, int64_t after_ms, size_t budget,
+               csc_rules_fire *fire)
+{
+    int64_t from_ms = clamp(after_ms);
+    csc_rules_fire found;
+
+    csc_assert(budget > 0);
+    if (from_ms < clamp(rules->start_ms) - 1)
+        from_ms = clamp(rules->start_ms) - 1;
+    for (; budget > 0; budget--) {
+        if (!candidate_behind(rules, from_ms, &found) ||
+            found.at_ms >= end_of(rules))
+            return CSC_RULES_NONE;
+        from_ms = found.at_ms;
+        if (is_left(rules, &found)) {
+            *fire = found;
+            return CSC_RULES_FOUND;
+        }
+    }
+    *fire = found;
+    return CSC_RULES_SO_FAR;
+}
+
+csc_rules_answer
+csc_rules_previous(const csc_rules *rules, int64_t before_ms, size_t budget,
+                   csc_rules_fire *fire)
+{
+    int64_t to_ms = clamp(before_ms);
+    csc_rules_fire found;
+
+    csc_assert(budget > 0);
+    if (to_ms > end_of(rules))
+        to_ms = end_of(rules);
+    for (; budget > 0; budget--) {
+        if (!candidate_before(rules, to_ms, &found) ||
+            found.at_ms < clamp(rules->start_ms))
+            return CSC_RULES_NONE;
+        to_ms = found.at_ms;
+        if (is_left(rules, &found)) {
+            *fire = found;
+            return CSC_RULES_FOUND;
+        }
+    }
+    *fire = found;
+    return CSC_RULES_SO_FAR;
+}
+
+size_t
+csc_rules_between(const csc_rules *rules, int64_t from_ms, int64_t to_ms,
+                  size_t budget, csc_rules_fire *fires, size_t max,
+                  int64_t *next_ms)
+{
+    int64_t after_ms = clamp(from_ms) - 1;
+    size_t count = 0;
+
+    *next_ms = to_ms;
+    for (;;) {
+        csc_rules_fire fire;
+        csc_rules_answer answer =
+            csc_rules_next(rules, after_ms, budget, &fire);
+
+        if (answer == CSC_RULES_NONE || fire.at_ms >= to_ms)
+            return count;
+        if (count == max && answer == CSC_RULES_FOUND) {
+            *next_ms = after_ms + 1;
+            return count;
+        }
+        if (answer == CSC_RULES_SO_FAR) {
+            *next_ms = fire.at_ms + 1;
+            return count;
+        }
+        fires[count++] = fire;
+        after_ms = fire.at_ms;
+    }
+}
+
+/* ---- One instant --------------------------------------------------------- */
+
+csc_rules_why
+csc_rules_explain(const csc_rules *rules, int64_t at_ms, size_t *index)
+{
+    csc_rules_fire fire;
+    int64_t local_s;
+
+    if (at_ms < rules->start_ms)
+        return CSC_RULES_BEFORE_START;
+    if (rules->end_ms != 0 && at_ms >= rules->end_ms)
+        return CSC_RULES_BEHIND_END;
+    if (clamp(at_ms) != at_ms || !candidate_behind(rules, at_ms - 1, &fire) ||
+        fire.at_ms != at_ms)
+        return CSC_RULES_NO_CANDIDATE;
+    local_s = fire.local_s;
+    if (is_left(rules, &fire))
+        return CSC_RULES_FIRES;
+    return why_excluded(rules, local_s, index);
+}
+
+bool
+csc_rules_matches(const csc_rules *rules, int64_t at_ms)
+{
+    size_t index;
+
+    return csc_rules_explain(rules, at_ms, &index) == CSC_RULES_FIRES;
+}
