@@ -15,7 +15,7 @@
  *   texts     ids, times, names, paths and store URLs
  *   document  reading the documents that import takes
  *   zone      time zone files
- *   cron      cron patterns
+ *   cron      cron patterns; times, lengths of time and calendars
  *
  * A finding is mended in the library and its input added to the corpus.
  */
