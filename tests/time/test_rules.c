@@ -462,6 +462,82 @@ a_fire_stays_while_one_nominal_time_does(void **state)
     csc_zone_free(zone);
 }
 
+/* At 03:00 the clock shows 03:00 to what is no pattern, whatever 02:30 is. */
+static void
+other_sources_stay_at_a_fire_that_is_excluded(void **state)
+{
+    static const char *const fires[] = {"2026-03-08T03:00-04:00"};
+    csc_zone *zone = made_zone("Some/City", NEW_YORK);
+    csc_cron cron = parsed("30 2 8 3 *");
+    csc_cron exclude = parsed("* 2 * * *");
+    csc_interval interval;
+    int64_t instant_ms = made_ms(fires[0]);
+    csc_rules rules = {.zone = zone,
+                       .crons = &cron,
+                       .cron_count = 1,
+                       .exclude_crons = &exclude,
+                       .exclude_cron_count = 1};
+    csc_rules_fire fire;
+
+    (void)state;
+    check_fires(&rules, "2026-03-08T00:00-05:00", "2026-03-09T00:00-04:00",
+                NULL, 0);
+    rules.instants_ms = &instant_ms;
+    rules.instant_count = 1;
+    check_fires(&rules, "2026-03-08T00:00-05:00", "2026-03-09T00:00-04:00",
+                fires, 1);
+    assert_int_equal(csc_rules_next(&rules, instant_ms - 1, 1, &fire),
+                     CSC_RULES_FOUND);
+    assert_int_equal(fire.source, CSC_RULES_INSTANT);
+    rules.instant_count = 0;
+    rules.intervals = &interval;
+    rules.interval_count = 1;
+    assert_int_equal(csc_interval_init(&interval, "every", 10000 * HOUR_MS,
+                                       instant_ms, 1000),
+                     CASCADE_OK);
+    check_fires(&rules, "2026-03-08T00:00-05:00", "2026-03-09T00:00-04:00",
+                fires, 1);
+    assert_int_equal(csc_rules_next(&rules, instant_ms - 1, 1, &fire),
+                     CSC_RULES_FOUND);
+    assert_int_equal(fire.source, CSC_RULES_INTERVAL);
+    csc_zone_free(zone);
+}
+
+/* A source that has ended leaves the others alone. */
+static void
+sources_end_on_their_own(void **state)
+{
+    csc_zone *zone = made_zone("UTC", "UTC0");
+    csc_cron crons[] = {parsed("0 0 0 1 1 * 2020"), parsed("0 0 0 1 1 * 2030")};
+    csc_interval interval;
+    csc_rules rules = {.zone = zone,
+                       .crons = crons,
+                       .cron_count = 2,
+                       .intervals = &interval,
+                       .interval_count = 1};
+    csc_rules_fire fire;
+
+    (void)state;
+    assert_int_equal(csc_interval_init(&interval, "every", CSC_INTERVAL_MOST_MS,
+                                       made_ms("2025-01-01T00:00Z"), 1000),
+                     CASCADE_OK);
+    assert_int_equal(
+        csc_rules_next(&rules, made_ms("2025-06-01T00:00Z"), 1, &fire),
+        CSC_RULES_FOUND);
+    assert_int_equal(fire.at_ms, made_ms("2030-01-01T00:00Z"));
+    assert_int_equal(
+        csc_rules_next(&rules, made_ms("2125-06-01T00:00Z"), 1, &fire),
+        CSC_RULES_NONE);
+    assert_int_equal(
+        csc_rules_previous(&rules, made_ms("2025-01-01T00:00Z"), 1, &fire),
+        CSC_RULES_FOUND);
+    assert_int_equal(fire.at_ms, made_ms("2020-01-01T00:00Z"));
+    assert_int_equal(
+        csc_rules_previous(&rules, made_ms("1970-01-01T00:00Z") + 1, 1, &fire),
+        CSC_RULES_NONE);
+    csc_zone_free(zone);
+}
+
 static void
 start_is_in_and_end_is_not(void **state)
 {
@@ -652,6 +728,8 @@ main(void)
         cmocka_unit_test(excludes_are_matched_with_the_nominal_time),
         cmocka_unit_test(excludes_without_seconds_are_of_minutes),
         cmocka_unit_test(a_fire_stays_while_one_nominal_time_does),
+        cmocka_unit_test(other_sources_stay_at_a_fire_that_is_excluded),
+        cmocka_unit_test(sources_end_on_their_own),
         cmocka_unit_test(start_is_in_and_end_is_not),
         cmocka_unit_test(a_budget_that_ends_says_so_far),
         cmocka_unit_test(rules_without_a_source_never_fire),

@@ -131,6 +131,44 @@ what_breaks_a_rule_of_the_format_is_refused(void **state)
     check_refused(bytes, len, CASCADE_ERR_UNSUPPORTED, "leap seconds");
 }
 
+/* The flags of the three kinds, behind the block of a file of version 1: first
+ * those for standard time, if there are any, then those for universal time. */
+static void
+check_flags(const char *standard, const char *universal, const char *why)
+{
+    uint8_t bytes[MADE_SIZE];
+    made_file file = {'\0', city_kinds, 3, city_changes, 3, ""};
+    size_t len = made_bytes(&file, bytes);
+    csc_zone *zone = NULL;
+
+    bytes[23] = (uint8_t)strlen(universal);
+    bytes[27] = (uint8_t)strlen(standard);
+    for (; *standard != '\0'; standard++)
+        bytes[len++] = (uint8_t)(*standard - '0');
+    for (; *universal != '\0'; universal++)
+        bytes[len++] = (uint8_t)(*universal - '0');
+    if (why != NULL) {
+        check_refused(bytes, len, CASCADE_ERR_INVALID, why);
+        return;
+    }
+    assert_int_equal(csc_zone_create("Some/City", bytes, len, &zone),
+                     CASCADE_OK);
+    csc_zone_free(zone);
+}
+
+static void
+flags_of_kinds_are_checked(void **state)
+{
+    (void)state;
+    check_flags("101", "100", NULL);
+    check_flags("010", "", NULL);
+    check_flags("", "000", NULL);
+    check_flags("102", "", "neither 0 nor 1");
+    check_flags("", "003", "neither 0 nor 1");
+    check_flags("011", "110", "universal, not standard");
+    check_flags("", "001", "universal, not standard");
+}
+
 static void
 a_file_that_is_cut_or_goes_on_is_refused(void **state)
 {
@@ -480,6 +518,7 @@ main(void)
         cmocka_unit_test(a_file_of_each_version_is_read),
         cmocka_unit_test(a_file_without_a_rule_goes_on_as_it_ends),
         cmocka_unit_test(what_breaks_a_rule_of_the_format_is_refused),
+        cmocka_unit_test(flags_of_kinds_are_checked),
         cmocka_unit_test(a_file_that_is_cut_or_goes_on_is_refused),
         cmocka_unit_test(a_file_of_any_size_is_bounded),
         cmocka_unit_test(changes_that_are_too_dense_are_refused),
