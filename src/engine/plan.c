@@ -6,9 +6,11 @@
  */
 #include "engine/plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "base/count.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -478,22 +480,41 @@ take_lost(csc_plan *plan)
 
 /* ---- Deciding ----------------------------------------------------------- */
 
-/* As in the paths of what one execution spawns. Those of one name often follow
- * each other. */
-static void
-number_heir(csc_plan *plan, size_t index)
+static int
+compare_names(const void *a, const void *b, void *context)
 {
-    csc_plan_item *item = &plan->items[index];
+    const csc_plan_item *items = context;
+    size_t left = *(const size_t *)a;
+    size_t right = *(const size_t *)b;
+    int order = strcmp(items[left].name, items[right].name);
 
-    for (size_t i = index; i > 0; i--) {
-        const csc_plan_item *other = &plan->items[i - 1];
+    csc_count_look();
+    return order != 0 ? order : (left > right) - (left < right);
+}
 
-        if (other->fate != CSC_FATE_AFRESH ||
-            strcmp(other->name, item->name) != 0)
-            continue;
-        item->nth = other->nth + 1;
-        return;
+/* As in the paths of what one execution spawns: those of one name, in their
+ * order. */
+static cascade_err
+number_heirs(csc_plan *plan)
+{
+    size_t count = 0;
+    size_t *order =
+        csc_arena_alloc(&plan->arena, plan->afresh_count, sizeof(*order));
+
+    if (order == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->items[i].fate == CSC_FATE_AFRESH)
+            order[count++] = i;
+    qsort_r(order, count, sizeof(*order), compare_names, plan->items);
+    for (size_t i = 1; i < count; i++) {
+        const csc_plan_item *before = &plan->items[order[i - 1]];
+        csc_plan_item *item = &plan->items[order[i]];
+
+        if (strcmp(before->name, item->name) == 0)
+            item->nth = before->nth + 1;
     }
+    return CASCADE_OK;
 }
 
 /* Whether a signal that an earlier rerun received once more is there without
@@ -531,10 +552,7 @@ count_fates(csc_plan *plan, const csc_state *state)
     for (size_t i = 0; i < plan->count; i++) {
         csc_plan_item *item = &plan->items[i];
 
-        if (item->fate == CSC_FATE_AFRESH) {
-            number_heir(plan, i);
-            plan->afresh_count++;
-        }
+        plan->afresh_count += item->fate == CSC_FATE_AFRESH;
         runs = runs || item->fate == CSC_FATE_AFRESH;
         ended = ended || (item->fate == CSC_FATE_KEEP && ends_cascade(item) &&
                           !is_part(item));
@@ -562,5 +580,5 @@ csc_plan_decide(csc_plan *plan, const csc_state *state)
     give_parts(plan, running);
     take_lost(plan);
     count_fates(plan, state);
-    return CASCADE_OK;
+    return plan->afresh_count > 0 ? number_heirs(plan) : CASCADE_OK;
 }

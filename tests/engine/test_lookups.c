@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "engine/build.h"
+#include "engine/plan.h"
 #include "support/hand.h"
 
 #define ID HAND_ID
@@ -370,6 +371,47 @@ a_part_is_found_in_any_order(void **unused)
     site_close(s);
 }
 
+/* ---- Retries ------------------------------------------------------------- */
+
+static void
+plan_node(csc_plan *plan, site *s, int32_t i, cascade_execution_status status)
+{
+    char path[100];
+    char name[40];
+    const cascade_execution_row row = {.cascade_id = s->state.id,
+                                       .function_id = i,
+                                       .node_name = name,
+                                       .node_instance_id = path,
+                                       .location = "",
+                                       .input = "{}",
+                                       .status = status};
+
+    name_of(name, sizeof(name), "n", i);
+    (void)snprintf(path, sizeof(path), ID "/0/n%d#0", i);
+    assert_int_equal(csc_plan_add(plan, &row), CASCADE_OK);
+    assert_int_equal(csc_state_apply_execution(&s->state, &row), CASCADE_OK);
+}
+
+/* As many names as there are heirs. */
+static void
+a_retry_numbers_its_heirs(void **unused)
+{
+    site *s = site_open();
+    csc_plan *plan = csc_plan_create(CSC_COURSE_NONE);
+
+    (void)unused;
+    assert_non_null(plan);
+    for (int32_t i = 1; i <= MANY; i++)
+        plan_node(plan, s, i, i == MANY ? FAILED : RUNNING);
+    (void)csc_count_looks();
+    assert_int_equal(csc_plan_decide(plan, &s->state), CASCADE_OK);
+    assert_int_equal(plan->refusal, CSC_REFUSAL_NONE);
+    assert_int_equal(plan->afresh_count, MANY);
+    assert_in_range(csc_count_looks(), MANY, MANY * 40);
+    csc_plan_free(plan);
+    site_close(s);
+}
+
 int
 main(void)
 {
@@ -382,6 +424,7 @@ main(void)
         cmocka_unit_test(a_completion_finds_its_execution),
         cmocka_unit_test(deadlines_come_in_their_order),
         cmocka_unit_test(a_part_is_found_in_any_order),
+        cmocka_unit_test(a_retry_numbers_its_heirs),
     };
 
     return cmocka_run_group_tests_name("lookups", tests, NULL, NULL);
