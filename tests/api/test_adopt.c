@@ -524,6 +524,7 @@ drop_auxiliary(test_db *db)
     raw_sql(db, "DROP TABLE cascade_runs; DROP TABLE cascade_lanes;"
                 " DROP TABLE cascade_engines; DROP TABLE cascade_messages;"
                 " DROP TABLE cascade_keys; DROP TABLE cascade_queues;"
+                " DROP TABLE cascade_links; DROP TABLE cascade_erasures;"
                 " DROP TABLE cascade_schema");
 }
 
