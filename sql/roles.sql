@@ -75,6 +75,7 @@ LEFT JOIN (VALUES
     ('cascade_queues', ', INSERT, DELETE'),
     ('cascade_erasures', ', INSERT, UPDATE, DELETE'),
     ('cascade_links', ', INSERT, UPDATE, DELETE'),
+    ('cascade_seals', ', INSERT, UPDATE, DELETE'),
     ('cascade_runs', ', INSERT, UPDATE, DELETE'),
     ('cascade_engines', ', INSERT, UPDATE, DELETE'),
     ('cascade_lanes', ', INSERT, UPDATE, DELETE')) AS g (name, rights)

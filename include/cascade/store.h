@@ -6,10 +6,11 @@
  * A store keeps the three tables (cascades, node_executions, context_events)
  * and the auxiliary ones that hold dispatch (cascade_runs, cascade_engines,
  * cascade_lanes, cascade_messages, cascade_keys, cascade_queues,
- * cascade_erasures, cascade_links, cascade_schema). It knows nothing of nodes
- * and attempts: the engine decides what is written, the store writes it, all or
- * nothing. A backend is one constant table of moves, cascade_store_driver. Each
- * move is atomic: it takes effect whole, or not at all.
+ * cascade_erasures, cascade_links, cascade_seals, cascade_schema). It knows
+ * nothing of nodes and attempts: the engine decides what is written, the store
+ * writes it, all or nothing. A backend is one constant table of moves,
+ * cascade_store_driver. Each move is atomic: it takes effect whole, or not at
+ * all.
  *
  *                 attach                    detach, or remove by another
  *   (no incarnation) ----> incarnation alive ----> (gone: runs are free)
@@ -84,7 +85,8 @@
  *       message for a cascade that is not there is deleted by some claim.
  *   S21 CASCADE_RUN_DELETE and purge, and what erase does of a cascade that
  *       they have marked (S39), leave no row of it in any table but
- *       cascade_keys and cascade_links.
+ *       cascade_keys and cascade_links; its seal where the store is not
+ *       `sealed`.
  *   S22 a start with a key takes effect only while it is the next run of that
  *       key; see `key` of cascade_change.
  *   S23 a claim tells of each run that it gives for its messages the kind of
@@ -211,6 +213,18 @@
  *   S76 a payload is given in canonical form, or as it stands there; where it
  *       was made so while it was read, `reformed` of its row tells. A database
  *       that keeps no other form of its own accord has none to tell of.
+ *   S78 a change that has a seal enters it, in the place of the one that is
+ *       there, if there is one; one that has none leaves what is there. A start
+ *       that does nothing enters nothing.
+ *   S79 CASCADE_LOAD_SEALS gives the seals of the cascades of a load, as of the
+ *       same moment; none of those that have none.
+ *   S80 seal changes a seal only while it is as the caller had read it, and the
+ *       cascade is there and is not marked (S40); for the id that is all zero,
+ *       which is the store's own, nothing need be there.
+ *   S81 seals lists them by id, without gaps or repetitions, also those of
+ *       cascades that are not there. In a store that is `sealed` the seal of a
+ *       cascade goes in the commit that deletes or marks it.
+ *   S82 the seal of a message comes back as it was given.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -342,7 +356,18 @@ typedef struct cascade_message_row {
     const char *path;        /* the node_instance_id of its receipt */
     const char *payload;     /* never NULL */
     int64_t sent_at_ms;
+    const char *seal; /* or NULL: S82 */
 } cascade_message_row;
+
+#define CASCADE_SEAL_MAX 255
+
+/* By what an edit of a cascade's rows is found. Number and text are the
+ * engine's. */
+typedef struct cascade_seal_row {
+    cascade_uuid cascade_id;
+    int64_t number;
+    const char *seal; /* 1-CASCADE_SEAL_MAX bytes */
+} cascade_seal_row;
 
 /* ---- Writing ------------------------------------------------------------ */
 
@@ -400,6 +425,9 @@ typedef struct cascade_change {
      * From 2 on the row says `run_number` then. */
     const char *key;
     int32_t run_number;
+    /* Of the cascade as it is behind this change, or NULL: S78. Its cascade_id
+     * is not read. DELETE: NULL. */
+    const cascade_seal_row *seal;
 } cascade_change;
 
 /* One transaction of one lane. Changes are sorted by cascade id, each cascade
@@ -513,6 +541,7 @@ typedef struct cascade_receive {
     8u                        /* some executions, where not all are asked for:
                                   S24 */
 #define CASCADE_LOAD_ENDS 16u /* what is to end it, of its last messages: S59 */
+#define CASCADE_LOAD_SEALS 32u
 #define CASCADE_LOAD_MESSAGES_MAX 100 /* of each cascade, the first */
 #define CASCADE_LOAD_ENDS_MAX 1000    /* the last, among which ends are found */
 #define CASCADE_LOAD_FAMILY_MAX 100   /* children of each, the first: S51 */
@@ -525,10 +554,14 @@ typedef cascade_err (*cascade_message_sink)(void *context,
                                             const cascade_message_row *row,
                                             bool repeated);
 
-/* First every cascade, in the order of ids; then executions by (cascade id,
- * function_id); then events by (cascade id, function_id, id); then messages by
- * (cascade id, id). An error of a sink ends the load and is its result. Those
- * of parts that are not asked for may be NULL.
+typedef cascade_err (*cascade_seal_sink)(void *context,
+                                         const cascade_seal_row *row);
+
+/* First every cascade, in the order of ids, and in the same their seals; then
+ * executions by (cascade id, function_id); then events by (cascade id,
+ * function_id, id); then messages by (cascade id, id). An error of a sink ends
+ * the load and is its result. Those of parts that are not asked for may be
+ * NULL.
  *
  * The values of a context have the order (function_id, created_at, id). Whoever
  * keeps the events makes it: they differ only where the clock of another
@@ -541,6 +574,7 @@ typedef struct cascade_load_sink {
                                 const cascade_execution_row *row);
     cascade_err (*on_event)(void *context, const cascade_event_row *row);
     cascade_message_sink on_message;
+    cascade_seal_sink on_seal;
 } cascade_load_sink;
 
 /* A row that cannot be read: S73. */
@@ -687,6 +721,13 @@ typedef struct cascade_repair {
     int32_t run_number;
 } cascade_repair;
 
+/* What is to become of a seal: S80. */
+typedef struct cascade_reseal {
+    cascade_uuid cascade_id;
+    const cascade_seal_row *was; /* as it was read; NULL: there was none */
+    const cascade_seal_row *now; /* as it is to be; NULL: it goes */
+} cascade_reseal;
+
 /* ---- Waiting ------------------------------------------------------------ */
 
 /* In and out: a waiter keeps `seen` from one of its waits to the next, so that
@@ -729,6 +770,7 @@ typedef struct cascade_store_config {
     void *log_context;
     cascade_log_level log_level;
     bool private_files; /* new files are for their owner alone */
+    bool sealed;        /* cascades have seals: S81 */
 } cascade_store_config;
 
 typedef struct cascade_store_driver {
@@ -883,6 +925,16 @@ typedef struct cascade_store_driver {
     cascade_err (*strays)(void *self, cascade_stray kind, size_t limit,
                           cascade_uuid *cursor, cascade_fault_sink sink,
                           void *context, bool *more);
+
+    /* Changes seals, each by itself: S80. `done[i]` tells whether it was.
+     * 1-1,000 at a time. */
+    cascade_err (*seal)(void *self, const cascade_reseal *reseals, size_t count,
+                        bool *done);
+
+    /* Lists up to `limit` seals, 1-1,000, with ids above `after`; NULL: from
+     * the first: S81. */
+    cascade_err (*seals)(void *self, const cascade_uuid *after, size_t limit,
+                         cascade_seal_sink sink, void *context);
 
     /* Lists cascades by ascending id: S14. */
     cascade_err (*list)(void *self, const cascade_query *query,

@@ -102,6 +102,7 @@ free_model(csc_memory_model *model)
     csc_memory_messages_fini(model);
     csc_memory_links_fini(model);
     csc_memory_runs_fini(model);
+    csc_mem_free(model->seal);
     csc_lock_fini_mutex(&model->mutex);
     csc_mem_free(model->name);
     csc_mem_free(model);
@@ -284,6 +285,8 @@ static const cascade_store_driver driver = {
     .repair = csc_memory_mend_repair,
     .purge = csc_memory_mend_purge,
     .erase = csc_memory_delete_erase,
+    .seal = csc_memory_seals_change,
+    .seals = csc_memory_seals_list,
     .list = csc_memory_read_list,
     .wait = csc_memory_wait_for,
     .begin = csc_memory_native_begin,

@@ -15,6 +15,7 @@
  *   memory_scan.c     scan, totals
  *   memory_mend.c     repair, purge
  *   memory_strays.c   strays
+ *   memory_seals.c    seals: kept, changed, listed
  *   memory_wait.c     wait, wake
  *   memory_order.c    ordered sets; memory_names.c: a map of texts
  *
@@ -80,6 +81,12 @@ typedef struct csc_memory_run {
     cascade_run_row row;        /* queue and needs are the model's names */
 } csc_memory_run;
 
+/* A row of cascade_seals. */
+typedef struct csc_memory_seal {
+    int64_t number;
+    char text[];
+} csc_memory_seal;
+
 typedef struct csc_memory_cascade {
     csc_memory_order_node node;        /* in the model's order, at = 0 */
     cascade_row row;                   /* its text lies behind the struct */
@@ -89,7 +96,8 @@ typedef struct csc_memory_cascade {
     csc_memory_event **events; /* by (function_id, id) */
     size_t event_count;
     size_t event_room;
-    csc_memory_run *run; /* NULL: no run row */
+    csc_memory_run *run;   /* NULL: no run row */
+    csc_memory_seal *seal; /* NULL: none */
     cascade_uuid eraser; /* who erases it when it is marked; all zero: nobody */
 } csc_memory_cascade;
 
@@ -174,6 +182,7 @@ typedef struct csc_memory_model {
     csc_memory_link orphans;      /* runs whose owner is no incarnation */
     csc_memory_names queues;      /* name -> csc_memory_queue */
     csc_memory_names texts;       /* needs: text -> the kept copy */
+    csc_memory_seal *seal;        /* the store's own; NULL: none */
     int64_t event_id;             /* the last one given */
     int64_t message_id;           /* the same */
     uint64_t wakes;
@@ -297,6 +306,15 @@ void csc_memory_links_lead(csc_memory_chain *chain, const cascade_uuid *next,
 void csc_memory_links_drop(csc_memory_model *model, csc_memory_chain *chain);
 void csc_memory_links_fini(csc_memory_model *model);
 
+/* ---- memory_seals.c ------------------------------------------------------ */
+
+/* NULL when out of memory. */
+csc_memory_seal *csc_memory_seals_make(const cascade_seal_row *row);
+/* Gives it to the sink, where there is one. */
+cascade_err csc_memory_seals_give(const cascade_uuid *id,
+                                  const csc_memory_seal *seal,
+                                  cascade_seal_sink sink, void *context);
+
 /* ---- memory_messages.c: where messages and keys are ---------------------- */
 
 /* Whether an execution has that path, or one that is gone had it. */
@@ -397,6 +415,11 @@ cascade_err csc_memory_mend_purge(void *self, const cascade_uuid *ids,
                                   size_t *deleted);
 cascade_err csc_memory_delete_erase(void *self, const cascade_uuid *engine_id,
                                     bool *more);
+cascade_err csc_memory_seals_change(void *self, const cascade_reseal *reseals,
+                                    size_t count, bool *done);
+cascade_err csc_memory_seals_list(void *self, const cascade_uuid *after,
+                                  size_t limit, cascade_seal_sink sink,
+                                  void *context);
 /* A child that is RUNNING. */
 bool csc_memory_read_is_child(const cascade_execution_row *row);
 cascade_err csc_memory_read_load(void *self, const cascade_uuid *ids,

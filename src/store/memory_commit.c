@@ -51,7 +51,8 @@ typedef struct change_plan {
     csc_memory_message **received; /* the model's, taken out of it */
     size_t taken;                  /* of `received` */
     send_plan *sends;
-    csc_memory_key *key; /* a start's: the row to be */
+    csc_memory_seal *seal; /* to be; then the model's */
+    csc_memory_key *key;   /* a start's: the row to be */
     csc_memory_key_move key_move;
     csc_memory_chain *chain; /* of a start that continues others */
     bool chain_made;
@@ -127,6 +128,11 @@ prepare_change(csc_arena *arena, change_plan *plan)
     plan->sends = prepare_sends(arena, change->sends, change->send_count);
     if (arena->failed)
         return false;
+    if (change->seal != NULL) {
+        plan->seal = csc_memory_seals_make(change->seal);
+        if (plan->seal == NULL)
+            return false;
+    }
     for (size_t i = 0; i < change->insert_count; i++) {
         plan->executions[i] = csc_memory_rows_execution(&change->inserts[i]);
         if (plan->executions[i] == NULL)
@@ -188,6 +194,7 @@ discard_plan(change_plan *plan)
     for (size_t i = 0; plan->updates && i < change->update_count; i++)
         csc_mem_free(plan->updates[i].late);
     discard_sends(plan->sends, change->send_count);
+    csc_mem_free(plan->seal);
     csc_mem_free(plan->key);
     csc_mem_free(plan->run);
     if (plan->fresh)
@@ -688,6 +695,11 @@ apply_plan(csc_memory_model *model, change_plan *plan)
         plan->key = NULL;
     if (plan->chain != NULL)
         csc_memory_links_lead(plan->chain, &row->id, change->run_number);
+    if (plan->seal != NULL) {
+        csc_mem_free(plan->cascade->seal);
+        plan->cascade->seal = plan->seal;
+        plan->seal = NULL;
+    }
     apply_run(model, plan);
 }
 

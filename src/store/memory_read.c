@@ -62,6 +62,18 @@ give_cascades(const load_state *loading, const cascade_load_sink *sink)
     return err;
 }
 
+static cascade_err
+give_seals(const load_state *loading, const cascade_load_sink *sink)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < loading->count && err == CASCADE_OK; i++)
+        err = csc_memory_seals_give(&loading->found[i]->row.id,
+                                    loading->found[i]->seal, sink->on_seal,
+                                    sink->context);
+    return err;
+}
+
 bool
 csc_memory_read_is_child(const cascade_execution_row *row)
 {
@@ -185,6 +197,8 @@ csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
     pthread_mutex_lock(&memory->model->mutex);
     find_cascades(memory->model, ids, count, &loading);
     err = give_cascades(&loading, sink);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_SEALS) != 0)
+        err = give_seals(&loading, sink);
     if (err == CASCADE_OK &&
         (parts & (CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_FAMILY)) != 0)
         err = give_executions(&loading, (parts & CASCADE_LOAD_EXECUTIONS) != 0,

@@ -64,6 +64,7 @@ csc_memory_rows_free(csc_memory_cascade *cascade)
     csc_mem_free(cascade->executions);
     csc_mem_free(cascade->events);
     csc_mem_free(cascade->run);
+    csc_mem_free(cascade->seal);
     csc_mem_free(cascade);
 }
 
@@ -132,8 +133,9 @@ csc_memory_rows_message(const cascade_message_row *row)
     size_t name = size_of(row->name);
     size_t path = size_of(row->path);
     size_t payload = size_of(row->payload);
+    size_t seal = size_of(row->seal);
     csc_memory_message *message =
-        csc_mem_alloc(sizeof(*message) + kind + name + path + payload);
+        csc_mem_alloc(sizeof(*message) + kind + name + path + payload + seal);
     char *at;
 
     if (message == NULL)
@@ -144,6 +146,7 @@ csc_memory_rows_message(const cascade_message_row *row)
     message->row.name = keep(&at, row->name, name);
     message->row.path = keep(&at, row->path, path);
     message->row.payload = keep(&at, row->payload, payload);
+    message->row.seal = keep(&at, row->seal, seal);
     return message;
 }
 

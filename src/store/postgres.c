@@ -302,6 +302,8 @@ csc_store_postgres_driver(void)
         .repair = csc_postgres_mend_repair,
         .purge = csc_postgres_mend_purge,
         .erase = csc_postgres_delete_erase,
+        .seal = csc_postgres_seals_change,
+        .seals = csc_postgres_seals_list,
         .list = csc_postgres_read_list,
         .wait = csc_postgres_wait_for,
         .begin = csc_postgres_native_begin,

@@ -22,7 +22,7 @@
 #include "store/postgres_internal.h"
 #include "store/store.h"
 
-#define ROW_SETS 18
+#define ROW_SETS 20
 #define KEPT_BYTES_MAX ((size_t)1 << 20)
 
 static void
@@ -171,6 +171,18 @@ add_message(csc_postgres_rows *rows, const cascade_message_row *row)
     csc_postgres_rows_text(rows, 3, row->path);
     csc_postgres_rows_text(rows, 4, row->payload);
     csc_postgres_rows_i64(rows, 5, row->sent_at_ms);
+    csc_postgres_rows_text(rows, 6, row->seal);
+    rows->count++;
+}
+
+static void
+add_seal(csc_postgres_rows *rows, const cascade_change *change)
+{
+    if (change->seal == NULL)
+        return;
+    csc_postgres_rows_uuid(rows, 0, &change->cascade.id);
+    csc_postgres_rows_i64(rows, 1, change->seal->number);
+    csc_postgres_rows_text(rows, 2, change->seal->seal);
     rows->count++;
 }
 
@@ -198,7 +210,7 @@ add_messages(csc_postgres_batch *batch, const cascade_change *change)
     }
     for (size_t i = 0; i < change->send_count; i++) {
         add_message(&batch->sends, &change->sends[i]);
-        csc_postgres_rows_uuid(&batch->sends, 6, first);
+        csc_postgres_rows_uuid(&batch->sends, 7, first);
     }
 }
 
@@ -256,6 +268,7 @@ add_change(csc_postgres_batch *batch, const cascade_change *change)
     for (size_t i = 0; i < change->event_count; i++)
         add_event(events, id, &change->events[i]);
     add_messages(batch, change);
+    add_seal(start ? &batch->start_seals : &batch->seals, change);
     add_run(batch, change);
 }
 
@@ -269,7 +282,8 @@ all_rows(csc_postgres_batch *batch, csc_postgres_rows *rows[ROW_SETS])
         &batch->events,         &batch->cascades,   &batch->resets,
         &batch->frees,          &batch->ends,       &batch->start_keys,
         &batch->received,       &batch->sends,      &batch->submitted,
-        &batch->deletes,        &batch->revives,    &batch->links};
+        &batch->deletes,        &batch->revives,    &batch->links,
+        &batch->seals,          &batch->start_seals};
 
     memcpy(rows, all, sizeof(all));
     return ROW_SETS;
@@ -292,10 +306,12 @@ start_rows(csc_postgres_batch *batch)
     csc_postgres_rows_start(&batch->ends, "u");
     csc_postgres_rows_start(&batch->start_keys, "si");
     csc_postgres_rows_start(&batch->received, "lu");
-    csc_postgres_rows_start(&batch->sends, "usssslu");
-    csc_postgres_rows_start(&batch->submitted, "ussssl");
+    csc_postgres_rows_start(&batch->sends, "usssslsu");
+    csc_postgres_rows_start(&batch->submitted, "ussssls");
     csc_postgres_rows_start(&batch->deletes, "u");
     csc_postgres_rows_start(&batch->links, CSC_POSTGRES_LINK_TYPES);
+    csc_postgres_rows_start(&batch->seals, "uls");
+    csc_postgres_rows_start(&batch->start_seals, "uls");
     batch->keyed = 0;
 }
 

@@ -92,6 +92,7 @@ static const column_need needs[] = {
     {"cascade_messages", "path", TYPE_TEXT, 0},
     {"cascade_messages", "payload", TYPE_JSONB, 0},
     {"cascade_messages", "sent_at", TYPE_BIGINT, 0},
+    {"cascade_messages", "seal", TYPE_TEXT, NEED_NULL | NEED_LATER},
     {"cascade_keys", "user_id", TYPE_TEXT, 0},
     {"cascade_keys", "key", TYPE_TEXT, 0},
     {"cascade_keys", "run_number", TYPE_INT, 0},
@@ -106,6 +107,9 @@ static const column_need needs[] = {
     {"cascade_links", "next_id", TYPE_UUID, NEED_NULL},
     {"cascade_links", "number", TYPE_BIGINT, 0},
     {"cascade_links", "run_number", TYPE_INT, NEED_NULL | NEED_LATER},
+    {"cascade_seals", "cascade_id", TYPE_UUID, 0},
+    {"cascade_seals", "number", TYPE_BIGINT, 0},
+    {"cascade_seals", "seal", TYPE_TEXT, 0},
     {"cascade_schema", "number", TYPE_INT, 0},
     {"cascade_schema", "name", TYPE_TEXT, 0},
     {"cascade_schema", "checksum", TYPE_TEXT, NEED_NULL},
@@ -126,6 +130,7 @@ static const char *const uniques[][3] = {
     {"cascade_queues", "queue", NULL},
     {"cascade_erasures", "cascade_id", NULL},
     {"cascade_links", "path", NULL},
+    {"cascade_seals", "cascade_id", NULL},
 };
 
 /* $1 schema, $2 tables */

@@ -13,6 +13,7 @@
  *   messages           inserted, where their paths are free
  *   links              of runs that continue others, to the last of them
  *   cascades           status, fn_id, updated_at
+ *   seals              of these
  *   runs               reset, freed, revived, ended
  *   deletions          of whole cascades: they are marked, a piece of them is
  *                      cut, and what is left is read (postgres_delete.c)
@@ -106,8 +107,8 @@
 #include "store/store.h"
 
 #define FIRST_MAX 4
-#define CALLS_MAX (25 + FIRST_MAX)
-#define PARAMS_MAX 18
+#define CALLS_MAX (27 + FIRST_MAX)
+#define PARAMS_MAX 19
 #define START_WAIT_MAX_MS 250
 
 typedef struct write_state {
@@ -225,6 +226,30 @@ has_others(const write_state *state, const csc_postgres_batch *rows)
            rows->submitted.count > 0;
 }
 
+/* With keys and with seals, or without: each has a form of its own. */
+static csc_postgres_statement
+start_form(const csc_postgres_batch *rows)
+{
+    if (rows->start_seals.count > 0)
+        return rows->keyed > 0 ? CSC_POSTGRES_START_KEYED_SEALED
+                               : CSC_POSTGRES_START_SEALED;
+    return rows->keyed > 0 ? CSC_POSTGRES_START_KEYED : CSC_POSTGRES_START;
+}
+
+static bool
+is_keyed_start(csc_postgres_statement statement)
+{
+    return statement == CSC_POSTGRES_START_KEYED ||
+           statement == CSC_POSTGRES_START_KEYED_SEALED;
+}
+
+static bool
+is_start(csc_postgres_statement statement)
+{
+    return statement == CSC_POSTGRES_START ||
+           statement == CSC_POSTGRES_START_SEALED || is_keyed_start(statement);
+}
+
 static void
 add_starts(write_state *state, const cascade_store_config *config,
            csc_postgres_batch *rows, const char *sequence)
@@ -235,8 +260,7 @@ add_starts(write_state *state, const cascade_store_config *config,
         return;
     if (state->brief)
         add_lock_timeout(state, start_wait_ms(config), state->start_ms);
-    params = add_call(state, rows->keyed == 0 ? CSC_POSTGRES_START
-                                              : CSC_POSTGRES_START_KEYED);
+    params = add_call(state, start_form(rows));
     csc_postgres_params_rows(params, &rows->start_cascades);
     csc_postgres_params_rows(params, &rows->start_runs);
     csc_postgres_params_rows(params, &rows->start_executions);
@@ -244,12 +268,14 @@ add_starts(write_state *state, const cascade_store_config *config,
     csc_postgres_params_text(params, sequence);
     if (rows->keyed > 0)
         csc_postgres_params_rows(params, &rows->start_keys);
+    if (rows->start_seals.count > 0)
+        csc_postgres_params_rows(params, &rows->start_seals);
     if (state->brief && has_others(state, rows))
         add_lock_timeout(state, csc_postgres_lock_ms(config), state->other_ms);
 }
 
 static void
-add_deletes(write_state *state, csc_postgres_rows *ids)
+add_deletes(write_state *state, csc_postgres_rows *ids, bool sealed)
 {
     csc_postgres_params *params;
 
@@ -258,6 +284,8 @@ add_deletes(write_state *state, csc_postgres_rows *ids)
     params = add_call(state, CSC_POSTGRES_MARK);
     csc_postgres_params_rows(params, ids);
     add_call_with(state, CSC_POSTGRES_END_RUNS, params);
+    if (sealed)
+        add_call_with(state, CSC_POSTGRES_DELETE_SEALS, params);
     csc_assert(state->call_count + CSC_POSTGRES_PIECES < CALLS_MAX);
     csc_assert(state->params_count < PARAMS_MAX);
     csc_postgres_delete_fill(&state->calls[state->call_count], params,
@@ -297,11 +325,12 @@ add_calls(write_state *state, csc_postgres_conn *conn, const char *sequence)
     add_rows(state, CSC_POSTGRES_INSERT_SENDS, &rows->sends);
     add_rows(state, CSC_POSTGRES_LINK_CHAINS, &rows->links);
     add_counted(state, CSC_POSTGRES_UPDATE_CASCADES, &rows->cascades, false);
+    add_rows(state, CSC_POSTGRES_WRITE_SEALS, &rows->seals);
     add_counted(state, CSC_POSTGRES_RESET_RUNS, &rows->resets, true);
     add_counted(state, CSC_POSTGRES_FREE_RUNS, &rows->frees, true);
     add_counted(state, CSC_POSTGRES_REVIVE_RUNS, &rows->revives, true);
     add_rows(state, CSC_POSTGRES_END_RUNS, &rows->ends);
-    add_deletes(state, &rows->deletes);
+    add_deletes(state, &rows->deletes, conn->store->config->sealed);
     add_submitted(state, &rows->submitted);
     if (state->within)
         add_fence(state);
@@ -457,9 +486,11 @@ result_of(const write_state *state, csc_postgres_statement statement)
 static const PGresult *
 fresh_starts(const write_state *state)
 {
-    const PGresult *fresh = result_of(state, CSC_POSTGRES_START);
-
-    return fresh != NULL ? fresh : result_of(state, CSC_POSTGRES_START_KEYED);
+    for (size_t i = 0; i < state->call_count; i++) {
+        if (is_start(state->calls[i].statement))
+            return state->calls[i].result;
+    }
+    return NULL;
 }
 
 /* ---- What was sent ------------------------------------------------------- */
@@ -534,10 +565,24 @@ decide(csc_postgres_conn *conn, write_state *state)
 }
 
 static bool
-raised(const csc_postgres_trouble *trouble, csc_postgres_statement statement)
+has_raised(const csc_postgres_trouble *trouble)
 {
-    return trouble->call != NULL && trouble->call->statement == statement &&
-           strcmp(trouble->sqlstate, "22012") == 0;
+    return trouble->call != NULL && strcmp(trouble->sqlstate, "22012") == 0;
+}
+
+/* The fence did: the lane is not where the batch has it. */
+static bool
+is_fenced(const csc_postgres_trouble *trouble)
+{
+    return has_raised(trouble) &&
+           trouble->call->statement == CSC_POSTGRES_FENCE;
+}
+
+/* A key was moved on meanwhile. */
+static bool
+is_overtaken(const csc_postgres_trouble *trouble)
+{
+    return has_raised(trouble) && is_keyed_start(trouble->call->statement);
 }
 
 static cascade_err
@@ -554,13 +599,9 @@ static bool
 is_held(const csc_postgres_conn *conn, const write_state *state,
         const csc_postgres_trouble *trouble)
 {
-    csc_postgres_statement statement;
-
     if (!state->brief || conn->broken || trouble->call == NULL)
         return false;
-    statement = trouble->call->statement;
-    return (statement == CSC_POSTGRES_START ||
-            statement == CSC_POSTGRES_START_KEYED) &&
+    return is_start(trouble->call->statement) &&
            strcmp(trouble->sqlstate, "55P03") == 0;
 }
 
@@ -600,9 +641,9 @@ write_batch(csc_postgres_conn *conn, void *context)
         tell_sent(state);
         err = tell_existed(conn, state, fresh_starts(state));
         tell_marked(state, result_of(state, CSC_POSTGRES_READ_MARKED));
-    } else if (raised(&trouble, CSC_POSTGRES_FENCE)) {
+    } else if (is_fenced(&trouble)) {
         err = decide(conn, state);
-    } else if (raised(&trouble, CSC_POSTGRES_START_KEYED)) {
+    } else if (is_overtaken(&trouble)) {
         err = fail_overtaken(state);
     } else if (is_held(conn, state, &trouble)) {
         err = fail_held(state);
@@ -682,7 +723,7 @@ judge_within(csc_postgres_conn *conn, const write_state *state,
                         state->move);
     if (conn->broken || trouble->call == NULL)
         return err;
-    if (raised(trouble, CSC_POSTGRES_START_KEYED))
+    if (is_overtaken(trouble))
         err = csc_fail(CASCADE_ERR_FAILED,
                        "%s: the run of a key was started, "
                        "and its cascade deleted, at the same time",

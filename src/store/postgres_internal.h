@@ -8,6 +8,7 @@
  *   postgres_error.c   what went wrong, in our own words
  *   postgres_pool.c    the connections of a store; reconnecting with backoff
  *   postgres_sql.c     every statement but those of the migrations;
+ *                      postgres_sql_start.c: of starts;
  *                      postgres_sql_claim.c: of a claim;
  *                      postgres_sql_manage.c: of who looks after what is stored
  *   postgres_array.c   parameters: rows as one array for each column
@@ -21,6 +22,7 @@
  *   postgres_messages.c receive, key
  *   postgres_queues.c  pause, queues
  *   postgres_mend.c    repair, purge
+ *   postgres_seals.c   seal, seals
  *   postgres_wait.c    wait, wake
  *   postgres_place.c   is it the same server, and as far as it was?
  *   postgres_native.c  begin, finish, abandon, settle
@@ -64,6 +66,8 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_FENCE,
     CSC_POSTGRES_START,
     CSC_POSTGRES_START_KEYED,
+    CSC_POSTGRES_START_SEALED,
+    CSC_POSTGRES_START_KEYED_SEALED,
     CSC_POSTGRES_INSERT_EXECUTIONS,
     CSC_POSTGRES_UPDATE_EXECUTIONS,
     CSC_POSTGRES_INSERT_EVENTS,
@@ -73,6 +77,11 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_REVIVE_RUNS,
     CSC_POSTGRES_END_RUNS,
     CSC_POSTGRES_DELETE_RECEIVED,
+    CSC_POSTGRES_WRITE_SEALS,
+    CSC_POSTGRES_DELETE_SEALS,
+    CSC_POSTGRES_CHANGE_SEALS,
+    CSC_POSTGRES_LIST_SEALS,
+    CSC_POSTGRES_LOAD_SEALS,
     CSC_POSTGRES_INSERT_SENDS,
     CSC_POSTGRES_SUBMIT_MESSAGES,
     CSC_POSTGRES_MARK,
@@ -167,6 +176,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_DELETE_RECEIVED_ONE,
     CSC_POSTGRES_INSERT_SEND,
     CSC_POSTGRES_LINK_CHAIN,
+    CSC_POSTGRES_WRITE_SEAL,
     CSC_POSTGRES_STATEMENTS /* how many */
 } csc_postgres_statement;
 
@@ -271,6 +281,8 @@ typedef struct csc_postgres_batch {
     csc_postgres_rows received;
     csc_postgres_rows sends;
     csc_postgres_rows links;
+    csc_postgres_rows seals;
+    csc_postgres_rows start_seals;
     csc_postgres_rows submitted;
     csc_postgres_rows deletes;
     size_t keyed; /* of the starts */
@@ -762,6 +774,14 @@ cascade_err csc_postgres_strays_list(void *self, cascade_stray kind,
                                      size_t limit, cascade_uuid *cursor,
                                      cascade_fault_sink sink, void *context,
                                      bool *more);
+/* Gives a row of a result to the sink. */
+cascade_err csc_postgres_seals_sink(const PGresult *result, int row,
+                                    cascade_seal_sink sink, void *context);
+cascade_err csc_postgres_seals_change(void *self, const cascade_reseal *reseals,
+                                      size_t count, bool *done);
+cascade_err csc_postgres_seals_list(void *self, const cascade_uuid *after,
+                                    size_t limit, cascade_seal_sink sink,
+                                    void *context);
 cascade_err csc_postgres_queues_pause(void *self, const char *queue,
                                       bool paused, const char *about,
                                       bool *changed);

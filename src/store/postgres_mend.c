@@ -61,7 +61,7 @@ mend(csc_postgres_conn *conn, void *context)
     csc_postgres_params lock;
     csc_postgres_params change;
     csc_postgres_params cut;
-    csc_postgres_call calls[4 + CSC_POSTGRES_PIECES] = {
+    csc_postgres_call calls[5 + CSC_POSTGRES_PIECES] = {
         {.statement = CSC_POSTGRES_LOCK_TIMEOUT, .params = &timeout},
         {.statement = CSC_POSTGRES_LOCK_CASCADES, .params = &lock},
         {.statement = state->statement, .params = &change}};
@@ -73,6 +73,9 @@ mend(csc_postgres_conn *conn, void *context)
     csc_postgres_params_init(&lock);
     csc_postgres_params_rows(&lock, &state->ids);
     fill_change(state, &change);
+    if (state->statement == CSC_POSTGRES_PURGE && conn->store->config->sealed)
+        calls[count++] = (csc_postgres_call){
+            .statement = CSC_POSTGRES_DELETE_SEALS, .params = &lock};
     if (state->statement == CSC_POSTGRES_PURGE) {
         csc_postgres_delete_fill(&calls[count], &lock, &cut,
                                  CASCADE_DELETE_ROWS_MAX);

@@ -30,8 +30,9 @@ cascade_err
 csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,
                            cascade_message_sink sink, void *context)
 {
-    static const char *const columns[] = {
-        "id", "cascade_id", "kind", "name", "path", "payload", "sent_at"};
+    static const char *const columns[] = {"id",      "cascade_id", "kind",
+                                          "name",    "path",       "payload",
+                                          "sent_at", "repeated",   "seal"};
     csc_postgres_reader reader = {
         .result = result, .table = "cascade_messages", .columns = columns};
     cascade_message_row row;
@@ -44,6 +45,7 @@ csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,
     row.path = csc_postgres_row_text(&reader, 4);
     row.payload = csc_postgres_row_json(&reader, 5, payload);
     row.sent_at_ms = csc_postgres_row_i64(&reader, 6);
+    row.seal = csc_postgres_row_text_or_null(&reader, 8);
     if (row.payload == NULL)
         csc_postgres_row_corrupt(&reader, 5, "is NULL");
     if (reader.err != CASCADE_OK)

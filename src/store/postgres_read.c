@@ -143,6 +143,15 @@ sink_message(void *context, const PGresult *result)
                                       target->sink->context);
 }
 
+static cascade_err
+sink_seal(void *context, const PGresult *result)
+{
+    row_target *target = context;
+
+    return csc_postgres_seals_sink(result, 0, target->sink->on_seal,
+                                   target->sink->context);
+}
+
 cascade_err
 csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
                          csc_postgres_row_sink sink, void *context, bool *begun)
@@ -190,6 +199,7 @@ static const struct {
     csc_postgres_row_sink sink;
 } load_parts[] = {
     {0, 0, CSC_POSTGRES_LOAD_CASCADES, sink_cascade},
+    {CASCADE_LOAD_SEALS, 0, CSC_POSTGRES_LOAD_SEALS, sink_seal},
     {CASCADE_LOAD_EXECUTIONS, 0, CSC_POSTGRES_LOAD_EXECUTIONS, sink_execution},
     {CASCADE_LOAD_FAMILY, CASCADE_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_FAMILY,
      sink_execution},
@@ -262,7 +272,8 @@ load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
         CSC_POSTGRES_BEGIN_READ,      CSC_POSTGRES_LOAD_CASCADES,
         CSC_POSTGRES_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_FAMILY,
         CSC_POSTGRES_LOAD_EVENTS,     CSC_POSTGRES_LOAD_MESSAGES,
-        CSC_POSTGRES_LOAD_ENDS,       CSC_POSTGRES_COMMIT};
+        CSC_POSTGRES_LOAD_ENDS,       CSC_POSTGRES_LOAD_SEALS,
+        CSC_POSTGRES_COMMIT};
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(
         conn, "load", statements, sizeof(statements) / sizeof(statements[0]));

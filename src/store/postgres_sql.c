@@ -2,8 +2,9 @@
  *
  * Every statement that the PostgreSQL store sends in its daily work, built once
  * when a store is opened: '@' stands for the quoted schema with its dot, '#'
- * for the channel of LISTEN. Nothing else is ever put into a text. Those of a
- * claim are in postgres_sql_claim.c, those of who looks after what is stored in
+ * for the channel of LISTEN. Nothing else is ever put into a text. Those of
+ * starts are in postgres_sql_start.c, those of a claim in
+ * postgres_sql_claim.c, those of who looks after what is stored in
  * postgres_sql_manage.c, and those that delete whole cascades in
  * postgres_sql_delete.c.
  *
@@ -45,68 +46,13 @@
 #include "base/mem.h"
 #include "store/postgres_sql.h"
 
-/* $1-$6 cascades, $7-$14 runs, $15-$26 executions, $27-$32 events, $33 the
- * sequence. Only what belongs to a cascade that was not there goes in. IS TRUE
- * keeps the planner from making a join of what is a look-up in a small set.
- * What the arguments add: see CSC_POSTGRES_START_KEYED. */
-#define START_TEXT(arrays, columns, condition, rest)                         \
-    "WITH fresh AS (\n"                                                      \
-    "  INSERT INTO @cascades\n"                                              \
-    "    (id, status, fn_id, user_id, created_at, updated_at)\n"             \
-    "  SELECT g.id, g.status::@cascade_status, g.fn_id, g.user_id,\n"        \
-    "    g.created_at, g.updated_at\n"                                       \
-    "  FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[],\n"        \
-    "      $5::timestamp[], $6::timestamp[]" arrays ")\n"                    \
-    "    AS g (id, status, fn_id, user_id, created_at,\n"                    \
-    "      updated_at" columns ")\n" condition                               \
-    "  ON CONFLICT (id) DO NOTHING\n"                                        \
-    "  RETURNING id),\n"                                                     \
-    "runs AS (\n"                                                            \
-    "  INSERT INTO @cascade_runs\n"                                          \
-    "    (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n"      \
-    "     takeovers, needs)\n"                                               \
-    "  SELECT g.cascade_id, g.queue, g.priority, g.wake_at, g.engine_id,\n"  \
-    "    g.claim_no, g.takeovers, g.needs\n"                                 \
-    "  FROM unnest($7::uuid[], $8::text[], $9::int4[], $10::int8[],\n"       \
-    "      $11::uuid[], $12::int8[], $13::int4[], $14::text[])\n"            \
-    "    AS g (cascade_id, queue, priority, wake_at, engine_id, claim_no,\n" \
-    "      takeovers, needs)\n"                                              \
-    "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),\n"           \
-    "executions AS (\n"                                                      \
-    "  INSERT INTO @node_executions\n"                                       \
-    "    (id, cascade_id, function_id, status, node_instance_id,\n"          \
-    "     node_name, input_context, full_output, location, error,\n"         \
-    "     started_at, completed_at)\n"                                       \
-    "  SELECT g.id, g.cascade_id, g.function_id,\n"                          \
-    "    g.status::@execution_status, g.path, g.node_name,\n"                \
-    "    g.input::jsonb, g.full_output::jsonb, g.location, g.error,\n"       \
-    "    g.started_at, g.completed_at\n"                                     \
-    "  FROM unnest($15::uuid[], $16::uuid[], $17::int4[], $18::text[],\n"    \
-    "      $19::text[], $20::text[], $21::text[], $22::text[],\n"            \
-    "      $23::text[], $24::text[], $25::timestamp[], $26::timestamp[])\n"  \
-    "    AS g (id, cascade_id, function_id, status, path, node_name,\n"      \
-    "      input, full_output, location, error, started_at,\n"               \
-    "      completed_at)\n"                                                  \
-    "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),\n"           \
-    "events AS (\n"                                                          \
-    "  INSERT INTO @context_events\n"                                        \
-    "    (id, cascade_id, function_id, key, value, ui_value, created_at)\n"  \
-    "  SELECT nextval($33::regclass), g.cascade_id, g.function_id, g.key,\n" \
-    "    g.value::jsonb, g.ui_value::jsonb, g.created_at\n"                  \
-    "  FROM unnest($27::uuid[], $28::int4[], $29::text[], $30::text[],\n"    \
-    "      $31::text[], $32::timestamp[])\n"                                 \
-    "    AS g (cascade_id, function_id, key, value, ui_value,\n"             \
-    "      created_at)\n"                                                    \
-    "  WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE)" rest         \
-    "\nSELECT id FROM fresh"
-
 /* $1 cascades */
 #define DELETE_ALL(table, column)          \
     "DELETE FROM @" table " AS r\n"        \
     "USING unnest($1::uuid[]) AS g (id)\n" \
     "WHERE r." column " = ANY (ARRAY[g.id])"
 
-/* $1-$6 messages, in the order of their ids to be; those of one statement go in
+/* $1-$7 messages, in the order of their ids to be; those of one statement go in
  * in the order of their paths, so that two that bring the same ones wait for
  * each other in one order only. Ids are given before that. */
 #define GIVEN_MESSAGES(arrays, columns)                               \
@@ -114,14 +60,15 @@
     "  SELECT nextval((SELECT pg_get_serial_sequence(\n"              \
     "      '@cascade_messages', 'id')::regclass)) AS id, g.*\n"       \
     "  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[],\n" \
-    "      $5::text[], $6::int8[]" arrays ")\n"                       \
-    "    AS g (cascade_id, kind, name, path, payload, sent_at" columns "))"
+    "      $5::text[], $6::int8[], $7::text[]" arrays ")\n"           \
+    "    AS g (cascade_id, kind, name, path, payload, sent_at,\n"     \
+    "      seal" columns "))"
 
 #define INSERT_MESSAGES(condition)                                           \
     "INSERT INTO @cascade_messages\n"                                        \
-    "  (id, cascade_id, kind, name, path, payload, sent_at)\n"               \
+    "  (id, cascade_id, kind, name, path, payload, sent_at, seal)\n"         \
     "SELECT g.id, g.cascade_id, g.kind, g.name, g.path, g.payload::jsonb,\n" \
-    "  g.sent_at\n"                                                          \
+    "  g.sent_at, g.seal\n"                                                  \
     "FROM given AS g\n"                                                      \
     "WHERE (SELECT true FROM @node_executions AS n\n"                        \
     "    WHERE n.node_instance_id = g.path) IS NULL\n"                       \
@@ -143,7 +90,7 @@
     "  m.sent_at, (SELECT true FROM @node_executions AS n\n"                \
     "    WHERE n.node_instance_id = m.path) IS TRUE\n"                      \
     "  OR (SELECT true FROM @cascade_links AS l\n"                          \
-    "    WHERE l.path = m.path) IS TRUE\n"
+    "    WHERE l.path = m.path) IS TRUE, m.seal\n"
 
 #define N_UNMARKED UNMARKED("n.cascade_id")
 #define M_UNMARKED UNMARKED("m.cascade_id")
@@ -237,51 +184,6 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                            "    AND batch = $3::int8 - 1\n"
                            "  RETURNING 1)\n"
                            "SELECT 1 / count(*) FROM moved",
-
-    [CSC_POSTGRES_START] = START_TEXT("", "", "", ""),
-
-    /* The same with keys: $34 key, $35 run number of each cascade.
-     *
-     * The number is read in the statement's snapshot, the cascade's own row
-     * decides between two starts of one run, and only who inserted that moves
-     * the number on. A number that has moved meanwhile all the same (the run
-     * was started, ended and deleted between the snapshot and the insert)
-     * raises: who tries again sees it. Not so for run 1, which has no row: then
-     * the deleted run is made once more. Key rows are only ever locked behind
-     * the row of a cascade that no other transaction can be inserting, so their
-     * order does not matter. */
-    [CSC_POSTGRES_START_KEYED] = START_TEXT(
-        ",\n"
-        "      $34::text[], $35::int4[]",
-        ", key, run_number",
-        "  WHERE g.key IS NULL\n"
-        "    OR COALESCE((\n"
-        "      SELECT k.run_number\n"
-        "      FROM @cascade_keys AS k\n"
-        "      WHERE k.user_id = g.user_id\n"
-        "        AND k.key = g.key), (g.run_number = 2)::int4)\n"
-        "      = g.run_number - 1\n",
-        ",\n"
-        "due AS (\n"
-        "  SELECT g.user_id, g.key, g.run_number\n"
-        "  FROM unnest($1::uuid[], $4::text[], $34::text[], $35::int4[])\n"
-        "    AS g (id, user_id, key, run_number)\n"
-        "  WHERE g.key IS NOT NULL\n"
-        "    AND g.run_number > 1\n"
-        "    AND (g.id IN (SELECT id FROM fresh)) IS TRUE),\n"
-        "moved AS (\n"
-        "  INSERT INTO @cascade_keys AS k (user_id, key, run_number)\n"
-        "  SELECT user_id, key, run_number FROM due\n"
-        "  ON CONFLICT (user_id, key) DO UPDATE\n"
-        "  SET run_number = excluded.run_number\n"
-        "  WHERE k.run_number = excluded.run_number - 1\n"
-        "  RETURNING 1),\n"
-        "checked AS (\n"
-        "  SELECT 1 / ((SELECT count(*) FROM moved)\n"
-        "    = (SELECT count(*) FROM due))::int4 AS good)") "\n"
-                                                            "WHERE (SELECT "
-                                                            "good FROM "
-                                                            "checked) = 1",
 
     /* $1-$12 as the last twelve of a start */
     [CSC_POSTGRES_INSERT_EXECUTIONS] =
@@ -396,15 +298,15 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "WHERE m.id = ANY (ARRAY[g.id])\n"
         "  AND m.cascade_id IS NOT DISTINCT FROM g.cascade_id",
 
-    /* $1-$6 messages, $7 of those of a start its execution 0: who finds it
+    /* $1-$7 messages, $8 of those of a start its execution 0: who finds it
      * there has made it, now or in an earlier try */
     [CSC_POSTGRES_INSERT_SENDS] =
-        GIVEN_MESSAGES(", $7::uuid[]", ", first_id") "\n" INSERT_MESSAGES(
+        GIVEN_MESSAGES(", $8::uuid[]", ", first_id") "\n" INSERT_MESSAGES(
             "  AND (g.first_id IS NULL\n"
             "    OR (SELECT true FROM @node_executions AS n\n"
             "      WHERE n.id = g.first_id))\n"),
 
-    /* $1-$6 messages. Tells a cascade_sent for each, in their order: REPEATED,
+    /* $1-$7 messages. Tells a cascade_sent for each, in their order: REPEATED,
      * ABSENT, SENT, ENDED. Of one for no cascade its path tells, also by those
      * before it; not where that is marked. */
     [CSC_POSTGRES_SUBMIT_MESSAGES] = SUBMITTED_MESSAGES
@@ -436,6 +338,13 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                         "      AND " C_UNMARKED ") AS status\n"
                                         "  FROM given) AS g\n"
                                         "ORDER BY g.id",
+
+    /* $1-$3 rows */
+    [CSC_POSTGRES_WRITE_SEALS] =
+        "INSERT INTO @cascade_seals (cascade_id, number, seal)\n"
+        "SELECT g.cascade_id, g.number, g.seal\n"
+        "FROM unnest($1::uuid[], $2::int8[], $3::text[])\n"
+        "  AS g (cascade_id, number, seal)\n" REPLACING_SEALS,
 
     /* $1 engine, $2 lane */
     [CSC_POSTGRES_READ_LANE] = "SELECT batch\n"
@@ -610,6 +519,13 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "FROM @cascades\n"
         "WHERE id = ANY (" THOSE_THERE ")\n"
         "ORDER BY id",
+
+    [CSC_POSTGRES_LOAD_SEALS] = "SELECT s.cascade_id, s.number, s.seal::text\n"
+                                "FROM @cascades AS c\n"
+                                "JOIN @cascade_seals AS s\n"
+                                "  ON s.cascade_id = ANY (ARRAY[c.id])\n"
+                                "WHERE c.id = ANY (" THOSE_THERE ")\n"
+                                "ORDER BY s.cascade_id",
 
     [CSC_POSTGRES_LOAD_EXECUTIONS] =
         EXECUTION_COLUMNS "FROM @node_executions\n"
@@ -894,6 +810,7 @@ static const csc_postgres_statement one_of[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_DELETE_RECEIVED_ONE] = CSC_POSTGRES_DELETE_RECEIVED,
     [CSC_POSTGRES_INSERT_SEND] = CSC_POSTGRES_INSERT_SENDS,
     [CSC_POSTGRES_LINK_CHAIN] = CSC_POSTGRES_LINK_CHAINS,
+    [CSC_POSTGRES_WRITE_SEAL] = CSC_POSTGRES_WRITE_SEALS,
 };
 
 csc_postgres_statement
@@ -934,6 +851,8 @@ template_of(csc_postgres_statement statement)
 {
     const char *text = templates[statement];
 
+    if (text == NULL)
+        text = csc_postgres_sql_start_text(statement);
     if (text == NULL)
         text = csc_postgres_sql_claim_text(statement);
     if (text == NULL)

@@ -11,6 +11,7 @@
 
 /* The text of a statement, with its '@' and '#'; NULL when it is not one of
  * this file's. */
+const char *csc_postgres_sql_start_text(csc_postgres_statement statement);
 const char *csc_postgres_sql_claim_text(csc_postgres_statement statement);
 const char *csc_postgres_sql_manage_text(csc_postgres_statement statement);
 const char *csc_postgres_sql_delete_text(csc_postgres_statement statement);
@@ -31,6 +32,12 @@ const char *csc_postgres_sql_delete_text(csc_postgres_statement statement);
 
 /* Whether there is one. */
 #define NAMED(row) FIRST_NAMING("true", row)
+
+/* Behind an INSERT of seals: one that is there is replaced. */
+#define REPLACING_SEALS                    \
+    "ON CONFLICT (cascade_id) DO UPDATE\n" \
+    "SET number = excluded.number,\n"      \
+    "  seal = excluded.seal"
 
 /* What is marked is not there: S40. One look-up in a table that is empty most
  * of the time. */

@@ -63,6 +63,14 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "JOIN @cascades AS c ON c.id = ANY (ARRAY[g.id])\n"
         "ON CONFLICT (cascade_id) DO NOTHING",
 
+    /* Of those that are marked now. */
+    [CSC_POSTGRES_DELETE_SEALS] =
+        "DELETE FROM @cascade_seals AS s\n"
+        "USING unnest($1::uuid[]) AS g (id)\n"
+        "WHERE s.cascade_id = ANY (ARRAY[g.id])\n"
+        "  AND (SELECT true FROM @cascade_erasures AS x\n"
+        "    WHERE x.cascade_id = g.id)",
+
     [CSC_POSTGRES_CUT_EVENTS] =
         CUT("context_events",
             "pg_column_size(t.value)\n"

@@ -211,6 +211,63 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                    "  ORDER BY id\n"
                                    "  FOR UPDATE) AS locked",
 
+    /* $1 cascades, $2 numbers and $3 texts as they were read, $4 and $5 as they
+     * are to be; no text: none. The cascades are locked. Tells the places of
+     * those that were changed, counted from 1. */
+    [CSC_POSTGRES_CHANGE_SEALS] =
+        "WITH given AS MATERIALIZED (\n"
+        "  SELECT g.*\n"
+        "  FROM unnest($1::uuid[], $2::int8[], $3::text[], $4::int8[],\n"
+        "      $5::text[]) WITH ORDINALITY\n"
+        "    AS g (id, was_number, was, number, seal, place)\n"
+        "  WHERE g.id = '00000000-0000-0000-0000-000000000000'\n"
+        "    OR (SELECT true FROM @cascades AS c\n"
+        "      WHERE c.id = g.id\n"
+        "        AND " C_UNMARKED ")),\n"
+        "updated AS (\n"
+        "  UPDATE @cascade_seals AS s\n"
+        "  SET number = g.number,\n"
+        "    seal = g.seal\n"
+        "  FROM given AS g\n"
+        "  WHERE s.cascade_id = ANY (ARRAY[g.id])\n"
+        "    AND s.number = g.was_number\n"
+        "    AND s.seal = g.was\n"
+        "    AND g.seal IS NOT NULL\n"
+        "  RETURNING s.cascade_id AS id),\n"
+        "deleted AS (\n"
+        "  DELETE FROM @cascade_seals AS s\n"
+        "  USING given AS g\n"
+        "  WHERE s.cascade_id = ANY (ARRAY[g.id])\n"
+        "    AND s.number = g.was_number\n"
+        "    AND s.seal = g.was\n"
+        "    AND g.seal IS NULL\n"
+        "  RETURNING s.cascade_id AS id),\n"
+        "inserted AS (\n"
+        "  INSERT INTO @cascade_seals (cascade_id, number, seal)\n"
+        "  SELECT g.id, g.number, g.seal\n"
+        "  FROM given AS g\n"
+        "  WHERE g.was IS NULL\n"
+        "    AND g.seal IS NOT NULL\n"
+        "  ON CONFLICT (cascade_id) DO NOTHING\n"
+        "  RETURNING cascade_id AS id)\n"
+        "SELECT g.place\n"
+        "FROM given AS g\n"
+        "WHERE (g.id IN (\n"
+        "  SELECT id FROM updated\n"
+        "  UNION ALL\n"
+        "  SELECT id FROM deleted\n"
+        "  UNION ALL\n"
+        "  SELECT id FROM inserted)) IS TRUE",
+
+    /* $1 behind that one, or NULL, $2 at most */
+    [CSC_POSTGRES_LIST_SEALS] = "SELECT cascade_id, number, seal::text\n"
+                                "FROM @cascade_seals\n"
+                                "WHERE cascade_id >= COALESCE($1::uuid,\n"
+                                "    '00000000-0000-0000-0000-000000000000')\n"
+                                "  AND (cascade_id <> $1::uuid) IS NOT FALSE\n"
+                                "ORDER BY cascade_id\n"
+                                "LIMIT $2::int8",
+
     /* $1-$10 repairs; without a queue: no run. Tells the places of those that
      * were made, counted from 1. */
     [CSC_POSTGRES_REPAIR] =

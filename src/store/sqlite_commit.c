@@ -154,6 +154,8 @@ write_rows(write_state *state, const cascade_change *change)
                   ? insert_event(state, &change->events[i])
                   : refuse("an event names another cascade");
     }
+    if (err == CASCADE_OK && change->seal != NULL)
+        err = csc_sqlite_seals_write(state->conn, id, change->seal);
     return err;
 }
 

@@ -54,6 +54,14 @@ delete_all(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     return err;
 }
 
+static cascade_err
+delete_seal(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
+{
+    if (!conn->store->config->sealed)
+        return CASCADE_OK;
+    return csc_sqlite_delete_rows(conn, CSC_SQLITE_DELETE_SEAL, cascade_id);
+}
+
 /* The cascade last: tables of other programs need not delete with it. */
 cascade_err
 csc_sqlite_delete_whole(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
@@ -62,7 +70,10 @@ csc_sqlite_delete_whole(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
         CSC_SQLITE_DELETE_MESSAGES, CSC_SQLITE_DELETE_RUN,
         CSC_SQLITE_DELETE_EVENTS, CSC_SQLITE_DELETE_EXECUTIONS,
         CSC_SQLITE_DELETE_CASCADE};
+    cascade_err err = delete_seal(conn, cascade_id);
 
+    if (err != CASCADE_OK)
+        return err;
     return delete_all(conn, cascade_id, ids, sizeof(ids) / sizeof(ids[0]));
 }
 
@@ -168,6 +179,8 @@ csc_sqlite_delete_or_mark(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     csc_sqlite_call call;
     cascade_err err = take_piece(conn, cascade_id, room, marked);
 
+    if (err == CASCADE_OK)
+        err = delete_seal(conn, cascade_id);
     if (err != CASCADE_OK || !*marked)
         return err;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_MARK);

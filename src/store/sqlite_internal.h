@@ -13,6 +13,7 @@
  *   sqlite_scan.c    scan
  *   sqlite_manage.c  pause, queues, totals, repair, purge
  *   sqlite_strays.c  strays
+ *   sqlite_seals.c   seal, seals, and what commit needs of both
  *   sqlite_native.c  begin, finish, abandon, settle
  *   sqlite_wait.c    wait, wake
  *   sqlite_guest.c   stores on a connection of the application's
@@ -128,6 +129,11 @@ typedef enum csc_sqlite_sql_id {
     CSC_SQLITE_NEXT_ERASURE,
     CSC_SQLITE_CLAIM_ERASURE,
     CSC_SQLITE_DELETE_ERASURE,
+    CSC_SQLITE_WRITE_SEAL,
+    CSC_SQLITE_DELETE_SEAL,
+    CSC_SQLITE_GET_SEAL,
+    CSC_SQLITE_LIST_SEALS,
+    CSC_SQLITE_LOAD_SEALS,
     CSC_SQLITE_GET_STATUS,
     CSC_SQLITE_INSERT_MESSAGE,
     CSC_SQLITE_DELETE_MESSAGE,
@@ -569,6 +575,7 @@ cascade_err csc_sqlite_row_give_event(sqlite3_stmt *statement,
 cascade_err csc_sqlite_row_message(sqlite3_stmt *statement,
                                    csc_sqlite_row_room *room,
                                    cascade_message_row *row, bool *repeated);
+cascade_err csc_sqlite_row_seal(sqlite3_stmt *statement, cascade_seal_row *row);
 cascade_err csc_sqlite_row_run(sqlite3_stmt *statement, int at,
                                cascade_run_row *row);
 cascade_err csc_sqlite_row_engine(sqlite3_stmt *statement,
@@ -703,6 +710,15 @@ cascade_err csc_sqlite_strays_list(void *self, cascade_stray kind, size_t limit,
                                    cascade_uuid *cursor,
                                    cascade_fault_sink sink, void *context,
                                    bool *more);
+/* Enters a seal for this cascade. */
+cascade_err csc_sqlite_seals_write(csc_sqlite_conn *conn,
+                                   const cascade_uuid *cascade_id,
+                                   const cascade_seal_row *row);
+cascade_err csc_sqlite_seals_change(void *self, const cascade_reseal *reseals,
+                                    size_t count, bool *done);
+cascade_err csc_sqlite_seals_list(void *self, const cascade_uuid *after,
+                                  size_t limit, cascade_seal_sink sink,
+                                  void *context);
 cascade_err csc_sqlite_read_load(void *self, const cascade_uuid *ids,
                                  size_t count, unsigned parts,
                                  const cascade_load_sink *sink);

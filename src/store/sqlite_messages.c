@@ -41,6 +41,7 @@ csc_sqlite_messages_insert(csc_sqlite_conn *conn,
     csc_sqlite_call_add_text(&call, row->path);
     csc_sqlite_call_add_text(&call, row->payload);
     csc_sqlite_call_add_i64(&call, row->sent_at_ms);
+    csc_sqlite_call_add_text(&call, row->seal);
     err = csc_sqlite_call_run(&call, &changes);
     *inserted = changes == 1;
     return err;

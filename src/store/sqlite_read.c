@@ -66,6 +66,17 @@ give_event(load_state *state, sqlite3_stmt *statement)
     return csc_sqlite_row_give_event(statement, &state->room, state->sink);
 }
 
+static cascade_err
+give_seal(load_state *state, sqlite3_stmt *statement)
+{
+    cascade_seal_row row;
+    cascade_err err = csc_sqlite_row_seal(statement, &row);
+
+    if (err != CASCADE_OK)
+        return err;
+    return state->sink->on_seal(state->sink->context, &row);
+}
+
 static void
 pass_wanted(load_state *state)
 {
@@ -108,6 +119,7 @@ typedef struct part {
 } part;
 
 static const part part_cascades = {CSC_SQLITE_LOAD_CASCADES, 0, give_cascade};
+static const part part_seals = {CSC_SQLITE_LOAD_SEALS, 0, give_seal};
 static const part part_executions = {CSC_SQLITE_LOAD_EXECUTIONS, 1,
                                      give_execution};
 static const part part_events = {CSC_SQLITE_LOAD_EVENTS, 1, give_event};
@@ -243,6 +255,8 @@ csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
     err = csc_sqlite_delete_pass_marked(state.conn, state.ids, &state.count);
     if (err == CASCADE_OK)
         err = give_all(&state, &part_cascades);
+    if (err == CASCADE_OK && (parts & CASCADE_LOAD_SEALS) != 0)
+        err = give_all(&state, &part_seals);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_EXECUTIONS) != 0)
         err = give_all(&state, &part_executions);
     else if (err == CASCADE_OK && (parts & CASCADE_LOAD_FAMILY) != 0)

@@ -327,6 +327,19 @@ csc_sqlite_row_message(sqlite3_stmt *statement, csc_sqlite_row_room *room,
         fail(&from, "payload", "must not be NULL");
     row->sent_at_ms = next_i64(&from, "sent_at", INT64_MIN, INT64_MAX);
     *repeated = next_i64(&from, "repeated", 0, 1) != 0;
+    row->seal = next_nullable(&from, "seal");
+    return from.err;
+}
+
+cascade_err
+csc_sqlite_row_seal(sqlite3_stmt *statement, cascade_seal_row *row)
+{
+    reader from = {.statement = statement, .table = "cascade_seals"};
+
+    row->cascade_id = next_uuid(&from, "cascade_id");
+    from.id = &row->cascade_id;
+    row->number = next_i64(&from, "number", INT64_MIN, INT64_MAX);
+    row->seal = next_text(&from, "seal");
     return from.err;
 }
 

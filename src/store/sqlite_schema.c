@@ -105,6 +105,7 @@ static const column_need needs[] = {
     {"cascade_messages", "path", COLUMN_TEXT},
     {"cascade_messages", "payload", COLUMN_TEXT},
     {"cascade_messages", "sent_at", COLUMN_INTEGER},
+    {"cascade_messages", "seal", COLUMN_TEXT},
     {"cascade_keys", "user_id", COLUMN_TEXT},
     {"cascade_keys", "key", COLUMN_TEXT},
     {"cascade_keys", "run_number", COLUMN_INTEGER},
@@ -119,6 +120,9 @@ static const column_need needs[] = {
     {"cascade_links", "next_id", COLUMN_WORD},
     {"cascade_links", "number", COLUMN_INTEGER},
     {"cascade_links", "run_number", COLUMN_INTEGER},
+    {"cascade_seals", "cascade_id", COLUMN_WORD},
+    {"cascade_seals", "number", COLUMN_INTEGER},
+    {"cascade_seals", "seal", COLUMN_TEXT},
     {"cascade_schema", "number", COLUMN_INTEGER},
     {"cascade_schema", "name", COLUMN_TEXT},
     {"cascade_schema", "checksum", COLUMN_TEXT},
@@ -136,6 +140,7 @@ static const struct {
     {"cascade_engines", "about", 4},
     {"cascade_runs", "trial", 6},
     {"cascade_links", "run_number", 8},
+    {"cascade_messages", "seal", 9},
 };
 
 /* What ON CONFLICT and the order of reading stand on. */
@@ -152,6 +157,7 @@ static const struct {
     {"cascade_queues", "queue"},
     {"cascade_erasures", "cascade_id"},
     {"cascade_links", "path"},
+    {"cascade_seals", "cascade_id"},
 };
 
 /* ---- Checking columns ---------------------------------------------------- */

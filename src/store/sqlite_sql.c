@@ -422,6 +422,26 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                                    "DELETE FROM main.cascade_erasures"
                                    " WHERE cascade_id = ?1"},
 
+    /* ---- Seals: see sqlite_seals.c ---- */
+    [CSC_SQLITE_WRITE_SEAL] =
+        {"write a seal",
+         "INSERT INTO main.cascade_seals (cascade_id, number, seal)"
+         " VALUES (?1, ?2, ?3)"
+         " ON CONFLICT (cascade_id) DO UPDATE"
+         " SET number = excluded.number, seal = excluded.seal"},
+    [CSC_SQLITE_DELETE_SEAL] = {"delete a seal",
+                                "DELETE FROM main.cascade_seals"
+                                " WHERE cascade_id = ?1"},
+    [CSC_SQLITE_GET_SEAL] = {"look up a seal", "SELECT cascade_id, number, seal"
+                                               " FROM main.cascade_seals"
+                                               " WHERE cascade_id = ?1"},
+    /* ?1 after, ?2 limit */
+    [CSC_SQLITE_LIST_SEALS] = {"list seals", "SELECT cascade_id, number, seal"
+                                             " FROM main.cascade_seals"
+                                             " WHERE cascade_id > ?1"
+                                             " ORDER BY cascade_id"
+                                             " LIMIT ?2"},
+
     /* ---- Messages and keys: see sqlite_messages.c ---- */
     [CSC_SQLITE_GET_STATUS] = {"look up a cascade",
                                "SELECT status"
@@ -430,8 +450,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
     [CSC_SQLITE_INSERT_MESSAGE] = {"insert a message",
                                    "INSERT INTO main.cascade_messages"
                                    "    (cascade_id, kind, name, path, payload,"
-                                   "     sent_at)"
-                                   " SELECT ?1, ?2, ?3, ?4, ?5, ?6"
+                                   "     sent_at, seal)"
+                                   " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7"
                                    " WHERE NOT EXISTS ("
                                    "    SELECT 1 FROM main.node_executions"
                                    "    WHERE node_instance_id = ?4)"
@@ -555,6 +575,14 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " FROM main.cascades"
          " WHERE id >= ?1 AND id <= ?2"
          " ORDER BY id"},
+    [CSC_SQLITE_LOAD_SEALS] = {"read seals",
+                               "SELECT cascade_id, number, seal"
+                               " FROM main.cascade_seals AS s"
+                               " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
+                               "    AND EXISTS (SELECT 1"
+                               "                FROM main.cascades AS c"
+                               "                WHERE c.id = s.cascade_id)"
+                               " ORDER BY cascade_id"},
     [CSC_SQLITE_LOAD_EXECUTIONS] =
         {"read executions",
          "SELECT id, cascade_id, function_id, status, node_instance_id,"
@@ -593,7 +621,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    EXISTS (SELECT 1 FROM main.node_executions AS e"
          "            WHERE e.node_instance_id = m.path)"
          "    OR EXISTS (SELECT 1 FROM main.cascade_links AS l"
-         "               WHERE l.path = m.path)"
+         "               WHERE l.path = m.path),"
+         "    seal"
          " FROM main.cascade_messages AS m"
          " WHERE cascade_id >= ?1 AND cascade_id <= ?2"
          "    AND EXISTS (SELECT 1 FROM main.cascades AS c"
@@ -621,7 +650,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    EXISTS (SELECT 1 FROM main.node_executions AS e"
          "            WHERE e.node_instance_id = m.path)"
          "    OR EXISTS (SELECT 1 FROM main.cascade_links AS l"
-         "               WHERE l.path = m.path)"
+         "               WHERE l.path = m.path),"
+         "    seal"
          " FROM main.cascade_messages AS m"
          " WHERE cascade_id = ?1"
          " ORDER BY id"
@@ -813,6 +843,7 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " WHERE name IN ('cascades', 'node_executions', 'context_events',"
          "    'cascade_runs', 'cascade_engines', 'cascade_lanes',"
          "    'cascade_messages', 'cascade_keys', 'cascade_queues',"
-         "    'cascade_erasures', 'cascade_schema')"
+         "    'cascade_erasures', 'cascade_links', 'cascade_seals',"
+         "    'cascade_schema')"
          " LIMIT 1"},
 };

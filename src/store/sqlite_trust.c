@@ -31,10 +31,10 @@
 #include "store/sqlite_internal.h"
 
 static const char *const tables[] = {
-    "cascades",         "node_executions", "context_events",
-    "cascade_runs",     "cascade_engines", "cascade_lanes",
-    "cascade_messages", "cascade_keys",    "cascade_queues",
-    "cascade_erasures", "cascade_links",   "cascade_schema"};
+    "cascades",        "node_executions",  "context_events",   "cascade_runs",
+    "cascade_engines", "cascade_lanes",    "cascade_messages", "cascade_keys",
+    "cascade_queues",  "cascade_erasures", "cascade_links",    "cascade_seals",
+    "cascade_schema"};
 
 static cascade_err
 refuse(const char *table, const char *why)

@@ -218,9 +218,9 @@ check_driver(const cascade_store_driver *driver)
         !driver->link || !driver->sweep || !driver->strays || !driver->pause ||
         !driver->queues || !driver->totals || !driver->schema ||
         !driver->scan || !driver->repair || !driver->purge || !driver->erase ||
-        !driver->list || !driver->begin || !driver->finish ||
-        !driver->abandon || !driver->settle || !driver->wait || !driver->wake ||
-        !driver->close)
+        !driver->seal || !driver->seals || !driver->list || !driver->begin ||
+        !driver->finish || !driver->abandon || !driver->settle ||
+        !driver->wait || !driver->wake || !driver->close)
         return csc_fail(CASCADE_ERR_INVALID,
                         "store driver %s: a move is missing; all are required",
                         driver->name);

@@ -220,6 +220,8 @@ kill_count(wrap_move move, bool after)
     case WRAP_REPAIR:
     case WRAP_PURGE:
     case WRAP_ERASE:
+    case WRAP_SEAL:
+    case WRAP_SEALS:
     case WRAP_LIST:
     case WRAP_WAIT:
     case WRAP_WAKE:

@@ -119,7 +119,7 @@ conformance_run(const conformance_backend *backend, int argc, char **argv)
         conformance_text,   conformance_messages, conformance_keys,
         conformance_erase,  conformance_receive,  conformance_paths,
         conformance_queues, conformance_scan,     conformance_mend,
-        conformance_race,   conformance_trial,
+        conformance_race,   conformance_trial,    conformance_seals,
     };
     int failed = 0;
 

@@ -99,6 +99,7 @@ conformance_group conformance_keys(void);
 conformance_group conformance_erase(void);
 conformance_group conformance_paths(void);
 conformance_group conformance_receive(void);
+conformance_group conformance_seals(void);
 conformance_group conformance_queues(void);
 conformance_group conformance_scan(void);
 conformance_group conformance_mend(void);

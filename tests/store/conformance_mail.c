@@ -112,6 +112,7 @@ keep_message(void *context, const cascade_message_row *row, bool repeated)
     item->row.name = must(csc_arena_strdup(arena, row->name));
     item->row.path = must(csc_arena_strdup(arena, row->path));
     item->row.payload = must(csc_arena_strdup(arena, row->payload));
+    item->row.seal = csc_arena_strdup(arena, row->seal);
     return CASCADE_OK;
 }
 

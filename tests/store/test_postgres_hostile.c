@@ -136,7 +136,7 @@ is_misled(PGconn *conn, const char *before, const char *sql)
 }
 
 /* Those that are said before the search_path is set, or to set it; and those
- * without any name. */
+ * without any name, or with none that is made here. */
 static bool
 is_for_any_path(int statement)
 {
@@ -156,6 +156,7 @@ is_for_any_path(int statement)
     case CSC_POSTGRES_GUEST_UNDO:
     case CSC_POSTGRES_GUEST_RESTORE:
     case CSC_POSTGRES_GUEST_RELEASE:
+    case CSC_POSTGRES_WRITE_SEALS:
         return true;
     default:
         return false;

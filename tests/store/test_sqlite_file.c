@@ -23,7 +23,8 @@ static const struct {
     const char *column;
 } additions[] = {{4, "cascade_engines", "about"},
                  {6, "cascade_runs", "trial"},
-                 {8, "cascade_links", "run_number"}};
+                 {8, "cascade_links", "run_number"},
+                 {9, "cascade_messages", "seal"}};
 
 #define ADDITIONS (sizeof(additions) / sizeof(additions[0]))
 
@@ -194,9 +195,9 @@ static void
 a_column_is_there_when_it_is_recorded(void **state)
 {
     sqlite_fixture *it = *state;
-    size_t applied = 0;
+    char sql[100];
 
-    for (size_t i = 0; i < ADDITIONS; i++) {
+    for (size_t i = 0, applied = 0; i < ADDITIONS; i++) {
         size_t number = additions[i].number;
         char *cut = csc_mem_strdup(csc_migrations_sqlite[number - 1].sql);
 
@@ -208,16 +209,15 @@ a_column_is_there_when_it_is_recorded(void **state)
     }
     assert_int_equal(fixture_try(it, CASCADE_MIGRATE_AUTO), CASCADE_OK);
     for (size_t i = 0; i < ADDITIONS; i++) {
-        size_t nth = (i + ADDITIONS - 1) % ADDITIONS; /* the first is told */
-        char sql[100];
-
-        snprintf(sql, sizeof(sql), "ALTER TABLE %s DROP COLUMN %s",
-                 additions[nth].table, additions[nth].column);
+        snprintf(sql, sizeof(sql), "ALTER TABLE %s RENAME COLUMN %s TO gone",
+                 additions[i].table, additions[i].column);
         fixture_sql(it, sql);
         assert_int_equal(fixture_try(it, CASCADE_MIGRATE_AUTO),
                          CASCADE_ERR_SCHEMA);
-        assert_says(additions[nth].table);
-        assert_says(additions[nth].column);
+        assert_says(additions[i].column);
+        snprintf(sql, sizeof(sql), "ALTER TABLE %s RENAME COLUMN gone TO %s",
+                 additions[i].table, additions[i].column);
+        fixture_sql(it, sql);
     }
 }
 

@@ -26,11 +26,13 @@ set(conformance
     conformance_read.c
     conformance_scan.c
     conformance_schema.c
+    conformance_seals.c
     conformance_tend.c
     conformance_text.c
     conformance_trial.c
     conformance_wait.c)
 
+cascade_test(store_seal test_seal.c ../base/support.c LABELS unit)
 cascade_test(store_memory test_memory.c ${conformance})
 if(CASCADE_SQLITE)
     cascade_test(store_sqlite test_sqlite.c ${conformance})

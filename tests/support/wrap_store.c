@@ -18,6 +18,7 @@ typedef struct handle {
     wrap_store *wrap;
     const cascade_store_driver *inner;
     cascade_store_config config; /* the real store's */
+    const cascade_store_config *outer;
     void *self;
 } handle;
 
@@ -69,6 +70,8 @@ enter(handle *h, wrap_call *call, fault *found)
 
     call->number = atomic_fetch_add(&wrap->counts[call->move], 1) + 1;
     call->self = h->self;
+    if (h->config.sealed != h->outer->sealed) /* a test has said so since */
+        h->config.sealed = h->outer->sealed;
     *found = (fault){0};
     if (wrap->before != NULL)
         err = wrap->before(wrap->context, call);
@@ -128,6 +131,7 @@ wrap_open(const char *url, const cascade_store_config *config, void **self)
     h->wrap = pointer;
     h->inner = h->wrap->inner;
     h->config = *config;
+    h->outer = config;
     if (h->wrap->inner_deadline_ms != 0)
         h->config.deadline_ms = h->wrap->inner_deadline_ms;
     err = open_inner(h);
@@ -323,6 +327,14 @@ give_message(void *context, const cascade_message_row *row, bool repeated)
 }
 
 static cascade_err
+give_seal(void *context, const cascade_seal_row *row)
+{
+    const loading *l = context;
+
+    return l->sink->on_seal(l->sink->context, row);
+}
+
+static cascade_err
 wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
           const cascade_load_sink *sink)
 {
@@ -334,7 +346,8 @@ wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
                                        .on_cascade = give_cascade,
                                        .on_execution = give_execution,
                                        .on_event = give_event,
-                                       .on_message = give_message};
+                                       .on_message = give_message,
+                                       .on_seal = give_seal};
     fault found;
     cascade_err err = enter(h, &call, &found);
 
@@ -597,6 +610,35 @@ wrap_erase(void *self, const cascade_uuid *engine_id, bool *more)
 }
 
 static cascade_err
+wrap_seal(void *self, const cascade_reseal *reseals, size_t count, bool *done)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_SEAL};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->seal(h->self, reseals, count, done));
+}
+
+static cascade_err
+wrap_seals(void *self, const cascade_uuid *after, size_t limit,
+           cascade_seal_sink sink, void *context)
+{
+    handle *h = self;
+    wrap_call call = {.move = WRAP_SEALS};
+    fault found;
+    cascade_err err = enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return leave(h, &call, &found,
+                 h->inner->seals(h->self, after, limit, sink, context));
+}
+
+static cascade_err
 wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
           void *context)
 {
@@ -805,6 +847,8 @@ wrap_store_init(wrap_store *wrap, const char *url)
                                           .repair = wrap_repair,
                                           .purge = wrap_purge,
                                           .erase = wrap_erase,
+                                          .seal = wrap_seal,
+                                          .seals = wrap_seals,
                                           .list = wrap_list,
                                           .wait = wrap_wait,
                                           .begin = wrap_begin,

@@ -57,6 +57,8 @@ typedef enum wrap_move {
     WRAP_REPAIR,
     WRAP_PURGE,
     WRAP_ERASE,
+    WRAP_SEAL,
+    WRAP_SEALS,
     WRAP_LIST,
     WRAP_BEGIN,
     WRAP_FINISH,

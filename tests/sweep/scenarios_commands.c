@@ -3,6 +3,8 @@
  * The scenarios of commands, and of the moves by which a store is looked after;
  * see scenarios.h.
  */
+#include <stdio.h>
+
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "sweep/plays.h"
@@ -177,6 +179,43 @@ link_one(scene *s, cascade_store *store, const cascade_uuid *id)
     return err;
 }
 
+typedef struct kept_seal {
+    cascade_seal_row row;
+    char text[CASCADE_SEAL_MAX + 1];
+    bool there;
+} kept_seal;
+
+static cascade_err
+keep_seal(void *context, const cascade_seal_row *row)
+{
+    kept_seal *kept = context;
+
+    kept->there = true;
+    kept->row = *row;
+    (void)snprintf(kept->text, sizeof(kept->text), "%s", row->seal);
+    kept->row.seal = kept->text;
+    return CASCADE_OK;
+}
+
+/* Of the store itself, and of the cascade, which has none else. */
+static cascade_err
+seal_one(scene *s, cascade_store *store, const cascade_uuid *id)
+{
+    const cascade_store_driver *driver = store->driver;
+    const cascade_seal_row seal = {.number = 1, .seal = "sealed"};
+    cascade_reseal reseals[] = {{.now = &seal},
+                                {.cascade_id = *id, .now = &seal}};
+    kept_seal kept = {.there = false};
+    bool done[] = {false, false};
+    cascade_err err = driver->seals(store->self, NULL, 1, keep_seal, &kept);
+
+    reseals[0].was = kept.there ? &kept.row : NULL;
+    if (err == CASCADE_OK)
+        err = driver->seal(store->self, reseals, 2, done);
+    SCENE_EXPECT(s, err != CASCADE_OK || done[0]);
+    return err;
+}
+
 static cascade_err
 pause_queue(cascade_store *store, bool paused)
 {
@@ -252,6 +291,8 @@ care_for(scene *s, cascade_store *store, const cascade_uuid *id)
         err = purge_none(s, store, id);
     if (err == CASCADE_OK)
         err = link_one(s, store, id);
+    if (err == CASCADE_OK)
+        err = seal_one(s, store, id);
     if (err == CASCADE_OK)
         err = pause_queue(store, false);
     return err;

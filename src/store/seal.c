@@ -5,7 +5,7 @@
  * with the highest first, texts with their length in front, and one byte for
  * whether there is one.
  */
-#include "engine/seal.h"
+#include "store/seal.h"
 
 #include <stdio.h>
 #include <string.h>

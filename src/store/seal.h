@@ -46,8 +46,8 @@
  *   what it was; a message that is deleted. The first two are found by who
  *   keeps numbers elsewhere.
  */
-#ifndef CSC_ENGINE_SEAL_H
-#define CSC_ENGINE_SEAL_H
+#ifndef CSC_STORE_SEAL_H
+#define CSC_STORE_SEAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/support.h"
-#include "engine/seal.h"
+#include "store/seal.h"
 
 #define ID "01890000-0000-7000-8000-00000000abcd"
 #define SECRET "0123456789abcdef"
