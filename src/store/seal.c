@@ -286,7 +286,7 @@ place_of(int32_t function_id)
     return place;
 }
 
-static const csc_seal_sum *
+static csc_seal_live *
 find_open(const csc_seal *seal, int32_t function_id)
 {
     cascade_uuid place = place_of(function_id);
@@ -306,16 +306,16 @@ static cascade_err
 open_term(csc_seal *seal, int32_t function_id, const csc_seal_sum *term)
 {
     cascade_uuid place = place_of(function_id);
-    csc_seal_sum *kept = csc_map_get(&seal->open, &place);
+    csc_seal_live *kept = csc_map_get(&seal->open, &place);
 
     if (kept != NULL) {
-        *kept = *term;
+        kept->term = *term;
         return CASCADE_OK;
     }
-    kept = csc_mem_alloc(sizeof(*kept));
+    kept = csc_mem_zalloc(1, sizeof(*kept));
     if (kept == NULL)
         return csc_fail_memory();
-    *kept = *term;
+    kept->term = *term;
     if (csc_map_put(&seal->open, &place, kept) == 0)
         return CASCADE_OK;
     csc_mem_free(kept);
@@ -347,29 +347,19 @@ csc_seal_add_execution(csc_seal *seal, const cascade_execution_row *row)
     return open_term(seal, row->function_id, &term);
 }
 
-/* The place of the event behind `seal`'s last one. */
-static void
-step_event(csc_seal *seal, const cascade_event_row *row)
-{
-    if (seal->event_any && seal->event_function_id == row->function_id &&
-        seal->event_at_us == row->created_at_us) {
-        seal->event_place++;
-        return;
-    }
-    seal->event_any = true;
-    seal->event_function_id = row->function_id;
-    seal->event_at_us = row->created_at_us;
-    seal->event_place = 0;
-}
-
 void
 csc_seal_add_event(csc_seal *seal, const cascade_event_row *row)
 {
+    csc_seal_live *writer = find_open(seal, row->function_id);
     csc_seal_sum term;
 
-    step_event(seal, row);
-    make_event(seal, row, seal->event_place, &term);
+    if (seal->event_function_id != row->function_id)
+        seal->event_count = 0;
+    seal->event_function_id = row->function_id;
+    make_event(seal, row, seal->event_count++, &term);
     add_sum(&seal->sum, &term);
+    if (writer != NULL)
+        writer->event_count = seal->event_count;
 }
 
 /* ---- Texts --------------------------------------------------------------- */
@@ -588,29 +578,60 @@ static cascade_err
 add_update(const csc_seal *seal, const cascade_execution_row *row,
            csc_seal_sum *sum, csc_seal_turn *turn)
 {
-    const csc_seal_sum *old = find_open(seal, row->function_id);
+    const csc_seal_live *old = find_open(seal, row->function_id);
     csc_seal_sum term;
 
     if (old == NULL)
         return fail_seal(seal, "an execution is updated that is not known");
-    subtract_sum(sum, old);
+    subtract_sum(sum, &old->term);
     make_moving(seal, row, &term);
     add_sum(sum, &term);
     note_turn(turn, row, &term);
     return CASCADE_OK;
 }
 
-/* Events of a commit are the first of their function_id and time. */
+/* That of an event of the change among those of its function_id, where the one
+ * before it is of another. */
+static uint64_t
+find_place(const csc_seal *seal, const cascade_change *change, size_t at)
+{
+    int32_t function_id = change->events[at].function_id;
+    const csc_seal_live *writer = find_open(seal, function_id);
+    uint64_t place = writer != NULL ? writer->event_count : 0;
+
+    for (size_t i = 0; i < at; i++)
+        place += change->events[i].function_id == function_id;
+    return place;
+}
+
 static void
 add_events(const csc_seal *seal, const cascade_change *change,
            csc_seal_sum *sum)
 {
-    csc_seal step;
+    const cascade_event_row *events = change->events;
+    uint64_t place = 0;
 
-    csc_seal_init(&step, seal->key, &seal->id);
-    for (size_t i = 0; i < change->event_count; i++)
-        csc_seal_add_event(&step, &change->events[i]);
-    add_sum(sum, &step.sum);
+    for (size_t i = 0; i < change->event_count; i++) {
+        csc_seal_sum term;
+
+        if (i > 0 && events[i].function_id == events[i - 1].function_id)
+            place++;
+        else
+            place = find_place(seal, change, i);
+        make_event(seal, &events[i], place, &term);
+        add_sum(sum, &term);
+    }
+}
+
+static void
+count_events(csc_seal *seal, const cascade_change *change)
+{
+    for (size_t i = 0; i < change->event_count; i++) {
+        csc_seal_live *writer = find_open(seal, change->events[i].function_id);
+
+        if (writer != NULL)
+            writer->event_count++;
+    }
 }
 
 static cascade_err
@@ -648,7 +669,8 @@ csc_seal_make(const csc_seal *seal, const cascade_row *row,
     *next = (csc_seal_next){.number = seal->number + 1,
                             .sum = seal->sum,
                             .turns = turns,
-                            .turn_count = count};
+                            .turn_count = count,
+                            .change = change};
     for (size_t i = 0; i < change->insert_count; i++)
         add_insert(seal, &change->inserts[i], &next->sum, turn++);
     for (size_t i = 0; i < change->update_count && err == CASCADE_OK; i++)
@@ -674,6 +696,8 @@ csc_seal_apply(csc_seal *seal, const csc_seal_next *next)
         else
             close_term(seal, turn->function_id);
     }
+    if (err == CASCADE_OK)
+        count_events(seal, next->change);
     return err;
 }
 

@@ -34,10 +34,11 @@
  *
  * WHAT IS IN IT
  *   All columns of the three tables but the ids of events, which the store
- *   gives out and the writer does not know. Of events of one function_id and
- *   time the place among these is in it instead, so that they cannot change
- *   places. The times of executions and of cascades are in it by the
- *   millisecond, those of events by the microsecond.
+ *   gives out and the writer does not know. The place of an event among those
+ *   of its function_id is in it instead, so that they cannot change places:
+ *   whoever writes the events of an execution knows how many it has, since it
+ *   is RUNNING until then. The times of executions and of cascades are in it by
+ *   the millisecond, those of events by the microsecond.
  *   A message has a tag of its own, made by its sender. Runs, keys and what
  *   else dispatches is not in it: that follows from the rows, or harms nobody.
  *
@@ -75,21 +76,25 @@ typedef struct csc_seal_sum {
     uint64_t words[4];
 } csc_seal_sum;
 
+/* What is known of an execution that is RUNNING. */
+typedef struct csc_seal_live {
+    csc_seal_sum term;    /* the moving one */
+    uint64_t event_count; /* others may have written some */
+} csc_seal_live;
+
 /* That of a cascade as it is in the tables. */
 typedef struct csc_seal {
     const csc_seal_key *key; /* whoever made it keeps it */
     cascade_uuid id;
     int64_t number; /* of the last commit; 0: none yet */
     csc_seal_sum sum;
-    csc_map open; /* function_id -> moving term of what is RUNNING */
-    /* Of the last event that was added: */
-    int32_t event_function_id;
-    int64_t event_at_us;
-    uint64_t event_place;
-    bool event_any;
+    csc_map open;              /* function_id -> csc_seal_live */
+    int32_t event_function_id; /* of the last event that was added */
+    uint64_t event_count;      /* that it has so far; 0: there was none */
 } csc_seal;
 
-/* What the seal becomes by a commit; its parts lie in an arena. */
+/* What the seal becomes by a commit; its parts lie in an arena, and the change
+ * stays until it is applied. */
 typedef struct csc_seal_turn {
     int32_t function_id;
     bool open; /* RUNNING, with that moving term; else ended */
@@ -102,6 +107,7 @@ typedef struct csc_seal_next {
     csc_seal_sum sum;
     const csc_seal_turn *turns;
     size_t turn_count;
+    const cascade_change *change; /* whose events count then */
 } csc_seal_next;
 
 /* ---- Keys ---------------------------------------------------------------- */

@@ -287,7 +287,7 @@ plan_updates(support_rng *rng, table *t, size_t known, commit *c)
     }
 }
 
-/* They are of a function_id that has none yet, and it comes last. */
+/* They are of a function_id that has none yet, or is RUNNING; it comes last. */
 static void
 plan_events(support_rng *rng, table *t, int32_t writer, commit *c)
 {
@@ -332,12 +332,23 @@ count_running(const table *t)
     return count;
 }
 
+/* The one before once more, which may be the last time, or the next. */
+static int32_t
+next_writer(support_rng *rng, const table *t, int32_t writer)
+{
+    bool again = writer >= 0 && (size_t)writer < t->execution_count &&
+                 t->executions[writer].status == RUNNING;
+
+    return again && support_rng_below(rng, 2) == 0 ? writer : writer + 1;
+}
+
 static void
 make_life(support_rng *rng, const csc_seal_key *key)
 {
     static commit c;
     static table t;
     csc_arena arena = {0};
+    int32_t writer = -1;
     csc_seal seal;
 
     begin(&t);
@@ -346,7 +357,8 @@ make_life(support_rng *rng, const csc_seal_key *key)
         csc_seal_next next;
 
         csc_arena_clear(&arena);
-        plan_commit(rng, &t, i, &c);
+        writer = next_writer(rng, &t, writer);
+        plan_commit(rng, &t, writer, &c);
         assert_int_equal(csc_seal_make(&seal, &t.row, &c.change, &arena, &next),
                          CASCADE_OK);
         if (support_rng_below(rng, 4) == 0) /* the same, made once more */
@@ -732,6 +744,48 @@ every_edit_is_found(void **state)
     }
 }
 
+/* Of two with one time, where the clock had stepped back between them. */
+static void
+a_swap_across_another_time_is_found(void **state)
+{
+    csc_seal_key keys[2];
+    table t;
+
+    (void)state;
+    make_keys(keys);
+    fill(&t);
+    t.events[2] = event_of("3", NULL);
+    t.event_count = 3;
+    t.events[1].created_at_us--;
+    seal_rows(&t, &keys[1], 7);
+    assert_int_equal(check(&t, &keys[1]), CASCADE_OK);
+    t.events[0].value = "3";
+    t.events[2].value = "1";
+    assert_int_equal(check(&t, &keys[1]), CASCADE_ERR_CORRUPT);
+}
+
+/* Those of one execution keep their order, whatever stands between them. */
+static void
+events_of_several_may_stand_in_turns(void **state)
+{
+    csc_seal_key keys[2];
+    cascade_event_row between;
+    table t;
+
+    (void)state;
+    make_keys(keys);
+    fill(&t);
+    between = event_of("3", NULL);
+    between.function_id = 1;
+    t.events[2] = t.events[1];
+    t.events[1] = between;
+    t.event_count = 3;
+    seal_rows(&t, &keys[1], 7);
+    t.events[1] = t.events[2];
+    t.events[2] = between;
+    assert_int_equal(check(&t, &keys[1]), CASCADE_OK);
+}
+
 static void
 every_byte_of_a_seal_counts(void **state)
 {
@@ -921,6 +975,8 @@ main(void)
         cmocka_unit_test(sums_carry_through_all_words),
         cmocka_unit_test(what_has_ended_is_not_updated),
         cmocka_unit_test(every_edit_is_found),
+        cmocka_unit_test(a_swap_across_another_time_is_found),
+        cmocka_unit_test(events_of_several_may_stand_in_turns),
         cmocka_unit_test(every_byte_of_a_seal_counts),
         cmocka_unit_test(another_secret_makes_another_seal),
         cmocka_unit_test(sums_are_masked_anew_each_time),
