@@ -68,6 +68,7 @@
 #include "engine/build.h"
 #include "engine/engine.h"
 #include "engine/receive.h"
+#include "engine/sealing.h"
 #include "engine/sequel.h"
 #include "engine/signal.h"
 #include "engine/suspect.h"
@@ -177,7 +178,7 @@ apply_cascade(void *context, const cascade_row *row)
     csc_run *run = csc_map_get(&d->places, &row->id);
 
     csc_lease_sign(&d->engine->house_vital);
-    return run != NULL ? csc_state_apply_cascade(&run->state, row) : CASCADE_OK;
+    return run != NULL ? csc_sealing_take_cascade(run, row) : CASCADE_OK;
 }
 
 static cascade_err
@@ -187,8 +188,16 @@ apply_execution(void *context, const cascade_execution_row *row)
     csc_run *run = csc_map_get(&d->places, &row->cascade_id);
 
     csc_lease_sign(&d->engine->house_vital);
-    return run != NULL ? csc_state_apply_execution(&run->state, row)
-                       : CASCADE_OK;
+    return run != NULL ? csc_sealing_take_execution(run, row) : CASCADE_OK;
+}
+
+static cascade_err
+take_seal(void *context, const cascade_seal_row *row)
+{
+    dismissal *d = context;
+    csc_run *run = csc_map_get(&d->places, &row->cascade_id);
+
+    return run != NULL ? csc_sealing_take_seal(run, row) : CASCADE_OK;
 }
 
 static cascade_err
@@ -230,7 +239,8 @@ load(dismissal *d, bool running_only, unsigned parts)
     cascade_load_sink sink = {.context = d,
                               .on_cascade = apply_cascade,
                               .on_execution = apply_execution,
-                              .on_message = keep_message};
+                              .on_message = keep_message,
+                              .on_seal = take_seal};
 
     for (size_t i = 0; i < d->count; i++) {
         const csc_state *state = &d->runs[i]->state;
@@ -241,8 +251,8 @@ load(dismissal *d, bool running_only, unsigned parts)
     }
     if (count == 0)
         return CASCADE_OK;
-    return d->engine->driver->load(d->engine->driver_self, ids, count, parts,
-                                   &sink);
+    return d->engine->driver->load(d->engine->driver_self, ids, count,
+                                   parts | csc_sealing_part(d->engine), &sink);
 }
 
 /* ---- Deletions in front ------------------------------------------------- */
@@ -475,7 +485,7 @@ condemn(dismissal *d, const csc_run *run)
     if (arena.failed)
         err = csc_fail_memory();
     else
-        err = csc_receive_message(&d->inbox, &row, false);
+        err = csc_receive_own(&d->inbox, &row);
     csc_arena_fini(&arena);
     return err;
 }
@@ -551,7 +561,9 @@ hand_over(dismissal *d, const csc_reload *wanted)
 
     if (run == NULL)
         return false;
-    err = csc_hydrate_hold(d->engine, run);
+    err = csc_sealing_check(run);
+    if (err == CASCADE_OK)
+        err = csc_hydrate_hold(d->engine, run);
     if (err != CASCADE_OK && run->unread)
         csc_hydrate_later(d->engine, wanted, err);
     if (err != CASCADE_OK)

@@ -157,8 +157,11 @@ typedef struct csc_round {
     csc_ready *last;
 } csc_round;
 
+typedef struct csc_sealing csc_sealing;
+
 typedef struct csc_run {
     csc_state state;
+    csc_sealing *sealing; /* beside it; NULL: the store has no integrity */
     uint32_t lane;
     int32_t takeovers;    /* as the run row has it */
     int32_t trials;       /* its `trial` */

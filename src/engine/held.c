@@ -42,6 +42,7 @@
  */
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/sealing.h"
 
 #define REST_FIRST_MS 10
 #define REST_MAX_MS 100
@@ -204,7 +205,7 @@ try_until(cascade_store *store, csc_start *start,
     cascade_err err = CASCADE_ERR_AGAIN;
 
     while (enter(store, start, end_ms)) {
-        err = store->driver->submit(store->self, submission);
+        err = csc_sealing_submit(store, submission);
         leave(store, start);
         start->doubtful = start->doubtful || err == CASCADE_ERR_UNAVAILABLE;
         if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_UNAVAILABLE)
@@ -273,7 +274,7 @@ csc_held_send(cascade_store *store, csc_start *start,
     cascade_err err;
 
     if (!is_anybody_held(store)) {
-        err = store->driver->submit(store->self, submission);
+        err = csc_sealing_submit(store, submission);
         start->doubtful = err == CASCADE_ERR_UNAVAILABLE;
         if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_UNAVAILABLE)
             return answer(store, start, err);

@@ -37,6 +37,7 @@
 #include "engine/receive.h"
 #include "engine/reload.h"
 #include "engine/room.h"
+#include "engine/sealing.h"
 #include "engine/suspect.h"
 
 #define RETRY_MS 200
@@ -112,7 +113,18 @@ load_cascade(void *context, const cascade_row *row)
 
     l->executions += row->fn_id;
     if (run != NULL)
-        *err = csc_state_apply_cascade(&run->state, row);
+        *err = csc_sealing_take_cascade(run, row);
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_seal(void *context, const cascade_seal_row *row)
+{
+    cascade_err *err = NULL;
+    csc_run *run = loading_run(context, &row->cascade_id, &err);
+
+    if (run != NULL)
+        *err = csc_sealing_take_seal(run, row);
     return CASCADE_OK;
 }
 
@@ -125,7 +137,7 @@ load_execution(void *context, const cascade_execution_row *row)
     if (run != NULL && run->plan != NULL)
         *err = csc_plan_add(run->plan, row);
     if (run != NULL && *err == CASCADE_OK)
-        *err = csc_state_apply_execution(&run->state, row);
+        *err = csc_sealing_take_execution(run, row);
     return count_row(context, &row->cascade_id, csc_store_execution_bytes(row));
 }
 
@@ -136,7 +148,7 @@ load_event(void *context, const cascade_event_row *row)
     csc_run *run = loading_run(context, &row->cascade_id, &err);
 
     if (run != NULL)
-        *err = csc_state_apply_event(&run->state, row);
+        *err = csc_sealing_take_event(run, row);
     return count_row(context, &row->cascade_id, csc_store_event_bytes(row));
 }
 
@@ -197,14 +209,16 @@ static cascade_err
 load_all(loading *l)
 {
     cascade_uuid ids[CSC_CLAIM_MAX];
-    unsigned parts = CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS;
+    unsigned parts = CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS |
+                     csc_sealing_part(l->engine);
     size_t count = l->count;
     cascade_err err = CASCADE_OK;
     cascade_load_sink sink = {.context = l,
                               .on_cascade = load_cascade,
                               .on_execution = load_execution,
                               .on_event = load_event,
-                              .on_message = load_message};
+                              .on_message = load_message,
+                              .on_seal = load_seal};
 
     for (size_t i = 0; i < l->count; i++)
         ids[i] = l->wanted[i].claimed.cascade_id;
@@ -330,8 +344,10 @@ csc_hydrate_hold(cascade_engine *engine, csc_run *run)
 cascade_err
 csc_hydrate_complete(csc_run *run)
 {
-    if (run->state.user_id == NULL)
-        return CASCADE_OK; /* it was not there */
+    cascade_err err = csc_sealing_check(run);
+
+    if (err != CASCADE_OK || run->state.user_id == NULL)
+        return err; /* or it was not there */
     csc_state_settle(&run->state);
     csc_state_find_torn(&run->state);
     return run->plan != NULL ? csc_plan_decide(run->plan, &run->state)
@@ -499,8 +515,7 @@ csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* Reads all or, on an error, none. What is too much is divided, and read later.
- */
+/* Reads all or, on an error, none; what is too much is divided, for later. */
 static cascade_err
 hydrate_all(cascade_engine *engine, const csc_reload *wanted, size_t count)
 {

@@ -79,6 +79,7 @@
 #include "engine/lane.h"
 #include "engine/build.h"
 #include "engine/native.h"
+#include "engine/sealing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -594,7 +595,7 @@ rescue(csc_lane *lane)
                                      .start_count = start->count,
                                      .existed = start->existed,
                                      .brief = true};
-    cascade_err err = engine->driver->submit(engine->driver_self, &submission);
+    cascade_err err = csc_sealing_submit(engine->store, &submission);
 
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_ERR_LOST)

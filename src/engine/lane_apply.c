@@ -13,6 +13,7 @@
 #include "engine/receive.h"
 #include "engine/reload.h"
 #include "engine/room.h"
+#include "engine/sealing.h"
 #include "engine/sequel.h"
 
 #include <string.h>
@@ -138,9 +139,12 @@ leaves(const cascade_change *change)
 static cascade_err
 apply_change(csc_run *run, const cascade_change *change)
 {
+    cascade_err err = CASCADE_OK;
+
     if (leaves(change) && run->active > 0)
         csc_state_keep_all(&run->state);
-    return csc_build_apply(&run->state, change);
+    err = csc_build_apply(&run->state, change);
+    return err == CASCADE_OK ? csc_sealing_apply(run) : err;
 }
 
 /* The run goes on after a commit of its own. */
@@ -217,6 +221,8 @@ hold_born(cascade_engine *engine, const cascade_change *change)
     if (run == NULL)
         return csc_fail_memory();
     err = csc_build_apply(&run->state, change);
+    if (err == CASCADE_OK)
+        err = csc_sealing_born(run, change);
     if (err == CASCADE_OK)
         err = csc_run_add(engine, run);
     if (err == CASCADE_OK)

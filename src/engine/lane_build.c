@@ -7,6 +7,7 @@
  */
 #include "engine/build.h"
 #include "engine/lane.h"
+#include "engine/sealing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,18 @@ has_progress(const csc_post *posts)
     return posts != NULL;
 }
 
+/* Once all of an item is built. */
+static cascade_err
+seal_item(csc_lane *lane, csc_item *item)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < item->count && err == CASCADE_OK; i++)
+        err = csc_sealing_make(lane->engine->store, item->run, &lane->arena,
+                               &lane->changes[item->first + i]);
+    return err;
+}
+
 static cascade_err
 build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
            int64_t delay_from_ms)
@@ -78,7 +91,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
         env.slice_bytes = bytes_max;
     if (item->start != NULL) {
         copy_start(lane, item);
-        return CASCADE_OK;
+        return seal_item(lane, item);
     }
     csc_assert(item->run != NULL);
     env.plan = item->run->plan;
@@ -92,6 +105,8 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
         item->err = csc_build_births(&env, &item->run->state, item->posts,
                                      &lane->changes[item->first],
                                      &lane->changes[item->first + 1]);
+    if (item->err == CASCADE_OK)
+        item->err = seal_item(lane, item);
     return item->err == CASCADE_ERR_NO_MEMORY ? item->err : CASCADE_OK;
 }
 

@@ -71,6 +71,7 @@
 #include "engine/engine.h"
 #include "engine/plan.h"
 #include "engine/receive.h"
+#include "engine/sealing.h"
 
 #define RECEIVE_MAX 1000 /* messages in one look; */
 #define RECEIVE_EACH 4   /* the how manieth part of each cascade */
@@ -162,12 +163,10 @@ has_room(const csc_inbox *inbox, const csc_post *post,
                inbox->engine->options.batch_bytes_max;
 }
 
-cascade_err
-csc_receive_message(void *context, const cascade_message_row *row,
-                    bool repeated)
+static cascade_err
+receive(csc_inbox *inbox, const cascade_message_row *row, bool repeated)
 {
     const csc_message told = {.kind = row->kind, .repeated = repeated};
-    csc_inbox *inbox = context;
     csc_post *post = inbox_post(inbox, &row->cascade_id);
     csc_message *message = NULL;
 
@@ -201,6 +200,36 @@ csc_receive_message(void *context, const cascade_message_row *row,
     post->effects.bytes += message_bytes(row);
     inbox->bytes += message_bytes(row);
     return CASCADE_OK;
+}
+
+/* One that nobody with a key has sent is taken out, as if it had been received
+ * before: left there, it would have the cascade claimed for ever. */
+static bool
+is_forged(const csc_inbox *inbox, const cascade_message_row *row)
+{
+    const cascade_store *store = inbox->engine->store;
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    if (csc_sealing_check_message(store, row) == CASCADE_OK)
+        return false;
+    csc_log_add(&store->log, CASCADE_LOG_ERROR,
+                "cascade %s: a message of kind %s is not received: %s",
+                cascade_uuid_format(&row->cascade_id, id), row->kind,
+                cascade_errmsg());
+    return true;
+}
+
+cascade_err
+csc_receive_message(void *context, const cascade_message_row *row,
+                    bool repeated)
+{
+    return receive(context, row, repeated || is_forged(context, row));
+}
+
+cascade_err
+csc_receive_own(csc_inbox *inbox, const cascade_message_row *row)
+{
+    return receive(inbox, row, false);
 }
 
 csc_post *

@@ -23,6 +23,8 @@ typedef struct csc_inbox {
 /* A sink of the store's; the context is a csc_inbox. CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_receive_message(void *context, const cascade_message_row *row,
                                 bool repeated);
+/* The same for one of our own, which has no seal. */
+cascade_err csc_receive_own(csc_inbox *inbox, const cascade_message_row *row);
 /* The post for that cascade, which is the caller's then; NULL without one. */
 csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
 /* Moves the post for that cascade from an inbox that has one to another, in the

@@ -53,6 +53,7 @@
 #include "engine/receive.h"
 #include "engine/reload.h"
 #include "engine/room.h"
+#include "engine/sealing.h"
 #include "engine/suspect.h"
 
 #define WRECK_BYTES ((size_t)4 * 1024 * 1024) /* that are freed at once */
@@ -107,6 +108,7 @@ csc_run_ref(csc_run *run)
 static void
 free_run(csc_run *run)
 {
+    csc_sealing_fini(run);
     csc_state_fini(&run->state);
     csc_plan_free(run->plan);
     csc_mem_free(run);

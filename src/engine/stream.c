@@ -28,6 +28,7 @@
 #include "engine/plan.h"
 #include "engine/receive.h"
 #include "engine/room.h"
+#include "engine/sealing.h"
 
 #define ROUND_MS 5        /* of turns, and the last one of them */
 #define PORTION_ROWS 1000 /* at first */
@@ -71,7 +72,17 @@ take_cascade(void *context, const cascade_row *row)
 {
     csc_stream *s = context;
 
-    s->err = csc_state_apply_cascade(&s->run->state, row);
+    s->err = csc_sealing_take_cascade(s->run, row);
+    return CASCADE_OK;
+}
+
+static cascade_err
+take_seal(void *context, const cascade_seal_row *row)
+{
+    csc_stream *s = context;
+
+    if (s->err == CASCADE_OK)
+        s->err = csc_sealing_take_seal(s->run, row);
     return CASCADE_OK;
 }
 
@@ -86,7 +97,7 @@ take_execution(void *context, const cascade_execution_row *row)
     if (s->err == CASCADE_OK && s->run->plan != NULL)
         s->err = csc_plan_add(s->run->plan, row);
     if (s->err == CASCADE_OK)
-        s->err = csc_state_apply_execution(&s->run->state, row);
+        s->err = csc_sealing_take_execution(s->run, row);
     return CASCADE_OK;
 }
 
@@ -100,7 +111,7 @@ take_event(void *context, const cascade_event_row *row)
     s->scan.from = row->function_id;
     s->scan.after_event = row->id;
     if (s->err == CASCADE_OK)
-        s->err = csc_state_apply_event(&s->run->state, row);
+        s->err = csc_sealing_take_event(s->run, row);
     return CASCADE_OK;
 }
 
@@ -121,7 +132,8 @@ sink_of(csc_stream *s)
                                .on_cascade = take_cascade,
                                .on_execution = take_execution,
                                .on_event = take_event,
-                               .on_message = take_message};
+                               .on_message = take_message,
+                               .on_seal = take_seal};
 }
 
 static cascade_err
@@ -145,7 +157,7 @@ begin_pages(csc_stream *s, phase step)
 static cascade_err
 read_row(csc_stream *s)
 {
-    cascade_err err = load(s, 0);
+    cascade_err err = load(s, csc_sealing_part(s->engine));
 
     if (err != CASCADE_OK)
         return err;

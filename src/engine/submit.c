@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/origin.h"
 #include "engine/engine.h"
+#include "engine/sealing.h"
 
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS 500
@@ -73,7 +74,7 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
     cascade_err err = CASCADE_OK;
 
     for (;;) {
-        err = store->driver->submit(store->self, submission);
+        err = csc_sealing_submit(store, submission);
         if (err != CASCADE_ERR_UNAVAILABLE || store->guest != NULL)
             break;
         doubtful = true;

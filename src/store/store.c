@@ -395,6 +395,7 @@ static void
 free_store(cascade_store *store)
 {
     store->driver->close(store->self);
+    csc_ring_free(store->ring);
     fini_mutexes(store);
     free_config(store);
 }

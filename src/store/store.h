@@ -14,6 +14,7 @@
 #include "base/origin.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
+#include "store/ring.h"
 
 #define CSC_STORE_ENGINES_MAX 64
 #define CSC_STORE_WATCH_LISTS 64
@@ -54,6 +55,7 @@ struct cascade_store {
     int64_t now_offset_ns; /* see csc_store_get_now() */
     int64_t now_read_at_ns;
     csc_store_held held;
+    csc_ring *ring; /* its keys; NULL: it has no integrity */
 };
 
 /* A store that is opened on `self`, which open makes; it is not migrated. */

@@ -20,6 +20,7 @@
 
 #include "store/store.h"
 #include "support/rows.h"
+#include "support/sealed.h"
 #include "support/sound.h"
 #include "support/unique.h"
 
@@ -411,6 +412,7 @@ static cascade_store *
 keep_store(test_db *db, cascade_store *store)
 {
     assert_true(db->store_count < DB_HANDLES);
+    sealed_open_wanted(store);
     db->stores[db->store_count++] = store;
     return store;
 }
@@ -450,7 +452,9 @@ leaves_sound_rows(test_db *db)
         print_error("verify: %s\n", cascade_errmsg());
         return false;
     }
-    sound = sound_all(store);
+    sealed_open_wanted(store);
+    sound =
+        sound_all(store) && (!sealed_is_wanted() || sealed_all(store, NULL));
     return cascade_store_close(store) == CASCADE_OK && sound;
 }
 
