@@ -82,7 +82,8 @@
  *       that deletes its cascade; receiving it and what comes of it are one
  *       commit. A cascade that has ended and has messages is claimable: its run
  *       row is made anew, in some queue of the claim and of priority 0. A
- *       message for a cascade that is not there is deleted by some claim.
+ *       message for a cascade that is not there is deleted by some claim, or
+ *       sent on by it (S55).
  *   S21 CASCADE_RUN_DELETE and purge, and what erase does of a cascade that
  *       they have marked (S39), leave no row of it in any table but
  *       cascade_keys and cascade_links; its seal where the store is not
@@ -99,7 +100,7 @@
  *       a paused queue.
  *   S26 purge deletes no cascade that is RUNNING, has a run or a message, or
  *       whose updated_at is since the time that is named. What is sent to one
- *       while it is deleted may be lost with it.
+ *       while it is deleted may be lost with it, unless it leads on (S55).
  *   S27 repair changes no cascade that has a run, or whose row is another than
  *       the caller had read.
  *   S28 scan gives each page as of one moment, in order; pages that follow each
@@ -192,6 +193,9 @@
  *   S54 sweep takes what was entered by S43 and S44 for roots of which the last
  *       run is gone, or marked (S40), and nothing else: of each root what leads
  *       to its last run goes last.
+ *   S55 a message for a cascade that is not there, but leads to a last run that
+ *       is (S43), is sent on to that by some claim, with another id; but one of
+ *       a kind that the claim names as a run's own.
  *   S59 CASCADE_LOAD_ENDS gives of each cascade the messages of kind "delete"
  *       or "family" among its last CASCADE_LOAD_ENDS_MAX, in the order of their
  *       ids. What it reads of one does not grow with those in front of these.
@@ -493,6 +497,8 @@ typedef struct cascade_claim {
     bool suspects;        /* false: no suspect; true: suspects only */
     int64_t batches;      /* that its lanes have committed, all together; 0: it
                              does not say */
+    const char *const *own_kinds; /* of messages that are for one run alone, */
+    size_t own_kind_count;        /* and are not sent on: S55 */
 } cascade_claim;
 
 typedef struct cascade_claimed {

@@ -70,6 +70,9 @@ cascade_err csc_build_births(const csc_build_env *env, const csc_state *state,
 /* Whether the message is a retry or a rerun, and from where on: CSC_COURSE_NONE
  * for a retry. (build_course.c) */
 bool csc_build_is_course(const csc_message *message);
+/* Kinds of messages that are of one run alone: no other gets them. */
+#define CSC_BUILD_OWN_KINDS 5
+extern const char *const csc_build_own_kinds[CSC_BUILD_OWN_KINDS];
 
 /* From which function_id on children are still to be told of the end of the
  * cascade; 0 when the message says nothing of that. (build_family.c) */

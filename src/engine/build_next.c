@@ -210,14 +210,23 @@ csc_build_keep_run(struct csc_builder *b, const csc_message *message)
 
 /* Deletion, retry and rerun are of this run alone; its children's ends are of
  * no use to the next one. */
+const char *const csc_build_own_kinds[CSC_BUILD_OWN_KINDS] = {
+    CSC_MESSAGE_DELETE, CSC_MESSAGE_RETRY, CSC_MESSAGE_RERUN, CSC_MESSAGE_CHILD,
+    CSC_MESSAGE_FAMILY};
+
+static bool
+is_own(const csc_message *message)
+{
+    for (size_t i = 0; i < CSC_BUILD_OWN_KINDS; i++)
+        if (strcmp(message->kind, csc_build_own_kinds[i]) == 0)
+            return true;
+    return false;
+}
+
 bool
 csc_build_forward(struct csc_builder *b, const csc_message *message)
 {
-    if (csc_uuid_is_nil(&b->state->continued_as) ||
-        strcmp(message->kind, CSC_MESSAGE_DELETE) == 0 ||
-        strcmp(message->kind, CSC_MESSAGE_CHILD) == 0 ||
-        strcmp(message->kind, CSC_MESSAGE_FAMILY) == 0 ||
-        csc_build_is_course(message))
+    if (csc_uuid_is_nil(&b->state->continued_as) || is_own(message))
         return false;
     csc_build_send(b,
                    &(cascade_message_row){.cascade_id = b->state->continued_as,

@@ -260,23 +260,45 @@ csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
                                  "ended");
 }
 
+/* One that is gone may lead to the last run, which is read then. Of the one,
+ * `id`, that it was sent to the path is not looked for. */
+static cascade_err
+read_on(cascade_store *store, const cascade_uuid *id, const char *path,
+        cascade_uuid *at, run_link *link)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+    const char *name = cascade_uuid_format(at, text);
+    cascade_found found = {.run_number = 0};
+    cascade_err err =
+        read_link(store, at, csc_uuid_equal(at, id) ? NULL : path, link);
+
+    if (err != CASCADE_ERR_NOT_FOUND)
+        return err;
+    err = store->driver->find(store->self, &name, 1, &found);
+    if (err != CASCADE_OK)
+        return err;
+    if (csc_uuid_is_nil(&found.root) || csc_uuid_equal(&found.id, at))
+        return csc_fail(CASCADE_ERR_NOT_FOUND, "there is no such cascade");
+    *at = found.id;
+    return read_link(store, at, path, link);
+}
+
 cascade_err
 csc_follow_sent(cascade_store *store, const cascade_uuid *id, const char *path,
                 cascade_sent *sent)
 {
     run_link link;
+    cascade_uuid at = *id;
+    bool on = *sent == CASCADE_SENT_ENDED;
     cascade_err err = CASCADE_OK;
 
-    if (*sent != CASCADE_SENT_ENDED)
-        return CASCADE_OK;
-    err = read_link(store, id, NULL, &link);
-    while (err == CASCADE_OK && !csc_uuid_is_nil(&link.next)) {
-        cascade_uuid next = link.next;
-
-        err = read_link(store, &next, path, &link);
-        if (err == CASCADE_OK &&
+    while (on && err == CASCADE_OK) {
+        err = read_on(store, id, path, &at, &link);
+        if (err == CASCADE_OK && !csc_uuid_equal(&at, id) &&
             (link.status == CASCADE_RUNNING || link.received))
             *sent = CASCADE_SENT;
+        on = err == CASCADE_OK && !csc_uuid_is_nil(&link.next);
+        at = link.next;
     }
     if (err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND)
         return CASCADE_OK;

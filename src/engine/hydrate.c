@@ -772,7 +772,9 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
                            .node_count = engine->node_count + 1,
                            .limit = limit,
                            .suspect_from = suspect_from,
-                           .suspects = suspects};
+                           .suspects = suspects,
+                           .own_kinds = csc_build_own_kinds,
+                           .own_kind_count = CSC_BUILD_OWN_KINDS};
     cascade_err err = CASCADE_OK;
     uint64_t frees = 0;
 

@@ -304,6 +304,9 @@ csc_memory_chain *csc_memory_links_chain(csc_memory_model *model,
 void csc_memory_links_lead(csc_memory_chain *chain, const cascade_uuid *next,
                            int32_t run_number);
 void csc_memory_links_drop(csc_memory_model *model, csc_memory_chain *chain);
+/* The last run, which is there, of a cascade that is not; NULL without one. */
+const cascade_uuid *csc_memory_links_last(const csc_memory_model *model,
+                                          const cascade_uuid *gone);
 void csc_memory_links_fini(csc_memory_model *model);
 
 /* ---- memory_seals.c ------------------------------------------------------ */
@@ -338,6 +341,11 @@ void csc_memory_messages_put_back(csc_memory_model *model,
                                   csc_memory_message *message);
 void csc_memory_messages_free(csc_memory_model *model,
                               csc_memory_message *message);
+/* Sends a message on to another cascade, behind what that has. -1 when out of
+ * memory (nothing is changed). */
+int csc_memory_messages_send_on(csc_memory_model *model,
+                                csc_memory_message *message,
+                                const cascade_uuid *to);
 /* The same for all messages for a cascade. NULL, which the others accept, when
  * there are none. */
 csc_memory_box *csc_memory_messages_take_box(csc_memory_model *model,

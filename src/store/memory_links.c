@@ -238,6 +238,23 @@ csc_memory_links_fini(csc_memory_model *model)
     csc_memory_names_fini(&model->links);
 }
 
+static bool
+is_gone(const csc_memory_model *model, const csc_memory_chain *chain)
+{
+    return csc_map_get(&model->cascades, &chain->next) == NULL ||
+           csc_memory_delete_is_marked(model, &chain->next);
+}
+
+const cascade_uuid *
+csc_memory_links_last(const csc_memory_model *model, const cascade_uuid *gone)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    const csc_memory_tie *tie =
+        csc_memory_names_get(&model->links, cascade_uuid_format(gone, id));
+
+    return tie == NULL || is_gone(model, tie->chain) ? NULL : &tie->chain->next;
+}
+
 /* ---- Sweeping ------------------------------------------------------------ */
 
 /* What of a chain may be taken is; whether all of it was. */
@@ -252,13 +269,6 @@ take_chain(csc_memory_model *model, csc_memory_chain *chain, size_t *rows)
         return false;
     csc_memory_links_drop(model, chain);
     return true;
-}
-
-static bool
-is_gone(const csc_memory_model *model, const csc_memory_chain *chain)
-{
-    return csc_map_get(&model->cascades, &chain->next) == NULL ||
-           csc_memory_delete_is_marked(model, &chain->next);
 }
 
 /* The cursor is a place in the map. What is taken out may move others to places

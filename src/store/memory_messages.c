@@ -210,6 +210,24 @@ csc_memory_messages_free(csc_memory_model *model, csc_memory_message *message)
     csc_mem_free(message);
 }
 
+int
+csc_memory_messages_send_on(csc_memory_model *model,
+                            csc_memory_message *message, const cascade_uuid *to)
+{
+    csc_memory_box *from = message->box;
+
+    csc_memory_messages_take(model, message);
+    message->row.cascade_id = *to;
+    if (csc_memory_messages_enter(model, message) != 0) {
+        message->row.cascade_id = from->cascade_id;
+        csc_memory_messages_put_back(model, message);
+        return -1;
+    }
+    from->away--;
+    tidy_box(model, from);
+    return 0;
+}
+
 /* ---- All messages for a cascade ----------------------------------------- */
 
 csc_memory_box *

@@ -519,18 +519,35 @@ take_named(claim_state *claiming, cascade_claimed *claimed)
     return claiming->named_count;
 }
 
-/* The first messages of a box, which goes with the last; how many are left to
- * be deleted. */
-static size_t
-empty_box(csc_memory_model *model, const csc_memory_box *box, size_t left)
+static bool
+is_own(const cascade_claim *claim, const csc_memory_message *message)
 {
+    for (size_t i = 0; i < claim->own_kind_count; i++)
+        if (strcmp(message->row.kind, claim->own_kinds[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The first messages of a box, which goes with the last: they go to the last
+ * run, or are deleted. How many are left to be looked at; where memory runs out
+ * the rest waits for another claim. */
+static size_t
+empty_box(claim_state *claiming, const csc_memory_box *box, size_t left)
+{
+    const cascade_uuid *last =
+        csc_memory_links_last(claiming->model, &box->cascade_id);
     csc_memory_message *message = csc_memory_messages_next(box, NULL);
 
     while (message != NULL && left > 0) {
         csc_memory_message *next = csc_memory_messages_next(box, message);
 
-        csc_memory_messages_take(model, message);
-        csc_memory_messages_free(model, message);
+        if (last == NULL || is_own(claiming->claim, message)) {
+            csc_memory_messages_take(claiming->model, message);
+            csc_memory_messages_free(claiming->model, message);
+        } else if (csc_memory_messages_send_on(claiming->model, message,
+                                               last) != 0) {
+            return 0;
+        }
         message = next;
         left--;
     }
@@ -538,12 +555,12 @@ empty_box(csc_memory_model *model, const csc_memory_box *box, size_t left)
 }
 
 static void
-delete_absent(claim_state *claiming)
+clear_absent(claim_state *claiming)
 {
     size_t left = CASCADE_CLAIM_STRAYS_MAX;
 
     for (size_t i = 0; i < claiming->absent_count && left > 0; i++)
-        left = empty_box(claiming->model, claiming->absent[i], left);
+        left = empty_box(claiming, claiming->absent[i], left);
 }
 
 static void
@@ -652,7 +669,7 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
     result->count = take_named(&claiming, claimed);
     result->count = take_due(&claiming, claimed, result->count);
     result->messages = claiming.messages;
-    delete_absent(&claiming);
+    clear_absent(&claiming);
     result->next_wake_at_ms = next_wake(&claiming);
     if (result->paused != NULL)
         tell_paused(&claiming, result->paused);

@@ -93,6 +93,7 @@ typedef struct claim_state {
     csc_postgres_rows queues;
     csc_postgres_rows open; /* those of the queues that are not paused */
     csc_postgres_rows nodes;
+    csc_postgres_rows own_kinds;
     bool *is_open; /* for each queue */
 } claim_state;
 
@@ -483,9 +484,11 @@ fill_take(claim_state *state, take_calls *take, csc_postgres_rows *ids,
                              CSC_POSTGRES_GIVE_IN_MS);
     csc_postgres_params_uuid(add_call(take, CSC_POSTGRES_CLAIM_CHECK),
                              &claim->engine_id);
-    if (state->absent.count > 0)
-        csc_postgres_params_rows(add_call(take, CSC_POSTGRES_CLAIM_DROP),
-                                 &state->absent);
+    if (state->absent.count > 0) {
+        params = add_call(take, CSC_POSTGRES_CLAIM_DROP);
+        csc_postgres_params_rows(params, &state->absent);
+        csc_postgres_params_rows(params, &state->own_kinds);
+    }
     if (ended->count > 0) {
         params = add_call(take, CSC_POSTGRES_CLAIM_ENDED);
         csc_postgres_params_uuid(params, &claim->engine_id);
@@ -630,9 +633,11 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
                         CLAIM_MAX);
     fill_texts(&state.queues, claim->queues, claim->queue_count);
     fill_texts(&state.nodes, claim->nodes, claim->node_count);
+    fill_texts(&state.own_kinds, claim->own_kinds, claim->own_kind_count);
     state.is_open = csc_mem_zalloc(claim->queue_count + 1, sizeof(bool));
     if (state.is_open != NULL && csc_postgres_rows_good(&state.queues) &&
-        csc_postgres_rows_good(&state.nodes))
+        csc_postgres_rows_good(&state.nodes) &&
+        csc_postgres_rows_good(&state.own_kinds))
         err = csc_postgres_pool_run(self, CSC_POSTGRES_IF_UNDONE, claim_some,
                                     &state);
     else
@@ -644,6 +649,7 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
     csc_postgres_rows_fini(&state.queues);
     csc_postgres_rows_fini(&state.open);
     csc_postgres_rows_fini(&state.nodes);
+    csc_postgres_rows_fini(&state.own_kinds);
     csc_postgres_rows_fini(&state.absent);
     csc_mem_free(state.is_open);
     csc_mem_free(state.candidates);

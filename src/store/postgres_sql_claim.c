@@ -203,24 +203,42 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                                  "  WHERE engine_id = $1::uuid\n"
                                  "  FOR KEY SHARE) AS alive",
 
-    /* $1 cascades that are not there. Those that are meanwhile keep theirs. A
-     * message that this sees is older than what it does not see. */
-    [CSC_POSTGRES_CLAIM_DROP] = "DELETE FROM @cascade_messages AS m\n"
-                                "USING (\n"
-                                "  SELECT x.id\n"
-                                "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
-                                "  CROSS JOIN LATERAL (\n"
-                                "    SELECT d.id\n"
-                                "    FROM @cascade_messages AS d\n"
-                                "    WHERE d.cascade_id = g.cascade_id\n"
-                                "    ORDER BY d.id\n"
-                                "    LIMIT " STRAYS ") AS x\n"
-                                "  WHERE (SELECT true FROM @cascades AS c\n"
-                                "    WHERE c.id = g.cascade_id\n"
-                                "      AND " C_UNMARKED ") IS NULL\n"
-                                "  ORDER BY x.id\n"
-                                "  LIMIT " STRAYS ") AS old\n"
-                                "WHERE m.id = ANY (ARRAY[old.id])",
+    /* $1 cascades that are not there, $2 kinds of messages that are a run's
+     * own. Those that are meanwhile keep theirs. A message that this sees is
+     * older than what it does not see. What goes to a last run is inserted once
+     * more behind what that has: nobody has the right to change one. */
+    [CSC_POSTGRES_CLAIM_DROP] =
+        "WITH old AS MATERIALIZED (\n"
+        "  SELECT x.id\n"
+        "  FROM unnest($1::uuid[]) AS g (cascade_id)\n"
+        "  CROSS JOIN LATERAL (\n"
+        "    SELECT d.id\n"
+        "    FROM @cascade_messages AS d\n"
+        "    WHERE d.cascade_id = g.cascade_id\n"
+        "    ORDER BY d.id\n"
+        "    LIMIT " STRAYS ") AS x\n"
+        "  WHERE (SELECT true FROM @cascades AS c\n"
+        "    WHERE c.id = g.cascade_id\n"
+        "      AND " C_UNMARKED ") IS NULL\n"
+        "  ORDER BY x.id\n"
+        "  LIMIT " STRAYS "),\n"
+        "taken AS (\n"
+        "  DELETE FROM @cascade_messages AS m\n"
+        "  USING old\n"
+        "  WHERE m.id = ANY (ARRAY[old.id])\n"
+        "  RETURNING m.id, m.cascade_id, m.kind, m.name, m.path, m.payload,\n"
+        "    m.sent_at)\n"
+        "INSERT INTO @cascade_messages\n"
+        "  (cascade_id, kind, name, path, payload, sent_at)\n"
+        "SELECT l.next_id, t.kind, t.name, t.path, t.payload, t.sent_at\n"
+        "FROM taken AS t\n"
+        "JOIN @cascade_links AS p ON p.path = t.cascade_id::text\n"
+        "JOIN @cascade_links AS l ON l.path = p.root::text\n"
+        "WHERE (t.kind = ANY ($2::text[])) IS NOT TRUE\n"
+        "  AND (SELECT true FROM @cascades AS c\n"
+        "    WHERE c.id = l.next_id\n"
+        "      AND " C_UNMARKED ")\n"
+        "ORDER BY t.id",
 
     /* $1 engine, $2 ended cascades, $3 queue */
     [CSC_POSTGRES_CLAIM_ENDED] =

@@ -45,6 +45,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -318,22 +319,47 @@ take_named(claim_state *state)
 }
 
 static cascade_err
-delete_strays(claim_state *state)
+clear_stray(claim_state *state, const cascade_uuid *id, const char *own_kinds,
+            int64_t *left)
 {
-    int64_t left = CASCADE_CLAIM_STRAYS_MAX;
+    static const csc_sqlite_sql_id statements[] = {CSC_SQLITE_MOVE_STRAYS,
+                                                   CSC_SQLITE_DELETE_STRAYS};
     cascade_err err = CASCADE_OK;
 
-    for (size_t i = 0; i < state->stray_count && left > 0 && err == CASCADE_OK;
-         i++) {
+    for (size_t i = 0; i < 2 && *left > 0 && err == CASCADE_OK; i++) {
         csc_sqlite_call call;
         int changes = 0;
 
-        csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_DELETE_STRAYS);
-        csc_sqlite_call_add_uuid(&call, &state->strays[i]);
-        csc_sqlite_call_add_i64(&call, left);
+        csc_sqlite_call_begin(&call, state->conn, statements[i]);
+        csc_sqlite_call_add_uuid(&call, id);
+        csc_sqlite_call_add_i64(&call, *left);
+        csc_sqlite_call_add_text(&call, own_kinds);
         err = csc_sqlite_call_run(&call, &changes);
-        left -= changes;
+        *left -= changes;
     }
+    return err;
+}
+
+/* Sends on what goes to a last run, and deletes the rest: S55. */
+static cascade_err
+clear_strays(claim_state *state)
+{
+    const cascade_claim *claim = state->claim;
+    int64_t left = CASCADE_CLAIM_STRAYS_MAX;
+    csc_buf kinds = {0};
+    cascade_err err = CASCADE_OK;
+
+    if (state->stray_count == 0)
+        return CASCADE_OK;
+    csc_buf_add_text(&kinds, ",");
+    for (size_t i = 0; i < claim->own_kind_count; i++)
+        csc_buf_add_format(&kinds, "%s,", claim->own_kinds[i]);
+    if (kinds.failed)
+        err = csc_fail_memory();
+    for (size_t i = 0; i < state->stray_count && left > 0 && err == CASCADE_OK;
+         i++)
+        err = clear_stray(state, &state->strays[i], kinds.data, &left);
+    csc_buf_fini(&kinds);
     return err;
 }
 
@@ -647,7 +673,7 @@ take_with_lock(csc_sqlite *store, claim_state *state)
     if (err == CASCADE_OK)
         err = take_named(state);
     if (err == CASCADE_OK)
-        err = delete_strays(state);
+        err = clear_strays(state);
     if (err == CASCADE_OK)
         err = look(state, state->claim->limit - state->named_count);
     if (err == CASCADE_OK)

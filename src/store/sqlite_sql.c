@@ -63,6 +63,14 @@
     "NOT EXISTS (SELECT 1 FROM main.cascades AS c" \
     "            WHERE c.id = ids.id)"
 
+/* The row `l` that leads from a cascade, ?1, that is gone to a last run that is
+ * there. */
+#define LAST_THERE                                     \
+    " FROM main.cascade_links AS p"                    \
+    " JOIN main.cascade_links AS l ON l.path = p.root" \
+    " JOIN main.cascades AS c ON c.id = l.next_id"     \
+    " WHERE p.path = ?1" C_UNMARKED
+
 /* Those of a status, but what is marked; that is looked up. */
 #define COUNT_OF(word)                                       \
     " count(*) FILTER (WHERE status = '" word "')"           \
@@ -247,6 +255,8 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                   "    AND EXISTS (SELECT 1 FROM main.cascade_messages"
                   "                WHERE cascade_id = ?1)"
                   " ON CONFLICT (cascade_id) DO NOTHING"},
+    /* ?1 cascade that is not there, ?2 how many, ?3 kinds, each between
+     * commas: these go, and where nothing leads on all do. */
     [CSC_SQLITE_DELETE_STRAYS] =
         {"delete messages",
          "DELETE FROM main.cascade_messages"
@@ -256,7 +266,25 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    WHERE cascade_id = ?1"
          "        AND NOT EXISTS ("
          "            SELECT 1 FROM main.cascades WHERE id = ?1" UNMARKED_1 ")"
+         "        AND (instr(?3, ',' || kind || ',') > 0"
+         "            OR NOT EXISTS (SELECT 1" LAST_THERE "))"
          "    LIMIT ?2)"},
+    /* The same: those that go to its last run. They are replaced, since none
+     * has its path twice. */
+    [CSC_SQLITE_MOVE_STRAYS] =
+        {"send messages on",
+         "INSERT OR REPLACE INTO main.cascade_messages"
+         "    (cascade_id, kind, name, path, payload, sent_at)"
+         " SELECT (SELECT l.next_id" LAST_THERE "), kind, name, path, payload,"
+         "    sent_at"
+         " FROM main.cascade_messages"
+         " WHERE cascade_id = ?1"
+         "    AND NOT EXISTS ("
+         "        SELECT 1 FROM main.cascades WHERE id = ?1" UNMARKED_1 ")"
+         "    AND instr(?3, ',' || kind || ',') = 0"
+         "    AND EXISTS (SELECT 1" LAST_THERE ")"
+         " ORDER BY id"
+         " LIMIT ?2"},
 
     /* ---- Committing ---- */
     /* The fence: ?3 is the number of this batch. */

@@ -222,6 +222,28 @@ updates_to_a_run_that_is_gone_come_to_the_last(test_db *db)
     play_end(&p);
 }
 
+/* The second run was allowed to go, since the last had ended: what the first
+ * sends on to it comes to the last, which goes on. */
+static void
+what_is_sent_on_to_a_run_that_is_gone_comes_to_the_last(test_db *db)
+{
+    const cascade_request_options wait = {.size = sizeof(wait),
+                                          .wait_ms = LONG_MS};
+    play p = {.nodes = {{"goes", chain_go_on}}};
+    cascade_uuid ids[RUNS];
+
+    begin(&p, db, ids);
+    assert_ok(cascade_terminate(p.store, &ids[2], &wait));
+    assert_ok(cascade_delete(p.store, &ids[1], &wait));
+    assert_ok(cascade_retry(p.store, &ids[2], &wait));
+    assert_ok(send_news(&p, &ids[0], "new"));
+    assert_ok(send_news(&p, &ids[0], "of-2"));
+    assert_ok(send_news(&p, &ids[1], "new"));
+    assert_ok(send_news(&p, &ids[1], "newer"));
+    expect_news(&p, 2 + 2);
+    play_end(&p);
+}
+
 /* With the last run all is gone. */
 static void
 nothing_leads_to_a_run_that_is_gone_itself(test_db *db)
@@ -253,6 +275,8 @@ main(int argc, char **argv)
          commands_to_a_run_that_is_gone_come_to_the_last, STORES_ALL},
         {"updates_to_a_run_that_is_gone_come_to_the_last",
          updates_to_a_run_that_is_gone_come_to_the_last, STORES_ALL},
+        {"what_is_sent_on_to_a_run_that_is_gone_comes_to_the_last",
+         what_is_sent_on_to_a_run_that_is_gone_comes_to_the_last, STORES_ALL},
         {"nothing_leads_to_a_run_that_is_gone_itself",
          nothing_leads_to_a_run_that_is_gone_itself, STORES_ALL}};
 

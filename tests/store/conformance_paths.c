@@ -303,6 +303,96 @@ links_stand_beside_the_run_until_that_is_gone(void **state)
     assert_true(got.items[0].repeated);
 }
 
+/* ---- S55: sending on ------------------------------------------------------ */
+
+static void
+claim_some(mail_scene *it)
+{
+    const char *const queues[] = {"default"};
+    const char *const nodes[] = {"node"};
+    const char *const own[] = {"private", "other"};
+    const cascade_claim claim = {.engine_id = it->engine,
+                                 .queues = queues,
+                                 .queue_count = 1,
+                                 .nodes = nodes,
+                                 .node_count = 1,
+                                 .limit = 10,
+                                 .suspect_from = 3,
+                                 .own_kinds = own,
+                                 .own_kind_count = 2};
+    cascade_claimed claimed[10];
+    cascade_claim_result result = {.count = 0};
+
+    assert_ok(it->db->driver->claim(it->db->self, &claim, claimed, &result));
+}
+
+static void
+send_to(mail_scene *it, cascade_change *write, const cascade_uuid *to,
+        const char *path, const char *kind)
+{
+    cascade_message_row *row = rows_message(it->rows, *to, path);
+
+    row->kind = kind;
+    rows_send(it->rows, write, row);
+}
+
+/* S55: what is for a run that is gone comes to the last one, in its order and
+ * behind what that has; what is of that run alone goes, and what leads to
+ * nothing. */
+static void
+what_is_sent_to_a_run_that_is_gone_comes_to_the_last(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    cascade_uuid sender = mail_own(&it);
+    cascade_uuid last = mail_own(&it);
+    cascade_uuid root = rows_id(it.rows);
+    cascade_uuid second = rows_id(it.rows);
+    cascade_uuid none = rows_id(it.rows);
+    cascade_uuid lost = rows_id(it.rows);
+    const cascade_link links[] = {{.id = second,
+                                   .root = root,
+                                   .run_number = 2,
+                                   .next = last,
+                                   .next_number = 3},
+                                  {.id = lost,
+                                   .root = lost,
+                                   .run_number = 1,
+                                   .next = none,
+                                   .next_number = 2}};
+    cascade_change *write = rows_write(it.rows, sender, 0);
+    static const char *const wanted[] = {"here", "a", "b", "c"};
+    mail_inbox got;
+
+    for (size_t i = 0; i < 2; i++)
+        write_link(&it, &links[i]);
+    send_to(&it, write, &root, "a", "signal");
+    send_to(&it, write, &root, "own", "private");
+    send_to(&it, write, &root, "b", "privat");
+    send_to(&it, write, &none, "d", "signal");
+    send_to(&it, write, &lost, "e", "signal");
+    assert_ok(mail_write(&it, write));
+    assert_int_equal(mail_send_path(&it, last, "here"), CASCADE_SENT);
+    claim_some(&it);
+    write = rows_write(it.rows, sender, 0);
+    send_to(&it, write, &second, "c", "signal");
+    assert_ok(mail_write(&it, write));
+    claim_some(&it);
+    got = mail_receive(&it, 100);
+    assert_int_equal(got.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_memory_equal(&got.items[i].row.cascade_id, &last, sizeof(last));
+        assert_string_equal(got.items[i].row.path, wanted[i]);
+        assert_false(got.items[i].repeated);
+    }
+    assert_int_equal(mail_send_path(&it, last, "a"), CASCADE_SENT_REPEATED);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(mail_send_path(&it, last,
+                                        i == 0   ? "own"
+                                        : i == 1 ? "d"
+                                                 : "e"),
+                         CASCADE_SENT);
+}
+
 /* ---- S54: sweeping ------------------------------------------------------- */
 
 /* To the end, by calls that look at `limit` roots each. */
@@ -463,6 +553,7 @@ conformance_paths(void)
         cmocka_unit_test(only_the_last_of_what_was_received_is_kept),
         cmocka_unit_test(what_leads_to_nothing_is_swept),
         cmocka_unit_test(one_root_is_swept_alone),
+        cmocka_unit_test(what_is_sent_to_a_run_that_is_gone_comes_to_the_last),
         cmocka_unit_test(a_root_with_many_rows_is_swept_by_parts),
         cmocka_unit_test(links_stand_beside_the_run_until_that_is_gone),
     };
