@@ -17,7 +17,8 @@
 
 #define PAGE_ROWS 1000
 #define PAGE_BYTES (1 << 20)
-#define TURNS_MAX 10 /* each one means that a run was deleted meanwhile */
+#define ENTER_ROWS 100 /* in one transaction */
+#define TURNS_MAX 10   /* each one means that a run was deleted meanwhile */
 
 /* ---- Which have continued ------------------------------------------------ */
 
@@ -128,6 +129,25 @@ note_path(void *context, const cascade_execution_row *row)
     return CASCADE_OK;
 }
 
+/* A few at a time: others that write wait for no more. */
+static cascade_err
+enter_page(cascade_store *store, const cascade_link *run, const page *p)
+{
+    cascade_link link = *run;
+    size_t at = 0;
+    cascade_err err = CASCADE_OK;
+
+    do {
+        size_t left = p->count - at;
+
+        link.receipts = p->receipts + at;
+        link.receipt_count = left < ENTER_ROWS ? left : ENTER_ROWS;
+        err = store->driver->link(store->self, &link);
+        at += link.receipt_count;
+    } while (err == CASCADE_OK && at < p->count);
+    return err;
+}
+
 static cascade_err
 keep_page(cascade_store *store, const cascade_link *run, int32_t from, page *p)
 {
@@ -136,7 +156,6 @@ keep_page(cascade_store *store, const cascade_link *run, int32_t from, page *p)
                                .from = from,
                                .limit = PAGE_ROWS,
                                .bytes_max = PAGE_BYTES};
-    cascade_link link = *run;
     char root[CASCADE_UUID_TEXT_SIZE];
     cascade_err err = CASCADE_OK;
 
@@ -144,10 +163,8 @@ keep_page(cascade_store *store, const cascade_link *run, int32_t from, page *p)
     (void)snprintf(p->prefix, sizeof(p->prefix), "%s/message/",
                    cascade_uuid_format(&run->root, root));
     err = store->driver->scan(store->self, &scan, &sink);
-    link.receipts = p->receipts;
-    link.receipt_count = p->count;
     if (err == CASCADE_OK && (p->count > 0 || from == 0))
-        err = store->driver->link(store->self, &link);
+        err = enter_page(store, run, p);
     return err;
 }
 

@@ -24,6 +24,7 @@
 #include "cascade/manage.h"
 #include "engine/command.h"
 #include "engine/engine.h"
+#include "engine/link.h"
 #include "engine/look.h"
 #include "engine/meta.h"
 #include "engine/record.h"
@@ -284,15 +285,38 @@ add_message(call *c, const target *t)
     return err == CASCADE_ERR_AGAIN ? CASCADE_OK : err;
 }
 
+/* One that was there when it was listed may have continued, and be gone by now:
+ * as a call that asks one alone, this one turns to the last run. */
+static cascade_err
+send_after(call *c, cascade_message_row *message, cascade_sent *sent)
+{
+    const cascade_submission submission = {
+        .messages = message, .message_count = 1, .sent = sent};
+    csc_link_way way = {.run = message->cascade_id};
+    bool again = false;
+    cascade_err err = csc_link_turn(c->store, CASCADE_OK, *sent, &way, &again);
+
+    while (err == CASCADE_OK && again) {
+        err = csc_command_make(c->store, &c->arena, &way.run, &c->spec,
+                               &c->known, message);
+        if (err == CASCADE_OK)
+            err = csc_submit(c->store, &submission, c->form->kind);
+        err = csc_link_turn(c->store, err, *sent, &way, &again);
+    }
+    return err;
+}
+
 /* What became of message `at`, once it is sent. */
 static cascade_err
 count_sent(call *c, size_t at)
 {
-    const cascade_message_row *message = &c->messages[at];
+    cascade_message_row *message = &c->messages[at];
     cascade_sent *sent = &c->sent[at];
     cascade_err err = CASCADE_OK;
 
-    if (!c->form->of_ended)
+    if (!c->form->of_ended && *sent == CASCADE_SENT_ABSENT)
+        err = send_after(c, message, sent);
+    if (err == CASCADE_OK && !c->form->of_ended)
         err = csc_follow_sent(c->store, &message->cascade_id, message->path,
                               sent);
     if (err != CASCADE_OK)

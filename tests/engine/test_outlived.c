@@ -5,6 +5,7 @@
  * received again.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/uuid.h"
@@ -244,6 +245,54 @@ what_is_sent_on_to_a_run_that_is_gone_comes_to_the_last(test_db *db)
     play_end(&p);
 }
 
+/* Between the list of a call and what it sends. */
+typedef struct meanwhile {
+    wrap_store wrap;
+    play p;
+    bool done;
+} meanwhile;
+
+static cascade_err
+turn_and_purge(void *context, const wrap_call *call)
+{
+    meanwhile *m = context;
+
+    if (call->move != WRAP_SUBMIT || m->done)
+        return CASCADE_OK;
+    m->done = true;
+    (void)chain_turn(&m->p);
+    purge(&m->p, 1);
+    return CASCADE_OK;
+}
+
+static void
+a_request_of_many_comes_to_the_last(test_db *db)
+{
+    const cascade_many_options options = {.size = sizeof(options),
+                                          .request_id = "all"};
+    meanwhile *m = calloc(1, sizeof(*m));
+    cascade_progress total;
+    cascade_store *store = NULL;
+
+    assert_non_null(m);
+    m->p = (play){.nodes = {{"goes", chain_go_on}}};
+    play_begin(&m->p, db, CASCADE_MODE_THREADS, "goes");
+    assert_int_equal(wrap_store_init(&m->wrap, db->url), 0);
+    m->wrap.context = m;
+    m->wrap.before = turn_and_purge;
+    store = db_wrapped(db, &m->wrap);
+    assert_ok(
+        cascade_request_many(store, CASCADE_REQUEST_PAUSE, &options, &total));
+    assert_true(m->done);
+    assert_int_equal(total.done, 1);
+    assert_int_equal(total.failed, 0);
+    play_until(&m->p, "cascade.pause", CASCADE_EXECUTION_COMPLETED, 1);
+    db_close_store(db, store);
+    play_end(&m->p);
+    wrap_store_fini(&m->wrap);
+    free(m);
+}
+
 /* With the last run all is gone. */
 static void
 nothing_leads_to_a_run_that_is_gone_itself(test_db *db)
@@ -277,6 +326,8 @@ main(int argc, char **argv)
          updates_to_a_run_that_is_gone_come_to_the_last, STORES_ALL},
         {"what_is_sent_on_to_a_run_that_is_gone_comes_to_the_last",
          what_is_sent_on_to_a_run_that_is_gone_comes_to_the_last, STORES_ALL},
+        {"a_request_of_many_comes_to_the_last",
+         a_request_of_many_comes_to_the_last, STORES_ALL},
         {"nothing_leads_to_a_run_that_is_gone_itself",
          nothing_leads_to_a_run_that_is_gone_itself, STORES_ALL}};
 
