@@ -303,7 +303,7 @@ links_stand_beside_the_run_until_that_is_gone(void **state)
     assert_true(got.items[0].repeated);
 }
 
-/* ---- S55: sending on ------------------------------------------------------ */
+/* ---- S55: sending on ----------------------------------------------------- */
 
 static void
 claim_some(mail_scene *it)
