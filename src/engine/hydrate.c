@@ -5,12 +5,10 @@
  * Many cascades are read in one go; each row finds its run by id. A cascade
  * whose rows make no sense, or for which there is no memory, does not hold up
  * the others: it is loaded again later, by itself. Those that cannot be read in
- * time together are read by halves, down to one, so that a cascade that is too
- * large for the deadline is alone in the end. So are those that are too much to
- * be read in one go: what their rows say of the number of executions is seen
- * before these come, and bytes are counted as they come; such a load is given
- * up, and who makes it large is set apart. One that is alone is read in
- * portions (stream.c).
+ * time together are read by halves, down to one, so that what is too large for
+ * the deadline is alone in the end. So are those that are too much for one
+ * load, by what their rows say of executions, or by the bytes that have come:
+ * who makes it large is set apart. What is alone is read as stream.c does.
  *
  * A claim that comes back full is the first of a burst: more is due, after a
  * crash a whole engine's runs. With threads of its own an engine then loads one

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One connection. libpq is used in non-blocking mode only, and every wait is a
- * poll() with the deadline of the move that holds the connection, so a server
- * that fell silent (a half-open connection) costs no more than that. After a
- * deadline the connection is given up: nobody knows what it would answer next.
+ * One connection. libpq is used in non-blocking mode only; every wait is a
+ * poll() with the deadline of the move, so a server that fell silent costs no
+ * more. Then the connection is given up: nobody knows what it would answer.
  *
  *   conn_open -> session settings -> idle <-> exchange ... -> conn_close
  *                                      \------- broken ------/
@@ -14,8 +13,8 @@
  *                          <--  one result for each, then that of the Sync
  *
  * After the first error the server skips everything up to the Sync, COMMIT
- * included: the transaction then stays open, and failed, until the ROLLBACK
- * that this file sends. If we die between, the server rolls back.
+ * included: the transaction stays open, and failed, until this file rolls it
+ * back. If we die between, the server does.
  *
  * A call may follow the transaction, with a Sync of its own: in a transaction
  * that failed it fails too. Its answer is owed, and read over when the

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The SQLite store and its file: schemas that are newer, changed, foreign or
- * made by hand; rows of other programs; files and folders that cannot be
- * written; paths.
+ * The SQLite store and its file: schemas of all kinds; rows of other programs;
+ * files and folders that cannot be written; paths.
  */
 #include <dirent.h>
 #include <stdio.h>
