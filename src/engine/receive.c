@@ -164,7 +164,7 @@ has_room(const csc_inbox *inbox, const csc_post *post,
 }
 
 static cascade_err
-receive(csc_inbox *inbox, const cascade_message_row *row, bool repeated)
+take_message(csc_inbox *inbox, const cascade_message_row *row, bool repeated)
 {
     const csc_message told = {.kind = row->kind, .repeated = repeated};
     csc_post *post = inbox_post(inbox, &row->cascade_id);
@@ -223,13 +223,13 @@ cascade_err
 csc_receive_message(void *context, const cascade_message_row *row,
                     bool repeated)
 {
-    return receive(context, row, repeated || is_forged(context, row));
+    return take_message(context, row, repeated || is_forged(context, row));
 }
 
 cascade_err
 csc_receive_own(csc_inbox *inbox, const cascade_message_row *row)
 {
-    return receive(inbox, row, false);
+    return take_message(inbox, row, false);
 }
 
 csc_post *

@@ -138,13 +138,13 @@ csc_sealing_check(csc_run *run)
 
 /* ---- Changes ------------------------------------------------------------- */
 
-/* The row of the cascade as the change leaves it. */
+/* The row of the cascade as the change leaves it; `run` NULL: of a start. */
 static cascade_row
 row_behind(const csc_run *run, const cascade_change *change)
 {
     cascade_row row = change->cascade;
 
-    if (change->run_action == CASCADE_RUN_START)
+    if (run == NULL || change->run_action == CASCADE_RUN_START)
         return row;
     row.user_id = run->state.user_id;
     row.created_at_ms = run->state.created_at_ms;
@@ -219,7 +219,7 @@ csc_sealing_make(const cascade_store *store, csc_run *run, csc_arena *arena,
     }
     if (change->run_action == CASCADE_RUN_DELETE)
         return CASCADE_OK;
-    if (change->run_action == CASCADE_RUN_START)
+    if (run == NULL || change->run_action == CASCADE_RUN_START)
         return seal_start(store->ring, arena, change);
     csc_assert(run->sealing != NULL);
     err = seal_change(&run->sealing->seal, run, arena, change,
