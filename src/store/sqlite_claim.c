@@ -53,7 +53,9 @@
 #include "store/store.h"
 
 #define CLAIM_MAX 1000
-#define NEEDS_SIZE 256 /* the statement gives none that is longer */
+/* The statement gives none that is longer: 256 bytes, or in UTF-16 128 units,
+ * which are three bytes each at most. */
+#define NEEDS_SIZE (3 * 128 + 1)
 
 typedef struct shelf {
     const char *queue;

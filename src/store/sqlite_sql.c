@@ -27,18 +27,21 @@
 #define NODE_UNMARKED UNMARKED("node_executions.cascade_id")
 
 /* What a walk can go on from: S74. What it seeks the next row by has to come
- * back as it is bound, or the walk would never end. */
-#define IS_UUID(id)                                                      \
-    " AND typeof(" id ") = 'text' AND length(CAST(" id " AS BLOB)) = 36" \
-    " AND substr(" id ", 9, 1) || substr(" id ", 14, 1)"                 \
-    "    || substr(" id ", 19, 1) || substr(" id ", 24, 1) = '----'"     \
-    " AND length(replace(" id ", '-', '')) = 32"                         \
-    " AND " id " NOT GLOB '*[^0-9a-f-]*'"
+ * back as it is bound, or the walk would never end: what stands behind a NUL
+ * does not, nor what no UTF-8 says in a database of UTF-16. Bytes do not tell:
+ * there are twice as many of them there. */
+#define IS_UUID(id)                                                  \
+    " AND typeof(" id ") = 'text' AND length(" id ") = 36"           \
+    " AND substr(" id ", 9, 1) || substr(" id ", 14, 1)"             \
+    "    || substr(" id ", 19, 1) || substr(" id ", 24, 1) = '----'" \
+    " AND length(replace(" id ", '-', '')) = 32"                     \
+    " AND " id " NOT GLOB '*[^0-9a-f-]*'"                            \
+    " AND substr(" id ", 1, 36) = " id
 /* Names of nodes have up to 128 bytes: NEEDS_SIZE of sqlite_claim.c. The sign
  * keeps that bound from being what the index is searched by. */
 #define SOUND_NEEDS                                                      \
-    " AND typeof(needs) = 'text' AND length(CAST(needs AS BLOB)) <= 255" \
-    " AND instr(CAST(needs AS BLOB), x'00') = 0"
+    " AND typeof(needs) = 'text' AND length(CAST(needs AS BLOB)) <= 256" \
+    " AND substr(needs, 1, 256) = needs"
 #define SOUND_TAKEOVERS                  \
     " AND typeof(takeovers) = 'integer'" \
     " AND +takeovers BETWEEN 0 AND 2147483647"

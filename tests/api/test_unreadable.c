@@ -13,6 +13,9 @@
 
 #define COUNT 7
 #define BAD 3 /* of these, by their ids */
+/* A name as long as they may be. */
+#define FORTY "a-name-of-forty-characters-that-is-long-"
+#define WAITER FORTY FORTY FORTY "at-last-"
 #define GARBAGE "not an id at all, of fifty characters or somewhat more"
 
 /* ---- Cascades of which one cannot be read -------------------------------- */
@@ -385,6 +388,87 @@ no_row_keeps_the_others_from_going_on(test_db *db)
     }
 }
 
+/* ---- In UTF-16 ----------------------------------------------------------- */
+
+/* A database that was another program's before. */
+static void
+make_utf16(test_db *db)
+{
+    char encoding[16] = "";
+
+    raw_sql(db, "PRAGMA encoding = 'UTF-16'; CREATE TABLE orders (id TEXT)");
+    raw_sql_text(db, "PRAGMA encoding", encoding, sizeof(encoding));
+    assert_memory_equal("UTF-16", encoding, strlen("UTF-16"));
+}
+
+static cascade_err
+awaits_news(cascade_node *node, void *user)
+{
+    cJSON *news = NULL;
+    cascade_err err = cascade_node_await(node, "news", -1, &news);
+
+    (void)user;
+    cJSON_Delete(news);
+    return err;
+}
+
+static bool
+is_given_up(void *context)
+{
+    char needs[sizeof(WAITER)] = "";
+
+    raw_sql_text(context, "SELECT max(needs) FROM cascade_runs", needs,
+                 sizeof(needs));
+    return strcmp(needs, WAITER) == 0;
+}
+
+static void
+run_engine(test_db *db, cascade_store *store, const char *node,
+           cascade_node_fn run)
+{
+    cascade_engine *engine = db_engine(db, store, NULL);
+
+    assert_ok(cascade_engine_register(engine, node, run, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+}
+
+/* None is born in an engine: each has to be claimed, also by what it needs, and
+ * so has the signal. */
+static void
+a_database_of_utf16_runs_what_is_started(test_db *db)
+{
+    cascade_uuid id;
+    cascade_uuid leaf;
+    cascade_store *store = NULL;
+    cascade_store *other = NULL;
+
+    make_utf16(db);
+    store = db_store(db);
+    other = db_store(db);
+    id = db_start(other, WAITER);
+    leaf = db_start(other, "leaf");
+    run_engine(db, store, "leaf", stores_nothing);
+    db_await(other, &leaf, CASCADE_COMPLETED);
+    assert_true(stores_until(is_given_up, db));
+    run_engine(db, store, WAITER, awaits_news);
+    assert_ok(cascade_signal(other, &id, "news", NULL, NULL));
+    db_await(other, &id, CASCADE_COMPLETED);
+}
+
+static void
+a_database_of_utf16_goes_on_behind_bad_rows(test_db *db)
+{
+    make_utf16(db);
+    no_row_keeps_the_others_from_going_on(db);
+}
+
+static void
+lists_of_utf16_go_on_behind_bad_rows(test_db *db)
+{
+    make_utf16(db);
+    lists_go_on_behind_it(db);
+}
+
 static void
 rows_without_an_id_are_named_by_what_stands_there(test_db *db)
 {
@@ -423,6 +507,12 @@ main(int argc, char **argv)
          no_row_keeps_the_others_from_going_on, STORES_SQLITE},
         {"rows_without_an_id_are_named_by_what_stands_there",
          rows_without_an_id_are_named_by_what_stands_there, STORES_SQLITE},
+        {"a_database_of_utf16_runs_what_is_started",
+         a_database_of_utf16_runs_what_is_started, STORES_SQLITE},
+        {"a_database_of_utf16_goes_on_behind_bad_rows",
+         a_database_of_utf16_goes_on_behind_bad_rows, STORES_SQLITE},
+        {"lists_of_utf16_go_on_behind_bad_rows",
+         lists_of_utf16_go_on_behind_bad_rows, STORES_SQLITE},
     };
 
     return stores_run("unreadable", tests, sizeof(tests) / sizeof(tests[0]),
