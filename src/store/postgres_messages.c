@@ -7,6 +7,10 @@
  * stays until the commit of its receipt. So a process that dies in between has
  * taken nothing, and who asks twice gets the same. Rows stream as those of a
  * load do.
+ *
+ * The statement counts rows that cannot be read among its limits, for it cannot
+ * know them. So where it gave any it is repeated behind them, until the limits
+ * are used up by what was given, or there is no more.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,9 +25,16 @@ typedef struct receive_state {
     cascade_message_sink sink;
     void *context;
     csc_buf payload;
-    bool begun; /* the sink has got a row, which cannot be taken back */
-    bool given; /* so it has that of now */
+    bool begun;   /* the sink has got a row, which cannot be taken back */
+    bool given;   /* so it has that of now */
+    bool again;   /* it was asked before */
+    bool met;     /* by now it gave one that cannot be read */
+    size_t count; /* of those that were given */
+    size_t bytes;
     cascade_uuid unreadable; /* the last cascade with a message that is */
+    cascade_uuid last;       /* of the last row; its message */
+    int64_t last_message;
+    cascade_uuid before; /* the cascade in front of it */
 } receive_state;
 
 cascade_err
@@ -59,7 +70,31 @@ give(void *context, const cascade_message_row *row, bool repeated)
     receive_state *state = context;
 
     state->given = true;
+    state->count++;
+    state->bytes += csc_store_message_bytes(row);
     return state->sink(state->context, row, repeated);
+}
+
+static bool
+is_full(const receive_state *state)
+{
+    return state->count >= state->wanted->limit ||
+           csc_store_is_full(state->bytes, state->wanted->bytes_max);
+}
+
+/* Whether that row is behind all that were seen. */
+static bool
+note_place(receive_state *state, const cascade_uuid *id, int64_t message)
+{
+    int order = csc_uuid_compare(id, &state->last);
+
+    if (order < 0 || (order == 0 && message <= state->last_message))
+        return false;
+    if (order > 0)
+        state->before = state->last;
+    state->last = *id;
+    state->last_message = message;
+    return true;
 }
 
 /* None behind one that cannot be read: S74. They are received in their order.
@@ -71,14 +106,37 @@ sink_received(void *context, const PGresult *result)
     cascade_uuid id = csc_postgres_result_uuid(result, 0, 1);
     cascade_err err = CASCADE_OK;
 
-    if (csc_uuid_equal(&id, &state->unreadable))
+    if (!note_place(state, &id, csc_postgres_result_i64(result, 0, 0)) ||
+        csc_uuid_equal(&id, &state->unreadable) ||
+        (state->again && is_full(state)))
         return CASCADE_OK;
     state->given = false;
     err = csc_postgres_messages_sink(result, &state->payload, give, state);
     if (err != CASCADE_ERR_CORRUPT || state->given)
         return err;
     state->unreadable = id;
+    state->met = true;
     return csc_ok();
+}
+
+/* Whether to ask once more: of the last cascade, too, of which there may be
+ * more messages than the statement's limits let through. */
+static bool
+goes_on(receive_state *state)
+{
+    bool more = state->met && !is_full(state);
+
+    state->again = true;
+    state->met = false;
+    return more;
+}
+
+/* The cascade behind which to ask. */
+static cascade_uuid
+place_after(const receive_state *state)
+{
+    return csc_uuid_equal(&state->last, &state->unreadable) ? state->last
+                                                            : state->before;
 }
 
 static cascade_err
@@ -87,12 +145,13 @@ send_receive(csc_postgres_conn *conn, const receive_state *state,
 {
     const csc_postgres_statement statement = CSC_POSTGRES_RECEIVE;
     const cascade_receive *wanted = state->wanted;
+    const cascade_uuid after = place_after(state);
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(conn, "receive", &statement, 1);
 
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &wanted->engine_id);
-    csc_postgres_params_uuid(&params, &wanted->after);
+    csc_postgres_params_uuid(&params, &after);
     csc_postgres_params_rows(&params, except);
     csc_postgres_params_i64(&params, (int64_t)wanted->limit);
     csc_postgres_params_i64(&params, (int64_t)wanted->each);
@@ -134,8 +193,11 @@ receive(csc_postgres_conn *conn, void *context)
     csc_postgres_rows_start(&except, "u");
     for (size_t i = 0; i < state->wanted->except_count; i++)
         csc_postgres_rows_uuid(&except, 0, &state->wanted->except[i]);
-    err = csc_postgres_rows_good(&except) ? receive_except(conn, state, &except)
-                                          : csc_fail_memory();
+    err = csc_postgres_rows_good(&except) ? CASCADE_OK : csc_fail_memory();
+    do {
+        if (err == CASCADE_OK)
+            err = receive_except(conn, state, &except);
+    } while (err == CASCADE_OK && goes_on(state));
     csc_postgres_rows_fini(&except);
     return err;
 }
@@ -144,7 +206,11 @@ cascade_err
 csc_postgres_messages_receive(void *self, const cascade_receive *wanted,
                               cascade_message_sink sink, void *context)
 {
-    receive_state state = {.wanted = wanted, .sink = sink, .context = context};
+    receive_state state = {.wanted = wanted,
+                           .sink = sink,
+                           .context = context,
+                           .last = wanted->after,
+                           .before = wanted->after};
     cascade_err err = csc_store_check_receive(wanted);
 
     if (err == CASCADE_OK)

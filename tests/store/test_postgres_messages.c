@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/postgres_fixture.h"
 
 #define LIMIT 10
@@ -591,6 +592,16 @@ count_received(void *context, const cascade_message_row *row, bool repeated)
     return CASCADE_OK;
 }
 
+static void
+spoil_messages(pg_test *test, const char *where)
+{
+    pg_sql(test, rows_text(&test->rows,
+                           "UPDATE cascade_messages SET payload ="
+                           " (repeat('[', 200) || repeat(']', 200))::jsonb"
+                           " WHERE %s",
+                           where));
+}
+
 /* S74: nothing behind a message that cannot be read, of that cascade alone. */
 static void
 what_cannot_be_read_is_not_received(void **state)
@@ -610,12 +621,75 @@ what_cannot_be_read_is_not_received(void **state)
         path = rows_text(&test->rows, "b/message/%d", i);
         assert_int_equal(CASCADE_SENT, send_path(&it, second, path));
     }
-    pg_sql(test, "UPDATE cascade_messages SET payload ="
-                 " (repeat('[', 200) || repeat(']', 200))::jsonb"
-                 " WHERE path = 'a/message/1'");
+    spoil_messages(test, "path = 'a/message/1'");
     assert_ok(it.store->driver->receive(it.store->self, &all, count_received,
                                         &count));
     assert_int_equal(4, count);
+}
+
+typedef struct taken {
+    int64_t ids[20]; /* of messages, as they came */
+    size_t count;
+} taken;
+
+static cascade_err
+take(void *context, const cascade_message_row *row, bool repeated)
+{
+    taken *t = context;
+
+    (void)repeated;
+    assert_in_range(t->count, 0, 19);
+    t->ids[t->count++] = row->id;
+    return CASCADE_OK;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    return csc_uuid_compare(a, b);
+}
+
+/* As many at least, and where the bytes do not end it no more; each once. */
+static void
+receive_some(scene *it, const cascade_receive *some, size_t wanted)
+{
+    taken t = {.count = 0};
+
+    assert_ok(it->store->driver->receive(it->store->self, some, take, &t));
+    if (some->bytes_max == 0)
+        assert_int_equal(wanted, t.count);
+    assert_in_range(t.count, wanted, 5);
+    for (size_t i = 1; i < t.count; i++)
+        assert_true(t.ids[i] > t.ids[i - 1]);
+}
+
+/* What is behind them is reached, once, in order, whatever the limits: S74. */
+static void
+what_cannot_be_read_does_not_use_up_the_limits(void **state)
+{
+    enum {
+        OWNED = 6,
+        EACH = 3
+    };
+    pg_test *test = *state;
+    scene it = begin(test);
+    cascade_receive some = {.engine_id = it.engine, .each = EACH};
+    cascade_uuid ids[OWNED];
+
+    for (int i = 0; i < OWNED; i++)
+        ids[i] = own(&it);
+    qsort(ids, OWNED, sizeof(*ids), compare_ids);
+    for (int i = 0; i < OWNED * EACH; i++)
+        assert_int_equal(CASCADE_SENT,
+                         send_path(&it, ids[i / EACH],
+                                   rows_text(&test->rows, "%d/message/%d",
+                                             i / EACH, i % EACH)));
+    /* Of the first four all, of the fifth the last, of the sixth none. */
+    spoil_messages(test, "path < '4' OR path = '4/message/2'");
+    for (some.limit = 1; some.limit < OWNED * EACH; some.limit++)
+        receive_some(&it, &some, some.limit < 5 ? some.limit : 5);
+    for (some.bytes_max = 1; some.bytes_max <= 4096; some.bytes_max *= 2)
+        receive_some(&it, &some, some.bytes_max < 4096 ? 1 : 5);
 }
 
 static void
@@ -660,6 +734,7 @@ main(int argc, char **argv)
         PG_TEST(a_family_is_read_past_all_others),
         PG_TEST(messages_for_others_do_not_slow_down),
         PG_TEST(what_cannot_be_read_is_not_received),
+        PG_TEST(what_cannot_be_read_does_not_use_up_the_limits),
         PG_TEST(walks_are_not_shared),
     };
 
