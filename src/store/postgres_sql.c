@@ -410,7 +410,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
      * are few: one look-up for each. */
     [CSC_POSTGRES_LIST_ENGINES] =
         "SELECT engine_id, host, pid, process_start,\n"
-        "  lease_until - " NOW_MS ", lane_count, about, started_at,\n"
+        "  GREATEST(lease_until, 0) - " NOW_MS
+        ", lane_count, about, started_at,\n"
         "  (WITH RECURSIVE owners (engine_id) AS (\n"
         "    (SELECT engine_id\n"
         "      FROM @cascade_runs\n"

@@ -262,7 +262,7 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_CLAIM_TAKE] =
         "UPDATE @cascade_runs AS r\n"
         "SET engine_id = $1::uuid,\n"
-        "  claim_no = r.claim_no + 1,\n"
+        "  claim_no = LEAST(r.claim_no, 9223372036854775806) + 1,\n"
         "  needs = NULL,\n"
         "  trial = CASE WHEN $5::bool THEN LEAST(r.trial, 2147483646) + 1\n"
         "    ELSE r.trial END\n"

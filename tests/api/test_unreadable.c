@@ -35,16 +35,41 @@ spoil_row(test_db *db, const cascade_uuid *id)
     raw_sql(db, sql);
 }
 
+#define DEAD "ffffffff-e894-7cea-948a-dd0c541c14c6"
+
+/* As an engine leaves it that has died. */
+static void
+leave_to_dead(test_db *db, const cascade_uuid *id)
+{
+    bool sqlite = strcmp(db->backend->name, "sqlite") == 0;
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char sql[500];
+
+    (void)snprintf(sql, sizeof(sql),
+                   "INSERT INTO cascade_engines (engine_id, host, pid,"
+                   " process_start, %s) VALUES ('" DEAD "', 'h', 1, 1, %s);"
+                   " UPDATE cascade_runs SET engine_id = '" DEAD "'"
+                   " WHERE cascade_id = '%s'",
+                   sqlite ? "boot, lease_ms, lease_until_ms, attached_at"
+                          : "lane_count, lease_until",
+                   sqlite ? "'b', 1, 1, 1" : "1, 1",
+                   cascade_uuid_format(id, text));
+    raw_sql(db, sql);
+}
+
+/* All of them have to be claimed, and the first one's owner to be removed. */
 static void
 run_all(test_db *db, cascade_store *store, cascade_uuid *ids, size_t count)
 {
-    cascade_engine *engine = db_engine(db, store, NULL);
+    cascade_engine *engine = NULL;
 
+    for (size_t i = 0; i < count; i++)
+        ids[i] = db_start(store, "leaf");
+    leave_to_dead(db, &ids[0]);
+    engine = db_engine(db, store, NULL);
     assert_ok(
         cascade_engine_register(engine, "leaf", stores_nothing, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
-    for (size_t i = 0; i < count; i++)
-        ids[i] = db_start(store, "leaf");
     for (size_t i = 0; i < count; i++)
         db_await(store, &ids[i], CASCADE_COMPLETED);
     db_close_engine(db, engine);
@@ -388,6 +413,36 @@ no_row_keeps_the_others_from_going_on(test_db *db)
     }
 }
 
+/* Of columns that take any number. */
+static const char *const odd_numbers[] = {
+    "UPDATE cascade_runs SET claim_no = 9223372036854775807",
+    "UPDATE cascade_runs SET claim_no = -9223372036854775808",
+    "UPDATE cascade_runs SET takeovers = 2147483647, trial = 2147483647",
+    "UPDATE cascade_runs SET wake_at = -9223372036854775808",
+    "INSERT INTO cascade_engines (engine_id, host, pid, process_start,"
+    " lane_count, lease_until) VALUES ('00000000-e894-7cea-948a-dd0c541c14c6',"
+    " 'h', 1, 1, 1, -9223372036854775808)",
+    "INSERT INTO cascade_engines (engine_id, host, pid, process_start,"
+    " lane_count, lease_until) VALUES ('00000000-e894-7cea-948a-dd0c541c14c6',"
+    " 'h', -1, -1, -1, 9223372036854775807)",
+};
+
+static void
+no_number_keeps_the_others_from_going_on(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_uuid ids[COUNT];
+
+    db->unsound = true;
+    for (size_t i = 0; i < sizeof(odd_numbers) / sizeof(odd_numbers[0]); i++) {
+        print_message("%s\n", odd_numbers[i]);
+        (void)db_start(store, "leaf");
+        raw_sql(db, odd_numbers[i]);
+        run_all(db, store, ids, COUNT);
+        empty(db);
+    }
+}
+
 /* ---- In UTF-16 ----------------------------------------------------------- */
 
 /* A database that was another program's before. */
@@ -505,6 +560,8 @@ main(int argc, char **argv)
         {"engines_run_the_others", engines_run_the_others, STORES_FILES},
         {"no_row_keeps_the_others_from_going_on",
          no_row_keeps_the_others_from_going_on, STORES_SQLITE},
+        {"no_number_keeps_the_others_from_going_on",
+         no_number_keeps_the_others_from_going_on, STORES_POSTGRES},
         {"rows_without_an_id_are_named_by_what_stands_there",
          rows_without_an_id_are_named_by_what_stands_there, STORES_SQLITE},
         {"a_database_of_utf16_runs_what_is_started",
