@@ -595,11 +595,11 @@ count_received(void *context, const cascade_message_row *row, bool repeated)
 static void
 spoil_messages(pg_test *test, const char *where)
 {
-    pg_sql(test, rows_text(&test->rows,
-                           "UPDATE cascade_messages SET payload ="
-                           " (repeat('[', 200) || repeat(']', 200))::jsonb"
-                           " WHERE %s",
-                           where));
+    pg_sql(test,
+           "UPDATE cascade_messages SET payload ="
+           " (repeat('[', 200) || repeat(']', 200))::jsonb"
+           " WHERE %s",
+           where);
 }
 
 /* S74: nothing behind a message that cannot be read, of that cascade alone. */
