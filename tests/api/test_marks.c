@@ -27,6 +27,7 @@ insert_rows(test_db *db, const char *status)
     char sql[4000];
     cascade_uuid id;
 
+    db->unsound = true; /* V15: numbers are missing */
     (void)snprintf(
         sql, sizeof(sql),
         "INSERT INTO cascades (id, status, fn_id, user_id, created_at,"

@@ -71,7 +71,7 @@ put_parent(cascade_store *store)
     csc_buf_add_text(
         &text,
         "{\"format\":\"libcascade\",\"version\":2,\"cascade\":{\"id\":"
-        "\"" PARENT "\",\"fn_id\":99,\"status\":\"RUNNING\","
+        "\"" PARENT "\",\"fn_id\":30,\"status\":\"RUNNING\","
         "\"user_id\":\"u\",\"created_at\":1,\"updated_at\":1},"
         "\"executions\":[{\"id\":\"0190dddd-0000-4000-8000-999999999999\","
         "\"status\":\"RUNNING\",\"location\":\"server\","

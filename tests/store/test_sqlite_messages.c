@@ -457,17 +457,17 @@ messages_for_nobody_are_deleted_in_portions(void **state)
     cascade_store *store = fixture_store(it);
     cascade_uuid engine_id = fixture_attach(it, store);
     cascade_claimed claimed[10];
-    int64_t left = 1500;
+    int64_t left = CASCADE_CLAIM_STRAYS_MAX * 3 / 2;
 
     fixture_sql(it, "WITH RECURSIVE n(i) AS ("
-                    " SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1499)"
+                    " SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 149)"
                     "INSERT INTO cascade_messages (cascade_id, kind, name,"
                     " path, payload, sent_at) SELECT"
                     " printf('%08x-0000-7000-8000-00000000000a', i % 3),"
                     " 'signal', '', 'p' || i, '{}', 1 FROM n");
     for (int i = 0; left > 0 && i < 2; i++) {
         assert_int_equal(claim_well(store, engine_id, claimed).count, 0);
-        left -= 1000;
+        left -= CASCADE_CLAIM_STRAYS_MAX;
         assert_int_equal(
             fixture_number(it, "SELECT count(*) FROM cascade_messages"),
             left > 0 ? left : 0);
