@@ -40,6 +40,7 @@ typedef struct scene {
     atomic_size_t slices;   /* commits that told some */
     atomic_size_t fence_at; /* the slice that is fenced instead; 0: none */
     atomic_bool retried;
+    atomic_bool started;    /* `id` is its own from then on */
     atomic_size_t receipts; /* messages that the parent has received */
     atomic_int letters;     /* to be sent behind the first slice, */
     atomic_bool finishes;   /* and to ask for the deletion behind these */
@@ -68,6 +69,8 @@ count_receipts(const scene *s, const cascade_batch *batch)
 {
     size_t count = 0;
 
+    if (!atomic_load(&s->started))
+        return 0;
     for (size_t i = 0; i < batch->change_count; i++)
         if (csc_uuid_equal(&batch->changes[i].cascade.id, &s->id))
             count += batch->changes[i].received_count;
@@ -261,6 +264,7 @@ static void
 scene_start(scene *s)
 {
     s->id = db_start(s->store, "parent");
+    atomic_store(&s->started, true);
     if (s->finale == FINALE_WAIT)
         assert_true(stores_until(all_are_born, s));
 }
