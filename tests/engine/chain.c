@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/chain.h"
 
+#include "cascade/manage.h"
+
 cascade_err
 chain_answer_and_go_on(cascade_node *node, void *user)
 {
@@ -42,4 +44,33 @@ chain_turn(play *p)
     p->id = *cascade_snapshot_continued_as(snapshot);
     cascade_snapshot_free(snapshot);
     return p->id;
+}
+
+cascade_err
+chain_send_news(const play *p, const cascade_uuid *id, const char *request_id)
+{
+    const cascade_signal_options options = {.size = sizeof(options),
+                                            .request_id = request_id};
+
+    return cascade_signal(p->store, id, "news", NULL, &options);
+}
+
+void
+chain_expect_news(play *p, size_t count)
+{
+    play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, count);
+    assert_int_equal(
+        play_count(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED),
+        count);
+}
+
+void
+chain_purge(const play *p, int64_t wanted)
+{
+    const cascade_purge_options all = {.size = sizeof(all)};
+    cascade_progress total;
+
+    assert_ok(cascade_purge(p->store, &all, &total));
+    assert_int_equal(total.done, wanted);
+    assert_int_equal(total.failed, 0);
 }

@@ -15,4 +15,12 @@ cascade_err chain_go_on(cascade_node *node, void *user);
 /* The play turns to the next run, whose id is given. */
 cascade_uuid chain_turn(play *p);
 
+/* Sends a signal "news" to that run, which no node waits for. */
+cascade_err chain_send_news(const play *p, const cascade_uuid *id,
+                            const char *request_id);
+/* The run of the play has received so many of them in the end. */
+void chain_expect_news(play *p, size_t count);
+/* Purges all that has ended: so many, and nothing fails. */
+void chain_purge(const play *p, int64_t wanted);
+
 #endif

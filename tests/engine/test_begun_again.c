@@ -14,24 +14,6 @@
 
 /* ---- Helpers ------------------------------------------------------------ */
 
-static cascade_err
-send_news(const play *p, const cascade_uuid *id, const char *request_id)
-{
-    const cascade_signal_options options = {.size = sizeof(options),
-                                            .request_id = request_id};
-
-    return cascade_signal(p->store, id, "news", NULL, &options);
-}
-
-static void
-expect_news(play *p, size_t count)
-{
-    play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, count);
-    assert_int_equal(
-        play_count(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED),
-        count);
-}
-
 static void
 delete_run(const play *p, const cascade_uuid *id)
 {
@@ -79,8 +61,8 @@ begin(play *p, test_db *db, char **document)
     first = p->id;
     play_until(p, "goes", CASCADE_EXECUTION_RUNNING, 1);
     assert_ok(cascade_export(p->store, &first, NULL, document));
-    assert_ok(send_news(p, &first, "old"));
-    expect_news(p, 1);
+    assert_ok(chain_send_news(p, &first, "old"));
+    chain_expect_news(p, 1);
     (void)chain_turn(p);
     delete_run(p, &first);
     return first;
@@ -104,10 +86,10 @@ static void
 check_new(play *p, const cascade_uuid *id)
 {
     p->id = *id;
-    assert_ok(send_news(p, id, "old"));
-    assert_ok(send_news(p, id, "old"));
-    assert_ok(send_news(p, id, "new"));
-    expect_news(p, 2);
+    assert_ok(chain_send_news(p, id, "old"));
+    assert_ok(chain_send_news(p, id, "old"));
+    assert_ok(chain_send_news(p, id, "new"));
+    chain_expect_news(p, 2);
     play_end(p);
 }
 
@@ -166,9 +148,9 @@ nothing_begins_beside_a_chain_that_goes_on(test_db *db)
     assert_fails(CASCADE_ERR_REFUSED, fork_as(&p, &origin, &id));
     assert_fails(CASCADE_ERR_REFUSED, import(&p, document));
     cascade_document_free(document);
-    assert_ok(send_news(&p, &id, "old"));
-    assert_ok(send_news(&p, &id, "new"));
-    expect_news(&p, 2);
+    assert_ok(chain_send_news(&p, &id, "old"));
+    assert_ok(chain_send_news(&p, &id, "new"));
+    chain_expect_news(&p, 2);
     play_end(&p);
 }
 
@@ -183,8 +165,8 @@ a_run_that_has_continued_is_restored_beside_its_chain(test_db *db)
 
     play_begin(&p, db, CASCADE_MODE_THREADS, "goes");
     first = p.id;
-    assert_ok(send_news(&p, &first, "old"));
-    expect_news(&p, 1);
+    assert_ok(chain_send_news(&p, &first, "old"));
+    chain_expect_news(&p, 1);
     (void)chain_turn(&p);
     assert_ok(cascade_export(p.store, &first, NULL, &document));
     delete_run(&p, &first);
@@ -193,9 +175,9 @@ a_run_that_has_continued_is_restored_beside_its_chain(test_db *db)
     assert_ok(cascade_get(p.store, &first, &info));
     cascade_info_free(info);
     assert_ok(start_as(&p, &first));
-    assert_ok(send_news(&p, &first, "old"));
-    assert_ok(send_news(&p, &first, "new"));
-    expect_news(&p, 2);
+    assert_ok(chain_send_news(&p, &first, "old"));
+    assert_ok(chain_send_news(&p, &first, "new"));
+    chain_expect_news(&p, 2);
     play_end(&p);
 }
 

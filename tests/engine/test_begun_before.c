@@ -16,35 +16,6 @@
 
 /* ---- Helpers ------------------------------------------------------------ */
 
-static cascade_err
-send_news(const play *p, const cascade_uuid *id, const char *request_id)
-{
-    const cascade_signal_options options = {.size = sizeof(options),
-                                            .request_id = request_id};
-
-    return cascade_signal(p->store, id, "news", NULL, &options);
-}
-
-static void
-expect_news(play *p, size_t count)
-{
-    play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, count);
-    assert_int_equal(
-        play_count(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED),
-        count);
-}
-
-static void
-purge(const play *p, int64_t wanted)
-{
-    const cascade_purge_options all = {.size = sizeof(all)};
-    cascade_progress total;
-
-    assert_ok(cascade_purge(p->store, &all, &total));
-    assert_int_equal(total.done, wanted);
-    assert_int_equal(total.failed, 0);
-}
-
 /* Three runs, of which the first two have received one of the news each. */
 static void
 begin(play *p, test_db *db, cascade_uuid ids[RUNS])
@@ -52,12 +23,12 @@ begin(play *p, test_db *db, cascade_uuid ids[RUNS])
     play_begin(p, db, CASCADE_MODE_THREADS, "goes");
     ids[0] = p->id;
     for (size_t i = 0; i + 1 < RUNS; i++) {
-        assert_ok(send_news(p, &ids[i], i == 0 ? "of-1" : "of-2"));
+        assert_ok(chain_send_news(p, &ids[i], i == 0 ? "of-1" : "of-2"));
         play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED,
                    i + 1);
         ids[i + 1] = chain_turn(p);
     }
-    expect_news(p, 2);
+    chain_expect_news(p, 2);
 }
 
 static void
@@ -79,13 +50,13 @@ static void
 check(play *p, const cascade_uuid ids[RUNS])
 {
     for (size_t i = 0; i < RUNS; i++) {
-        assert_ok(send_news(p, &ids[i], "of-1"));
-        assert_ok(send_news(p, &ids[i], "of-2"));
+        assert_ok(chain_send_news(p, &ids[i], "of-1"));
+        assert_ok(chain_send_news(p, &ids[i], "of-2"));
     }
-    assert_ok(send_news(p, &ids[0], "new"));
-    assert_ok(send_news(p, &ids[1], "newer"));
-    assert_ok(send_news(p, &ids[2], "new"));
-    expect_news(p, 4);
+    assert_ok(chain_send_news(p, &ids[0], "new"));
+    assert_ok(chain_send_news(p, &ids[1], "newer"));
+    assert_ok(chain_send_news(p, &ids[2], "new"));
+    chain_expect_news(p, 4);
 }
 
 static cascade_found
@@ -159,7 +130,7 @@ a_link_that_is_stale_is_put_right_by_adopting(test_db *db)
     run_sql(db, sql);
     assert_ok(cascade_adopt(p.store, &options, &report));
     expect_entered(&p, &ids[0], &ids[2], 3);
-    purge(&p, 2);
+    chain_purge(&p, 2);
     check(&p, ids);
     play_end(&p);
 }
@@ -218,7 +189,7 @@ the_migration_enters_what_is_there(test_db *db)
     expect_entered(&p, &other, &next, 2);
     expect_nothing(&p, &ids[2]);
     p.id = ids[2];
-    purge(&p, 3);
+    chain_purge(&p, 3);
     check(&p, ids);
     play_end(&p);
 }
@@ -238,7 +209,7 @@ runs_that_are_imported_are_entered(test_db *db)
         documents[i] = export_run(&p, &ids[i]);
     assert_ok(cascade_terminate(p.store, &ids[2], NULL));
     play_await(&p, &ids[2], CASCADE_ERROR);
-    purge(&p, RUNS);
+    chain_purge(&p, RUNS);
     for (size_t i = 0; i < RUNS; i++)
         import_run(&p, documents[i]);
     expect_entered(&p, &ids[0], &ids[2], 3);
@@ -264,7 +235,7 @@ runs_that_are_adopted_are_entered(test_db *db)
     options.dry_run = false;
     assert_ok(cascade_adopt(p.store, &options, &report));
     expect_entered(&p, &ids[0], &ids[2], 3);
-    purge(&p, 2);
+    chain_purge(&p, 2);
     check(&p, ids);
     play_end(&p);
 }

@@ -18,35 +18,6 @@
 
 /* ---- Helpers ------------------------------------------------------------ */
 
-static cascade_err
-send_news(const play *p, const cascade_uuid *id, const char *request_id)
-{
-    const cascade_signal_options options = {.size = sizeof(options),
-                                            .request_id = request_id};
-
-    return cascade_signal(p->store, id, "news", NULL, &options);
-}
-
-static void
-expect_news(play *p, size_t count)
-{
-    play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, count);
-    assert_int_equal(
-        play_count(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED),
-        count);
-}
-
-static void
-purge(const play *p, int64_t wanted)
-{
-    const cascade_purge_options all = {.size = sizeof(all)};
-    cascade_progress total;
-
-    assert_ok(cascade_purge(p->store, &all, &total));
-    assert_int_equal(total.done, wanted);
-    assert_int_equal(total.failed, 0);
-}
-
 static void
 expect_gone(const play *p, const cascade_uuid *id)
 {
@@ -91,10 +62,10 @@ begin(play *p, test_db *db, cascade_uuid ids[RUNS])
 {
     play_begin(p, db, CASCADE_MODE_THREADS, "goes");
     ids[0] = p->id;
-    assert_ok(send_news(p, &ids[0], "of-1"));
+    assert_ok(chain_send_news(p, &ids[0], "of-1"));
     play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 1);
     ids[1] = chain_turn(p);
-    assert_ok(send_news(p, &ids[0], "of-2"));
+    assert_ok(chain_send_news(p, &ids[0], "of-2"));
     play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
     ids[2] = chain_turn(p);
     play_until(p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED, 2);
@@ -111,15 +82,15 @@ check(play *p, const cascade_uuid ids[RUNS])
     expect_explained(p, &ids[0], &ids[2]);
     expect_explained(p, &ids[1], &ids[2]);
     for (size_t i = 0; i < RUNS; i++) {
-        assert_ok(send_news(p, &ids[i], "of-1"));
-        assert_ok(send_news(p, &ids[i], "of-2"));
+        assert_ok(chain_send_news(p, &ids[i], "of-1"));
+        assert_ok(chain_send_news(p, &ids[i], "of-2"));
     }
     for (size_t i = 0; i < RUNS; i++)
         for (size_t to = 0; to < RUNS; to++)
-            assert_ok(send_news(p, &ids[(to + i) % RUNS], fresh[i]));
-    expect_news(p, 2 + RUNS);
+            assert_ok(chain_send_news(p, &ids[(to + i) % RUNS], fresh[i]));
+    chain_expect_news(p, 2 + RUNS);
     assert_ok(cascade_signal(p->store, &ids[1], "news", NULL, NULL));
-    expect_news(p, 2 + RUNS + 1);
+    chain_expect_news(p, 2 + RUNS + 1);
 }
 
 /* ---- Tests -------------------------------------------------------------- */
@@ -131,14 +102,14 @@ runs_that_are_purged_lead_to_the_last(test_db *db)
     cascade_uuid ids[RUNS];
 
     begin(&p, db, ids);
-    purge(&p, 2);
+    chain_purge(&p, 2);
     check(&p, ids);
     (void)chain_turn(&p);
-    purge(&p, 1);
-    assert_ok(send_news(&p, &ids[2], "of-2"));
-    assert_ok(send_news(&p, &ids[0], "c"));
-    assert_ok(send_news(&p, &ids[1], "d"));
-    expect_news(&p, 2 + RUNS + 2);
+    chain_purge(&p, 1);
+    assert_ok(chain_send_news(&p, &ids[2], "of-2"));
+    assert_ok(chain_send_news(&p, &ids[0], "c"));
+    assert_ok(chain_send_news(&p, &ids[1], "d"));
+    chain_expect_news(&p, 2 + RUNS + 2);
     play_end(&p);
 }
 
@@ -175,7 +146,7 @@ commands_to_a_run_that_is_gone_come_to_the_last(test_db *db)
     play_until(&p, "cascade.pause", CASCADE_EXECUTION_COMPLETED, 2);
     assert_ok(cascade_resume(p.store, &ids[2], &old));
     (void)chain_turn(&p);
-    purge(&p, 3);
+    chain_purge(&p, 3);
     wait.wait_ms = LONG_MS;
     assert_ok(cascade_pause(p.store, &ids[0], &old));
     assert_fails(CASCADE_ERR_NOT_FOUND, cascade_pause(p.store, &ids[1], &wait));
@@ -207,7 +178,7 @@ updates_to_a_run_that_is_gone_come_to_the_last(test_db *db)
                              &options, &answer));
     cJSON_Delete(answer);
     (void)chain_turn(&p);
-    purge(&p, 1);
+    chain_purge(&p, 1);
     answer = NULL;
     assert_fails(CASCADE_ERR_NOT_FOUND,
                  cascade_update(p.store, &first, "double", play_number(1),
@@ -237,11 +208,11 @@ what_is_sent_on_to_a_run_that_is_gone_comes_to_the_last(test_db *db)
     assert_ok(cascade_terminate(p.store, &ids[2], &wait));
     assert_ok(cascade_delete(p.store, &ids[1], &wait));
     assert_ok(cascade_retry(p.store, &ids[2], &wait));
-    assert_ok(send_news(&p, &ids[0], "new"));
-    assert_ok(send_news(&p, &ids[0], "of-2"));
-    assert_ok(send_news(&p, &ids[1], "new"));
-    assert_ok(send_news(&p, &ids[1], "newer"));
-    expect_news(&p, 2 + 2);
+    assert_ok(chain_send_news(&p, &ids[0], "new"));
+    assert_ok(chain_send_news(&p, &ids[0], "of-2"));
+    assert_ok(chain_send_news(&p, &ids[1], "new"));
+    assert_ok(chain_send_news(&p, &ids[1], "newer"));
+    chain_expect_news(&p, 2 + 2);
     play_end(&p);
 }
 
@@ -261,7 +232,7 @@ turn_and_purge(void *context, const wrap_call *call)
         return CASCADE_OK;
     m->done = true;
     (void)chain_turn(&m->p);
-    purge(&m->p, 1);
+    chain_purge(&m->p, 1);
     return CASCADE_OK;
 }
 
@@ -305,9 +276,10 @@ nothing_leads_to_a_run_that_is_gone_itself(test_db *db)
     begin(&p, db, ids);
     assert_ok(cascade_terminate(p.store, &ids[2], &wait));
     play_await(&p, &p.id, CASCADE_ERROR);
-    purge(&p, 3);
+    chain_purge(&p, 3);
     for (size_t i = 0; i < RUNS; i++)
-        assert_fails(CASCADE_ERR_NOT_FOUND, send_news(&p, &ids[i], "new"));
+        assert_fails(CASCADE_ERR_NOT_FOUND,
+                     chain_send_news(&p, &ids[i], "new"));
     expect_swept(&p, ids);
     play_end(&p);
 }
