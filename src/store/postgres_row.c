@@ -96,7 +96,6 @@ csc_postgres_row_text(csc_postgres_reader *reader, int column)
     return "";
 }
 
-/* Cut to the millisecond below. */
 int64_t
 csc_postgres_row_time_us(csc_postgres_reader *reader, int column)
 {
@@ -109,6 +108,7 @@ csc_postgres_row_time_us(csc_postgres_reader *reader, int column)
     return csc_clock_add(time_us, CSC_POSTGRES_EPOCH_US);
 }
 
+/* Cut to the millisecond below. */
 int64_t
 csc_postgres_row_time(csc_postgres_reader *reader, int column)
 {
