@@ -412,6 +412,8 @@ typedef struct cascade_cursor_options {
  * turn, 10,000 cascades at a time; of more than 100,000 those are forgotten
  * that were found first, until something is recorded of them, and then told
  * from their beginning.
+ * A cascade with a row that cannot be read is left out from then on, and keeps
+ * none of the others from being told; cascade_verify() names it.
  *
  * Close it with cascade_cursor_close(). */
 CASCADE_API cascade_err

@@ -109,6 +109,10 @@ void csc_cursor_begin(cascade_cursor *cursor, csc_follower *follower);
 cascade_err csc_cursor_know(csc_follower *follower,
                             const cascade_execution_row *row);
 
+/* Notes all of the cascade's that is. */
+cascade_err csc_cursor_know_running(cascade_store *store,
+                                    csc_follower *follower);
+
 /* Whether the row is another than at the last look, or one is due all the
  * same. */
 bool csc_cursor_has_changed(const csc_follower *follower, cascade_status status,

@@ -20,6 +20,12 @@
  *   twice. A cascade that has ended is remembered for as long as discovering
  *   meets its executions.
  *
+ * WHAT CANNOT BE READ
+ *   keeps nobody from the others. Discovering passes over the millisecond of
+ *   such an execution. A cascade of which anything cannot be read is set aside
+ *   as one that has ended: it is told from its beginning, as far as that can be
+ *   read, with an execution that comes when it is forgotten.
+ *
  * BOUNDS
  *   LOOKS_MAX rows are compared in a round, in turn: of more cascades that have
  *   not ended each is compared every few rounds. FOLLOWERS_MAX are remembered;
@@ -106,6 +112,18 @@ add_follower(csc_crowd *crowd, const cascade_uuid *id)
     return follower;
 }
 
+/* Of what cannot be read. */
+static void
+set_aside(csc_follower *follower)
+{
+    csc_cursor_forget(follower);
+    follower->ended = true;
+    follower->ended_ms = 0;
+    follower->gone = false;
+    follower->due = false;
+    follower->last = INT64_MAX;
+}
+
 /* ---- Discovering -------------------------------------------------------- */
 
 typedef struct discovery {
@@ -165,6 +183,59 @@ note_discovered(void *context, const cascade_execution_row *row)
 }
 
 static cascade_err
+note_nothing(void *context, const cascade_execution_row *row)
+{
+    (void)context;
+    (void)row;
+    return CASCADE_OK;
+}
+
+/* Whether the first execution from that time on can be read, or there is none.
+ */
+static cascade_err
+try_from(cascade_cursor *cursor, int64_t at_ms, bool *readable)
+{
+    const cascade_uuid after = first_id(at_ms);
+    const cascade_load_sink sink = {.on_execution = note_nothing};
+    const cascade_scan scan = {.after = &after, .limit = 1};
+    cascade_err err =
+        cursor->store->driver->scan(cursor->store->self, &scan, &sink);
+
+    *readable = err == CASCADE_OK;
+    return err == CASCADE_ERR_CORRUPT ? CASCADE_OK : err;
+}
+
+/* The first one behind d->after cannot be read. Seeks the time from which on
+ * one can be, in steps that double, and then between the last two. */
+static cascade_err
+pass_over(cascade_cursor *cursor, discovery *d)
+{
+    const int64_t end_ms = csc_clock_add(d->now_ms, AHEAD_MS);
+    int64_t low_ms = time_of(&d->after); /* not from there */
+    int64_t high_ms = INT64_MAX;         /* but from there */
+    int64_t step_ms = 1;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK &&
+           (high_ms == INT64_MAX ? low_ms < end_ms : high_ms - low_ms > 1)) {
+        int64_t at_ms =
+            low_ms + (high_ms == INT64_MAX ? step_ms : (high_ms - low_ms) / 2);
+        bool readable = false;
+
+        err = try_from(cursor, at_ms, &readable);
+        if (readable)
+            high_ms = at_ms;
+        else
+            low_ms = at_ms;
+        step_ms *= 2;
+    }
+    d->beyond = high_ms == INT64_MAX;
+    if (!d->beyond)
+        d->after = first_id(high_ms);
+    return err;
+}
+
+static cascade_err
 discover(cascade_cursor *cursor, int64_t from_ms, int64_t now_ms, bool opening)
 {
     discovery d = {.crowd = &cursor->crowd,
@@ -174,6 +245,7 @@ discover(cascade_cursor *cursor, int64_t from_ms, int64_t now_ms, bool opening)
     cascade_load_sink sink = {.context = &d, .on_execution = note_discovered};
     cascade_scan scan = {.limit = PAGE};
     cascade_err err = CASCADE_OK;
+    bool passes = false;
 
     do {
         cascade_uuid after = d.after;
@@ -181,7 +253,10 @@ discover(cascade_cursor *cursor, int64_t from_ms, int64_t now_ms, bool opening)
         d.count = 0;
         scan.after = &after;
         err = cursor->store->driver->scan(cursor->store->self, &scan, &sink);
-    } while (err == CASCADE_OK && d.count == PAGE && !d.beyond);
+        passes = err == CASCADE_ERR_CORRUPT;
+        if (passes)
+            err = pass_over(cursor, &d);
+    } while (err == CASCADE_OK && (passes || d.count == PAGE) && !d.beyond);
     return err;
 }
 
@@ -216,6 +291,24 @@ add(some *page, csc_follower *follower)
     page->items[page->count++] = follower;
 }
 
+/* One by one. */
+static cascade_err
+compare_each(cascade_cursor *cursor, const some *page,
+             const cascade_load_sink *sink)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < page->count && err == CASCADE_OK; i++) {
+        err = cursor->store->driver->load(cursor->store->self, &page->ids[i], 1,
+                                          0, sink);
+        if (err != CASCADE_ERR_CORRUPT)
+            continue;
+        set_aside(page->items[i]);
+        err = CASCADE_OK;
+    }
+    return err;
+}
+
 /* Those that have no row any more stay marked as gone. */
 static cascade_err
 compare_page(cascade_cursor *cursor, some *page)
@@ -228,6 +321,8 @@ compare_page(cascade_cursor *cursor, some *page)
         page->items[i]->gone = true;
     err = cursor->store->driver->load(cursor->store->self, page->ids,
                                       page->count, 0, &sink);
+    if (err == CASCADE_ERR_CORRUPT)
+        err = compare_each(cursor, page, &sink);
     for (size_t i = 0; i < page->count && err != CASCADE_OK; i++)
         page->items[i]->gone = false;
     page->count = 0;
@@ -333,6 +428,10 @@ note_looked(csc_follower *follower, cascade_err err)
         follower->due = false;
         return;
     }
+    if (err == CASCADE_ERR_CORRUPT) {
+        set_aside(follower);
+        return;
+    }
     follower->ended = follower->status != CASCADE_RUNNING;
     follower->ended_ms = 0;
     if (follower->ended)
@@ -347,10 +446,13 @@ look_at_due(cascade_cursor *cursor)
         csc_follower *follower = cursor->now;
         cascade_err err = csc_cursor_follow(cursor);
 
+        if (err == CASCADE_ERR_CORRUPT)
+            cursor->now = NULL;
         if (cursor->now != NULL)
             return err;
         note_looked(follower, err);
-        if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_NOT_FOUND)
+        if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_NOT_FOUND &&
+            err != CASCADE_ERR_CORRUPT)
             return err;
     }
     return CASCADE_ERR_AGAIN;
@@ -431,6 +533,27 @@ note_running(void *context, const cascade_execution_row *row)
                                                 : CASCADE_OK;
 }
 
+/* Each by itself. */
+static cascade_err
+know_each(cascade_cursor *cursor)
+{
+    csc_crowd *crowd = &cursor->crowd;
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < crowd->count && err == CASCADE_OK; i++) {
+        csc_follower *follower = crowd->items[i];
+
+        if (follower->ended)
+            continue;
+        err = csc_cursor_know_running(cursor->store, follower);
+        if (err != CASCADE_ERR_CORRUPT)
+            continue;
+        set_aside(follower);
+        err = CASCADE_OK;
+    }
+    return err;
+}
+
 /* What of them is RUNNING counts as told. */
 static cascade_err
 know_running(cascade_cursor *cursor)
@@ -447,7 +570,7 @@ know_running(cascade_cursor *cursor)
         after = o.after;
         scan.after = &after;
     } while (err == CASCADE_OK && o.count == PAGE);
-    return err;
+    return err == CASCADE_ERR_CORRUPT ? know_each(cursor) : err;
 }
 
 cascade_err

@@ -198,6 +198,12 @@ read_running(cascade_store *store, csc_follower *follower, row_fn note)
 }
 
 cascade_err
+csc_cursor_know_running(cascade_store *store, csc_follower *follower)
+{
+    return read_running(store, follower, csc_cursor_know);
+}
+
+cascade_err
 csc_cursor_skip(cascade_store *store, csc_follower *follower)
 {
     cascade_info *info = NULL;
@@ -211,7 +217,7 @@ csc_cursor_skip(cascade_store *store, csc_follower *follower)
     follower->updated_at_ms = info->updated_at_ms;
     follower->last = info->fn_id;
     cascade_info_free(info);
-    return read_running(store, follower, csc_cursor_know);
+    return csc_cursor_know_running(store, follower);
 }
 
 /* Whether it is as it was told. One that is RUNNING again is told, too. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/raw_sql.h"
+#include "base/uuid.h"
 #include "cascade/manage.h"
 
 #define COUNT 7
@@ -302,6 +303,80 @@ commands_reach_the_others(test_db *db)
     assert_int_equal(1, total.failed);
 }
 
+/* ---- Following ----------------------------------------------------------- */
+
+static cascade_cursor *
+follow_all(cascade_store *store, bool from_start)
+{
+    const cascade_cursor_options options = {.size = sizeof(options),
+                                            .from_start = from_start};
+    cascade_cursor *cursor = NULL;
+
+    assert_ok(cascade_cursor_open(store, &options, &cursor));
+    return cursor;
+}
+
+/* Of that one there are news next, but for a few of what came before it. */
+static void
+assert_told(cascade_cursor *cursor, const cascade_uuid *id)
+{
+    const cascade_news *news = NULL;
+    int count = 0;
+
+    do {
+        assert_ok(cascade_cursor_next(cursor, DB_WAIT_MS, &news));
+        assert_in_range(count++, 0, 20);
+    } while (csc_uuid_compare(&news->cascade_id, id) != 0);
+}
+
+/* Its execution, or its row. */
+static void
+spoil_one(test_db *db, const cascade_uuid *id, bool row)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char sql[200];
+
+    if (row) {
+        spoil_row(db, id);
+        return;
+    }
+    (void)snprintf(
+        sql, sizeof(sql),
+        "UPDATE node_executions SET started_at = '%s' WHERE cascade_id = '%s'",
+        strcmp(db->backend->name, "sqlite") == 0 ? "soon" : "infinity",
+        cascade_uuid_format(id, text));
+    raw_sql(db, sql);
+}
+
+/* It is spoilt while one cursor is open, and before others are. */
+static void
+cursors_tell_of_the_others(test_db *db)
+{
+    cascade_store *store = db_store(db);
+
+    db->unsound = true;
+    for (int row = 0; row < 2; row++) {
+        cascade_uuid bad = db_start(store, "leaf");
+        cascade_cursor *open = follow_all(store, true);
+        cascade_cursor *others[2];
+        cascade_uuid id;
+
+        assert_told(open, &bad);
+        spoil_one(db, &bad, row == 1);
+        others[0] = follow_all(store, false);
+        others[1] = follow_all(store, true);
+        for (int round = 0; round < 3; round++) {
+            id = db_start(store, "leaf");
+            assert_told(open, &id);
+            assert_told(others[0], &id);
+            assert_told(others[1], &id);
+        }
+        cascade_cursor_close(open);
+        cascade_cursor_close(others[0]);
+        cascade_cursor_close(others[1]);
+    }
+}
+
 /* ---- What goes on -------------------------------------------------------- */
 
 /* Of the cascade whose run is claimed with those of others. */
@@ -557,6 +632,8 @@ main(int argc, char **argv)
         {"purge_passes_over_the_rest_of_a_chain",
          purge_passes_over_the_rest_of_a_chain, STORES_FILES},
         {"commands_reach_the_others", commands_reach_the_others, STORES_FILES},
+        {"cursors_tell_of_the_others", cursors_tell_of_the_others,
+         STORES_FILES},
         {"engines_run_the_others", engines_run_the_others, STORES_FILES},
         {"no_row_keeps_the_others_from_going_on",
          no_row_keeps_the_others_from_going_on, STORES_SQLITE},
