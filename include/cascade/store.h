@@ -205,7 +205,10 @@
  *   S73 a row of a cascade, or of its run, that cannot be read does not end a
  *       list with on_fault, which is told of it once: it does not count against
  *       the limit, and pages that follow each other leave out no other row.
- *       Without on_fault it is the list's error.
+ *       Without on_fault it is the list's error. A list with a place ends
+ *       behind CASCADE_LIST_FAULTS_MAX of them at the latest, and tells from
+ *       where the next one goes on, which leaves out no row and tells of none
+ *       again.
  *   S74 what the auxiliary tables hold that cannot be read keeps no claim,
  *       engines, remove, receive or erase from the other rows: it is passed
  *       over. Of a cascade that has such a message, receive gives those before
@@ -511,6 +514,19 @@ typedef struct cascade_fault {
 typedef cascade_err (*cascade_fault_sink)(void *context,
                                           const cascade_fault *fault);
 
+#define CASCADE_LIST_FAULTS_MAX 1000
+#define CASCADE_PLACE_MAX 96
+
+/* Where a list has ended early: behind a row that may have no id. All zero at
+ * first; written when the list succeeds. */
+typedef struct cascade_place {
+    bool more;   /* it has: the next list goes on here, whatever its `after` */
+    int kind;    /* of the key, which means something to the store alone */
+    size_t size; /* of what it has of the key: a list does not end behind a row
+                    of which the key is longer */
+    char key[CASCADE_PLACE_MAX];
+} cascade_place;
+
 typedef struct cascade_query {
     const cascade_uuid *id;      /* only this one; NULL: any */
     const char *user_id;         /* NULL: any */
@@ -522,6 +538,8 @@ typedef struct cascade_query {
     size_t limit;                /* 1-1,000 */
     cascade_fault_sink on_fault; /* with the context of the sink; NULL: such a
                                     row is CASCADE_ERR_CORRUPT */
+    cascade_place *place; /* S73, for on_fault; NULL: the list has no bound but
+                             its limit */
 } cascade_query;
 
 /* `run` is NULL when the cascade has no run row. */

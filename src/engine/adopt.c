@@ -644,8 +644,11 @@ static cascade_err
 adopt_all(adopter *a)
 {
     cascade_uuid after = {{0}};
-    cascade_query query = {
-        .id = a->options.id, .limit = PAGE, .on_fault = note_fault};
+    cascade_place place = {.more = false};
+    cascade_query query = {.id = a->options.id,
+                           .limit = PAGE,
+                           .on_fault = note_fault,
+                           .place = &place};
     cascade_err err = a->store->driver->now(a->store->self, &a->now_ms);
 
     while (err == CASCADE_OK) {
@@ -661,7 +664,7 @@ adopt_all(adopter *a)
         forget_page(a);
         if (err == CASCADE_OK)
             err = tell_progress(a);
-        if (listed < PAGE)
+        if (listed < PAGE && !place.more)
             break;
     }
     return err;

@@ -506,8 +506,11 @@ static cascade_err
 list_there(cascade_cursor *cursor, bool from_start)
 {
     opening o = {.crowd = &cursor->crowd, .from_start = from_start};
-    cascade_query query = {
-        .status = CASCADE_RUNNING, .limit = PAGE, .on_fault = csc_faults_pass};
+    cascade_place place = {.more = false};
+    cascade_query query = {.status = CASCADE_RUNNING,
+                           .limit = PAGE,
+                           .on_fault = csc_faults_pass,
+                           .place = &place};
     cascade_uuid after;
     cascade_err err = CASCADE_OK;
 
@@ -517,7 +520,7 @@ list_there(cascade_cursor *cursor, bool from_start)
                                           note_there, &o);
         after = o.after;
         query.after = &after;
-    } while (err == CASCADE_OK && o.count == PAGE);
+    } while (err == CASCADE_OK && (o.count == PAGE || place.more));
     return err;
 }
 

@@ -292,12 +292,29 @@ check_list(const cascade_list_options *o)
                                  o->status);
 }
 
+/* Behind those that cannot be read it goes on, each time with a deadline of its
+ * own. */
+static cascade_err
+fill_page(cascade_store *store, cascade_query *query, cascade_page *page)
+{
+    const size_t limit = query->limit;
+    cascade_err err = CASCADE_OK;
+
+    do {
+        query->limit = limit - page->count;
+        err = store->driver->list(store->self, query, add_to_page, page);
+    } while (err == CASCADE_OK && query->place->more);
+    return err;
+}
+
 cascade_err
 cascade_list(cascade_store *store, const cascade_list_options *options,
              cascade_page **page)
 {
     cascade_list_options known = {0};
-    cascade_query query = {.limit = LIST_LIMIT, .on_fault = count_fault};
+    cascade_place place = {.more = false};
+    cascade_query query = {
+        .limit = LIST_LIMIT, .on_fault = count_fault, .place = &place};
     cascade_page *made = NULL;
     cascade_err err = CASCADE_OK;
 
@@ -321,7 +338,7 @@ cascade_list(cascade_store *store, const cascade_list_options *options,
     made = csc_mem_zalloc(1, sizeof(*made));
     if (made == NULL)
         return csc_fail_memory();
-    err = store->driver->list(store->self, &query, add_to_page, made);
+    err = fill_page(store, &query, made);
     if (err != CASCADE_OK) {
         cascade_page_free(made);
         return err;

@@ -66,6 +66,7 @@ typedef struct call {
     cascade_progress total;
     target targets[PAGE_MAX];
     size_t count;
+    cascade_place place;   /* of the list */
     cascade_uuid *origins; /* of forks */
     size_t origin_count;
     size_t origin_room;
@@ -148,7 +149,8 @@ read_page(call *c, const cascade_uuid *after)
                                  .updated_before_ms = o->updated_before_ms,
                                  .after = after,
                                  .limit = PAGE_MAX,
-                                 .on_fault = note_fault};
+                                 .on_fault = note_fault,
+                                 .place = &c->place};
 
     c->count = 0;
     return c->store->driver->list(c->store->self, &query, add_target, c);
@@ -380,13 +382,14 @@ ask_page(call *c)
 static cascade_err
 for_all(call *c, cascade_err (*each)(call *c))
 {
-    cascade_uuid last;
+    cascade_uuid last = {{0}};
     cascade_err err = read_page(c, NULL);
 
-    while (err == CASCADE_OK && c->count > 0) {
-        last = c->targets[c->count - 1].id;
+    while (err == CASCADE_OK && (c->count > 0 || c->place.more)) {
+        if (c->count > 0)
+            last = c->targets[c->count - 1].id;
         err = each(c);
-        if (err == CASCADE_OK && c->count < PAGE_MAX)
+        if (err == CASCADE_OK && c->count < PAGE_MAX && !c->place.more)
             break;
         if (err == CASCADE_OK)
             err = read_page(c, &last);

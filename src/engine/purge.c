@@ -141,6 +141,7 @@ begin_status(csc_purge *purge)
         purge->first = status;
     purge->status = status;
     purge->after = (cascade_uuid){{0}};
+    purge->place.more = false;
     purge->last = false;
     return true;
 }
@@ -154,7 +155,8 @@ read_page(csc_purge *purge)
     const cascade_query query = {.after =
                                      csc_uuid_is_nil(&after) ? NULL : &after,
                                  .limit = CSC_PURGE_PAGE,
-                                 .on_fault = note_fault};
+                                 .on_fault = note_fault,
+                                 .place = &purge->place};
     cascade_err err = CASCADE_OK;
 
     purge->listed = 0;
@@ -165,7 +167,7 @@ read_page(csc_purge *purge)
     if (err != CASCADE_OK)
         return err;
     purge->total.seen += (int64_t)purge->count;
-    purge->last = purge->listed < CSC_PURGE_PAGE;
+    purge->last = purge->listed < CSC_PURGE_PAGE && !purge->place.more;
     if (purge->count > 0)
         err = read_families(purge);
     if (purge->count > 0 && err == CASCADE_OK)

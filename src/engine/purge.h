@@ -64,6 +64,7 @@ typedef struct csc_purge {
     cascade_status status; /* 0: it has not begun */
     cascade_status first;  /* that it had; 0: the same */
     cascade_uuid after;
+    cascade_place place; /* of the list */
     csc_purge_row rows[CSC_PURGE_PAGE];
     size_t listed;      /* on the page */
     size_t count;       /* of these in `rows` */

@@ -254,7 +254,9 @@ static cascade_err
 verify_all(verifier *v)
 {
     cascade_uuid after = {{0}};
-    cascade_query query = {.limit = PAGE, .on_fault = note_fault};
+    cascade_place place = {.more = false};
+    cascade_query query = {
+        .limit = PAGE, .on_fault = note_fault, .place = &place};
     cascade_err err = CASCADE_OK;
     size_t listed_count = 0;
 
@@ -272,7 +274,7 @@ verify_all(verifier *v)
         forget_page(v);
         if (err == CASCADE_OK)
             err = tell_progress(v);
-    } while (err == CASCADE_OK && listed_count == PAGE);
+    } while (err == CASCADE_OK && (listed_count == PAGE || place.more));
     return err;
 }
 

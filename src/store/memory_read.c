@@ -297,5 +297,7 @@ csc_memory_read_list(void *self, const cascade_query *query,
         count++;
     }
     pthread_mutex_unlock(&memory->model->mutex);
+    if (err == CASCADE_OK && query->place != NULL)
+        *query->place = (cascade_place){.more = false};
     return err;
 }

@@ -325,6 +325,10 @@ csc_postgres_read_load(void *self, const cascade_uuid *ids, size_t count,
 
 /* ---- List ---------------------------------------------------------------- */
 
+/* What a statement has at least: of rows that cannot be read many may stand
+ * side by side. */
+#define LIST_PASS_MIN 100
+
 /* A list: several passes, where there were rows that cannot be read. */
 typedef struct list_state {
     const cascade_query *query;
@@ -333,8 +337,18 @@ typedef struct list_state {
     const cascade_uuid *after; /* of the next pass */
     cascade_uuid last;         /* that was read */
     size_t given;
+    size_t faults;
+    bool early; /* S73 */
     PGresult *result;
 } list_state;
+
+static size_t
+pass_limit(const list_state *state)
+{
+    const size_t left = state->query->limit - state->given;
+
+    return left < LIST_PASS_MIN ? LIST_PASS_MIN : left;
+}
 
 static void
 add_condition(csc_buf *sql, const csc_postgres_params *params,
@@ -391,7 +405,7 @@ build_list(const list_state *state, csc_buf *sql, csc_postgres_params *params)
                       "    WHERE n.cascade_id = c.id AND n.node_name = ",
                       "::text)");
     }
-    csc_postgres_params_i64(params, (int64_t)(query->limit - state->given));
+    csc_postgres_params_i64(params, (int64_t)pass_limit(state));
     csc_buf_add_format(sql, "\nORDER BY c.id\nLIMIT $%d::int8", params->count);
 }
 
@@ -453,9 +467,11 @@ sink_listed(list_state *state, int at)
         run.needs = csc_postgres_row_text_or_null(&reader, 13);
     }
     state->last = row.id;
-    if (reader.err != CASCADE_OK)
+    if (reader.err != CASCADE_OK) {
+        state->faults++;
         return csc_store_tell_fault(state->query, state->context, &row.id,
                                     reader.err);
+    }
     state->given++;
     return state->sink(state->context, &row, has_run ? &run : NULL);
 }
@@ -466,19 +482,39 @@ sink_listed(list_state *state, int at)
 static cascade_err
 list_pass(csc_postgres *store, list_state *state, bool *more)
 {
-    size_t wanted = state->query->limit - state->given;
+    const cascade_query *query = state->query;
+    size_t wanted = pass_limit(state);
     cascade_err err =
         csc_postgres_pool_run(store, CSC_POSTGRES_ALWAYS, read_list, state);
     int count = err == CASCADE_OK ? PQntuples(state->result) : 0;
 
-    for (int i = 0; err == CASCADE_OK && i < count; i++)
+    for (int i = 0; err == CASCADE_OK && i < count && !state->early &&
+                    state->given < query->limit;
+         i++) {
         err = sink_listed(state, i);
+        state->early = query->place != NULL && state->given < query->limit &&
+                       state->faults >= CASCADE_LIST_FAULTS_MAX;
+    }
     PQclear(state->result);
     state->result = NULL;
     state->after = &state->last;
-    *more = err == CASCADE_OK && (size_t)count == wanted &&
-            state->given < state->query->limit;
+    *more = err == CASCADE_OK && (size_t)count == wanted && !state->early &&
+            state->given < query->limit;
     return err;
+}
+
+static void
+tell_place(const list_state *state)
+{
+    cascade_place *place = state->query->place;
+
+    if (place == NULL)
+        return;
+    *place = (cascade_place){.more = state->early};
+    if (!state->early)
+        return;
+    place->size = sizeof(state->last);
+    memcpy(place->key, &state->last, sizeof(state->last));
 }
 
 cascade_err
@@ -496,8 +532,14 @@ csc_postgres_read_list(void *self, const cascade_query *query,
         return csc_fail(CASCADE_ERR_INVALID,
                         "list: the limit is %zu; give 1 to %d", query->limit,
                         LIMIT_MAX);
+    if (query->place != NULL && query->place->more) {
+        memcpy(&state.last, query->place->key, sizeof(state.last));
+        state.after = &state.last;
+    }
     while (err == CASCADE_OK && more)
         err = list_pass(self, &state, &more);
+    if (err == CASCADE_OK)
+        tell_place(&state);
     return err;
 }
 

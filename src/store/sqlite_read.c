@@ -278,6 +278,10 @@ out:
 
 #define LIST_RUN_AT 6
 
+/* What a statement has at least: of rows that cannot be read many may stand
+ * side by side. */
+#define LIST_PASS_MIN 100
+
 /* Constant pieces, each there or not: SQLite plans for what is asked. ?1 id,
  * ?2 after, ?3 user, ?4 status, ?5 node, ?6 queue, ?7 limit; %s is whose id is
  * walked. Runs are far fewer than cascades, so those of a queue are found among
@@ -315,7 +319,9 @@ typedef struct listing {
     csc_buf behind; /* the bytes of the last id of the pass before */
     int type;       /* of that: SQLITE_TEXT, SQLITE_BLOB; 0: there is none */
     size_t given;
+    size_t faults;
     size_t left; /* rows that the pass may still have */
+    bool early;  /* S73 */
 } listing;
 
 static void
@@ -399,8 +405,10 @@ give_listed(sqlite3_stmt *statement, listing *l)
 
     if (err == CASCADE_OK && has_run)
         err = csc_sqlite_row_run(statement, LIST_RUN_AT, &run);
-    if (err != CASCADE_OK)
+    if (err != CASCADE_OK) {
+        l->faults++;
         return csc_store_tell_fault(query, l->context, &row.id, err);
+    }
     if (query->updated_before_ms != 0 &&
         row.updated_at_ms >= query->updated_before_ms)
         return CASCADE_OK;
@@ -408,17 +416,36 @@ give_listed(sqlite3_stmt *statement, listing *l)
     return l->sink(l->context, &row, has_run ? &run : NULL);
 }
 
+/* A key that is NULL stands before all texts. */
 static cascade_err
-note_behind(listing *l, sqlite3_stmt *statement)
+note_behind(listing *l, sqlite3_stmt *statement, int type)
 {
-    const char *id = NULL;
+    const char *key = (const char *)sqlite3_column_text(statement, 0);
 
-    l->type = sqlite3_column_type(statement, 0);
-    id = (const char *)sqlite3_column_text(statement, 0);
+    l->type = type == SQLITE_BLOB ? SQLITE_BLOB : SQLITE_TEXT;
     csc_buf_clear(&l->behind);
-    csc_buf_add(&l->behind, id != NULL ? id : "",
+    csc_buf_add(&l->behind, key != NULL ? key : "",
                 (size_t)sqlite3_column_bytes(statement, 0));
+    l->early = l->query->place != NULL &&
+               l->faults >= CASCADE_LIST_FAULTS_MAX &&
+               l->behind.len <= CASCADE_PLACE_MAX;
     return l->behind.failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+/* One row; the type is asked for before the id is read, which may change it. */
+static cascade_err
+list_row(listing *l, sqlite3_stmt *statement)
+{
+    const int type = sqlite3_column_type(statement, 0);
+    cascade_err err = give_listed(statement, l);
+
+    if (l->left > 0)
+        l->left--;
+    if (err != CASCADE_OK || l->given == l->query->limit)
+        return err;
+    return l->left == 0 || l->faults >= CASCADE_LIST_FAULTS_MAX
+               ? note_behind(l, statement, type)
+               : CASCADE_OK;
 }
 
 static cascade_err
@@ -432,10 +459,8 @@ list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement, listing *l)
     bind_query(&call, l);
     err = csc_sqlite_call_next(&call, &row);
     while (err == CASCADE_OK && row) {
-        err = give_listed(statement, l);
-        if (l->left > 0 && --l->left == 0 && err == CASCADE_OK)
-            err = note_behind(l, statement);
-        if (l->given == l->query->limit)
+        err = list_row(l, statement);
+        if (l->early || l->given == l->query->limit)
             break;
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
@@ -455,6 +480,8 @@ list_pass(csc_sqlite_conn *conn, listing *l, bool *more)
 
     csc_buf_init(&sql);
     l->left = l->query->limit - l->given;
+    if (l->left < LIST_PASS_MIN)
+        l->left = LIST_PASS_MIN;
     err = build_query(l, &sql);
     if (err == CASCADE_OK)
         err = csc_sqlite_conn_compile(conn, "list cascades", sql.data, 0,
@@ -464,8 +491,35 @@ list_pass(csc_sqlite_conn *conn, listing *l, bool *more)
     (void)sqlite3_finalize(statement);
     csc_buf_fini(&sql);
     *more = err == CASCADE_OK && l->query->updated_before_ms == 0 &&
-            l->left == 0 && l->given < l->query->limit;
+            l->left == 0 && l->given < l->query->limit && !l->early;
     return err;
+}
+
+static cascade_err
+begin_listing(listing *l)
+{
+    const cascade_place *place = l->query->place;
+
+    if (place == NULL || !place->more)
+        return CASCADE_OK;
+    l->type = place->kind;
+    csc_buf_add(&l->behind, place->key, place->size);
+    return l->behind.failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+static void
+tell_place(const listing *l)
+{
+    cascade_place *place = l->query->place;
+
+    if (place == NULL)
+        return;
+    *place = (cascade_place){.more = l->early};
+    if (!l->early)
+        return;
+    place->kind = l->type;
+    place->size = l->behind.len;
+    memcpy(place->key, l->behind.data, l->behind.len);
 }
 
 cascade_err
@@ -481,11 +535,17 @@ csc_sqlite_read_list(void *self, const cascade_query *query,
         return cascade_store_fail(CASCADE_ERR_INVALID,
                                   "list: the limit is %zu; give 1 to %d",
                                   query->limit, READ_MAX);
-    err = csc_sqlite_txn_begin_read(self, &conn);
+    err = begin_listing(&l);
+    if (err == CASCADE_OK)
+        err = csc_sqlite_txn_begin_read(self, &conn);
     if (err != CASCADE_OK)
-        return err;
+        goto out;
     while (err == CASCADE_OK && more)
         err = list_pass(conn, &l, &more);
+    err = csc_sqlite_txn_end(conn, err);
+    if (err == CASCADE_OK)
+        tell_place(&l);
+out:
     csc_buf_fini(&l.behind);
-    return csc_sqlite_txn_end(conn, err);
+    return err;
 }

@@ -11,6 +11,7 @@
 #include "api/raw_sql.h"
 #include "base/uuid.h"
 #include "cascade/manage.h"
+#include "store/store.h"
 
 #define COUNT 7
 #define BAD 3 /* of these, by their ids */
@@ -377,6 +378,124 @@ cursors_tell_of_the_others(test_db *db)
     }
 }
 
+/* ---- Many of them -------------------------------------------------------- */
+
+#define MANY (2 * CASCADE_LIST_FAULTS_MAX + 500)
+#define MANY_IDS "00000000-0000-4000-8000-"
+
+/* One that can be read behind so many that cannot. */
+static cascade_store *
+make_many(test_db *db, cascade_uuid *id)
+{
+    const bool sqlite = strcmp(db->backend->name, "sqlite") == 0;
+    cascade_store *store = db_store(db);
+    char sql[600];
+
+    db->unsound = true;
+    run_all(db, store, id, 1);
+    (void)snprintf(
+        sql, sizeof(sql),
+        "WITH RECURSIVE them (n) AS (SELECT 1 UNION ALL"
+        "    SELECT n + 1 FROM them WHERE n < %d)"
+        " INSERT INTO cascades"
+        "    (id, status, fn_id, user_id, created_at, updated_at)"
+        " SELECT %s, c.status, c.fn_id, c.user_id, c.created_at, '%s'"
+        " FROM them, cascades AS c",
+        MANY,
+        sqlite ? "printf('" MANY_IDS "%012x', n)"
+               : "('" MANY_IDS "' || lpad(to_hex(n), 12, '0'))::uuid",
+        sqlite ? "soon" : "infinity");
+    raw_sql(db, sql);
+    return store;
+}
+
+typedef struct seen {
+    int rows;
+    int faults;
+    cascade_uuid id;
+} seen;
+
+static cascade_err
+see_row(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    seen *s = context;
+
+    (void)run;
+    s->rows++;
+    s->id = row->id;
+    return CASCADE_OK;
+}
+
+static cascade_err
+see_fault(void *context, const cascade_fault *fault)
+{
+    (void)fault;
+    ((seen *)context)->faults++;
+    return CASCADE_OK;
+}
+
+static void
+check_lists(cascade_store *store, cascade_query query, const cascade_uuid *id)
+{
+    cascade_place place = {.more = false};
+    seen all = {.rows = 0};
+
+    query.on_fault = see_fault;
+    query.place = &place;
+    do {
+        int before = all.faults;
+
+        assert_ok(store->driver->list(store->self, &query, see_row, &all));
+        assert_true(all.faults - before <= CASCADE_LIST_FAULTS_MAX);
+    } while (place.more);
+    assert_int_equal(MANY, all.faults);
+    assert_int_equal(1, all.rows);
+    assert_memory_equal(id, &all.id, sizeof(all.id));
+}
+
+static void
+lists_over_many_end_early(test_db *db)
+{
+    cascade_uuid id;
+    cascade_store *store = make_many(db, &id);
+
+    for (size_t limit = 1; limit <= 1000; limit *= 10) {
+        check_lists(store, (cascade_query){.limit = limit}, &id);
+        check_lists(
+            store, (cascade_query){.limit = limit, .status = CASCADE_COMPLETED},
+            &id);
+    }
+}
+
+static void
+commands_go_on_behind_many(test_db *db)
+{
+    cascade_uuid id;
+    cascade_store *store = make_many(db, &id);
+    const cascade_list_options first = {.size = sizeof(first), .limit = 1};
+    const cascade_many_options many = {.size = sizeof(many)};
+    const cascade_purge_options purge = {.size = sizeof(purge)};
+    cascade_check_report report = {.size = sizeof(report)};
+    cascade_page *page = NULL;
+    cascade_progress total = {0};
+    told t;
+
+    assert_int_equal(MANY + 1, verify(store, &t, NULL).cascades);
+    assert_int_equal(MANY, t.readable);
+    assert_ok(cascade_adopt(store, NULL, &report));
+    assert_int_equal(MANY + 1, report.cascades);
+    assert_ok(cascade_list(store, &first, &page));
+    assert_int_equal(1, cascade_page_count(page));
+    assert_int_equal(MANY, cascade_page_unreadable(page));
+    cascade_page_free(page);
+    assert_ok(
+        cascade_request_many(store, CASCADE_REQUEST_RERUN, &many, &total));
+    assert_int_equal(MANY + 1, total.seen);
+    total = (cascade_progress){0};
+    assert_ok(cascade_purge(store, &purge, &total));
+    assert_int_equal(MANY, total.failed);
+}
+
 /* ---- What goes on -------------------------------------------------------- */
 
 /* Of the cascade whose run is claimed with those of others. */
@@ -599,6 +718,27 @@ lists_of_utf16_go_on_behind_bad_rows(test_db *db)
     lists_go_on_behind_it(db);
 }
 
+/* Ids that are none. */
+static void
+lists_over_many_without_ids_end_early(test_db *db)
+{
+    cascade_uuid id;
+    cascade_store *store = make_many(db, &id);
+
+    raw_sql(db, "PRAGMA ignore_check_constraints = ON;"
+                " UPDATE cascades SET id = id || '-odd'"
+                " WHERE id LIKE '" MANY_IDS "%'");
+    for (size_t limit = 1; limit <= 1000; limit *= 10)
+        check_lists(store, (cascade_query){.limit = limit}, &id);
+}
+
+static void
+lists_of_utf16_end_early(test_db *db)
+{
+    make_utf16(db);
+    lists_over_many_without_ids_end_early(db);
+}
+
 static void
 rows_without_an_id_are_named_by_what_stands_there(test_db *db)
 {
@@ -631,6 +771,12 @@ main(int argc, char **argv)
         {"purge_takes_the_others", purge_takes_the_others, STORES_FILES},
         {"purge_passes_over_the_rest_of_a_chain",
          purge_passes_over_the_rest_of_a_chain, STORES_FILES},
+        {"lists_over_many_end_early", lists_over_many_end_early, STORES_FILES},
+        {"commands_go_on_behind_many", commands_go_on_behind_many,
+         STORES_FILES},
+        {"lists_over_many_without_ids_end_early",
+         lists_over_many_without_ids_end_early, STORES_SQLITE},
+        {"lists_of_utf16_end_early", lists_of_utf16_end_early, STORES_SQLITE},
         {"commands_reach_the_others", commands_reach_the_others, STORES_FILES},
         {"cursors_tell_of_the_others", cursors_tell_of_the_others,
          STORES_FILES},
