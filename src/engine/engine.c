@@ -323,7 +323,7 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     if (max == 0)
         max = engine->ready_count;
     pthread_mutex_unlock(&engine->mutex);
-    while (count < max && csc_worker_round(engine, &engine->looper))
+    while (count < max && csc_engine_work(engine, &engine->looper))
         count++;
     if (csc_origin_check(engine) != CASCADE_OK)
         return CASCADE_ERR_MISUSE; /* a node has forked: this is the child */
@@ -489,6 +489,17 @@ csc_engine_release(cascade_engine *engine)
     engine->put_off = false;
     pthread_cond_broadcast(&engine->quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
+}
+
+bool
+csc_engine_work(cascade_engine *engine, csc_worker *worker)
+{
+    bool releases = false;
+    bool works = csc_worker_round(engine, worker, &releases);
+
+    if (releases)
+        csc_engine_release(engine);
+    return works;
 }
 
 /* Behind a transaction that does not end, or is being settled or rolled back

@@ -432,14 +432,16 @@ struct cascade_engine {
     csc_run *wrecks;     /* large ones, to be freed in portions */
     csc_stream *streams; /* those that are read in portions */
     size_t stream_count;
-    csc_reload *spares; /* see reload.h */
+    size_t stream_suspects; /* of these */
+    csc_reload *spares;     /* see reload.h */
     size_t spare_count;
     size_t in_hand;       /* owned, but neither held nor in `reloads`: being
                              loaded anew, or expelled and still in a function */
     int64_t reload_at_ns; /* when the first of them is due */
     size_t running;       /* executions in a function */
     size_t overdue;       /* of these: taken from it, see limits.c */
-    int64_t call_at_ns;   /* no function is over its time before */
+    csc_call *first_call; /* the functions that run */
+    int64_t call_at_ns;   /* none of them is over its time before */
     bool has_limits;      /* nodes have limits by the store's clock */
 
     csc_lane lanes[CSC_LANES_MAX + CSC_NATIVES_MAX];
@@ -555,6 +557,9 @@ void csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
 /* Ends lanes and housekeeper, drops what there is and detaches: what a stop
  * does in the end. Not locked. */
 void csc_engine_release(cascade_engine *engine);
+/* Runs one ready execution, and does what a stop has left to it; false when
+ * there is none. Not locked. */
+bool csc_engine_work(cascade_engine *engine, csc_worker *worker);
 /* Frees what was made so far; nothing of it runs. */
 void csc_open_free(cascade_engine *engine);
 /* Logging under the lock: the line is told by the next csc_engine_tell(), which
@@ -829,8 +834,6 @@ cascade_err csc_stream_begin(cascade_engine *engine, const csc_reload *reload);
 void csc_stream_round(cascade_engine *engine);
 /* When the next portion may be read: INT64_MAX without one. Locked. */
 int64_t csc_stream_next_ns(const cascade_engine *engine);
-/* The most takeovers that one of them has had, or -1. Locked. */
-int32_t csc_stream_takeovers(const cascade_engine *engine);
 /* Which they are; how many. Locked. */
 size_t csc_stream_ids(const cascade_engine *engine, cascade_uuid *ids,
                       size_t max);
@@ -852,8 +855,10 @@ size_t csc_dismiss_deadly(cascade_engine *engine, csc_reload *wanted,
 /* Whether the calling thread is inside a node of this engine. Locked. */
 bool csc_worker_is_inside(const cascade_engine *engine);
 
-/* Runs one ready execution; false when there is none. Not locked. */
-bool csc_worker_round(cascade_engine *engine, csc_worker *worker);
+/* Runs one ready execution; false when there is none. Sets `releases` when the
+ * engine is to be released then. Not locked. */
+bool csc_worker_round(cascade_engine *engine, csc_worker *worker,
+                      bool *releases);
 
 /* ---- threads.c ---------------------------------------------------------- */
 

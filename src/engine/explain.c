@@ -226,7 +226,7 @@ read_all(cascade_store *store, const cascade_uuid *id, reading *r)
         err = csc_lists_engines(store, true, &r->engines);
     if (err == CASCADE_OK)
         err = store->driver->now(store->self, &r->facts.now_ms);
-    r->facts.aside = csc_aside_find(store, id);
+    r->facts.aside = csc_store_find_aside(store, id);
     r->facts.deadline_ms = store->config.deadline_ms;
     r->facts.pause_request = r->pause_request;
     r->facts.info = r->info;

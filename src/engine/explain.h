@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "cascade/manage.h"
-#include "engine/aside.h"
 #include "engine/state.h"
+#include "store/store.h"
 
 /* All of about one moment. */
 typedef struct csc_facts {

@@ -59,7 +59,7 @@ close_step(cascade_node *node)
     csc_post_free(node->step);
     node->step = NULL;
     node->step_attempt = 0;
-    csc_limits_note_undoing(node->engine, node->call, NULL);
+    csc_limits_note_undoing(node->engine, node->call, NULL, NULL);
     return cascade_node_error(node,
                               "step %s was left by a jump; a step has to "
                               "return",

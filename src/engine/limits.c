@@ -165,7 +165,7 @@ post_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
     post->error = csc_arena_format(&post->arena, format, (int)post->attempts,
                                    (long long)ms);
     if (call != NULL && call->undoing != NULL)
-        err = csc_node_time_out_part(call->undoing, post);
+        err = call->time_out(call->undoing, post);
     else
         err = fill_over(engine, run, exec, final, post);
     if (err == CASCADE_OK)
@@ -306,11 +306,32 @@ note_call(cascade_engine *engine, const csc_call *call, int64_t now_ns)
     csc_engine_wake_house(engine);
 }
 
+/* Into the list of those that run, and out of it. */
+static void
+enter(csc_call **first, csc_call *call)
+{
+    call->next = *first;
+    call->link = first;
+    if (*first != NULL)
+        (*first)->link = &call->next;
+    *first = call;
+}
+
+static void
+leave(csc_call *call)
+{
+    *call->link = call->next;
+    if (call->next != NULL)
+        call->next->link = call->link;
+    call->exec = NULL;
+}
+
 void
 csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
 {
     const csc_node_def *def = csc_engine_node(engine, exec->name);
 
+    enter(&engine->first_call, call);
     call->exec = exec;
     call->run = exec->run;
     call->limits = &def->limits;
@@ -364,7 +385,7 @@ csc_limits_end(cascade_engine *engine, csc_call *call, csc_post *post)
     }
     csc_mem_free(call->progress);
     call->progress = NULL;
-    call->exec = NULL;
+    leave(call);
     if (err != CASCADE_OK)
         csc_run_load_anew(engine, call->run, err);
     return late;
@@ -408,10 +429,12 @@ csc_limits_note_undo(cascade_engine *engine, csc_call *call)
 
 void
 csc_limits_note_undoing(cascade_engine *engine, csc_call *call,
-                        const struct csc_step_call *undoing)
+                        const struct csc_step_call *undoing,
+                        csc_limits_undo *what)
 {
     pthread_mutex_lock(&engine->mutex);
     call->undoing = undoing;
+    call->time_out = what;
     if (undoing != NULL && over_ns(call) != INT64_MAX) {
         call->begun_ns = csc_engine_monotonic_ns(engine);
         call->beat_ns = call->begun_ns;
@@ -423,7 +446,7 @@ csc_limits_note_undoing(cascade_engine *engine, csc_call *call,
 static void
 watch_call(cascade_engine *engine, csc_call *call, int64_t now_ns)
 {
-    if (call->exec == NULL || is_late(engine, call))
+    if (is_late(engine, call))
         return;
     if (call->unsaved && call->saving == NULL && now_ns >= call->save_ns &&
         !call->run->gone && post_progress(engine, call) != CASCADE_OK)
@@ -435,7 +458,6 @@ void
 csc_limits_watch(cascade_engine *engine)
 {
     int64_t now_ns = 0;
-    size_t count = engine->workers != NULL ? engine->options.worker_count : 0;
 
     if (csc_limits_next_ns(engine) == INT64_MAX)
         return;
@@ -443,9 +465,8 @@ csc_limits_watch(cascade_engine *engine)
     if (now_ns < engine->call_at_ns)
         return;
     engine->call_at_ns = INT64_MAX;
-    for (size_t i = 0; i < count; i++)
-        watch_call(engine, &engine->workers[i].call, now_ns);
-    watch_call(engine, &engine->looper.call, now_ns);
+    for (csc_call *call = engine->first_call; call != NULL; call = call->next)
+        watch_call(engine, call, now_ns);
 }
 
 int64_t

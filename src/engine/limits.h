@@ -27,9 +27,18 @@ typedef struct csc_limits {
     int64_t deadline_ms;
 } csc_limits;
 
+struct csc_step_call;
+
+/* Fills a post with what it means that a compensation is over its time:
+ * another attempt, or its failure. CASCADE_ERR_NO_MEMORY. */
+typedef cascade_err csc_limits_undo(const struct csc_step_call *undoing,
+                                    struct csc_post *post);
+
 /* A function that runs; each worker has one. Guarded by the engine's mutex, but
  * for `late`, which its own thread reads without. */
 typedef struct csc_call {
+    struct csc_call *next; /* of those that run */
+    struct csc_call **link;
     struct csc_exec *exec; /* NULL: none runs */
     struct csc_run *run;
     const csc_limits *limits;
@@ -42,6 +51,7 @@ typedef struct csc_call {
     bool unsaved;            /* it is not on its way to the store */
     struct csc_post *saving; /* the BEAT post under way, or NULL */
     const struct csc_step_call *undoing; /* the compensation that runs */
+    csc_limits_undo *time_out;           /* what its time-out is to post */
     atomic_bool late;                    /* its execution was taken from it */
 } csc_call;
 
@@ -69,10 +79,11 @@ cascade_err csc_limits_beat(cascade_engine *engine, csc_call *call,
                             const char *progress);
 /* It has registered a compensation. Not locked. */
 void csc_limits_note_undo(cascade_engine *engine, csc_call *call);
-/* A compensation begins, which has the time of an attempt, or (NULL) has
+/* A compensation begins, which has the time of an attempt, or (NULL, NULL) has
  * returned. Not locked. */
 void csc_limits_note_undoing(cascade_engine *engine, csc_call *call,
-                             const struct csc_step_call *undoing);
+                             const struct csc_step_call *undoing,
+                             csc_limits_undo *what);
 /* CASCADE_OK, or CASCADE_ERR_FENCED for one that is late. Locked or not. */
 cascade_err csc_limits_check_call(const csc_call *call);
 /* Takes the executions from those that are over their time, and records

@@ -419,15 +419,13 @@ hold(cascade_engine *engine)
 
 /* The function was not called: that is no attempt. Locked. */
 static void
-put_back(cascade_engine *engine, csc_worker *worker)
+put_back(cascade_engine *engine, csc_lane *lane)
 {
-    csc_lane *lane = worker->native;
     csc_run *run = lane->run;
 
     if (lane->begun != CASCADE_ERR_STOPPED)
         hold(engine);
     let_go(engine, lane);
-    worker->node = NULL;
     lane->taken = false;
     set_aside(engine, lane->exec, true, true);
     engine->stats.attempts--;
@@ -485,9 +483,8 @@ is_no_attempt(cascade_err err)
 }
 
 bool
-csc_native_begin(cascade_engine *engine, csc_worker *worker)
+csc_native_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
 {
-    csc_lane *lane = worker->native;
     csc_run *run = lane->run;
     const csc_node_def *def = csc_engine_node(engine, lane->exec->name);
     cascade_err err = begin(lane, def);
@@ -508,9 +505,9 @@ csc_native_begin(cascade_engine *engine, csc_worker *worker)
         engine->native_backoff_ms = 0;
     back = is_no_attempt(err) && !run->gone;
     if (back) {
-        put_back(engine, worker);
+        put_back(engine, lane);
     } else {
-        csc_limits_begin(engine, &worker->call, lane->exec);
+        csc_limits_begin(engine, call, lane->exec);
         csc_run_advance(engine, run); /* its time may be over since */
     }
     pthread_mutex_unlock(&engine->mutex);

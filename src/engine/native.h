@@ -41,7 +41,7 @@ void csc_native_drop(cascade_engine *engine, csc_run *run);
 
 /* Begins the transaction. False when that is to be tried again later: then the
  * worker has nothing to do. Not locked. */
-bool csc_native_begin(cascade_engine *engine, csc_worker *worker);
+bool csc_native_begin(cascade_engine *engine, csc_lane *lane, csc_call *call);
 /* Calls the node's function in it. */
 cascade_err csc_native_call(cascade_node *node);
 /* It has returned, and `post` (or NULL) is to be posted: rolls back what is no

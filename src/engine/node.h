@@ -146,12 +146,6 @@ cascade_err csc_node_run_part(cascade_node *node, const csc_part *part,
                               const csc_attempts *attempts, cascade_step_fn fn,
                               void *arg);
 
-/* The time of a compensation that is in its function is over, as post->error
- * says: makes the post that of its failed attempt, or of its end. Locked, maybe
- * by another thread than the one that runs it. */
-cascade_err csc_node_time_out_part(const struct csc_step_call *undo,
-                                   csc_post *post);
-
 /* Hands over a part that has ended; takes `post`. CASCADE_OK once it is
  * durable: it is in `recorded` then; or CASCADE_SUSPENDED, and the node is
  * entered again when it is. */

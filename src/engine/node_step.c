@@ -248,8 +248,11 @@ record_attempt(const call *c, csc_post *post)
     return err;
 }
 
-cascade_err
-csc_node_time_out_part(const struct csc_step_call *undo, csc_post *post)
+/* The time of a compensation that is in its function is over, as post->error
+ * says: makes the post that of its failed attempt, or of its end. Locked, maybe
+ * by another thread than the one that runs it. */
+static cascade_err
+time_out(const struct csc_step_call *undo, struct csc_post *post)
 {
     if (csc_attempts_left(&undo->attempts, undo->failed + 1))
         return make_attempt(undo, post);
@@ -334,13 +337,13 @@ run_step(call *c, cascade_step_fn fn, void *arg)
     node->step_barred = false;
     node->error = NULL;
     if (c->part.kind == CSC_PART_UNDO)
-        csc_limits_note_undoing(node->engine, node->call, c);
+        csc_limits_note_undoing(node->engine, node->call, c, time_out);
     (void)csc_ok();
     err = csc_guard_step(node, fn, arg, &result);
     if (csc_node_check_origin(node) != CASCADE_OK)
         return CASCADE_ERR_MISUSE;
     if (c->part.kind == CSC_PART_UNDO)
-        csc_limits_note_undoing(node->engine, node->call, NULL);
+        csc_limits_note_undoing(node->engine, node->call, NULL, NULL);
     node->step = NULL;
     node->step_attempt = 0;
     err = err == CASCADE_OK ? after_success(c, post, result)

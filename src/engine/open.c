@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/lock.h"
 #include "base/origin.h"
+#include "engine/aside.h"
 #include "engine/reload.h"
 
 /* ---- Options ------------------------------------------------------------ */
@@ -389,7 +390,7 @@ cascade_engine_open(cascade_store *store, const cascade_engine_options *options,
     if (err == CASCADE_OK)
         err = create_engine(store, &known, &made);
     if (err == CASCADE_OK)
-        err = csc_store_add_engine(store, made);
+        err = csc_store_add_engine(store, made, csc_aside_find);
     if (err != CASCADE_OK) {
         if (made != NULL)
             csc_open_free(made);

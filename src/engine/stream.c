@@ -29,6 +29,7 @@
 #include "engine/receive.h"
 #include "engine/room.h"
 #include "engine/sealing.h"
+#include "engine/suspect.h"
 
 #define ROUND_MS 5        /* of turns, and the last one of them */
 #define PORTION_ROWS 1000 /* at first */
@@ -306,6 +307,12 @@ failed:
     return NULL;
 }
 
+static bool
+is_suspect(const csc_stream *s)
+{
+    return csc_suspect_is_one(s->engine, &s->reload.claimed);
+}
+
 cascade_err
 csc_stream_begin(cascade_engine *engine, const csc_reload *reload)
 {
@@ -322,6 +329,7 @@ csc_stream_begin(cascade_engine *engine, const csc_reload *reload)
         at = &(*at)->next;
     *at = s;
     engine->stream_count++;
+    engine->stream_suspects += is_suspect(s);
     pthread_mutex_unlock(&engine->mutex);
     return CASCADE_OK;
 }
@@ -376,6 +384,7 @@ end_stream(csc_stream *s, cascade_err err)
         at = &(*at)->next;
     *at = s->next;
     engine->stream_count--;
+    engine->stream_suspects -= is_suspect(s);
     settle(s, err);
     engine->in_hand--;
     engine->reload_at_ns = 0; /* another one may have waited for its place */
@@ -482,18 +491,6 @@ csc_stream_next_ns(const cascade_engine *engine)
         if (s->at_ns < at_ns)
             at_ns = s->at_ns;
     return at_ns;
-}
-
-int32_t
-csc_stream_takeovers(const cascade_engine *engine)
-{
-    const csc_stream *s = engine->streams;
-    int32_t takeovers = -1;
-
-    for (; s != NULL; s = s->next)
-        if (s->reload.claimed.takeovers > takeovers)
-            takeovers = s->reload.claimed.takeovers;
-    return takeovers;
 }
 
 size_t

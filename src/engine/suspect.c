@@ -31,7 +31,7 @@ bool
 csc_suspect_is_alone(const cascade_engine *engine)
 {
     return engine->suspect != NULL || engine->suspects_out > 0 ||
-           csc_stream_takeovers(engine) >= csc_suspect_from(engine);
+           engine->stream_suspects > 0;
 }
 
 bool

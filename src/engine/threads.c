@@ -173,7 +173,7 @@ work(csc_worker *worker)
     cascade_engine *engine = worker->engine;
 
     for (;;) {
-        while (csc_worker_round(engine, worker))
+        while (csc_engine_work(engine, worker))
             ;
         if (!csc_origin_is_here(engine))
             return; /* a node has forked: this is the child */

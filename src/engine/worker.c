@@ -275,8 +275,17 @@ call_node(cascade_node *node)
     return csc_guard_node(node);
 }
 
+/* The function was not called. */
+static void
+leave_node(cascade_engine *engine, csc_worker *worker)
+{
+    pthread_mutex_lock(&engine->mutex);
+    worker->node = NULL;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 bool
-csc_worker_round(cascade_engine *engine, csc_worker *worker)
+csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
 {
     cascade_node node;
     csc_post *post = NULL;
@@ -284,15 +293,16 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     csc_lane *native = NULL;
     bool entered = false;
     bool unwanted = false;
-    bool releases = false;
     csc_run *run = begin(engine, worker, &unwanted);
     cascade_err err = CASCADE_OK;
 
     if (run == NULL)
         return false;
     native = worker->native;
-    if (native != NULL && !csc_native_begin(engine, worker))
+    if (native != NULL && !csc_native_begin(engine, native, &worker->call)) {
+        leave_node(engine, worker);
         return true;
+    }
     lane = &engine->lanes[run->lane];
     if (init_node(&node, engine, &worker->call)) {
         node.native = native;
@@ -316,12 +326,10 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker)
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
     if (native != NULL)
-        releases = csc_native_end(native);
+        *releases = csc_native_end(native);
     if (entered)
         csc_lane_serve(lane);
     else
         csc_engine_tell(engine);
-    if (releases)
-        csc_engine_release(engine);
     return true;
 }

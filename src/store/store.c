@@ -595,13 +595,15 @@ csc_store_get_now(cascade_store *store, int64_t *now_ms)
 /* ---- Engines of this process -------------------------------------------- */
 
 cascade_err
-csc_store_add_engine(cascade_store *store, cascade_engine *engine)
+csc_store_add_engine(cascade_store *store, cascade_engine *engine,
+                     csc_aside_fn *find_aside)
 {
     bool added = false;
 
     pthread_mutex_lock(&store->mutex);
     if (store->engine_count < CSC_STORE_ENGINES_MAX) {
         store->engines[store->engine_count++] = engine;
+        store->find_aside = find_aside;
         added = true;
     }
     pthread_mutex_unlock(&store->mutex);
@@ -611,6 +613,17 @@ csc_store_add_engine(cascade_store *store, cascade_engine *engine)
                         "another handle",
                         CSC_STORE_ENGINES_MAX);
     return CASCADE_OK;
+}
+
+csc_aside
+csc_store_find_aside(cascade_store *store, const cascade_uuid *id)
+{
+    csc_aside_fn *find_aside = NULL;
+
+    pthread_mutex_lock(&store->mutex);
+    find_aside = store->find_aside;
+    pthread_mutex_unlock(&store->mutex);
+    return find_aside != NULL ? find_aside(store, id) : (csc_aside){.tries = 0};
 }
 
 void

@@ -30,6 +30,15 @@ typedef struct csc_store_watch {
 
 typedef struct csc_store_guest csc_store_guest;
 
+/* What an engine of this handle has set aside, as its commits take too long. */
+typedef struct csc_aside {
+    int32_t tries;   /* that took too long; 0: it is not set aside */
+    int64_t left_ms; /* until it is loaded anew */
+} csc_aside;
+
+/* Asks the engines of the handle. Not locked. */
+typedef csc_aside csc_aside_fn(cascade_store *store, const cascade_uuid *id);
+
 /* Starts that wait for a transaction which is not the library's (held.c). */
 typedef struct csc_store_held {
     pthread_mutex_t mutex; /* guards what follows */
@@ -52,7 +61,8 @@ struct cascade_store {
     csc_store_watch *watches[CSC_STORE_WATCH_LISTS]; /* by their ids */
     cascade_engine *engines[CSC_STORE_ENGINES_MAX];
     size_t engine_count;
-    int64_t now_offset_ns; /* see csc_store_get_now() */
+    csc_aside_fn *find_aside; /* NULL: there was no engine yet */
+    int64_t now_offset_ns;    /* see csc_store_get_now() */
     int64_t now_read_at_ns;
     csc_store_held held;
     csc_ring *ring; /* its keys; NULL: it has no integrity */
@@ -205,8 +215,13 @@ bool csc_store_is_full(size_t bytes, size_t bytes_max);
 /* An error of a move of which nothing has taken effect, nor will: S34. */
 cascade_err csc_store_undone(cascade_err err);
 
-/* Adds and removes an engine of this process. _add: CASCADE_ERR_TOO_LARGE. */
-cascade_err csc_store_add_engine(cascade_store *store, cascade_engine *engine);
+/* Asks the engines of the handle. Not locked. */
+csc_aside csc_store_find_aside(cascade_store *store, const cascade_uuid *id);
+
+/* Adds and removes an engine of this process, which has `find_aside`. _add:
+ * CASCADE_ERR_TOO_LARGE. */
+cascade_err csc_store_add_engine(cascade_store *store, cascade_engine *engine,
+                                 csc_aside_fn *find_aside);
 void csc_store_remove_engine(cascade_store *store, cascade_engine *engine);
 
 /* The store's time, never ahead of it. Where a server keeps the clock it is

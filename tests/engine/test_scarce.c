@@ -105,7 +105,7 @@ run_nodes(cascade_engine *engine)
     pthread_mutex_lock(&engine->mutex);
     engine->looper.thread = pthread_self();
     pthread_mutex_unlock(&engine->mutex);
-    while (csc_worker_round(engine, &engine->looper))
+    while (csc_engine_work(engine, &engine->looper))
         any = true;
     return any;
 }

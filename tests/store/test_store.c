@@ -475,12 +475,12 @@ a_store_with_open_engines_is_not_closed(void **state)
                      CASCADE_OK);
     for (int i = 0; i < CSC_STORE_ENGINES_MAX; i++)
         assert_int_equal(
-            csc_store_add_engine(store, (cascade_engine *)&engines[i]),
+            csc_store_add_engine(store, (cascade_engine *)&engines[i], NULL),
             CASCADE_OK);
     assert_failed(
         CASCADE_ERR_TOO_LARGE,
         csc_store_add_engine(
-            store, (cascade_engine *)&engines[CSC_STORE_ENGINES_MAX]));
+            store, (cascade_engine *)&engines[CSC_STORE_ENGINES_MAX], NULL));
     assert_failed(CASCADE_ERR_MISUSE, cascade_store_close(store));
     assert_int_equal(fake.closed, 0);
     for (int i = CSC_STORE_ENGINES_MAX - 1; i >= 0; i--) {
