@@ -205,8 +205,8 @@ close_writer(csc_sqlite *store)
 void
 csc_sqlite_free(csc_sqlite *store)
 {
-    if (store->guest.there)
-        csc_sqlite_guest_leave(store);
+    if (store->guest.session != NULL)
+        store->guest.session->leave(store);
     for (size_t i = 0; i < CSC_SQLITE_READERS; i++)
         csc_sqlite_conn_close(&store->readers[i]);
     csc_sqlite_native_fini(&store->native);

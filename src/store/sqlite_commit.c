@@ -141,7 +141,7 @@ write_rows(write_state *state, const cascade_change *change)
     for (size_t i = 0; i < change->received_count && err == CASCADE_OK; i++)
         err = csc_sqlite_messages_delete(state->conn, id, change->received[i]);
     if (scatters(change))
-        state->conn->scatters = !state->conn->store->guest.there;
+        state->conn->scatters = state->conn->store->guest.session == NULL;
     for (size_t i = 0; i < change->update_count && err == CASCADE_OK; i++)
         err = update_execution(state, id, &change->updates[i]);
     for (size_t i = 0; i < change->insert_count && err == CASCADE_OK; i++) {
@@ -468,7 +468,7 @@ submit_all(write_state *state, const cascade_submission *submission)
         err = submit_messages(state, submission);
     if (err != CASCADE_OK && state->born &&
         state->conn->store->guest.span == CSC_SQLITE_SPAN_STATEMENT)
-        err = csc_sqlite_guest_take_back(
+        err = state->conn->store->guest.session->take_back(
             state->conn, &submission->starts[0].cascade.id, err);
     return err;
 }

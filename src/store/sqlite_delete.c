@@ -333,7 +333,7 @@ erase_piece(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
     int64_t begun_ns = csc_sqlite_conn_now_ns();
     cascade_err err = erase_some(conn, engine_id, more);
 
-    if (err != CASCADE_OK || conn->store->guest.there)
+    if (err != CASCADE_OK || conn->store->guest.session != NULL)
         return csc_sqlite_txn_end(conn, err);
     return commit_piece(conn, begun_ns, *more);
 }

@@ -115,7 +115,8 @@ csc_sqlite_error_set(csc_sqlite_conn *conn, int result, const char *verb)
     cascade_err err = found->err;
     int system = db != NULL ? sqlite3_system_errno(db) : 0;
 
-    if (csc_sqlite_guest_is_hooked(conn->store)) {
+    if (conn->store->guest.session != NULL &&
+        conn->store->guest.session->is_hooked(conn->store)) {
         conn->store->guest.interrupted |= code == SQLITE_INTERRUPT;
         text = hook_text(code, text);
         if (code == SQLITE_CONSTRAINT_COMMITHOOK) /* nothing of the data */

@@ -147,8 +147,8 @@ csc_sqlite_guest_settle(csc_sqlite *store)
 }
 
 /* Behind the transaction of a node the engine wakes. */
-bool
-csc_sqlite_guest_put_off_wake(csc_sqlite *store)
+static bool
+guest_put_off_wake(csc_sqlite *store)
 {
     if (!csc_sqlite_guest_is_within(store))
         return false;
@@ -218,7 +218,7 @@ arm(csc_sqlite_conn *conn)
 {
     sqlite3_stmt **begin = &conn->statements[CSC_SQLITE_BEGIN_WRITE];
 
-    if (*begin == NULL && csc_sqlite_guest_is_hooked(conn->store))
+    if (*begin == NULL && conn->store->guest.session->is_hooked(conn->store))
         (void)sqlite3_prepare_v3(conn->db,
                                  csc_sqlite_sql[CSC_SQLITE_BEGIN_WRITE].sql, -1,
                                  SQLITE_PREPARE_PERSISTENT, begin, NULL);
@@ -450,13 +450,13 @@ find_guarded(const csc_sqlite *store)
     csc_sqlite_native *it =
         store->guest.native != NULL ? store->guest.native->own : NULL;
 
-    return it == NULL || it->conn.store->guest.there ? NULL : it;
+    return it == NULL || it->conn.store->guest.session != NULL ? NULL : it;
 }
 
-bool
-csc_sqlite_guest_is_hooked(const csc_sqlite *store)
+static bool
+guest_is_hooked(const csc_sqlite *store)
 {
-    return store->guest.there && find_guarded(store) == NULL;
+    return store->guest.session != NULL && find_guarded(store) == NULL;
 }
 
 static void
@@ -492,8 +492,8 @@ is_node_over(const csc_sqlite *store)
     return store->guest.native != NULL && !is_in_transaction(store);
 }
 
-cascade_err
-csc_sqlite_guest_begin(csc_sqlite *store, bool writes, csc_sqlite_conn **out)
+static cascade_err
+guest_begin(csc_sqlite *store, bool writes, csc_sqlite_conn **out)
 {
     csc_sqlite_conn *conn = &store->writer;
     csc_sqlite_native *guarded = find_guarded(store);
@@ -536,8 +536,8 @@ csc_sqlite_guest_begin(csc_sqlite *store, bool writes, csc_sqlite_conn **out)
 
 /* ---- End ----------------------------------------------------------------- */
 
-cascade_err
-csc_sqlite_guest_leave_own(csc_sqlite_conn *conn, cascade_err err)
+static cascade_err
+guest_leave_own(csc_sqlite_conn *conn, cascade_err err)
 {
     if (err != CASCADE_OK)
         err = roll_back(conn, err);
@@ -607,8 +607,8 @@ end_savepoint(csc_sqlite_conn *conn, cascade_err err)
     return err == CASCADE_OK ? err : undo_savepoint(conn, err);
 }
 
-cascade_err
-csc_sqlite_guest_end(csc_sqlite_conn *conn, cascade_err err)
+static cascade_err
+guest_end(csc_sqlite_conn *conn, cascade_err err)
 {
     csc_sqlite *store = conn->store;
 
@@ -630,9 +630,8 @@ csc_sqlite_guest_end(csc_sqlite_conn *conn, cascade_err err)
     return err;
 }
 
-cascade_err
-csc_sqlite_guest_take_back(csc_sqlite_conn *conn, const cascade_uuid *id,
-                           cascade_err err)
+static cascade_err
+guest_take_back(csc_sqlite_conn *conn, const cascade_uuid *id, cascade_err err)
 {
     csc_error_kept kept;
     cascade_err undone;
@@ -647,9 +646,8 @@ csc_sqlite_guest_take_back(csc_sqlite_conn *conn, const cascade_uuid *id,
 
 /* A savepoint in it tells, when it is released, whether the transaction is the
  * same still. */
-cascade_err
-csc_sqlite_guest_native_begin(csc_sqlite *store, int64_t limit_ms,
-                              cascade_native *native)
+static cascade_err
+guest_native_begin(csc_sqlite *store, int64_t limit_ms, cascade_native *native)
 {
     csc_sqlite_conn *conn = NULL;
     cascade_err err = csc_sqlite_txn_begin_write(store, &conn);
@@ -665,7 +663,7 @@ csc_sqlite_guest_native_begin(csc_sqlite *store, int64_t limit_ms,
     if (err == CASCADE_OK)
         err = run(conn, CSC_SQLITE_SAVE_NODE, NULL);
     if (err != CASCADE_OK)
-        return csc_sqlite_guest_end(conn, err);
+        return guest_end(conn, err);
     csc_sqlite_native_set_limit(&store->native, limit_ms);
     *native = (cascade_native){.handle = conn->db, .own = &store->native};
     return CASCADE_OK;
@@ -709,9 +707,9 @@ check_node(csc_sqlite *store)
                               "that to the library");
 }
 
-cascade_err
-csc_sqlite_guest_native_finish(csc_sqlite *store, const cascade_batch *batch,
-                               bool *existed)
+static cascade_err
+guest_native_finish(csc_sqlite *store, const cascade_batch *batch,
+                    bool *existed)
 {
     csc_sqlite_conn *conn = &store->writer;
     bool claimable = false;
@@ -730,8 +728,8 @@ csc_sqlite_guest_native_finish(csc_sqlite *store, const cascade_batch *batch,
     return err;
 }
 
-cascade_err
-csc_sqlite_guest_native_abandon(csc_sqlite *store)
+static cascade_err
+guest_native_abandon(csc_sqlite *store)
 {
     cascade_err err = check_committed(store);
 
@@ -743,8 +741,8 @@ csc_sqlite_guest_native_abandon(csc_sqlite *store)
 /* ---- The schema ---------------------------------------------------------- */
 
 /* CREATE INDEX ... ON a table of ours would be made on that one. */
-cascade_err
-csc_sqlite_guest_check_shadows(csc_sqlite_conn *conn)
+static cascade_err
+guest_check_shadows(csc_sqlite_conn *conn)
 {
     csc_sqlite_call call;
     bool found = false;
@@ -762,8 +760,8 @@ csc_sqlite_guest_check_shadows(csc_sqlite_conn *conn)
     return err;
 }
 
-cascade_err
-csc_sqlite_guest_enter_wal(csc_sqlite *store)
+static cascade_err
+guest_enter_wal(csc_sqlite *store)
 {
     csc_sqlite_conn *conn = &store->writer;
 
@@ -877,6 +875,8 @@ open_native(csc_sqlite *store)
     return csc_sqlite_txn_end(conn, csc_sqlite_schema_look(conn));
 }
 
+static const csc_sqlite_session session;
+
 static cascade_err
 open_guest(void *handle, const cascade_native *native, bool functions,
            const cascade_store_config *config, void **self)
@@ -887,7 +887,7 @@ open_guest(void *handle, const cascade_native *native, bool functions,
     if (err != CASCADE_OK)
         return err;
     store->writer.db = handle;
-    store->guest.there = true;
+    store->guest.session = &session;
     store->guest.native = native;
     store->guest.fleeting = functions;
     store->guest.no_checkpoint_on_close = -1;
@@ -938,8 +938,8 @@ put_settings_back(const csc_sqlite *store)
 
 /* When we are the last, what SQLite does by itself at the end of a log may be
  * done by the application's close. */
-void
-csc_sqlite_guest_leave(csc_sqlite *store)
+static void
+guest_leave(csc_sqlite *store)
 {
     csc_sqlite_conn *conn = &store->writer;
 
@@ -990,3 +990,19 @@ csc_sqlite_guest_functions(void)
 
     return &guest;
 }
+
+static const csc_sqlite_session session = {
+    .begin = guest_begin,
+    .end = guest_end,
+    .leave_own = guest_leave_own,
+    .take_back = guest_take_back,
+    .native_begin = guest_native_begin,
+    .native_finish = guest_native_finish,
+    .native_abandon = guest_native_abandon,
+    .put_off_wake = guest_put_off_wake,
+    .check_shadows = guest_check_shadows,
+    .enter_wal = guest_enter_wal,
+    .refuse = csc_sqlite_guest_refuse,
+    .leave = guest_leave,
+    .is_hooked = guest_is_hooked,
+};

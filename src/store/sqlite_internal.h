@@ -251,9 +251,44 @@ typedef enum csc_sqlite_span {
 
 typedef struct csc_sqlite_link csc_sqlite_link;
 
+/* What a connection that is lent does in its own way (sqlite_guest.c). Who
+ * works with a connection asks for it here, and nobody else knows whose it
+ * is. */
+typedef struct csc_sqlite_session {
+    /* Instead of those of sqlite_txn.c. */
+    cascade_err (*begin)(struct csc_sqlite *store, bool writes,
+                         struct csc_sqlite_conn **out);
+    cascade_err (*end)(struct csc_sqlite_conn *conn, cascade_err err);
+    cascade_err (*leave_own)(struct csc_sqlite_conn *conn, cascade_err err);
+    /* A move that failed within a statement takes back the start that it made;
+     * returns `err`. */
+    cascade_err (*take_back)(struct csc_sqlite_conn *conn,
+                             const cascade_uuid *id, cascade_err err);
+    /* Instead of the moves of sqlite_native.c. */
+    cascade_err (*native_begin)(struct csc_sqlite *store, int64_t limit_ms,
+                                cascade_native *native);
+    cascade_err (*native_finish)(struct csc_sqlite *store,
+                                 const cascade_batch *batch, bool *existed);
+    cascade_err (*native_abandon)(struct csc_sqlite *store);
+    /* Whether waking others has to wait for the application's commit; then it
+     * is kept in mind. */
+    bool (*put_off_wake)(struct csc_sqlite *store);
+    /* Before a migration: CASCADE_ERR_MISUSE where a temporary table has the
+     * name of one of ours; and behind it. */
+    cascade_err (*check_shadows)(struct csc_sqlite_conn *conn);
+    cascade_err (*enter_wal)(struct csc_sqlite *store);
+    /* It cannot be opened: when it lets go of the connection, the settings of
+     * that are as they were. */
+    void (*refuse)(struct csc_sqlite *store);
+    /* Lets go of the connection, which stays open. */
+    void (*leave)(struct csc_sqlite *store);
+    /* Whether the handlers and hooks of its connection are the application's. */
+    bool (*is_hooked)(const struct csc_sqlite *store);
+} csc_sqlite_session;
+
 /* A store on a connection of the application's. */
 typedef struct csc_sqlite_guest {
-    bool there;                   /* it is one */
+    const csc_sqlite_session *session; /* NULL: it is none */
     bool fleeting;                /* keeps no statement between two moves */
     bool closing;                 /* the connection is, and is not touched */
     bool open;                    /* a move is under way */
@@ -491,41 +526,13 @@ void csc_sqlite_txn_tend_log(csc_sqlite_conn *conn);
 
 /* ---- sqlite_guest.c ------------------------------------------------------ */
 
-/* Instead of those of sqlite_txn.c. */
-cascade_err csc_sqlite_guest_begin(csc_sqlite *store, bool writes,
-                                   csc_sqlite_conn **out);
-cascade_err csc_sqlite_guest_end(csc_sqlite_conn *conn, cascade_err err);
-cascade_err csc_sqlite_guest_leave_own(csc_sqlite_conn *conn, cascade_err err);
-/* A move that failed within a statement takes back the start that it made;
- * returns `err`. */
-cascade_err csc_sqlite_guest_take_back(csc_sqlite_conn *conn,
-                                       const cascade_uuid *id, cascade_err err);
-/* Instead of the moves of sqlite_native.c. */
-cascade_err csc_sqlite_guest_native_begin(csc_sqlite *store, int64_t limit_ms,
-                                          cascade_native *native);
-cascade_err csc_sqlite_guest_native_finish(csc_sqlite *store,
-                                           const cascade_batch *batch,
-                                           bool *existed);
-cascade_err csc_sqlite_guest_native_abandon(csc_sqlite *store);
-/* Whether waking others has to wait for the application's commit; then it is
- * kept in mind. */
-bool csc_sqlite_guest_put_off_wake(csc_sqlite *store);
-/* Before a migration: CASCADE_ERR_MISUSE where a temporary table has the name
- * of one of ours. */
-cascade_err csc_sqlite_guest_check_shadows(csc_sqlite_conn *conn);
 /* It cannot be opened: when it lets go of the connection, the settings of that
  * are as they were. */
 void csc_sqlite_guest_refuse(csc_sqlite *store);
-/* Behind a migration. */
-cascade_err csc_sqlite_guest_enter_wal(csc_sqlite *store);
-/* Lets go of the connection, which stays open. */
-void csc_sqlite_guest_leave(csc_sqlite *store);
 /* Its commit on this connection put `pages` into the log. */
 void csc_sqlite_guest_note_commit(csc_sqlite *store, int pages);
 /* Whether a transaction is open, or a statement writing. */
 bool csc_sqlite_guest_is_within(const csc_sqlite *store);
-/* Whether the handlers and hooks of its connection are the application's. */
-bool csc_sqlite_guest_is_hooked(const csc_sqlite *store);
 /* Whether a statement is under way on a connection of the application's. */
 bool csc_sqlite_guest_is_busy(sqlite3 *db);
 /* Without one nothing of it is left over. */

@@ -336,8 +336,8 @@ csc_sqlite_native_begin(void *self, int64_t limit_ms, cascade_native *native)
     csc_sqlite_conn *conn = NULL;
     cascade_err err;
 
-    if (store->guest.there)
-        return csc_sqlite_guest_native_begin(store, limit_ms, native);
+    if (store->guest.session != NULL)
+        return store->guest.session->native_begin(store, limit_ms, native);
     err = csc_sqlite_txn_begin_native(store, &conn);
     if (err != CASCADE_OK)
         return err;
@@ -428,8 +428,8 @@ csc_sqlite_native_finish(void *self, cascade_native *native,
     bool claimable = false;
     cascade_err err;
 
-    if (store->guest.there)
-        return csc_sqlite_guest_native_finish(self, batch, existed);
+    if (store->guest.session != NULL)
+        return store->guest.session->native_finish(self, batch, existed);
     err = take_back(it);
     if (err == CASCADE_OK)
         err = csc_sqlite_native_check_time(it);
@@ -455,8 +455,8 @@ csc_sqlite_native_abandon(void *self, cascade_native *native)
     csc_sqlite_native *it = native->own;
     cascade_err err;
 
-    if (store->guest.there)
-        return csc_sqlite_guest_native_abandon(store);
+    if (store->guest.session != NULL)
+        return store->guest.session->native_abandon(store);
     (void)take_back(it);
     err = check_open(it);
     (void)csc_sqlite_txn_leave(&it->conn, CASCADE_ERR_FAILED);

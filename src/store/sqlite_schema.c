@@ -578,8 +578,8 @@ migrate_with_lock(csc_sqlite *store)
     if (err != CASCADE_OK)
         return err;
     err = look(conn, CASCADE_MIGRATE_AUTO, &from, &unsigned_count);
-    if (err == CASCADE_OK && store->guest.there)
-        err = csc_sqlite_guest_check_shadows(conn);
+    if (err == CASCADE_OK && store->guest.session != NULL)
+        err = conn->store->guest.session->check_shadows(conn);
     if (err == CASCADE_OK &&
         (from < csc_migrations_sqlite_count || unsigned_count > 0))
         err = apply(conn, from);
@@ -615,9 +615,9 @@ csc_sqlite_schema_migrate(void *self, cascade_migrate mode)
     if (mode == CASCADE_MIGRATE_NEVER)
         return CASCADE_OK;
     err = migrate(store, mode);
-    if (err == CASCADE_OK && store->guest.there)
-        err = csc_sqlite_guest_enter_wal(store);
-    if (err != CASCADE_OK && store->guest.there)
-        csc_sqlite_guest_refuse(store);
+    if (err == CASCADE_OK && store->guest.session != NULL)
+        err = store->guest.session->enter_wal(store);
+    if (err != CASCADE_OK && store->guest.session != NULL)
+        store->guest.session->refuse(store);
     return err;
 }

@@ -253,8 +253,8 @@ begin(csc_sqlite *store, bool writes, csc_sqlite_conn *apart,
 
     if (err != CASCADE_OK)
         return err;
-    if (store->guest.there)
-        err = csc_sqlite_guest_begin(store, writes, conn);
+    if (store->guest.session != NULL)
+        err = store->guest.session->begin(store, writes, conn);
     else if (writes && store->read_only)
         err = cascade_store_fail(CASCADE_ERR_READ_ONLY,
                                  "SQLite: the database file cannot be "
@@ -343,8 +343,8 @@ csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err)
 {
     if (err == CASCADE_OK && conn->writes)
         err = csc_sqlite_path_check_there(conn->store, true);
-    if (conn->store->guest.there)
-        return csc_sqlite_guest_leave_own(conn, err);
+    if (conn->store->guest.session != NULL)
+        return conn->store->guest.session->leave_own(conn, err);
     leave_own(conn, err);
     return err;
 }
@@ -352,8 +352,8 @@ csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err)
 cascade_err
 csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err)
 {
-    if (conn->store->guest.there)
-        return csc_sqlite_guest_end(conn, err);
+    if (conn->store->guest.session != NULL)
+        return conn->store->guest.session->end(conn, err);
     if (err == CASCADE_OK)
         err = run(conn, CSC_SQLITE_COMMIT);
     return csc_sqlite_txn_leave(conn, err);

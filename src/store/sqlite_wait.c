@@ -199,7 +199,8 @@ csc_sqlite_wait_wake(void *self)
     csc_sqlite *store = self;
     uint64_t token;
 
-    if (store->guest.there && csc_sqlite_guest_put_off_wake(store))
+    if (store->guest.session != NULL &&
+        store->guest.session->put_off_wake(store))
         return CASCADE_OK;
     if (store->read_only)
         return CASCADE_OK; /* nothing became claimable through this handle */
