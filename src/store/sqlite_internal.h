@@ -529,6 +529,12 @@ void csc_sqlite_txn_tend_log(csc_sqlite_conn *conn);
 /* It cannot be opened: when it lets go of the connection, the settings of that
  * are as they were. */
 void csc_sqlite_guest_refuse(csc_sqlite *store);
+/* The connection is not the store's any more. */
+void csc_sqlite_guest_leave(csc_sqlite *store);
+/* The number that a PRAGMA gives. SQLITE_OK, or a result code. */
+int csc_sqlite_guest_read_number(sqlite3 *db, const char *sql, int *number);
+/* How the moves of a lent connection begin and end. */
+const csc_sqlite_session *csc_sqlite_guest_session(void);
 /* Its commit on this connection put `pages` into the log. */
 void csc_sqlite_guest_note_commit(csc_sqlite *store, int pages);
 /* Whether a transaction is open, or a statement writing. */
