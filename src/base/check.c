@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "cascade/cascade.h"
 
 /* How much longer than ours the struct of a newer header can be. */
 #define UNKNOWN_TAIL_MAX 4096
@@ -175,4 +176,19 @@ csc_check_cut(const char *text, size_t len)
             return len - at < need ? at : len;
     }
     return len;
+}
+
+cascade_err
+csc_limits_check_start(const char *what, int64_t delay_ms, int64_t deadline_ms)
+{
+    if (delay_ms < 0 || delay_ms > CSC_DELAY_MAX_MS)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "%s: delay_ms must lie between 0 and 100 years", what);
+    if (deadline_ms < 0 || deadline_ms > CSC_DELAY_MAX_MS ||
+        (deadline_ms > 0 && deadline_ms <= delay_ms))
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "%s: deadline_ms must lie between delay_ms and 100 "
+                        "years; 0 for no limit",
+                        what);
+    return CASCADE_OK;
 }

@@ -7,13 +7,18 @@
 #ifndef CSC_BASE_CHECK_H
 #define CSC_BASE_CHECK_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cascade/cascade.h"
 
 #define CSC_NAME_MAX 128
 #define CSC_TEXT_MAX 255
 #define CSC_RESERVED_PREFIX "cascade."
+
+/* The longest delay of a start or a spawn, and the longest sleep: 100 years. */
+#define CSC_DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
 
 /* Names of nodes, steps, sleeps and queues: 1-128 bytes of [A-Za-z0-9._:-], not
  * beginning with "cascade.". CASCADE_ERR_INVALID. */
@@ -38,5 +43,9 @@ cascade_err csc_check_options(const char *what, const void *given, void *copy,
 /* The length of `text` (`len` bytes) without a UTF-8 sequence that a buffer cut
  * in two at its end. */
 size_t csc_check_cut(const char *text, size_t len);
+
+/* Of a start, a child or a spawn (without a deadline), as `what` says. */
+cascade_err csc_limits_check_start(const char *what, int64_t delay_ms,
+                                   int64_t deadline_ms);
 
 #endif

@@ -28,7 +28,8 @@
 #include <unistd.h>
 #include <uuid/uuid.h>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
+#include "cascade/cascade.h"
 
 #define DAY_US INT64_C(86400000000)
 #define SECOND_US INT64_C(1000000)

@@ -31,6 +31,7 @@ int64_t csc_clock_add(int64_t a, int64_t b);
  * hides other users the user: "<boot id>/<...>". Two processes with the same
  * text can look one another's pids up. "" when the kernel does not tell. */
 #define CSC_HOST_SIZE 80
+
 void csc_clock_host(char host[CSC_HOST_SIZE]);
 
 /* The start time of process `pid` in clock ticks since boot, -1 when there is

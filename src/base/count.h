@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "cascade/cascade.h"
+
 #ifdef CASCADE_FAULTS
 void csc_count_look(void);
 /* Tests: the items that this thread has looked at since the last call. */

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
 
 static _Thread_local struct {
     cascade_err err;
@@ -127,4 +129,27 @@ csc_error_restore(const csc_error_kept *kept)
     if (kept->err == CASCADE_OK)
         return csc_ok();
     return csc_fail(kept->err, "%s", kept->text);
+}
+
+cascade_err
+csc_submit_doubt(cascade_err err, const char *what)
+{
+    if (err == CASCADE_OK || err == CASCADE_ERR_REFUSED ||
+        err == CASCADE_ERR_AGAIN)
+        return err;
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "%s: a try before had no answer, look the cascade up by "
+                    "its id: %s",
+                    what, cascade_errmsg());
+}
+
+cascade_err
+cascade_store_fail(cascade_err err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err = csc_fail_v(err, format, args);
+    va_end(args);
+    return err;
 }

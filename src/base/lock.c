@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "cascade/cascade.h"
 
 #ifdef CASCADE_FAULTS
 #include <stdatomic.h>

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "cascade/cascade.h"
 
 #define LINE_MAX_BYTES 1000
 

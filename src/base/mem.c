@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cascade/cascade.h"
+
 #ifdef CASCADE_FAULTS
 #include <stdatomic.h>
 

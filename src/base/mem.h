@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cascade/cascade.h"
+
 void *csc_mem_alloc(size_t size);                /* not initialised */
 void *csc_mem_zalloc(size_t count, size_t size); /* zeroed, overflow checked */
 void *csc_mem_realloc(void *old, size_t count, size_t size); /* checked */

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cascade/cascade.h"
 
 static _Atomic uint64_t inherited; /* without a page */
 static _Atomic uint64_t *number = &inherited;

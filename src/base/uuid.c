@@ -14,10 +14,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
+#include "base/digest/sha256.h"
 #include "base/error.h"
-#include "base/sha256.h"
+#include "cascade/cascade.h"
 
 /* 74 bits behind the time: a step below 2^48 and a start below 2^73 leave room
  * for 2^25 ids. */
@@ -229,4 +231,20 @@ int
 csc_uuid_compare(const cascade_uuid *a, const cascade_uuid *b)
 {
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes));
+}
+
+#define VERSION_BYTE 6 /* of a uuid: in its upper half */
+#define VERSION_BRIEF 8
+
+void
+csc_uuid_mark_brief(cascade_uuid *id)
+{
+    id->bytes[VERSION_BYTE] =
+        (unsigned char)((id->bytes[VERSION_BYTE] & 0xf) | VERSION_BRIEF << 4);
+}
+
+bool
+csc_house_is_brief(const cascade_uuid *engine_id)
+{
+    return engine_id->bytes[VERSION_BYTE] >> 4 == VERSION_BRIEF;
 }

@@ -20,187 +20,38 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/origin.h"
-#include "engine/native.h"
+#include "cascade/cascade.h"
+#include "claim/hydrate.h"
+#include "commit/lane.h"
+#include "engine/housekeeper.h"
+#include "engine/open.h"
+#include "engine/threads.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/incarnation.h"
+#include "held/lane/lane_queue.h"
+#include "held/lane/txn_slot.h"
+#include "held/log_queue.h"
+#include "held/node_def.h"
+#include "held/room/backlog.h"
+#include "held/room/room.h"
+#include "held/run/drop.h"
+#include "held/run/ready_queue.h"
+#include "held/run/run.h"
+#include "held/run/time_limit.h"
+#include "held/run/timer.h"
+#include "held/wakeup.h"
+#include "node/worker.h"
+#include "state/state.h"
+#include "store/store.h"
 
 #define CLOSE_TIMEOUT_MS 10000
-#define SILENT_TIMEOUT_MS 60000
 #define DRAIN_POLL_MS 20
-
-/* ---- Time and wakes ----------------------------------------------------- */
-
-int64_t
-csc_engine_monotonic_ns(const cascade_engine *engine)
-{
-    return engine->store->clock.monotonic_ns(engine->store->clock.context);
-}
-
-int64_t
-csc_engine_now(const cascade_engine *engine)
-{
-    return (csc_engine_monotonic_ns(engine) + engine->now_offset_ns) /
-           CSC_MS_NS;
-}
-
-int64_t
-csc_engine_now_max(const cascade_engine *engine)
-{
-    return (csc_engine_monotonic_ns(engine) + engine->now_offset_max_ns) /
-           CSC_MS_NS;
-}
-
-static void
-signal_fd(int fd)
-{
-    uint64_t one = 1;
-    ssize_t written = write(fd, &one, sizeof(one));
-
-    (void)written; /* full means readable, which is all that is wanted */
-}
-
-static void
-drain_fd(int fd)
-{
-    uint64_t count = 0;
-    ssize_t got = read(fd, &count, sizeof(count));
-
-    (void)got;
-}
-
-uint32_t
-csc_engine_lanes(const cascade_engine *engine)
-{
-    return engine->lane_count + engine->native_count;
-}
-
-void
-csc_engine_wake_house(cascade_engine *engine)
-{
-    if (engine->house_signalled)
-        return;
-    engine->house_signalled = true;
-    signal_fd(engine->house_fd);
-}
-
-void
-csc_engine_house_awake(cascade_engine *engine)
-{
-    if (engine->house_signalled)
-        drain_fd(engine->house_fd);
-    engine->house_signalled = false;
-}
-
-void
-csc_engine_wake_host(cascade_engine *engine)
-{
-    if (engine->poll_fd < 0 || engine->poll_signalled)
-        return;
-    engine->poll_signalled = true;
-    signal_fd(engine->poll_fd);
-}
-
-void
-csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
-                   int64_t timeout_ms)
-{
-    struct timespec until;
-
-    if (timeout_ms < 0 || timeout_ms > SILENT_TIMEOUT_MS)
-        timeout_ms = SILENT_TIMEOUT_MS;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    (void)pthread_cond_timedwait(cond, mutex, &until);
-}
-
-void
-csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
-                int64_t timeout_ms)
-{
-    csc_engine_wait_on(&engine->mutex, cond, timeout_ms);
-}
-
-/* ---- Log lines born under the lock -------------------------------------- */
-
-void
-csc_engine_note(cascade_engine *engine, cascade_log_level level,
-                const char *format, ...)
-{
-    csc_note *note = NULL;
-    csc_note **at = &engine->notes;
-    va_list args;
-
-    if (engine->store->log.fn == NULL ||
-        atomic_load(&engine->note_count) >= CSC_NOTES_MAX)
-        return;
-    note = csc_mem_zalloc(1, sizeof(*note));
-    if (note == NULL)
-        return;
-    note->level = level;
-    va_start(args, format);
-    (void)vsnprintf(note->line, sizeof(note->line), format, args);
-    va_end(args);
-    while (*at != NULL)
-        at = &(*at)->next;
-    *at = note;
-    atomic_fetch_add(&engine->note_count, 1);
-}
-
-void
-csc_engine_tell(cascade_engine *engine)
-{
-    csc_note *note = NULL;
-
-    if (atomic_load(&engine->note_count) == 0)
-        return;
-    pthread_mutex_lock(&engine->mutex);
-    note = engine->notes;
-    engine->notes = NULL;
-    atomic_store(&engine->note_count, 0);
-    pthread_mutex_unlock(&engine->mutex);
-    while (note != NULL) {
-        csc_note *next = note->next;
-
-        csc_log_add(&engine->store->log, note->level, "%s", note->line);
-        csc_mem_free(note);
-        note = next;
-    }
-}
-
-/* ---- Nodes -------------------------------------------------------------- */
-
-const csc_node_def *
-csc_engine_node(const cascade_engine *engine, const char *name)
-{
-    size_t from = 0;
-    size_t to = engine->node_count;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        int order = strcmp(name, engine->nodes[middle].name);
-
-        if (order == 0)
-            return &engine->nodes[middle];
-        if (order < 0)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return NULL;
-}
-
-const csc_waiting *
-csc_engine_external(const void *engine, const char *name)
-{
-    const csc_node_def *node = csc_engine_node(engine, name);
-
-    return node != NULL && node->fn == NULL ? &node->waiting : NULL;
-}
 
 /* ---- Start -------------------------------------------------------------- */
 
@@ -287,11 +138,11 @@ begin_poll(cascade_engine *engine)
 
     pthread_mutex_lock(&engine->mutex);
     started = engine->life != CSC_LIFE_NEW;
-    if (started && engine->poll_signalled)
-        drain_fd(engine->poll_fd);
+    if (started && engine->wakeup.poll_signalled)
+        csc_wakeup_drain(engine->wakeup.poll_fd);
     if (started) {
-        engine->poll_signalled = false;
-        engine->callers++;
+        engine->wakeup.poll_signalled = false;
+        engine->wakeup.callers++;
     }
     pthread_mutex_unlock(&engine->mutex);
     return started;
@@ -319,21 +170,21 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     if (engine->options.mode == CASCADE_MODE_INLINE)
         do_store_work(engine);
     pthread_mutex_lock(&engine->mutex);
-    engine->looper.thread = pthread_self();
+    engine->workers->looper.thread = pthread_self();
     if (max == 0)
-        max = engine->ready_count;
+        max = engine->ready.count;
     pthread_mutex_unlock(&engine->mutex);
-    while (count < max && csc_engine_work(engine, &engine->looper))
+    while (count < max && csc_engine_work(engine, &engine->workers->looper))
         count++;
     if (csc_origin_check(engine) != CASCADE_OK)
         return CASCADE_ERR_MISUSE; /* a node has forked: this is the child */
     if (engine->options.mode == CASCADE_MODE_INLINE)
         run_lanes(engine);
     pthread_mutex_lock(&engine->mutex);
-    if (engine->ready_count > 0 && !csc_run_note_wait(engine))
+    if (engine->ready.count > 0 && !csc_run_note_wait(engine))
         csc_engine_wake_host(engine);
-    engine->callers--;
-    pthread_cond_broadcast(&engine->quiet_cond);
+    engine->wakeup.callers--;
+    pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
     if (ran != NULL)
         *ran = count;
@@ -343,13 +194,14 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
 int
 cascade_engine_fd(const cascade_engine *engine)
 {
-    return engine != NULL && csc_origin_is_here(engine) ? engine->poll_fd : -1;
+    return engine != NULL && csc_origin_is_here(engine) ? engine->wakeup.poll_fd
+                                                        : -1;
 }
 
 int64_t
 cascade_engine_timeout_ms(cascade_engine *engine)
 {
-    int64_t wait_ms = SILENT_TIMEOUT_MS;
+    int64_t wait_ms = CSC_WAIT_MAX_MS;
 
     if (!csc_origin_is_here(engine))
         return wait_ms;
@@ -374,7 +226,7 @@ cascade_engine_timeout_ms(cascade_engine *engine)
     if (csc_run_may_take(engine))
         wait_ms = 0;
     pthread_mutex_unlock(&engine->mutex);
-    return wait_ms < SILENT_TIMEOUT_MS ? wait_ms : SILENT_TIMEOUT_MS;
+    return wait_ms < CSC_WAIT_MAX_MS ? wait_ms : CSC_WAIT_MAX_MS;
 }
 
 /* ---- Stop --------------------------------------------------------------- */
@@ -389,7 +241,7 @@ cascade_engine_request_stop(cascade_engine *engine)
     if (engine == NULL)
         return;
     atomic_store_explicit(&engine->stop_requested, true, memory_order_relaxed);
-    signal_fd(engine->stop_fd);
+    csc_wakeup_signal(engine->wakeup.stop_fd);
     errno = saved;
 }
 
@@ -410,13 +262,13 @@ cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
         return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "wait: engine is NULL");
-    fd.fd = engine->stop_fd;
+    fd.fd = engine->wakeup.stop_fd;
     for (;;) {
         int64_t left = csc_clock_left_ms(end_ms);
         int ready = 0;
 
-        ready = poll(&fd, 1,
-                     left > SILENT_TIMEOUT_MS ? SILENT_TIMEOUT_MS : (int)left);
+        ready =
+            poll(&fd, 1, left > CSC_WAIT_MAX_MS ? CSC_WAIT_MAX_MS : (int)left);
         if (ready > 0)
             return csc_ok();
         if (ready == 0 && left == 0)
@@ -442,7 +294,7 @@ drain(cascade_engine *engine, int64_t end_ms)
             run_lanes(engine);
             pthread_mutex_lock(&engine->mutex);
         }
-        csc_engine_wait(engine, &engine->quiet_cond,
+        csc_engine_wait(engine, &engine->wakeup.quiet_cond,
                         left < DRAIN_POLL_MS ? left : DRAIN_POLL_MS);
     }
     return true;
@@ -463,7 +315,7 @@ drop(cascade_engine *engine)
 {
     csc_run_drop_all(engine, CASCADE_ERR_STOPPED);
     engine->life = CSC_LIFE_STOPPED;
-    pthread_cond_broadcast(&engine->work_cond);
+    pthread_cond_broadcast(&engine->ready.work_cond);
 }
 
 void
@@ -474,20 +326,20 @@ csc_engine_release(cascade_engine *engine)
     csc_threads_end(engine);
     pthread_mutex_lock(&engine->mutex);
     drop(engine);
-    attached = engine->attached;
-    engine->attached = false;
+    attached = engine->incarnation.attached;
+    engine->incarnation.attached = false;
     pthread_mutex_unlock(&engine->mutex);
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         csc_lane_fini(&engine->lanes[i]);
     if (attached)
-        detach(engine, &engine->id);
-    if (engine->has_dead_id)
-        detach(engine, &engine->dead_id);
+        detach(engine, &engine->incarnation.id);
+    if (engine->incarnation.has_dead_id)
+        detach(engine, &engine->incarnation.dead_id);
     (void)engine->driver->wake(engine->driver_self);
     csc_engine_tell(engine);
     pthread_mutex_lock(&engine->mutex);
-    engine->put_off = false;
-    pthread_cond_broadcast(&engine->quiet_cond);
+    engine->txn.put_off = false;
+    pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -504,7 +356,7 @@ csc_engine_work(cascade_engine *engine, csc_worker *worker)
 
 /* Behind a transaction that does not end, or is being settled or rolled back
  * just now, nothing can be given up: that is left to the thread that has it
- * (native.c). */
+ * (txn_slot.c). */
 static void
 give_up(cascade_engine *engine)
 {
@@ -512,7 +364,7 @@ give_up(cascade_engine *engine)
 
     pthread_mutex_lock(&engine->mutex);
     put_off = csc_native_blocks(engine);
-    engine->put_off = put_off;
+    engine->txn.put_off = put_off;
     if (put_off) {
         csc_threads_request_end(engine);
         drop(engine);
@@ -552,7 +404,7 @@ fail_stop(cascade_engine *engine, const char *node, int64_t timeout_ms)
     bool put_off = false;
 
     pthread_mutex_lock(&engine->mutex);
-    put_off = engine->put_off;
+    put_off = engine->txn.put_off;
     pthread_mutex_unlock(&engine->mutex);
     return csc_fail(CASCADE_ERR_TIMEOUT,
                     "stop: node %s has not returned within %lld ms; its "
@@ -634,8 +486,8 @@ cascade_engine_close(cascade_engine *engine)
                         node);
     csc_store_remove_engine(engine->store, engine);
     pthread_mutex_lock(&engine->mutex);
-    while (engine->callers > 0)
-        csc_engine_wait(engine, &engine->quiet_cond, DRAIN_POLL_MS);
+    while (engine->wakeup.callers > 0)
+        csc_engine_wait(engine, &engine->wakeup.quiet_cond, DRAIN_POLL_MS);
     drop_ready(engine);
     pthread_mutex_unlock(&engine->mutex);
     csc_engine_tell(engine);
@@ -659,12 +511,12 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
     pthread_mutex_lock(&engine->mutex);
     now = engine->stats;
     now.held = engine->runs.count;
-    now.held_bytes = engine->small_bytes + engine->large_bytes;
-    now.ready = engine->ready_count + engine->aside_count;
-    now.running = engine->running;
-    now.overdue = engine->overdue;
-    now.waiting = engine->timer_count;
-    now.hydrate_ms = (engine->hydrate_ns + CSC_MS_NS / 2) / CSC_MS_NS;
+    now.held_bytes = engine->room.small_bytes + engine->room.large_bytes;
+    now.ready = engine->ready.count + engine->txn.aside_count;
+    now.running = engine->calls.running;
+    now.overdue = engine->calls.overdue;
+    now.waiting = engine->timers.count;
+    now.hydrate_ms = (engine->claims->hydrate_ns + CSC_MS_NS / 2) / CSC_MS_NS;
     pthread_mutex_unlock(&engine->mutex);
     now.size = stats->size;
     memcpy(stats, &now, size);

@@ -19,7 +19,21 @@
  * loading. It does not count how long the functions of nodes take. One that
  * comes to life again before the lease is lost keeps it.
  */
-#include "engine/engine.h"
+#include "engine/lease.h"
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "commit/lane.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/incarnation.h"
+#include "held/lane/lane_queue.h"
+#include "held/log_queue.h"
+#include "held/run/drop.h"
+#include "held/run/ready_queue.h"
+#include "held/vital.h"
+#include "held/wakeup.h"
 
 #define RETRY_MS 100
 #define LATE_SHARE 8 /* of a lease: how late the housekeeper may be */
@@ -29,14 +43,6 @@ static int64_t
 lease_ns(const cascade_engine *engine)
 {
     return engine->options.lease_ms * CSC_MS_NS;
-}
-
-/* ---- Signs of life ------------------------------------------------------- */
-
-void
-csc_lease_sign(csc_vital *vital)
-{
-    (void)atomic_fetch_add_explicit(&vital->signs, 1, memory_order_relaxed);
 }
 
 /* Whether it has given a sign in time; one that `owes` none counts as alive.
@@ -71,7 +77,7 @@ find_hung(cascade_engine *engine)
 
     if (engine->options.mode == CASCADE_MODE_INLINE)
         return NULL; /* whoever asks is all there is */
-    if (!is_alive(&engine->house_vital, true, now_ns, lease_ns(engine)))
+    if (!is_alive(&engine->lease.house, true, now_ns, lease_ns(engine)))
         hung = "the housekeeper";
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
         csc_lane *lane = &engine->lanes[i];
@@ -93,10 +99,10 @@ begin_anew(csc_vital *vital)
 void
 csc_lease_begin(cascade_engine *engine, int64_t sent_ns)
 {
-    engine->lease_until_ns = sent_ns + lease_ns(engine);
-    engine->renew_at_ns = sent_ns + lease_ns(engine) / 2;
-    engine->withheld = false;
-    begin_anew(&engine->house_vital);
+    engine->lease.until_ns = sent_ns + lease_ns(engine);
+    engine->lease.renew_at_ns = sent_ns + lease_ns(engine) / 2;
+    engine->lease.withheld = false;
+    begin_anew(&engine->lease.house);
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         begin_anew(&engine->lanes[i].vital);
 }
@@ -105,13 +111,13 @@ csc_lease_begin(cascade_engine *engine, int64_t sent_ns)
 static void
 note_renewed(cascade_engine *engine, int64_t sent_ns)
 {
-    if (sent_ns + lease_ns(engine) > engine->lease_until_ns) {
-        engine->lease_until_ns = sent_ns + lease_ns(engine);
-        engine->renew_at_ns = sent_ns + lease_ns(engine) / 2;
+    if (sent_ns + lease_ns(engine) > engine->lease.until_ns) {
+        engine->lease.until_ns = sent_ns + lease_ns(engine);
+        engine->lease.renew_at_ns = sent_ns + lease_ns(engine) / 2;
     }
-    if (engine->ready_count == 0)
+    if (engine->ready.count == 0)
         return;
-    pthread_cond_broadcast(&engine->work_cond);
+    pthread_cond_broadcast(&engine->ready.work_cond);
     csc_engine_wake_host(engine);
 }
 
@@ -120,14 +126,15 @@ static void
 note_answer(cascade_engine *engine, const cascade_uuid *id, cascade_err err,
             int64_t sent_ns)
 {
-    if (!engine->attached || !csc_uuid_equal(&engine->id, id))
+    if (!engine->incarnation.attached ||
+        !csc_uuid_equal(&engine->incarnation.id, id))
         return; /* it was that of an incarnation before */
     if (err == CASCADE_OK)
         note_renewed(engine, sent_ns);
     else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
         csc_run_lose(engine, err);
     else
-        engine->renew_at_ns =
+        engine->lease.renew_at_ns =
             csc_engine_monotonic_ns(engine) + RETRY_MS * CSC_MS_NS;
 }
 
@@ -135,13 +142,13 @@ note_answer(cascade_engine *engine, const cascade_uuid *id, cascade_err err,
 static void
 withhold(cascade_engine *engine, const char *hung)
 {
-    if (!engine->withheld)
+    if (!engine->lease.withheld)
         csc_engine_note(engine, CASCADE_LOG_ERROR,
                         "the lease is not renewed: %s has given no sign of "
                         "life for the time of a lease",
                         hung);
-    engine->withheld = true;
-    engine->renew_at_ns =
+    engine->lease.withheld = true;
+    engine->lease.renew_at_ns =
         csc_engine_monotonic_ns(engine) + RETRY_MS * CSC_MS_NS;
 }
 
@@ -154,13 +161,13 @@ is_due(cascade_engine *engine, cascade_uuid *id)
 
     pthread_mutex_lock(&engine->mutex);
     hung = find_hung(engine);
-    *id = engine->id;
-    due = engine->attached &&
-          csc_engine_monotonic_ns(engine) >= engine->renew_at_ns;
+    *id = engine->incarnation.id;
+    due = engine->incarnation.attached &&
+          csc_engine_monotonic_ns(engine) >= engine->lease.renew_at_ns;
     if (due && hung != NULL)
         withhold(engine, hung);
     else if (due)
-        engine->withheld = false;
+        engine->lease.withheld = false;
     pthread_mutex_unlock(&engine->mutex);
     return due && hung == NULL;
 }
@@ -198,7 +205,7 @@ tell_if_withheld(cascade_engine *engine)
     bool withheld = false;
 
     pthread_mutex_lock(&engine->mutex);
-    withheld = engine->withheld;
+    withheld = engine->lease.withheld;
     pthread_mutex_unlock(&engine->mutex);
     if (withheld)
         csc_engine_tell(engine);
@@ -214,8 +221,9 @@ csc_lease_keep(cascade_engine *engine)
 
     pthread_mutex_lock(&engine->mutex);
     (void)find_hung(engine); /* notes the signs there were */
-    left_ns =
-        engine->attached ? engine->renew_at_ns + late_ns - now_ns : INT64_MAX;
+    left_ns = engine->incarnation.attached
+                  ? engine->lease.renew_at_ns + late_ns - now_ns
+                  : INT64_MAX;
     pthread_mutex_unlock(&engine->mutex);
     if (left_ns <= 0) {
         csc_lease_renew(engine);

@@ -5,7 +5,7 @@
  * create_engine(): what fails there ends what was made before it, by hand as
  * long as csc_open_free() would end more than there is.
  */
-#include "engine/engine.h"
+#include "engine/open.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,10 +13,36 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/data/map.h"
+#include "base/error.h"
 #include "base/lock.h"
+#include "base/mem.h"
 #include "base/origin.h"
-#include "engine/aside.h"
-#include "engine/reload.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "claim/hydrate.h"
+#include "claim/peers.h"
+#include "claim/stream.h"
+#include "engine/housekeeper.h"
+#include "engine/lease.h"
+#include "engine/retention.h"
+#include "engine/threads.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/lane/lane_queue.h"
+#include "held/node_def.h"
+#include "held/room/aside.h"
+#include "held/room/mailbox.h"
+#include "held/room/reload.h"
+#include "held/run/ready_queue.h"
+#include "held/run/run.h"
+#include "held/run/time_limit.h"
+#include "held/run/timer.h"
+#include "held/wakeup.h"
+#include "node/node.h"
+#include "node/worker.h"
+#include "store/store.h"
 
 /* ---- Options ------------------------------------------------------------ */
 
@@ -145,9 +171,9 @@ copy_texts(cascade_engine *engine)
     engine->location = csc_mem_strdup(o->location);
     engine->queues = csc_mem_zalloc(o->queue_count, sizeof(char *));
     engine->queues_paused = csc_mem_zalloc(o->queue_count, sizeof(bool));
-    engine->queues_told = csc_mem_zalloc(o->queue_count, sizeof(bool));
+    engine->claims->queues_told = csc_mem_zalloc(o->queue_count, sizeof(bool));
     if (engine->location == NULL || engine->queues == NULL ||
-        engine->queues_paused == NULL || engine->queues_told == NULL)
+        engine->queues_paused == NULL || engine->claims->queues_told == NULL)
         return csc_fail_memory();
     for (size_t i = 0; i < o->queue_count; i++) {
         engine->queues[i] = csc_mem_strdup(queues[i]);
@@ -186,11 +212,11 @@ close_fd(int fd)
 static void
 free_spares(cascade_engine *engine)
 {
-    while (engine->spares != NULL) {
-        csc_reload *next = engine->spares->next;
+    while (engine->reloads.spares != NULL) {
+        csc_reload *next = engine->reloads.spares->next;
 
-        csc_mem_free(engine->spares);
-        engine->spares = next;
+        csc_mem_free(engine->reloads.spares);
+        engine->reloads.spares = next;
     }
 }
 
@@ -207,21 +233,21 @@ csc_open_free(cascade_engine *engine)
     }
     csc_mem_free(engine->queues);
     csc_mem_free(engine->queues_paused);
-    csc_mem_free(engine->queues_told);
+    csc_mem_free(engine->claims->queues_told);
     csc_mem_free(engine->location);
-    csc_mem_free(engine->workers);
-    csc_mem_free(engine->timers);
+    csc_mem_free(engine->workers->list);
+    csc_mem_free(engine->timers.heap);
     free_spares(engine);
     csc_map_fini(&engine->runs);
     csc_retain_fini(engine);
     csc_stream_fini(engine);
     csc_run_clear_wrecks(engine);
-    close_fd(engine->house_fd);
-    close_fd(engine->poll_fd);
-    close_fd(engine->stop_fd);
-    csc_lock_fini_cond(&engine->work_cond);
-    csc_lock_fini_cond(&engine->quiet_cond);
-    csc_lock_fini_cond(&engine->keeper_cond);
+    close_fd(engine->wakeup.house_fd);
+    close_fd(engine->wakeup.poll_fd);
+    close_fd(engine->wakeup.stop_fd);
+    csc_lock_fini_cond(&engine->ready.work_cond);
+    csc_lock_fini_cond(&engine->wakeup.quiet_cond);
+    csc_lock_fini_cond(&engine->threads->keeper_cond);
     csc_lock_fini_mutex(&engine->mutex);
     csc_mem_free(engine);
 }
@@ -229,13 +255,14 @@ csc_open_free(cascade_engine *engine)
 static cascade_err
 open_fds(cascade_engine *engine)
 {
-    engine->house_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    engine->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    engine->poll_fd = -1;
+    engine->wakeup.house_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    engine->wakeup.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    engine->wakeup.poll_fd = -1;
     if (engine->options.mode != CASCADE_MODE_THREADS)
-        engine->poll_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (engine->house_fd < 0 || engine->stop_fd < 0 ||
-        (engine->options.mode != CASCADE_MODE_THREADS && engine->poll_fd < 0))
+        engine->wakeup.poll_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (engine->wakeup.house_fd < 0 || engine->wakeup.stop_fd < 0 ||
+        (engine->options.mode != CASCADE_MODE_THREADS &&
+         engine->wakeup.poll_fd < 0))
         return csc_fail(CASCADE_ERR_SYSTEM,
                         "cannot make an eventfd (errno %d): raise the limit of "
                         "open files",
@@ -267,11 +294,11 @@ init_engine(cascade_engine *engine)
 {
     cascade_err err = copy_texts(engine);
 
-    engine->now_offset_ns = 0;
-    engine->now_offset_max_ns = 0;
-    engine->now_confirmed_ms = 0;
-    engine->next_wake_ms = CASCADE_TIME_NONE;
-    engine->call_at_ns = INT64_MAX;
+    engine->clock.min_ns = 0;
+    engine->clock.max_ns = 0;
+    engine->clock.confirmed_ms = 0;
+    engine->mailbox.next_wake_ms = CASCADE_TIME_NONE;
+    engine->calls.at_ns = INT64_MAX;
     csc_map_init(&engine->runs);
     csc_clock_host(engine->host);
     if (err == CASCADE_OK)
@@ -288,28 +315,55 @@ init_locks(cascade_engine *engine)
 
     if (err != CASCADE_OK)
         return err;
-    err = csc_lock_init_cond(&engine->work_cond);
+    err = csc_lock_init_cond(&engine->ready.work_cond);
     if (err != CASCADE_OK)
         goto no_work_cond;
-    err = csc_lock_init_cond(&engine->quiet_cond);
+    err = csc_lock_init_cond(&engine->wakeup.quiet_cond);
     if (err != CASCADE_OK)
         goto no_quiet_cond;
-    err = csc_lock_init_cond(&engine->keeper_cond);
+    err = csc_lock_init_cond(&engine->threads->keeper_cond);
     if (err == CASCADE_OK)
         return CASCADE_OK;
-    csc_lock_fini_cond(&engine->quiet_cond);
+    csc_lock_fini_cond(&engine->wakeup.quiet_cond);
 no_quiet_cond:
-    csc_lock_fini_cond(&engine->work_cond);
+    csc_lock_fini_cond(&engine->ready.work_cond);
 no_work_cond:
     csc_lock_fini_mutex(&engine->mutex);
     return err;
+}
+
+/* The engine with what the higher floors keep for it. */
+typedef struct whole {
+    cascade_engine engine; /* the first: freed as this is */
+    csc_workers workers;
+    csc_threads threads;
+    csc_claims claims;
+    csc_house house;
+    csc_retention retention;
+    csc_peers peers;
+} whole;
+
+static cascade_engine *
+alloc_engine(void)
+{
+    whole *w = csc_mem_zalloc(1, sizeof(*w));
+
+    if (w == NULL)
+        return NULL;
+    w->engine.workers = &w->workers;
+    w->engine.threads = &w->threads;
+    w->engine.claims = &w->claims;
+    w->engine.house = &w->house;
+    w->engine.retention = &w->retention;
+    w->engine.peers = &w->peers;
+    return &w->engine;
 }
 
 static cascade_err
 create_engine(cascade_store *store, const cascade_engine_options *options,
               cascade_engine **out)
 {
-    cascade_engine *engine = csc_mem_zalloc(1, sizeof(*engine));
+    cascade_engine *engine = alloc_engine();
     cascade_err err = CASCADE_OK;
 
     if (engine == NULL)
@@ -319,9 +373,9 @@ create_engine(cascade_store *store, const cascade_engine_options *options,
     engine->driver = store->driver;
     engine->driver_self = store->self;
     engine->options = *options;
-    engine->house_fd = -1;
-    engine->poll_fd = -1;
-    engine->stop_fd = -1;
+    engine->wakeup.house_fd = -1;
+    engine->wakeup.poll_fd = -1;
+    engine->wakeup.stop_fd = -1;
     err = init_locks(engine);
     if (err != CASCADE_OK) {
         csc_mem_free(engine);

@@ -5,11 +5,21 @@
  * list does not change and is read without the lock. Nothing of it is durable:
  * each process registers its own.
  */
+#include "cascade/cascade.h"
+
 #include <string.h>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "base/origin.h"
-#include "engine/engine.h"
+#include "cascade/exception.h"
+#include "cascade/store.h"
+#include "change/backoff.h"
+#include "held/engine_state.h"
+#include "held/node_def.h"
+#include "held/run/time_limit.h"
+#include "node/node.h"
 
 /* How long a transaction on PostgreSQL may be open: by default, at most. */
 #define TRANSACTION_MS INT64_C(60000)
@@ -82,8 +92,9 @@ add_node(cascade_engine *engine, csc_node_def *node, const char *name,
     pthread_mutex_lock(&engine->mutex);
     err = check_new(engine, name);
     if (err == CASCADE_OK) {
-        engine->has_limits = engine->has_limits || node->limits.start_ms > 0 ||
-                             node->limits.deadline_ms > 0;
+        engine->calls.has_limits = engine->calls.has_limits ||
+                                   node->limits.start_ms > 0 ||
+                                   node->limits.deadline_ms > 0;
         node->name = csc_mem_strdup(name);
         node->instead = csc_mem_strdup(instead);
         node->waiting.instead = node->instead;

@@ -9,10 +9,31 @@
  *
  * Signals are blocked in all of them: they belong to the host's threads.
  */
-#include "engine/native.h"
+#include "engine/threads.h"
 
 #include <poll.h>
 #include <signal.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/origin.h"
+#include "base/thread.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "commit/lane.h"
+#include "engine/engine.h"
+#include "engine/housekeeper.h"
+#include "engine/lease.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/lane/lane_queue.h"
+#include "held/lane/txn_slot.h"
+#include "held/room/backlog.h"
+#include "held/run/ready_queue.h"
+#include "held/run/time_limit.h"
+#include "held/wakeup.h"
+#include "node/worker.h"
 
 #define RETRY_MS 100 /* when the store cannot wait */
 #define JOIN_POLL_MS 10
@@ -30,7 +51,7 @@ lane_main(void *context)
     cascade_engine *engine = lane->engine;
 
     pthread_mutex_lock(&engine->mutex);
-    while (!engine->threads_end) {
+    while (!engine->wakeup.threads_end) {
         int64_t at_ns = 0;
 
         if (csc_lane_pending(lane, &at_ns)) {
@@ -54,22 +75,22 @@ lane_main(void *context)
 static void
 wait_for_work(cascade_engine *engine, int64_t wait_ms)
 {
-    struct pollfd fd = {.fd = engine->house_fd, .events = POLLIN};
-    cascade_wait_result result = {.seen = engine->seen};
+    struct pollfd fd = {.fd = engine->wakeup.house_fd, .events = POLLIN};
+    cascade_wait_result result = {.seen = engine->threads->seen};
     bool waits = wait_ms > 0 || csc_house_is_busy(engine); /* or listens */
     cascade_err err = CASCADE_OK;
 
     if (waits)
-        err = engine->driver->wait(engine->driver_self, engine->house_fd,
+        err = engine->driver->wait(engine->driver_self, engine->wakeup.house_fd,
                                    wait_ms, &result);
     if (err != CASCADE_OK)
         (void)poll(&fd, 1, wait_ms < RETRY_MS ? (int)wait_ms : RETRY_MS);
-    engine->seen = result.seen;
+    engine->threads->seen = result.seen;
     pthread_mutex_lock(&engine->mutex);
     csc_engine_house_awake(engine);
     if (waits)
-        engine->listening = err == CASCADE_OK && result.listening;
-    engine->told = engine->told || result.woken;
+        engine->wakeup.listening = err == CASCADE_OK && result.listening;
+    engine->wakeup.told = engine->wakeup.told || result.woken;
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -79,7 +100,7 @@ is_ending(cascade_engine *engine)
     bool ending = false;
 
     pthread_mutex_lock(&engine->mutex);
-    ending = engine->threads_end;
+    ending = engine->wakeup.threads_end;
     pthread_mutex_unlock(&engine->mutex);
     return ending;
 }
@@ -144,8 +165,8 @@ keeper_main(void *context)
         int64_t wait_ms = csc_lease_keep(engine);
 
         pthread_mutex_lock(&engine->mutex);
-        if (!engine->threads_end)
-            csc_engine_wait(engine, &engine->keeper_cond, wait_ms);
+        if (!engine->wakeup.threads_end)
+            csc_engine_wait(engine, &engine->threads->keeper_cond, wait_ms);
         pthread_mutex_unlock(&engine->mutex);
     }
     return NULL;
@@ -159,10 +180,10 @@ begin_worker(cascade_engine *engine)
     if (engine->options.worker_init != NULL)
         err = engine->options.worker_init(engine->options.worker_context);
     pthread_mutex_lock(&engine->mutex);
-    engine->initialised++;
+    engine->workers->initialised++;
     if (err != CASCADE_OK)
-        engine->worker_err = err;
-    pthread_cond_broadcast(&engine->quiet_cond);
+        engine->workers->err = err;
+    pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
     return err == CASCADE_OK;
 }
@@ -184,9 +205,9 @@ work(csc_worker *worker)
         }
         if (!csc_run_may_take(engine)) {
             (void)csc_run_note_wait(engine);
-            engine->work_waiting++;
-            csc_engine_wait(engine, &engine->work_cond, -1);
-            engine->work_waiting--;
+            engine->ready.waiting++;
+            csc_engine_wait(engine, &engine->ready.work_cond, -1);
+            engine->ready.waiting--;
         }
         pthread_mutex_unlock(&engine->mutex);
     }
@@ -207,38 +228,9 @@ worker_main(void *context)
     }
     pthread_mutex_lock(&engine->mutex);
     worker->ended = true;
-    pthread_cond_broadcast(&engine->quiet_cond);
+    pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
     return NULL;
-}
-
-/* ---- Start and end ------------------------------------------------------ */
-
-cascade_err
-csc_threads_create(pthread_t *thread, size_t stack_size, void *(*main)(void *),
-                   void *context)
-{
-    pthread_attr_t attr;
-    sigset_t all;
-    sigset_t before;
-    int failed = pthread_attr_init(&attr);
-
-    if (failed != 0)
-        return csc_fail(CASCADE_ERR_SYSTEM, "cannot make thread attributes");
-    if (stack_size > 0)
-        failed = pthread_attr_setstacksize(&attr, stack_size);
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (failed == 0)
-        failed = pthread_create(thread, &attr, main, context);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attr);
-    if (failed != 0)
-        return csc_fail(CASCADE_ERR_SYSTEM,
-                        "cannot create a thread (error %d): use fewer workers, "
-                        "smaller stacks, or raise the limit",
-                        failed);
-    return CASCADE_OK;
 }
 
 /* Waits until every worker's init hook is through. */
@@ -248,9 +240,9 @@ await_workers(cascade_engine *engine)
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&engine->mutex);
-    while (engine->initialised < engine->options.worker_count)
-        csc_engine_wait(engine, &engine->quiet_cond, -1);
-    err = engine->worker_err;
+    while (engine->workers->initialised < engine->options.worker_count)
+        csc_engine_wait(engine, &engine->wakeup.quiet_cond, -1);
+    err = engine->workers->err;
     pthread_mutex_unlock(&engine->mutex);
     return err;
 }
@@ -261,11 +253,12 @@ start_workers(cascade_engine *engine)
     size_t count = engine->options.worker_count;
     cascade_err err = CASCADE_OK;
 
-    engine->workers = csc_mem_zalloc(count, sizeof(*engine->workers));
-    if (engine->workers == NULL)
+    engine->workers->list =
+        csc_mem_zalloc(count, sizeof(*engine->workers->list));
+    if (engine->workers->list == NULL)
         return csc_fail_memory();
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
-        csc_worker *worker = &engine->workers[i];
+        csc_worker *worker = &engine->workers->list[i];
 
         worker->engine = engine;
         err = csc_threads_create(&worker->thread,
@@ -306,14 +299,14 @@ csc_threads_start(cascade_engine *engine)
     if (threads && err == CASCADE_OK)
         err = start_lanes(engine);
     if (err == CASCADE_OK) {
-        err = csc_threads_create(&engine->house_thread, 0,
+        err = csc_threads_create(&engine->threads->house_thread, 0,
                                  threads ? house_main : io_main, engine);
-        engine->house_started = err == CASCADE_OK;
+        engine->threads->house_started = err == CASCADE_OK;
     }
     if (err == CASCADE_OK) {
-        err =
-            csc_threads_create(&engine->keeper_thread, 0, keeper_main, engine);
-        engine->keeper_started = err == CASCADE_OK;
+        err = csc_threads_create(&engine->threads->keeper_thread, 0,
+                                 keeper_main, engine);
+        engine->threads->keeper_started = err == CASCADE_OK;
     }
     return err;
 }
@@ -321,9 +314,9 @@ csc_threads_start(cascade_engine *engine)
 void
 csc_threads_request_end(cascade_engine *engine)
 {
-    engine->threads_end = true;
+    engine->wakeup.threads_end = true;
     csc_engine_wake_house(engine);
-    pthread_cond_broadcast(&engine->keeper_cond);
+    pthread_cond_broadcast(&engine->threads->keeper_cond);
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
         pthread_cond_broadcast(&engine->lanes[i].cond);
 }
@@ -345,12 +338,12 @@ csc_threads_end(cascade_engine *engine)
         if (started)
             (void)pthread_join(lane->thread, NULL);
     }
-    if (engine->house_started)
-        (void)pthread_join(engine->house_thread, NULL);
-    engine->house_started = false;
-    if (engine->keeper_started)
-        (void)pthread_join(engine->keeper_thread, NULL);
-    engine->keeper_started = false;
+    if (engine->threads->house_started)
+        (void)pthread_join(engine->threads->house_thread, NULL);
+    engine->threads->house_started = false;
+    if (engine->threads->keeper_started)
+        (void)pthread_join(engine->threads->keeper_thread, NULL);
+    engine->threads->keeper_started = false;
 }
 
 void
@@ -358,8 +351,8 @@ csc_threads_await_left(cascade_engine *engine, int64_t end_ms)
 {
     int64_t left = csc_clock_left_ms(end_ms);
 
-    while ((engine->put_off || engine->running > 0) && left > 0) {
-        csc_engine_wait(engine, &engine->quiet_cond,
+    while ((engine->txn.put_off || engine->calls.running > 0) && left > 0) {
+        csc_engine_wait(engine, &engine->wakeup.quiet_cond,
                         left < JOIN_POLL_MS ? left : JOIN_POLL_MS);
         left = csc_clock_left_ms(end_ms);
     }
@@ -370,14 +363,15 @@ csc_threads_await_left(cascade_engine *engine, int64_t end_ms)
 static const char *
 find_blocking(const cascade_engine *engine)
 {
-    size_t count = engine->workers != NULL ? engine->options.worker_count : 0;
-    const csc_worker *worker = &engine->looper;
+    size_t count =
+        engine->workers->list != NULL ? engine->options.worker_count : 0;
+    const csc_worker *worker = &engine->workers->looper;
 
     if (!csc_native_blocks(engine))
         return NULL;
     for (size_t i = 0; i < count && worker->node == NULL; i++)
-        if (engine->workers[i].native != NULL)
-            worker = &engine->workers[i];
+        if (engine->workers->list[i].native != NULL)
+            worker = &engine->workers->list[i];
     return worker->node;
 }
 
@@ -393,7 +387,7 @@ join_worker(cascade_engine *engine, csc_worker *worker)
     pthread_mutex_lock(&engine->mutex);
     while (!worker->ended && worker->node == NULL &&
            find_blocking(engine) == NULL)
-        csc_engine_wait(engine, &engine->quiet_cond, JOIN_POLL_MS);
+        csc_engine_wait(engine, &engine->wakeup.quiet_cond, JOIN_POLL_MS);
     ended = worker->ended;
     if (!ended)
         node = worker->node != NULL ? worker->node : find_blocking(engine);
@@ -413,24 +407,25 @@ csc_threads_join_workers(cascade_engine *engine)
 {
     const char *node = NULL;
     const char *blocking = NULL;
-    size_t count = engine->workers != NULL ? engine->options.worker_count : 0;
+    size_t count =
+        engine->workers->list != NULL ? engine->options.worker_count : 0;
 
     for (size_t i = 0; i < count; i++) {
         const char *found = NULL;
 
-        if (engine->workers[i].started)
-            found = join_worker(engine, &engine->workers[i]);
+        if (engine->workers->list[i].started)
+            found = join_worker(engine, &engine->workers->list[i]);
         if (found != NULL)
             node = found;
     }
     pthread_mutex_lock(&engine->mutex);
-    while (engine->put_off && find_blocking(engine) == NULL)
-        csc_engine_wait(engine, &engine->quiet_cond, JOIN_POLL_MS);
+    while (engine->txn.put_off && find_blocking(engine) == NULL)
+        csc_engine_wait(engine, &engine->wakeup.quiet_cond, JOIN_POLL_MS);
     blocking = find_blocking(engine);
     if (blocking != NULL)
         node = blocking;
     else if (node == NULL)
-        node = engine->looper.node;
+        node = engine->workers->looper.node;
     pthread_mutex_unlock(&engine->mutex);
     return node;
 }

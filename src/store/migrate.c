@@ -16,7 +16,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/digest/sha256.h"
+#include "cascade/cascade.h"
 #include "cascade/store.h"
+#include "store/migrations.h"
 
 char *
 csc_migrate_checksum(const csc_migration *migration,

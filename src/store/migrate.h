@@ -19,9 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "cascade/cascade.h"
-#include "store/migrations.h"
+
+typedef struct csc_migration csc_migration;
 
 #define CSC_MIGRATE_CHECKSUM_SIZE (2 * CSC_SHA256_SIZE + 1)
 

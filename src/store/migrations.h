@@ -11,6 +11,8 @@
 
 #include <stddef.h>
 
+#include "cascade/cascade.h"
+
 typedef struct csc_migration {
     int number;
     const char *name; /* the file's name without its suffix */

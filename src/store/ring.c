@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "cascade/cascade.h"
+#include "store/seal.h"
 
 csc_ring *
 csc_ring_create(void)

@@ -6,6 +6,7 @@
 #ifndef CSC_STORE_RING_H
 #define CSC_STORE_RING_H
 
+#include "cascade/cascade.h"
 #include "store/seal.h"
 
 #define CSC_RING_MAX 16

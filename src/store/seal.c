@@ -10,9 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/data/arena.h"
+#include "base/data/map.h"
+#include "base/digest/hmac.h"
+#include "base/digest/siphash.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/siphash.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "cascade/store.h"
 
 /* What a hash is of. Never changed: seals that were made would be void. */
 #define OF_STILL 'S'

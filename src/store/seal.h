@@ -54,9 +54,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/hmac.h"
-#include "base/map.h"
+#include "base/data/arena.h"
+#include "base/data/map.h"
+#include "base/digest/hmac.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
 #include "cascade/store.h"
 
 #define CSC_SEAL_KEY_ID_MAX 64

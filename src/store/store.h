@@ -13,8 +13,10 @@
 #include "base/log.h"
 #include "base/origin.h"
 #include "cascade/cascade.h"
+#include "cascade/rows.h"
 #include "cascade/store.h"
-#include "store/ring.h"
+
+typedef struct csc_ring csc_ring;
 
 #define CSC_STORE_ENGINES_MAX 64
 #define CSC_STORE_WATCH_LISTS 64
@@ -39,7 +41,8 @@ typedef struct csc_aside {
 /* Asks the engines of the handle. Not locked. */
 typedef csc_aside csc_aside_fn(cascade_store *store, const cascade_uuid *id);
 
-/* Starts that wait for a transaction which is not the library's (held.c). */
+/* Starts that wait for a transaction which is not the library's
+ * (blocked_start.c). */
 typedef struct csc_store_held {
     pthread_mutex_t mutex; /* guards what follows */
     struct csc_start *first;
@@ -76,28 +79,20 @@ typedef struct csc_store_opener {
     void *handle;
     const cascade_native *native; /* of which `handle` is, or NULL */
 } csc_store_opener;
+#define CSC_SUSPECT_FROM 3 /* takeovers from which a run is claimed alone */
 
 /* Checks the options, makes the store and migrates it, if it is to be. */
 cascade_err csc_store_open(const csc_store_opener *opener,
                            const cascade_store_options *options,
                            cascade_store **store);
-
-/* The place of a receipt among those of all runs of a root (S44); function_id
- * CSC_STORE_LINK_ID: that of the run's own id. Positive. */
-int64_t csc_store_link_number(int32_t run_number, int32_t function_id);
 #define CSC_STORE_LINK_ID INT32_MAX
-
-/* What a sweep looks at, for stores whose cursor is the last root that was
- * looked at: roots above `after`, up to `to`. */
-void csc_store_sweep_range(const cascade_uuid *root, const cascade_uuid *cursor,
-                           cascade_uuid *after, cascade_uuid *to);
 
 /* The drivers built in; NULL when that backend is not. */
 const cascade_store_driver *csc_store_memory_driver(void);
 const cascade_store_driver *csc_store_sqlite_driver(void);
 const cascade_store_driver *csc_store_postgres_driver(void);
 
-/* What a backend does over a fork() of this process: see store.c. */
+/* What a backend does over a fork() of this process: see open.c. */
 typedef struct csc_store_forking {
     void (*before)(void);
     void (*after)(bool child);
@@ -166,7 +161,7 @@ cascade_err csc_store_refuse_inside(const cascade_store *store,
  * now on; NULL: in none. Gives what was so before. */
 const cascade_store *csc_store_set_inside(const cascade_store *store);
 
-/* ---- rules.c: what all backends have in common --------------------------- */
+/* ---- words.c: what all backends have in common --------------------------- */
 
 /* The words of the tables; NULL for what is no status, which they refuse. */
 const char *csc_store_status_word(cascade_status status);

@@ -2,12 +2,15 @@
  *
  * What all backends have in common of strays: S75.
  */
+#include "store/store.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/uuid.h"
-#include "store/store.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
 
 static const char *const tables[] = {
     [CASCADE_STRAY_EXECUTIONS] = "node_executions",

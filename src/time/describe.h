@@ -15,7 +15,7 @@
 #ifndef CSC_TIME_DESCRIBE_H
 #define CSC_TIME_DESCRIBE_H
 
-#include "base/buf.h"
+#include "base/data/buf.h"
 #include "time/cron.h"
 #include "time/dst.h"
 #include "time/interval.h"

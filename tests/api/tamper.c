@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "api/raw_sql.h"
-#include "store/memory.h"
+#include "base/data/map.h"
+#include "store/memory/internal.h"
+#include "store/memory/treap.h"
 #include "store/store.h"
 
 #define ROOM 2000

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/data/buf.h"
 #include "base/mem.h"
 #include "store/store.h"
 #include "support/rows.h"

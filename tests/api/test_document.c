@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "api/raw_sql.h"
-#include "base/json.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "store/store.h"

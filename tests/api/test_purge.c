@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "api/raw_sql.h"
-#include "base/buf.h"
+#include "base/data/buf.h"
 #include "cascade/manage.h"
 #include "store/store.h"
 #include "support/stores.h"

@@ -8,7 +8,7 @@
 
 #include "api/raw_sql.h"
 #include "cascade/manage.h"
-#include "engine/audit.h"
+#include "query/audit/audit.h"
 #include "support/sound.h"
 
 #define MANY 2300 /* more than two pages */

@@ -10,8 +10,8 @@
 
 #include "api/raw_sql.h"
 #include "cascade/manage.h"
-#include "engine/audit.h"
 #include "engine/mix.h"
+#include "query/audit/audit.h"
 #include "store/store.h"
 #include "support/rows.h"
 #include "support/sound.h"

@@ -10,7 +10,7 @@
 
 #include "api/raw_sql.h"
 #include "cascade/manage.h"
-#include "engine/audit.h"
+#include "query/audit/audit.h"
 #include "support/sound.h"
 
 #define ENDED "0190aaaa-0000-4000-8000-000000000001"

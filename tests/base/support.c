@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/data/buf.h"
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "support/splitmix.h"
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
+#include "base/data/buf.h"
 #include "cascade/cascade.h"
 
 #define SIZE_DEFAULT ((size_t)1 << 20)

@@ -7,8 +7,9 @@
  */
 #include <string.h>
 
+#include "base/data/buf.h"
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/json_random.h"
 #include "base/mem.h"
 #include "base/server.h"

@@ -5,8 +5,10 @@
  */
 #include <string.h>
 
+#include "base/data/buf.h"
 #include "base/error.h"
-#include "base/json_internal.h"
+#include "base/json/json.h"
+#include "base/json/json_internal.h"
 #include "base/json_random.h"
 #include "base/mem.h"
 #include "base/support.h"

@@ -5,7 +5,8 @@
  */
 #include <string.h>
 
-#include "base/json.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/support.h"
 

@@ -10,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/data/buf.h"
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/support.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hmac.h"
-#include "base/siphash.h"
+#include "base/digest/hmac.h"
+#include "base/digest/siphash.h"
 #include "base/support.h"
 
 /* ---- HMAC-SHA-256 ------------------------------------------------------- */

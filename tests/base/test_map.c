@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/map.h"
+#include "base/data/map.h"
 #include "base/mem.h"
 #include "base/support.h"
 #include "base/uuid.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/pace.h"
+#include "base/data/pace.h"
 
 #define LIMIT_NS 1000
 

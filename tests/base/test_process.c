@@ -21,8 +21,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/data/buf.h"
 #include "base/mem.h"
-#include "base/process.h"
+#include "base/process/process.h"
 #include "base/support.h"
 
 #define BIG 1000000

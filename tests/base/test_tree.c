@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/count.h"
+#include "base/data/tree.h"
 #include "base/support.h"
-#include "base/tree.h"
 
 #define MODEL_SIZE 700
 #define MANY 100000

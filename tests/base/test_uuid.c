@@ -6,9 +6,10 @@
 #include <string.h>
 #include <uuid/uuid.h>
 
+#include "base/clock.h"
+#include "base/digest/sha256.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "base/support.h"
 #include "base/uuid.h"
 

@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
+#include "base/data/arena.h"
 #include "base/mem.h"
-#include "engine/about.h"
+#include "query/capabilities.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "base/data/map.h"
+#include "held/engine_state.h"
+#include "held/room/backlog.h"
+#include "held/run/run.h"
 #include "support/splitmix.h"
 #include "support/stores.h"
 #include "support/wrap_store.h"
@@ -142,7 +145,7 @@ nothing_begins(void *context)
     bool still = false;
 
     pthread_mutex_lock(&engine->mutex);
-    still = engine->running == 0 && (engine->held_back || all);
+    still = engine->calls.running == 0 && (engine->ready.held_back || all);
     pthread_mutex_unlock(&engine->mutex);
     return still;
 }
@@ -186,9 +189,9 @@ take_their_room(bench *b)
     pthread_mutex_lock(&engine->mutex);
     backlog = atomic_exchange(&engine->backlog, 0);
     expect(csc_run_may_take(engine));
-    expect(engine->held_back);
+    expect(engine->ready.held_back);
     csc_run_let_begin(engine);
-    expect(!engine->held_back);
+    expect(!engine->ready.held_back);
     atomic_fetch_add(&engine->backlog, backlog);
     pthread_mutex_unlock(&engine->mutex);
 }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
 #include "engine/play.h"
+#include "held/engine_state.h"
 
 /* ---- The bytes of a batch ----------------------------------------------- */
 
@@ -164,7 +164,7 @@ has_all_births(void *context)
     size_t births = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    births = engine->births;
+    births = engine->room.births;
     pthread_mutex_unlock(&engine->mutex);
     return births == COUNT;
 }

@@ -12,12 +12,16 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/uuid.h"
-#include "engine/build.h"
+#include "change/build/build.h"
+#include "change/build/start.h"
+#include "change/op.h"
+#include "state/state.h"
 
 #define ID "01890000-0000-7000-8000-00000000abcd"
 #define NOW INT64_C(1700000000000)

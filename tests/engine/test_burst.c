@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/lock.h"
-#include "engine/engine.h"
+#include "claim/claim.h"
 #include "support/stores.h"
 
 #define COUNT (4 * CSC_CLAIM_MAX + 10)

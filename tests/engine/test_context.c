@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/count.h"
+#include "base/data/tree.h"
 #include "base/mem.h"
-#include "engine/context.h"
+#include "state/context.h"
+#include "state/state.h"
 #include "support/hand.h"
 
 #define RUNNING CASCADE_EXECUTION_RUNNING

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/tree.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "engine/context_text.h"
+#include "query/context_text.h"
 #include "support/stores.h"
 
 /* Writes the values, as many as there are, under one key. */

@@ -20,8 +20,8 @@
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/manage.h"
-#include "engine/cursor.h"
 #include "engine/play.h"
+#include "query/cursor/cursor.h"
 #include "store/store.h"
 #include "support/rows.h"
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/data/buf.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "engine/play.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cascade/manage.h"
-#include "engine/engine.h"
 #include "support/stores.h"
 
 #define LATER 1300 /* executions that are to begin in an hour */

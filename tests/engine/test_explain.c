@@ -14,8 +14,9 @@
 
 #include "base/mem.h"
 #include "base/uuid.h"
-#include "engine/explain.h"
-#include "engine/lists.h"
+#include "query/engines.h"
+#include "query/explain/explain.h"
+#include "state/state.h"
 
 #define ID "01890000-0000-7000-8000-00000000abcd"
 #define CHILD "01890000-0000-7000-8000-0000000000ff"

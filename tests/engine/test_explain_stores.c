@@ -9,13 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
+#include "base/data/arena.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/manage.h"
-#include "engine/explain.h"
 #include "engine/peer.h"
+#include "query/explain/explain.h"
+#include "state/kind.h"
+#include "state/state.h"
 #include "store/store.h"
 #include "support/rows.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/uuid.h"
 #include "cascade/manage.h"
-#include "engine/engine.h"
+#include "store/store.h"
 #include "support/stores.h"
 
 #define FAMILIES 3

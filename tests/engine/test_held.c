@@ -13,7 +13,8 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "cascade/postgres.h"
-#include "engine/engine.h"
+#include "held/engine_state.h"
+#include "held/lane/start_request.h"
 #include "store/store.h"
 #include "support/stores.h"
 

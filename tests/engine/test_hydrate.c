@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/buf.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "engine/mix.h"
 #include "engine/watch.h"
+#include "state/state.h"
 
 #define COMMITS_MIN 1000
 #define WAVE 28 /* cascades started at once */

@@ -20,10 +20,16 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/data/tree.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/uuid.h"
-#include "engine/build.h"
+#include "change/build/build.h"
+#include "change/build/start.h"
+#include "change/op.h"
+#include "state/state.h"
 #include "support/dump.h"
 #include "support/rows.h"
 

@@ -13,9 +13,11 @@
 #include <time.h>
 
 #include "base/uuid.h"
-#include "engine/engine.h"
 #include "engine/mix.h"
 #include "engine/watch.h"
+#include "held/engine_state.h"
+#include "held/run/run.h"
+#include "store/store.h"
 
 #define WAVE 28      /* cascades started at once */
 #define WAVES_MAX 50 /* until enough replies were lost */
@@ -324,7 +326,7 @@ an_idle_engine_notices_its_removal(test_db *db)
 
     assert_ok(cascade_engine_register(engine, "chain", chain, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
-    before = engine->id;
+    before = engine->incarnation.id;
     assert_ok(store->driver->remove(store->self, &before, 1, 10, &freed));
     assert_true(stores_until(was_fenced, engine));
     id = db_start_text(store, "chain", "{\"left\":2}");

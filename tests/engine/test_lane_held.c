@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the callers of starts are told whose time is over, G12; starts that go
- * on without their lane (held.c), and that they take turns; and a lane whose
- * number cannot be used up, S32.
+ * on without their lane (blocked_start.c), and that they take turns; and a lane
+ * whose number cannot be used up, S32.
  *
  * Only the calls have a short deadline, and only where it is to pass: what the
  * store does has all the time that it needs.
@@ -13,8 +13,11 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/uuid.h"
-#include "engine/engine.h"
+#include "held/engine_state.h"
+#include "held/lane/start_request.h"
+#include "store/store.h"
 #include "support/stores.h"
 #include "support/wrap_store.h"
 
@@ -588,7 +591,7 @@ where_nobody_is_held_nobody_takes_turns(test_db *db)
     assert_int_equal(send_beside(db, false), CALLERS);
 }
 
-/* Or has had its turn. Guarded as in held.c, which is in no submit here. */
+/* Or has had its turn. Guarded as in blocked_start.c, which is in none here. */
 static bool
 innocent_is_in_line(void *context)
 {

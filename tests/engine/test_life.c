@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/data/buf.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "engine/mix.h"
+#include "store/store.h"
 #include "support/dump.h"
 #include "support/stores.h"
-
-#include "store/store.h"
 
 /* ---- Hooks -------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/engine.h"
 #include "engine/stage.h"
+#include "held/engine_state.h"
 
 /* Where a limit in real time may pass before the function is entered, it is
  * tried again with one so many times longer. */
@@ -349,8 +349,8 @@ outlive_engine(cascade_node *node, void *user)
     (void)node;
     if (atomic_fetch_add(&s->entered, 1) > 0)
         return CASCADE_OK;
-    expect(dead->driver->remove(dead->driver_self, &dead->id, 1, 10, &freed) ==
-           CASCADE_OK);
+    expect(dead->driver->remove(dead->driver_self, &dead->incarnation.id, 1, 10,
+                                &freed) == CASCADE_OK);
     expect(freed == 1);
     cascade_engine_request_stop(dead);
     fake_clock_advance(&s->db->clock, 1000);

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine.h"
+#include "base/data/map.h"
 #include "engine/stage.h"
+#include "held/engine_state.h"
+#include "held/run/run.h"
 
 /* One letter for each call of a compensation, in their order. */
 static atomic_char undone[16];

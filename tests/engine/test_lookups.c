@@ -7,11 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/count.h"
+#include "base/data/arena.h"
+#include "base/data/tree.h"
 #include "base/mem.h"
 #include "base/uuid.h"
-#include "engine/build.h"
-#include "engine/plan.h"
+#include "change/build/build.h"
+#include "change/op.h"
+#include "state/reset_plan.h"
+#include "state/state.h"
+#include "state/supersede.h"
 #include "support/hand.h"
 
 #define ID HAND_ID

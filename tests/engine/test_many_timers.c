@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/map.h"
+#include "base/data/map.h"
 #include "support/must.h"
 #include "support/stores.h"
 

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/data/map.h"
 #include "cascade/manage.h"
-#include "engine/engine.h"
 #include "engine/till.h"
+#include "held/engine_state.h"
+#include "held/run/run.h"
 
 #define FAN 6
 #define CASCADES 12
@@ -334,7 +336,7 @@ payment_is_met(void *context)
     pthread_mutex_lock(&engine->mutex);
     run = csc_map_get(&engine->runs, m->id);
     met = run == NULL || run->native != NULL ||
-          (run->waiting.first != NULL && engine->work_waiting > 0);
+          (run->waiting.first != NULL && engine->ready.waiting > 0);
     pthread_mutex_unlock(&engine->mutex);
     return met || atomic_load(&m->t->entered) > 0;
 }

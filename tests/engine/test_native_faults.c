@@ -11,8 +11,10 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "engine/engine.h"
 #include "engine/till.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "store/store.h"
 
 static const till_node paying[] = {
     {"pay", till_pay, {.transactional = true, .backoff_ms = 1}}};
@@ -415,7 +417,7 @@ remove_before_begin(void *context, const wrap_call *call)
     till *t = context;
 
     if (call->move == WRAP_BEGIN && call->number == 1)
-        remove_engine(t, call->self, &t->engine[0]->id);
+        remove_engine(t, call->self, &t->engine[0]->incarnation.id);
     return CASCADE_OK;
 }
 
@@ -453,7 +455,7 @@ another_engine_takes_over_while_it_runs(test_db *db)
 
     t->id = db_start(t->store[0], "pay");
     till_until(t, is_within, t);
-    remove_engine(t, outside->self, &engine->id);
+    remove_engine(t, outside->self, &engine->incarnation.id);
     (void)till_engine(t);
     till_await(t, &t->id, CASCADE_COMPLETED);
     atomic_store(&t->go, true);
@@ -512,7 +514,7 @@ lease_is_over(void *context)
     bool over = false;
 
     pthread_mutex_lock(&engine->mutex);
-    over = csc_engine_monotonic_ns(engine) >= engine->lease_until_ns;
+    over = csc_engine_monotonic_ns(engine) >= engine->lease.until_ns;
     pthread_mutex_unlock(&engine->mutex);
     return over;
 }

@@ -6,8 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/engine.h"
+#include "base/data/map.h"
+#include "cascade/manage.h"
 #include "engine/till.h"
+#include "held/engine_state.h"
+#include "held/node_def.h"
+#include "held/run/run.h"
+#include "state/state.h"
 
 #define HIGH 9
 #define WORKERS 3
@@ -323,7 +328,7 @@ deadline_is_seen(void *context)
     run = csc_map_next(&engine->runs, &at);
     exec = run != NULL ? csc_state_find(&run->state, 0) : NULL;
     seen = exec == NULL ||
-           engine->now_confirmed_ms >=
+           engine->clock.confirmed_ms >=
                exec->recorded_ms +
                    csc_engine_node(engine, exec->name)->limits.deadline_ms;
     pthread_mutex_unlock(&engine->mutex);

@@ -9,8 +9,8 @@
 #include "cascade/manage.h"
 #include "cascade/postgres.h"
 #include "cascade/sqlite.h"
-#include "engine/engine.h"
 #include "engine/till.h"
+#include "held/node_def.h"
 
 static bool
 is_sqlite(const test_db *db)

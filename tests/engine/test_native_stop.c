@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "engine/engine.h"
 #include "engine/till.h"
+#include "held/engine_state.h"
 
 #define STOP_MS 200
 #define BOUND_MS 60000
@@ -405,7 +405,7 @@ is_put_off(void *context)
     bool put_off = false;
 
     pthread_mutex_lock(&engine->mutex);
-    put_off = engine->put_off;
+    put_off = engine->txn.put_off;
     pthread_mutex_unlock(&engine->mutex);
     return put_off;
 }

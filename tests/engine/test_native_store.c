@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "cascade/manage.h"
 #include "engine/till.h"
 
 #define NAME "started-by-pay"

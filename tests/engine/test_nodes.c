@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "engine/play.h"
 
 /* ---- Who it is ---------------------------------------------------------- */

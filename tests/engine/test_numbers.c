@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "cascade/manage.h"
-#include "engine/build.h"
+#include "change/build/build.h"
 #include "engine/play.h"
 #include "support/must.h"
 

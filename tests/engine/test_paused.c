@@ -6,11 +6,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/data/map.h"
 #include "cascade/manage.h"
-#include "engine/engine.h"
 #include "engine/peer.h"
 #include "engine/play.h"
+#include "held/engine_state.h"
+#include "held/run/run.h"
+#include "state/state.h"
 
 #define STEPS 4
 #define FANS 100

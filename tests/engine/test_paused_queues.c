@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "cascade/manage.h"
-#include "engine/engine.h"
 #include "engine/play.h"
+#include "held/engine_state.h"
+#include "held/run/pause.h"
 
 /* One that is stopped for a while is not removed by the other. */
 #define NEVER_MS (INT64_C(3600) * 1000)

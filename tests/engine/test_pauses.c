@@ -14,7 +14,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "engine/engine.h"
+#include "claim/claim.h"
+#include "held/engine_state.h"
+#include "store/store.h"
 #include "support/stores.h"
 
 #define ALWAYS ((size_t)1 << 40)
@@ -309,7 +311,7 @@ knows_what_comes(cascade_engine *engine)
     bool knows = false;
 
     pthread_mutex_lock(&engine->mutex);
-    knows = engine->next_wake_ms != CASCADE_TIME_NONE;
+    knows = engine->mailbox.next_wake_ms != CASCADE_TIME_NONE;
     pthread_mutex_unlock(&engine->mutex);
     return knows;
 }
@@ -429,7 +431,7 @@ has_birth(void *context)
     size_t births = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    births = engine->births;
+    births = engine->room.births;
     pthread_mutex_unlock(&engine->mutex);
     return births == 1;
 }

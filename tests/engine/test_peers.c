@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/engine.h"
+#include "claim/hydrate.h"
+#include "claim/peers.h"
+#include "engine/housekeeper.h"
 #include "engine/peer.h"
+#include "held/engine_state.h"
 #include "store/store.h"
 #include "support/stores.h"
 
@@ -56,7 +59,7 @@ is_listening(void *context)
     bool listening = false;
 
     pthread_mutex_lock(&engine->mutex);
-    listening = engine->listening;
+    listening = engine->wakeup.listening;
     pthread_mutex_unlock(&engine->mutex);
     return listening;
 }
@@ -114,7 +117,7 @@ has_looked(void *context)
     bool looked = false;
 
     pthread_mutex_lock(&engine->mutex);
-    looked = engine->looks > 0;
+    looked = engine->peers->looks > 0;
     pthread_mutex_unlock(&engine->mutex);
     return looked;
 }
@@ -245,8 +248,8 @@ has_settled(void *context)
     bool settled = false;
 
     pthread_mutex_lock(&engine->mutex);
-    settled = engine->listening && engine->polls > 10 &&
-              !engine->suspects_due && !engine->suspects_soon;
+    settled = engine->wakeup.listening && engine->house->polls > 10 &&
+              !engine->claims->suspects_due && !engine->house->suspects_soon;
     pthread_mutex_unlock(&engine->mutex);
     return settled;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/again.h"
-#include "engine/engine.h"
+#include "held/engine_state.h"
 
 #define LINE_DONE "{\"steps\":[1,2,3]}"
 #define HOUR_MS (INT64_C(3600) * 1000)
@@ -448,7 +448,7 @@ count_looks(const lateness *l)
     uint64_t looks = 0;
 
     pthread_mutex_lock(&l->engine->mutex);
-    looks = l->engine->receives;
+    looks = l->engine->mailbox.receives;
     pthread_mutex_unlock(&l->engine->mutex);
     return looks;
 }

@@ -11,7 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "base/data/map.h"
+#include "base/uuid.h"
+#include "cascade/manage.h"
+#include "held/engine_state.h"
+#include "held/room/reload.h"
+#include "held/run/run.h"
+#include "store/store.h"
 #include "support/stores.h"
 
 #define CROWD 40
@@ -121,7 +127,7 @@ one_waits(room *r)
     bool waits = false;
 
     pthread_mutex_lock(&r->engine->mutex);
-    for (at = r->engine->reloads; at != NULL; at = at->next)
+    for (at = r->engine->reloads.first; at != NULL; at = at->next)
         waits = waits || at->large;
     pthread_mutex_unlock(&r->engine->mutex);
     return waits;
@@ -392,8 +398,8 @@ have_ended(void *context)
 
     for (int i = 0; i < 2000; i++) {
         pthread_mutex_lock(&c->engine->mutex);
-        if (c->engine->large_until_ns != INT64_MAX)
-            c->engine->large_until_ns = 0;
+        if (c->engine->room.large_until_ns != INT64_MAX)
+            c->engine->room.large_until_ns = 0;
         pthread_mutex_unlock(&c->engine->mutex);
         sched_yield();
     }
@@ -501,7 +507,8 @@ are_parked(void *context)
 
     pthread_mutex_lock(&r->engine->mutex);
     parked = r->engine->stats.parked >= 2 && r->engine->runs.count == 0 &&
-             r->engine->reloads == NULL && r->engine->in_hand == 0;
+             r->engine->reloads.first == NULL &&
+             r->engine->reloads.in_hand == 0;
     pthread_mutex_unlock(&r->engine->mutex);
     return parked;
 }

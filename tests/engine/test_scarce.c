@@ -9,9 +9,14 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "commit/lane.h"
 #include "engine/engine.h"
+#include "engine/housekeeper.h"
 #include "engine/mix.h"
 #include "engine/watch.h"
+#include "held/engine_state.h"
+#include "held/lane/lane_queue.h"
+#include "held/wakeup.h"
 
 #define CROWD 120
 #define NTH_MAX 24
@@ -103,9 +108,9 @@ run_nodes(cascade_engine *engine)
     bool any = false;
 
     pthread_mutex_lock(&engine->mutex);
-    engine->looper.thread = pthread_self();
+    engine->workers->looper.thread = pthread_self();
     pthread_mutex_unlock(&engine->mutex);
-    while (csc_engine_work(engine, &engine->looper))
+    while (csc_engine_work(engine, &engine->workers->looper))
         any = true;
     return any;
 }

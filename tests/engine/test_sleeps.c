@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/node.h"
 #include "engine/play.h"
+#include "held/clock.h"
+#include "node/node.h"
 
 #define NAP_MS 20
 

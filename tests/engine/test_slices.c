@@ -10,7 +10,8 @@
 #include <time.h>
 
 #include "cascade/manage.h"
-#include "engine/engine.h"
+#include "state/state.h"
+#include "store/store.h"
 #include "support/stores.h"
 
 #define LATER 900 /* executions that are to begin in an hour */

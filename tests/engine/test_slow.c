@@ -13,7 +13,10 @@
 
 #include "base/uuid.h"
 #include "cascade/manage.h"
-#include "engine/engine.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/room/reload.h"
+#include "store/store.h"
 #include "support/stores.h"
 #include "support/wrap_store.h"
 
@@ -190,7 +193,8 @@ is_aside(void *context)
     bool is = false;
 
     pthread_mutex_lock(&w->engine->mutex);
-    for (reload = w->engine->reloads; reload != NULL; reload = reload->next)
+    for (reload = w->engine->reloads.first; reload != NULL;
+         reload = reload->next)
         is = is || (csc_uuid_equal(&reload->claimed.cascade_id, &w->bad) &&
                     reload->slow == TRIES + w->until - 1 &&
                     reload->at_ns > csc_engine_monotonic_ns(w->engine));

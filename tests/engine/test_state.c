@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/data/tree.h"
 #include "base/mem.h"
 #include "base/uuid.h"
-#include "engine/plan.h"
-#include "engine/state.h"
+#include "state/kind.h"
+#include "state/reset_plan.h"
+#include "state/state.h"
+#include "state/supersede.h"
 #include "support/hand.h"
 
 #define ID HAND_ID

@@ -12,8 +12,11 @@
 
 #include <cmocka.h>
 
+#include "base/data/buf.h"
 #include "base/mem.h"
 #include "base/uuid.h"
+#include "state/state.h"
+#include "state/supersede.h"
 #include "support/dump.h"
 
 #define ID "01890000-0000-7000-8000-00000000abcd"

@@ -8,7 +8,8 @@
 
 #include "base/uuid.h"
 #include "cascade/manage.h"
-#include "engine/engine.h"
+#include "state/state.h"
+#include "store/store.h"
 #include "support/stores.h"
 #include "support/wrap_store.h"
 

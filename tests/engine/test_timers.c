@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/attempts.h"
+#include "change/backoff.h"
 #include "support/rows.h"
 #include "support/stores.h"
 

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "held/engine_state.h"
+#include "held/wakeup.h"
 #include "support/stores.h"
 
 #define NEVER_MS (INT64_C(3600) * 1000)
@@ -131,7 +132,7 @@ is_waiting(void *context)
     bool woken = false;
 
     pthread_mutex_lock(&c->engine->mutex);
-    woken = c->engine->house_signalled;
+    woken = c->engine->wakeup.house_signalled;
     pthread_mutex_unlock(&c->engine->mutex);
     return is_set(&c->waits) && !woken;
 }

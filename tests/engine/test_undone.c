@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/uuid.h"
-#include "engine/engine.h"
+#include "held/engine_state.h"
+#include "held/lane/lane_queue.h"
 #include "support/stores.h"
 #include "support/wrap_store.h"
 

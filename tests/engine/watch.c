@@ -9,12 +9,18 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
+#include "base/data/buf.h"
+#include "base/data/map.h"
+#include "base/json/json.h"
 #include "base/lock.h"
 #include "base/uuid.h"
-#include "engine/build.h"
-#include "engine/engine.h"
+#include "change/build/build.h"
 #include "engine/mix.h"
+#include "held/engine_state.h"
+#include "held/lane/lane_queue.h"
+#include "held/run/run.h"
+#include "state/state.h"
+#include "state/supersede.h"
 
 #define FOLLOW_LIMIT_S 100 /* for what comes first to be followed */
 
@@ -130,7 +136,8 @@ compare_live(watch *w, const cascade_uuid *engine_id, shadow *s)
         const csc_run *run = NULL;
 
         pthread_mutex_lock(&engine->mutex);
-        if (engine->attached && csc_uuid_equal(&engine->id, engine_id))
+        if (engine->incarnation.attached &&
+            csc_uuid_equal(&engine->incarnation.id, engine_id))
             run = csc_map_get(&engine->runs, &s->state.id);
         if (run != NULL && !run->partial)
             dump_state(&live, &run->state);

@@ -20,7 +20,7 @@
 #ifndef TESTS_ENGINE_WATCH_H
 #define TESTS_ENGINE_WATCH_H
 
-#include "base/map.h"
+#include "base/data/map.h"
 #include "support/dump.h"
 #include "support/stores.h"
 

@@ -14,8 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
-#include "store/postgres_internal.h"
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "held/engine_state.h"
+#include "held/run/drop.h"
+#include "store/postgres/internal.h"
 #include "support/oracle.h"
 
 #define LONG_LEASE_MS 600000

@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "base/uuid.h"
+#include "held/engine_state.h"
 #include "store/postgres_proxy.h"
 
 #define SLOW "commit_delay=3000 commit_siblings=0 deadlock_timeout=100"
@@ -181,8 +182,8 @@ first_id(void)
     cascade_uuid id = {{0}};
 
     pthread_mutex_lock(&engine->mutex);
-    if (engine->attached)
-        id = engine->id;
+    if (engine->incarnation.attached)
+        id = engine->incarnation.id;
     pthread_mutex_unlock(&engine->mutex);
     return id;
 }

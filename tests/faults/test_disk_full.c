@@ -24,7 +24,7 @@
 #include "process/server.h"
 #endif
 #ifdef CASCADE_HAVE_SQLITE
-#include "store/sqlite_internal.h"
+#include "store/sqlite/internal.h"
 #include "store/store.h"
 #endif
 

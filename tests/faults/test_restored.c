@@ -11,7 +11,7 @@
 #include "process/check.h"
 #include "process/place.h"
 #include "process/server.h"
-#include "store/postgres_internal.h"
+#include "store/postgres/internal.h"
 #include "store/store.h"
 
 #define LIMIT_MS 90000

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 
 void
 fuzz_judge(int holds, const char *text, const char *file, int line)

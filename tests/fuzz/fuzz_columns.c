@@ -15,14 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
 #ifdef CASCADE_HAVE_SQLITE
-#include "store/sqlite_internal.h"
+#include "store/sqlite/internal.h"
 #endif
 #ifdef CASCADE_HAVE_POSTGRES
-#include "store/postgres_internal.h"
+#include "store/postgres/internal.h"
 #endif
 
 #define COLUMNS 12

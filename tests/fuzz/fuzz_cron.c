@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
 #include "time/calendar.h"

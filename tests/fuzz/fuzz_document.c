@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "base/mem.h"
-#include "engine/document.h"
 #include "fuzz/fuzz.h"
+#include "manage/document.h"
+#include "state/start_record.h"
 
 #define NOW_MS INT64_C(1800000000000)
 

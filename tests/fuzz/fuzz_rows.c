@@ -11,12 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
 #include "base/mem.h"
-#include "engine/build.h"
+#include "change/build/build.h"
+#include "change/op.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/row_text.h"
+#include "state/state.h"
 
 #define ROUNDS 6
 #define NOW_MS INT64_C(1800000000000)

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/row_text.h"
+#include "state/state.h"
 #include "store/store.h"
 
 static dump_rows rows; /* what the driver below gives */

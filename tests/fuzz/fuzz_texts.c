@@ -12,11 +12,12 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/uuid.h"
-#include "engine/state.h"
 #include "fuzz/fuzz.h"
+#include "state/kind.h"
+#include "state/state.h"
 #include "store/store.h"
 
 static void

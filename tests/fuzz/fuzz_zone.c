@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
 #include "time/tzif.h"

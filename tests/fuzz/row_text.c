@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "fuzz/fuzz.h"
 
 #define ID "01890000-0000-7000-8000-00000000abcd"

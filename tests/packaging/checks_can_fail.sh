@@ -14,7 +14,8 @@ licence='/* SPDX-License-Identifier: MIT */'
 good_tree() {
     rm -rf "$tree"
     mkdir -p "$tree/include/cascade" "$tree/src/base" "$tree/src/time" \
-        "$tree/src/engine" "$tree/src/store" "$tree/src/cli" "$tree/examples" \
+        "$tree/src/engine" "$tree/src/store/sqlite" "$tree/src/held/run" \
+        "$tree/src/store/memory" "$tree/src/state" "$tree/src/cli" "$tree/examples" \
         "$tree/tests" "$tree/cmake" "$tree/sql" "$tree/.ci"
     cp "$here/../../.clang-format" "$tree"
     printf '# SPDX-License-Identifier: MIT\n' >"$tree/CMakeLists.txt"
@@ -44,19 +45,51 @@ refuses headers.sh include/cascade/x.h 'size_t cascade_x(void);\n'
 refuses headers.sh include/cascade/x.h 'int cascade_x(int class);\n'
 
 accepts layering.sh
-refuses layering.sh src/base/a.c '#include "engine/state.h"\n'
+refuses layering.sh src/base/a.c '#include "state/state.h"\n'
 refuses layering.sh src/base/a.c '#include "time/civil.h"\n'
-refuses layering.sh src/time/a.c '#include "engine/state.h"\n'
+refuses layering.sh src/time/a.c '#include "state/state.h"\n'
 refuses layering.sh src/time/a.c '#include "store/store.h"\n'
-refuses layering.sh src/engine/a.c '#include "store/sqlite.h"\n'
+refuses layering.sh src/engine/a.c '#include "store/sqlite/internal.h"\n'
 refuses layering.sh src/engine/a.c '#include <libpq-fe.h>\n'
-refuses layering.sh src/store/a.c '#include "engine/state.h"\n'
-refuses layering.sh src/store/memory.c '#include <sqlite3.h>\n'
-refuses layering.sh examples/a.c '#include "base/json.h"\n'
-refuses layering.sh src/cli/a.c '#include "base/json.h"\n'
+refuses layering.sh src/store/a.c '#include "query/wait.h"\n'
+refuses layering.sh src/state/a.c '#include "held/run/run.h"\n'
+refuses layering.sh src/held/run/a.c '#include "commit/lane.h"\n'
+refuses layering.sh src/held/run/a.c '#include "attic/lane.h"\n'
+refuses layering.sh src/store/memory/a.c '#include "store/sqlite/internal.h"\n'
+refuses layering.sh src/store/memory/a.c '#include <sqlite3.h>\n'
+refuses layering.sh examples/a.c '#include "base/json/json.h"\n'
+refuses layering.sh src/cli/a.c '#include "base/json/json.h"\n'
 refuses layering.sh src/cli/a.c '#include <libpq-fe.h>\n'
-refuses layering.sh include/cascade/a.h '#include "base/json.h"\n'
+refuses layering.sh include/cascade/a.h '#include "base/json/json.h"\n'
 refuses layering.sh src/engine/a.c 'run("SELECT 1");\n'
+
+# objects LINE...: what floors.sh is given, made of "FILE C-TEXT".
+objects() {
+    rm -rf "$work/objects"
+    : >"$work/objects.list"
+    for line in "$@"; do
+        object=$work/objects/x.dir/${line%% *}.o
+        mkdir -p "$(dirname "$object")"
+        printf '%s\n' "${line#* }" | gcc -w -x c -c -o "$object" -
+        printf '%s\n' "$object" >>"$work/objects.list"
+    done
+}
+
+calls_of() {
+    sh "$here/floors.sh" "$work/objects.list" >"$work/log" 2>&1
+}
+
+objects 'state/a.c void a(void) {}' 'held/run/b.c void b(void) { a(); }' \
+    'held/c.c void c(void) { b(); d(); }' 'held/d.c void d(void) { c(); }'
+calls_of || { cat "$work/log"; echo "floors.sh refuses good calls"; exit 1; }
+objects 'state/a.c void a(void) { b(); }' 'held/run/b.c void b(void) {}'
+! calls_of || { echo "floors.sh accepts a call upward"; exit 1; }
+objects 'attic/a.c void a(void) {}'
+! calls_of || { echo "floors.sh accepts a floor of no name"; exit 1; }
+objects 'held/a.c void a(void) { b(); }' 'held/b.c void b(void) { c(); }' \
+    'held/c.c void c(void) { d(); }' 'held/d.c void d(void) { e(); }' \
+    'held/run/e.c void e(void) { a(); }'
+! calls_of || { echo "floors.sh accepts a circle of five"; exit 1; }
 
 accepts style.sh
 refuses style.sh src/base/a.c 'int x;\n'

@@ -3,21 +3,41 @@
 #
 #   layering.sh ROOT
 #
-# Includes run one way:
-#
-#   public headers <- engine -> store interface <- backends;  under all of them
-#   time, and under that base
+# Includes run down the floors of src/ (ARCHITECTURE.md): a file includes from
+# its own floor and from those below. A backend is a house of its own: nobody
+# includes what is in its folder but the backend, and the functions of SQLite
+# for SQL, which stand on its lent connections.
 #
 # The examples and the `cascade` command use the public headers alone. SQL stands
 # in sql/ and src/store/; and in the examples, whose tables are their own.
 set -eu
 
+floors=$(sh "$(dirname "$0")/floors.sh" --names)
 cd "$1"
 sources=$(find include src examples -name '*.[ch]' | sort)
 [ -n "$sources" ] || { echo "no sources in $1" >&2; exit 1; }
 
 # Names of files without blanks: the list may be split.
-awk '
+awk -v floors="$floors" '
+BEGIN {
+    count = split(floors, names)
+    for (i = 1; i <= count; i++)
+        rank[names[i]] = i
+}
+# The folder that the path begins with, behind src/ or a quote.
+function floor_of(path) {
+    sub(/^(src\/|")/, "", path)
+    sub(/\/.*/, "", path)
+    return path
+}
+function is_backend(path) {
+    return path ~ /store\/(memory|sqlite|postgres)\//
+}
+function backend_of(path) {
+    sub(/^.*store\//, "", path)
+    sub(/\/.*/, "", path)
+    return path
+}
 function allowed(file, header) {
     if (header ~ /^["<]cascade\/[a-z]+\.h[">]$/)
         return 1
@@ -27,22 +47,19 @@ function allowed(file, header) {
     if (file ~ /^include\//)
         return header ~ /^<(cjson\/cJSON|std[a-z]+)\.h>$/
     if (header ~ /^<libpq-fe\.h>$/)
-        return file ~ /^(src\/store\/postgres|examples\/)/
+        return file ~ /^(src\/store\/postgres|examples)\//
     if (header ~ /^<sqlite3\.h>$/)
-        return file ~ /^(src\/store\/sqlite|examples\/)/
-    if (file ~ /^examples\// || file ~ /^src\/cli\//)
-        return header !~ /^"(\.\.|base|time|engine|store)\//
+        return file ~ /^(src\/store\/sqlite|examples)\// ||
+            file ~ /^src\/client\/sqlite_functions\.c$/
     if (header ~ /^</)
         return 1
-    if (file ~ /^src\/base\//)
-        return header ~ /^"base\//
-    if (file ~ /^src\/time\//)
-        return header ~ /^"(base|time)\//
-    if (file ~ /^src\/engine\//)
-        return header ~ /^"(base\/|time\/|engine\/|store\/store\.h)/
-    if (file ~ /^src\/store\//)
-        return header ~ /^"(base|time|store)\//
-    return 0
+    if (file ~ /^examples\// || file ~ /^src\/cli\//)
+        return !(floor_of(header) in rank)
+    if (is_backend(header))
+        return backend_of(file) == backend_of(header) ||
+            (header ~ /sqlite/ && file ~ /^src\/client\/sqlite_functions\.c$/)
+    return floor_of(header) in rank && floor_of(file) in rank &&
+        rank[floor_of(header)] <= rank[floor_of(file)]
 }
 /^[ \t]*#[ \t]*include/ {
     header = $0

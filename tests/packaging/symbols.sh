@@ -9,7 +9,7 @@
 #     meets none of ours by accident;
 #   - it does not print, end the process, change signal handlers or the locale,
 #     nor configure libraries that belong to the host; what a child needs
-#     before it becomes another program is called in base/process_child.c only;
+#     before it becomes another program is called in base/process/process_child.c only;
 #   - memory is allocated in base/mem.c and nowhere else, mutexes and conditions
 #     are made in base/lock.c.
 set -eu
@@ -75,6 +75,6 @@ only_in lock.c.o "$locks" 'mutexes and conditions made outside base/lock.c'
 
 of_child='_exit|v?fork|_Fork|exec[a-z]*|sigaction|sigprocmask|f?chdir|setrlimit'
 of_child="$of_child|setsid|setpgid|prctl|posix_spawnp?|system|popen"
-only_in process_child.c.o "$of_child" 'outside base/process_child.c'
+only_in process_child.c.o "$of_child" 'outside base/process/process_child.c'
 
 exit "$status"

@@ -240,7 +240,7 @@ list_engines(const test_ledger *ledger, listing *l)
 }
 
 /* On SQLite one that was stopped as it told what it has written can be waited
- * for in vain, by readers too: see sqlite_lease.c. */
+ * for in vain, by readers too: see incarnation.c. */
 static void
 make_readable(test_ledger *ledger)
 {

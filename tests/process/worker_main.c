@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
+#include "held/engine_state.h"
 #include "process/flow.h"
 #include "process/script.h"
 #include "process/starter.h"

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/data/buf.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "sim/sim_count.h"

@@ -22,9 +22,10 @@
 #include <string.h>
 
 #include "base/uuid.h"
-#include "engine/engine.h"
+#include "engine/lease.h"
 #include "sim/work.h"
-#include "store/memory.h"
+#include "store/memory/internal.h"
+#include "store/store.h"
 
 #define MS_NS INT64_C(1000000)
 #define CALL_NS INT64_C(200000) /* of any call */

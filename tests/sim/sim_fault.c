@@ -26,7 +26,7 @@
 #include <string.h>
 
 #include "base/uuid.h"
-#include "engine/engine.h"
+#include "held/engine_state.h"
 #include "sim/work.h"
 #include "store/store.h"
 
@@ -104,11 +104,11 @@ remove_engine(sim *s, sim_process *p)
     size_t freed = 0;
 
     for (unsigned i = 0; i < p->engine_count; i++)
-        if (p->engines[i].engine->attached)
+        if (p->engines[i].engine->incarnation.attached)
             e = &p->engines[i];
     if (e == NULL)
         return;
-    e->removed = e->engine->id;
+    e->removed = e->engine->incarnation.id;
     if (s->eye->driver->remove(s->eye->self, &e->removed, 1, limit, &freed) !=
         CASCADE_OK)
         sim_fail(s, "remove: %s", cascade_errmsg());

@@ -24,12 +24,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
+#include "base/data/arena.h"
+#include "base/data/map.h"
 #include "base/uuid.h"
-#include "engine/command.h"
+#include "client/command.h"
 #include "sim/work.h"
-#include "store/memory.h"
+#include "store/memory/internal.h"
 #include "store/store.h"
 #include "support/must.h"
 

@@ -5,7 +5,7 @@
  * engine needs to look (G6). Neither can be seen in the rows of cascades.
  */
 #include "base/uuid.h"
-#include "engine/engine.h"
+#include "held/engine_state.h"
 #include "sim/sim.h"
 #include "store/store.h"
 
@@ -80,7 +80,7 @@ sim_leases_check_poll(sim *s, const sim_engine *e, const sim_leases *before)
         sim_fail(s, "G6: what an engine left behind is not set free");
     for (size_t i = 0; i < before->count; i++)
         if (before->left_ms[i] < -late_ms &&
-            !csc_uuid_equal(&before->ids[i], &e->engine->id) &&
+            !csc_uuid_equal(&before->ids[i], &e->engine->incarnation.id) &&
             sim_leases_find(&after, &before->ids[i], &left_ms))
             sim_fail(s,
                      "G6: an engine is not removed %lld ms after its lease "

@@ -44,8 +44,8 @@
 #include <string.h>
 
 #include "base/uuid.h"
-#include "engine/engine.h"
-#include "engine/node.h"
+#include "held/engine_state.h"
+#include "node/node.h"
 #include "sim/work.h"
 #include "store/store.h"
 
@@ -515,7 +515,8 @@ sim_ledger_in_doubt(const sim_process *p)
 
         for (unsigned i = 0; doubt->open && i < p->engine_count; i++)
             if (p->engines[i].engine != NULL &&
-                csc_uuid_equal(&doubt->engine_id, &p->engines[i].engine->id))
+                csc_uuid_equal(&doubt->engine_id,
+                               &p->engines[i].engine->incarnation.id))
                 return true;
     }
     return false;

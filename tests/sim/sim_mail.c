@@ -17,10 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/command.h"
-#include "engine/engine.h"
-#include "engine/post.h"
-#include "engine/signal.h"
+#include "base/data/arena.h"
+#include "change/op.h"
+#include "client/command.h"
+#include "client/signal.h"
+#include "client/submit.h"
+#include "query/run_chain.h"
 #include "sim/work.h"
 
 #define RETRY_MS 400

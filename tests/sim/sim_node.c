@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "base/uuid.h"
-#include "engine/node.h"
+#include "held/engine_state.h"
+#include "node/node.h"
 #include "sim/work.h"
 #include "store/store.h"
 
@@ -282,7 +283,7 @@ void
 sim_node_take(sim_engine *engine, int64_t ms)
 {
     sim *s = engine->process->s;
-    search own = {&engine->engine->id, false};
+    search own = {&engine->engine->incarnation.id, false};
 
     if (engine->process->dead || ms <= 0)
         return;

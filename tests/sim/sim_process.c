@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/uuid.h"
-#include "engine/engine.h"
+#include "held/engine_state.h"
 #include "sim/work.h"
 
 #define DEADLINE_MS 1          /* real time: a start is not repeated in place */
@@ -180,7 +180,8 @@ sim_process_timeout(sim_process *p)
 bool
 sim_engine_is_removed(const sim_engine *e)
 {
-    return e->engine->attached && csc_uuid_equal(&e->removed, &e->engine->id);
+    return e->engine->incarnation.attached &&
+           csc_uuid_equal(&e->removed, &e->engine->incarnation.id);
 }
 
 /* An engine that comes back with another incarnation has attached anew. */
@@ -189,12 +190,13 @@ note_state(sim_process *p, sim_engine *e)
 {
     cascade_engine *engine = e->engine;
 
-    if (engine->attached) {
-        if (e->attached && !csc_uuid_equal(&e->incarnation, &engine->id)) {
+    if (engine->incarnation.attached) {
+        if (e->attached &&
+            !csc_uuid_equal(&e->incarnation, &engine->incarnation.id)) {
             sim_note(SIM_REATTACHED);
             sim_trace(p->s, "p%u.%u attached anew", p->slot, e->index);
         }
-        e->incarnation = engine->id;
+        e->incarnation = engine->incarnation.id;
         e->attached = true;
     }
     if (engine->runs.count >= engine->options.capacity)
@@ -207,7 +209,7 @@ sim_process_poll(sim *s, sim_process *p)
     static const size_t portions[] = {1, 1, 2, 3, 100};
     sim_engine *e = &p->engines[sim_below(&s->turns, p->engine_count)];
     size_t max = portions[sim_below(&s->turns, 5)];
-    bool check = s->phase == SIM_LIVENESS && e->engine->attached;
+    bool check = s->phase == SIM_LIVENESS && e->engine->incarnation.attached;
     sim_leases before;
     size_t ran = 0;
     cascade_err err = CASCADE_OK;
@@ -221,7 +223,7 @@ sim_process_poll(sim *s, sim_process *p)
     err = cascade_engine_poll(e->engine, max, &ran);
     if (err != CASCADE_OK)
         sim_fail(s, "poll: %s", cascade_errmsg());
-    if (check && !p->dead && e->engine->attached)
+    if (check && !p->dead && e->engine->incarnation.attached)
         sim_leases_check_poll(s, e, &before);
     note_state(p, e);
     p->busy = false;

@@ -23,8 +23,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/data/buf.h"
 #include "sim/work.h"
-#include "store/memory.h"
+#include "store/memory/internal.h"
 #include "store/store.h"
 #include "support/sound.h"
 

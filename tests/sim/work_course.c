@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "engine/course.h"
+#include "base/json/json.h"
 #include "sim/work.h"
+#include "state/supersede.h"
 
 #define WIDTH_MAX 5
 #define COMMANDS_MAX 6

@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "engine/record.h"
+#include "base/json/json.h"
 #include "sim/work.h"
+#include "state/full_output.h"
 
 #define KIDS_MAX 5
 #define LEFT_MAX 2

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "sim/work.h"
 
 #define ROUNDS_MAX 5

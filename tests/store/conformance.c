@@ -12,7 +12,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "support/in_time.h"
 
 #define START_WALL_MS INT64_C(1767225600123) /* 2026-01-01 00:00:00.123 */

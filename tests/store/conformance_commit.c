@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/conformance.h"
 
 /* S2, G1: every part of a change is there afterwards, and in another handle

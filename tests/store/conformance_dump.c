@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/data/buf.h"
+#include "base/uuid.h"
 #include "store/conformance.h"
 #include "support/must.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/conformance.h"
 #include "store/conformance_mail.h"
 

@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/conformance_twin.h"
 
 #define EPISODES 6

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/conformance.h"
 #include "support/in_time.h"
 

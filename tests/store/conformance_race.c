@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/conformance.h"
 #include "support/in_time.h"
 

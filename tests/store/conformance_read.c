@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/conformance.h"
 
 #define WIDE 1000 /* executions of one cascade */

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/arena.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/conformance_mail.h"
 
 #define ENDLESS 1000000 /* pages, at which a scan is taken for one */

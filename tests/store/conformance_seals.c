@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/data/arena.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "store/conformance_mail.h"

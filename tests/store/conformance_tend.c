@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/data/buf.h"
 #include "base/mem.h"
 #include "store/conformance_twin.h"
 

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "store/conformance.h"
 
 /* What a load of one cascade gave; texts are copies. */

@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/data/buf.h"
 #include "base/mem.h"
 
 #define PAIRS_MAX 128

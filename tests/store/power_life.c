@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/uuid.h"
+#include "store/sqlite/internal.h"
 #include "store/sqlite_disk.h"
-#include "store/sqlite_internal.h"
 #include "store/store.h"
 #include "support/splitmix.h"
 

@@ -19,7 +19,8 @@
 
 #include "base/error.h"
 #include "base/uuid.h"
-#include "store/sqlite_internal.h"
+#include "store/migrate.h"
+#include "store/sqlite/internal.h"
 #include "store/store.h"
 #include "support/fake_clock.h"
 #include "support/rows.h"

@@ -15,11 +15,13 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
+#include "base/data/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/uuid.h"
-#include "store/memory.h"
+#include "store/memory/internal.h"
+#include "store/memory/text_map.h"
+#include "store/memory/treap.h"
 #include "store/store.h"
 #include "support/fake_clock.h"
 #include "support/rows.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/uuid.h"
 #include "cascade/manage.h"
 #include "store/migrations.h"
 #include "store/postgres_fixture.h"

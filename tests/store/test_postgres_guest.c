@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "cascade/postgres.h"
 #include "store/postgres_app.h"
+#include "store/store.h"
 #include "support/in_time.h"
 
 /* ---- Outside a transaction ----------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "cascade/manage.h"
 #include "cascade/postgres.h"
 #include "store/hostile.h"
-#include "store/postgres_internal.h"
+#include "store/postgres/internal.h"
 #include "store/postgres_node.h"
 #include "support/unique.h"
 

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/mem.h"
+#include "store/postgres/internal.h"
 #include "store/postgres_fixture.h"
-#include "store/postgres_internal.h"
 
 /* A trigger on cascades that notes the settings of whoever inserts. */
 static const char spy_sql[] =

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/data/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/support.h"

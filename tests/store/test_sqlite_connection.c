@@ -12,7 +12,8 @@
 #include <sqlite3.h>
 
 #include "store/conformance.h"
-#include "store/sqlite_internal.h"
+#include "store/sqlite/internal.h"
+#include "store/store.h"
 #include "support/wrap_store.h"
 
 typedef struct folder {

@@ -17,8 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/migrations.h"
+#include "store/sqlite/internal.h"
 #include "store/sqlite_fixture.h"
 #include "store/sqlite_memory.h"
 

@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/data/buf.h"
 #include "base/mem.h"
-#include "store/migrate.h"
+#include "store/migrations.h"
 #include "store/sqlite_fixture.h"
 
 #define NOBODY 65534

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "cascade/sqlite.h"
+#include "store/sqlite/internal.h"
 #include "store/sqlite_fixture.h"
 
 #define COUNT_CASCADES "SELECT count(*) FROM main.cascades"

@@ -15,6 +15,7 @@
 
 #include "cascade/sqlite.h"
 #include "store/migrations.h"
+#include "store/sqlite/internal.h"
 #include "store/sqlite_fixture.h"
 #include "support/splitmix.h"
 

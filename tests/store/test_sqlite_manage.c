@@ -12,6 +12,7 @@
 
 #include "cascade/manage.h"
 #include "store/migrations.h"
+#include "store/sqlite/internal.h"
 #include "store/sqlite_fixture.h"
 
 #define BEFORE 3 /* migrations that the release before knew */

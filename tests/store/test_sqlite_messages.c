@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "store/migrations.h"
+#include "store/sqlite/internal.h"
 #include "store/sqlite_fixture.h"
 
 #define FAR_MS 1000000

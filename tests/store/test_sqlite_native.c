@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cascade/cascade.h"
+#include "store/sqlite/internal.h"
 #include "store/sqlite_nodes.h"
 #include "store/store.h"
 

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/data/tree.h"
 #include "base/uuid.h"
+#include "state/state.h"
 #include "support/must.h"
 
 static void

@@ -13,10 +13,10 @@
 #ifndef TESTS_SUPPORT_DUMP_H
 #define TESTS_SUPPORT_DUMP_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
 #include "cascade/store.h"
-#include "engine/state.h"
+#include "state/state.h"
 
 void dump_state(csc_buf *out, const csc_state *state);
 

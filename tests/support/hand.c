@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/uuid.h"
+#include "state/state.h"
 
 static size_t blocks_before;
 

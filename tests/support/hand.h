@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "engine/state.h"
+#include "state/state.h"
 
 #define HAND_ID "01890000-0000-7000-8000-00000000abcd"
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/buf.h"
+#include "base/data/map.h"
 #include "base/uuid.h"
 #include "support/must.h"
 #include "support/oracle_internal.h"

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/json/json.h"
 #include "base/uuid.h"
 #include "support/oracle_internal.h"
 

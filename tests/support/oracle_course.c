@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/course.h"
+#include "base/json/json.h"
+#include "state/state.h"
+#include "state/supersede.h"
 
 #define STEP_PREFIX "cascade.step:"
 #define SAGA_PREFIX "cascade.saga:"

@@ -13,9 +13,9 @@
 
 #include <pthread.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/map.h"
+#include "base/data/buf.h"
+#include "base/data/map.h"
+#include "base/json/json.h"
 #include "support/dump.h"
 #include "support/oracle.h"
 

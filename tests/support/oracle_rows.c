@@ -17,8 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/buf.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/uuid.h"
+#include "state/state.h"
 #include "support/oracle_internal.h"
 
 #define STEP_PREFIX "cascade.step:"

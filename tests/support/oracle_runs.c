@@ -10,8 +10,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/data/map.h"
+#include "base/json/json.h"
 #include "base/uuid.h"
-#include "engine/record.h"
+#include "state/full_output.h"
 #include "support/oracle_internal.h"
 
 csc_json_span

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/course.h"
+#include "state/supersede.h"
 #include "support/oracle_internal.h"
 
 #define AWAIT_PREFIX "cascade.await:"

@@ -4,6 +4,8 @@
  */
 #include "support/rows.h"
 #include "base/clock.h"
+#include "base/data/arena.h"
+#include "base/uuid.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/uuid.h"
 #include "support/must.h"
 #include "support/splitmix.h"
 

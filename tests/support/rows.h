@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "base/arena.h"
+#include "base/data/arena.h"
 #include "cascade/store.h"
 
 typedef struct test_rows {

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "store/ring.h"
+#include "store/seal.h"
 #include "store/store.h"
 
 #define SECRET "a secret of the tests"

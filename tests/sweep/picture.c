@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/state.h"
+#include "state/state.h"
 #include "sweep/scene.h"
 
 static void add(char *picture, const char *format, ...) CASCADE_PRINTF(2, 3);

@@ -18,9 +18,9 @@
 
 #include "base/mem.h"
 #include "cascade/manage.h"
-#include "engine/state.h"
+#include "state/state.h"
 #ifdef CASCADE_HAVE_SQLITE
-#include "store/sqlite_internal.h"
+#include "store/sqlite/internal.h"
 #endif
 #include "sweep/events.h"
 #include "sweep/scene_internal.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cascade/manage.h"
-#include "engine/state.h"
+#include "state/state.h"
 #include "sweep/scene_internal.h"
 
 #define ANSWER_MS 1 /* while nobody polls there can be none */

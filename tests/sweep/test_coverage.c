@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/state.h"
+#include "state/state.h"
+#include "store/store.h"
 #include "sweep/sweep.h"
 
 /* ---- Moves and kinds ----------------------------------------------------- */

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/data/buf.h"
 #include "base/mem.h"
 #include "base/support.h"
 #include "time/describe.h"

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See build.h. A change is built in two passes: the first counts the rows so
+ * that each kind is one array, the second writes them. Texts of the posts are
+ * referred to, not copied: a post lives until its change is decided.
+ *
+ * What was received comes first in a change: an await that begins in it finds
+ * its signal, and one whose time has passed in it has ended by its signal. So
+ * there is one outcome, and the rows of the change tell which.
+ */
+#include "change/build/build.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "cascade/store.h"
+#include "change/build/builder.h"
+#include "change/build/end.h"
+#include "change/op.h"
+#include "state/full_output.h"
+#include "state/state.h"
+
+typedef struct csc_builder builder;
+
+/* No attempt follows in a cascade that was cancelled before this one could be
+ * recorded: it is the last, and what it has registered is undone first, in a
+ * further entry. What is undone already has attempts of its own. */
+static void
+add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    csc_post last = {.kind = CSC_POST_ATTEMPT,
+                     .over = true,
+                     .attempts = post->attempts,
+                     .progress = post->progress,
+                     .step_attempts = post->step_attempts};
+    bool ends = post->kind == CSC_POST_ATTEMPT && !post->over && !exec->over &&
+                exec->undone_by == 0 && csc_build_is_cancelled(b);
+    cascade_execution_row *row = NULL;
+
+    if (ends && !post->undoes && !exec->undoes) {
+        csc_build_fail(b, post, exec);
+        return;
+    }
+    row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    row->full_output = csc_build_attempt(b, ends ? &last : post, exec);
+    row->error = post->error;
+}
+
+static void
+add_wait(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    cascade_execution_row *row = csc_build_part(
+        b, post->part_name, exec->function_id, post->part_occurrence);
+    csc_record_writer writer;
+
+    if (csc_build_take_signal(b, row))
+        return;
+    if (csc_build_is_cancelled(b)) {
+        csc_build_stillborn(b, row);
+        return;
+    }
+    b->running++;
+    if (post->forever && post->gather_count == 0 && !post->undoes)
+        return;
+    csc_record_begin(&writer, &b->text);
+    if (post->undoes)
+        csc_record_add_json(&writer, "undo", "true");
+    csc_record_add_ids(&writer, "after", post->gathers, post->gather_count);
+    if (!post->forever)
+        csc_record_add_number(
+            &writer, "not_before",
+            post->until_ms != CASCADE_TIME_NONE
+                ? post->until_ms
+                : csc_clock_add(b->env->delay_from_ms, post->delay_ms));
+    csc_record_end(&writer);
+    row->full_output = csc_build_text(b);
+}
+
+/* A row is written once in a commit: whatever follows tells the same. */
+static void
+add_beat(builder *b, const csc_post *post, const csc_exec *exec)
+{
+    cascade_execution_row *row = NULL;
+
+    for (const csc_post *p = post->next; p != NULL; p = p->next)
+        if (p->function_id == post->function_id &&
+            (p->kind == CSC_POST_COMPLETE || p->kind == CSC_POST_FAIL ||
+             p->kind == CSC_POST_ATTEMPT || p->kind == CSC_POST_STEP_ATTEMPT ||
+             p->kind == CSC_POST_BEAT))
+            return;
+    row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    row->full_output = csc_build_attempt(b, post, exec);
+    row->error = exec->error;
+}
+
+/* An execution of its own, which ends the cascade. */
+static void
+add_deadline(builder *b, const csc_post *post)
+{
+    csc_record_writer writer;
+    cascade_execution_row *row = NULL;
+
+    if (!csc_build_has_ids(b, 1, true)) {
+        csc_build_end_by_other(b, post->error);
+        return;
+    }
+    row = csc_build_part(b, CSC_DEADLINE_NAME, CSC_NO_PARENT, 0);
+    row->completed_at_ms = b->env->now_ms;
+    row->status = CASCADE_EXECUTION_FAILED;
+    row->error = post->error;
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", b->state->fn_id);
+    csc_record_add_number(&writer, "attempts", 1);
+    csc_record_end(&writer);
+    row->full_output = csc_build_text(b);
+    csc_build_note_terminated(b, row);
+}
+
+static void
+add_post(builder *b, const csc_post *post)
+{
+    const csc_exec *exec = csc_state_find(b->state, post->function_id);
+
+    if (post->kind == CSC_POST_FREE) {
+        b->free = post;
+        return;
+    }
+    if (post->kind == CSC_POST_DEADLINE) {
+        add_deadline(b, post);
+        return;
+    }
+    if (post->kind == CSC_POST_SLICE) {
+        csc_build_slice(b);
+        return;
+    }
+    if (post->kind == CSC_POST_RECEIVE)
+        return; /* they come first */
+    if (csc_build_is_late(b, post, exec))
+        return;
+    csc_assert(exec != NULL);
+    switch (post->kind) {
+    case CSC_POST_COMPLETE:
+        if (csc_state_is_wait(exec) && csc_build_is_doomed(b, exec))
+            csc_build_cancel_one(b, exec);
+        else
+            csc_build_complete(b, post, exec);
+        break;
+    case CSC_POST_FAIL:
+        csc_build_fail(b, post, exec);
+        break;
+    case CSC_POST_ATTEMPT:
+    case CSC_POST_STEP_ATTEMPT:
+        add_attempt(b, post, exec);
+        break;
+    case CSC_POST_STEP:
+        csc_build_step(b, post, exec);
+        break;
+    case CSC_POST_WAIT:
+        add_wait(b, post, exec);
+        break;
+    case CSC_POST_CHILDREN:
+        csc_build_children(b, post, exec);
+        break;
+    case CSC_POST_EXTERNAL:
+        csc_build_wait_external(b, post, exec);
+        break;
+    case CSC_POST_BEAT:
+        add_beat(b, post, exec);
+        break;
+    case CSC_POST_RECEIVE:
+    case CSC_POST_DEADLINE:
+    case CSC_POST_SLICE:
+    case CSC_POST_FREE:
+        break;
+    }
+}
+
+/* ---- The change --------------------------------------------------------- */
+
+/* How many executions a post inserts for certain. */
+static size_t
+count_inserts(const csc_post *post)
+{
+    size_t count = post->children.count;
+
+    if (post->kind == CSC_POST_STEP || post->kind == CSC_POST_WAIT)
+        count++;
+    return post->kind == CSC_POST_FAIL ? count
+                                       : count + post->effects.spawn_count;
+}
+
+static cascade_err
+promise_ids(builder *b, const csc_post *posts)
+{
+    size_t stand_ins = 0;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        b->promised += count_inserts(p);
+        if (p->kind == CSC_POST_FAIL)
+            stand_ins += p->effects.spawn_count;
+    }
+    b->no_stand_ins = !csc_build_has_ids(b, stand_ins, false);
+    if (!b->no_stand_ins)
+        b->promised += stand_ins;
+    if (b->promised == 0 || csc_build_has_ids(b, 0, false))
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_TOO_LARGE, "cascade %s: " CSC_USED_UP,
+                    b->cascade_id);
+}
+
+static cascade_err
+make_room(builder *b, const csc_post *posts)
+{
+    size_t inserts = 0;
+    size_t updates = 0;
+    size_t events = 0;
+    size_t messages = 0;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_DEADLINE)
+            inserts++;
+        if (p->kind != CSC_POST_FREE && p->kind != CSC_POST_RECEIVE &&
+            p->kind != CSC_POST_CHILDREN && p->kind != CSC_POST_STEP &&
+            p->kind != CSC_POST_WAIT)
+            updates++;
+        messages += p->message_count;
+        inserts += csc_build_message_room(p->messages, &events);
+        events += p->effects.put_count;
+    }
+    inserts += b->promised + messages + csc_build_course_room(b->env);
+    updates += messages; /* each may end an await */
+    updates += 1;        /* the cancellation, which may end */
+    b->inserts = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->inserts));
+    b->ids = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->ids));
+    b->updates = csc_arena_alloc(b->env->arena, updates, sizeof(*b->updates));
+    b->update_room = updates;
+    b->events = csc_arena_alloc(b->env->arena, events, sizeof(*b->events));
+    b->received =
+        csc_arena_alloc(b->env->arena, messages, sizeof(*b->received));
+    if (b->env->arena->failed)
+        return csc_fail_memory();
+    csc_uuid_v7_many(b->env->now_ms, b->env->random, b->ids, inserts);
+    return CASCADE_OK;
+}
+
+static void
+set_run(const builder *b, cascade_change *change)
+{
+    change->run_action = b->env->reset ? CASCADE_RUN_RESET : CASCADE_RUN_KEEP;
+    if (b->erases && b->send_count == 0) {
+        *change = (cascade_change){.cascade = change->cascade,
+                                   .run = change->run,
+                                   .run_action = CASCADE_RUN_DELETE};
+    } else if (change->cascade.status != CASCADE_RUNNING) {
+        change->run_action = CASCADE_RUN_END;
+    } else if (b->plan != NULL) {
+        change->run_action = b->state->recorded == CASCADE_RUNNING
+                                 ? CASCADE_RUN_RESET
+                                 : CASCADE_RUN_REVIVE;
+        change->run.queue = csc_build_queue(b->env, b->state);
+        change->run.priority = b->state->priority;
+    } else if (b->free != NULL) {
+        change->run_action = CASCADE_RUN_FREE;
+        change->run.wake_at_ms = b->free->wake_at_ms;
+        change->run.needs = b->free->needs;
+    }
+}
+
+static void
+finish_change(const builder *b, cascade_change *change)
+{
+    *change = (cascade_change){.inserts = b->inserts,
+                               .insert_count = b->insert_count,
+                               .updates = b->updates,
+                               .update_count = b->update_count,
+                               .events = b->events,
+                               .event_count = b->event_count,
+                               .received = b->received,
+                               .received_count = b->received_count,
+                               .sends = b->sends,
+                               .send_count = b->send_count};
+    change->cascade = (cascade_row){.id = b->state->id,
+                                    .status = csc_build_status(b),
+                                    .fn_id = b->fn_id,
+                                    .user_id = b->state->user_id,
+                                    .created_at_ms = b->state->created_at_ms,
+                                    .updated_at_ms = csc_build_written_at(b)};
+    change->run.cascade_id = b->state->id;
+    set_run(b, change);
+}
+
+cascade_err
+csc_build_change(const csc_build_env *env, const csc_state *state,
+                 const csc_post *posts, cascade_change *change)
+{
+    builder b = {.env = env,
+                 .state = state,
+                 .fn_id = state->fn_id,
+                 .late = {.state = state, .arena = env->arena}};
+    cascade_err err = CASCADE_OK;
+
+    b.posts = posts;
+    cascade_uuid_format(&state->id, b.cascade_id);
+    err = promise_ids(&b, posts);
+    if (err == CASCADE_OK)
+        err = make_room(&b, posts);
+    if (err != CASCADE_OK)
+        return err;
+    b.cancel_from = state->cancel_from;
+    b.next = csc_build_next(state, posts);
+    for (const csc_post *p = posts; p != NULL; p = p->next)
+        csc_build_receive(&b, p);
+    b.promised = 0;
+    for (const csc_post *p = posts; p != NULL; p = p->next)
+        add_post(&b, p);
+    csc_build_end_cancel(&b);
+    csc_build_end_family(&b);
+    if (b.marks)
+        csc_build_mark(&b);
+    finish_change(&b, change);
+    csc_buf_fini(&b.text);
+    csc_mem_free(b.ended_early.items);
+    return env->arena->failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+cascade_err
+csc_build_apply(csc_state *state, const cascade_change *change)
+{
+    cascade_err err = csc_state_apply_cascade(state, &change->cascade);
+
+    for (size_t i = 0; i < change->update_count && err == CASCADE_OK; i++)
+        err = csc_state_apply_execution(state, &change->updates[i]);
+    for (size_t i = 0; i < change->insert_count && err == CASCADE_OK; i++)
+        err = csc_state_apply_execution(state, &change->inserts[i]);
+    for (size_t i = 0; i < change->event_count && err == CASCADE_OK; i++)
+        err = csc_state_apply_event(state, &change->events[i]);
+    if (err == CASCADE_OK)
+        csc_state_settle(state);
+    return err;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Children become rows.
+ *
+ *   parent                                      child
+ *     part, RUNNING, {"child":ID} -- START --->   born in the same commit
+ *        |                                        |
+ *        |  <--- message "child", its result ---  END: sent in its last commit
+ *        v
+ *     part COMPLETED with the result, or FAILED with the error
+ *
+ *   the parent ends, or is cancelled -- message "cancel" or "terminate" -->
+ *
+ * Both sides write and tell in one commit, so each end is told once. A message
+ * for a parent, or a child, that is no more is of no use, and is dropped by the
+ * store.
+ */
+#include "change/build/builder.h"
+
+#include <string.h>
+
+#include "base/data/arena.h"
+#include "base/json/json.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/node.h"
+#include "cascade/rows.h"
+#include "cascade/store.h"
+#include "change/build/build.h"
+#include "change/build/start.h"
+#include "change/op.h"
+#include "state/full_output.h"
+#include "state/state.h"
+#define GOES_ON "cancelled: the child goes on by itself"
+
+/* ---- Starting ----------------------------------------------------------- */
+
+/* {"child":ID,"policy":"cancel"} */
+static const char *
+write_part(struct csc_builder *b, const cascade_uuid *child,
+           cascade_child_end policy)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_text(&writer, "child", cascade_uuid_format(child, id));
+    csc_record_add_text(&writer, "policy", csc_record_policy(policy));
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+static size_t
+count_children(const csc_post *posts)
+{
+    size_t count = 0;
+
+    for (; posts != NULL; posts = posts->next)
+        count += posts->children.count;
+    return count;
+}
+
+/* One that begins though the cascade is cancelled. */
+static void
+cancel_birth(struct csc_builder *b, const csc_family *family,
+             const csc_child *child, cascade_execution_row *row)
+{
+    csc_build_ask_child(b, &child->id, family->when_parent_ends, false);
+    if (family->when_parent_ends != CASCADE_CHILD_ABANDON)
+        return;
+    csc_build_stillborn(b, row);
+    row->error = GOES_ON;
+    row->full_output = csc_build_child_ended(
+        b, &child->id, family->when_parent_ends, NULL, true);
+    b->running--;
+    b->children--;
+}
+
+void
+csc_build_children(struct csc_builder *b, const csc_post *post,
+                   const csc_exec *parent)
+{
+    const csc_family *family = &post->children;
+
+    for (const csc_child *c = family->first; c != NULL; c = c->next) {
+        cascade_execution_row *row = csc_build_part(
+            b, post->part_name, parent->function_id, c->occurrence);
+
+        row->input = c->input;
+        row->full_output = write_part(b, &c->id, family->when_parent_ends);
+        b->running++;
+        b->children++;
+        if (csc_build_is_cancelled(b))
+            cancel_birth(b, family, c, row);
+    }
+}
+
+size_t
+csc_build_birth_count(const csc_state *state, const csc_post *posts)
+{
+    return count_children(posts) + (csc_build_next(state, posts) != NULL);
+}
+
+cascade_err
+csc_build_births(const csc_build_env *env, const csc_state *state,
+                 const csc_post *posts, const cascade_change *own,
+                 cascade_change *changes)
+{
+    const csc_post *next = csc_build_next(state, posts);
+    cascade_err err = CASCADE_OK;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        const csc_family *family = &p->children;
+        const char *queue = family->queue;
+
+        if (queue == NULL && family->count > 0)
+            queue = csc_build_queue(env, state);
+        for (const csc_child *c = family->first; c != NULL && err == CASCADE_OK;
+             c = c->next) {
+            const csc_build_first first = {c->node, c->input};
+            const csc_build_start start = {.id = c->id,
+                                           .user_id = state->user_id,
+                                           .queue = queue,
+                                           .priority = family->priority != 0
+                                                           ? family->priority
+                                                           : state->priority,
+                                           .depth = family->depth,
+                                           .parent = &state->id,
+                                           .delay_ms = family->delay_ms,
+                                           .deadline_ms = family->deadline_ms,
+                                           .first = &first,
+                                           .first_count = 1};
+
+            err = csc_build_new(env, &start, changes++);
+        }
+    }
+    if (next != NULL && err == CASCADE_OK)
+        err = csc_build_next_run(env, state, &next->next_run, own, changes);
+    return err;
+}
+
+/* ---- A child has ended -------------------------------------------------- */
+
+static const csc_exec *
+find_child(const struct csc_builder *b, const cascade_uuid *id)
+{
+    const csc_exec *exec = csc_state_child(b->state, id, CSC_STATE_FIRST);
+
+    while (exec != NULL && (exec->status != CASCADE_EXECUTION_RUNNING ||
+                            csc_state_has(&b->ended_early, exec->function_id)))
+        exec = csc_state_child(b->state, id, exec->function_id);
+    return exec;
+}
+
+static const char *
+keep_span(struct csc_builder *b, csc_json_span span)
+{
+    return csc_arena_strndup(b->env->arena, span.data, span.len);
+}
+
+static const char *
+keep_error(struct csc_builder *b, csc_json_span span)
+{
+    char *text = NULL;
+    const char *copy = "the child failed";
+
+    if (!csc_json_span_text(span, &text))
+        return copy;
+    if (text != NULL)
+        copy = csc_arena_strdup(b->env->arena, text);
+    else
+        b->env->arena->failed = true;
+    csc_mem_free(text);
+    return copy;
+}
+
+static void
+end_child(struct csc_builder *b, const csc_exec *child, const char *payload)
+{
+    csc_json_span span;
+    bool failed = csc_json_member(payload, "error", &span);
+    const char *error = failed ? keep_error(b, span) : NULL;
+    const char *result = NULL;
+    cascade_execution_row *row = csc_build_update(
+        b, child,
+        failed ? CASCADE_EXECUTION_FAILED : CASCADE_EXECUTION_COMPLETED);
+
+    if (csc_json_member(payload, "result", &span))
+        result = keep_span(b, span);
+    row->error = error;
+    row->full_output = csc_build_child_ended(
+        b, &child->child, child->when_parent_ends, result, failed);
+    csc_build_note_ended(b, child);
+    b->children_gone++;
+}
+
+/* One whose part has ended, with its parent or else, is told of for nothing. */
+bool
+csc_build_child_end(struct csc_builder *b, const csc_message *message)
+{
+    const csc_exec *child = NULL;
+    csc_json_span span;
+    cascade_uuid id;
+
+    if (strcmp(message->kind, CSC_MESSAGE_CHILD) != 0)
+        return false;
+    if (csc_build_status(b) == CASCADE_RUNNING &&
+        csc_json_member(message->payload, "id", &span) &&
+        csc_record_uuid(span, &id))
+        child = find_child(b, &id);
+    if (child != NULL)
+        end_child(b, child, message->payload);
+    return true;
+}
+
+/* ---- The parent is cancelled --------------------------------------------- */
+
+/* It goes on until the child has ended; one to be abandoned ends here. */
+void
+csc_build_cancel_child(struct csc_builder *b, const csc_exec *child)
+{
+    cascade_execution_row *row = NULL;
+
+    if (child->when_parent_ends != CASCADE_CHILD_ABANDON) {
+        csc_build_ask_child(b, &child->child, child->when_parent_ends, false);
+        return;
+    }
+    row = csc_build_update(b, child, CASCADE_EXECUTION_FAILED);
+    row->error = GOES_ON;
+    row->full_output = csc_build_child_ended(
+        b, &child->child, child->when_parent_ends, NULL, true);
+    csc_build_note_ended(b, child);
+    b->children_gone++;
+}
+
+void
+csc_build_note_result(struct csc_builder *b, const csc_exec *exec,
+                      const char *output)
+{
+    if (output == NULL || csc_uuid_is_nil(&b->state->parent) ||
+        exec->part != CSC_PART_NONE ||
+        (b->state->result != NULL && b->state->result_id > exec->function_id) ||
+        (b->result != NULL && b->result_id > exec->function_id))
+        return;
+    b->result = output;
+    b->result_id = exec->function_id;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Executions that are completed from outside become rows.
+ *
+ *   spawned, by an engine that knows its node    RUNNING with a token
+ *   taken from the queue: started from outside,  UPDATE: RUNNING with a token
+ *   or after others, or with a delay
+ *   a message "complete" with that token         COMPLETED, or FAILED, with all
+ *                                                that the completion produced
+ *   the deadline comes                           FAILED
+ *   the token is that of none that waits         a receipt, FAILED: undelivered
+ *
+ * What was received comes first in a change, so a completion that is there when
+ * the deadline comes counts. Which of the two it was is in the record: `by`, or
+ * `timed_out`. The completion has no row of its own; the message goes with the
+ * commit that records what came of it. If the process dies before that, the
+ * execution still waits and the message is still there.
+ */
+#include "change/build/builder.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "change/build/build.h"
+#include "change/build/end.h"
+#include "change/effects.h"
+#include "change/op.h"
+#include "state/full_output.h"
+#include "state/state.h"
+
+#define CLIENT "client"
+
+/* The record of an execution that waits; `exec` is NULL for a new one. */
+static const char *
+write_external(struct csc_builder *b, const csc_waiting *waiting,
+               const csc_exec *exec, int32_t priority, int32_t instead_of)
+{
+    cascade_uuid token = csc_uuid_v7(b->env->now_ms, b->env->random);
+    char text[CASCADE_UUID_TEXT_SIZE];
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &b->text);
+    if (exec != NULL)
+        csc_record_add_ids(&writer, "after", exec->after.items,
+                           exec->after.count);
+    if (exec != NULL && exec->join != NULL)
+        csc_build_add_first(&writer, exec->join->first);
+    csc_record_add_text(&writer, "token", cascade_uuid_format(&token, text));
+    if (exec != NULL && exec->function_id == 0)
+        csc_record_add_json(&writer, "cascade", b->state->meta);
+    if (waiting->instead != NULL)
+        csc_record_add_text(&writer, "instead", waiting->instead);
+    if (exec != NULL)
+        csc_build_add_resumes(&writer, exec->resumes);
+    if (exec != NULL && exec->attempts > 0)
+        csc_record_add_number(&writer, "attempts", exec->attempts);
+    if (waiting->continued)
+        csc_record_add_json(&writer, "continue", "true");
+    if (waiting->timeout_ms > 0)
+        csc_record_add_number(
+            &writer, "deadline",
+            csc_clock_add(b->env->delay_from_ms, waiting->timeout_ms));
+    if (priority != 0)
+        csc_record_add_number(&writer, "priority", priority);
+    if (instead_of != CSC_NO_PARENT)
+        csc_record_add_number(&writer, "instead_of", instead_of);
+    if (exec != NULL && exec->join != NULL)
+        csc_build_add_on_failure(&writer, exec->join->on_failure);
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+const char *
+csc_build_spawn_external(struct csc_builder *b, const csc_spawn *spawn,
+                         cascade_execution_row *row)
+{
+    const csc_waiting *waiting =
+        b->env->find_external != NULL
+            ? b->env->find_external(b->env->find_context, spawn->name)
+            : NULL;
+
+    if (waiting == NULL)
+        return NULL;
+    row->location = CLIENT;
+    if (spawn->after_count > 0 || spawn->delay_ms > 0)
+        return NULL;
+    return write_external(b, waiting, NULL, spawn->priority,
+                          spawn->instead ? b->instead_of : CSC_NO_PARENT);
+}
+
+void
+csc_build_wait_external(struct csc_builder *b, const csc_post *post,
+                        const csc_exec *exec)
+{
+    cascade_execution_row *row = NULL;
+
+    if (csc_build_is_cancelled(b)) {
+        csc_build_cancel_one(b, exec);
+        return;
+    }
+    row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    row->full_output = write_external(b, &post->waiting, exec, exec->priority,
+                                      exec->stands_for);
+    row->error = exec->error;
+}
+
+/* ---- Completions -------------------------------------------------------- */
+
+size_t
+csc_build_message_room(const csc_message *messages, size_t *events)
+{
+    size_t inserts = 0;
+
+    for (const csc_message *m = messages; m != NULL; m = m->next) {
+        if (m->completion == NULL)
+            continue;
+        inserts += m->completion->effects.spawn_count;
+        inserts += m->completion->error != NULL; /* what runs instead */
+        *events += m->completion->effects.put_count;
+    }
+    return inserts;
+}
+
+/* The execution that waits with that token, NULL without one. */
+static const csc_exec *
+find_waiting(const struct csc_builder *b, const cascade_uuid *token)
+{
+    const csc_exec *exec = csc_state_outside(b->state, token, CSC_STATE_FIRST);
+
+    while (exec != NULL && csc_state_has(&b->ended_early, exec->function_id))
+        exec = csc_state_outside(b->state, token, exec->function_id);
+    return exec;
+}
+
+static void
+end_waiting(struct csc_builder *b, const csc_exec *exec,
+            const csc_completion *completion)
+{
+    csc_post post = {.kind = completion->error != NULL ? CSC_POST_FAIL
+                                                       : CSC_POST_COMPLETE,
+                     .function_id = exec->function_id,
+                     .attempts = exec->attempts + 1,
+                     .error = completion->error,
+                     .by = &completion->by,
+                     .effects = completion->effects};
+
+    if (post.error == NULL &&
+        !csc_build_has_ids(b, post.effects.spawn_count, false)) {
+        post.kind = CSC_POST_FAIL;
+        post.error = CSC_USED_UP;
+        post.effects = (csc_effects){0};
+        csc_build_fail(b, &post, exec);
+    } else if (post.error == NULL) {
+        csc_build_complete(b, &post, exec);
+    } else {
+        if (csc_effects_fail(b->env->arena, &post, exec) != CASCADE_OK)
+            b->env->arena->failed = true;
+        if (!csc_build_has_ids(b, post.effects.spawn_count, false))
+            csc_build_drop_spawns(&post);
+        csc_build_fail(b, &post, exec);
+    }
+    csc_build_note_ended(b, exec);
+}
+
+bool
+csc_build_completion(struct csc_builder *b, const csc_message *message)
+{
+    const csc_completion *completion = message->completion;
+    const csc_exec *exec = NULL;
+
+    if (completion == NULL)
+        return false;
+    if (csc_build_status(b) == CASCADE_RUNNING)
+        exec = find_waiting(b, &completion->token);
+    if (exec != NULL)
+        end_waiting(b, exec, completion);
+    else if (csc_build_has_ids(b, 1, false))
+        csc_build_undelivered(
+            b,
+            csc_build_receipt(b, message,
+                              CSC_MESSAGE_PREFIX CSC_MESSAGE_COMPLETE),
+            "undelivered: the execution had ended");
+    return true;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A retry and a rerun become rows, as the plan says (reset_plan.h).
+ *
+ *   the receipt          COMPLETED, {"at":n,"from":k,"supersedes":[ids]}
+ *   what runs AFRESH     an execution of the receipt for each, RUNNING, with
+ *                        the same name and input: {"resumes":id}. What it comes
+ *                        after is made afresh with it, or stands
+ *   signals from k on    received once more, under the receipt, in their order:
+ *                        {"at":n,"resumes":id}; also the requests of updates,
+ *                        whose callers were answered before, and are told that
+ *                        answer. Not where what one was received for anew
+ *                        counts again, since this command makes the one that
+ *                        did so void
+ *   RUNNING rows that    FAILED, so that no row is RUNNING that will never end
+ *   are superseded
+ *   children of those    a message "terminate"; that they were to end with the
+ *                        cascade, if it had ended: not all may have been told
+ *                        (family_end.c)
+ *   a cascade that had   its run row goes on, with the queue and the priority
+ *   ended                of its start
+ *
+ * The change has nothing else in it: the message stands alone (receive.c), and
+ * what was posted before was committed or dropped. Functions that ran when the
+ * command came have returned by then.
+ *
+ * If the process dies before the commit the message is there, and nothing else;
+ * after it the cascade goes on wherever it is loaded. A parent that was told of
+ * the end has recorded it: what comes of a second message of that child is
+ * nothing (child.c).
+ */
+#include "change/build/builder.h"
+
+#include <string.h>
+
+#include "base/data/arena.h"
+#include "base/json/json.h"
+#include "cascade/cascade.h"
+#include "cascade/node.h"
+#include "cascade/rows.h"
+#include "change/build/build.h"
+#include "change/op.h"
+#include "state/full_output.h"
+#include "state/reset_plan.h"
+#include "state/state.h"
+#include "state/supersede.h"
+
+/* ---- The receipt -------------------------------------------------------- */
+
+/* {"at":n,"from":k,"supersedes":[ids]}, ids below k. */
+static const char *
+write_receipt(struct csc_builder *b, const csc_plan *plan)
+{
+    csc_record_writer writer;
+    size_t count = 0;
+    int32_t *ids = csc_arena_alloc(b->env->arena, plan->count, sizeof(*ids));
+
+    for (size_t i = 0; i < plan->count && ids != NULL; i++) {
+        const csc_plan_item *item = &plan->items[i];
+
+        if (item->fate != CSC_FATE_SUPERSEDE && item->fate != CSC_FATE_AFRESH)
+            continue;
+        if (plan->from == CSC_COURSE_NONE || item->function_id < plan->from)
+            ids[count++] = item->function_id;
+    }
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", b->state->fn_id);
+    if (plan->from != CSC_COURSE_NONE)
+        csc_record_add_number(&writer, "from", plan->from);
+    csc_record_add_ids(&writer, "supersedes", ids, count);
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+static const char *
+refusal_text(struct csc_builder *b, csc_refusal refusal)
+{
+    char next[CASCADE_UUID_TEXT_SIZE];
+    const char *text = csc_plan_refusal_text(refusal);
+
+    if (refusal != CSC_REFUSAL_CONTINUED)
+        return text;
+    return csc_arena_format(b->env->arena, "%s%s", text,
+                            cascade_uuid_format(&b->state->continued_as, next));
+}
+
+/* ---- Heirs -------------------------------------------------------------- */
+
+/* What a join comes after: heirs where there are some. They have no lower ids
+ * than what was there, so the list is to be sorted anew. */
+static const int32_t *
+map_after(struct csc_builder *b, const csc_plan *plan,
+          const csc_plan_item *item)
+{
+    int32_t *after =
+        csc_arena_alloc(b->env->arena, item->after_count, sizeof(*after));
+
+    for (size_t i = 0; i < item->after_count && after != NULL; i++) {
+        int32_t id = csc_course_heir_of(&plan->course, item->after[i]);
+        const csc_plan_item *other = csc_plan_find(plan, id);
+        size_t at = i;
+
+        if (other != NULL && other->fate == CSC_FATE_AFRESH)
+            id = other->heir;
+        for (; at > 0 && after[at - 1] > id; at--)
+            after[at] = after[at - 1];
+        after[at] = id;
+    }
+    return after;
+}
+
+const char *
+csc_build_afresh(struct csc_builder *b, const csc_plan *plan,
+                 const csc_plan_item *item, int32_t resumes, const char *meta)
+{
+    csc_record_writer writer;
+    const int32_t *after = map_after(b, plan, item);
+
+    csc_record_begin(&writer, &b->text);
+    if (after != NULL)
+        csc_record_add_ids(&writer, "after", after, item->after_count);
+    csc_build_add_first(&writer, (uint32_t)item->first_count);
+    csc_record_add_json(&writer, "cascade", meta);
+    csc_build_add_resumes(&writer, resumes);
+    if (item->priority != 0)
+        csc_record_add_number(&writer, "priority", item->priority);
+    if (item->instead_of != CSC_RECORD_NO_ID)
+        csc_record_add_number(&writer, "instead_of", item->instead_of);
+    if (item->not_before_ms != CASCADE_TIME_NONE && item->attempts == 0)
+        csc_record_add_number(&writer, "not_before", item->not_before_ms);
+    csc_build_add_on_failure(&writer, item->on_failure);
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+/* Ids are given out first: a join names others. */
+static void
+add_heirs(struct csc_builder *b, csc_plan *plan, int32_t receipt)
+{
+    int32_t id = b->fn_id;
+
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->items[i].fate == CSC_FATE_AFRESH)
+            plan->items[i].heir = ++id;
+    for (size_t i = 0; i < plan->count; i++) {
+        const csc_plan_item *item = &plan->items[i];
+        cascade_execution_row *row = NULL;
+
+        if (item->fate != CSC_FATE_AFRESH)
+            continue;
+        row = csc_build_part(b, item->name, receipt, item->nth);
+        row->input = item->input;
+        row->location = item->location;
+        row->full_output =
+            csc_build_afresh(b, plan, item, item->function_id, NULL);
+        b->running++;
+    }
+}
+
+static const char *
+write_again(struct csc_builder *b, int32_t resumes)
+{
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", b->state->fn_id);
+    csc_build_add_resumes(&writer, resumes);
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+static void
+add_signals(struct csc_builder *b, const csc_plan *plan, int32_t receipt)
+{
+    uint32_t nth = 0;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        const csc_plan_item *item = &plan->items[i];
+        cascade_execution_row *row = NULL;
+
+        if (!item->again)
+            continue;
+        row = csc_build_part(b, item->name, receipt, nth++);
+        row->input = item->input;
+        row->status = CASCADE_EXECUTION_COMPLETED;
+        row->completed_at_ms = b->env->now_ms;
+        row->full_output = write_again(b, item->function_id);
+    }
+}
+
+/* ---- What is closed ----------------------------------------------------- */
+
+static const char *
+write_closed(struct csc_builder *b, const csc_exec *exec, int32_t receipt)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    csc_record_writer writer;
+
+    csc_record_begin(&writer, &b->text);
+    csc_record_add_number(&writer, "at", receipt);
+    csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
+    if (exec->part == CSC_PART_CHILD)
+        csc_record_add_text(&writer, "child",
+                            cascade_uuid_format(&exec->child, id));
+    if (exec->join != NULL)
+        csc_build_add_first(&writer, exec->join->first);
+    if (exec->part == CSC_PART_CHILD)
+        csc_record_add_text(&writer, "policy",
+                            csc_record_policy(exec->when_parent_ends));
+    if (exec->function_id == 0)
+        csc_record_add_json(&writer, "cascade", b->state->meta);
+    csc_build_add_resumes(&writer, exec->resumes);
+    if (exec->attempts > 0)
+        csc_record_add_number(&writer, "attempts", exec->attempts);
+    csc_record_add_json(&writer, "continue", "true");
+    if (exec->priority != 0)
+        csc_record_add_number(&writer, "priority", exec->priority);
+    if (exec->stands_for != CSC_NO_PARENT)
+        csc_record_add_number(&writer, "instead_of", exec->stands_for);
+    if (exec->join == NULL && exec->not_before_ms != CASCADE_TIME_NONE)
+        csc_record_add_number(&writer, "not_before", exec->not_before_ms);
+    if (exec->join != NULL)
+        csc_build_add_on_failure(&writer, exec->join->on_failure);
+    csc_record_end(&writer);
+    return csc_build_text(b);
+}
+
+static void
+terminate_child(struct csc_builder *b, const csc_exec *child)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+    cascade_message_row message = {
+        .cascade_id = child->child,
+        .kind = CSC_MESSAGE_TERMINATE,
+        .name = "",
+        .path = csc_arena_format(b->env->arena, "%s/message/parent/superseded",
+                                 cascade_uuid_format(&child->child, id)),
+        .payload = "{\"reason\":\"its parent begins anew\"}",
+        .sent_at_ms = b->env->now_ms};
+
+    csc_build_send(b, &message);
+}
+
+/* Whether the child would do what its parent's heir does again. */
+static bool
+is_repeated(const csc_plan *plan, const csc_plan_item *child)
+{
+    const csc_plan_item *node =
+        child != NULL ? csc_plan_find(plan, csc_course_heir_of(&plan->course,
+                                                               child->parent))
+                      : NULL;
+
+    return node == NULL || node->fate != CSC_FATE_KEEP;
+}
+
+static void
+close_exec(struct csc_builder *b, const csc_plan *plan, const csc_exec *exec,
+           const cascade_execution_row *receipt)
+{
+    const csc_plan_item *item = csc_plan_find(plan, exec->function_id);
+    cascade_execution_row *row = NULL;
+
+    if (item != NULL && item->fate == CSC_FATE_KEEP)
+        return;
+    row = csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
+    row->error =
+        csc_arena_format(b->env->arena, "superseded by %s (%d)",
+                         receipt->node_name, (int)receipt->function_id);
+    row->full_output = write_closed(b, exec, receipt->function_id);
+    if (exec->part != CSC_PART_CHILD)
+        return;
+    b->children_gone++;
+    if (b->state->recorded != CASCADE_RUNNING)
+        csc_build_ask_child(b, &exec->child, exec->when_parent_ends, true);
+    if (is_repeated(plan, item) &&
+        exec->when_parent_ends != CASCADE_CHILD_ABANDON)
+        terminate_child(b, exec);
+}
+
+static void
+close_running(struct csc_builder *b, const csc_plan *plan,
+              const cascade_execution_row *receipt)
+{
+    csc_build_more_updates(b, b->state->running);
+    for (size_t i = 0; i < b->state->exec_count && !b->env->arena->failed;
+         i++) {
+        const csc_exec *exec = b->state->execs[i].exec;
+
+        if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING)
+            close_exec(b, plan, exec, receipt);
+    }
+}
+
+/* ---- The command -------------------------------------------------------- */
+
+size_t
+csc_build_course_room(const csc_build_env *env)
+{
+    return env->plan != NULL ? env->plan->afresh_count + env->plan->again_count
+                             : 0;
+}
+
+bool
+csc_build_is_course(const csc_message *message)
+{
+    return strcmp(message->kind, CSC_MESSAGE_RETRY) == 0 ||
+           strcmp(message->kind, CSC_MESSAGE_RERUN) == 0;
+}
+
+int32_t
+csc_build_course_from(const csc_message *message)
+{
+    csc_json_span span;
+    int64_t from = 0;
+
+    if (strcmp(message->kind, CSC_MESSAGE_RETRY) == 0)
+        return CSC_COURSE_NONE;
+    if (!csc_json_member(message->payload, "from", &span) ||
+        !csc_json_span_i64(span, &from) || from < 0 || from > INT32_MAX)
+        return INT32_MAX; /* there is no such function_id */
+    return (int32_t)from;
+}
+
+/* Without a plan it is one that the state alone refuses. */
+static csc_refusal
+refuse(const struct csc_builder *b, const csc_message *message)
+{
+    csc_refusal refusal = CSC_REFUSAL_NONE;
+
+    if (b->env->unread)
+        return CSC_REFUSAL_UNREAD;
+    if (b->env->plan != NULL)
+        return b->env->plan->refusal;
+    refusal = csc_plan_refuse(b->state, csc_build_course_from(message));
+    return refusal != CSC_REFUSAL_NONE ? refusal : CSC_REFUSAL_ABSENT;
+}
+
+bool
+csc_build_course(struct csc_builder *b, const csc_message *message)
+{
+    csc_refusal refusal = CSC_REFUSAL_NONE;
+    cascade_execution_row *row = NULL;
+
+    if (!csc_build_is_course(message))
+        return false;
+    row = csc_build_receipt(b, message,
+                            strcmp(message->kind, CSC_MESSAGE_RETRY) == 0
+                                ? CSC_RETRY_NAME
+                                : CSC_RERUN_NAME);
+    refusal = refuse(b, message);
+    if (refusal != CSC_REFUSAL_NONE ||
+        !csc_build_has_ids(b, csc_build_course_room(b->env), false)) {
+        csc_build_undelivered(b, row,
+                              refusal != CSC_REFUSAL_NONE
+                                  ? refusal_text(b, refusal)
+                                  : "undelivered: " CSC_USED_UP);
+        return true;
+    }
+    b->plan = b->env->plan;
+    row->full_output = write_receipt(b, b->plan);
+    add_heirs(b, b->env->plan, row->function_id);
+    add_signals(b, b->plan, row->function_id);
+    close_running(b, b->plan, row);
+    return true;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The first rows of a cascade: its first nodes, and what came with the start.
+ */
+#include "change/build/start.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/error.h"
+#include "base/json/json.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "cascade/store.h"
+#include "change/build/build.h"
+#include "change/build/builder.h"
+#include "state/full_output.h"
+#include "state/state.h"
+
+typedef struct csc_builder builder;
+
+static void
+add_meta_id(builder *b, const char *name, const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    csc_buf_add_char(&b->text, '"');
+    csc_buf_add_text(&b->text, name);
+    csc_buf_add_text(&b->text, "\":\"");
+    csc_buf_add_text(&b->text, cascade_uuid_format(id, text));
+    csc_buf_add_text(&b->text, "\",");
+}
+
+static void
+add_meta_deadline(builder *b, const csc_build_start *start)
+{
+    if (start->deadline_ms <= 0)
+        return;
+    csc_buf_add_text(&b->text, "\"deadline\":");
+    csc_buf_add_i64(&b->text,
+                    csc_clock_add(b->env->delay_from_ms, start->deadline_ms));
+    csc_buf_add_char(&b->text, ',');
+}
+
+/* {"key":...,"root":ID,"child":ID,"depth":n,"queue":...,"parent":ID,
+ * "deadline":ms,"previous":ID,"priority":n,"run_number":n}: what cascade_runs
+ * can be rebuilt of, the run that was started, whose child it is, when it must
+ * have ended, the run before, and the how manieth run it is. */
+static const char *
+write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
+{
+    csc_record_writer record;
+
+    csc_record_begin(&record, &b->text);
+    csc_buf_add_text(&b->text, "\"cascade\":{");
+    record.any = true;
+    if (start->key != NULL) {
+        csc_buf_add_text(&b->text, "\"key\":");
+        csc_json_add_string(&b->text, start->key);
+        csc_buf_add_char(&b->text, ',');
+    }
+    if (start->root != NULL)
+        add_meta_id(b, "root", start->root);
+    if (start->parent != NULL && start->child_id != NULL)
+        add_meta_id(b, "child", start->child_id);
+    if (start->depth > 0) {
+        csc_buf_add_text(&b->text, "\"depth\":");
+        csc_buf_add_i64(&b->text, start->depth);
+        csc_buf_add_char(&b->text, ',');
+    }
+    csc_buf_add_text(&b->text, "\"queue\":");
+    csc_json_add_string(&b->text, start->queue);
+    csc_buf_add_char(&b->text, ',');
+    if (start->parent != NULL)
+        add_meta_id(b, "parent", start->parent);
+    add_meta_deadline(b, start);
+    if (start->previous != NULL)
+        add_meta_id(b, "previous", start->previous);
+    csc_buf_add_text(&b->text, "\"priority\":");
+    csc_buf_add_i64(&b->text, start->priority);
+    if (start->run_number > 1) {
+        csc_buf_add_text(&b->text, ",\"run_number\":");
+        csc_buf_add_i64(&b->text, start->run_number);
+    }
+    csc_buf_add_char(&b->text, '}');
+    if (start->delay_ms > 0)
+        csc_record_add_number(&record, "not_before", not_before_ms);
+    csc_record_end(&record);
+    return csc_build_text(b);
+}
+
+/* The record of a first node but the first, which has only its delay. */
+static const char *
+write_delay(builder *b, const csc_build_start *start, int64_t not_before_ms)
+{
+    csc_record_writer record;
+
+    if (start->delay_ms <= 0)
+        return NULL;
+    csc_record_begin(&record, &b->text);
+    csc_record_add_number(&record, "not_before", not_before_ms);
+    csc_record_end(&record);
+    return csc_build_text(b);
+}
+
+static void
+add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
+{
+    for (size_t i = 0; i < start->first_count; i++) {
+        uint32_t nth = 0;
+        cascade_execution_row *row = NULL;
+
+        for (size_t e = 0; e < i; e++)
+            if (strcmp(start->first[e].name, start->first[i].name) == 0)
+                nth++;
+        row = csc_build_part(b, start->first[i].name, CSC_NO_PARENT, nth);
+        row->input = start->first[i].input;
+        row->full_output = i == 0 ? write_meta(b, start, not_before_ms)
+                                  : write_delay(b, start, not_before_ms);
+    }
+}
+
+static const char *
+write_born(builder *b)
+{
+    csc_record_writer record;
+
+    csc_record_begin(&record, &b->text);
+    csc_record_add_number(&record, "at", b->fn_id);
+    csc_record_end(&record);
+    return csc_build_text(b);
+}
+
+/* Their paths count them, whatever their names: the run before had others. As
+ * receipts do, they tell what was there before them: the first nodes. */
+static void
+add_signals(builder *b, const csc_build_start *start)
+{
+    const char *received = start->signal_count > 0 ? write_born(b) : NULL;
+
+    for (size_t i = 0; i < start->signal_count; i++) {
+        const csc_build_signal *signal = &start->signals[i];
+        cascade_execution_row *row = NULL;
+        const char *name = csc_arena_format(b->env->arena, "%s%s",
+                                            CSC_SIGNAL_PREFIX, signal->name);
+
+        if (name == NULL)
+            return; /* the arena has failed */
+        row = csc_build_part(b, name, CSC_NO_PARENT, (uint32_t)i);
+        row->input = signal->payload;
+        row->status = CASCADE_EXECUTION_COMPLETED;
+        row->completed_at_ms = b->env->now_ms;
+        row->full_output = received;
+    }
+}
+
+static void
+add_pause(builder *b)
+{
+    cascade_execution_row *row =
+        csc_build_part(b, CSC_PAUSE_NAME, CSC_NO_PARENT, 0);
+
+    row->input = "{\"reason\":\"the run before was paused\"}";
+    row->status = CASCADE_EXECUTION_COMPLETED;
+    row->completed_at_ms = b->env->now_ms;
+    row->full_output = write_born(b);
+}
+
+cascade_err
+csc_build_new(const csc_build_env *env, const csc_build_start *start,
+              cascade_change *change)
+{
+    size_t count =
+        start->first_count + start->signal_count + (start->paused ? 1 : 0);
+    csc_state state = {.id = start->id, .fn_id = -1};
+    builder b = {
+        .env = env, .state = &state, .fn_id = -1, .cancel_from = CSC_NO_PARENT};
+    bool owned = !csc_uuid_is_nil(&start->engine_id);
+    int64_t wake_at_ms =
+        start->delay_ms > 0
+            ? csc_clock_add(env->delay_from_ms, start->delay_ms)
+            : env->now_ms; /* not ahead of the store's clock: at once */
+    int64_t created_at_ms =
+        start->after_ms > env->now_ms ? start->after_ms : env->now_ms;
+
+    cascade_uuid_format(&start->id, b.cascade_id);
+    b.inserts = csc_arena_alloc(env->arena, count, sizeof(*b.inserts));
+    b.ids = csc_arena_alloc(env->arena, count, sizeof(*b.ids));
+    if (env->arena->failed)
+        return csc_fail_memory();
+    csc_uuid_v7_many(env->now_ms, env->random, b.ids, count);
+    add_first(&b, start, wake_at_ms);
+    add_signals(&b, start);
+    if (start->paused)
+        add_pause(&b);
+    csc_buf_fini(&b.text);
+    *change = (cascade_change){
+        .run_action = CASCADE_RUN_START,
+        .inserts = b.inserts,
+        .insert_count = b.insert_count,
+        .key = start->key,
+        .root = start->root,
+        .run_number = start->run_number > 0 ? start->run_number : 1};
+    change->cascade = (cascade_row){.id = start->id,
+                                    .status = CASCADE_RUNNING,
+                                    .fn_id = b.fn_id,
+                                    .user_id = start->user_id,
+                                    .created_at_ms = created_at_ms,
+                                    .updated_at_ms = created_at_ms};
+    change->run = (cascade_run_row){.cascade_id = start->id,
+                                    .queue = start->queue,
+                                    .priority = start->priority,
+                                    .wake_at_ms = wake_at_ms,
+                                    .engine_id = start->engine_id,
+                                    .claim_no = owned ? 1 : 0};
+    return env->arena->failed ? csc_fail_memory() : CASCADE_OK;
+}

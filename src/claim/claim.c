@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Claiming runs, in bursts.
+ *
+ * A claim that comes back full is the first of a burst: more is due, after a
+ * crash a whole engine's runs. With threads of its own an engine then loads one
+ * batch in a helper while it claims the next:
+ *
+ *   housekeeper   claim 1 | claim 2 | claim 3 | load 3       | claim 4 | ...
+ *   helper                | load 1       | load 2        | load 4    | ...
+ *
+ * One batch may wait for the helper; when another does already the housekeeper
+ * loads its batch itself, so neither is idle, and no more than three are in
+ * hand. Only the housekeeper claims. The helper is gone when the burst ends,
+ * which is soon: there is a lease to renew, and timers are to fire.
+ *
+ * If the process dies after a claim: the runs are owned by an incarnation that
+ * is gone, and any engine frees and claims them (S11).
+ */
+#include "claim/claim.h"
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "change/build/build.h"
+#include "claim/end_unloaded.h"
+#include "claim/hydrate.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/incarnation.h"
+#include "held/lane/lane_queue.h"
+#include "held/room/mailbox.h"
+#include "held/room/reload.h"
+#include "held/room/room.h"
+#include "held/room/suspect.h"
+#include "held/run/drop.h"
+#include "held/run/pause.h"
+#include "store/store.h"
+#define BURST_MS 50
+
+/* What one claim brought. `places` of the capacity are taken until it is
+ * loaded: meanwhile cascades are born here. */
+typedef struct batch {
+    csc_reload wanted[CSC_CLAIM_MAX];
+    size_t count;
+    size_t places;
+} batch;
+
+/* How many to ask for. */
+static size_t
+take_places(cascade_engine *engine)
+{
+    size_t room = 0;
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->incarnation.attached)
+        room = csc_hydrate_room(engine);
+    if (room > CSC_CLAIM_MAX)
+        room = CSC_CLAIM_MAX;
+    err = csc_reload_reserve(engine, room);
+    if (err != CASCADE_OK)
+        room = 0;
+    engine->room.claiming += room;
+    pthread_mutex_unlock(&engine->mutex);
+    if (err != CASCADE_OK)
+        csc_house_hold(engine);
+    return room;
+}
+
+static void
+give_places(cascade_engine *engine, size_t places)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->room.claiming -= places;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* What the store says is still to come may be due by the time as this process
+ * knows it: then that has gone ahead, and would make it ask again at once. */
+static void
+note_next_wake(cascade_engine *engine, int64_t wake_at_ms, uint64_t frees)
+{
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->mailbox.frees != frees &&
+        engine->mailbox.next_wake_ms != CASCADE_TIME_NONE &&
+        (wake_at_ms == CASCADE_TIME_NONE ||
+         engine->mailbox.next_wake_ms < wake_at_ms))
+        wake_at_ms =
+            engine->mailbox.next_wake_ms; /* parked while the store looked */
+    engine->mailbox.next_wake_ms = wake_at_ms;
+    pthread_mutex_unlock(&engine->mutex);
+    if (wake_at_ms != CASCADE_TIME_NONE && wake_at_ms <= csc_engine_now(engine))
+        (void)csc_house_sync(engine);
+}
+
+/* A claim failed. One that has done nothing (S34) costs nothing but time: what
+ * is held here is held by us as before. */
+static void
+note_unclaimed(cascade_engine *engine, cascade_err err)
+{
+    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING, "claiming failed: %s",
+                cascade_errmsg());
+    pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST ||
+        err == CASCADE_ERR_UNAVAILABLE)
+        csc_run_lose(engine, err);
+    pthread_mutex_unlock(&engine->mutex);
+    csc_house_hold(engine);
+}
+
+/* What it told beside the runs. */
+static void
+note_claimed(cascade_engine *engine, const cascade_claim_result *result)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->mailbox.receive_due =
+        engine->mailbox.receive_due || result->messages;
+    csc_run_note_queues(engine, result->paused);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* Whether there is a suspect nobody knows: it is asked for again. */
+static void
+note_unasked(cascade_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->claims->suspects_due = true;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static size_t
+claim_some(cascade_engine *engine, size_t limit, bool suspects,
+           int32_t suspect_from, csc_reload *wanted)
+{
+    cascade_claimed claimed[CSC_CLAIM_MAX];
+    cascade_claim_result result = {.next_wake_at_ms = CASCADE_TIME_NONE,
+                                   .paused = engine->claims->queues_told};
+    cascade_claim claim = {.engine_id = engine->incarnation.id,
+                           .queues = (const char *const *)engine->queues,
+                           .queue_count = engine->options.queue_count,
+                           .nodes = engine->node_names,
+                           .node_count = engine->node_count + 1,
+                           .limit = limit,
+                           .suspect_from = suspect_from,
+                           .suspects = suspects,
+                           .own_kinds = csc_build_own_kinds,
+                           .own_kind_count = CSC_BUILD_OWN_KINDS};
+    cascade_err err = CASCADE_OK;
+    uint64_t frees = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    frees = engine->mailbox.frees;
+    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+        claim.batches += engine->lanes[i].number;
+    pthread_mutex_unlock(&engine->mutex);
+    err = engine->driver->claim(engine->driver_self, &claim, claimed, &result);
+    if (err != CASCADE_OK) {
+        note_unclaimed(engine, err);
+        if (suspects)
+            note_unasked(engine);
+        return 0;
+    }
+    if (!suspects)
+        note_next_wake(engine, result.next_wake_at_ms, frees);
+    note_claimed(engine, &result);
+    for (size_t i = 0; i < result.count; i++)
+        wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
+    return result.count;
+}
+
+static void
+claim_batch(cascade_engine *engine, batch *b)
+{
+    b->count = 0;
+    b->places = take_places(engine);
+    if (b->places > 0)
+        b->count = claim_some(engine, b->places, false,
+                              csc_suspect_from(engine), b->wanted);
+}
+
+/* What is claimed to be ended is not loaded. */
+static void
+load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
+{
+    size_t left = csc_dismiss_claimed(engine, wanted, count);
+
+    if (left > 0)
+        csc_hydrate_load(engine, wanted, left);
+}
+
+static void
+load_batch(cascade_engine *engine, batch *b)
+{
+    load_claimed(engine, b->wanted, b->count);
+    give_places(engine, b->places);
+}
+
+typedef struct burst {
+    cascade_engine *engine;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards what follows */
+    pthread_cond_t cond;
+    batch next; /* for the helper, while its count is not 0 */
+    bool over;
+} burst;
+
+static void *
+helper_main(void *context)
+{
+    burst *u = context;
+    batch mine;
+
+    pthread_mutex_lock(&u->mutex);
+    for (;;) {
+        while (u->next.count == 0 && !u->over)
+            pthread_cond_wait(&u->cond, &u->mutex);
+        if (u->next.count == 0)
+            break;
+        mine = u->next;
+        u->next.count = 0;
+        pthread_mutex_unlock(&u->mutex);
+        load_batch(u->engine, &mine);
+        pthread_mutex_lock(&u->mutex);
+    }
+    pthread_mutex_unlock(&u->mutex);
+    return NULL;
+}
+
+/* False when the helper has one waiting. */
+static bool
+hand_over(burst *u, const batch *b)
+{
+    bool free = false;
+
+    pthread_mutex_lock(&u->mutex);
+    free = u->next.count == 0;
+    if (free) {
+        u->next = *b;
+        pthread_cond_signal(&u->cond);
+    }
+    pthread_mutex_unlock(&u->mutex);
+    return free;
+}
+
+/* Loads what `b` holds and claims on; the last claim is in `b`, and loaded. */
+static void
+go_on(burst *u, batch *b)
+{
+    cascade_engine *engine = u->engine;
+    int64_t until_ns = csc_engine_monotonic_ns(engine) + BURST_MS * CSC_MS_NS;
+
+    while (b->count == CSC_CLAIM_MAX &&
+           csc_engine_monotonic_ns(engine) < until_ns) {
+        if (!hand_over(u, b))
+            load_batch(engine, b);
+        claim_batch(engine, b);
+    }
+    load_batch(engine, b);
+}
+
+static void
+end_helper(burst *u)
+{
+    pthread_mutex_lock(&u->mutex);
+    u->over = true;
+    pthread_cond_signal(&u->cond);
+    pthread_mutex_unlock(&u->mutex);
+    (void)pthread_join(u->thread, NULL);
+}
+
+static burst *
+create_burst(cascade_engine *engine)
+{
+    burst *u = csc_mem_zalloc(1, sizeof(*u));
+
+    if (u == NULL)
+        return NULL;
+    u->engine = engine;
+    if (csc_lock_init_mutex(&u->mutex) != CASCADE_OK)
+        goto no_mutex;
+    if (csc_lock_init_cond(&u->cond) == CASCADE_OK)
+        return u;
+    csc_lock_fini_mutex(&u->mutex);
+no_mutex:
+    csc_mem_free(u);
+    return NULL;
+}
+
+static void
+free_burst(burst *u)
+{
+    csc_lock_fini_cond(&u->cond);
+    csc_lock_fini_mutex(&u->mutex);
+    csc_mem_free(u);
+}
+
+/* Without what a helper needs, or a thread, there is one batch at a time. */
+static void
+run_burst(cascade_engine *engine, batch *b)
+{
+    burst *u = create_burst(engine);
+
+    if (u == NULL) {
+        load_batch(engine, b);
+        return;
+    }
+    if (csc_threads_create(&u->thread, 0, helper_main, u) == CASCADE_OK) {
+        go_on(u, b);
+        end_helper(u);
+    } else {
+        load_batch(engine, b);
+    }
+    free_burst(u);
+}
+
+/* True when there was one. While another is held there is no place: whether
+ * more of them follow is then as the last claim has told. */
+static bool
+claim_suspect(cascade_engine *engine)
+{
+    csc_reload wanted;
+    size_t places = take_places(engine);
+    size_t found = 0;
+
+    if (places == 0) {
+        note_unasked(engine);
+        return false;
+    }
+    found = claim_some(engine, 1, true, csc_suspect_from(engine), &wanted);
+    load_claimed(engine, &wanted, found);
+    give_places(engine, places);
+    pthread_mutex_lock(&engine->mutex);
+    engine->claims->suspect_more = found > 0;
+    pthread_mutex_unlock(&engine->mutex);
+    return found > 0;
+}
+
+/* No run has been taken over so often: it claims nothing. */
+void
+csc_hydrate_ask(cascade_engine *engine)
+{
+    csc_reload wanted;
+    size_t found = claim_some(engine, 1, true, INT32_MAX, &wanted);
+
+    load_claimed(engine, &wanted, found);
+}
+
+/* A suspect is asked for first, so that a stream of others cannot keep it out;
+ * when there is one nothing else is claimed. */
+void
+csc_hydrate_claim(cascade_engine *engine, bool suspects)
+{
+    int64_t begun_ns = csc_engine_monotonic_ns(engine);
+    bool found = suspects && claim_suspect(engine);
+    batch b = {.count = 0};
+
+    if (!found)
+        claim_batch(engine, &b);
+    if (b.count == CSC_CLAIM_MAX &&
+        engine->options.mode == CASCADE_MODE_THREADS)
+        run_burst(engine, &b);
+    else
+        load_batch(engine, &b);
+    pthread_mutex_lock(&engine->mutex);
+    engine->mailbox.claim_more = found || b.count == b.places;
+    if (found || b.count > 0)
+        engine->claims->hydrate_ns +=
+            csc_engine_monotonic_ns(engine) - begun_ns;
+    pthread_mutex_unlock(&engine->mutex);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Claiming runs: see claim.c.
+ */
+#ifndef CSC_CLAIM_CLAIM_H
+#define CSC_CLAIM_CLAIM_H
+
+#include <stdbool.h>
+
+#include "cascade/cascade.h"
+#define CSC_CLAIM_MAX 256 /* runs claimed and loaded in one go */
+
+/* Claims what is due, within the capacity, and loads it; when there is nothing,
+ * and `suspects`, a suspect. */
+void csc_hydrate_claim(cascade_engine *engine, bool suspects);
+/* Asks the store which queues are paused, where there is no room for a claim:
+ * by one that claims nothing. */
+void csc_hydrate_ask(cascade_engine *engine);
+
+#endif

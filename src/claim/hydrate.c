@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading the cascades of claimed runs into memory.
+ *
+ * Many cascades are read in one go; each row finds its run by id. A cascade
+ * whose rows make no sense, or for which there is no memory, does not hold up
+ * the others: it is loaded again later, by itself. Those that cannot be read in
+ * time together are read by halves, down to one, so that what is too large for
+ * the deadline is alone in the end. So are those that are too much for one
+ * load, by what their rows say of executions, or by the bytes that have come:
+ * who makes it large is set apart. What is alone is read as stream.c does.
+ */
+#include "claim/hydrate.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/data/map.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "cascade/store.h"
+#include "change/build/build.h"
+#include "change/build/builder.h"
+#include "change/message_list.h"
+#include "change/op.h"
+#include "claim/claim.h"
+#include "claim/end_unloaded.h"
+#include "claim/receive.h"
+#include "claim/stream.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/incarnation.h"
+#include "held/log_queue.h"
+#include "held/room/reload.h"
+#include "held/room/room.h"
+#include "held/room/suspect.h"
+#include "held/room/waiting.h"
+#include "held/run/advance.h"
+#include "held/run/drop.h"
+#include "held/run/op_queue.h"
+#include "held/run/run.h"
+#include "held/run/sealing.h"
+#include "held/vital.h"
+#include "state/reset_plan.h"
+#include "state/state.h"
+#include "store/store.h"
+
+#define RETRY_MS 200
+#define LOAD_EXECUTIONS_MAX 50000 /* in one load, by what their rows say */
+#define LOAD_BYTES_MAX ((size_t)32 * 1024 * 1024)
+#define LARGE_EXECUTIONS 10000 /* of one, among too many */
+#define APART_MAX 32
+#define ALONE_MAX_MS 10000
+
+/* ---- Loading ------------------------------------------------------------ */
+
+typedef struct loading {
+    cascade_engine *engine;
+    const csc_reload *wanted;
+    csc_run **runs; /* beside `wanted` */
+    cascade_err *errs;
+    size_t count;
+    csc_map places; /* id -> &errs[i] */
+    csc_inbox inbox;
+    int64_t executions; /* that are to come, about */
+    size_t bytes;       /* that have come */
+    cascade_uuid last;  /* whose was the last row */
+    size_t last_bytes;  /* of that one, in this table */
+    bool over;          /* it is too much for one load */
+} loading;
+
+/* The run that a row belongs to, unless one of its rows made no sense. */
+static csc_run *
+loading_run(loading *l, const cascade_uuid *id, cascade_err **err)
+{
+    cascade_err *place = csc_map_get(&l->places, id);
+
+    if (place == NULL || *place != CASCADE_OK)
+        return NULL;
+    *err = place;
+    return l->runs[place - l->errs];
+}
+
+/* Of one load: in memory the rows may take twice as much. */
+static size_t
+bytes_max(const loading *l)
+{
+    size_t held_max = l->engine->options.held_bytes_max;
+
+    return held_max / 4 < LOAD_BYTES_MAX ? held_max / 4 : LOAD_BYTES_MAX;
+}
+
+/* A row of so many bytes has come: an error where they are too many. */
+static cascade_err
+count_row(loading *l, const cascade_uuid *id, size_t bytes)
+{
+    if (!csc_uuid_equal(&l->last, id)) {
+        l->last = *id;
+        l->last_bytes = 0;
+    }
+    csc_lease_sign(&l->engine->lease.house);
+    l->bytes += bytes;
+    l->last_bytes += bytes;
+    l->over = l->bytes > bytes_max(l) || l->executions > LOAD_EXECUTIONS_MAX;
+    if (!l->over)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_TOO_LARGE,
+                    "loading: it is too much to be read in one go");
+}
+
+static cascade_err
+load_cascade(void *context, const cascade_row *row)
+{
+    loading *l = context;
+    cascade_err *err = NULL;
+    csc_run *run = loading_run(context, &row->id, &err);
+
+    l->executions += row->fn_id;
+    if (run != NULL)
+        *err = csc_sealing_take_cascade(run, row);
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_seal(void *context, const cascade_seal_row *row)
+{
+    cascade_err *err = NULL;
+    csc_run *run = loading_run(context, &row->cascade_id, &err);
+
+    if (run != NULL)
+        *err = csc_sealing_take_seal(run, row);
+    return CASCADE_OK;
+}
+
+static cascade_err
+load_execution(void *context, const cascade_execution_row *row)
+{
+    cascade_err *err = NULL;
+    csc_run *run = loading_run(context, &row->cascade_id, &err);
+
+    if (run != NULL && run->plan != NULL)
+        *err = csc_plan_add(run->plan, row);
+    if (run != NULL && *err == CASCADE_OK)
+        *err = csc_sealing_take_execution(run, row);
+    return count_row(context, &row->cascade_id, csc_store_execution_bytes(row));
+}
+
+static cascade_err
+load_event(void *context, const cascade_event_row *row)
+{
+    cascade_err *err = NULL;
+    csc_run *run = loading_run(context, &row->cascade_id, &err);
+
+    if (run != NULL)
+        *err = csc_sealing_take_event(run, row);
+    return count_row(context, &row->cascade_id, csc_store_event_bytes(row));
+}
+
+static cascade_err
+load_message(void *context, const cascade_message_row *row, bool repeated)
+{
+    loading *l = context;
+    cascade_err err = csc_receive_message(&l->inbox, row, repeated);
+
+    if (err != CASCADE_OK)
+        return err;
+    return count_row(l, &row->cascade_id, csc_store_message_bytes(row));
+}
+
+static cascade_err
+prepare(loading *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        l->runs[i] =
+            csc_run_create(l->engine, &l->wanted[i].claimed.cascade_id);
+        if (l->runs[i] == NULL ||
+            csc_map_put(&l->places, &l->wanted[i].claimed.cascade_id,
+                        &l->errs[i]) != 0)
+            return csc_fail_memory();
+        csc_run_note_claim(l->runs[i], &l->wanted[i].claimed);
+        if (!l->wanted[i].plans)
+            continue;
+        l->runs[i]->plan = csc_plan_create(l->wanted[i].from);
+        if (l->runs[i]->plan == NULL)
+            return csc_fail_memory();
+    }
+    return CASCADE_OK;
+}
+
+/* Those that met receipts of retries or reruns are read again: what these
+ * supersede comes before them (supersede.h). They are owned, so the rows are
+ * the same. */
+static size_t
+find_again(loading *l, cascade_uuid *ids)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        bool again = false;
+
+        if (l->errs[i] == CASCADE_OK)
+            l->errs[i] = csc_state_begin_again(&l->runs[i]->state, &again);
+        if (!again)
+            continue;
+        if (l->runs[i]->plan != NULL)
+            csc_plan_clear(l->runs[i]->plan);
+        ids[count++] = l->runs[i]->state.id;
+    }
+    return count;
+}
+
+static cascade_err
+load_all(loading *l)
+{
+    cascade_uuid ids[CSC_CLAIM_MAX];
+    unsigned parts = CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS |
+                     csc_sealing_part(l->engine);
+    size_t count = l->count;
+    cascade_err err = CASCADE_OK;
+    cascade_load_sink sink = {.context = l,
+                              .on_cascade = load_cascade,
+                              .on_execution = load_execution,
+                              .on_event = load_event,
+                              .on_message = load_message,
+                              .on_seal = load_seal};
+
+    for (size_t i = 0; i < l->count; i++)
+        ids[i] = l->wanted[i].claimed.cascade_id;
+    err = l->engine->driver->load(l->engine->driver_self, ids, count,
+                                  parts | CASCADE_LOAD_MESSAGES, &sink);
+    if (err == CASCADE_OK)
+        count = find_again(l, ids);
+    while (err == CASCADE_OK && count > 0) {
+        l->executions = 0;
+        l->bytes = 0;
+        err = l->engine->driver->load(l->engine->driver_self, ids, count, parts,
+                                      &sink);
+        if (err == CASCADE_OK)
+            count = find_again(l, ids);
+    }
+    return err;
+}
+
+/* The execution whose rows the store refused is recorded FAILED, or, if that
+ * was refused too, the cascade is left alone for a while. */
+static cascade_err
+fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
+{
+    csc_exec *exec = csc_state_find(&run->state, reload->fail_id);
+    csc_post *post = NULL;
+    bool give_up = reload->give_up || exec == NULL ||
+                   exec->status != CASCADE_EXECUTION_RUNNING;
+    cascade_err err = CASCADE_OK;
+
+    post = csc_post_create(give_up ? CSC_POST_FREE : CSC_POST_FAIL,
+                           reload->fail_id);
+    if (post == NULL)
+        return csc_fail_memory();
+    if (give_up) {
+        post->wake_at_ms =
+            csc_clock_add(csc_engine_now(engine), CSC_FREE_LATER_MS);
+    } else {
+        csc_state_dispatch(&run->state, exec);
+        post->attempts = exec->attempts + 1;
+        post->error =
+            csc_build_ids_left(&run->state) == 0
+                ? CSC_USED_UP
+                : "the store refused what this execution had to record";
+        err = csc_run_fail(engine, exec, post);
+    }
+    if (err == CASCADE_OK)
+        csc_run_post(engine, run, post);
+    else
+        csc_post_free(post);
+    return err;
+}
+
+/* What passes by itself is tried again soon; rows that make no sense, later. */
+static int64_t
+later_ms(cascade_err err)
+{
+    if (err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_NO_MEMORY)
+        return RETRY_MS;
+    return CSC_FREE_LATER_MS;
+}
+
+static void
+reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
+{
+    csc_reload later = *reload;
+
+    later.large = false; /* it keeps nobody from the place meanwhile */
+    later.at_ns = csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS;
+    csc_reload_add(engine, &later);
+}
+
+/* The store refuses the receipt of this one, whatever is done: it is deleted,
+ * so that it does not keep all others from being received. */
+static void
+drop_hopeless(cascade_engine *engine, const csc_run *run, csc_post *messages)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    messages->messages->repeated = true;
+    csc_engine_note(engine, CASCADE_LOG_ERROR,
+                    "cascade %s: a message of kind %s cannot be recorded, and "
+                    "is dropped",
+                    cascade_uuid_format(&run->state.id, id),
+                    messages->messages->kind);
+}
+
+/* The messages that were read with a run, if there are any. Locked. */
+static void
+hand_messages(cascade_engine *engine, csc_run *run, const csc_reload *reload,
+              csc_post *messages)
+{
+    if (messages == NULL) {
+        csc_plan_free(run->plan);
+        run->plan = NULL;
+        return;
+    }
+    csc_receive_loaded(messages);
+    if (reload->single)
+        csc_receive_cut(messages, 1, run->state.recorded == CASCADE_ERROR);
+    if (reload->hopeless)
+        drop_hopeless(engine, run, messages);
+    csc_receive_post(engine, run, messages);
+}
+
+/* It was given up by a commit whose answer has come, but is not worked in yet,
+ * and was claimed again for its messages. Locked. */
+static void
+drop_former(cascade_engine *engine, const cascade_uuid *id)
+{
+    csc_run *former = csc_map_get(&engine->runs, id);
+
+    if (former != NULL)
+        csc_run_drop(engine, former, CASCADE_ERR_FENCED);
+}
+
+cascade_err
+csc_hydrate_hold(cascade_engine *engine, csc_run *run)
+{
+    drop_former(engine, &run->state.id);
+    return csc_run_add(engine, run);
+}
+
+cascade_err
+csc_hydrate_complete(csc_run *run)
+{
+    cascade_err err = csc_sealing_check(run);
+
+    if (err != CASCADE_OK || run->state.user_id == NULL)
+        return err; /* or it was not there */
+    csc_state_settle(&run->state);
+    csc_state_find_torn(&run->state);
+    return run->plan != NULL ? csc_plan_decide(run->plan, &run->state)
+                             : CASCADE_OK;
+}
+
+void
+csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
+                    const csc_reload *reload, csc_post *messages,
+                    cascade_err err)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    cascade_uuid_format(&run->state.id, id);
+    if (run->state.user_id == NULL && err == CASCADE_OK) {
+        csc_engine_note(engine, CASCADE_LOG_WARNING,
+                        "cascade %s was deleted, or a policy hides it", id);
+        csc_post_free(messages);
+        return;
+    }
+    if (err == CASCADE_OK && csc_room_is_second(engine, run)) {
+        csc_post_free(messages);
+        csc_room_wait(engine, reload);
+        return;
+    }
+    run->slow = reload->slow;
+    if (err == CASCADE_OK)
+        err = csc_hydrate_hold(engine, run);
+    if (err == CASCADE_OK && reload->fail_id >= 0)
+        err = fail_refused(engine, run, reload);
+    if (err != CASCADE_OK) {
+        csc_engine_note(engine, CASCADE_LOG_ERROR,
+                        "cascade %s cannot be loaded, trying again later: %s",
+                        id, cascade_err_text(err));
+        csc_run_drop(engine, run, err);
+        csc_post_free(messages);
+        reload_later(engine, reload, later_ms(err));
+        return;
+    }
+    hand_messages(engine, run, reload, messages);
+    engine->stats.hydrations++;
+    if (run->gone)
+        return; /* it is to be loaded for a retry or a rerun */
+    if (csc_suspect_is_one(engine, &reload->claimed))
+        engine->reloads.suspect = run;
+    csc_run_advance(engine, run);
+}
+
+static void
+take_all(loading *l, cascade_err err)
+{
+    cascade_engine *engine = l->engine;
+
+    for (size_t i = 0; i < l->count && err == CASCADE_OK; i++)
+        if (l->errs[i] == CASCADE_OK)
+            l->errs[i] = csc_hydrate_complete(l->runs[i]);
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->runs[i] == NULL)
+            continue;
+        if (err == CASCADE_OK && engine->incarnation.attached)
+            csc_hydrate_take_in(
+                engine, l->runs[i], &l->wanted[i],
+                csc_receive_take(&l->inbox, &l->runs[i]->state.id), l->errs[i]);
+        csc_run_unref(l->runs[i]);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* ---- Together and apart -------------------------------------------------- */
+
+/* How many are read with it at most, itself included. */
+static size_t
+company_max(const csc_reload *reload)
+{
+    size_t max =
+        reload->apart < CSC_APART_ALONE ? CSC_CLAIM_MAX >> reload->apart : 1;
+
+    return max > 0 ? max : 1;
+}
+
+/* Of so many it was one that could not be read in time. */
+static void
+set_apart(csc_reload *reload, size_t together)
+{
+    if (together == 1 && reload->apart < CSC_APART_ALONE)
+        reload->apart = CSC_APART_ALONE;
+    else if (together == 1 && reload->apart < APART_MAX)
+        reload->apart++;
+    while (together > 1 && company_max(reload) > together / 2)
+        reload->apart++;
+}
+
+/* Soon while it is one of many, or the store may have been away. */
+static int64_t
+apart_ms(const csc_reload *reload)
+{
+    int64_t ms = RETRY_MS;
+
+    for (int i = CSC_APART_ALONE; i < reload->apart && ms < ALONE_MAX_MS; i++)
+        ms *= 2;
+    return ms < ALONE_MAX_MS ? ms : ALONE_MAX_MS;
+}
+
+static void
+hydrate_apart(cascade_engine *engine, const csc_reload *wanted, size_t together)
+{
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < together && engine->incarnation.attached; i++) {
+        csc_reload reload = wanted[i];
+
+        set_apart(&reload, together);
+        reload_later(engine, &reload, apart_ms(&reload));
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* Whether it alone is the reason why that was too much. */
+static bool
+is_large(const loading *l, size_t i)
+{
+    const csc_state *state = &l->runs[i]->state;
+
+    return l->count == 1 || state->fn_id >= LARGE_EXECUTIONS ||
+           (csc_uuid_equal(&l->last, &state->id) &&
+            l->last_bytes > bytes_max(l) / 2);
+}
+
+/* What is large is read alone from now on, the others as before; where none is,
+ * they are many: they are read by halves. */
+static void
+divide(loading *l)
+{
+    cascade_engine *engine = l->engine;
+    bool found = false;
+
+    for (size_t i = 0; i < l->count; i++)
+        found = found || is_large(l, i);
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < l->count && engine->incarnation.attached; i++) {
+        csc_reload reload = l->wanted[i];
+
+        if (!found)
+            set_apart(&reload, l->count);
+        else if (is_large(l, i))
+            set_apart(&reload, 1);
+        reload_later(engine, &reload, 0);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void
+csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
+                  cascade_err err)
+{
+    csc_reload later = *reload;
+
+    if (err != CASCADE_ERR_UNAVAILABLE) {
+        reload_later(engine, reload, later_ms(err));
+        return;
+    }
+    set_apart(&later, 1);
+    reload_later(engine, &later, apart_ms(&later));
+}
+
+/* ---- Reading ------------------------------------------------------------- */
+
+/* Reads all or, on an error, none; what is too much is divided, for later. */
+static cascade_err
+hydrate_all(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    csc_run *runs[CSC_CLAIM_MAX] = {NULL};
+    cascade_err errs[CSC_CLAIM_MAX] = {CASCADE_OK};
+    loading l = {.engine = engine,
+                 .wanted = wanted,
+                 .runs = runs,
+                 .errs = errs,
+                 .count = count,
+                 .inbox = {.engine = engine}};
+    cascade_err err = prepare(&l);
+
+    if (err == CASCADE_OK)
+        err = load_all(&l);
+    if (l.over)
+        divide(&l);
+    take_all(&l, err);
+    csc_receive_fini(&l.inbox);
+    csc_map_fini(&l.places);
+    return l.over ? CASCADE_OK : err;
+}
+
+/* hydrate_all(), told of in the log where it fails. */
+static cascade_err
+hydrate_or_tell(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    cascade_err err = hydrate_all(engine, wanted, count);
+
+    if (err != CASCADE_OK)
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "loading %zu cascades failed: %s", count, cascade_errmsg());
+    return err;
+}
+
+static void
+hydrate_later(cascade_engine *engine, const csc_reload *wanted, size_t count,
+              cascade_err err)
+{
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < count && engine->incarnation.attached; i++)
+        reload_later(engine, &wanted[i], later_ms(err));
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void
+hydrate_each(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        cascade_err err = hydrate_or_tell(engine, &wanted[i], 1);
+
+        if (err != CASCADE_OK)
+            hydrate_later(engine, &wanted[i], 1, err);
+    }
+}
+
+/* Reads runs this engine owns; those that cannot be read now, later. Where not
+ * all can be read together for another reason than time, each is read by
+ * itself. */
+void
+csc_hydrate_load(cascade_engine *engine, const csc_reload *wanted, size_t count)
+{
+    cascade_err err = hydrate_or_tell(engine, wanted, count);
+
+    if (err == CASCADE_ERR_UNAVAILABLE)
+        hydrate_apart(engine, wanted, count);
+    else if (err != CASCADE_OK && count > 1)
+        hydrate_each(engine, wanted, count);
+    else if (err != CASCADE_OK)
+        hydrate_later(engine, wanted, count, err);
+}
+
+/* ---- Reloading ---------------------------------------------------------- */
+
+/* For memory, or, where it is read in portions, until it may. Locked. */
+static bool
+waits_for_place(const cascade_engine *engine, const csc_reload *reload)
+{
+    return !csc_room_admits(engine, reload) ||
+           (company_max(reload) == 1 &&
+            engine->reloads.stream_count >= CSC_STREAMS_MAX);
+}
+
+/* Takes what is due out of the list, as many as are read together. */
+static size_t
+take_due(cascade_engine *engine, csc_reload *wanted)
+{
+    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    size_t together = CSC_CLAIM_MAX;
+    size_t count = 0;
+
+    pthread_mutex_lock(&engine->mutex);
+    engine->reloads.at_ns = INT64_MAX;
+    for (csc_reload **at = &engine->reloads.first; *at != NULL;) {
+        csc_reload *reload = *at;
+        size_t company = company_max(reload);
+        bool waits = waits_for_place(engine, reload);
+
+        if (reload->at_ns > now_ns || count >= together || count >= company ||
+            waits) {
+            if (reload->at_ns < engine->reloads.at_ns && !waits)
+                engine->reloads.at_ns = reload->at_ns;
+            at = &reload->next;
+            continue;
+        }
+        if (company < together)
+            together = company;
+        wanted[count++] = csc_reload_take(engine, at);
+    }
+    engine->reloads.in_hand += count;
+    pthread_mutex_unlock(&engine->mutex);
+    return count;
+}
+
+void
+csc_hydrate_reloads(cascade_engine *engine)
+{
+    csc_reload wanted[CSC_CLAIM_MAX];
+    size_t count = take_due(engine, wanted);
+    size_t left = csc_dismiss_deadly(engine, wanted, count);
+
+    if (left > 0 && company_max(&wanted[0]) == 1) {
+        cascade_err err = csc_stream_begin(engine, &wanted[0]);
+
+        if (err == CASCADE_OK)
+            return; /* it stays in hand */
+        hydrate_later(engine, wanted, left, err);
+    } else if (left > 0) {
+        csc_hydrate_load(engine, wanted, left);
+    }
+    if (count == 0)
+        return;
+    pthread_mutex_lock(&engine->mutex);
+    engine->reloads.in_hand -= count;
+    pthread_mutex_unlock(&engine->mutex);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading claimed cascades into memory: see hydrate.c.
+ */
+#ifndef CSC_CLAIM_HYDRATE_H
+#define CSC_CLAIM_HYDRATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cascade/cascade.h"
+#include "change/op.h"
+#include "held/room/reload.h"
+#include "held/run/run.h"
+
+/* The housekeeper's own. */
+typedef struct csc_claims {
+    bool *queues_told;  /* the housekeeper's own: what a claim tells */
+    int64_t hydrate_ns; /* spent in claiming and hydrating */
+    bool suspects_due;  /* a suspect is to be looked for */
+    bool suspect_more;  /* the last claim for one found a suspect */
+} csc_claims;
+/* Loads what is to be loaded again. */
+void csc_hydrate_reloads(cascade_engine *engine);
+/* Holds a run that was read. CASCADE_ERR_NO_MEMORY. Locked. */
+cascade_err csc_hydrate_hold(cascade_engine *engine, csc_run *run);
+
+/* What a run that was read whole is made of its rows: without the lock, since
+ * it may take long. */
+cascade_err csc_hydrate_complete(csc_run *run);
+/* What becomes of one run once it was read and completed; takes `messages`.
+ * Locked. */
+void csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
+                         const csc_reload *reload, csc_post *messages,
+                         cascade_err err);
+/* It could not be read now, for that reason. Locked. */
+void csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
+                       cascade_err err);
+
+/* Reads what is wanted: together where that may be, else apart, or later. */
+void csc_hydrate_load(cascade_engine *engine, const csc_reload *wanted,
+                      size_t count);
+
+#endif

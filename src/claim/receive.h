@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What becomes of messages that the store gives: receive.c.
+ */
+#ifndef CSC_CLAIM_RECEIVE_H
+#define CSC_CLAIM_RECEIVE_H
+
+#include "base/data/map.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "change/op.h"
+#include "held/run/run.h"
+
+/* Messages on their way from the store to posts. */
+typedef struct csc_inbox {
+    cascade_engine *engine;
+    csc_post *first; /* one RECEIVE post for each cascade */
+    csc_post *last;
+    csc_map posts;        /* cascade id -> post */
+    size_t rows_max;      /* of one look */
+    size_t count;         /* of messages */
+    size_t given_bytes;   /* of these */
+    size_t bytes;         /* of those that are kept */
+    cascade_uuid last_id; /* whose was the last one */
+} csc_inbox;
+
+/* A sink of the store's; the context is a csc_inbox. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_receive_message(void *context, const cascade_message_row *row,
+                                bool repeated);
+/* The same for one of our own, which has no seal. */
+cascade_err csc_receive_own(csc_inbox *inbox, const cascade_message_row *row);
+/* The post for that cascade, which is the caller's then; NULL without one. */
+csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
+/* Moves the post for that cascade from an inbox that has one to another, in the
+ * place of its own. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_receive_instead(csc_inbox *inbox, csc_inbox *from,
+                                const cascade_uuid *id);
+void csc_receive_fini(csc_inbox *inbox);
+/* Notes whether there may be more than those that came with a load. */
+void csc_receive_loaded(csc_post *post);
+/* Hands a run its messages; takes `post`. Locked. */
+void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
+/* Asks the store for messages of what is owned. Not locked. */
+void csc_receive_look(cascade_engine *engine);
+
+#endif

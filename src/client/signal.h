@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Making messages of signals: for those who send them, and for starts that
+ * bring one with them.
+ */
+#ifndef CSC_CLIENT_SIGNAL_H
+#define CSC_CLIENT_SIGNAL_H
+
+#include "base/data/arena.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "cascade/store.h"
+
+/* What a caller wants sent. */
+typedef struct csc_signal_spec {
+    const char *name;
+    const cJSON *payload; /* NULL: {} */
+    const cascade_signal_options *options;
+} csc_signal_spec;
+
+/* Checks it and makes its message to cascade `id`; its texts are in `arena`. */
+cascade_err csc_signal_make(cascade_store *store, csc_arena *arena,
+                            const csc_signal_spec *spec, const cascade_uuid *id,
+                            cascade_message_row *message);
+
+/* What the sender is told; `what` names the call. */
+cascade_err csc_signal_answer(cascade_sent sent, const char *what);
+
+#endif

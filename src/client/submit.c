@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A transaction of its own for what comes from outside: starts and messages,
+ * owned by nobody. The engines are told, and one of them claims or receives.
+ *
+ * It is repeated until it is decided, but not on a guest's connection: in a
+ * transaction that is not ours what has failed stays so, and where that
+ * connection is lost there is no other.
+ */
+#include "client/submit.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "held/run/sealing.h"
+#include "held/wakeup.h"
+#include "store/store.h"
+
+#define BACKOFF_FIRST_MS 10
+#define BACKOFF_MAX_MS 500
+
+void
+csc_submit_sleep(int64_t ms)
+{
+    struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+cascade_err
+csc_submit_undecided(const cascade_store *store, const char *what,
+                     const char *why)
+{
+    return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,
+                    "%s: undecided after %lld ms, look the cascade up by its "
+                    "id: %s",
+                    what, (long long)store->config.deadline_ms, why);
+}
+
+cascade_err
+csc_submit(cascade_store *store, const cascade_submission *submission,
+           const char *what)
+{
+    int64_t end_ms =
+        csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
+    int64_t pause_ms = BACKOFF_FIRST_MS;
+    bool doubtful = false;
+    cascade_err err = CASCADE_OK;
+
+    for (;;) {
+        err = csc_sealing_submit(store, submission);
+        if (err != CASCADE_ERR_UNAVAILABLE || store->guest != NULL)
+            break;
+        doubtful = true;
+        if (csc_clock_monotonic_ms(&csc_clock_system) + pause_ms >= end_ms)
+            return csc_submit_undecided(store, what, cascade_errmsg());
+        csc_submit_sleep(pause_ms);
+        pause_ms =
+            pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
+    }
+    if (err == CASCADE_OK)
+        csc_submit_tell(store);
+    return doubtful ? csc_submit_doubt(err, what) : err;
+}

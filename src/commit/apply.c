@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a lane has committed is applied: the rows to the states, what may run
+ * then to the ready list, and whoever waits is told. Under the lock, in the
+ * thread that is in the lane; what is told to others follows without it.
+ *
+ * If the process dies before, the rows tell all of it to whoever claims the
+ * cascades (G7).
+ */
+#include "commit/lane.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "change/build/build.h"
+#include "change/op.h"
+#include "held/engine_state.h"
+#include "held/erasure_due.h"
+#include "held/incarnation.h"
+#include "held/lane/lane_queue.h"
+#include "held/lane/start_request.h"
+#include "held/lane/txn_slot.h"
+#include "held/room/mailbox.h"
+#include "held/room/reload.h"
+#include "held/room/room.h"
+#include "held/run/advance.h"
+#include "held/run/drop.h"
+#include "held/run/run.h"
+#include "held/run/sealing.h"
+#include "held/run/sequel.h"
+#include "held/wakeup.h"
+#include "state/kind.h"
+#include "state/state.h"
+#include "store/store.h"
+
+static void
+count_posts(cascade_engine *engine, const csc_post *posts)
+{
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_COMPLETE || p->kind == CSC_POST_FAIL ||
+            p->kind == CSC_POST_STEP)
+            engine->stats.executions++;
+        engine->stats.messages += p->message_count;
+    }
+}
+
+/* A node that left in the middle, to wait for its step, comes back. */
+static cascade_err
+reenter(csc_run *run, const csc_post *posts)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (const csc_post *p = posts; p != NULL && err == CASCADE_OK;
+         p = p->next) {
+        csc_exec *exec =
+            p->reenter ? csc_state_find(&run->state, p->function_id) : NULL;
+
+        if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING)
+            err = csc_state_untake(&run->state, exec);
+    }
+    return err;
+}
+
+/* It is given up for an engine that knows a node. */
+static bool
+is_passed_on(const cascade_change *change)
+{
+    return change->run.needs != NULL &&
+           strcmp(change->run.needs, CSC_PAUSE_NAME) != 0;
+}
+
+/* A parked run is claimed again when its time comes, not at the next poll. */
+static void
+note_freed(cascade_engine *engine, const cascade_change *change)
+{
+    if (change->run_action != CASCADE_RUN_FREE)
+        return;
+    if (is_passed_on(change)) {
+        engine->stats.unknown_nodes++;
+        return;
+    }
+    engine->mailbox.frees++;
+    if (engine->mailbox.next_wake_ms != CASCADE_TIME_NONE &&
+        engine->mailbox.next_wake_ms <= change->run.wake_at_ms)
+        return;
+    engine->mailbox.next_wake_ms = change->run.wake_at_ms;
+    csc_engine_wake_house(engine);
+}
+
+/* What came for the run meanwhile was passed over. */
+static void
+note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
+{
+    bool looked = false;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_RECEIVE)
+            csc_receive_done(engine, run);
+        else
+            run->worked = true;
+        if (p->kind == CSC_POST_SLICE)
+            run->slicing = false;
+        looked =
+            looked || p->kind == CSC_POST_RECEIVE || p->kind == CSC_POST_FREE;
+    }
+    if (looked || !(run->receiving || run->freeing))
+        csc_receive_again(engine, run);
+}
+
+/* Those who wait for these posts go on with what is recorded now. They are
+ * woken once the lock is let go: each would run into it otherwise. */
+static void
+release_waiters(csc_run *run, csc_post *posts, csc_waiter **woken)
+{
+    for (csc_post *p = posts; p != NULL; p = p->next) {
+        const csc_exec *node = NULL;
+        csc_part part = {.occurrence = p->part_occurrence};
+
+        if (p->waiter == NULL)
+            continue;
+        part.kind = csc_state_kind(p->part_name);
+        part.name = p->part_name + strlen(csc_state_prefix(part.kind));
+        node = csc_state_find(&run->state, p->function_id);
+        if (node != NULL)
+            p->waiter->step = csc_state_part(&run->state, node, &part);
+        p->waiter->next = *woken;
+        *woken = p->waiter;
+        p->waiter = NULL;
+    }
+}
+
+static void
+wake_waiters(csc_waiter *woken)
+{
+    while (woken != NULL) {
+        csc_waiter *next = woken->next;
+
+        (void)sem_post(&woken->woken);
+        woken = next;
+    }
+}
+
+/* The change is the last of the run in this engine. */
+static bool
+leaves(const cascade_change *change)
+{
+    return change->run_action == CASCADE_RUN_END ||
+           change->run_action == CASCADE_RUN_DELETE ||
+           change->run_action == CASCADE_RUN_FREE;
+}
+
+/* What ends with the cascade may be ready, or be run: then it goes with the
+ * run. */
+static cascade_err
+apply_change(csc_run *run, const cascade_change *change)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (leaves(change) && run->active > 0)
+        csc_state_keep_all(&run->state);
+    err = csc_build_apply(&run->state, change);
+    return err == CASCADE_OK ? csc_sealing_apply(run) : err;
+}
+
+/* The run goes on after a commit of its own. */
+static void
+go_on(cascade_engine *engine, csc_run *run, bool reset)
+{
+    csc_assert(!run->partial);
+    if (reset && engine->reloads.suspect == run) {
+        engine->reloads.suspect = NULL;
+        csc_engine_wake_house(engine);
+    }
+    run->linger_until_ms = 0;
+    if (run->first_post != NULL && !csc_native_give_turn(engine, run))
+        csc_lane_add_run(&engine->lanes[run->lane], run);
+    csc_run_advance(engine, run);
+}
+
+/* Of one that was not read whole, what is known of the next run is known
+ * already. */
+static void
+note_end(cascade_engine *engine, const csc_run *run,
+         const cascade_change *change)
+{
+    if (change->run_action == CASCADE_RUN_END && !run->gone && !run->partial &&
+        run->plan == NULL && run->state.recorded == CASCADE_COMPLETED)
+        csc_sequel_note(engine, &run->state);
+}
+
+static void
+apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
+{
+    cascade_engine *engine = lane->engine;
+    csc_run *run = item->run;
+    const cascade_change *change = &lane->changes[item->first];
+    cascade_err err = CASCADE_OK;
+
+    run->committing = false;
+    run->has_waited = true;
+    csc_lane_make_up(run);
+    count_posts(engine, item->posts);
+    note_received(engine, run, item->posts);
+    if (!run->gone && run->plan == NULL)
+        err = apply_change(run, change);
+    if (!run->gone && err == CASCADE_OK)
+        err = reenter(run, item->posts);
+    if (err == CASCADE_OK)
+        release_waiters(run, item->posts, woken);
+    csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
+    if (change->run_action == CASCADE_RUN_RESET ||
+        change->run_action == CASCADE_RUN_REVIVE)
+        csc_run_note_claim(run, &(cascade_claimed){.takeovers = 0});
+    if (leaves(change)) {
+        note_end(engine, run, change);
+        note_freed(engine, change);
+        csc_receive_left(engine, run);
+        csc_run_drop(engine, run, CASCADE_ERR_FENCED);
+    } else if (err != CASCADE_OK) {
+        csc_run_load_anew(engine, run, err);
+    } else if (run->plan != NULL || run->leaves) {
+        csc_receive_leave(engine, run);
+    } else if (!run->gone) {
+        csc_room_count(engine, run);
+        go_on(engine, run, change->run_action == CASCADE_RUN_RESET);
+    }
+    csc_run_unref(run);
+}
+
+static cascade_err
+hold_born(cascade_engine *engine, const cascade_change *change)
+{
+    csc_run *run = csc_run_create(engine, &change->cascade.id);
+    cascade_err err = CASCADE_OK;
+
+    if (run == NULL)
+        return csc_fail_memory();
+    err = csc_build_apply(&run->state, change);
+    if (err == CASCADE_OK)
+        err = csc_sealing_born(run, change);
+    if (err == CASCADE_OK)
+        err = csc_run_add(engine, run);
+    if (err == CASCADE_OK)
+        csc_run_advance(engine, run);
+    csc_run_unref(run);
+    return err;
+}
+
+/* A cascade that was born here is held here, or loaded. */
+static void
+adopt(cascade_engine *engine, const cascade_change *change)
+{
+    const csc_reload reload = {.claimed = {.cascade_id = change->cascade.id},
+                               .fail_id = -1};
+
+    if (!engine->incarnation.attached ||
+        !csc_uuid_equal(&change->run.engine_id, &engine->incarnation.id))
+        return;
+    csc_receive_born(engine);
+    if (hold_born(engine, change) != CASCADE_OK)
+        csc_reload_add(engine, &reload);
+}
+
+static void
+apply_start(csc_lane *lane, csc_item *item)
+{
+    cascade_engine *engine = lane->engine;
+    csc_start *start = item->start;
+
+    for (size_t i = 0; i < start->count; i++) {
+        start->existed[i] = lane->existed[item->first + i];
+        if (!start->existed[i])
+            adopt(engine, &lane->changes[item->first + i]);
+    }
+    csc_start_done(engine, start, CASCADE_OK);
+}
+
+void
+csc_lane_go_on(csc_lane *lane, size_t decided)
+{
+    lane->from += decided;
+    lane->slice = lane->item_count - lane->from;
+    if (lane->slice > csc_lane_items_max(lane))
+        lane->slice = csc_lane_items_max(lane);
+    if (lane->from == lane->item_count)
+        csc_lane_end_batch(lane);
+}
+
+void
+csc_lane_end_batch(csc_lane *lane)
+{
+    lane->item_count = 0;
+    lane->busy = false;
+    lane->rescue = false;
+    pthread_cond_broadcast(&lane->engine->wakeup.quiet_cond);
+    csc_native_ended(lane);
+    if (!lane->engine->incarnation.attached)
+        csc_engine_wake_house(lane->engine);
+}
+
+/* There may be something for this engine too. */
+static void
+tell_house(cascade_engine *engine)
+{
+    engine->wakeup.told = true;
+    csc_engine_wake_house(engine);
+}
+
+/* The answer to an update, or what came of a completion or a command. */
+static bool
+has_answer(const csc_post *posts)
+{
+    static const char answer[] = CSC_STEP_PREFIX CSC_ANSWER_NAME;
+
+    for (const csc_post *p = posts; p != NULL; p = p->next) {
+        if (p->kind == CSC_POST_STEP &&
+            strncmp(p->part_name, answer, sizeof(answer) - 1) == 0)
+            return true;
+        for (const csc_message *m = p->messages; m != NULL; m = m->next)
+            if (strcmp(m->kind, CSC_MESSAGE_SIGNAL) != 0 &&
+                strcmp(m->kind, CSC_MESSAGE_CHILD) != 0)
+                return true;
+    }
+    return false;
+}
+
+static bool
+ends(const cascade_change *change)
+{
+    return change->run_action == CASCADE_RUN_END ||
+           change->run_action == CASCADE_RUN_DELETE;
+}
+
+/* Their posts are gone by now. */
+static void
+tell_watchers(const csc_lane *lane, size_t from, size_t count)
+{
+    for (size_t i = from; i < from + count; i++)
+        if (lane->items[i].tells)
+            csc_store_watch_tell(
+                lane->engine->store,
+                &lane->changes[lane->items[i].first].cascade.id);
+}
+
+void
+csc_lane_apply(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    size_t from = lane->from;
+    size_t count = lane->slice;
+    csc_waiter *woken = NULL;
+    bool left = false;
+
+    csc_lane_set_pace(lane);
+    pthread_mutex_lock(&engine->mutex);
+    lane->number++;
+    lane->trouble[0] = '\0';
+    engine->stats.commits++;
+    engine->stats.changes += count;
+    for (size_t i = from; i < from + count; i++) {
+        csc_item *item = &lane->items[i];
+        const cascade_change *change = &lane->changes[item->first];
+
+        item->tells = ends(change) || has_answer(item->posts);
+        left = left || is_passed_on(change) || change->send_count > 0 ||
+               (item->run != NULL && item->count > 1);
+        if (change->run_action == CASCADE_RUN_DELETE &&
+            lane->existed[item->first])
+            csc_erase_soon(engine);
+        if (item->run != NULL)
+            apply_run(lane, item, &woken);
+        else
+            apply_start(lane, item);
+    }
+    lane->tried = false;
+    lane->backoff_ms = 0;
+    csc_lane_go_on(lane, lane->slice);
+    if (left)
+        tell_house(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    wake_waiters(woken);
+    tell_watchers(lane, from, count);
+    if (left)
+        (void)engine->driver->wake(engine->driver_self);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A lane's batch becomes changes: the rows of each of its items (build.h), in
+ * the order in which the batch locks them. Only whoever is in the lane calls
+ * this, without the engine's lock: nobody else changes the states of runs that
+ * are in a batch.
+ */
+#include "commit/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/data/arena.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "change/build/build.h"
+#include "change/op.h"
+#include "commit/lane.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/incarnation.h"
+#include "held/lane/lane_queue.h"
+#include "held/lane/start_request.h"
+#include "held/node_def.h"
+#include "held/run/sealing.h"
+#include "store/store.h"
+
+/* Random bytes come from the system a few hundred at a time: asking for each id
+ * would cost a call into the kernel. */
+static void
+fill_random(void *context, void *bytes, size_t len)
+{
+    csc_lane *lane = context;
+    const cascade_random *source = &lane->engine->store->random;
+
+    if (len > sizeof(lane->random)) {
+        source->fill(source->context, bytes, len);
+        return;
+    }
+    if (lane->random_left < len) {
+        source->fill(source->context, lane->random, sizeof(lane->random));
+        lane->random_left = sizeof(lane->random);
+    }
+    lane->random_left -= len;
+    memcpy(bytes, lane->random + lane->random_left, len);
+}
+
+/* They are born the property of the incarnation that commits them, which may be
+ * another one than they were handed to. What the start has itself stays free,
+ * for `rescue`. */
+static void
+copy_start(csc_lane *lane, const csc_item *item)
+{
+    for (size_t i = 0; i < item->count; i++) {
+        cascade_change *change = &lane->changes[item->first + i];
+
+        *change = item->start->changes[i];
+        change->run.engine_id = lane->engine->incarnation.id;
+        change->run.claim_no = 1;
+    }
+}
+
+/* Whether it does more than to receive messages, or to go on with what one has
+ * begun: a node that takes the process down is not forgiven for those that come
+ * meanwhile. */
+static bool
+has_progress(const csc_post *posts)
+{
+    while (posts != NULL &&
+           (posts->kind == CSC_POST_RECEIVE || posts->kind == CSC_POST_SLICE))
+        posts = posts->next;
+    return posts != NULL;
+}
+
+/* Once all of an item is built. */
+static cascade_err
+seal_item(csc_lane *lane, csc_item *item)
+{
+    cascade_err err = CASCADE_OK;
+
+    for (size_t i = 0; i < item->count && err == CASCADE_OK; i++)
+        err = csc_sealing_make(lane->engine->store, item->run, &lane->arena,
+                               &lane->changes[item->first + i]);
+    return err;
+}
+
+static cascade_err
+build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
+           int64_t delay_from_ms)
+{
+    cascade_engine *engine = lane->engine;
+    const cascade_random random = {.context = lane, .fill = fill_random};
+    csc_build_env env = {.arena = &lane->arena,
+                         .random = &random,
+                         .location = engine->location,
+                         .now_ms = now_ms,
+                         .delay_from_ms = delay_from_ms,
+                         .find_external = csc_engine_external,
+                         .find_context = engine};
+    size_t bytes_max = engine->options.batch_bytes_max;
+
+    env.slice_bytes = csc_lane_slice_bytes(lane);
+    if (bytes_max < env.slice_bytes)
+        env.slice_bytes = bytes_max;
+    if (item->start != NULL) {
+        copy_start(lane, item);
+        return seal_item(lane, item);
+    }
+    csc_assert(item->run != NULL);
+    env.plan = item->run->plan;
+    env.unread = item->run->unread;
+    env.deletes = item->run->deletes;
+    env.family_to = item->run->family_to;
+    env.reset = item->run->takeovers > 0 && has_progress(item->posts);
+    item->err = csc_build_change(&env, &item->run->state, item->posts,
+                                 &lane->changes[item->first]);
+    if (item->err == CASCADE_OK && item->count > 1)
+        item->err = csc_build_births(&env, &item->run->state, item->posts,
+                                     &lane->changes[item->first],
+                                     &lane->changes[item->first + 1]);
+    if (item->err == CASCADE_OK)
+        item->err = seal_item(lane, item);
+    return item->err == CASCADE_ERR_NO_MEMORY ? item->err : CASCADE_OK;
+}
+
+static cascade_err
+grow_changes(csc_lane *lane, size_t count)
+{
+    void *changes = lane->changes;
+    void *existed = NULL;
+    size_t room = lane->change_room;
+
+    if (csc_mem_grow(&changes, &room, count, sizeof(cascade_change)) != 0)
+        return csc_fail_memory();
+    lane->changes = changes;
+    existed = csc_mem_realloc(lane->existed, room, sizeof(bool));
+    if (existed == NULL)
+        return csc_fail_memory();
+    lane->existed = existed;
+    lane->change_room = room;
+    return CASCADE_OK;
+}
+
+const cascade_uuid *
+csc_lane_item_id(const csc_item *item)
+{
+    return item->run != NULL ? &item->run->state.id
+                             : &item->start->changes[0].cascade.id;
+}
+
+static int
+compare_items(const void *a, const void *b)
+{
+    return csc_uuid_compare(csc_lane_item_id(a), csc_lane_item_id(b));
+}
+
+/* Items in the order of their cascades' ids: the order in which a batch locks
+ * rows. (A start of several cascades is the only item, and sorted itself.) */
+cascade_err
+csc_lane_build(csc_lane *lane)
+{
+    int64_t now_ms = csc_engine_now(lane->engine);
+    int64_t now_max_ms = csc_engine_now_max(lane->engine);
+    size_t count = 0;
+    cascade_err err = CASCADE_OK;
+
+    csc_arena_clear(&lane->arena);
+    qsort(lane->items, lane->item_count, sizeof(csc_item), compare_items);
+    for (size_t i = 0; i < lane->item_count; i++) {
+        if (lane->items[i].run != NULL)
+            lane->items[i].count =
+                1 + csc_build_birth_count(&lane->items[i].run->state,
+                                          lane->items[i].posts);
+        lane->items[i].first = count;
+        count += lane->items[i].count;
+    }
+    err = grow_changes(lane, count);
+    for (size_t i = 0; i < lane->item_count && err == CASCADE_OK; i++)
+        err = build_item(lane, &lane->items[i], now_ms, now_max_ms);
+    lane->built = err == CASCADE_OK;
+    return err;
+}
+
+void
+csc_lane_begin_batch(csc_lane *lane)
+{
+    lane->busy = lane->item_count > 0;
+    lane->from = 0;
+    lane->slice = lane->item_count;
+    lane->built = false;
+    lane->tried = false;
+    lane->settling = false;
+    lane->slow = false;
+    lane->retry_at_ns = 0;
+    lane->backoff_ms = 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The batch of a lane: which posts are in it, and what is written of them.
+ */
+#ifndef CSC_COMMIT_BATCH_H
+#define CSC_COMMIT_BATCH_H
+
+#include "held/lane/lane_queue.h"
+
+/* The lane's items are its batch from now on, of which nothing was tried.
+ * Locked. */
+void csc_lane_begin_batch(csc_lane *lane);
+
+#endif

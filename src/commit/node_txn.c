@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lane of a transactional node, from the begin of its transaction to the
+ * outcome of the commit. Who may have such a lane is decided in
+ * held/lane/txn_slot.c; what the states of a lane are is drawn there.
+ */
+#include "commit/node_txn.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/data/text.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "change/backoff.h"
+#include "change/op.h"
+#include "commit/batch.h"
+#include "commit/lane.h"
+#include "commit/outcome.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/incarnation.h"
+#include "held/lane/lane_queue.h"
+#include "held/lane/txn_slot.h"
+#include "held/log_queue.h"
+#include "held/node_def.h"
+#include "held/room/backlog.h"
+#include "held/room/mailbox.h"
+#include "held/run/advance.h"
+#include "held/run/drop.h"
+#include "held/run/op_queue.h"
+#include "held/run/run.h"
+#include "held/run/time_limit.h"
+#include "held/vital.h"
+#include "held/wakeup.h"
+#include "state/state.h"
+#include "store/store.h"
+
+/* Nothing transactional begins for a moment. */
+static void
+hold(cascade_engine *engine)
+{
+    int64_t backoff_ms = csc_lane_backoff_ms(engine->txn.backoff_ms);
+
+    engine->txn.backoff_ms = backoff_ms;
+    engine->txn.begin_at_ns =
+        csc_engine_monotonic_ns(engine) + backoff_ms * CSC_MS_NS;
+    csc_engine_wake_house(engine);
+    csc_engine_wake_host(engine);
+}
+
+/* The function was not called: that is no attempt. Locked. */
+static void
+put_back(cascade_engine *engine, csc_lane *lane)
+{
+    csc_run *run = lane->run;
+
+    if (lane->begun != CASCADE_ERR_STOPPED)
+        hold(engine);
+    csc_native_let_go(engine, lane);
+    lane->taken = false;
+    csc_native_set_aside(engine, lane->exec, true, true);
+    engine->stats.attempts--;
+    engine->calls.running--;
+    if (engine->calls.running == 0)
+        pthread_cond_broadcast(&engine->wakeup.quiet_cond);
+    csc_run_advance(engine, run);
+}
+
+/* Whether anything is to begin still. */
+static cascade_err
+check_turn(cascade_engine *engine)
+{
+    bool stops = false;
+    bool may = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    may = csc_run_may_begin(engine);
+    stops = atomic_load_explicit(&engine->stop_requested, memory_order_relaxed);
+    pthread_mutex_unlock(&engine->mutex);
+    if (may)
+        return CASCADE_OK;
+    return stops ? csc_fail(CASCADE_ERR_STOPPED, "the engine stops")
+                 : csc_fail(CASCADE_ERR_UNAVAILABLE,
+                            "the lease of the engine may be over");
+}
+
+/* However long that takes: the lease may be over by then. */
+static cascade_err
+begin(csc_lane *lane, const csc_node_def *def)
+{
+    cascade_engine *engine = lane->engine;
+    csc_error_kept kept;
+    cascade_err err = engine->driver->begin(
+        engine->driver_self, def->transaction_ms, &lane->transaction);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = check_turn(engine);
+    if (err == CASCADE_OK)
+        return CASCADE_OK;
+    csc_error_keep(&kept, err);
+    (void)engine->driver->abandon(engine->driver_self, &lane->transaction);
+    return csc_error_restore(&kept);
+}
+
+/* The store is in trouble, as it may be when a lane commits, and the function
+ * had no part in that: it is tried again, in this engine or in another. Not so
+ * what would fail each time. */
+static bool
+is_no_attempt(cascade_err err)
+{
+    return err != CASCADE_OK && err != CASCADE_ERR_UNSUPPORTED &&
+           err != CASCADE_ERR_MISUSE;
+}
+
+bool
+csc_native_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
+{
+    csc_run *run = lane->run;
+    const csc_node_def *def = csc_engine_node(engine, lane->exec->name);
+    cascade_err err = begin(lane, def);
+    bool back = false;
+
+    if (err != CASCADE_OK)
+        (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
+                       cascade_errmsg());
+    if (err != CASCADE_OK && err != CASCADE_ERR_STOPPED)
+        csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                    "node %s: its transaction was not begun: %s", def->name,
+                    cascade_errmsg());
+    pthread_mutex_lock(&engine->mutex);
+    lane->begun = err;
+    lane->open = err == CASCADE_OK;
+    lane->guest_used = false;
+    if (lane->open)
+        engine->txn.backoff_ms = 0;
+    back = is_no_attempt(err) && !run->gone;
+    if (back) {
+        put_back(engine, lane);
+    } else {
+        csc_limits_begin(engine, call, lane->exec);
+        csc_run_advance(engine, run); /* its time may be over since */
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return !back;
+}
+
+/* Nothing of it is to be. CASCADE_ERR_MISUSE where the function had ended it.
+ * Not locked. */
+static cascade_err
+roll_back(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    cascade_err err = CASCADE_OK;
+
+    if (lane->open)
+        err = engine->driver->abandon(engine->driver_self, &lane->transaction);
+    lane->open = false;
+    return err;
+}
+
+bool
+csc_native_keep(csc_lane *lane, csc_post *post)
+{
+    csc_run *run = lane->run;
+
+    lane->keeps = lane->open && post != NULL && run->native == lane;
+    if (!lane->keeps) {
+        csc_native_let_go(lane->engine, lane);
+        return false;
+    }
+    run->native = NULL;
+    run->committing = true;
+    run->receives = lane->engine->mailbox.receives;
+    csc_run_ref(run);
+    lane->items[0] = (csc_item){.run = run, .posts = post, .count = 1};
+    lane->item_count = 1;
+    lane->in_round = true;
+    csc_lane_begin_batch(lane);
+    return true;
+}
+
+/* The completion becomes a failed attempt, or, `final` or as the last one, the
+ * end of the execution. CASCADE_ERR_NO_MEMORY. Locked. */
+static cascade_err
+make_failure(cascade_engine *engine, const csc_run *run, csc_post *post,
+             const char *text, bool final)
+{
+    const csc_exec *exec = csc_state_find(&run->state, post->function_id);
+    const csc_attempts *attempts =
+        &csc_engine_node(engine, exec->name)->attempts;
+    int32_t failed = exec->attempts + 1;
+
+    post->effects = (csc_effects){0};
+    post->next_run = (csc_next_run){.node = NULL};
+    post->attempts = failed;
+    post->error = csc_node_clean(&post->arena, text);
+    if (post->error == NULL)
+        return csc_fail_memory();
+    if (final || run->state.cancel != CSC_NO_PARENT ||
+        !csc_attempts_left(attempts, failed)) {
+        post->kind = CSC_POST_FAIL;
+        return csc_run_fail(engine, exec, post);
+    }
+    post->kind = CSC_POST_ATTEMPT;
+    post->delay_ms =
+        csc_attempts_delay_ms(attempts, failed, &engine->store->random);
+    return CASCADE_OK;
+}
+
+/* What the function had committed itself would be committed by each attempt. */
+static cascade_err
+make_final(csc_lane *lane, csc_post *post)
+{
+    cascade_engine *engine = lane->engine;
+    csc_run *run = lane->run;
+    cascade_err err = CASCADE_OK;
+    char text[CSC_NOTE_SIZE];
+
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    pthread_mutex_lock(&engine->mutex);
+    if (run->native == lane)
+        err = make_failure(engine, run, post, text, true);
+    pthread_mutex_unlock(&engine->mutex);
+    return err;
+}
+
+cascade_err
+csc_native_returned(csc_lane *lane, csc_post *post)
+{
+    if ((post == NULL || post->kind != CSC_POST_COMPLETE) &&
+        roll_back(lane) == CASCADE_ERR_MISUSE && post != NULL &&
+        post->kind == CSC_POST_ATTEMPT)
+        return make_final(lane, post);
+    return CASCADE_OK;
+}
+
+/* Nothing took effect, as `text` says: that is posted as anything else. */
+static void
+fail(csc_lane *lane, const char *text, bool final)
+{
+    cascade_engine *engine = lane->engine;
+    csc_post *post = lane->items[0].posts;
+    csc_run *run = lane->items[0].run;
+    cascade_err err = CASCADE_OK;
+
+    pthread_mutex_lock(&engine->mutex);
+    run->committing = false;
+    if (!run->gone)
+        err = make_failure(engine, run, post, text, final);
+    if (err == CASCADE_OK) {
+        csc_run_post(engine, run, post);
+    } else {
+        csc_post_free(post);
+        csc_run_load_anew(engine, run, err);
+    }
+    csc_run_unref(run);
+    csc_lane_end_batch(lane);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void
+fail_as_told(csc_lane *lane, bool final)
+{
+    char text[CSC_NOTE_SIZE];
+
+    (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
+    fail(lane, text, final);
+}
+
+static void
+apply(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+
+    pthread_mutex_lock(&engine->mutex);
+    engine->stats.transactions++;
+    pthread_mutex_unlock(&engine->mutex);
+    csc_lane_apply(lane);
+    if (!lane->guest_used)
+        return;
+    csc_submit_tell(engine->store);
+    (void)engine->driver->wake(engine->driver_self);
+}
+
+/* The lane row shows number + 1 now. */
+static void
+give_up(csc_lane *lane)
+{
+    char text[CSC_NOTE_SIZE];
+
+    pthread_mutex_lock(&lane->engine->mutex);
+    lane->number += 2;
+    (void)snprintf(text, sizeof(text), "the transaction was not committed: %s",
+                   lane->trouble);
+    lane->trouble[0] = '\0';
+    pthread_mutex_unlock(&lane->engine->mutex);
+    fail(lane, text, false);
+}
+
+void
+csc_native_settle(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    bool committed = false;
+    cascade_err err = CASCADE_OK;
+
+    csc_lease_sign(&lane->vital);
+    err = engine->driver->settle(engine->driver_self, &engine->incarnation.id,
+                                 lane->index, lane->number + 1, &committed);
+
+    if (err == CASCADE_OK && committed)
+        apply(lane);
+    else if (err == CASCADE_OK)
+        give_up(lane);
+    else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
+        csc_lane_lose(lane, err);
+    else
+        csc_lane_try_later(lane, err);
+}
+
+static cascade_err
+finish(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    cascade_batch batch = {.engine_id = engine->incarnation.id,
+                           .lane = lane->index,
+                           .number = lane->number + 1,
+                           .changes = lane->changes,
+                           .change_count = lane->items[0].count};
+
+    lane->open = false;
+    return engine->driver->finish(engine->driver_self, &lane->transaction,
+                                  &batch, lane->existed);
+}
+
+/* Rolls back; the thread's text goes on saying why. */
+static cascade_err
+give_back(csc_lane *lane, cascade_err err)
+{
+    csc_error_kept kept;
+
+    csc_error_keep(&kept, err);
+    (void)roll_back(lane);
+    return csc_error_restore(&kept);
+}
+
+static void
+commit(csc_lane *lane)
+{
+    cascade_err err = csc_lane_build(lane);
+
+    if (err == CASCADE_OK && lane->items[0].err != CASCADE_OK) {
+        (void)give_back(lane, lane->items[0].err);
+        csc_lane_refuse(lane, CASCADE_ERR_TOO_LARGE);
+        return;
+    }
+    err = err == CASCADE_OK ? finish(lane) : give_back(lane, err);
+    if (err == CASCADE_OK)
+        apply(lane);
+    else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
+        csc_lane_lose(lane, err);
+    else if (err == CASCADE_ERR_REFUSED)
+        csc_lane_refuse(lane, err);
+    else if (err == CASCADE_ERR_UNAVAILABLE)
+        csc_lane_try_later(lane, err);
+    else
+        fail_as_told(lane, err == CASCADE_ERR_MISUSE);
+}
+
+/* Whether it is to be settled now; waits for that. An incarnation that is lost
+ * settles nothing, and an engine that is ending leaves it to the detachment. */
+static bool
+await_try(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    bool due = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    while (lane->busy && !due && !engine->wakeup.threads_end) {
+        int64_t left_ns = lane->retry_at_ns - csc_engine_monotonic_ns(engine);
+
+        if (!engine->incarnation.attached)
+            csc_lane_abandon(lane);
+        else if (left_ns <= 0)
+            due = true;
+        else
+            csc_engine_wait(engine, &lane->cond, left_ns / CSC_MS_NS + 1);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return due;
+}
+
+bool
+csc_native_end(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    bool threads = engine->options.mode == CASCADE_MODE_THREADS;
+    bool put_off = false;
+
+    if (lane->keeps)
+        commit(lane);
+    else
+        (void)roll_back(lane);
+    while (threads && await_try(lane))
+        csc_native_settle(lane);
+    pthread_mutex_lock(&engine->mutex);
+    lane->taken = false;
+    lane->in_round = false;
+    pthread_cond_broadcast(&engine->wakeup.quiet_cond);
+    if (lane->busy)
+        csc_lane_wake(lane);
+    else
+        csc_native_resume(engine);
+    put_off = engine->txn.put_off;
+    pthread_mutex_unlock(&engine->mutex);
+    return put_off;
+}

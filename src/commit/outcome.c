@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What becomes of a batch that was not committed.
+ *
+ *   refused       half of it is tried, down to the one that is refused alone
+ *   unavailable   the same batch again, later and later
+ *   owner lost    the runs go; starts are handed over, owned by nobody
+ *   held up       a start that waits for a transaction of somebody else's: it
+ *                 leaves the lane
+ */
+#include "commit/outcome.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "change/op.h"
+#include "commit/lane.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/lane/blocked.h"
+#include "held/lane/lane_queue.h"
+#include "held/lane/start_request.h"
+#include "held/room/reload.h"
+#include "held/run/drop.h"
+#include "held/run/run.h"
+#include "held/run/sealing.h"
+#include "store/store.h"
+
+#define BACKOFF_FIRST_MS 10
+#define BACKOFF_MAX_MS 1000
+
+int64_t
+csc_lane_backoff_ms(int64_t last_ms)
+{
+    if (last_ms == 0)
+        return BACKOFF_FIRST_MS;
+    return last_ms * 2 < BACKOFF_MAX_MS ? last_ms * 2 : BACKOFF_MAX_MS;
+}
+
+void
+csc_lane_set_backoff(csc_lane *lane)
+{
+    lane->backoff_ms = csc_lane_backoff_ms(lane->backoff_ms);
+    lane->retry_at_ns =
+        csc_engine_monotonic_ns(lane->engine) + lane->backoff_ms * CSC_MS_NS;
+}
+
+void
+csc_lane_part_with(csc_lane *lane, csc_start *start)
+{
+    if (!start->left)
+        csc_held_add(lane->engine->store, start);
+    csc_start_done(lane->engine, start, CASCADE_ERR_AGAIN);
+}
+
+void
+csc_lane_put_back(csc_lane *lane, csc_item *item)
+{
+    csc_run *run = item->run;
+    csc_post *last = item->posts;
+
+    while (last->next != NULL)
+        last = last->next;
+    last->next = run->first_post;
+    run->first_post = item->posts;
+    if (run->last_post == NULL)
+        run->last_post = last;
+    run->committing = false;
+    csc_lane_add_run(lane, run);
+    csc_run_unref(run);
+}
+
+/* Several posts were refused together: they are tried one by one. */
+static void
+put_back_singly(csc_lane *lane, csc_item *item)
+{
+    item->run->one_by_one = true;
+    csc_lane_put_back(lane, item);
+}
+
+/* The messages are still there: each is received by itself; one that is refused
+ * even so, by a run that was loaded whole, is dropped. */
+static void
+take_apart(const csc_run *run, const csc_post *post, csc_reload *reload)
+{
+    reload->single = true;
+    reload->hopeless =
+        post->message_count == 1 && !post->messages->repeated && !run->partial;
+}
+
+static void
+expel(csc_lane *lane, csc_item *item)
+{
+    cascade_engine *engine = lane->engine;
+    csc_run *run = item->run;
+    csc_post_kind kind = item->posts->kind;
+    csc_reload reload = {.claimed = csc_run_claimed(run),
+                         .fail_id = item->posts->function_id,
+                         .give_up =
+                             kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
+
+    if (kind == CSC_POST_RECEIVE)
+        take_apart(run, item->posts, &reload);
+    if (run->unread) /* nothing else can be tried */
+        reload.at_ns =
+            csc_engine_monotonic_ns(engine) + CSC_FREE_LATER_MS * CSC_MS_NS;
+    run->committing = false;
+    csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);
+    csc_run_expel(engine, run, &reload, CASCADE_ERR_REFUSED);
+    csc_run_unref(run);
+}
+
+void
+csc_lane_refuse(csc_lane *lane, cascade_err err)
+{
+    cascade_engine *engine = lane->engine;
+    csc_item *item = &lane->items[lane->from];
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
+                "the store refuses what cascade %s has to record: %s",
+                cascade_uuid_format(csc_lane_item_id(item), id),
+                cascade_errmsg());
+    pthread_mutex_lock(&engine->mutex);
+    engine->stats.refusals++;
+    if (item->start != NULL)
+        csc_start_done(engine, item->start, err);
+    else if (!item->run->gone && item->posts->next != NULL)
+        put_back_singly(lane, item);
+    else
+        expel(lane, item);
+    csc_lane_go_on(lane, 1);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* Runs lose what they posted; starts stay, for `csc_lane_rescue`. Locked. */
+void
+csc_lane_abandon(csc_lane *lane)
+{
+    size_t kept = 0;
+
+    for (size_t i = lane->from; i < lane->item_count; i++) {
+        csc_item *item = &lane->items[i];
+
+        if (item->start != NULL) {
+            item->start->doubtful = lane->tried && i < lane->from + lane->slice;
+            lane->items[kept++] = *item;
+            continue;
+        }
+        item->run->committing = false;
+        csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
+        csc_run_unref(item->run);
+    }
+    lane->item_count = kept;
+    lane->from = 0;
+    lane->rescue = true;
+    lane->retry_at_ns = 0;
+    lane->backoff_ms = 0;
+    if (kept == 0)
+        csc_lane_end_batch(lane);
+}
+
+/* What a start is told of which an earlier try had no answer. Locked. */
+cascade_err
+csc_lane_tell_doubt(csc_lane *lane, cascade_err err)
+{
+    err = csc_submit_doubt(err, "start");
+    if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
+        (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
+                       cascade_errmsg());
+    return err;
+}
+
+/* Hands the next start to `submit`, owned by nobody; one nobody waits for any
+ * more is let go: it was reported as unknown. */
+void
+csc_lane_rescue(csc_lane *lane)
+{
+    cascade_engine *engine = lane->engine;
+    csc_start *start = lane->items[lane->from].start;
+    cascade_submission submission = {.starts = start->changes,
+                                     .start_count = start->count,
+                                     .existed = start->existed,
+                                     .brief = true};
+    cascade_err err = csc_sealing_submit(engine->store, &submission);
+
+    pthread_mutex_lock(&engine->mutex);
+    if (err == CASCADE_ERR_LOST)
+        (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
+                       cascade_errmsg());
+    if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {
+        start->doubtful = true;
+        csc_lane_set_backoff(lane);
+    } else {
+        if (start->doubtful)
+            err = csc_lane_tell_doubt(lane, err);
+        if (err == CASCADE_ERR_AGAIN)
+            csc_lane_part_with(lane, start);
+        else
+            csc_start_done(engine, start, err);
+        lane->backoff_ms = 0;
+        lane->from++;
+        if (lane->from == lane->item_count)
+            csc_lane_end_batch(lane);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void
+csc_lane_try_later(csc_lane *lane, cascade_err err)
+{
+    csc_log_add(&lane->engine->store->log, CASCADE_LOG_WARNING,
+                "lane %u: batch of %zu not committed, trying again: %s",
+                (unsigned)lane->index, lane->slice, cascade_errmsg());
+    pthread_mutex_lock(&lane->engine->mutex);
+    (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
+                   cascade_errmsg());
+    lane->tried = lane->tried || err == CASCADE_ERR_UNAVAILABLE;
+    csc_lane_set_backoff(lane);
+    pthread_mutex_unlock(&lane->engine->mutex);
+}
+
+void
+csc_lane_lose(csc_lane *lane, cascade_err err)
+{
+    pthread_mutex_lock(&lane->engine->mutex);
+    csc_run_lose(lane->engine, err);
+    csc_lane_abandon(lane);
+    pthread_mutex_unlock(&lane->engine->mutex);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * When pieces of deleted cascades are due; they are taken by engine/erasure.c.
+ */
+#include "held/erasure_due.h"
+
+#include "cascade/cascade.h"
+#include "held/engine_state.h"
+#include "held/wakeup.h"
+
+void
+csc_erase_soon(cascade_engine *engine)
+{
+    engine->erasure.due = true;
+    if (engine->erasure.paused)
+        return;
+    engine->erasure.at_ns = 0;
+    csc_engine_wake_house(engine);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What waits for a lane: cascades that have posts, and starts. The protocol of
+ * the lane itself is in commit/lane.c.
+ */
+#include "held/lane/lane_queue.h"
+
+#include "cascade/cascade.h"
+#include "change/op.h"
+#include "held/engine_state.h"
+#include "held/lane/start_request.h"
+#include "held/run/run.h"
+#include "held/wakeup.h"
+
+uint32_t
+csc_engine_lanes(const cascade_engine *engine)
+{
+    return engine->lane_count + engine->native_count;
+}
+
+void
+csc_lane_wake(csc_lane *lane)
+{
+    if (lane->thread_started || lane->native)
+        pthread_cond_signal(&lane->cond);
+    if (!lane->thread_started)
+        csc_engine_wake_house(lane->engine);
+    if (lane->engine->options.mode == CASCADE_MODE_INLINE)
+        csc_engine_wake_host(lane->engine);
+}
+
+void
+csc_lane_queue_append(csc_run **first, csc_run **last, csc_run *run)
+{
+    run->dirty_next = NULL;
+    if (*last != NULL)
+        (*last)->dirty_next = run;
+    else
+        *first = run;
+    *last = run;
+}
+
+/* To those that the next batch takes. */
+void
+csc_lane_let_slice_in(csc_lane *lane)
+{
+    csc_run *run = lane->first_slicing;
+
+    lane->first_slicing = run->dirty_next;
+    if (lane->first_slicing == NULL)
+        lane->last_slicing = NULL;
+    csc_lane_queue_append(&lane->first_dirty, &lane->last_dirty, run);
+}
+
+void
+csc_lane_let_slices_in(csc_lane *lane)
+{
+    while (lane->first_slicing != NULL)
+        csc_lane_let_slice_in(lane);
+}
+
+/* Where it has nothing else to commit: what comes behind waits with it. */
+static bool
+is_slice(const csc_post *post)
+{
+    return post != NULL && post->kind == CSC_POST_SLICE && post->next == NULL;
+}
+
+void
+csc_lane_add_run(csc_lane *lane, csc_run *run)
+{
+    if (run->dirty)
+        return;
+    run->dirty = true;
+    for (csc_post *p = run->first_post; p != NULL; p = p->next)
+        csc_post_move_charge(p, &lane->engine->backlog);
+    if (is_slice(run->first_post))
+        csc_lane_queue_append(&lane->first_slicing, &lane->last_slicing, run);
+    else
+        csc_lane_queue_append(&lane->first_dirty, &lane->last_dirty, run);
+    csc_run_ref(run);
+    if (!lane->in_round)
+        csc_lane_wake(lane);
+}
+
+void
+csc_lane_add_start(csc_lane *lane, csc_start *start)
+{
+    start->next = NULL;
+    start->queued = true;
+    start->refs++;
+    if (lane->last_start != NULL)
+        lane->last_start->next = start;
+    else
+        lane->first_start = start;
+    lane->last_start = start;
+    if (!lane->in_round)
+        csc_lane_wake(lane);
+}
+
+void
+csc_lane_forget(csc_lane *lane)
+{
+    csc_run *run = NULL;
+
+    csc_lane_let_slices_in(lane);
+    run = lane->first_dirty;
+    lane->first_dirty = NULL;
+    lane->last_dirty = NULL;
+    while (run != NULL) {
+        csc_run *next = run->dirty_next;
+
+        run->dirty = false;
+        if (!run->gone)
+            csc_lane_add_run(lane, run);
+        csc_run_unref(run);
+        run = next;
+    }
+}
+
+void
+csc_lane_take_start(csc_lane *lane, csc_item *item)
+{
+    csc_start *start = lane->first_start;
+
+    lane->first_start = start->next;
+    if (lane->first_start == NULL)
+        lane->last_start = NULL;
+    start->queued = false;
+    *item = (csc_item){.start = start, .count = start->count};
+}
+
+void
+csc_lane_return_starts(csc_lane *lane)
+{
+    while (lane->first_start != NULL) {
+        csc_item item;
+
+        csc_lane_take_start(lane, &item);
+        csc_start_done(lane->engine, item.start, CASCADE_ERR_STOPPED);
+    }
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A lane, and what waits for it: see lane_queue.c.
+ */
+#ifndef CSC_HELD_LANE_LANE_QUEUE_H
+#define CSC_HELD_LANE_LANE_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/data/arena.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "change/op.h"
+#include "held/vital.h"
+#include "state/state.h"
+
+typedef struct csc_run csc_run;
+typedef struct csc_start csc_start;
+
+#define CSC_LANES_MAX 16
+#define CSC_NATIVES_MAX 16 /* transactional nodes at once */
+
+/* What one batch writes for one run, or one csc_start. */
+typedef struct csc_item {
+    csc_run *run;     /* or NULL */
+    csc_start *start; /* or NULL */
+    csc_post *posts;  /* of the run, taken from it */
+    size_t first;     /* its changes: [first, first + count) */
+    size_t count;
+    cascade_err err; /* building it failed */
+    bool tells;      /* somebody outside may wait for what is recorded */
+} csc_item;
+
+#define CSC_TROUBLE_SIZE 160
+
+typedef struct csc_lane {
+    cascade_engine *engine;
+    uint32_t index;
+    pthread_t thread;
+    bool thread_started;
+    pthread_cond_t cond;
+    csc_run *first_dirty;
+    csc_run *last_dirty;
+    csc_run *first_slicing; /* runs that have nothing but the next slice of */
+    csc_run *last_slicing;  /* their cancellation to commit */
+    int64_t slice_at_ns;    /* one of these is next no earlier */
+    size_t slice_bytes;     /* of it; 0: not known yet */
+    int64_t usual_ns;       /* what commits without one take of late, */
+    int64_t slice_ns;       /* and with one */
+    int64_t begun_ns;       /* when the commit that is tried was, */
+    int64_t took_ns;        /* and how long it took, if it has failed */
+    csc_start *first_start;
+    csc_start *last_start;
+    bool starts_first; /* it is their turn */
+    bool busy;         /* a batch is in the lane: below is the lane's own */
+    int64_t number;    /* of the last batch that is decided */
+    csc_arena arena;
+    unsigned char random[512]; /* of which the first `random_left` are unused */
+    size_t random_left;
+    size_t births; /* cascades that its runs start */
+    csc_item *items;
+    size_t item_count;
+    size_t item_room;
+    cascade_change *changes;
+    bool *existed;
+    size_t change_room;
+    size_t from;      /* items decided so far */
+    size_t slice;     /* items tried at once; shrinks when the store refuses */
+    size_t items_max; /* as many at most, as more were too slow; 0: any */
+    int64_t retry_at_ns; /* 0: now */
+    int64_t backoff_ms;
+    bool in_round; /* a thread is in it: nobody else tries its batch */
+    bool built;    /* its changes are: from then on it stays the same */
+    bool tried;    /* it was tried and its outcome is not known */
+    bool settling; /* its number may have been used up: it is not tried again
+                      before that is known, */
+    bool slow;     /* nor if its try was slow: then it is to be divided */
+    bool rescue;   /* the incarnation is gone: only starts are left in it */
+    csc_vital vital;
+    char trouble[CSC_TROUBLE_SIZE]; /* why its last try failed, or "" */
+
+    /* Of a transactional node's: see txn_slot.c. */
+    bool native;
+    bool taken;   /* by a worker */
+    csc_run *run; /* whose execution has it, while it is taken */
+    csc_exec *exec;
+    /* The worker's own. */
+    cascade_native transaction;
+    bool open;         /* there is one */
+    cascade_err begun; /* what its beginning has answered */
+    bool keeps;        /* a completion, to be committed with it */
+    bool guest_used;   /* there may be messages of the function's */
+} csc_lane;
+/* How many lanes the incarnation has, those of transactional nodes included. */
+uint32_t csc_engine_lanes(const cascade_engine *engine);
+void csc_lane_add_run(csc_lane *lane, csc_run *run);       /* locked */
+void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
+/* Gives starts of which nothing was sent back to their callers, who go on
+ * without the engine. Locked. */
+void csc_lane_return_starts(csc_lane *lane);
+/* Lets whoever runs the lane know. Locked. */
+void csc_lane_wake(csc_lane *lane);
+/* Lets go of runs that are gone from what is to be committed. Locked. */
+void csc_lane_forget(csc_lane *lane);
+
+void csc_lane_queue_append(csc_run **first, csc_run **last, csc_run *run);
+
+/* Lets the first of those that have only a slice to commit into the next
+ * batch. Locked. */
+void csc_lane_let_slice_in(csc_lane *lane);
+
+/* All of them. Locked. */
+void csc_lane_let_slices_in(csc_lane *lane);
+
+/* Takes the first start out of the list. Locked. */
+void csc_lane_take_start(csc_lane *lane, csc_item *item);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Log lines born under the lock. The host's log function is called without it.
+ */
+#include "held/log_queue.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cascade/cascade.h"
+#include "held/engine_state.h"
+#include "store/store.h"
+
+void
+csc_engine_note(cascade_engine *engine, cascade_log_level level,
+                const char *format, ...)
+{
+    csc_note *note = NULL;
+    csc_note **at = &engine->log.first;
+    va_list args;
+
+    if (engine->store->log.fn == NULL ||
+        atomic_load(&engine->log.count) >= CSC_NOTES_MAX)
+        return;
+    note = csc_mem_zalloc(1, sizeof(*note));
+    if (note == NULL)
+        return;
+    note->level = level;
+    va_start(args, format);
+    (void)vsnprintf(note->line, sizeof(note->line), format, args);
+    va_end(args);
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = note;
+    atomic_fetch_add(&engine->log.count, 1);
+}
+
+void
+csc_engine_tell(cascade_engine *engine)
+{
+    csc_note *note = NULL;
+
+    if (atomic_load(&engine->log.count) == 0)
+        return;
+    pthread_mutex_lock(&engine->mutex);
+    note = engine->log.first;
+    engine->log.first = NULL;
+    atomic_store(&engine->log.count, 0);
+    pthread_mutex_unlock(&engine->mutex);
+    while (note != NULL) {
+        csc_note *next = note->next;
+
+        csc_log_add(&engine->store->log, note->level, "%s", note->line);
+        csc_mem_free(note);
+        note = next;
+    }
+}
+
+void
+csc_log_failure(const cascade_engine *engine, const char *what)
+{
+    csc_log_add(&engine->store->log, CASCADE_LOG_WARNING, "%s failed: %s", what,
+                cascade_errmsg());
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether more work may be taken. Results that wait for their commit are
+ * counted in bytes, and a lease that may be over lets nothing begin. Tested
+ * before work is taken; what is under way never waits for it.
+ */
+#include "held/room/backlog.h"
+
+#include "cascade/cascade.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/incarnation.h"
+#include "held/lane/txn_slot.h"
+#include "held/room/mailbox.h"
+#include "held/run/ready_queue.h"
+#include "held/vital.h"
+#include "held/wakeup.h"
+
+/* Nothing new begins while the lease may have run out: another engine may own
+ * the cascades already. The fence would refuse the results; this spares the
+ * outside most of the repeated effects. */
+bool
+csc_run_may_begin(const cascade_engine *engine)
+{
+    return engine->life == CSC_LIFE_RUNNING && engine->incarnation.attached &&
+           !atomic_load_explicit(&engine->stop_requested,
+                                 memory_order_relaxed) &&
+           csc_engine_monotonic_ns(engine) < engine->lease.until_ns;
+}
+
+bool
+csc_run_may_receive(const cascade_engine *engine)
+{
+    return atomic_load(&engine->backlog) < engine->options.backlog_bytes_max;
+}
+
+/* Results that wait for their commit are held in memory: while they are as many
+ * as may be, nothing is begun that would make more. Posts never wait for that,
+ * and one whose turn it is (txn_slot.c) begins all the same: the posts of
+ * its run wait for it. */
+static bool
+has_room(const cascade_engine *engine)
+{
+    return engine->txn.turn != NULL ||
+           atomic_load(&engine->backlog) +
+                   atomic_load(&engine->backlog_behind) <
+               engine->options.backlog_bytes_max;
+}
+
+bool
+csc_run_may_take(const cascade_engine *engine)
+{
+    return engine->ready.count > 0 && csc_run_may_begin(engine) &&
+           has_room(engine);
+}
+
+/* Only csc_run_let_begin() takes it back: it may not be for this caller alone.
+ */
+bool
+csc_run_note_wait(cascade_engine *engine)
+{
+    bool held_back = engine->ready.count > 0 && csc_run_may_begin(engine) &&
+                     !has_room(engine);
+
+    engine->ready.held_back = engine->ready.held_back || held_back;
+    return held_back;
+}
+
+void
+csc_run_let_begin(cascade_engine *engine)
+{
+    if (csc_receive_is_due(engine))
+        csc_engine_wake_house(engine);
+    if (!engine->ready.held_back || !has_room(engine))
+        return;
+    engine->ready.held_back = false;
+    pthread_cond_broadcast(&engine->ready.work_cond);
+    csc_engine_wake_host(engine);
+}

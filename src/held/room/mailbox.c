@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an engine notes about messages between its looks: whether there may be
+ * some, for whom a look was in vain, and which commits have received. The looks
+ * themselves are in claim/receive.c.
+ */
+#include "held/room/mailbox.h"
+
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/room/backlog.h"
+#include "held/room/reload.h"
+#include "held/run/drop.h"
+#include "held/run/run.h"
+#include "held/wakeup.h"
+
+void
+csc_receive_leave(cascade_engine *engine, csc_run *run)
+{
+    csc_reload reload = {.claimed = csc_run_claimed(run), .fail_id = -1};
+
+    csc_run_expel(engine, run, run->leaves ? &run->reload : &reload,
+                  CASCADE_ERR_FENCED);
+}
+
+void
+csc_mailbox_claim_again(cascade_engine *engine)
+{
+    engine->wakeup.told = true;
+    csc_engine_wake_house(engine);
+}
+
+void
+csc_mailbox_look_again(cascade_engine *engine)
+{
+    engine->mailbox.receive_due = true;
+    csc_mailbox_claim_again(engine);
+}
+
+void
+csc_receive_done(cascade_engine *engine, csc_run *run)
+{
+    run->receiving = false;
+    run->receipt = ++engine->mailbox.receipts;
+}
+
+void
+csc_receive_born(cascade_engine *engine)
+{
+    if (!engine->mailbox.passed_over)
+        return;
+    engine->mailbox.passed_over = false;
+    csc_mailbox_look_again(engine);
+}
+
+void
+csc_receive_left(cascade_engine *engine, const csc_run *run)
+{
+    engine->mailbox.left++;
+    if (run->receives != engine->mailbox.receives &&
+        !engine->mailbox.claim_more)
+        csc_mailbox_claim_again(engine);
+}
+
+void
+csc_receive_again(cascade_engine *engine, csc_run *run)
+{
+    if (!run->more_messages)
+        return;
+    run->more_messages = false;
+    csc_mailbox_look_again(engine);
+}
+
+int64_t
+csc_receive_next_ns(const cascade_engine *engine)
+{
+    if (!engine->mailbox.receive_due &&
+        csc_uuid_is_nil(&engine->mailbox.receive_after))
+        return INT64_MAX;
+    return csc_run_may_receive(engine) ? engine->mailbox.look_at_ns : INT64_MAX;
+}
+
+bool
+csc_receive_is_due(const cascade_engine *engine)
+{
+    return csc_receive_next_ns(engine) <= csc_engine_monotonic_ns(engine);
+}

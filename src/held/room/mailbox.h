@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is known of messages between two looks: see mailbox.c. All locked.
+ */
+#ifndef CSC_HELD_ROOM_MAILBOX_H
+#define CSC_HELD_ROOM_MAILBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cascade/cascade.h"
+
+typedef struct csc_run csc_run;
+
+/* What there may be to claim and to receive. Under the engine's mutex. */
+typedef struct csc_mailbox {
+    uint64_t frees;       /* runs parked; a claim that overlaps one missed it */
+    int64_t next_wake_ms; /* earliest wake_at in the store to come */
+    bool claim_more;      /* the last claim was full */
+    bool receive_due;     /* there may be messages for what is owned */
+    cascade_uuid receive_after; /* where the walk over them goes on; all zero:
+                                   there is none */
+    size_t look_rows;           /* in one look for them; 0: as many as may be */
+    int64_t look_pause_ms;      /* behind one that was too slow for one */
+    int64_t look_at_ns;         /* the next is no earlier */
+    bool passed_over;           /* some were for a run that is not in memory */
+    uint64_t receipts;          /* counts commits that received */
+    uint64_t receives;          /* counts looks for messages that are over */
+    uint64_t left;      /* counts runs that a commit has ended or given up, */
+    uint64_t left_seen; /* up to the last claim's beginning */
+} csc_mailbox;
+/* A run that is to be loaded anew has no commit in flight any more: for a retry
+ * or a rerun, or after it was carried out. Locked. */
+void csc_receive_leave(cascade_engine *engine, csc_run *run);
+/* Whether there may be messages, or a walk over them is not at its end, and
+ * they may be read. Locked. */
+bool csc_receive_is_due(const cascade_engine *engine);
+/* When they may: INT64_MAX, unless there may be any. Locked. */
+int64_t csc_receive_next_ns(const cascade_engine *engine);
+/* A commit of the run that received is done. Locked. */
+void csc_receive_done(cascade_engine *engine, csc_run *run);
+/* A run was born: its messages may have been passed over. Locked. */
+void csc_receive_born(cascade_engine *engine);
+/* A commit has ended the run, or given it up: messages that were looked for
+ * meanwhile may have been missed. Locked. */
+void csc_receive_left(cascade_engine *engine, const csc_run *run);
+/* A run has no commit in flight any more: if it was passed over, its messages
+ * are to be looked for again. Locked. */
+void csc_receive_again(cascade_engine *engine, csc_run *run);
+
+/* Lets the housekeeper claim again. Locked. */
+void csc_mailbox_claim_again(cascade_engine *engine);
+
+/* Lets it look for messages again. Locked. */
+void csc_mailbox_look_again(cascade_engine *engine);
+
+#endif

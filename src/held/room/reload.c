@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "held/room/reload.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "cascade/cascade.h"
+#include "held/engine_state.h"
+#include "held/room/room.h"
+#include "held/run/drop.h"
+#include "held/wakeup.h"
+
+void
+csc_reload_init(cascade_engine *engine)
+{
+    engine->reloads.end = &engine->reloads.first;
+}
+
+static void
+spare(cascade_engine *engine, csc_reload *record)
+{
+    record->next = engine->reloads.spares;
+    engine->reloads.spares = record;
+    engine->reloads.spare_count++;
+}
+
+cascade_err
+csc_reload_reserve(cascade_engine *engine, size_t more)
+{
+    size_t owned = engine->runs.count + engine->room.births +
+                   engine->room.claiming + engine->reloads.in_hand;
+
+    while (engine->reloads.spare_count < owned + more) {
+        csc_reload *record = csc_mem_alloc(sizeof(*record));
+
+        if (record == NULL)
+            return csc_fail_memory();
+        spare(engine, record);
+    }
+    return CASCADE_OK;
+}
+
+void
+csc_reload_add(cascade_engine *engine, const csc_reload *reload)
+{
+    csc_reload *copy = engine->reloads.spares;
+
+    csc_assert(copy != NULL);
+    if (copy == NULL) { /* then all of them are claimed anew */
+        csc_run_lose(engine, CASCADE_ERR_NO_MEMORY);
+        return;
+    }
+    engine->reloads.spares = copy->next;
+    engine->reloads.spare_count--;
+    *copy = *reload;
+    copy->next = NULL;
+    if (engine->reloads.first == NULL || copy->at_ns < engine->reloads.at_ns)
+        engine->reloads.at_ns = copy->at_ns;
+    *engine->reloads.end = copy;
+    engine->reloads.end = &copy->next;
+    engine->room.large_waiting += copy->large;
+    csc_engine_wake_house(engine);
+}
+
+csc_reload
+csc_reload_take(cascade_engine *engine, csc_reload **at)
+{
+    csc_reload *record = *at;
+    csc_reload taken = *record;
+
+    *at = record->next;
+    if (record->next == NULL)
+        engine->reloads.end = at;
+    engine->room.large_waiting -= record->large;
+    spare(engine, record);
+    return taken;
+}
+
+void
+csc_reload_forget(cascade_engine *engine)
+{
+    while (engine->reloads.first != NULL)
+        (void)csc_reload_take(engine, &engine->reloads.first);
+}

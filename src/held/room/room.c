@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How much may be in memory, in bytes. What a cascade takes is counted when it
+ * is read or born, and after each of its commits.
+ *
+ *   small   together they may take half of held_bytes_max. Beyond that none is
+ *           claimed, read or born here, and what comes to rest is parked at
+ *           once
+ *   large   one that takes more than that by itself. One of them has the place
+ *           for such: it is the first to show that it is, or the first of those
+ *           that wait. Another one is let go as soon as its rows show it, and
+ *           waits, behind those that do already, until the place is free;
+ *           meanwhile the first is parked as soon as it rests
+ *
+ *             claimed --> read --> held --> parked, ended, or its turn is over
+ *                ^          |
+ *                +-- waits -+  in `reloads`, owned
+ *
+ * One that does not rest has a turn: of some time, and of several times what it
+ * took to read it, so that most of the time is not spent on reading. Once that
+ * is over, it has recorded something, and another one waits, it is made to
+ * leave: nothing of it begins any more, as if it were paused (pause.c), and
+ * when nothing is in a function it is given up, due at once. Whoever claims it
+ * reads it anew, here behind those that wait. So n of them have one turn in n.
+ * A function that does not return, nor come to its next part, keeps the place.
+ *
+ * So the small ones go on beside a large one, and a large one beside them. Only
+ * what comes into memory waits: a cascade that is held grows by its commits as
+ * it has to, and two large ones may come of that. The place is free when its
+ * owner is let go; the bytes count until they are freed.
+ *
+ * Between the look and the count there is one load (hydrate.c) or portion
+ * (stream.c): by so much the bound may be passed.
+ *
+ * Not counted here: results that wait for their commit (backlog_bytes_max),
+ * messages that were read (receive.c), and what nodes allocate themselves.
+ */
+#include "held/room/room.h"
+
+#include "base/clock.h"
+#include "cascade/cascade.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/room/reload.h"
+#include "held/room/suspect.h"
+#include "held/run/run.h"
+#include "held/wakeup.h"
+#include "state/state.h"
+
+#define TURN_NS (500 * CSC_MS_NS)
+#define TURN_READS 4 /* times as long as the reading took, at least */
+
+/* What one may take to be small, and all the small ones together. */
+static size_t
+share(const cascade_engine *engine)
+{
+    return engine->options.held_bytes_max / 2;
+}
+
+bool
+csc_room_is_full(const cascade_engine *engine)
+{
+    return engine->room.small_bytes >= share(engine);
+}
+
+static void
+take_out(cascade_engine *engine, csc_run *run)
+{
+    if (run->counted == 0)
+        return;
+    if (run->large) {
+        engine->room.large_bytes -= run->counted;
+    } else {
+        engine->room.small_bytes -= run->counted;
+        engine->room.small_count--;
+    }
+    run->counted = 0;
+}
+
+static void
+put_in(cascade_engine *engine, csc_run *run, size_t bytes)
+{
+    run->counted = bytes;
+    run->large = bytes > share(engine);
+    if (run->large) {
+        engine->room.large_bytes += bytes;
+    } else {
+        engine->room.small_bytes += bytes;
+        engine->room.small_count++;
+    }
+}
+
+/* Something has become free that somebody may have waited for. */
+static void
+tell(cascade_engine *engine)
+{
+    engine->reloads.at_ns = 0;
+    csc_engine_wake_house(engine);
+}
+
+void
+csc_room_take_place(cascade_engine *engine, csc_run *run)
+{
+    if (engine->room.large != NULL)
+        return;
+    engine->room.large = run;
+    engine->room.large_since_ns = csc_engine_monotonic_ns(engine);
+    engine->room.large_until_ns =
+        run->held ? engine->room.large_since_ns + TURN_NS : INT64_MAX;
+}
+
+void
+csc_room_begin_turn(cascade_engine *engine, const csc_run *run)
+{
+    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t turn_ns = TURN_READS * (now_ns - engine->room.large_since_ns);
+
+    if (engine->room.large == run)
+        engine->room.large_until_ns =
+            now_ns + (turn_ns > TURN_NS ? turn_ns : TURN_NS);
+}
+
+bool
+csc_room_is_wanted(const cascade_engine *engine, const csc_run *run)
+{
+    return engine->room.large == run && engine->room.large_waiting > 0;
+}
+
+/* What has only been ready so far is given the time that it takes until its
+ * turn comes: it is not read in vain. */
+bool
+csc_room_must_leave(const cascade_engine *engine, const csc_run *run)
+{
+    return csc_room_is_wanted(engine, run) &&
+           (run->worked || run->active == 0) &&
+           csc_engine_monotonic_ns(engine) >= engine->room.large_until_ns;
+}
+
+void
+csc_room_give_place(cascade_engine *engine, const csc_run *run)
+{
+    if (engine->room.large != run)
+        return;
+    engine->room.large = NULL;
+    tell(engine);
+}
+
+void
+csc_room_count(cascade_engine *engine, csc_run *run)
+{
+    size_t bytes = sizeof(*run) + csc_state_bytes(&run->state);
+    bool was_full = csc_room_is_full(engine);
+    bool was_large = run->large;
+
+    if (bytes == run->counted)
+        return;
+    take_out(engine, run);
+    put_in(engine, run, bytes);
+    if (run->large && (run->held || engine->room.large_waiting == 0))
+        csc_room_take_place(engine, run);
+    else if (was_large && !run->large)
+        csc_room_give_place(engine, run);
+    if (was_full && !csc_room_is_full(engine))
+        tell(engine);
+}
+
+void
+csc_room_leave(cascade_engine *engine, csc_run *run)
+{
+    bool was_full = csc_room_is_full(engine);
+
+    csc_room_give_place(engine, run);
+    take_out(engine, run);
+    if (was_full && !csc_room_is_full(engine))
+        tell(engine);
+}
+
+/* By what those in memory take on average. */
+size_t
+csc_room_left(const cascade_engine *engine)
+{
+    size_t each = sizeof(csc_run);
+    size_t left = 0;
+
+    if (csc_room_is_full(engine))
+        return 0;
+    if (engine->room.small_count > 0)
+        each = engine->room.small_bytes / engine->room.small_count;
+    left = (share(engine) - engine->room.small_bytes) / each;
+    return left > 0 ? left : 1;
+}
+
+bool
+csc_room_admits(const cascade_engine *engine, const csc_reload *reload)
+{
+    return reload->large ? engine->room.large == NULL
+                         : !csc_room_is_full(engine);
+}
+
+bool
+csc_room_is_second(cascade_engine *engine, csc_run *run)
+{
+    csc_room_count(engine, run);
+    return run->large && engine->room.large != run;
+}
+
+size_t
+csc_hydrate_room(const cascade_engine *engine)
+{
+    size_t coming = engine->room.births + engine->room.claiming;
+    size_t left = 0;
+
+    if (csc_suspect_is_alone(engine) || engine->life != CSC_LIFE_RUNNING ||
+        atomic_load_explicit(&engine->stop_requested, memory_order_relaxed) ||
+        engine->runs.count >= engine->options.capacity)
+        return 0;
+    left = csc_room_left(engine);
+    if (left > engine->options.capacity - engine->runs.count)
+        left = engine->options.capacity - engine->runs.count;
+    return left > coming ? left - coming : 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Posts of a cascade: what is to be recorded of it, in the order in which it
+ * came. They wait in the cascade until its lane takes them.
+ */
+#include "held/run/op_queue.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "cascade/cascade.h"
+#include "change/effects.h"
+#include "change/op.h"
+#include "held/engine_state.h"
+#include "held/lane/lane_queue.h"
+#include "held/lane/txn_slot.h"
+#include "held/node_def.h"
+#include "held/run/run.h"
+#include "held/run/timer.h"
+#include "state/state.h"
+
+void
+csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post)
+{
+    post->next = NULL;
+    if (run->gone) {
+        csc_run_free_posts(post, CASCADE_ERR_FENCED);
+        return;
+    }
+    if (run->last_post != NULL)
+        run->last_post->next = post;
+    else
+        run->first_post = post;
+    run->last_post = post;
+    csc_post_charge(post, csc_native_holds(engine, run)
+                              ? &engine->backlog_behind
+                              : &engine->backlog);
+    if (!run->committing && !csc_native_holds(engine, run))
+        csc_lane_add_run(&engine->lanes[run->lane], run);
+}
+
+/* A name that no node can have, as other programs' may be, is not told to the
+ * store: it might not even be kept there. No engine knows the one in its place.
+ */
+static const char *
+nameable(const char *needs)
+{
+    if (needs == NULL || strcmp(needs, CSC_PAUSE_NAME) == 0 ||
+        csc_check_foreign_name("node name", needs) == CASCADE_OK)
+        return needs;
+    return CSC_NOBODY_NAME;
+}
+
+cascade_err
+csc_run_post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
+                  const char *needs)
+{
+    csc_post *post = csc_post_create(CSC_POST_FREE, -1);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    post->wake_at_ms = wake_at_ms;
+    post->needs = nameable(needs);
+    run->freeing = true;
+    csc_run_remove_timer(engine, run);
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_run_fail(const cascade_engine *engine, const csc_exec *exec, csc_post *post)
+{
+    const csc_node_def *node = csc_engine_node(engine, exec->name);
+
+    if (exec->external != NULL)
+        return csc_effects_fail(&post->arena, post, exec);
+    post->continued =
+        exec->part != CSC_PART_NONE || /* its node is told, and may go on */
+        (node != NULL && node->final_failure != CASCADE_FINAL_ERROR);
+    if (node == NULL || node->instead == NULL)
+        return CASCADE_OK;
+    return csc_effects_instead(&post->arena, post, exec, node->instead);
+}
+
+cascade_err
+csc_run_post_overdue(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+{
+    csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    post->attempts = exec->attempts + 1;
+    post->overdue = true;
+    post->error = "the deadline passed";
+    if (csc_effects_fail(&post->arena, post, exec) != CASCADE_OK) {
+        csc_post_free(post);
+        return csc_fail_memory();
+    }
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is paused: a cascade, by an execution of its own (state.h), or a queue,
+ * by a row that claims tell of.
+ *
+ *   a commit records the pause, or a claim tells of that of the queue
+ *     ready         taken back: queued again
+ *     in a function it goes on; its next part that is not recorded makes it
+ *                   leave (part.c), and it is queued again. What it
+ *                   returns is recorded
+ *     queued, waits stay so; only what is over its time fails
+ *     (time_limit_call.c)
+ *   nothing of it runs any more
+ *     cascade       given up with `needs` = CSC_PAUSE_NAME, which no user's
+ *                   node is called, and which all engines look for: it is
+ *                   claimed when its next time limit comes, or for its messages
+ *     queue         given up as if it were not paused: the store keeps it from
+ *                   being claimed, but for its messages
+ *
+ * A cancellation ends both: what is cancelled is to be cleaned up.
+ *
+ * Limits of executions are known by their nodes (time_limit_call.c). An engine
+ * that does not know them all gives the cascade up for an hour at most, so that
+ * another one comes by it; one that lives for a single call, at once.
+ *
+ * If the process dies, whoever claims the cascade finds the pause in the rows;
+ * with its queue paused nobody does, until that is over.
+ */
+#include "held/run/pause.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/data/map.h"
+#include "base/json/json.h"
+#include "cascade/cascade.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/incarnation.h"
+#include "held/node_def.h"
+#include "held/room/room.h"
+#include "held/run/advance.h"
+#include "held/run/drop.h"
+#include "held/run/op_queue.h"
+#include "held/run/ready_queue.h"
+#include "held/run/run.h"
+#include "held/run/timer.h"
+#include "state/state.h"
+
+/* ---- Whether ------------------------------------------------------------ */
+
+bool
+csc_run_is_queue_paused(const cascade_engine *engine, const char *queue)
+{
+    for (size_t i = 0; i < engine->options.queue_count; i++)
+        if (engine->queues_paused[i] && strcmp(engine->queues[i], queue) == 0)
+            return true;
+    return false;
+}
+
+static bool
+has_paused_queues(const cascade_engine *engine)
+{
+    for (size_t i = 0; i < engine->options.queue_count; i++)
+        if (engine->queues_paused[i])
+            return true;
+    return false;
+}
+
+/* Names need no escapes. */
+static bool
+is_name(csc_json_span quoted, const char *name)
+{
+    return quoted.len == strlen(name) + 2 &&
+           memcmp(quoted.data + 1, name, strlen(name)) == 0;
+}
+
+/* By the run's own queue, as csc_build_queue() knows it. */
+static bool
+is_in_paused_queue(const cascade_engine *engine, const csc_state *state)
+{
+    csc_json_span queue;
+
+    if (!has_paused_queues(engine))
+        return false;
+    if (state->meta == NULL || !csc_json_member(state->meta, "queue", &queue))
+        return csc_run_is_queue_paused(engine, "default");
+    for (size_t i = 0; i < engine->options.queue_count; i++)
+        if (engine->queues_paused[i] && is_name(queue, engine->queues[i]))
+            return true;
+    return false;
+}
+
+bool
+csc_run_is_paused(const cascade_engine *engine, const csc_run *run)
+{
+    const csc_state *state = &run->state;
+
+    return csc_state_is_paused(state) ||
+           (state->cancel == CSC_NO_PARENT &&
+            csc_state_status(state) == CASCADE_RUNNING &&
+            is_in_paused_queue(engine, state));
+}
+
+bool
+csc_run_is_held_back(const cascade_engine *engine, const csc_run *run)
+{
+    return csc_run_is_paused(engine, run) || csc_room_must_leave(engine, run);
+}
+
+void
+csc_run_note_queues(cascade_engine *engine, const bool *paused)
+{
+    size_t size = engine->options.queue_count * sizeof(*paused);
+    size_t at = 0;
+    csc_run *run = NULL;
+
+    if (memcmp(engine->queues_paused, paused, size) == 0)
+        return;
+    memcpy(engine->queues_paused, paused, size);
+    run = csc_map_next(&engine->runs, &at);
+    while (run != NULL && engine->incarnation.attached) {
+        csc_run_advance(engine, run);
+        run = csc_map_next(&engine->runs, &at);
+    }
+}
+
+/* ---- Limits ------------------------------------------------------------- */
+
+int64_t
+csc_run_paused_until(const csc_run *run)
+{
+    const csc_state *state = &run->state;
+    const csc_exec *first = csc_state_first_overdue(state);
+    int64_t until_ms = state->deadline_ms;
+
+    if (first != NULL &&
+        (until_ms == CASCADE_TIME_NONE || csc_state_due(first) < until_ms))
+        until_ms = csc_state_due(first);
+    return until_ms;
+}
+
+/* Whether its limits can be told here. */
+static bool
+knows_all(const cascade_engine *engine, const csc_state *state)
+{
+    for (size_t i = 0; i < state->exec_count; i++) {
+        const csc_exec *exec = state->execs[i].exec;
+
+        if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
+            exec->part == CSC_PART_NONE &&
+            csc_engine_node(engine, exec->name) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* ---- Holding back ------------------------------------------------------- */
+
+/* Of a list of its own that may run, or wait for a transaction. */
+static cascade_err
+take_back(cascade_engine *engine, csc_run *run, const csc_ready *list)
+{
+    cascade_err err = CASCADE_OK;
+
+    while (list->first != NULL && err == CASCADE_OK) {
+        csc_exec *exec = list->first;
+
+        csc_run_unready(engine, exec);
+        err = csc_state_untake(&run->state, exec);
+    }
+    return err;
+}
+
+/* First what waits for a lane, which the others may leave to it. */
+static cascade_err
+take_all_back(cascade_engine *engine, csc_run *run)
+{
+    csc_exec *aside = run->aside;
+    cascade_err err = CASCADE_OK;
+
+    if (aside != NULL) {
+        csc_run_unready(engine, aside);
+        err = csc_state_untake(&run->state, aside);
+    }
+    if (err == CASCADE_OK)
+        err = take_back(engine, run, &run->waiting);
+    for (int p = 0; p < CSC_PRIORITIES && err == CASCADE_OK; p++)
+        err = take_back(engine, run, &run->ready[p]);
+    return err;
+}
+
+cascade_err
+csc_run_hold_back(cascade_engine *engine, csc_run *run)
+{
+    csc_state *state = &run->state;
+    csc_exec *exec = NULL;
+    cascade_err err = run->active > 0 ? take_all_back(engine, run) : CASCADE_OK;
+
+    exec = csc_state_first_overdue(state);
+    while (err == CASCADE_OK && exec != NULL &&
+           csc_state_due(exec) <= engine->clock.confirmed_ms) {
+        csc_state_dispatch(state, exec);
+        err = csc_run_post_overdue(engine, run, exec);
+        exec = csc_state_first_overdue(state);
+    }
+    return err;
+}
+
+/* ---- Giving up ---------------------------------------------------------- */
+
+/* When somebody is to claim a cascade that is paused. */
+static int64_t
+paused_wake_at(const cascade_engine *engine, const csc_run *run, int64_t now_ms,
+               int64_t limit_ms)
+{
+    int64_t wake_at = csc_clock_add(now_ms, CSC_DELAY_MAX_MS);
+
+    if (!knows_all(engine, &run->state))
+        wake_at = csc_clock_add(
+            now_ms, engine->incarnation.brief ? 0 : CSC_IDLE_RUN_MS);
+    return limit_ms != CASCADE_TIME_NONE && limit_ms < wake_at ? limit_ms
+                                                               : wake_at;
+}
+
+/* When somebody is to claim one whose queue is, once that is over, or one that
+ * leaves. */
+static int64_t
+later_at(const csc_run *run, int64_t now_ms, int64_t limit_ms)
+{
+    int64_t wake_at = csc_state_wake_at(&run->state);
+
+    if (wake_at == CASCADE_TIME_NONE)
+        wake_at = csc_clock_add(now_ms, CSC_IDLE_RUN_MS);
+    if (limit_ms != CASCADE_TIME_NONE && limit_ms < wake_at)
+        wake_at = limit_ms;
+    return wake_at > now_ms ? wake_at : now_ms;
+}
+
+cascade_err
+csc_run_rest_later(cascade_engine *engine, csc_run *run, int64_t limit_ms)
+{
+    int64_t now_ms = csc_engine_now(engine);
+
+    engine->stats.parked++;
+    return csc_run_post_free(engine, run, later_at(run, now_ms, limit_ms),
+                             NULL);
+}
+
+cascade_err
+csc_run_rest_paused(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
+{
+    int64_t now_ms = csc_engine_now(engine);
+
+    if (wake_at_ms != CASCADE_TIME_NONE && wake_at_ms <= now_ms)
+        return csc_run_set_timer(engine, run, wake_at_ms);
+    if (!csc_state_is_paused(&run->state))
+        return csc_run_rest_later(engine, run, wake_at_ms);
+    engine->stats.parked++;
+    return csc_run_post_free(engine, run,
+                             paused_wake_at(engine, run, now_ms, wake_at_ms),
+                             CSC_PAUSE_NAME);
+}

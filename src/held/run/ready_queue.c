@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What may run: for each priority a round of the cascades that have any, and
+ * for each of these a list, first come, first served. One execution of the
+ * first cascade is taken, and that goes to the end of the round: so a cascade
+ * of one node waits for one of each other, and not for all that a fan-out has.
+ *
+ *   round of priority p     first --> A <--> B <--> C <-- last
+ *                                     |      |      |
+ *   their lists of p                  1      1      1
+ *                                     2             2
+ *
+ * The lists are in the runs, so nothing is allocated here. Those that wait for
+ * a transaction (txn_slot.c) are in lists of their own meanwhile, in no round.
+ *
+ * AGEING (priority_age_ms). Of the rounds the highest goes first, which may
+ * starve the others. With ageing a cascade that has waited for its turn n times
+ * that long counts as of a priority n higher. Who comes into a round goes to
+ * its end, so the first one of each has waited longest: only these are
+ * compared. One that is let in at the front counts as long as whom it passes.
+ *
+ * A suspect goes in front of everything: nothing else is claimed until it has
+ * shown what it does.
+ */
+#include "held/run/ready_queue.h"
+
+#include "base/clock.h"
+#include "cascade/cascade.h"
+#include "held/clock.h"
+#include "held/engine_state.h"
+#include "held/lane/txn_slot.h"
+#include "held/room/reload.h"
+#include "held/run/run.h"
+#include "held/wakeup.h"
+#include "state/state.h"
+
+#define SINCE_EVER INT64_MIN /* a suspect's */
+
+/* ---- Lists --------------------------------------------------------------- */
+
+static void
+put(csc_ready *list, csc_exec *exec, bool first)
+{
+    csc_exec *before = first ? NULL : list->last;
+    csc_exec *next = first ? list->first : NULL;
+
+    exec->ready_list = list;
+    exec->ready_before = before;
+    exec->ready_next = next;
+    if (before != NULL)
+        before->ready_next = exec;
+    else
+        list->first = exec;
+    if (next != NULL)
+        next->ready_before = exec;
+    else
+        list->last = exec;
+}
+
+static void
+take_out(csc_exec *exec)
+{
+    csc_ready *list = exec->ready_list;
+
+    if (exec->ready_before != NULL)
+        exec->ready_before->ready_next = exec->ready_next;
+    else
+        list->first = exec->ready_next;
+    if (exec->ready_next != NULL)
+        exec->ready_next->ready_before = exec->ready_before;
+    else
+        list->last = exec->ready_before;
+    exec->ready_list = NULL;
+}
+
+/* ---- Rounds -------------------------------------------------------------- */
+
+static csc_round *
+round_of(cascade_engine *engine, const csc_run *run, const csc_ready *list)
+{
+    return &engine->ready.rounds[list - run->ready];
+}
+
+static void
+leave(csc_round *round, csc_ready *list)
+{
+    if (list->before != NULL)
+        list->before->next = list->next;
+    else
+        round->first = list->next;
+    if (list->next != NULL)
+        list->next->before = list->before;
+    else
+        round->last = list->before;
+}
+
+static void
+join_last(cascade_engine *engine, csc_round *round, csc_ready *list)
+{
+    if (engine->options.priority_age_ms > 0)
+        list->since_ns = csc_engine_monotonic_ns(engine);
+    list->before = round->last;
+    list->next = NULL;
+    if (round->last != NULL)
+        round->last->next = list;
+    else
+        round->first = list;
+    round->last = list;
+}
+
+static void
+join_first(cascade_engine *engine, csc_round *round, csc_ready *list)
+{
+    if (round->first == NULL) {
+        join_last(engine, round, list);
+        return;
+    }
+    list->since_ns = round->first->since_ns;
+    list->before = NULL;
+    list->next = round->first;
+    round->first->before = list;
+    round->first = list;
+}
+
+/* What the first of that round counts as. */
+static int64_t
+rank(const cascade_engine *engine, int priority, int64_t now_ns)
+{
+    const csc_ready *list = engine->ready.rounds[priority].first;
+    int64_t age_ns = engine->options.priority_age_ms * CSC_MS_NS;
+
+    if (list->since_ns == SINCE_EVER)
+        return INT64_MAX;
+    return age_ns > 0 ? priority + (now_ns - list->since_ns) / age_ns
+                      : priority;
+}
+
+/* The list whose turn it is; NULL without one. */
+static csc_ready *
+choose(const cascade_engine *engine)
+{
+    bool ages = engine->options.priority_age_ms > 0;
+    int64_t now_ns = ages ? csc_engine_monotonic_ns(engine) : 0;
+    int64_t highest = 0;
+    csc_ready *chosen = NULL;
+
+    for (int p = CSC_PRIORITIES - 1; p >= 0 && (chosen == NULL || ages); p--) {
+        csc_ready *list = engine->ready.rounds[p].first;
+
+        if (list == NULL ||
+            (chosen != NULL && rank(engine, p, now_ns) <= highest))
+            continue;
+        chosen = list;
+        highest = rank(engine, p, now_ns);
+    }
+    return chosen;
+}
+
+/* ---- What may run -------------------------------------------------------- */
+
+int32_t
+csc_ready_priority(const csc_exec *exec)
+{
+    return exec->priority != 0 ? exec->priority : exec->run->state.priority;
+}
+
+static void
+enter(cascade_engine *engine, int32_t priority, csc_exec *exec, csc_place place)
+{
+    csc_round *round = &engine->ready.rounds[priority];
+    csc_ready *list = &exec->run->ready[priority];
+    bool waits = list->first != NULL;
+
+    put(list, exec, place != CSC_PLACE_LAST);
+    if (place == CSC_PLACE_NEXT && waits)
+        leave(round, list);
+    if (place == CSC_PLACE_NEXT)
+        join_first(engine, round, list);
+    else if (!waits)
+        join_last(engine, round, list);
+}
+
+void
+csc_ready_add(cascade_engine *engine, csc_exec *exec, csc_place place)
+{
+    if (engine->reloads.suspect == exec->run) {
+        enter(engine, CSC_PRIORITIES - 1, exec, CSC_PLACE_NEXT);
+        exec->ready_list->since_ns = SINCE_EVER;
+    } else {
+        enter(engine, csc_ready_priority(exec), exec, place);
+    }
+    engine->ready.count++;
+    if (engine->ready.waiting > 0)
+        pthread_cond_signal(&engine->ready.work_cond);
+    csc_engine_wake_host(engine);
+}
+
+void
+csc_ready_set_aside(cascade_engine *engine, csc_ready *list, csc_exec *exec,
+                    bool first)
+{
+    put(list, exec, first);
+    exec->set_aside = true;
+    engine->txn.aside_count++;
+}
+
+void
+csc_ready_take_out(cascade_engine *engine, csc_exec *exec)
+{
+    csc_ready *list = exec->ready_list;
+
+    take_out(exec);
+    if (!exec->set_aside) {
+        if (list->first == NULL)
+            leave(round_of(engine, exec->run, list), list);
+        engine->ready.count--;
+        engine->txn.resumed_count -= exec->resumed;
+        exec->resumed = false;
+        return;
+    }
+    exec->set_aside = false;
+    engine->txn.aside_count--;
+    if (exec->run->aside == exec)
+        exec->run->aside = NULL;
+}
+
+csc_exec *
+csc_ready_pop(cascade_engine *engine)
+{
+    csc_ready *list = choose(engine);
+    csc_exec *exec = NULL;
+    bool more = false;
+
+    if (list == NULL)
+        return NULL;
+    exec = list->first;
+    more = exec->ready_next != NULL;
+    csc_ready_take_out(engine, exec);
+    if (more) {
+        csc_round *round = round_of(engine, exec->run, list);
+
+        leave(round, list);
+        join_last(engine, round, list);
+    }
+    return exec;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The executions that may run: see ready_queue.c. All locked.
+ */
+#ifndef CSC_HELD_RUN_READY_QUEUE_H
+#define CSC_HELD_RUN_READY_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cascade/cascade.h"
+#include "state/state.h"
+
+#define CSC_PRIORITIES 10
+
+/* A list of executions that may run. */
+typedef struct csc_ready {
+    csc_exec *first;
+    csc_exec *last;
+    /* Of a cascade's, while it is not empty: its place in the round. */
+    struct csc_ready *before;
+    struct csc_ready *next;
+    int64_t since_ns; /* when it came to its end; with ageing only */
+} csc_ready;
+
+/* The cascades that have executions ready of one priority: see
+ * ready_queue.c. */
+typedef struct csc_round {
+    csc_ready *first;
+    csc_ready *last;
+} csc_round;
+
+/* Where an execution goes among those of its priority. */
+typedef enum csc_place {
+    CSC_PLACE_LAST,  /* behind the others of its cascade */
+    CSC_PLACE_FIRST, /* in front of them */
+    CSC_PLACE_NEXT   /* and the turn is its cascade's */
+} csc_place;
+
+/* The executions that may run. Under the engine's mutex. */
+typedef struct csc_ready_queue {
+    csc_round rounds[CSC_PRIORITIES];
+    size_t count;
+    bool held_back; /* somebody waits as the backlog is full, to be told */
+    pthread_cond_t work_cond; /* workers wait here */
+    size_t waiting;
+} csc_ready_queue;
+
+int32_t csc_ready_priority(const csc_exec *exec);
+void csc_ready_add(cascade_engine *engine, csc_exec *exec, csc_place place);
+/* Out of the list that it is in. */
+void csc_ready_take_out(cascade_engine *engine, csc_exec *exec);
+/* Into a list of those that wait for a transaction: it does not count as ready
+ * until it is added again. */
+void csc_ready_set_aside(cascade_engine *engine, csc_ready *list,
+                         csc_exec *exec, bool first);
+/* The next one, taken out; NULL without one. */
+csc_exec *csc_ready_pop(cascade_engine *engine);
+
+#endif

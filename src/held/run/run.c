@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs in memory: what is ready, what waits for a time, what is given up.
+ *
+ * csc_run_advance() is where a run's future is decided, after every change of
+ * its state and whenever nothing of it is active any more:
+ *
+ *   something may run now             -> ready list
+ *   a wait is over                    -> its end is posted
+ *   a join is not to be run           -> its record is posted (skipped_join.c)
+ *   it is completed from outside      -> that it waits is posted, or that its
+ *                                        deadline has come
+ *   its time is over                  -> its failure is posted
+ *   it waits for a time soon          -> timer heap
+ *   it waits for long                 -> FREE with wake_at (parked); for a
+ *                                        signal not at once
+ *   only nodes nobody here knows      -> FREE with needs
+ *   all has ended (found so on load)  -> FREE, which the builder makes an END
+ *
+ * Of what is paused nothing begins, and no time ends a wait (pause.c).
+ *
+ * Nothing begins while a commit of the run is in flight: that may be about to
+ * end it, as a cancellation does with what has not begun. The run advances once
+ * the commit is done.
+ *
+ * A run taken over three times without a commit is a suspect, and no more: an
+ * engine that dies takes all that it holds with it. A suspect is the only one
+ * the engine claims, and its executions run one at a time, so that when it
+ * takes the process down once more, it is known which one did it. Such a claim
+ * is a trial (S47), and the deaths in trial are what is held against it:
+ *
+ *   takeovers 0 to 2      claimed with others; a death is takeovers + 1
+ *   from 3 on             a suspect, claimed alone: trial + 1
+ *     trial 1 to limit    it runs
+ *     trial limit + 1     so many trials ended in a death: it is loaded, and
+ *                         what is to run fails instead
+ *     beyond              that took an engine down too: it is not even loaded,
+ *                         and ended unread (end_unloaded.c)
+ *
+ * A commit of it makes both 0; a clean stop takes its own trial back. A claim
+ * whose answer was lost, and a lease that was lost by a stall, count: from
+ * outside they are no different from a death, and what makes a process hang
+ * long enough to lose its lease is no better than what kills it.
+ */
+#include "held/run/run.h"
+
+#include <string.h>
+
+#include "base/data/map.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "change/op.h"
+#include "held/engine_state.h"
+#include "held/room/reload.h"
+#include "held/room/room.h"
+#include "held/run/sealing.h"
+#include "held/wakeup.h"
+#include "state/reset_plan.h"
+#include "state/state.h"
+
+#define WRECK_BYTES ((size_t)4 * 1024 * 1024) /* that are freed at once */
+#define WRECK_PORTION 10000 /* of what is more; executions and events */
+
+/* ---- Life --------------------------------------------------------------- */
+
+csc_run *
+csc_run_create(cascade_engine *engine, const cascade_uuid *id)
+{
+    csc_run *run = csc_mem_zalloc(1, sizeof(*run));
+
+    if (run == NULL)
+        return NULL;
+    csc_state_init(&run->state, id);
+    run->engine = engine;
+    run->lane = csc_run_lane(engine, id);
+    run->limits_to = -1;
+    run->refs = 1;
+    return run;
+}
+
+uint32_t
+csc_run_lane(const cascade_engine *engine, const cascade_uuid *id)
+{
+    return id->bytes[15] % engine->lane_count;
+}
+
+void
+csc_run_note_claim(csc_run *run, const cascade_claimed *claimed)
+{
+    run->takeovers = claimed->takeovers;
+    run->trials = claimed->trials;
+}
+
+cascade_claimed
+csc_run_claimed(const csc_run *run)
+{
+    return (cascade_claimed){.cascade_id = run->state.id,
+                             .takeovers = run->takeovers,
+                             .trials = run->trials};
+}
+
+void
+csc_run_ref(csc_run *run)
+{
+    run->refs++;
+}
+
+static void
+free_run(csc_run *run)
+{
+    csc_sealing_fini(run);
+    csc_state_fini(&run->state);
+    csc_plan_free(run->plan);
+    csc_mem_free(run);
+}
+
+/* What is large is freed by the housekeeper, in portions, without the lock. */
+void
+csc_run_unref(csc_run *run)
+{
+    cascade_engine *engine = run->engine;
+
+    csc_assert(run->refs > 0);
+    run->refs--;
+    if (run->refs > 0)
+        return;
+    csc_run_free_posts(run->first_post, CASCADE_ERR_FENCED);
+    csc_room_give_place(engine, run);
+    if (csc_state_bytes(&run->state) <= WRECK_BYTES) {
+        csc_room_leave(engine, run);
+        free_run(run);
+        return;
+    }
+    run->wreck_next = engine->reloads.wrecks;
+    engine->reloads.wrecks = run;
+    csc_engine_wake_house(engine);
+}
+
+void
+csc_run_clear_wreck(cascade_engine *engine)
+{
+    csc_run *run = NULL;
+    bool freed = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    run = engine->reloads.wrecks;
+    if (run != NULL)
+        engine->reloads.wrecks = run->wreck_next;
+    pthread_mutex_unlock(&engine->mutex);
+    if (run == NULL)
+        return;
+    freed = csc_state_free_some(&run->state, WRECK_PORTION);
+    pthread_mutex_lock(&engine->mutex);
+    if (freed) {
+        csc_room_leave(engine, run);
+    } else {
+        run->wreck_next = engine->reloads.wrecks;
+        engine->reloads.wrecks = run;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    if (freed)
+        free_run(run);
+}
+
+void
+csc_run_clear_wrecks(cascade_engine *engine)
+{
+    while (engine->reloads.wrecks != NULL) {
+        csc_run *next = engine->reloads.wrecks->wreck_next;
+
+        free_run(engine->reloads.wrecks);
+        engine->reloads.wrecks = next;
+    }
+}
+
+cascade_err
+csc_run_add(cascade_engine *engine, csc_run *run)
+{
+    if (csc_map_put(&engine->runs, &run->state.id, run) != 0)
+        return csc_fail_memory();
+    run->held = true;
+    csc_run_ref(run);
+    csc_room_count(engine, run);
+    csc_room_begin_turn(engine, run);
+    return CASCADE_OK;
+}
+
+void
+csc_run_free_posts(csc_post *posts, cascade_err err)
+{
+    while (posts != NULL) {
+        csc_post *next = posts->next;
+
+        if (posts->waiter != NULL) {
+            posts->waiter->err = err;
+            (void)sem_post(&posts->waiter->woken);
+        }
+        csc_post_free(posts);
+        posts = next;
+    }
+}
+
+bool
+csc_run_is_unwanted(const csc_exec *exec)
+{
+    return exec->run->state.cancel != CSC_NO_PARENT && exec->parts.count == 0 &&
+           !exec->over;
+}

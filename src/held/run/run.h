@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A cascade in memory: see run.c. All locked, unless it says otherwise.
+ */
+#ifndef CSC_HELD_RUN_RUN_H
+#define CSC_HELD_RUN_RUN_H
+
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cascade/cascade.h"
+#include "cascade/store.h"
+#include "change/op.h"
+#include "held/room/reload.h"
+#include "held/run/ready_queue.h"
+#include "state/state.h"
+
+struct csc_lane;
+struct csc_plan;
+
+typedef struct csc_sealing csc_sealing;
+
+#define CSC_FREE_LATER_MS 60000 /* until a run that failed to load is retried */
+/* A run for which nothing is due is looked at again after that, unless only a
+ * message can end what it waits for. */
+#define CSC_IDLE_RUN_MS (INT64_C(60) * 60 * 1000)
+
+typedef struct csc_run {
+    csc_state state;
+    csc_sealing *sealing; /* beside it; NULL: the store has no integrity */
+    uint32_t lane;
+    int32_t takeovers;    /* as the run row has it */
+    int32_t trials;       /* its `trial` */
+    size_t refs;          /* the map, a lane, executions ready or running */
+    size_t counted;       /* its bytes, as the engine counts them: room.c; */
+    bool large;           /* among those of the large ones */
+    bool worked;          /* it has recorded something since it is held */
+    size_t active;        /* executions ready or in a function */
+    csc_post *first_post; /* waiting to be committed */
+    csc_post *last_post;
+    struct csc_run *dirty_next;
+    size_t timer_at; /* place in the timer heap + 1; 0: none */
+    int64_t timer_ms;
+    int64_t linger_until_ms; /* while it waits for a signal; 0: not set */
+    int32_t limits_to;       /* the time limits of executions up to that one are
+                                noted (time_limit_call.c) */
+    bool unknown;            /* a node is not registered here */
+    bool dirty;              /* in its lane's list */
+    bool committing;         /* in its lane's batch */
+    uint16_t slow;           /* its tries alone that took too long, less one for
+                                each of its commits: pace.c */
+    size_t receive_max;      /* messages in a commit: pace.c; 0: any */
+    bool one_by_one; /* a change was refused or too slow: one post a commit */
+    bool held;       /* in the map */
+    bool freeing;    /* a FREE post is under way: nothing begins any more */
+    bool receiving;  /* a RECEIVE post is under way: no other is made */
+    bool slicing;    /* a SLICE post is */
+    bool more_messages; /* there are some besides: looked for once it is */
+    uint64_t receipt;   /* the number of its last commit that received */
+    uint64_t receives;  /* looks for messages, when its last commit began */
+    bool expelled; /* to be loaded anew, as `reload` says, once inactive, */
+    cascade_uuid expelled_by; /* by this incarnation */
+    bool gone;
+    struct csc_lane *native; /* that of its transactional execution, or NULL */
+    csc_ready ready[CSC_PRIORITIES]; /* its executions that may run now */
+    csc_ready waiting; /* transactional, until no commit is in flight */
+    csc_exec *aside;   /* one that waits for a free lane, or NULL */
+    unsigned passed;   /* commits that went before those that wait */
+    bool partial;      /* its state has only what its end is
+                          made of: end_unloaded.c */
+    bool unread;       /* and is so since its load kills */
+    bool deletes;      /* it is to be deleted once its family is told */
+    int32_t family_to; /* of its children it has those below; 0: all */
+    csc_reload reload;
+    struct cascade_engine *engine;
+    struct csc_run *wreck_next;
+    struct csc_plan *plan; /* it was loaded for this retry or rerun; or NULL */
+    bool leaves; /* it is to be loaded anew, as `reload` says, once its commit
+                    is done: nothing begins before */
+    int64_t put_off; /* a retry or rerun that waits for the commit in flight */
+    bool has_waited; /* it is done: that waits for no other */
+} csc_run;
+
+/* A worker that waits until its step is durable. Woken without the engine's
+ * lock held, and going on without taking it. */
+typedef struct csc_waiter {
+    struct csc_waiter *next; /* of those about to be woken */
+    sem_t woken;
+    cascade_err err;
+    const csc_exec *step; /* as recorded; NULL when it is not there */
+} csc_waiter;
+
+csc_run *csc_run_create(cascade_engine *engine, const cascade_uuid *id);
+/* The lane of a cascade: always the same one. */
+uint32_t csc_run_lane(const cascade_engine *engine, const cascade_uuid *id);
+/* Into the map; CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_run_add(cascade_engine *engine, csc_run *run);
+void csc_run_ref(csc_run *run);
+/* What its claim has told of the run row. */
+void csc_run_note_claim(csc_run *run, const cascade_claimed *claimed);
+/* The same once more, as the row is now, for a load. */
+cascade_claimed csc_run_claimed(const csc_run *run);
+void csc_run_unref(csc_run *run);
+/* Frees a portion of what nothing refers to any more. Not locked. */
+void csc_run_clear_wreck(cascade_engine *engine);
+/* All of it: nothing of the engine runs. */
+void csc_run_clear_wrecks(cascade_engine *engine);
+/* Frees posts and tells their waiters. */
+void csc_run_free_posts(csc_post *posts, cascade_err err);
+/* The cascade is cancelled, and the execution has nothing to clean up: its
+ * function is not called. */
+bool csc_run_is_unwanted(const csc_exec *exec);
+struct csc_run;
+
+struct csc_waiter;
+
+#endif

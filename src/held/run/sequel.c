@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See sequel.h.
+ */
+#include "held/run/sequel.h"
+
+#include <string.h>
+
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "cascade/store.h"
+#include "change/op.h"
+#include "held/engine_state.h"
+#include "state/state.h"
+
+#define LARGE_FROM 64 /* a fn_id: smaller ones are read for no more */
+
+/* ---- What was in memory ------------------------------------------------- */
+
+void
+csc_sequel_note(cascade_engine *engine, const csc_state *state)
+{
+    csc_sequel *sequel = &engine->sequels[engine->sequel_at];
+
+    if (state->fn_id < LARGE_FROM)
+        return;
+    *sequel = (csc_sequel){
+        .id = state->id, .next = state->continued_as, .fn_id = state->fn_id};
+    engine->sequel_at = (engine->sequel_at + 1) % CSC_SEQUELS;
+}
+
+static bool
+remembers(cascade_engine *engine, csc_state *state)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    for (size_t i = 0; i < CSC_SEQUELS && !found; i++) {
+        const csc_sequel *sequel = &engine->sequels[i];
+
+        found = sequel->fn_id == state->fn_id &&
+                csc_uuid_equal(&sequel->id, &state->id);
+        if (found)
+            state->continued_as = sequel->next;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return found;
+}
+
+/* ---- What its last execution says --------------------------------------- */
+
+typedef struct last_row {
+    int32_t fn_id;
+    bool tells;
+} last_row;
+
+/* Of those that csc_build_forward() would have sent on. */
+static bool
+is_sent_on(const char *name)
+{
+    return strncmp(name, CSC_SIGNAL_PREFIX, strlen(CSC_SIGNAL_PREFIX)) == 0 ||
+           strcmp(name, CSC_CANCEL_NAME) == 0 ||
+           strcmp(name, CSC_TERMINATE_NAME) == 0 ||
+           strcmp(name, CSC_PAUSE_NAME) == 0 ||
+           strcmp(name, CSC_RESUME_NAME) == 0;
+}
+
+static cascade_err
+look_at_last(void *context, const cascade_execution_row *row)
+{
+    last_row *last = context;
+
+    last->tells = row->function_id == last->fn_id &&
+                  row->status == CASCADE_EXECUTION_FAILED &&
+                  is_sent_on(row->node_name) && row->error != NULL &&
+                  strcmp(row->error, CSC_UNDELIVERED) == 0;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_sequel_find(cascade_engine *engine, csc_state *state, bool *known)
+{
+    last_row last = {.fn_id = state->fn_id};
+    const cascade_load_sink sink = {.context = &last,
+                                    .on_execution = look_at_last};
+    const cascade_scan scan = {
+        .cascade_id = &state->id, .from = state->fn_id, .limit = 1};
+    cascade_err err = CASCADE_OK;
+
+    *known = remembers(engine, state);
+    if (*known || state->fn_id < LARGE_FROM)
+        return CASCADE_OK;
+    err = engine->driver->scan(engine->driver_self, &scan, &sink);
+    *known = err == CASCADE_OK && last.tells;
+    return err;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Joins that are not to be run: their record is posted in their stead. If the
+ * process dies before it is committed, the verdict follows from the rows again.
+ */
+#include "held/run/skipped_join.h"
+
+#include "base/data/arena.h"
+#include "base/error.h"
+#include "cascade/cascade.h"
+#include "change/op.h"
+#include "held/run/op_queue.h"
+#include "held/run/run.h"
+#include "state/state.h"
+
+static csc_post *
+make_skip(const csc_exec *exec)
+{
+    csc_post *post = csc_post_create(CSC_POST_COMPLETE, exec->function_id);
+
+    if (post != NULL)
+        post->skipped = true;
+    return post;
+}
+
+/* The first in its slots that ended badly. */
+static const csc_exec *
+find_culprit(const csc_state *state, const csc_exec *exec)
+{
+    for (size_t i = 0; i < exec->after.count; i++)
+        if (exec->join->slots[i].bad)
+            return csc_state_find(state, exec->join->slots[i].function_id);
+    return NULL;
+}
+
+static csc_post *
+make_failure(const cascade_engine *engine, const csc_run *run,
+             const csc_exec *exec)
+{
+    const csc_exec *culprit = find_culprit(&run->state, exec);
+    csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
+
+    if (post == NULL || culprit == NULL) {
+        csc_post_free(post);
+        return NULL;
+    }
+    post->error = csc_arena_format(
+        &post->arena,
+        "not run: execution %d (node %s), which it comes after, "
+        "has failed",
+        (int)culprit->function_id, culprit->name);
+    if (post->error == NULL || csc_run_fail(engine, exec, post) != CASCADE_OK) {
+        csc_post_free(post);
+        return NULL;
+    }
+    return post;
+}
+
+cascade_err
+csc_run_post_join(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+{
+    csc_post *post = csc_state_verdict(exec) == CSC_VERDICT_SKIP
+                         ? make_skip(exec)
+                         : make_failure(engine, run, exec);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    post->attempts = exec->attempts;
+    csc_run_post(engine, run, post);
+    return CASCADE_OK;
+}

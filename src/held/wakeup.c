@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who is woken, and by what: the housekeeper by an eventfd, or the I/O thread;
+ * the host's loop by another; waiting threads by conditions.
+ */
+#include "held/wakeup.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/origin.h"
+#include "cascade/cascade.h"
+#include "held/engine_state.h"
+#include "store/store.h"
+
+void
+csc_wakeup_signal(int fd)
+{
+    uint64_t one = 1;
+    ssize_t written = write(fd, &one, sizeof(one));
+
+    (void)written; /* full means readable, which is all that is wanted */
+}
+
+void
+csc_wakeup_drain(int fd)
+{
+    uint64_t count = 0;
+    ssize_t got = read(fd, &count, sizeof(count));
+
+    (void)got;
+}
+
+void
+csc_engine_wake_house(cascade_engine *engine)
+{
+    if (engine->wakeup.house_signalled)
+        return;
+    engine->wakeup.house_signalled = true;
+    csc_wakeup_signal(engine->wakeup.house_fd);
+}
+
+void
+csc_engine_house_awake(cascade_engine *engine)
+{
+    if (engine->wakeup.house_signalled)
+        csc_wakeup_drain(engine->wakeup.house_fd);
+    engine->wakeup.house_signalled = false;
+}
+
+void
+csc_engine_wake_host(cascade_engine *engine)
+{
+    if (engine->wakeup.poll_fd < 0 || engine->wakeup.poll_signalled)
+        return;
+    engine->wakeup.poll_signalled = true;
+    csc_wakeup_signal(engine->wakeup.poll_fd);
+}
+
+void
+csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
+                   int64_t timeout_ms)
+{
+    struct timespec until;
+
+    if (timeout_ms < 0 || timeout_ms > CSC_WAIT_MAX_MS)
+        timeout_ms = CSC_WAIT_MAX_MS;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(timeout_ms / 1000);
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    (void)pthread_cond_timedwait(cond, mutex, &until);
+}
+
+void
+csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
+                int64_t timeout_ms)
+{
+    csc_engine_wait_on(&engine->mutex, cond, timeout_ms);
+}
+
+void
+csc_submit_tell(cascade_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < store->engine_count; i++) {
+        cascade_engine *engine = store->engines[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        engine->wakeup.told = true;
+        csc_engine_wake_house(engine);
+        csc_engine_wake_host(engine);
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    pthread_mutex_unlock(&store->mutex);
+}
+
+cascade_err
+cascade_wake(cascade_store *store)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (csc_origin_check(store) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
+    if (store == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "cascade_wake: store is NULL");
+    csc_submit_tell(store);
+    err = store->driver->wake(store->self);
+    return err == CASCADE_OK ? csc_ok() : err;
+}

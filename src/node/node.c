@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The node side: what a node asks, puts, spawns and answers. What it reads
+ * of the context is in context.c, steps are in step.c.
+ */
+#include "node/node.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/data/text.h"
+#include "base/error.h"
+#include "base/json/json.h"
+#include "base/mem.h"
+#include "base/origin.h"
+#include "cascade/cascade.h"
+#include "cascade/node.h"
+#include "change/effects.h"
+#include "change/op.h"
+#include "commit/lane.h"
+#include "held/engine_state.h"
+#include "held/run/advance.h"
+#include "held/run/time_limit.h"
+#include "state/state.h"
+#include "store/store.h"
+
+cascade_err
+csc_node_check_origin(const cascade_node *node)
+{
+    return csc_origin_check(node != NULL ? node->engine : NULL);
+}
+
+static bool
+is_here(const cascade_node *node)
+{
+    return node != NULL && csc_origin_is_here(node->engine);
+}
+
+/* ---- Who and what ------------------------------------------------------- */
+
+const cascade_uuid *
+cascade_node_cascade_id(const cascade_node *node)
+{
+    return &node->run->state.id;
+}
+
+int32_t
+cascade_node_function_id(const cascade_node *node)
+{
+    return node->exec->function_id;
+}
+
+int
+cascade_node_attempt(const cascade_node *node)
+{
+    return node->step_attempt > 0 ? node->step_attempt
+                                  : node->exec->attempts + 1;
+}
+
+const char *
+cascade_node_name(const cascade_node *node)
+{
+    return node->exec->name;
+}
+
+const char *
+cascade_node_user_id(const cascade_node *node)
+{
+    return node->run->state.user_id;
+}
+
+const char *
+cascade_node_request_id(const cascade_node *node)
+{
+    return node->step != NULL ? node->step_request_id : node->request_id;
+}
+
+bool
+csc_node_is_cancelled(const cascade_node *node)
+{
+    bool cancelled = false;
+
+    pthread_mutex_lock(&node->engine->mutex);
+    cancelled = node->run->state.cancel != CSC_NO_PARENT;
+    pthread_mutex_unlock(&node->engine->mutex);
+    return cancelled;
+}
+
+bool
+csc_node_is_gone(const cascade_node *node)
+{
+    bool gone = false;
+
+    pthread_mutex_lock(&node->engine->mutex);
+    gone = node->run->gone || atomic_load(&node->call->late);
+    pthread_mutex_unlock(&node->engine->mutex);
+    return gone;
+}
+
+bool
+cascade_node_is_cancelled(const cascade_node *node)
+{
+    return !is_here(node) || csc_node_is_gone(node) ||
+           csc_node_is_cancelled(node);
+}
+
+const char *
+csc_node_path(cascade_node *node, int32_t parent, const char *name,
+              uint32_t occurrence)
+{
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    cascade_uuid_format(&node->run->state.id, id);
+    if (parent == CSC_NO_PARENT)
+        return csc_arena_format(&node->arena, "%s/-/%s#%u", id, name,
+                                (unsigned)occurrence);
+    return csc_arena_format(&node->arena, "%s/%d/%s#%u", id, (int)parent, name,
+                            (unsigned)occurrence);
+}
+
+const char *
+cascade_node_input_text(const cascade_node *node)
+{
+    return node->exec->input != NULL ? node->exec->input : "{}";
+}
+
+const cJSON *
+cascade_node_input(cascade_node *node)
+{
+    if (node == NULL || csc_node_check_origin(node) != CASCADE_OK)
+        return NULL;
+    if (node->input == NULL) {
+        node->input = csc_json_parse(cascade_node_input_text(node));
+        if (node->input == NULL)
+            (void)csc_fail_memory();
+    }
+    return node->input;
+}
+
+cJSON *
+csc_node_keep(cascade_node *node, cJSON *tree)
+{
+    void *trees = node->trees;
+
+    if (tree == NULL ||
+        csc_mem_grow(&trees, &node->tree_room, node->tree_count + 1,
+                     sizeof(cJSON *)) != 0) {
+        cJSON_Delete(tree);
+        (void)csc_fail_memory();
+        return NULL;
+    }
+    node->trees = trees;
+    node->trees[node->tree_count++] = tree;
+    return tree;
+}
+
+/* ---- Producing ---------------------------------------------------------- */
+
+cascade_err
+csc_node_check(const cascade_node *node, const char *verb, const void *what)
+{
+    cascade_err err = csc_node_check_origin(node);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (node != NULL && what != NULL)
+        return csc_limits_check_call(node->call);
+    return csc_fail(CASCADE_ERR_INVALID, "%s: an argument is NULL", verb);
+}
+
+/* Inside a step what is put and spawned is the step's. */
+static csc_gather
+gather_into(const cascade_node *node)
+{
+    csc_post *post = node->step != NULL ? node->step : node->post;
+    int64_t of_step = node->step != NULL ? 1 : 0;
+
+    return (csc_gather){.arena = &post->arena,
+                        .effects = &post->effects,
+                        .payload_max = node->engine->store->config.payload_max,
+                        .bytes_max = node->engine->options.execution_bytes_max,
+                        .spawns_max = node->call->ids_left - of_step};
+}
+
+cascade_err
+cascade_node_put_ui(cascade_node *node, const char *key, cJSON *value,
+                    cJSON *ui_value)
+{
+    const cJSON *const trees[2] = {value, ui_value};
+    const char *const texts[2] = {NULL, NULL};
+    cascade_err err = csc_node_check(node, "put", value);
+
+    if (err == CASCADE_OK) {
+        csc_gather gather = gather_into(node);
+
+        err = csc_effects_put(&gather, key, trees, texts);
+    }
+    if (ui_value != value)
+        cJSON_Delete(ui_value);
+    cJSON_Delete(value);
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+cascade_err
+cascade_node_put(cascade_node *node, const char *key, cJSON *value)
+{
+    return cascade_node_put_ui(node, key, value, NULL);
+}
+
+cascade_err
+cascade_node_put_text(cascade_node *node, const char *key, const char *text,
+                      const char *ui_text)
+{
+    const cJSON *const trees[2] = {NULL, NULL};
+    const char *const texts[2] = {text, ui_text};
+    cascade_err err = csc_node_check(node, "put", text);
+
+    if (err == CASCADE_OK) {
+        csc_gather gather = gather_into(node);
+
+        err = csc_effects_put(&gather, key, trees, texts);
+    }
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+cascade_err
+csc_node_refuse_step(const cascade_node *node, const char *what,
+                     const char *name)
+{
+    if (node->step == NULL)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_MISUSE,
+                    "%s %s is asked for inside step %s, which has not "
+                    "returned; ask for it from the node",
+                    what, name, node->step_name);
+}
+
+cascade_err
+cascade_node_output(cascade_node *node, cJSON *output)
+{
+    cascade_err err = csc_node_check(node, "output", output);
+
+    if (err == CASCADE_OK && node->step != NULL)
+        err = csc_fail(CASCADE_ERR_MISUSE,
+                       "cascade_node_output() inside a step: a step gives its "
+                       "result through its last argument");
+    if (err == CASCADE_OK) {
+        csc_gather gather = gather_into(node);
+
+        err = csc_effects_output(&gather, output, NULL);
+    }
+    cJSON_Delete(output);
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+cascade_err
+cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
+                   const cascade_spawn_options *options)
+{
+    cascade_spawn_options known = {0};
+    cascade_err err = csc_node_check(node, "spawn", node_name);
+
+    if (err == CASCADE_OK)
+        err =
+            csc_check_options("spawn options", options, &known, sizeof(known));
+    if (err == CASCADE_OK) {
+        csc_gather gather = gather_into(node);
+
+        err = csc_effects_spawn(&gather, node_name, input, &known);
+    }
+    cJSON_Delete(input);
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+uint32_t
+cascade_node_spawned(const cascade_node *node)
+{
+    return gather_into(node).effects->spawn_count;
+}
+
+/* ---- Heartbeats --------------------------------------------------------- */
+
+/* With INLINE nobody else looks at the time, or commits. */
+static cascade_err
+tell_progress(cascade_node *node, const char *progress)
+{
+    cascade_engine *engine = node->engine;
+    bool saving = false;
+    bool alone = engine->options.mode == CASCADE_MODE_INLINE;
+    cascade_err err = CASCADE_OK;
+
+    if (alone)
+        csc_house_fire(engine);
+    pthread_mutex_lock(&engine->mutex);
+    err = csc_limits_beat(engine, node->call, progress);
+    saving = node->call->saving != NULL;
+    pthread_mutex_unlock(&engine->mutex);
+    if (saving && alone)
+        (void)csc_lane_round(&engine->lanes[node->run->lane]);
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+cascade_err
+cascade_node_heartbeat(cascade_node *node, cJSON *progress)
+{
+    csc_buf text = {0};
+    cascade_err err = csc_node_check(node, "heartbeat", node);
+
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_native(node, "a heartbeat");
+    if (err == CASCADE_OK && progress != NULL)
+        err =
+            csc_json_canon_tree("progress", progress,
+                                node->engine->store->config.payload_max, &text);
+    if (err == CASCADE_OK)
+        err = tell_progress(node, progress != NULL ? text.data : NULL);
+    csc_buf_fini(&text);
+    cJSON_Delete(progress);
+    return err;
+}
+
+cascade_err
+cascade_node_progress(cascade_node *node, const cJSON **progress)
+{
+    const cJSON *tree = NULL;
+    const char *text = NULL;
+    bool any = false;
+    cascade_err err = csc_node_check(node, "progress", progress);
+
+    if (err != CASCADE_OK)
+        return err;
+    pthread_mutex_lock(&node->engine->mutex);
+    text = node->call->progress != NULL ? node->call->progress
+                                        : node->exec->progress;
+    any = text != NULL;
+    text = csc_arena_strdup(&node->arena, text);
+    pthread_mutex_unlock(&node->engine->mutex);
+    if (!any)
+        return csc_fail(CASCADE_ERR_NOT_FOUND,
+                        "no heartbeat of execution %d has saved progress",
+                        (int)node->exec->function_id);
+    tree = text != NULL ? csc_node_keep(node, csc_json_parse(text)) : NULL;
+    if (tree == NULL)
+        return csc_fail_memory();
+    *progress = tree;
+    return csc_ok();
+}
+
+static void
+set_error(cascade_node *node, cascade_err err, const char *format, va_list args)
+{
+    char text[CSC_ERROR_TEXT_MAX + 1];
+
+    (void)vsnprintf(text, sizeof(text), format, args);
+    node->error = csc_node_clean(&node->arena, text);
+    node->error_err = err;
+}
+
+cascade_err
+cascade_node_fail(cascade_node *node, const char *format, ...)
+{
+    va_list args;
+
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
+    if (node == NULL || format == NULL)
+        return csc_node_check(node, "fail", format);
+    va_start(args, format);
+    set_error(node, CASCADE_ERR_FINAL, format, args);
+    va_end(args);
+    return csc_fail(CASCADE_ERR_FINAL, "the node failed for good");
+}
+
+cascade_err
+cascade_node_error(cascade_node *node, const char *format, ...)
+{
+    va_list args;
+
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
+    if (node == NULL || format == NULL)
+        return csc_node_check(node, "error", format);
+    va_start(args, format);
+    set_error(node, CASCADE_ERR_FAILED, format, args);
+    va_end(args);
+    return csc_fail(CASCADE_ERR_FAILED, "the node failed");
+}
+
+const char *
+csc_node_error_text(cascade_node *node, csc_arena *arena, cascade_err err)
+{
+    const char *text = node->error_err == err ? node->error : NULL;
+
+    if (text == NULL && csc_error_last() == err)
+        text = cascade_errmsg();
+    if (text == NULL)
+        text = cascade_err_text(err);
+    text = csc_node_clean(arena, text);
+    return text != NULL ? text : cascade_err_text(err);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a join is told of those that it comes after. They stand in its slots,
+ * and stay in memory, while it is RUNNING; see JOINS in state.h.
+ */
+#include "cascade/node.h"
+
+#include "base/data/buf.h"
+#include "base/data/text.h"
+#include "base/error.h"
+#include "base/json/json.h"
+#include "cascade/cascade.h"
+#include "held/engine_state.h"
+#include "held/run/time_limit.h"
+#include "node/node.h"
+#include "state/state.h"
+
+#define PIECE_BYTES 65536 /* and one outcome more: at once under the lock */
+
+static const char *
+status_text(const csc_join_slot *slot, const csc_exec *exec)
+{
+    if (!slot->ended)
+        return "RUNNING";
+    if (exec == NULL)
+        return "COMPLETED"; /* long ago, and by another program */
+    if (exec->status == CASCADE_EXECUTION_FAILED)
+        return "FAILED";
+    return exec->skipped ? "SKIPPED" : "COMPLETED";
+}
+
+static void
+add_outcome(cascade_node *node, csc_buf *out, const csc_join_slot *slot)
+{
+    const csc_exec *exec = csc_state_find(&node->run->state, slot->function_id);
+    const char *error = NULL;
+
+    csc_buf_add_text(out, "{\"function_id\":");
+    csc_buf_add_i64(out, slot->function_id);
+    if (exec != NULL) {
+        csc_buf_add_text(out, ",\"node\":");
+        csc_json_add_string(out, exec->name);
+    }
+    csc_buf_add_text(out, ",\"status\":");
+    csc_json_add_string(out, status_text(slot, exec));
+    if (exec != NULL && slot->ended && exec->output != NULL) {
+        csc_buf_add_text(out, ",\"output\":");
+        csc_buf_add_text(out, exec->output);
+    }
+    if (exec != NULL && slot->ended && exec->error != NULL)
+        error = csc_node_clean(&node->arena, exec->error);
+    if (error != NULL) {
+        csc_buf_add_text(out, ",\"error\":");
+        csc_json_add_string(out, error);
+    }
+    csc_buf_add_char(out, '}');
+}
+
+/* Adds those from *at on, as far as one piece goes. Locked: the outputs are the
+ * state's. */
+static void
+add_piece(cascade_node *node, csc_buf *piece, size_t *at)
+{
+    const csc_exec *exec = node->exec;
+    size_t count = exec->join != NULL ? exec->after.count : 0;
+
+    for (; *at < count && piece->len < PIECE_BYTES; (*at)++) {
+        if (*at > 0)
+            csc_buf_add_char(piece, ',');
+        add_outcome(node, piece, &exec->join->slots[*at]);
+    }
+}
+
+/* All of them, piece by piece: the workers go on between. What is told stays
+ * the same meanwhile, as the join is decided; unless the function is late, and
+ * then it is told nothing more. */
+static cascade_err
+add_outcomes(cascade_node *node, csc_buf *out)
+{
+    csc_buf piece = {0};
+    cascade_err err = CASCADE_OK;
+    size_t at = 0;
+
+    csc_buf_add_char(out, '[');
+    do {
+        csc_buf_clear(&piece);
+        pthread_mutex_lock(&node->engine->mutex);
+        err = csc_limits_check_call(node->call);
+        if (err == CASCADE_OK)
+            add_piece(node, &piece, &at);
+        pthread_mutex_unlock(&node->engine->mutex);
+        if (piece.failed)
+            err = csc_fail_memory();
+        else
+            csc_buf_add(out, piece.data, piece.len);
+    } while (err == CASCADE_OK && piece.len > 0);
+    csc_buf_add_char(out, ']');
+    csc_buf_fini(&piece);
+    return err;
+}
+
+cascade_err
+cascade_node_outcomes(cascade_node *node, const cJSON **outcomes)
+{
+    csc_buf text = {0};
+    const cJSON *tree = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (csc_node_check_origin(node) != CASCADE_OK)
+        return CASCADE_ERR_MISUSE;
+    if (node == NULL || outcomes == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "outcomes: an argument is NULL");
+    err = add_outcomes(node, &text);
+    if (err != CASCADE_OK) {
+        csc_buf_fini(&text);
+        return err;
+    }
+    if (!text.failed && !node->arena.failed)
+        tree = csc_node_keep(node, csc_json_parse(text.data));
+    csc_buf_fini(&text);
+    if (tree == NULL)
+        return csc_fail_memory();
+    *outcomes = tree;
+    return csc_ok();
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Another program as a step. base/process/process.h runs it; here its end
+ * becomes the result, or the error, of a step.
+ *
+ *   ended by itself or by a signal    the result; with `check`, unless it
+ *                                     exited with 0: CASCADE_ERR_FAILED
+ *   timeout_ms                        CASCADE_ERR_TIMEOUT; with `keep_timeout`
+ *                                     the result
+ *   the cascade has ended or belongs  CASCADE_ERR_FENCED: nothing is recorded
+ *   to another engine
+ *   never started                     CASCADE_ERR_SYSTEM
+ *   nothing can be waited for here    CASCADE_ERR_MISUSE: no attempt of the
+ *                                     step, whatever its options
+ *
+ * If this process dies while the program runs, the kernel kills the program,
+ * and it runs again (step.c). What of it had taken effect only the program
+ * can know: it finds the step's request id in its environment.
+ */
+#include "cascade/node.h"
+
+#include "base/check.h"
+#include "base/data/arena.h"
+#include "base/data/buf.h"
+#include "base/error.h"
+#include "base/json/json.h"
+#include "base/process/process.h"
+#include "cascade/cascade.h"
+#include "held/engine_state.h"
+#include "node/node.h"
+#include "store/store.h"
+
+#define REQUEST_ID "CASCADE_REQUEST_ID"
+#define OUTPUT_DEFAULT 65536
+#define GRACE_DEFAULT_MS 1000
+#define NUMBERS_MAX 512 /* bytes of the result beside the two texts */
+
+typedef struct command_call {
+    const cascade_command *command;
+    const char *name;
+} command_call;
+
+/* ---- What is asked ------------------------------------------------------ */
+
+static cascade_err
+check_range(const char *name, const char *member, int64_t value, int64_t min,
+            int64_t max)
+{
+    if (value >= min && value <= max)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID,
+                    "run %s: %s is %lld; give %lld to %lld", name, member,
+                    (long long)value, (long long)min, (long long)max);
+}
+
+static cascade_err
+check_texts(const char *name, const cascade_command *command)
+{
+    if (command->argv == NULL || command->argv[0] == NULL ||
+        command->argv[0][0] == '\0')
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "run %s: argv names no program; begin it with one",
+                        name);
+    if (command->folder != NULL && command->folder[0] == '\0')
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "run %s: folder is empty; give NULL for that of this "
+                        "process",
+                        name);
+    return CASCADE_OK;
+}
+
+static cascade_err
+check_command(const char *name, const cascade_command *given,
+              cascade_command *command)
+{
+    cascade_err err = csc_check_name("step name", name);
+
+    if (err == CASCADE_OK && given == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "run %s: command is NULL", name);
+    if (err == CASCADE_OK)
+        err = csc_check_options("command", given, command, sizeof(*command));
+    if (err == CASCADE_OK)
+        err = check_texts(name, command);
+    if (err == CASCADE_OK)
+        err = check_range(name, "timeout_ms", command->timeout_ms, 0,
+                          CSC_DELAY_MAX_MS);
+    if (err == CASCADE_OK)
+        err = check_range(name, "grace_ms", command->grace_ms, -1,
+                          CSC_DELAY_MAX_MS);
+    if (err == CASCADE_OK)
+        err = check_range(name, "cpu_max_s", command->cpu_max_s, 0, INT32_MAX);
+    if (err == CASCADE_OK)
+        err = check_range(name, "memory_max_bytes", command->memory_max_bytes,
+                          0, INT64_MAX);
+    if (err == CASCADE_OK)
+        err = check_range(name, "file_max_bytes", command->file_max_bytes, 0,
+                          INT64_MAX);
+    if (err == CASCADE_OK)
+        err = check_range(name, "open_files_max", command->open_files_max, 0,
+                          INT32_MAX);
+    return err;
+}
+
+/* ---- What came of it ---------------------------------------------------- */
+
+static bool
+add_number(cJSON *result, const char *name, int64_t number)
+{
+    return cJSON_AddNumberToObject(result, name, (double)number) != NULL;
+}
+
+/* Adds an output to the result, at most `max` bytes of it as JSON. */
+static bool
+add_output(cJSON *result, const char *name, const csc_buf *output,
+           bool truncated, size_t max)
+{
+    csc_buf text = {0};
+    csc_buf flag = {0};
+    size_t len =
+        truncated ? csc_check_cut(output->data, output->len) : output->len;
+    bool whole = csc_json_clean(&text, output->data, len, max);
+    bool added = false;
+
+    csc_buf_add(&text, "", 0);
+    csc_buf_add_format(&flag, "%s_truncated", name);
+    added = !text.failed && !flag.failed &&
+            cJSON_AddStringToObject(result, name, text.data) != NULL;
+    if (added && (truncated || !whole))
+        added = cJSON_AddTrueToObject(result, flag.data) != NULL;
+    csc_buf_fini(&text);
+    csc_buf_fini(&flag);
+    return added;
+}
+
+/* Half of the room for each output. */
+static size_t
+output_room(const cascade_node *node)
+{
+    size_t max = node->engine->store->config.payload_max;
+
+    if (max > node->engine->options.execution_bytes_max)
+        max = node->engine->options.execution_bytes_max;
+    return max > NUMBERS_MAX ? (max - NUMBERS_MAX) / 2 : 0;
+}
+
+static cascade_err
+make_result(const cascade_node *node, const csc_process_end *end,
+            cJSON **result)
+{
+    size_t room = output_room(node);
+    cJSON *made = cJSON_CreateObject();
+    bool whole =
+        made != NULL && add_number(made, "elapsed_ms", end->elapsed_ms);
+
+    whole =
+        whole && (end->signal != 0 ? add_number(made, "signal", end->signal)
+                                   : add_number(made, "exit", end->exit_code));
+    whole = whole && (!end->timed_out ||
+                      cJSON_AddTrueToObject(made, "timed_out") != NULL);
+    whole = whole && add_output(made, "stdout", &end->output[0],
+                                end->truncated[0], room);
+    whole = whole && add_output(made, "stderr", &end->output[1],
+                                end->truncated[1], room);
+    if (!whole) {
+        cJSON_Delete(made);
+        return csc_fail_memory();
+    }
+    *result = made;
+    return CASCADE_OK;
+}
+
+/* Whether that end is a result, or why it fails the attempt. */
+static cascade_err
+judge(const command_call *call, const csc_process_end *end)
+{
+    const cascade_command *command = call->command;
+
+    if (end->cancelled)
+        return csc_fail(CASCADE_ERR_FENCED,
+                        "run %s: the program was ended, because the cascade "
+                        "is cancelled, has ended or is owned by another engine",
+                        call->name);
+    if (end->timed_out && !command->keep_timeout)
+        return csc_fail(CASCADE_ERR_TIMEOUT,
+                        "run %s: %.200s was ended after timeout_ms = %lld",
+                        call->name, command->argv[0],
+                        (long long)command->timeout_ms);
+    if (!command->check || end->timed_out || end->exit_code == 0)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_FAILED, "run %s: %.200s %s %d", call->name,
+                    command->argv[0],
+                    end->signal != 0 ? "was ended by signal" : "exited with",
+                    end->signal != 0 ? end->signal : end->exit_code);
+}
+
+/* ---- The step ----------------------------------------------------------- */
+
+/* Asked while it runs. One that begins in a cascade that is cancelled already
+ * is there to clean up. */
+typedef struct asking {
+    const cascade_node *node;
+    bool cleans_up;
+} asking;
+
+static bool
+ask_cancelled(void *context)
+{
+    const asking *a = context;
+
+    return csc_node_is_gone(a->node) ||
+           (!a->cleans_up && csc_node_is_cancelled(a->node));
+}
+
+static cascade_err
+run_command(cascade_node *node, void *arg, cJSON **result)
+{
+    const command_call *call = arg;
+    const cascade_command *command = call->command;
+    asking asks = {node, csc_node_is_cancelled(node)};
+    csc_process_spec spec = {
+        .argv = command->argv,
+        .env = command->env,
+        .extra = csc_arena_format(&node->arena, REQUEST_ID "=%s",
+                                  cascade_node_request_id(node)),
+        .folder = command->folder,
+        .input = command->input_text,
+        .output_max = command->output_max,
+        .timeout_ms = command->timeout_ms,
+        .grace_ms = command->grace_ms,
+        .limits = {.cpu_s = command->cpu_max_s,
+                   .memory_bytes = command->memory_max_bytes,
+                   .file_bytes = command->file_max_bytes,
+                   .open_files = command->open_files_max},
+        .cancelled = ask_cancelled,
+        .context = &asks};
+    csc_process_end end;
+    cascade_err err = CASCADE_OK;
+
+    if (spec.extra == NULL)
+        return csc_fail_memory();
+    err = csc_process_run(&spec, &end);
+    node->step_barred = err == CASCADE_ERR_MISUSE;
+    if (err == CASCADE_OK)
+        err = judge(call, &end);
+    if (err == CASCADE_OK)
+        err = make_result(node, &end, result);
+    csc_process_free_end(&end);
+    return err;
+}
+
+cascade_err
+cascade_node_run(cascade_node *node, const char *name,
+                 const cascade_command *command,
+                 const cascade_step_options *options, cJSON **result)
+{
+    cascade_command known = {0};
+    command_call call = {.command = &known, .name = name};
+    cascade_err err = csc_node_check_origin(node);
+
+    if (err == CASCADE_OK)
+        err = check_command(name, command, &known);
+    if (err == CASCADE_OK && node == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "run %s: node is NULL", name);
+    if (err == CASCADE_OK)
+        err = csc_node_refuse_native(node, "a command");
+    if (err != CASCADE_OK)
+        return err;
+    if (known.output_max == 0)
+        known.output_max = OUTPUT_DEFAULT;
+    if (known.output_max > output_room(node))
+        known.output_max = output_room(node);
+    if (known.grace_ms == 0)
+        known.grace_ms = GRACE_DEFAULT_MS;
+    if (known.grace_ms < 0)
+        known.grace_ms = 0;
+    return cascade_node_step(node, name, run_command, &call, options, result);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running one execution: from the ready list, through the node's function, to
+ * the post of what came of it.
+ *
+ *   OK                    COMPLETE, with what the node put and spawned
+ *   CASCADE_SUSPENDED     what the step left to be posted; nothing of the node
+ *   FINAL, last attempt   FAIL; first what it registered to undo it, if any
+ *                         (compensate.c)
+ *   anything else         ATTEMPT: the row remembers the count and the time
+ *                         of the next one
+ *   the cascade is cancelled, and it has not begun   FAIL, without a call
+ *   a build that does not fit what is recorded: FAIL, whatever it returned
+ *   the run is gone       nothing: another engine owns the cascade, or it has
+ *                         ended; the result is late
+ *   its time is over      nothing: that is recorded already (time_limit_call.c)
+ *   it has forked, and    nothing, and no lock is taken: all that is the
+ *   returns in the child  parent's
+ *   transactional         COMPLETE is committed with its transaction, all else
+ *                         behind that (txn_slot.c)
+ */
+#include "node/worker.h"
+
+#include <string.h>
+
+#include "base/data/arena.h"
+#include "base/data/text.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/origin.h"
+#include "cascade/cascade.h"
+#include "change/backoff.h"
+#include "change/op.h"
+#include "commit/lane.h"
+#include "commit/node_txn.h"
+#include "held/engine_state.h"
+#include "held/lane/lane_queue.h"
+#include "held/log_queue.h"
+#include "held/node_def.h"
+#include "held/run/advance.h"
+#include "held/run/drop.h"
+#include "held/run/op_queue.h"
+#include "held/run/ready_queue.h"
+#include "held/run/run.h"
+#include "held/run/time_limit.h"
+#include "node/node.h"
+#include "node/txn_call.h"
+#include "state/state.h"
+#include "store/store.h"
+
+static bool
+init_node(cascade_node *node, cascade_engine *engine, csc_call *call)
+{
+    csc_exec *exec = call->exec;
+
+    *node = (cascade_node){
+        .engine = engine, .run = call->run, .exec = exec, .call = call};
+    node->arena.block_size = CSC_POST_BLOCK_SIZE;
+    node->def = csc_engine_node(engine, exec->name);
+    node->post = csc_post_create(CSC_POST_COMPLETE, exec->function_id);
+    node->request_id =
+        csc_node_path(node, exec->parent, exec->name, exec->occurrence);
+    return node->post != NULL && node->request_id != NULL;
+}
+
+static void
+fini_node(cascade_node *node)
+{
+    cJSON_Delete(node->input);
+    for (size_t i = 0; i < node->tree_count; i++)
+        cJSON_Delete(node->trees[i]);
+    csc_mem_free(node->trees);
+    csc_mem_free(node->passed.items);
+    csc_arena_fini(&node->arena);
+    csc_post_free(node->post);
+    csc_post_free(node->pending);
+}
+
+static csc_post *
+take_post(cascade_node *node)
+{
+    csc_post *post = node->post;
+
+    node->post = NULL;
+    return post;
+}
+
+static csc_post *
+take_pending(cascade_node *node)
+{
+    csc_post *post = node->pending;
+
+    node->pending = NULL;
+    if (post != NULL)
+        post->undoes = node->undos != NULL;
+    return post;
+}
+
+/* It has failed for good, and all that it wanted undone is. */
+static csc_post *
+fail(cascade_node *node, const char *text, cascade_err *err)
+{
+    csc_post *post = node->post;
+
+    post->kind = CSC_POST_FAIL;
+    post->effects = (csc_effects){0};
+    post->next_run = (csc_next_run){.node = NULL};
+    post->attempts = node->exec->attempts + (node->exec->over ? 0 : 1);
+    post->error = text;
+    *err = csc_run_fail(node->engine, node->exec, post);
+    return *err == CASCADE_OK ? take_post(node) : NULL;
+}
+
+/* The first time with the `error` it has failed with; or that is recorded. */
+static csc_post *
+undo(cascade_node *node, const char *error, cascade_err *err)
+{
+    const char *failure = NULL;
+
+    *err = csc_saga_undo(node, error, &failure);
+    if (*err == CASCADE_OK)
+        return fail(node, failure, err);
+    return *err == CASCADE_SUSPENDED ? take_pending(node) : NULL;
+}
+
+/* The node's post becomes a failure: what it produced is not recorded. */
+static csc_post *
+make_failure(cascade_node *node, cascade_err *err, bool final)
+{
+    csc_post *post = node->post;
+    const csc_attempts *attempts = &node->def->attempts;
+    int32_t failed = node->exec->attempts + 1;
+    const char *text = csc_node_error_text(node, &post->arena, *err);
+
+    if (final || !csc_attempts_left(attempts, failed))
+        return node->undos != NULL ? undo(node, text, err)
+                                   : fail(node, text, err);
+    post->kind = CSC_POST_ATTEMPT;
+    post->effects = (csc_effects){0};
+    post->next_run = (csc_next_run){.node = NULL};
+    post->attempts = failed;
+    post->undoes = node->undos != NULL;
+    post->error = text;
+    post->delay_ms =
+        csc_attempts_delay_ms(attempts, failed, &node->engine->store->random);
+    *err = CASCADE_OK;
+    return take_post(node);
+}
+
+/* What a build that does not fit has done is not undone by it. */
+static csc_post *
+mismatch_outcome(cascade_node *node, cascade_err *err)
+{
+    const char *text = csc_node_clean(&node->post->arena, node->mismatch);
+
+    if (text != NULL)
+        return fail(node, text, err);
+    *err = CASCADE_ERR_NO_MEMORY;
+    return NULL;
+}
+
+/* That it has failed is recorded: whatever it returns now, it has registered
+ * what it could, unless something else made it leave. */
+static csc_post *
+undone_outcome(cascade_node *node, cascade_err *err)
+{
+    if (!node->suspended || node->unwound)
+        return undo(node, NULL, err);
+    *err = CASCADE_SUSPENDED;
+    return NULL;
+}
+
+/* The node was told to leave, and did; or it went on, against the contract. */
+static csc_post *
+suspended_outcome(cascade_node *node, cascade_err *err)
+{
+    if (*err == CASCADE_SUSPENDED || node->pending == NULL)
+        return take_pending(node);
+    *err = CASCADE_ERR_FINAL;
+    node->error_err = *err;
+    node->error = "the node did not return CASCADE_SUSPENDED after a step or a "
+                  "wait had returned it";
+    return make_failure(node, err, true);
+}
+
+/* What to post: NULL for nothing; then `err` tells whether for want of memory.
+ */
+static csc_post *
+outcome(cascade_node *node, cascade_err *err)
+{
+    if (node->mismatch != NULL)
+        return mismatch_outcome(node, err);
+    if (csc_node_is_undone(node))
+        return undone_outcome(node, err);
+    if (node->suspended)
+        return suspended_outcome(node, err);
+    if (*err == CASCADE_SUSPENDED) {
+        node->error_err = CASCADE_ERR_FAILED;
+        node->error = "the node returned CASCADE_SUSPENDED, though nothing had "
+                      "suspended it";
+        *err = CASCADE_ERR_FAILED;
+    }
+    if (*err == CASCADE_OK)
+        *err = csc_node_check_next(node);
+    if (*err != CASCADE_OK)
+        return make_failure(node, err,
+                            *err == CASCADE_ERR_FINAL ||
+                                csc_node_is_cancelled(node));
+    node->post->attempts = node->exec->attempts + 1;
+    return take_post(node);
+}
+
+static bool
+is_in_node(const csc_worker *worker)
+{
+    return worker->node != NULL &&
+           pthread_equal(worker->thread, pthread_self());
+}
+
+bool
+csc_worker_is_inside(const cascade_engine *engine)
+{
+    bool inside = is_in_node(&engine->workers->looper);
+
+    for (size_t i = 0;
+         engine->workers->list != NULL && i < engine->options.worker_count; i++)
+        inside = inside || is_in_node(&engine->workers->list[i]);
+    return inside;
+}
+
+/* The next execution, which is in its function from now on; a transactional one
+ * once its transaction has begun. */
+static csc_run *
+begin(cascade_engine *engine, csc_worker *worker, bool *unwanted)
+{
+    csc_exec *exec = NULL;
+    csc_run *run = NULL;
+
+    pthread_mutex_lock(&engine->mutex);
+    exec = csc_run_next(engine, &worker->native);
+    if (exec != NULL) {
+        run = exec->run;
+        *unwanted = csc_run_is_unwanted(exec);
+        worker->node = csc_engine_node(engine, exec->name)->name;
+        if (worker->native == NULL)
+            csc_limits_begin(engine, &worker->call, exec);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return run;
+}
+
+/* It has come as far as what is recorded. Behind what it has done just now it
+ * may be about to register more: the next entry tells. */
+static bool
+may_undo(const cascade_node *node, const csc_post *post)
+{
+    return node->undos != NULL ||
+           (post != NULL &&
+            (post->kind == CSC_POST_STEP || post->kind == CSC_POST_CHILDREN));
+}
+
+/* The function has returned: takes what is to be posted. True when the thread
+ * has entered the lane. Locked. */
+static bool
+leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
+      csc_post *post, cascade_err err)
+{
+    csc_run *run = node->run;
+    bool entered = false;
+    bool late = csc_limits_end(engine, &worker->call, post);
+    bool kept = worker->native != NULL &&
+                csc_native_keep(worker->native, late ? NULL : post);
+
+    worker->node = NULL;
+    if (!late && node->suspended)
+        node->exec->undoes = may_undo(node, post);
+    if (late)
+        csc_post_free(post);
+    else if (post != NULL && !kept) {
+        entered = engine->ready.count == 0 &&
+                  csc_lane_enter(&engine->lanes[run->lane]);
+        csc_run_post(engine, run, post);
+    } else if (node->suspended && !run->gone) {
+        err = csc_state_untake(&run->state, node->exec);
+    }
+    if (post == NULL && err == CASCADE_ERR_NO_MEMORY && !late && !run->gone)
+        csc_run_load_anew(engine, run, err);
+    csc_run_left(engine, run, late);
+    return entered;
+}
+
+static cascade_err
+call_node(cascade_node *node)
+{
+    (void)csc_ok();
+    if (node->native != NULL)
+        return csc_native_call(node);
+    csc_assert(!node->def->transactional);
+    return csc_guard_node(node);
+}
+
+/* The function was not called. */
+static void
+leave_node(cascade_engine *engine, csc_worker *worker)
+{
+    pthread_mutex_lock(&engine->mutex);
+    worker->node = NULL;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+bool
+csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
+{
+    cascade_node node;
+    csc_post *post = NULL;
+    csc_lane *lane = NULL;
+    csc_lane *native = NULL;
+    bool entered = false;
+    bool unwanted = false;
+    csc_run *run = begin(engine, worker, &unwanted);
+    cascade_err err = CASCADE_OK;
+
+    if (run == NULL)
+        return false;
+    native = worker->native;
+    if (native != NULL && !csc_native_begin(engine, native, &worker->call)) {
+        leave_node(engine, worker);
+        return true;
+    }
+    lane = &engine->lanes[run->lane];
+    if (init_node(&node, engine, &worker->call)) {
+        node.native = native;
+        err = unwanted ? CASCADE_ERR_CANCELLED : call_node(&node);
+        if (csc_origin_is_here(engine))
+            post = outcome(&node, &err);
+    } else {
+        err = CASCADE_ERR_NO_MEMORY;
+    }
+    if (!csc_origin_is_here(engine))
+        return false;
+    if (native != NULL && csc_native_returned(native, post) != CASCADE_OK) {
+        csc_post_free(post);
+        post = NULL;
+        err = CASCADE_ERR_NO_MEMORY;
+    }
+    if (engine->options.mode == CASCADE_MODE_INLINE)
+        csc_house_fire(engine); /* nobody did meanwhile */
+    pthread_mutex_lock(&engine->mutex);
+    entered = leave(engine, worker, &node, post, err);
+    pthread_mutex_unlock(&engine->mutex);
+    fini_node(&node);
+    if (native != NULL)
+        *releases = csc_native_end(native);
+    if (entered)
+        csc_lane_serve(lane);
+    else
+        csc_engine_tell(engine);
+    return true;
+}

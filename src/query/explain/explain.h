@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Why a cascade is where it is: from what is known of it to the causes, without
+ * a store, clock or engine. The reading is in explain.c.
+ */
+#ifndef CSC_QUERY_EXPLAIN_EXPLAIN_H
+#define CSC_QUERY_EXPLAIN_EXPLAIN_H
+
+#include "base/data/arena.h"
+#include "cascade/cascade.h"
+#include "cascade/manage.h"
+#include "state/state.h"
+#include "store/store.h"
+
+/* All of about one moment. */
+typedef struct csc_facts {
+    int64_t now_ms;                     /* the store's */
+    const cascade_info *info;           /* of the cascade, with its run */
+    const csc_state *state;             /* its executions, without events */
+    const cascade_engine_list *engines; /* those of single calls too */
+    int64_t queue_paused_ms;   /* CASCADE_TIME_NONE: its queue is not paused */
+    const char *pause_request; /* of the pause in the state; NULL: without */
+    size_t message_count;      /* of those that were read */
+    bool more_messages;        /* there may be others besides */
+    const char *message;       /* the kind of the first, and when it was sent */
+    int64_t message_at_ms;
+    csc_aside aside;     /* by an engine of this handle */
+    int64_t deadline_ms; /* of the handle's calls */
+} csc_facts;
+
+struct cascade_explanation {
+    csc_arena arena; /* owns the texts */
+    cascade_cause *causes;
+    size_t count;
+    size_t room;
+};
+
+/* The time as texts here have it: "2026-01-31 12:00:00 UTC". */
+const char *csc_explain_time(csc_arena *arena, int64_t at_ms);
+
+/* One more cause, with nothing but its reason set; NULL when out of memory.
+ * Valid until the next one. */
+cascade_cause *csc_explain_add(cascade_explanation *explanation,
+                               cascade_reason reason);
+
+/* Gives the last cause its text: one line, whatever names are in it. */
+void csc_explain_say(cascade_explanation *explanation, const char *format, ...)
+    CASCADE_PRINTF(2, 3);
+
+/* Adds what holds for the cascade (explain_cascade.c), and one cause for each
+ * execution that has not ended (explain_execution.c). Out of memory shows in
+ * the arena. */
+void csc_explain_cascade(const csc_facts *facts, cascade_explanation *out);
+void csc_explain_executions(const csc_facts *facts, cascade_explanation *out);
+
+/* Whether an engine that lives has the cascade. */
+bool csc_explain_is_owned(const csc_facts *facts);
+
+/* Whether nothing of it may begin: it is paused, or its queue is. */
+bool csc_explain_is_paused(const csc_facts *facts);
+
+#endif

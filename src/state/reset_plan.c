@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See reset_plan.h. A fate may follow from that of an execution with a higher
+ * function_id (a part's from its heir's), so they are given in passes: nodes,
+ * parts, and what is lost with superseded steps.
+ */
+#include "state/reset_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/count.h"
+#include "base/data/arena.h"
+#include "base/error.h"
+#include "base/json/json.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "state/full_output.h"
+#include "state/kind.h"
+#include "state/state.h"
+#include "state/supersede.h"
+
+/* ---- Refusals ----------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    cascade_err err;
+} refusals[] = {
+    [CSC_REFUSAL_NONE] = {"", CASCADE_OK},
+    [CSC_REFUSAL_RUNNING] = {"undelivered: the cascade is RUNNING",
+                             CASCADE_ERR_MISUSE},
+    [CSC_REFUSAL_COMPLETED] = {"undelivered: the cascade has COMPLETED",
+                               CASCADE_ERR_REFUSED},
+    [CSC_REFUSAL_CONTINUED] = {"undelivered: the cascade has continued as new; "
+                               "ask it of the next run, ",
+                               CASCADE_ERR_MISUSE},
+    [CSC_REFUSAL_ABSENT] = {"undelivered: there is no such function_id",
+                            CASCADE_ERR_INVALID},
+    [CSC_REFUSAL_SUPERSEDED] = {"undelivered: that function_id is superseded",
+                                CASCADE_ERR_INVALID},
+    [CSC_REFUSAL_ENDED] = {"undelivered: before that function_id the cascade "
+                           "had ended already, and nothing is to be run again",
+                           CASCADE_ERR_INVALID},
+    [CSC_REFUSAL_TORN] = {"undelivered: the cascade is being deleted",
+                          CASCADE_ERR_NOT_FOUND},
+    [CSC_REFUSAL_UNREAD] = {"undelivered: one engine after the other died when "
+                            "it was to load the cascade for that",
+                            CASCADE_ERR_REFUSED}};
+
+const char *
+csc_plan_refusal_text(csc_refusal refusal)
+{
+    return refusals[refusal].text;
+}
+
+cascade_err
+csc_plan_refusal_err(const char *text)
+{
+    size_t count = sizeof(refusals) / sizeof(refusals[0]);
+
+    for (size_t i = CSC_REFUSAL_NONE + 1; i < count; i++)
+        if (strncmp(text, refusals[i].text, strlen(refusals[i].text)) == 0)
+            return refusals[i].err;
+    return CASCADE_ERR_REFUSED;
+}
+
+csc_refusal
+csc_plan_refuse(const csc_state *state, int32_t from)
+{
+    cascade_status status = csc_state_status(state);
+
+    if (state->torn)
+        return CSC_REFUSAL_TORN;
+    if (!csc_uuid_is_nil(&state->continued_as))
+        return CSC_REFUSAL_CONTINUED;
+    if (from == CSC_COURSE_NONE)
+        return status == CASCADE_RUNNING     ? CSC_REFUSAL_RUNNING
+               : status == CASCADE_COMPLETED ? CSC_REFUSAL_COMPLETED
+                                             : CSC_REFUSAL_NONE;
+    if (from < 0 || from > state->fn_id)
+        return CSC_REFUSAL_ABSENT;
+    return csc_course_by(&state->course, from) != CSC_COURSE_NONE
+               ? CSC_REFUSAL_SUPERSEDED
+               : CSC_REFUSAL_NONE;
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
+csc_plan *
+csc_plan_create(int32_t from)
+{
+    csc_plan *plan = csc_mem_zalloc(1, sizeof(*plan));
+
+    if (plan != NULL)
+        plan->from = from;
+    return plan;
+}
+
+void
+csc_plan_clear(csc_plan *plan)
+{
+    csc_course_fini(&plan->course);
+    csc_arena_clear(&plan->arena);
+    plan->count = 0;
+}
+
+void
+csc_plan_free(csc_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    csc_course_fini(&plan->course);
+    csc_arena_fini(&plan->arena);
+    csc_mem_free(plan->items);
+    csc_mem_free(plan);
+}
+
+csc_plan_item *
+csc_plan_find(const csc_plan *plan, int32_t function_id)
+{
+    size_t from = 0;
+    size_t to = plan->count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (plan->items[middle].function_id == function_id)
+            return &plan->items[middle];
+        if (plan->items[middle].function_id > function_id)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return NULL;
+}
+
+static void
+read_after(csc_plan *plan, csc_plan_item *item, csc_json_span after)
+{
+    csc_json_iter iter;
+    int64_t id = 0;
+    size_t count = 0;
+    int32_t *ids = NULL;
+
+    if (after.data == NULL)
+        return;
+    csc_json_iter_init(&iter, after.data, after.len);
+    while (csc_json_next(&iter))
+        count++;
+    ids = csc_arena_alloc(&plan->arena, count, sizeof(*ids));
+    if (ids == NULL)
+        return; /* the arena has failed */
+    item->after = ids;
+    csc_json_iter_init(&iter, after.data, after.len);
+    while (csc_json_next(&iter))
+        if (csc_json_span_i64(iter.value, &id) && id >= 0 &&
+            id < item->function_id)
+            ids[item->after_count++] = (int32_t)id;
+}
+
+static void
+read_record(csc_plan *plan, csc_plan_item *item, const csc_record *record)
+{
+    item->at = record->at != CSC_RECORD_NO_AT ? record->at : item->function_id;
+    item->foreign = record->foreign;
+    if (record->early != CSC_RECORD_NO_EARLY)
+        item->early = record->early;
+    else if (item->status == CASCADE_EXECUTION_RUNNING)
+        item->early = INT32_MAX;
+    item->continued = record->continued;
+    item->cancelled = record->cancelled;
+    item->attempts = record->attempts;
+    item->first_count = (int32_t)record->first;
+    item->priority = record->priority;
+    item->instead_of = record->instead_of;
+    item->resumes = record->resumes < item->function_id ? record->resumes
+                                                        : CSC_RECORD_NO_ID;
+    item->signal = record->signal;
+    item->not_before_ms = record->not_before_ms;
+    item->on_failure = record->on_failure;
+    read_after(plan, item, record->after);
+}
+
+static void
+read_row(csc_plan *plan, csc_plan_item *item, const cascade_execution_row *row)
+{
+    size_t prefix = strlen(CSC_RESERVED_PREFIX);
+    bool user = strncmp(row->node_name, CSC_RESERVED_PREFIX, prefix) != 0;
+    uint32_t occurrence = 0;
+    bool ours = false;
+
+    *item =
+        (csc_plan_item){.function_id = row->function_id,
+                        .parent = CSC_NO_PARENT,
+                        .part = csc_state_kind(row->node_name),
+                        .status = row->status,
+                        .node = user,
+                        .is_signal = strncmp(row->node_name, CSC_SIGNAL_PREFIX,
+                                             strlen(CSC_SIGNAL_PREFIX)) == 0,
+                        .heir = row->function_id};
+    ours = csc_state_path(row->node_instance_id, &row->cascade_id,
+                          &item->parent, &occurrence);
+    if (item->parent >= item->function_id)
+        item->parent = CSC_NO_PARENT;
+    item->first = ours && user && item->parent == CSC_NO_PARENT;
+    item->name = csc_arena_strdup(&plan->arena, row->node_name);
+}
+
+static bool
+is_rerun(const csc_plan *plan)
+{
+    return plan->from != CSC_COURSE_NONE;
+}
+
+/* Whether a row of it may be written anew. A fork has the rows. */
+static bool
+may_come_again(const csc_plan *plan, const csc_plan_item *item)
+{
+    if (plan->forks || (!item->node && !item->is_signal))
+        return false;
+    if (!is_rerun(plan))
+        return item->status != CASCADE_EXECUTION_COMPLETED;
+    return item->status == CASCADE_EXECUTION_RUNNING || item->cancelled ||
+           item->function_id >= plan->from || item->at >= plan->from ||
+           item->signal >= plan->from;
+}
+
+/* Inputs may be large, and most executions stand as they are. */
+static void
+read_texts(csc_plan *plan, csc_plan_item *item,
+           const cascade_execution_row *row)
+{
+    if (!may_come_again(plan, item))
+        return;
+    item->input = csc_arena_strdup(&plan->arena, row->input);
+    item->location = csc_arena_strdup(&plan->arena, row->location);
+}
+
+cascade_err
+csc_plan_add(csc_plan *plan, const cascade_execution_row *row)
+{
+    void *items = plan->items;
+    csc_plan_item *item = NULL;
+    csc_record record;
+
+    if (csc_mem_grow(&items, &plan->room, plan->count + 1, sizeof(*item)) != 0)
+        return csc_fail_memory();
+    plan->items = items;
+    item = &plan->items[plan->count++];
+    csc_record_read(row, &record);
+    read_row(plan, item, row);
+    read_record(plan, item, &record);
+    read_texts(plan, item, row);
+    if (plan->arena.failed)
+        return csc_fail_memory();
+    return csc_course_note(&plan->course, row, &record);
+}
+
+/* ---- As of when --------------------------------------------------------- */
+
+/* Behind all of it for a retry. */
+static int64_t
+as_of(const csc_plan *plan)
+{
+    return is_rerun(plan) ? plan->from : CSC_COURSE_NOW;
+}
+
+/* Whether it was the cancellation from which the rerun begins that ended it:
+ * one is in force at a time. */
+static bool
+is_cancelled_by(const csc_plan *plan, const csc_plan_item *item)
+{
+    const csc_plan_item *from =
+        is_rerun(plan) ? csc_plan_find(plan, plan->from) : NULL;
+
+    return item->cancelled && from != NULL && from->part == CSC_PART_CANCEL;
+}
+
+static bool
+has_ended(const csc_plan *plan, const csc_plan_item *item)
+{
+    return item->status != CASCADE_EXECUTION_RUNNING &&
+           item->function_id < as_of(plan) && item->at < as_of(plan) &&
+           item->signal < as_of(plan) && !is_cancelled_by(plan, item);
+}
+
+/* Whether what spawned it had ended. */
+static bool
+is_born(const csc_plan *plan, const csc_plan_item *item)
+{
+    const csc_plan_item *parent = NULL;
+
+    if (item->function_id < as_of(plan) || item->first)
+        return true;
+    if (item->parent == CSC_NO_PARENT)
+        return false;
+    parent = csc_plan_find(plan, item->parent);
+    return parent != NULL && has_ended(plan, parent) &&
+           csc_course_by(&plan->course, parent->function_id) == CSC_COURSE_NONE;
+}
+
+/* ---- Nodes and receipts ------------------------------------------------- */
+
+/* The function_id from which on the cascade was cancelled. */
+static int64_t
+find_cancel(const csc_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const csc_plan_item *item = &plan->items[i];
+
+        if (item->part == CSC_PART_CANCEL && !item->continued &&
+            item->status != CASCADE_EXECUTION_COMPLETED &&
+            csc_course_by(&plan->course, item->function_id) == CSC_COURSE_NONE)
+            return item->function_id;
+    }
+    return CSC_COURSE_NOW;
+}
+
+static bool
+ends_cascade(const csc_plan_item *item)
+{
+    return item->status == CASCADE_EXECUTION_FAILED && !item->continued;
+}
+
+static csc_fate
+node_fate(const csc_plan *plan, const csc_plan_item *item, int64_t cancel)
+{
+    if (!is_born(plan, item))
+        return CSC_FATE_OUT;
+    if (!has_ended(plan, item))
+        return CSC_FATE_AFRESH;
+    if (is_rerun(plan) || item->status == CASCADE_EXECUTION_COMPLETED)
+        return CSC_FATE_KEEP;
+    return ends_cascade(item) || item->cancelled ||
+                   (item->at >= cancel && !item->replaced)
+               ? CSC_FATE_AFRESH
+               : CSC_FATE_KEEP;
+}
+
+static csc_fate
+receipt_fate(const csc_plan *plan, const csc_plan_item *item)
+{
+    if (item->function_id >= as_of(plan))
+        return CSC_FATE_OUT;
+    if (!has_ended(plan, item))
+        return CSC_FATE_SUPERSEDE;
+    return !is_rerun(plan) && ends_cascade(item) ? CSC_FATE_SUPERSEDE
+                                                 : CSC_FATE_KEEP;
+}
+
+static bool
+is_part(const csc_plan_item *item)
+{
+    return item->part != CSC_PART_NONE && item->part != CSC_PART_CANCEL;
+}
+
+/* What parts and stand-ins tell of their nodes. */
+static void
+note_marks(csc_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const csc_plan_item *item = &plan->items[i];
+        csc_plan_item *parent = NULL;
+
+        if (item->parent == CSC_NO_PARENT || item->function_id >= as_of(plan) ||
+            csc_course_by(&plan->course, item->function_id) != CSC_COURSE_NONE)
+            continue;
+        parent = csc_plan_find(plan,
+                               csc_course_heir_of(&plan->course, item->parent));
+        if (parent == NULL)
+            continue;
+        if (item->part == CSC_PART_SAGA)
+            parent->undone = true;
+        if (item->instead_of != CSC_RECORD_NO_ID)
+            parent->replaced = true;
+    }
+}
+
+static void
+give_nodes(csc_plan *plan)
+{
+    int64_t cancel = is_rerun(plan) ? CSC_COURSE_NOW : find_cancel(plan);
+
+    for (size_t i = 0; i < plan->count; i++) {
+        csc_plan_item *item = &plan->items[i];
+
+        if (is_part(item))
+            continue;
+        if (csc_course_by(&plan->course, item->function_id) != CSC_COURSE_NONE)
+            item->fate = CSC_FATE_OUT;
+        else if (item->node)
+            item->fate = node_fate(plan, item, cancel);
+        else
+            item->fate = receipt_fate(plan, item);
+    }
+}
+
+/* ---- Parts -------------------------------------------------------------- */
+
+/* Whether all children that a gather has waited for are kept: of others their
+ * end is not known any more. */
+static bool
+has_children(const csc_plan *plan, const csc_plan_item *gather)
+{
+    for (size_t i = 0; i < gather->after_count; i++) {
+        const csc_plan_item *child = csc_plan_find(plan, gather->after[i]);
+
+        if (child == NULL || child->fate != CSC_FATE_KEEP)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the heir of its node can do with it. Children come before those that
+ * gather them. */
+static bool
+is_kept(const csc_plan *plan, const csc_plan_item *part, bool running)
+{
+    if (part->part == CSC_PART_CHILD && !plan->forks)
+        return part->status == CASCADE_EXECUTION_COMPLETED ||
+               (part->status == CASCADE_EXECUTION_RUNNING && running &&
+                is_rerun(plan));
+    return part->status == CASCADE_EXECUTION_COMPLETED &&
+           has_ended(plan, part) &&
+           (part->part != CSC_PART_GATHER || has_children(plan, part));
+}
+
+static csc_fate
+part_fate(const csc_plan *plan, const csc_plan_item *part, bool running)
+{
+    const csc_plan_item *node =
+        csc_plan_find(plan, csc_course_heir_of(&plan->course, part->parent));
+
+    if (csc_course_by(&plan->course, part->function_id) != CSC_COURSE_NONE ||
+        part->function_id >= as_of(plan))
+        return CSC_FATE_OUT;
+    if (node == NULL || node->fate == CSC_FATE_KEEP)
+        return has_ended(plan, part) || is_kept(plan, part, running)
+                   ? CSC_FATE_KEEP
+                   : CSC_FATE_SUPERSEDE;
+    return node->fate == CSC_FATE_AFRESH && !node->undone &&
+                   is_kept(plan, part, running)
+               ? CSC_FATE_KEEP
+               : CSC_FATE_SUPERSEDE;
+}
+
+static void
+give_parts(csc_plan *plan, bool running)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (is_part(&plan->items[i]))
+            plan->items[i].fate = part_fate(plan, &plan->items[i], running);
+}
+
+/* What spawned it; of an heir, what spawned the first one in whose place it
+ * runs. */
+static const csc_plan_item *
+spawner_of(const csc_plan *plan, const csc_plan_item *item)
+{
+    int32_t origin = csc_course_origin(&plan->course, item->function_id);
+
+    if (origin != item->function_id)
+        item = csc_plan_find(plan, origin);
+    return item != NULL && item->parent != CSC_NO_PARENT
+               ? csc_plan_find(plan, item->parent)
+               : NULL;
+}
+
+static void
+take_lost(csc_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        csc_plan_item *item = &plan->items[i];
+        const csc_plan_item *spawner = spawner_of(plan, item);
+
+        if (spawner == NULL)
+            continue;
+        item->lost = spawner->lost || (item->node && is_part(spawner) &&
+                                       spawner->fate == CSC_FATE_SUPERSEDE);
+        if (item->lost && item->fate != CSC_FATE_OUT)
+            item->fate = CSC_FATE_SUPERSEDE;
+    }
+}
+
+/* ---- Deciding ----------------------------------------------------------- */
+
+static int
+compare_names(const void *a, const void *b, void *context)
+{
+    const csc_plan_item *items = context;
+    size_t left = *(const size_t *)a;
+    size_t right = *(const size_t *)b;
+    int order = strcmp(items[left].name, items[right].name);
+
+    csc_count_look();
+    return order != 0 ? order : (left > right) - (left < right);
+}
+
+/* As in the paths of what one execution spawns: those of one name, in their
+ * order. */
+static cascade_err
+number_heirs(csc_plan *plan)
+{
+    size_t count = 0;
+    size_t *order =
+        csc_arena_alloc(&plan->arena, plan->afresh_count, sizeof(*order));
+
+    if (order == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->items[i].fate == CSC_FATE_AFRESH)
+            order[count++] = i;
+    qsort_r(order, count, sizeof(*order), compare_names, plan->items);
+    for (size_t i = 1; i < count; i++) {
+        const csc_plan_item *before = &plan->items[order[i - 1]];
+        csc_plan_item *item = &plan->items[order[i]];
+
+        if (strcmp(before->name, item->name) == 0)
+            item->nth = before->nth + 1;
+    }
+    return CASCADE_OK;
+}
+
+/* Whether a signal that an earlier rerun received once more is there without
+ * it: that rerun is void now, and what it had superseded counts again. */
+static bool
+is_there_before(const csc_plan *plan, const csc_plan_item *item)
+{
+    while (item != NULL && item->resumes != CSC_RECORD_NO_ID) {
+        item = csc_plan_find(plan, item->resumes);
+        if (item != NULL && item->fate == CSC_FATE_KEEP)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a rerun receives it once more. */
+static bool
+comes_again(const csc_plan *plan, const csc_plan_item *item,
+            const csc_state *state)
+{
+    return is_rerun(plan) && !plan->forks && item->is_signal &&
+           item->status == CASCADE_EXECUTION_COMPLETED &&
+           item->function_id >= plan->from &&
+           csc_course_by(&state->course, item->function_id) ==
+               CSC_COURSE_NONE &&
+           !is_there_before(plan, item);
+}
+
+static void
+count_fates(csc_plan *plan, const csc_state *state)
+{
+    bool ended = false;
+    bool runs = false;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        csc_plan_item *item = &plan->items[i];
+
+        plan->afresh_count += item->fate == CSC_FATE_AFRESH;
+        runs = runs || item->fate == CSC_FATE_AFRESH;
+        ended = ended || (item->fate == CSC_FATE_KEEP && ends_cascade(item) &&
+                          !is_part(item));
+        item->again = comes_again(plan, item, state);
+        plan->again_count += item->again;
+    }
+    if (is_rerun(plan) && (ended || !runs))
+        plan->refusal = CSC_REFUSAL_ENDED;
+}
+
+cascade_err
+csc_plan_decide(csc_plan *plan, const csc_state *state)
+{
+    cascade_err err = csc_course_settle(&plan->course, as_of(plan));
+    bool running = !plan->forks && csc_state_status(state) == CASCADE_RUNNING;
+
+    plan->refusal =
+        plan->forks ? CSC_REFUSAL_NONE : csc_plan_refuse(state, plan->from);
+    plan->afresh_count = 0;
+    plan->again_count = 0;
+    if (err != CASCADE_OK || plan->refusal != CSC_REFUSAL_NONE)
+        return err;
+    note_marks(plan);
+    give_nodes(plan);
+    give_parts(plan, running);
+    take_lost(plan);
+    count_fates(plan, state);
+    return plan->afresh_count > 0 ? number_heirs(plan) : CASCADE_OK;
+}

@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading: load, list, scan and totals.
+ *
+ * A load is one round trip in one snapshot (REPEATABLE READ, READ ONLY): what
+ * it gives is the state of one moment, whatever commits meanwhile. Rows stream:
+ * of a cascade with a million events one row at a time is in memory. When a
+ * sink ends the load, the rest of the rows is still on its way, so the
+ * connection is given up instead of reading them for nothing; but for that of a
+ * guest, which is not ours to give up. Within the transaction of a guest its
+ * isolation level holds.
+ *
+ * A page of a scan is one statement, and streams in the same way.
+ *
+ * A list is one statement. Its conditions are constant pieces put together, so
+ * that the planner sees only those that are asked for. What is in a queue is
+ * looked for from the runs, which are fewer than the cascades.
+ */
+#include "store/postgres/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/data/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "cascade/cascade.h"
+#include "cascade/rows.h"
+#include "cascade/store.h"
+#include "store/store.h"
+
+#define IDS_MAX 1000
+#define LIMIT_MAX 1000
+
+/* ---- Rows ---------------------------------------------------------------- */
+
+/* Where rows go. */
+typedef struct row_target {
+    const cascade_load_sink *sink;
+    csc_buf first; /* payloads of the row at hand */
+    csc_buf second;
+    bool begun; /* the sink has got a row, which cannot be taken back */
+} row_target;
+
+static void
+fini_target(row_target *target)
+{
+    csc_buf_fini(&target->first);
+    csc_buf_fini(&target->second);
+}
+
+static cascade_err
+sink_cascade(void *context, const PGresult *result)
+{
+    row_target *target = context;
+    static const char *const columns[] = {
+        "id", "status", "fn_id", "user_id", "created_at", "updated_at"};
+    csc_postgres_reader reader = {
+        .result = result, .table = "cascades", .columns = columns};
+    cascade_row row;
+
+    row.id = csc_postgres_row_uuid(&reader, 0);
+    row.status = csc_postgres_row_status(&reader, 1);
+    row.fn_id = csc_postgres_row_i32(&reader, 2);
+    row.user_id = csc_postgres_row_text(&reader, 3);
+    row.created_at_ms = csc_postgres_row_time(&reader, 4);
+    row.updated_at_ms = csc_postgres_row_time(&reader, 5);
+    if (reader.err != CASCADE_OK)
+        return reader.err;
+    return target->sink->on_cascade(target->sink->context, &row);
+}
+
+static cascade_err
+sink_execution(void *context, const PGresult *result)
+{
+    row_target *target = context;
+    static const char *const columns[] = {"id",
+                                          "cascade_id",
+                                          "function_id",
+                                          "status",
+                                          "node_instance_id",
+                                          "node_name",
+                                          "input_context",
+                                          "full_output",
+                                          "location",
+                                          "error",
+                                          "started_at",
+                                          "completed_at"};
+    csc_postgres_reader reader = {
+        .result = result, .table = "node_executions", .columns = columns};
+    cascade_execution_row row;
+
+    row.id = csc_postgres_row_uuid(&reader, 0);
+    row.cascade_id = csc_postgres_row_uuid(&reader, 1);
+    row.function_id = csc_postgres_row_i32(&reader, 2);
+    row.status = csc_postgres_row_execution_status(&reader, 3);
+    row.node_instance_id = csc_postgres_row_text(&reader, 4);
+    row.node_name = csc_postgres_row_text(&reader, 5);
+    row.input = csc_postgres_row_json(&reader, 6, &target->first);
+    row.full_output = csc_postgres_row_json(&reader, 7, &target->second);
+    row.location = csc_postgres_row_text(&reader, 8);
+    row.error = csc_postgres_row_text_or_null(&reader, 9);
+    row.started_at_ms = csc_postgres_row_time(&reader, 10);
+    row.completed_at_ms = csc_postgres_row_time_or_none(&reader, 11);
+    row.reformed = 0; /* jsonb has a form of its own: S76 */
+    if (row.input == NULL)
+        csc_postgres_row_corrupt(&reader, 6, "is NULL");
+    if (reader.err != CASCADE_OK)
+        return reader.err;
+    return target->sink->on_execution(target->sink->context, &row);
+}
+
+static cascade_err
+sink_event(void *context, const PGresult *result)
+{
+    row_target *target = context;
+    static const char *const columns[] = {
+        "id",    "cascade_id", "function_id", "key",
+        "value", "ui_value",   "created_at"};
+    csc_postgres_reader reader = {
+        .result = result, .table = "context_events", .columns = columns};
+    cascade_event_row row;
+
+    row.id = csc_postgres_row_i64(&reader, 0);
+    (void)snprintf(reader.id, sizeof(reader.id), "%" PRId64, row.id);
+    row.cascade_id = csc_postgres_row_uuid(&reader, 1);
+    row.function_id = csc_postgres_row_i32(&reader, 2);
+    row.key = csc_postgres_row_text(&reader, 3);
+    row.value = csc_postgres_row_json(&reader, 4, &target->first);
+    row.ui_value = csc_postgres_row_json(&reader, 5, &target->second);
+    row.created_at_us = csc_postgres_row_time_us(&reader, 6);
+    row.reformed = 0;
+    if (row.value == NULL)
+        csc_postgres_row_corrupt(&reader, 4, "is NULL");
+    if (reader.err != CASCADE_OK)
+        return reader.err;
+    return target->sink->on_event(target->sink->context, &row);
+}
+
+static cascade_err
+sink_message(void *context, const PGresult *result)
+{
+    row_target *target = context;
+
+    return csc_postgres_messages_sink(result, &target->first,
+                                      target->sink->on_message,
+                                      target->sink->context);
+}
+
+static cascade_err
+sink_seal(void *context, const PGresult *result)
+{
+    row_target *target = context;
+
+    return csc_postgres_seals_sink(result, 0, target->sink->on_seal,
+                                   target->sink->context);
+}
+
+cascade_err
+csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
+                         csc_postgres_row_sink sink, void *context, bool *begun)
+{
+    cascade_err err = CASCADE_OK;
+    PGresult *result = NULL;
+
+    if (PQsetSingleRowMode(conn->pg) != 1)
+        return csc_postgres_error_lost(conn);
+    do {
+        cascade_err got = csc_postgres_conn_next(conn, &result);
+
+        if (got != CASCADE_OK)
+            return got;
+        if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
+            *begun = true;
+            if (err == CASCADE_OK)
+                err = sink(context, result);
+            if (err != CASCADE_OK && !conn->guest)
+                conn->broken = true;
+        } else if (result != NULL &&
+                   PQresultStatus(result) != PGRES_TUPLES_OK &&
+                   err == CASCADE_OK) {
+            err = csc_postgres_error_result(conn, move, result);
+        }
+        PQclear(result);
+    } while (result != NULL && !conn->broken);
+    return err;
+}
+
+/* ---- Load ---------------------------------------------------------------- */
+
+typedef struct load_state {
+    const cascade_uuid *ids;
+    size_t count;
+    unsigned parts;
+    row_target target;
+} load_state;
+
+/* What a load may be asked for, in this order; 0: always. */
+static const struct {
+    unsigned part;
+    unsigned unless; /* that is asked for too */
+    csc_postgres_statement statement;
+    csc_postgres_row_sink sink;
+} load_parts[] = {
+    {0, 0, CSC_POSTGRES_LOAD_CASCADES, sink_cascade},
+    {CASCADE_LOAD_SEALS, 0, CSC_POSTGRES_LOAD_SEALS, sink_seal},
+    {CASCADE_LOAD_EXECUTIONS, 0, CSC_POSTGRES_LOAD_EXECUTIONS, sink_execution},
+    {CASCADE_LOAD_FAMILY, CASCADE_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_FAMILY,
+     sink_execution},
+    {CASCADE_LOAD_EVENTS, 0, CSC_POSTGRES_LOAD_EVENTS, sink_event},
+    {CASCADE_LOAD_MESSAGES, 0, CSC_POSTGRES_LOAD_MESSAGES, sink_message},
+    {CASCADE_LOAD_ENDS, 0, CSC_POSTGRES_LOAD_ENDS, sink_message},
+};
+
+#define PARTS (sizeof(load_parts) / sizeof(load_parts[0]))
+
+static bool
+asked_for(const load_state *state, size_t i)
+{
+    return load_parts[i].part == 0 ||
+           ((state->parts & load_parts[i].part) != 0 &&
+            (state->parts & load_parts[i].unless) == 0);
+}
+
+static cascade_err
+send_load(csc_postgres_conn *conn, const load_state *state,
+          const csc_postgres_params *params)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (!conn->within)
+        err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN_READ, NULL);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_path(conn);
+    for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
+        if (asked_for(state, i))
+            err = csc_postgres_conn_send(conn, load_parts[i].statement, params);
+    }
+    if (err == CASCADE_OK && !conn->within)
+        err = csc_postgres_conn_send(conn, CSC_POSTGRES_COMMIT, NULL);
+    return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
+}
+
+static cascade_err
+receive_begin(csc_postgres_conn *conn)
+{
+    PGresult *begun;
+    cascade_err err = csc_postgres_conn_fetch(conn, &begun);
+
+    if (err == CASCADE_OK && PQresultStatus(begun) != PGRES_COMMAND_OK)
+        err = csc_postgres_error_result(conn, "load", begun);
+    PQclear(begun);
+    return err;
+}
+
+static cascade_err
+receive_load(csc_postgres_conn *conn, load_state *state)
+{
+    cascade_err err = conn->within ? CASCADE_OK : receive_begin(conn);
+
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_receive_path(conn, "load");
+    for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
+        if (asked_for(state, i))
+            err =
+                csc_postgres_read_stream(conn, "load", load_parts[i].sink,
+                                         &state->target, &state->target.begun);
+    }
+    return err;
+}
+
+static cascade_err
+load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
+{
+    static const csc_postgres_statement statements[] = {
+        CSC_POSTGRES_BEGIN_READ,      CSC_POSTGRES_LOAD_CASCADES,
+        CSC_POSTGRES_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_FAMILY,
+        CSC_POSTGRES_LOAD_EVENTS,     CSC_POSTGRES_LOAD_MESSAGES,
+        CSC_POSTGRES_LOAD_ENDS,       CSC_POSTGRES_LOAD_SEALS,
+        CSC_POSTGRES_COMMIT};
+    csc_postgres_params params;
+    cascade_err err = csc_postgres_conn_prepare(
+        conn, "load", statements, sizeof(statements) / sizeof(statements[0]));
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_rows(&params, ids);
+    if (err == CASCADE_OK)
+        err = send_load(conn, state, &params);
+    if (err != CASCADE_OK)
+        return err;
+    err = receive_load(conn, state);
+    if (err != CASCADE_OK)
+        return csc_postgres_conn_recover(conn, err);
+    return csc_postgres_conn_fetch_sync(conn);
+}
+
+static cascade_err
+load(csc_postgres_conn *conn, void *context)
+{
+    load_state *state = context;
+    csc_postgres_rows ids = {.count = 0};
+    cascade_err err;
+
+    csc_postgres_rows_start(&ids, "u");
+    for (size_t i = 0; i < state->count; i++)
+        csc_postgres_rows_uuid(&ids, 0, &state->ids[i]);
+    err = csc_postgres_rows_good(&ids) ? load_all(conn, state, &ids)
+                                       : csc_fail_memory();
+    csc_postgres_rows_fini(&ids);
+    conn->final = state->target.begun;
+    return err;
+}
+
+cascade_err
+csc_postgres_read_load(void *self, const cascade_uuid *ids, size_t count,
+                       unsigned parts, const cascade_load_sink *sink)
+{
+    load_state state = {
+        .ids = ids, .count = count, .parts = parts, .target = {.sink = sink}};
+    cascade_err err;
+
+    if (count < 1 || count > IDS_MAX)
+        return csc_fail(CASCADE_ERR_INVALID, "load: %zu ids; give 1 to %d",
+                        count, IDS_MAX);
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, load, &state);
+    fini_target(&state.target);
+    return err;
+}
+
+/* ---- List ---------------------------------------------------------------- */
+
+/* What a statement has at least: of rows that cannot be read many may stand
+ * side by side. */
+#define LIST_PASS_MIN 100
+
+/* A list: several passes, where there were rows that cannot be read. */
+typedef struct list_state {
+    const cascade_query *query;
+    cascade_list_sink sink;
+    void *context;
+    const cascade_uuid *after; /* of the next pass */
+    cascade_uuid last;         /* that was read */
+    size_t given;
+    size_t faults;
+    bool early; /* S73 */
+    PGresult *result;
+} list_state;
+
+static size_t
+pass_limit(const list_state *state)
+{
+    const size_t left = state->query->limit - state->given;
+
+    return left < LIST_PASS_MIN ? LIST_PASS_MIN : left;
+}
+
+static void
+add_condition(csc_buf *sql, const csc_postgres_params *params,
+              const char *before, const char *after)
+{
+    csc_buf_add_format(sql, "\n  AND %s$%d%s", before, params->count, after);
+}
+
+/* The text and the parameters of one query. */
+static void
+build_list(const list_state *state, csc_buf *sql, csc_postgres_params *params)
+{
+    const cascade_query *query = state->query;
+
+    csc_postgres_params_init(params);
+    csc_buf_add_text(
+        sql, "SELECT c.id, c.status::text, c.fn_id, c.user_id::text,\n"
+             "  c.created_at, c.updated_at, r.queue, r.priority, r.wake_at,\n"
+             "  r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs\n"
+             "FROM @cascades AS c\n"
+             "LEFT JOIN @cascade_runs AS r ON r.cascade_id = c.id\n"
+             "WHERE (SELECT true FROM @cascade_erasures AS x\n"
+             "    WHERE x.cascade_id = c.id) IS NULL");
+    if (query->id != NULL) {
+        csc_postgres_params_uuid(params, query->id);
+        add_condition(sql, params, "c.id = ", "::uuid");
+    }
+    if (query->user_id != NULL) {
+        csc_postgres_params_text(params, query->user_id);
+        add_condition(sql, params, "c.user_id = ", "::text");
+    }
+    if (query->status != 0) {
+        csc_postgres_params_text(params, csc_store_status_word(query->status));
+        add_condition(sql, params, "c.status = ", "::text::@cascade_status");
+    }
+    if (state->after != NULL) {
+        csc_postgres_params_uuid(params, state->after);
+        add_condition(sql, params, "c.id > ", "::uuid");
+        if (query->queue != NULL)
+            add_condition(sql, params, "r.cascade_id > ", "::uuid");
+    }
+    if (query->queue != NULL) {
+        csc_postgres_params_text(params, query->queue);
+        add_condition(sql, params, "r.queue = ", "::text");
+    }
+    if (query->updated_before_ms != 0) {
+        csc_postgres_params_bound(params, query->updated_before_ms);
+        add_condition(sql, params, "c.updated_at < ", "::timestamp");
+    }
+    if (query->node != NULL) {
+        csc_postgres_params_text(params, query->node);
+        add_condition(sql, params,
+                      "EXISTS (SELECT 1 FROM @node_executions AS n\n"
+                      "    WHERE n.cascade_id = c.id AND n.node_name = ",
+                      "::text)");
+    }
+    csc_postgres_params_i64(params, (int64_t)pass_limit(state));
+    csc_buf_add_format(sql, "\nORDER BY c.id\nLIMIT $%d::int8", params->count);
+}
+
+static cascade_err
+read_list(csc_postgres_conn *conn, void *context)
+{
+    list_state *state = context;
+    csc_postgres_params params;
+    csc_buf pieces;
+    char *sql = NULL;
+    cascade_err err;
+
+    PQclear(state->result);
+    state->result = NULL;
+    csc_buf_init(&pieces);
+    build_list(state, &pieces, &params);
+    if (!pieces.failed)
+        sql = csc_postgres_sql_expand(pieces.data, conn->store->prefix);
+    err = sql == NULL ? csc_fail_memory()
+                      : csc_postgres_conn_query(conn, "list", sql, &params,
+                                                &state->result);
+    csc_buf_fini(&pieces);
+    csc_mem_free(sql);
+    return err;
+}
+
+static cascade_err
+sink_listed(list_state *state, int at)
+{
+    static const char *const columns[] = {
+        "id",         "status",    "fn_id",    "user_id", "created_at",
+        "updated_at", "queue",     "priority", "wake_at", "engine_id",
+        "claim_no",   "takeovers", "trial",    "needs"};
+    const PGresult *result = state->result;
+    csc_postgres_reader reader = {
+        .result = result, .row = at, .table = "cascades", .columns = columns};
+    bool has_run = !PQgetisnull(result, at, 6);
+    cascade_row row;
+    cascade_run_row run;
+
+    memset(&run, 0, sizeof(run));
+    row.id = csc_postgres_row_uuid(&reader, 0);
+    row.status = csc_postgres_row_status(&reader, 1);
+    row.fn_id = csc_postgres_row_i32(&reader, 2);
+    row.user_id = csc_postgres_row_text(&reader, 3);
+    row.created_at_ms = csc_postgres_row_time(&reader, 4);
+    row.updated_at_ms = csc_postgres_row_time(&reader, 5);
+    if (has_run) {
+        reader.table = "cascade_runs";
+        run.cascade_id = row.id;
+        run.queue = csc_postgres_row_text(&reader, 6);
+        run.priority = csc_postgres_row_i32(&reader, 7);
+        run.wake_at_ms = csc_postgres_row_i64(&reader, 8);
+        if (!PQgetisnull(result, at, 9))
+            run.engine_id = csc_postgres_row_uuid(&reader, 9);
+        run.claim_no = csc_postgres_row_i64(&reader, 10);
+        run.takeovers = csc_postgres_row_i32(&reader, 11);
+        run.trial = csc_postgres_row_i32(&reader, 12);
+        run.needs = csc_postgres_row_text_or_null(&reader, 13);
+    }
+    state->last = row.id;
+    if (reader.err != CASCADE_OK) {
+        state->faults++;
+        return csc_store_tell_fault(state->query, state->context, &row.id,
+                                    reader.err);
+    }
+    state->given++;
+    return state->sink(state->context, &row, has_run ? &run : NULL);
+}
+
+/* At most a thousand small rows: all are fetched before the first is handed
+ * on, so no sink holds a connection. `*more`: some could not be read, and there
+ * may be others in their place. */
+static cascade_err
+list_pass(csc_postgres *store, list_state *state, bool *more)
+{
+    const cascade_query *query = state->query;
+    size_t wanted = pass_limit(state);
+    cascade_err err =
+        csc_postgres_pool_run(store, CSC_POSTGRES_ALWAYS, read_list, state);
+    int count = err == CASCADE_OK ? PQntuples(state->result) : 0;
+
+    for (int i = 0; err == CASCADE_OK && i < count && !state->early &&
+                    state->given < query->limit;
+         i++) {
+        err = sink_listed(state, i);
+        state->early = query->place != NULL && state->given < query->limit &&
+                       state->faults >= CASCADE_LIST_FAULTS_MAX;
+    }
+    PQclear(state->result);
+    state->result = NULL;
+    state->after = &state->last;
+    *more = err == CASCADE_OK && (size_t)count == wanted && !state->early &&
+            state->given < query->limit;
+    return err;
+}
+
+static void
+tell_place(const list_state *state)
+{
+    cascade_place *place = state->query->place;
+
+    if (place == NULL)
+        return;
+    *place = (cascade_place){.more = state->early};
+    if (!state->early)
+        return;
+    place->size = sizeof(state->last);
+    memcpy(place->key, &state->last, sizeof(state->last));
+}
+
+cascade_err
+csc_postgres_read_list(void *self, const cascade_query *query,
+                       cascade_list_sink sink, void *context)
+{
+    list_state state = {.query = query,
+                        .sink = sink,
+                        .context = context,
+                        .after = query->after};
+    bool more = true;
+    cascade_err err = CASCADE_OK;
+
+    if (query->limit < 1 || query->limit > LIMIT_MAX)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "list: the limit is %zu; give 1 to %d", query->limit,
+                        LIMIT_MAX);
+    if (query->place != NULL && query->place->more) {
+        memcpy(&state.last, query->place->key, sizeof(state.last));
+        state.after = &state.last;
+    }
+    while (err == CASCADE_OK && more)
+        err = list_pass(self, &state, &more);
+    if (err == CASCADE_OK)
+        tell_place(&state);
+    return err;
+}
+
+/* ---- Scan ---------------------------------------------------------------- */
+
+typedef struct scan_state {
+    const cascade_scan *scan;
+    row_target target;
+} scan_state;
+
+static csc_postgres_statement
+scan_statement(const cascade_scan *scan)
+{
+    if (scan->cascade_id == NULL)
+        return CSC_POSTGRES_SCAN_ALL;
+    if (scan->events)
+        return CSC_POSTGRES_SCAN_EVENTS;
+    return scan->children_only ? CSC_POSTGRES_SCAN_CHILDREN
+                               : CSC_POSTGRES_SCAN_EXECUTIONS;
+}
+
+static void
+fill_scan(const cascade_scan *scan, csc_postgres_params *params)
+{
+    static const cascade_uuid lowest;
+
+    csc_postgres_params_init(params);
+    if (scan->cascade_id == NULL) {
+        csc_postgres_params_uuid(params,
+                                 scan->after != NULL ? scan->after : &lowest);
+        csc_postgres_params_bool(params, scan->after == NULL);
+    } else {
+        csc_postgres_params_uuid(params, scan->cascade_id);
+        csc_postgres_params_i32(params, scan->from);
+    }
+    if (scan->events)
+        csc_postgres_params_i64(params, scan->after_event);
+    else
+        csc_postgres_params_bool(params, scan->running_only);
+    csc_postgres_params_i64(params, (int64_t)scan->limit);
+    csc_postgres_params_i64(
+        params, scan->bytes_max > 0 ? (int64_t)scan->bytes_max : INT64_MAX);
+}
+
+static cascade_err
+send_scan(csc_postgres_conn *conn, const cascade_scan *scan)
+{
+    const csc_postgres_statement statement = scan_statement(scan);
+    csc_postgres_params params;
+    cascade_err err = csc_postgres_conn_prepare(conn, "scan", &statement, 1);
+
+    fill_scan(scan, &params);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send_path(conn);
+    if (err == CASCADE_OK)
+        err = csc_postgres_conn_send(conn, statement, &params);
+    return err == CASCADE_OK ? csc_postgres_conn_send_sync(conn) : err;
+}
+
+static cascade_err
+scan_page(csc_postgres_conn *conn, void *context)
+{
+    scan_state *state = context;
+    cascade_err err = send_scan(conn, state->scan);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_postgres_conn_receive_path(conn, "scan");
+    if (err == CASCADE_OK)
+        err = csc_postgres_read_stream(
+            conn, "scan", state->scan->events ? sink_event : sink_execution,
+            &state->target, &state->target.begun);
+    conn->final = state->target.begun;
+    if (err != CASCADE_OK)
+        return csc_postgres_conn_recover(conn, err);
+    return csc_postgres_conn_fetch_sync(conn);
+}
+
+cascade_err
+csc_postgres_read_scan(void *self, const cascade_scan *scan,
+                       const cascade_load_sink *sink)
+{
+    scan_state state = {.scan = scan, .target = {.sink = sink}};
+    cascade_err err = csc_store_check_scan(scan);
+
+    if (err != CASCADE_OK)
+        return err;
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, scan_page, &state);
+    fini_target(&state.target);
+    return err;
+}
+
+/* ---- Totals -------------------------------------------------------------- */
+
+static cascade_err
+read_totals(csc_postgres_conn *conn, void *context)
+{
+    cascade_totals *totals = context;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_COUNT_TOTALS};
+    cascade_err err = csc_postgres_conn_read(conn, "totals", &call, 1);
+
+    if (err == CASCADE_OK)
+        *totals = (cascade_totals){
+            .running = csc_postgres_result_i64(call.result, 0, 0),
+            .completed = csc_postgres_result_i64(call.result, 0, 1),
+            .failed = csc_postgres_result_i64(call.result, 0, 2),
+            .messages = csc_postgres_result_i64(call.result, 0, 3),
+            .erasing = csc_postgres_result_i64(call.result, 0, 4)};
+    csc_postgres_conn_clear(&call, 1);
+    return err;
+}
+
+cascade_err
+csc_postgres_read_totals(void *self, cascade_totals *totals)
+{
+    return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_totals,
+                                 totals);
+}
