@@ -24,9 +24,9 @@ if(CASCADE_CLI)
     set_target_properties(cascade_command PROPERTIES
         INSTALL_RPATH "$ORIGIN/${to_library}")
     install(TARGETS cascade_command DESTINATION ${CMAKE_INSTALL_BINDIR})
-    install(FILES ${PROJECT_SOURCE_DIR}/src/cli/cascade.1
+    install(FILES ${PROJECT_SOURCE_DIR}/src/cli/pages/cascade.1
         DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-    install(FILES ${PROJECT_SOURCE_DIR}/src/cli/cascade.bash
+    install(FILES ${PROJECT_SOURCE_DIR}/src/cli/pages/cascade.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME cascade)
 endif()

@@ -5,7 +5,7 @@
 #include "ask.h"
 
 #include "interrupt.h"
-#include "text.h"
+#include "text/text.h"
 
 #include <inttypes.h>
 #include <strings.h>

@@ -4,7 +4,7 @@
  */
 #include "input.h"
 
-#include "text.h"
+#include "text/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -18,9 +18,9 @@
  * repeated with the same --request-id. A cascade that it carried a command out
  * for is free again when its lease is over.
  */
-#include "help.h"
+#include "pages/help.h"
 #include "session.h"
-#include "text.h"
+#include "text/text.h"
 
 #include <locale.h>
 #include <string.h>

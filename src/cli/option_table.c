@@ -157,3 +157,26 @@ const enum option_id common_with_store[] = {OPTION_STORE,  OPTION_SCHEMA,
                                             OPTION_POOLER, OPTION_JSON,
                                             OPTION_HELP,   OPTION_COUNT};
 const enum option_id common_without[] = {OPTION_HELP, OPTION_COUNT};
+
+enum option_id
+command_option(const struct command *command, size_t index)
+{
+    const enum option_id *common =
+        command->store == STORE_NONE ? common_without : common_with_store;
+    size_t own = 0;
+
+    while (command->options[own] != OPTION_COUNT)
+        own++;
+    return index < own ? command->options[index] : common[index - own];
+}
+
+bool
+command_has(const struct command *command, enum option_id option)
+{
+    size_t i = 0;
+
+    while (command_option(command, i) != OPTION_COUNT &&
+           command_option(command, i) != option)
+        i++;
+    return command_option(command, i) == option;
+}

@@ -6,7 +6,7 @@
  */
 #include "session.h"
 
-#include "text.h"
+#include "text/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #define CLI_SESSION_H
 
 #include "exit.h"
-#include "out.h"
 #include "settings.h"
+#include "text/out.h"
 
 struct session {
     const struct settings *settings;

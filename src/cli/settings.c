@@ -7,8 +7,8 @@
 #include "settings.h"
 
 #include "exit.h"
-#include "moment.h"
-#include "text.h"
+#include "text/moment.h"
+#include "text/text.h"
 
 #include <assert.h>
 #include <errno.h>

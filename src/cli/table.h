@@ -6,7 +6,7 @@
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
-#include "out.h"
+#include "text/out.h"
 
 #define TABLE_COLUMNS_MAX 12
 

@@ -5,7 +5,7 @@
  */
 #include "which.h"
 
-#include "text.h"
+#include "text/text.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 
-pages=$here/../../src/cli
+pages=$here/../../src/cli/pages
 cli_begin
 
 t help
@@ -24,9 +24,9 @@ fail() {
     exit 1
 }
 
-run help --man | cmp - "$pages/cascade.1" || fail "src/cli/cascade.1 is old"
+run help --man | cmp - "$pages/cascade.1" || fail "src/cli/pages/cascade.1 is old"
 run help --bash | cmp - "$pages/cascade.bash" ||
-    fail "src/cli/cascade.bash is old"
+    fail "src/cli/pages/cascade.bash is old"
 
 # Each command has a page, and takes each option that its page names; what an
 # option wants of its value is said with the exit code 2, never that there is no

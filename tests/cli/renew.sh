@@ -10,7 +10,7 @@ set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 command=$1/src/cli/cascade
-pages=$here/../../src/cli
+pages=$here/../../src/cli/pages
 
 "$command" help --man >"$pages/cascade.1"
 "$command" help --bash >"$pages/cascade.bash"

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "moment.h"
-#include "scan.h"
-#include "text.h"
+#include "text/moment.h"
+#include "text/scan.h"
+#include "text/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

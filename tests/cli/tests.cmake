@@ -11,9 +11,14 @@ add_executable(test_cli_player ${CMAKE_CURRENT_LIST_DIR}/player.c)
 cascade_target(test_cli_player)
 target_link_libraries(test_cli_player PRIVATE cascade::cascade)
 
-cascade_test(cli_parts test_parts.c ../../src/cli/moment.c ../../src/cli/scan.c
-    ../../src/cli/text.c)
-target_include_directories(test_cli_parts PRIVATE ${PROJECT_SOURCE_DIR}/src/cli)
+add_library(test_cli_text OBJECT ${PROJECT_SOURCE_DIR}/src/cli/text/moment.c
+    ${PROJECT_SOURCE_DIR}/src/cli/text/scan.c
+    ${PROJECT_SOURCE_DIR}/src/cli/text/text.c)
+cascade_target(test_cli_text)
+target_include_directories(test_cli_text PUBLIC ${PROJECT_SOURCE_DIR}/src/cli)
+target_link_libraries(test_cli_text PRIVATE test_support)
+cascade_test(cli_parts test_parts.c)
+target_link_libraries(test_cli_parts PRIVATE test_cli_text)
 
 set(cli $<TARGET_FILE:cascade_command> $<TARGET_FILE:test_cli_player>)
 set(needs_of_sqlite "")

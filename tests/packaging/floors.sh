@@ -11,14 +11,16 @@
 set -eu
 
 floors="base time state change store query held commit claim node engine client
-    manage"
+    manage cli"
 [ "$1" != --names ] || { echo $floors; exit 0; }
 
 objects=$(grep -v '/generated/' "$1")
 [ -n "$objects" ] || { echo "no objects in $1" >&2; exit 1; }
 
 # FILE: SYMBOL KIND ...; of the path what is behind the folder of the objects.
-nm -PA $objects | sed 's|^[^:]*\.dir/\(\./\)*||; s|\.o:||' |
+nm -PA $objects |
+    sed 's|^[^:]*cascade_command\.dir/|x.dir/cli/|
+        s|^[^:]*\.dir/\(\./\)*||; s|\.o:||' |
     awk -v floors="$floors" '
 BEGIN {
     count = split(floors, names)

@@ -12,8 +12,16 @@ endif()
 cascade_script_test(headers_compile_alone headers.sh ${PROJECT_SOURCE_DIR}
     NEEDS clang g++)
 cascade_script_test(includes_run_one_way layering.sh ${PROJECT_SOURCE_DIR})
+set(objects $<TARGET_OBJECTS:cascade_objects>)
+if(CASCADE_CLI)
+    list(APPEND objects $<TARGET_OBJECTS:cascade_command>)
+endif()
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/objects.list
+    CONTENT "$<JOIN:${objects},\n>\n")
 cascade_script_test(calls_run_down_the_floors floors.sh
     ${PROJECT_BINARY_DIR}/objects.list)
+cascade_script_test(documents_name_what_is_there documents.sh
+    ${PROJECT_SOURCE_DIR})
 cascade_script_test(sources_keep_the_style style.sh ${PROJECT_SOURCE_DIR})
 cascade_script_test(sources_are_formatted format.sh ${PROJECT_SOURCE_DIR}
     NEEDS clang-format)

@@ -108,7 +108,7 @@ every_reserved_name_is_a_kind(void **state)
     (void)state;
     assert_non_null(source);
     snprintf(command, sizeof(command),
-             "grep -rhoE '\"cascade\\.[a-z][^\"]*' '%s/src/engine' "
+             "grep -rhoE '\"cascade\\.[a-z][^\"]*' '%s/src' "
              "--include=*.[ch]",
              source);
     assert_true(each_line(command, expect_kind) > 0);

@@ -2,10 +2,10 @@
  *
  * help and version: pages of 79 columns, made from the table of commands.
  */
-#include "help.h"
+#include "pages/help.h"
 
 #include "session.h"
-#include "text.h"
+#include "text/text.h"
 
 #include <string.h>
 

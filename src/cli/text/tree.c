@@ -6,7 +6,7 @@
  * gives the lines. An execution whose parent is not there, as rows of other
  * programs may be, stands at the left.
  */
-#include "tree.h"
+#include "text/tree.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * fork: a new cascade with the past of another one. With --all the new ids are
  * not told; `cascade ps` shows the cascades.
  */
+#include "commands/many.h"
 #include "input.h"
-#include "many.h"
 #include "which.h"
 
 #include <errno.h>

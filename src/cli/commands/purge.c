@@ -5,7 +5,7 @@
  */
 #include "ask.h"
 #include "interrupt.h"
-#include "moment.h"
+#include "text/moment.h"
 
 #include <inttypes.h>
 #include <string.h>

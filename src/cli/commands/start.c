@@ -3,9 +3,9 @@
  * start, signal, complete: what is handed to cascades.
  */
 #include "input.h"
-#include "scan.h"
+#include "text/scan.h"
+#include "text/words.h"
 #include "which.h"
-#include "words.h"
 
 #include <stdlib.h>
 #include <string.h>

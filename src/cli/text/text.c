@@ -5,7 +5,7 @@
  * asked of libc, which knows it where main() has found a locale with UTF-8;
  * elsewhere each counts as one column.
  */
-#include "text.h"
+#include "text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
  * Errors of writing are kept by the stream and told once, at the end or at a
  * flush: a disk that is full, a reader that has gone.
  */
-#include "out.h"
+#include "text/out.h"
 
-#include "moment.h"
-#include "text.h"
+#include "text/moment.h"
+#include "text/text.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * between and in them.
  */
 #include "input.h"
-#include "scan.h"
+#include "text/scan.h"
 #include "which.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
  *   --queue alone        pause, resume: the queue itself
  */
 #include "ask.h"
-#include "many.h"
+#include "commands/many.h"
 #include "which.h"
 
 #include <stdlib.h>

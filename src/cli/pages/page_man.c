@@ -3,7 +3,7 @@
  * cascade(1) in the macros of man(7). The page stands in this folder as
  * cascade.1, for those who build it for another machine; a test compares.
  */
-#include "help.h"
+#include "pages/help.h"
 
 #include "session.h"
 

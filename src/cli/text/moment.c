@@ -2,7 +2,7 @@
  *
  * All times are UTC, so that what two people read on two machines is the same.
  */
-#include "moment.h"
+#include "text/moment.h"
 
 #include <cascade/cascade.h>
 #include <inttypes.h>

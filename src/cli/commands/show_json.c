@@ -3,8 +3,8 @@
  * show --json. The context is handed on as the library gives it, for numbers
  * read and written again might change.
  */
-#include "scan.h"
-#include "show.h"
+#include "commands/show.h"
+#include "text/scan.h"
 
 #include <stdlib.h>
 #include <string.h>

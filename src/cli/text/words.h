@@ -5,9 +5,9 @@
 #ifndef CLI_WORDS_H
 #define CLI_WORDS_H
 
-#include "out.h"
 #include "settings.h"
 #include "table.h"
+#include "text/out.h"
 
 /* "RUNNING", and how it looks. */
 const char *words_status(cascade_status status);

@@ -2,12 +2,12 @@
  *
  * show: one snapshot. What stands in it is of one moment.
  */
-#include "show.h"
-#include "moment.h"
-#include "scan.h"
+#include "commands/show.h"
 #include "table.h"
+#include "text/moment.h"
+#include "text/scan.h"
+#include "text/words.h"
 #include "which.h"
-#include "words.h"
 
 #include <stdlib.h>
 #include <string.h>

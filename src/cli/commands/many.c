@@ -3,12 +3,12 @@
  * The question before it tells how many there are, up to a page of the list:
  * counting millions would take as long as the command.
  */
-#include "many.h"
+#include "commands/many.h"
 
 #include "ask.h"
 #include "interrupt.h"
+#include "text/words.h"
 #include "which.h"
-#include "words.h"
 
 #include <inttypes.h>
 #include <string.h>

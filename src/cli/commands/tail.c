@@ -4,9 +4,9 @@
  * written out at once. It waits in portions, to hear of SIGINT in between.
  */
 #include "interrupt.h"
-#include "moment.h"
+#include "text/moment.h"
+#include "text/words.h"
 #include "which.h"
-#include "words.h"
 
 #define PORTION_MS 500
 

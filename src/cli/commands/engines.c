@@ -2,9 +2,9 @@
  *
  * engines, queues, stats: the store as a whole.
  */
-#include "moment.h"
 #include "session.h"
 #include "table.h"
+#include "text/moment.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Brackets are counted, those in strings are not. No recursion: a text that is
  * nested deeply costs no more than a long one.
  */
-#include "scan.h"
+#include "text/scan.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
-#include "out.h"
-#include "tree.h"
-#include "words.h"
+#include "text/out.h"
+#include "text/tree.h"
+#include "text/words.h"
 
 /* Prints all of it as one object. */
 cascade_err show_json(struct out *out, const cascade_snapshot *snapshot,

@@ -5,7 +5,7 @@
  */
 #include "table.h"
 
-#include "text.h"
+#include "text/text.h"
 
 #include <assert.h>
 #include <stdarg.h>

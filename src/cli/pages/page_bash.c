@@ -4,7 +4,7 @@
  * option may have. It asks no store, so a key pressed never waits for one. It
  * stands in this folder as cascade.bash; a test compares.
  */
-#include "help.h"
+#include "pages/help.h"
 
 #include "session.h"
 

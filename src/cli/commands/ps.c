@@ -6,10 +6,10 @@
  */
 #include "ask.h"
 #include "interrupt.h"
-#include "moment.h"
 #include "table.h"
+#include "text/moment.h"
+#include "text/words.h"
 #include "which.h"
-#include "words.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

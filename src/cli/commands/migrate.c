@@ -2,9 +2,9 @@
  *
  * migrate: the one command that changes a schema.
  */
-#include "moment.h"
 #include "session.h"
 #include "table.h"
+#include "text/moment.h"
 
 /* Far above what there will ever be. */
 #define MIGRATIONS_MAX 128

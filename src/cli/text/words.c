@@ -2,9 +2,9 @@
  *
  * Names and members here are read by programs: they stay as they are.
  */
-#include "words.h"
+#include "text/words.h"
 
-#include "moment.h"
+#include "text/moment.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define CLI_HELP_H
 
 #include "command.h"
-#include "out.h"
+#include "text/out.h"
 
 /* One page about one command. */
 int help_command(struct out *out, const struct command *command);
