@@ -91,6 +91,10 @@ objects 'held/a.c void a(void) { b(); }' 'held/b.c void b(void) { c(); }' \
     'held/run/e.c void e(void) { a(); }'
 ! calls_of || { echo "floors.sh accepts a circle of five"; exit 1; }
 
+accepts documents.sh
+refuses documents.sh A.md '`src/base/gone.c`\n'
+refuses documents.sh A.md '[here](GONE.md)\n'
+
 accepts style.sh
 refuses style.sh src/base/a.c 'int x;\n'
 refuses style.sh src/base/a.c "$licence\\n\\tint x;\\n"
