@@ -293,8 +293,9 @@ void
 csc_lane_end_batch(csc_lane *lane)
 {
     lane->item_count = 0;
-    lane->busy = false;
-    lane->rescue = false;
+    lane->state = CSC_LANE_IDLE;
+    lane->tried = false;
+    lane->slow = false;
     pthread_cond_broadcast(&lane->engine->wakeup.quiet_cond);
     csc_native_ended(lane);
     if (!lane->engine->incarnation.attached)

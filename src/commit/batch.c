@@ -180,20 +180,22 @@ csc_lane_build(csc_lane *lane)
     err = grow_changes(lane, count);
     for (size_t i = 0; i < lane->item_count && err == CASCADE_OK; i++)
         err = build_item(lane, &lane->items[i], now_ms, now_max_ms);
-    lane->built = err == CASCADE_OK;
-    return err;
+    if (err != CASCADE_OK)
+        return err;
+    pthread_mutex_lock(&lane->engine->mutex);
+    lane->state = CSC_LANE_BUILT;
+    pthread_mutex_unlock(&lane->engine->mutex);
+    return CASCADE_OK;
 }
 
 void
 csc_lane_begin_batch(csc_lane *lane)
 {
-    lane->busy = lane->item_count > 0;
+    csc_assert(lane->state == CSC_LANE_IDLE);
+    if (lane->item_count > 0)
+        lane->state = CSC_LANE_FILLED;
     lane->from = 0;
     lane->slice = lane->item_count;
-    lane->built = false;
-    lane->tried = false;
-    lane->settling = false;
-    lane->slow = false;
     lane->retry_at_ns = 0;
     lane->backoff_ms = 0;
 }

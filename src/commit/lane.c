@@ -115,7 +115,7 @@
 static bool
 has_work(const csc_lane *lane, int64_t *at_ns)
 {
-    bool waiting = lane->busy ||
+    bool waiting = csc_lane_is_busy(lane) ||
                    (lane->engine->incarnation.attached &&
                     (lane->first_dirty != NULL || lane->first_start != NULL));
 
@@ -316,7 +316,8 @@ collect(csc_lane *lane)
     (void)collect_starts(lane, bytes, items_max);
     csc_lane_begin_batch(lane);
     /* Nothing was taken, though something waits: there was no memory. */
-    if (!lane->busy && (lane->first_dirty != NULL || lane->first_start != NULL))
+    if (!csc_lane_is_busy(lane) &&
+        (lane->first_dirty != NULL || lane->first_start != NULL))
         csc_lane_set_backoff(lane);
 }
 
@@ -380,7 +381,7 @@ take_starts_out(csc_lane *lane)
     lane->item_count = kept;
     lane->from = 0;
     lane->slice = slice > 0 ? slice : kept;
-    lane->built = false;
+    lane->state = CSC_LANE_FILLED;
     lane->tried = false;
     lane->trouble[0] = '\0';
     lane->backoff_ms = 0;
@@ -389,10 +390,10 @@ take_starts_out(csc_lane *lane)
     return count - kept;
 }
 
-/* Decides the earlier tries of the batch. When that is OK, either none can take
- * effect any more, and `tried` is false; or one has, and the same batch once
- * more is told so. Where it is neither OK nor CASCADE_ERR_UNSUPPORTED, what is
- * next has been said. */
+/* Decides the earlier tries of the batch, which is BUILT again then. When that
+ * is OK, either none can take effect any more, and `tried` is false; or one
+ * has, and the same batch once more is told so. Where it is neither OK nor
+ * CASCADE_ERR_UNSUPPORTED, what is next has been said. */
 static cascade_err
 settle_number(csc_lane *lane)
 {
@@ -402,17 +403,21 @@ settle_number(csc_lane *lane)
         engine->driver->settle(engine->driver_self, &engine->incarnation.id,
                                lane->index, lane->number + 1, &committed);
 
-    lane->settling = err != CASCADE_OK && err != CASCADE_ERR_UNSUPPORTED;
     if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST) {
         csc_lane_lose(lane, err);
-    } else if (lane->settling) {
-        csc_lane_try_later(lane, err);
-    } else if (err == CASCADE_OK && !committed) {
-        pthread_mutex_lock(&engine->mutex);
+        return err;
+    }
+    pthread_mutex_lock(&engine->mutex);
+    lane->state = err == CASCADE_OK || err == CASCADE_ERR_UNSUPPORTED
+                      ? CSC_LANE_BUILT
+                      : CSC_LANE_SETTLING;
+    if (err == CASCADE_OK && !committed) {
         lane->number += 2;
         lane->tried = false;
-        pthread_mutex_unlock(&engine->mutex);
     }
+    pthread_mutex_unlock(&engine->mutex);
+    if (lane->state == CSC_LANE_SETTLING)
+        csc_lane_try_later(lane, err);
     return err;
 }
 
@@ -475,25 +480,38 @@ take_refusal(csc_lane *lane)
 static void
 settle_first(csc_lane *lane)
 {
-    cascade_err err = settle_number(lane);
+    bool slow = lane->slow;
 
-    if ((err != CASCADE_OK && err != CASCADE_ERR_UNSUPPORTED) || !lane->slow)
+    (void)settle_number(lane);
+    if (lane->state != CSC_LANE_BUILT)
         return;
     lane->slow = false;
-    if (!lane->tried)
+    if (slow && !lane->tried)
         csc_lane_divide(lane);
+}
+
+/* The outcome of a slow try is settled before the next one. */
+static void
+note_slow(csc_lane *lane, cascade_err err)
+{
+    pthread_mutex_lock(&lane->engine->mutex);
+    lane->slow = csc_lane_was_slow(lane, err);
+    if (lane->slow)
+        lane->state = CSC_LANE_SETTLING;
+    pthread_mutex_unlock(&lane->engine->mutex);
 }
 
 static void
 attempt(csc_lane *lane)
 {
-    cascade_err err = lane->built ? CASCADE_OK : csc_lane_build(lane);
+    cascade_err err =
+        lane->state == CSC_LANE_FILLED ? csc_lane_build(lane) : CASCADE_OK;
 
     if (err != CASCADE_OK) {
         csc_lane_try_later(lane, err);
         return;
     }
-    if (lane->settling) {
+    if (lane->state == CSC_LANE_SETTLING) {
         settle_first(lane);
         return;
     }
@@ -512,8 +530,7 @@ attempt(csc_lane *lane)
     } else if (err == CASCADE_ERR_AGAIN) {
         give_way(lane);
     } else {
-        lane->slow = csc_lane_was_slow(lane, err);
-        lane->settling = lane->slow;
+        note_slow(lane, err);
         csc_lane_try_later(lane, err);
     }
 }
@@ -526,11 +543,14 @@ begin_round(csc_lane *lane)
 
     if (!has_work(lane, &at_ns))
         return false;
-    if (!lane->busy)
+    csc_assert(csc_lane_is_sound(lane));
+    if (!csc_lane_is_busy(lane))
         collect(lane);
-    if (lane->busy && !lane->engine->incarnation.attached && !lane->rescue)
+    if (csc_lane_is_busy(lane) && lane->state != CSC_LANE_RESCUE &&
+        !lane->engine->incarnation.attached)
         csc_lane_abandon(lane);
-    return lane->busy;
+    csc_assert(csc_lane_is_sound(lane));
+    return csc_lane_is_busy(lane);
 }
 
 /* One round by the thread that has entered; then it is out of the lane. */
@@ -545,7 +565,7 @@ go_round(csc_lane *lane, bool tell)
     csc_lease_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
     busy = begin_round(lane);
-    rescuing = busy && lane->rescue;
+    rescuing = lane->state == CSC_LANE_RESCUE;
     pthread_mutex_unlock(&engine->mutex);
     if (rescuing)
         csc_lane_rescue(lane);
@@ -555,6 +575,7 @@ go_round(csc_lane *lane, bool tell)
         attempt(lane);
     csc_lease_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lane_is_sound(lane));
     lane->in_round = false;
     csc_native_ended(lane);
     csc_run_let_begin(engine);
@@ -608,9 +629,10 @@ csc_lane_fini(csc_lane *lane)
     while (lane->in_round)
         csc_engine_wait(engine, &engine->wakeup.quiet_cond, -1);
     tried = lane->tried;
-    if (lane->busy && !lane->rescue)
+    if (csc_lane_is_busy(lane) && lane->state != CSC_LANE_RESCUE)
         csc_lane_abandon(lane);
-    for (; lane->busy && lane->from < lane->item_count; lane->from++)
+    for (; csc_lane_is_busy(lane) && lane->from < lane->item_count;
+         lane->from++)
         csc_start_done(engine, lane->items[lane->from].start,
                        tried ? CASCADE_ERR_OUTCOME_UNKNOWN
                              : CASCADE_ERR_STOPPED);
@@ -623,7 +645,7 @@ csc_lane_fini(csc_lane *lane)
         csc_run_free_posts(item.posts, CASCADE_ERR_STOPPED);
         csc_run_unref(item.run);
     }
-    lane->busy = false;
+    lane->state = CSC_LANE_IDLE;
     pthread_mutex_unlock(&engine->mutex);
     csc_arena_fini(&lane->arena);
     csc_mem_free(lane->items);

@@ -380,7 +380,7 @@ await_try(csc_lane *lane)
     bool due = false;
 
     pthread_mutex_lock(&engine->mutex);
-    while (lane->busy && !due && !engine->wakeup.threads_end) {
+    while (csc_lane_is_busy(lane) && !due && !engine->wakeup.threads_end) {
         int64_t left_ns = lane->retry_at_ns - csc_engine_monotonic_ns(engine);
 
         if (!engine->incarnation.attached)
@@ -408,10 +408,11 @@ csc_native_end(csc_lane *lane)
     while (threads && await_try(lane))
         csc_native_settle(lane);
     pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lane_is_sound(lane));
     lane->taken = false;
     lane->in_round = false;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    if (lane->busy)
+    if (csc_lane_is_busy(lane))
         csc_lane_wake(lane);
     else
         csc_native_resume(engine);

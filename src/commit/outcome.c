@@ -157,7 +157,8 @@ csc_lane_abandon(csc_lane *lane)
     }
     lane->item_count = kept;
     lane->from = 0;
-    lane->rescue = true;
+    lane->state = CSC_LANE_RESCUE;
+    lane->slow = false;
     lane->retry_at_ns = 0;
     lane->backoff_ms = 0;
     if (kept == 0)

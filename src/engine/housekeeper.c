@@ -85,7 +85,8 @@ static bool
 lanes_are_out(const cascade_engine *engine)
 {
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
-        if (engine->lanes[i].busy && !engine->lanes[i].rescue)
+        if (engine->lanes[i].state != CSC_LANE_IDLE &&
+            engine->lanes[i].state != CSC_LANE_RESCUE)
             return false;
     return true;
 }

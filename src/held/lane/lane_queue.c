@@ -59,6 +59,49 @@ csc_lane_let_slices_in(csc_lane *lane)
         csc_lane_let_slice_in(lane);
 }
 
+bool
+csc_lane_is_busy(const csc_lane *lane)
+{
+    return lane->state != CSC_LANE_IDLE;
+}
+
+/* What is tried is a part of what is not decided yet. */
+static bool
+has_part(const csc_lane *lane)
+{
+    return lane->from < lane->item_count && lane->slice > 0 &&
+           lane->slice <= lane->item_count - lane->from;
+}
+
+static bool
+has_starts_alone(const csc_lane *lane)
+{
+    for (size_t i = lane->from; i < lane->item_count; i++)
+        if (lane->items[i].start == NULL)
+            return false;
+    return lane->from < lane->item_count;
+}
+
+bool
+csc_lane_is_sound(const csc_lane *lane)
+{
+    if (lane->native && lane->item_count > 1)
+        return false;
+    switch (lane->state) {
+    case CSC_LANE_IDLE:
+        return lane->item_count == 0 && !lane->tried && !lane->slow;
+    case CSC_LANE_FILLED:
+        return has_part(lane) && !lane->tried && !lane->slow;
+    case CSC_LANE_BUILT:
+        return has_part(lane) && lane->changes != NULL && !lane->slow;
+    case CSC_LANE_SETTLING:
+        return has_part(lane) && (lane->tried || lane->slow);
+    case CSC_LANE_RESCUE:
+        return has_starts_alone(lane) && !lane->slow;
+    }
+    return false;
+}
+
 /* Where it has nothing else to commit: what comes behind waits with it. */
 static bool
 is_slice(const csc_post *post)

@@ -34,6 +34,30 @@ typedef struct csc_item {
     bool tells;      /* somebody outside may wait for what is recorded */
 } csc_item;
 
+/* The batch of a lane.
+ *
+ *         csc_lane_begin_batch   csc_lane_build
+ *   IDLE ----------------> FILLED ---------> BUILT <----------+
+ *     ^                      ^                 |  |           | settled
+ *     |                      | starts are      |  | slow, or  |
+ *     |                      | taken out       |  | refused   |
+ *     |                      +-----------------+  | with a    |
+ *     |                                        |  | past      |
+ *     |  all of it is decided:                 |  v           |
+ *     +--- csc_lane_end_batch <----------------+ SETTLING ----+
+ *     |
+ *     +--- csc_lane_rescue <--- RESCUE <--- csc_lane_abandon: any but IDLE
+ *
+ * csc_lane_is_sound() says what is true of each. */
+typedef enum csc_lane_state {
+    CSC_LANE_IDLE,     /* there is none */
+    CSC_LANE_FILLED,   /* what is in it is known, its changes are to be made */
+    CSC_LANE_BUILT,    /* its changes are made, and stay the same */
+    CSC_LANE_SETTLING, /* its number may have been used up: it is not tried
+                          again before that is known */
+    CSC_LANE_RESCUE    /* the incarnation is gone: only starts are left in it */
+} csc_lane_state;
+
 #define CSC_TROUBLE_SIZE 160
 
 typedef struct csc_lane {
@@ -54,9 +78,9 @@ typedef struct csc_lane {
     int64_t took_ns;        /* and how long it took, if it has failed */
     csc_start *first_start;
     csc_start *last_start;
-    bool starts_first; /* it is their turn */
-    bool busy;         /* a batch is in the lane: below is the lane's own */
-    int64_t number;    /* of the last batch that is decided */
+    bool starts_first;    /* it is their turn */
+    csc_lane_state state; /* unless IDLE, below is the lane's own */
+    int64_t number;       /* of the last batch that is decided */
     csc_arena arena;
     unsigned char random[512]; /* of which the first `random_left` are unused */
     size_t random_left;
@@ -73,12 +97,8 @@ typedef struct csc_lane {
     int64_t retry_at_ns; /* 0: now */
     int64_t backoff_ms;
     bool in_round; /* a thread is in it: nobody else tries its batch */
-    bool built;    /* its changes are: from then on it stays the same */
-    bool tried;    /* it was tried and its outcome is not known */
-    bool settling; /* its number may have been used up: it is not tried again
-                      before that is known, */
-    bool slow;     /* nor if its try was slow: then it is to be divided */
-    bool rescue;   /* the incarnation is gone: only starts are left in it */
+    bool tried;    /* a try of the batch has had no answer */
+    bool slow;     /* SETTLING for a slow try: it is to be divided then */
     csc_vital vital;
     char trouble[CSC_TROUBLE_SIZE]; /* why its last try failed, or "" */
 
@@ -94,6 +114,11 @@ typedef struct csc_lane {
     bool keeps;        /* a completion, to be committed with it */
     bool guest_used;   /* there may be messages of the function's */
 } csc_lane;
+
+/* Whether it has a batch. Locked. */
+bool csc_lane_is_busy(const csc_lane *lane);
+/* Whether all is true that goes with its state: for assertions. Locked. */
+bool csc_lane_is_sound(const csc_lane *lane);
 /* How many lanes the incarnation has, those of transactional nodes included. */
 uint32_t csc_engine_lanes(const cascade_engine *engine);
 void csc_lane_add_run(csc_lane *lane, csc_run *run);       /* locked */

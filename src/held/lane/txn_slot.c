@@ -148,7 +148,7 @@ csc_native_init(cascade_engine *engine)
 static bool
 is_free(const csc_lane *lane)
 {
-    return !lane->taken && !lane->busy && !lane->in_round;
+    return !lane->taken && !csc_lane_is_busy(lane) && !lane->in_round;
 }
 
 bool

@@ -206,7 +206,7 @@ csc_run_quiet(const cascade_engine *engine)
     for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
         const csc_lane *lane = &engine->lanes[i];
 
-        if (lane->busy || lane->first_dirty != NULL ||
+        if (csc_lane_is_busy(lane) || lane->first_dirty != NULL ||
             lane->first_slicing != NULL)
             return false;
         if (lane->first_start != NULL && engine->incarnation.attached)
