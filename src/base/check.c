@@ -92,7 +92,7 @@ check_text(const char *what, const char *text, size_t max)
 
     if (err != CASCADE_OK)
         return err;
-    if (!csc_json_is_utf8(text, len))
+    if (!csc_json_utf8_is(text, len))
         return csc_fail(CASCADE_ERR_INVALID,
                         "%s is not valid UTF-8; give 1 to %zu bytes of UTF-8",
                         what, max);
@@ -179,7 +179,7 @@ csc_check_cut(const char *text, size_t len)
 }
 
 cascade_err
-csc_limits_check_start(const char *what, int64_t delay_ms, int64_t deadline_ms)
+csc_check_start_limits(const char *what, int64_t delay_ms, int64_t deadline_ms)
 {
     if (delay_ms < 0 || delay_ms > CSC_DELAY_MAX_MS)
         return csc_fail(CASCADE_ERR_INVALID,

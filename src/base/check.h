@@ -45,7 +45,7 @@ cascade_err csc_check_options(const char *what, const void *given, void *copy,
 size_t csc_check_cut(const char *text, size_t len);
 
 /* Of a start, a child or a spawn (without a deadline), as `what` says. */
-cascade_err csc_limits_check_start(const char *what, int64_t delay_ms,
+cascade_err csc_check_start_limits(const char *what, int64_t delay_ms,
                                    int64_t deadline_ms);
 
 #endif

@@ -156,7 +156,7 @@ csc_clock_left_ms(int64_t end_ms)
 }
 
 uint64_t
-csc_random_u64(const cascade_random *random)
+csc_clock_random_u64(const cascade_random *random)
 {
     uint64_t number = 0;
 

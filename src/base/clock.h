@@ -18,7 +18,7 @@ extern const cascade_random csc_random_system; /* libuuid's generator */
 
 int64_t csc_clock_wall_ms(const cascade_clock *clock);
 int64_t csc_clock_monotonic_ms(const cascade_clock *clock);
-uint64_t csc_random_u64(const cascade_random *random);
+uint64_t csc_clock_random_u64(const cascade_random *random);
 
 /* How long it is until `end_ms` of the system's monotonic clock; 0 when that
  * has passed. */

@@ -132,7 +132,7 @@ csc_error_restore(const csc_error_kept *kept)
 }
 
 cascade_err
-csc_submit_doubt(cascade_err err, const char *what)
+csc_error_in_doubt(cascade_err err, const char *what)
 {
     if (err == CASCADE_OK || err == CASCADE_ERR_REFUSED ||
         err == CASCADE_ERR_AGAIN)

@@ -50,6 +50,6 @@ void csc_error_keep(csc_error_kept *kept, cascade_err err);
 cascade_err csc_error_restore(const csc_error_kept *kept);
 /* What to say of an error where a try before it had no answer: that nobody
  * knows, but for errors that tell that nothing is there. */
-cascade_err csc_submit_doubt(cascade_err err, const char *what);
+cascade_err csc_error_in_doubt(cascade_err err, const char *what);
 
 #endif

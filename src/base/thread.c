@@ -11,8 +11,8 @@
 #include "cascade/cascade.h"
 
 cascade_err
-csc_threads_create(pthread_t *thread, size_t stack_size, void *(*main)(void *),
-                   void *context)
+csc_thread_create(pthread_t *thread, size_t stack_size, void *(*main)(void *),
+                  void *context)
 {
     pthread_attr_t attr;
     sigset_t all;

@@ -11,7 +11,7 @@
 #include "cascade/cascade.h"
 
 /* A thread with all signals blocked; `stack_size` 0: the system's default. */
-cascade_err csc_threads_create(pthread_t *thread, size_t stack_size,
-                               void *(*main)(void *), void *context);
+cascade_err csc_thread_create(pthread_t *thread, size_t stack_size,
+                              void *(*main)(void *), void *context);
 
 #endif

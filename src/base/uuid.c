@@ -244,7 +244,7 @@ csc_uuid_mark_brief(cascade_uuid *id)
 }
 
 bool
-csc_house_is_brief(const cascade_uuid *engine_id)
+csc_uuid_is_brief(const cascade_uuid *engine_id)
 {
     return engine_id->bytes[VERSION_BYTE] >> 4 == VERSION_BRIEF;
 }

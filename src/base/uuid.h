@@ -31,7 +31,7 @@ int csc_uuid_compare_secret(const cascade_uuid *a, const cascade_uuid *b);
 /* Whether an incarnation is of an engine that lives for one call: it does what
  * the call is for and goes, so nobody may leave anything else to it. Told by
  * the version of its id, 8 in place of 7. */
-bool csc_house_is_brief(const cascade_uuid *engine_id);
+bool csc_uuid_is_brief(const cascade_uuid *engine_id);
 
 /* Makes an id that of an engine that lives for one call. */
 void csc_uuid_mark_brief(cascade_uuid *id);

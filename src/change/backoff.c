@@ -46,8 +46,8 @@ check(const csc_attempts *a, const char *what)
 }
 
 cascade_err
-csc_attempts_init(csc_attempts *attempts, const char *what,
-                  const csc_attempts *given)
+csc_backoff_init(csc_attempts *attempts, const char *what,
+                 const csc_attempts *given)
 {
     csc_attempts a = *given;
     cascade_err err = CASCADE_OK;
@@ -72,14 +72,14 @@ csc_attempts_init(csc_attempts *attempts, const char *what,
 }
 
 bool
-csc_attempts_left(const csc_attempts *attempts, int32_t failed)
+csc_backoff_left(const csc_attempts *attempts, int32_t failed)
 {
     return attempts->max < 0 || failed < attempts->max;
 }
 
 int64_t
-csc_attempts_delay_ms(const csc_attempts *attempts, int32_t failed,
-                      const cascade_random *random)
+csc_backoff_delay_ms(const csc_attempts *attempts, int32_t failed,
+                     const cascade_random *random)
 {
     int64_t delay = attempts->backoff_ms;
     int64_t spread = 0;
@@ -97,8 +97,8 @@ csc_attempts_delay_ms(const csc_attempts *attempts, int32_t failed,
     spread = delay / 100 * attempts->jitter_percent +
              delay % 100 * attempts->jitter_percent / 100;
     if (spread > 0)
-        delay +=
-            (int64_t)(csc_random_u64(random) % (uint64_t)(2 * spread + 1)) -
-            spread;
+        delay += (int64_t)(csc_clock_random_u64(random) %
+                           (uint64_t)(2 * spread + 1)) -
+                 spread;
     return delay;
 }

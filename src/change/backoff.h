@@ -20,14 +20,14 @@ typedef struct csc_attempts {
 
 /* Applies the defaults and checks the limits; `what` names the node or step in
  * the error. */
-cascade_err csc_attempts_init(csc_attempts *attempts, const char *what,
-                              const csc_attempts *given);
+cascade_err csc_backoff_init(csc_attempts *attempts, const char *what,
+                             const csc_attempts *given);
 
 /* Whether another attempt follows the `failed`th failure. */
-bool csc_attempts_left(const csc_attempts *attempts, int32_t failed);
+bool csc_backoff_left(const csc_attempts *attempts, int32_t failed);
 
 /* How long to wait after the `failed`th failure (1, 2, ...). */
-int64_t csc_attempts_delay_ms(const csc_attempts *attempts, int32_t failed,
-                              const cascade_random *random);
+int64_t csc_backoff_delay_ms(const csc_attempts *attempts, int32_t failed,
+                             const cascade_random *random);
 
 #endif

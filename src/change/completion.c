@@ -102,7 +102,7 @@ read_text(csc_arena *arena, csc_json_span span)
     char *text = NULL;
     const char *copy = NULL;
 
-    if (!csc_json_span_text(span, &text))
+    if (!csc_json_read_text(span, &text))
         return NULL;
     if (text == NULL)
         arena->failed = true;
@@ -121,23 +121,23 @@ read_json(csc_arena *arena, csc_json_span span)
 static bool
 next_number(csc_json_iter *iter, int64_t max, int64_t *number)
 {
-    return csc_json_next(iter) && csc_json_span_i64(iter->value, number) &&
+    return csc_json_read_next(iter) && csc_json_read_i64(iter->value, number) &&
            *number >= 0 && *number <= max;
 }
 
 static bool
 read_put(csc_arena *arena, csc_json_iter *iter, int64_t values, csc_put *put)
 {
-    if (values < 1 || values > 2 || !csc_json_next(iter))
+    if (values < 1 || values > 2 || !csc_json_read_next(iter))
         return false;
     put->key = read_text(arena, iter->value);
     if (csc_check_text("context key", put->key) != CASCADE_OK ||
-        !csc_json_next(iter))
+        !csc_json_read_next(iter))
         return false;
     put->value = read_json(arena, iter->value);
     if (values == 1)
         return true;
-    if (!csc_json_next(iter))
+    if (!csc_json_read_next(iter))
         return false;
     put->ui_value = read_json(arena, iter->value);
     return true;
@@ -148,16 +148,16 @@ read_puts(csc_arena *arena, csc_json_span list, csc_effects *effects)
 {
     csc_json_iter iter;
 
-    csc_json_iter_init(&iter, list.data, list.len);
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, list.data, list.len);
+    while (csc_json_read_next(&iter)) {
         csc_put *put = csc_arena_alloc(arena, 1, sizeof(*put));
         int64_t values = 0;
 
         if (put == NULL || effects->put_count >= CSC_POST_EFFECTS_MAX ||
-            !csc_json_span_i64(iter.value, &values) ||
+            !csc_json_read_i64(iter.value, &values) ||
             !read_put(arena, &iter, values, put))
             return false;
-        csc_post_add_put(effects, put);
+        csc_op_add_put(effects, put);
     }
     return true;
 }
@@ -169,7 +169,7 @@ read_spawn(csc_arena *arena, csc_json_iter *iter, csc_spawn *spawn)
 
     spawn->name = read_text(arena, iter->value);
     if (csc_check_name("node name", spawn->name) != CASCADE_OK ||
-        !csc_json_next(iter))
+        !csc_json_read_next(iter))
         return false;
     spawn->input = read_json(arena, iter->value);
     if (!next_number(iter, CSC_DELAY_MAX_MS, &spawn->delay_ms) ||
@@ -184,14 +184,14 @@ read_spawns(csc_arena *arena, csc_json_span list, csc_effects *effects)
 {
     csc_json_iter iter;
 
-    csc_json_iter_init(&iter, list.data, list.len);
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, list.data, list.len);
+    while (csc_json_read_next(&iter)) {
         csc_spawn *spawn = csc_arena_alloc(arena, 1, sizeof(*spawn));
 
         if (spawn == NULL || effects->spawn_count >= CSC_POST_EFFECTS_MAX ||
             !read_spawn(arena, &iter, spawn))
             return false;
-        csc_post_add_spawn(effects, spawn);
+        csc_op_add_spawn(effects, spawn);
     }
     return true;
 }
@@ -201,7 +201,8 @@ read_id(const char *payload, const char *name, cascade_uuid *id)
 {
     csc_json_span span;
 
-    return csc_json_member(payload, name, &span) && csc_record_uuid(span, id);
+    return csc_json_read_member(payload, name, &span) &&
+           csc_full_output_uuid(span, id);
 }
 
 static bool
@@ -213,16 +214,16 @@ read_members(csc_arena *arena, const char *payload, csc_completion *completion)
     if (!read_id(payload, "token", &completion->token) ||
         !read_id(payload, "by", &completion->by))
         return false;
-    if (csc_json_member(payload, "error", &span)) {
+    if (csc_json_read_member(payload, "error", &span)) {
         completion->error = read_text(arena, span);
         return completion->error != NULL;
     }
-    if (csc_json_member(payload, "output", &span))
+    if (csc_json_read_member(payload, "output", &span))
         effects->output = read_json(arena, span);
-    if (csc_json_member(payload, "puts", &span) &&
+    if (csc_json_read_member(payload, "puts", &span) &&
         !read_puts(arena, span, effects))
         return false;
-    return !csc_json_member(payload, "spawns", &span) ||
+    return !csc_json_read_member(payload, "spawns", &span) ||
            read_spawns(arena, span, effects);
 }
 

@@ -69,7 +69,7 @@ keep(const csc_gather *g, const char *what, const cJSON *tree, const char *json,
     cascade_err err = CASCADE_OK;
 
     if (tree != NULL)
-        err = csc_json_canon_tree(what, tree, g->payload_max, &text);
+        err = csc_json_tree_canon(what, tree, g->payload_max, &text);
     else if (json != NULL)
         err = csc_json_canon(what, json, strlen(json), g->payload_max, &text);
     else
@@ -119,7 +119,7 @@ csc_effects_put(const csc_gather *g, const char *key,
         g->effects->bytes = bytes;
         return err;
     }
-    csc_post_add_put(g->effects, put);
+    csc_op_add_put(g->effects, put);
     return CASCADE_OK;
 }
 
@@ -223,7 +223,7 @@ check_spawn(const csc_gather *g, const char *name,
         return csc_fail(CASCADE_ERR_INVALID,
                         "spawn: on_failure is %d; give a cascade_join",
                         (int)options->on_failure);
-    return csc_limits_check_start("spawn", options->delay_ms, 0);
+    return csc_check_start_limits("spawn", options->delay_ms, 0);
 }
 
 /* When all are waited for, and for nothing, nothing of it is recorded. */
@@ -271,7 +271,7 @@ csc_effects_spawn(const csc_gather *g, const char *node_name,
         return err;
     }
     g->effects->bytes += strlen(node_name);
-    csc_post_add_spawn(g->effects, spawn);
+    csc_op_add_spawn(g->effects, spawn);
     return CASCADE_OK;
 }
 
@@ -287,7 +287,7 @@ first_input(const csc_exec *exec)
     csc_json_span inner;
 
     if (exec->stands_for != CSC_NO_PARENT &&
-        csc_json_member(input, "input", &inner))
+        csc_json_read_member(input, "input", &inner))
         span = inner;
     return span;
 }
@@ -328,7 +328,7 @@ csc_effects_instead(csc_arena *arena, csc_post *post, const csc_exec *exec,
                          .instead = true};
     if (spawn->name == NULL || spawn->input == NULL)
         return csc_fail_memory();
-    csc_post_add_spawn(&post->effects, spawn);
+    csc_op_add_spawn(&post->effects, spawn);
     return CASCADE_OK;
 }
 

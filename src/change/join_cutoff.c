@@ -71,12 +71,12 @@ is_decided(csc_late *late, const csc_exec *waiter, const csc_late_end *end)
         return false;
     if (tally->ended)
         return true;
-    if (csc_state_judge(join, waiter->after.count, join->good + tally->good,
-                        join->bad + tally->bad) != CSC_VERDICT_PENDING)
+    if (csc_join_judge(join, waiter->after.count, join->good + tally->good,
+                       join->bad + tally->bad) != CSC_VERDICT_PENDING)
         return true;
     if (end->replaced)
         return false;
-    if (csc_state_is_bad(join, end->status, end->skipped))
+    if (csc_join_is_bad(join, end->status, end->skipped))
         tally->bad++;
     else
         tally->good++;
@@ -89,15 +89,15 @@ note_ended(csc_late *late, const csc_exec *exec)
 {
     csc_late_tally *tally = NULL;
 
-    if (csc_state_verdict(exec) == CSC_VERDICT_PENDING)
+    if (csc_join_verdict(exec) == CSC_VERDICT_PENDING)
         tally = tally_of(late, exec->function_id);
     if (tally != NULL)
         tally->ended = true;
 }
 
 const int32_t *
-csc_late_find(csc_late *late, const csc_exec *exec, const csc_late_end *end,
-              size_t *count)
+csc_join_cutoff_find(csc_late *late, const csc_exec *exec,
+                     const csc_late_end *end, size_t *count)
 {
     int32_t *ids = NULL;
 
@@ -108,7 +108,7 @@ csc_late_find(csc_late *late, const csc_exec *exec, const csc_late_end *end,
     ids = csc_arena_alloc(late->arena, exec->waiters.count, sizeof(*ids));
     for (size_t i = 0; i < exec->waiters.count && ids != NULL; i++) {
         int32_t id = exec->waiters.items[i];
-        const csc_exec *waiter = csc_state_find(late->state, id);
+        const csc_exec *waiter = csc_view_find(late->state, id);
 
         if (waiter == NULL || is_decided(late, waiter, end))
             ids[(*count)++] = id;

@@ -38,7 +38,7 @@ typedef struct csc_late_end {
 
 /* The ids of the joins, ascending, in the arena; out of memory the arena has
  * failed. Call it once for each end, in the order of the posts. */
-const int32_t *csc_late_find(csc_late *late, const csc_exec *exec,
-                             const csc_late_end *end, size_t *count);
+const int32_t *csc_join_cutoff_find(csc_late *late, const csc_exec *exec,
+                                    const csc_late_end *end, size_t *count);
 
 #endif

@@ -62,7 +62,7 @@ count_first(csc_post *post, size_t max)
  * without it would not wait for these. Where it may not even have been read all
  * others come before the deletions, the second of which is received too. */
 void
-csc_receive_cut(csc_post *post, size_t max, bool over)
+csc_message_list_cut(csc_post *post, size_t max, bool over)
 {
     bool waits = over && post->cut && !post->apart;
     csc_message *families = take_out(post, CSC_MESSAGE_FAMILY);
@@ -80,7 +80,7 @@ csc_receive_cut(csc_post *post, size_t max, bool over)
 }
 
 void
-csc_receive_delete_only(csc_post *post)
+csc_message_list_delete_only(csc_post *post)
 {
     post->messages = take_out(post, CSC_MESSAGE_DELETE);
     csc_assert(post->messages != NULL);
@@ -90,7 +90,7 @@ csc_receive_delete_only(csc_post *post)
 }
 
 void
-csc_receive_delete_later(csc_post *post)
+csc_message_list_delete_later(csc_post *post)
 {
     csc_message *deletions = take_out(post, CSC_MESSAGE_DELETE);
 

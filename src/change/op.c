@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 csc_post *
-csc_post_create(csc_post_kind kind, int32_t function_id)
+csc_op_create(csc_post_kind kind, int32_t function_id)
 {
     csc_post *post = csc_mem_zalloc(1, sizeof(*post));
 
@@ -24,7 +24,7 @@ csc_post_create(csc_post_kind kind, int32_t function_id)
 }
 
 void
-csc_post_free(csc_post *post)
+csc_op_free(csc_post *post)
 {
     if (post == NULL)
         return;
@@ -37,7 +37,7 @@ csc_post_free(csc_post *post)
 }
 
 size_t
-csc_post_bytes(const csc_post *post)
+csc_op_bytes(const csc_post *post)
 {
     size_t slice = post->kind == CSC_POST_SLICE ? CSC_SLICE_BYTES : 0;
     size_t rows = 1 + 2 * post->children.count + post->effects.put_count +
@@ -49,9 +49,9 @@ csc_post_bytes(const csc_post *post)
 
 /* A receipt holds what it has read, too. */
 void
-csc_post_charge(csc_post *post, atomic_size_t *backlog)
+csc_op_charge(csc_post *post, atomic_size_t *backlog)
 {
-    post->charged = csc_post_bytes(post);
+    post->charged = csc_op_bytes(post);
     for (const csc_message *m = post->messages; m != NULL; m = m->next)
         post->charged += strlen(m->payload);
     post->backlog = backlog;
@@ -59,7 +59,7 @@ csc_post_charge(csc_post *post, atomic_size_t *backlog)
 }
 
 void
-csc_post_move_charge(csc_post *post, atomic_size_t *backlog)
+csc_op_move_charge(csc_post *post, atomic_size_t *backlog)
 {
     if (post->backlog == NULL || post->backlog == backlog)
         return;
@@ -129,13 +129,13 @@ count_named(const csc_tree *tree, const char *name, csc_tree_side *side)
 }
 
 size_t
-csc_post_count_puts(const csc_effects *effects, const char *key)
+csc_op_count_puts(const csc_effects *effects, const char *key)
 {
     return count_named(&effects->puts, key, side_of_put);
 }
 
 const csc_put *
-csc_post_nth_put(const csc_effects *effects, const char *key, size_t nth)
+csc_op_nth_put(const csc_effects *effects, const char *key, size_t nth)
 {
     size_t first =
         csc_tree_before(&effects->puts, &(place){key, -1}, side_of_put);
@@ -146,7 +146,7 @@ csc_post_nth_put(const csc_effects *effects, const char *key, size_t nth)
 }
 
 void
-csc_post_add_put(csc_effects *effects, csc_put *put)
+csc_op_add_put(csc_effects *effects, csc_put *put)
 {
     if (effects->last_put != NULL)
         effects->last_put->next = put;
@@ -158,7 +158,7 @@ csc_post_add_put(csc_effects *effects, csc_put *put)
 }
 
 void
-csc_post_add_spawn(csc_effects *effects, csc_spawn *spawn)
+csc_op_add_spawn(csc_effects *effects, csc_spawn *spawn)
 {
     spawn->nth =
         (uint32_t)count_named(&effects->spawns, spawn->name, side_of_spawn);

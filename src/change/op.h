@@ -203,25 +203,25 @@ typedef struct csc_post {
 #define CSC_POST_BLOCK_SIZE 960
 
 /* A post with an arena of its own; NULL when out of memory. */
-csc_post *csc_post_create(csc_post_kind kind, int32_t function_id);
-void csc_post_free(csc_post *post); /* accepts NULL */
+csc_post *csc_op_create(csc_post_kind kind, int32_t function_id);
+void csc_op_free(csc_post *post); /* accepts NULL */
 /* What it writes, about. */
-size_t csc_post_bytes(const csc_post *post);
+size_t csc_op_bytes(const csc_post *post);
 /* Counts it in `backlog`, which outlives it, until it is freed. */
-void csc_post_charge(csc_post *post, atomic_size_t *backlog);
+void csc_op_charge(csc_post *post, atomic_size_t *backlog);
 /* It counts there from now on. */
-void csc_post_move_charge(csc_post *post, atomic_size_t *backlog);
+void csc_op_move_charge(csc_post *post, atomic_size_t *backlog);
 
 /* The most puts, and the most spawns, of one execution. */
 #define CSC_POST_EFFECTS_MAX 10000
 
 /* The puts to a key: how many, and the nth of them, from 0. */
-size_t csc_post_count_puts(const csc_effects *effects, const char *key);
-const csc_put *csc_post_nth_put(const csc_effects *effects, const char *key,
-                                size_t nth);
+size_t csc_op_count_puts(const csc_effects *effects, const char *key);
+const csc_put *csc_op_nth_put(const csc_effects *effects, const char *key,
+                              size_t nth);
 
 /* Adds to effects what is in the post's arena already; counts `nth`. */
-void csc_post_add_put(csc_effects *effects, csc_put *put);
-void csc_post_add_spawn(csc_effects *effects, csc_spawn *spawn);
+void csc_op_add_put(csc_effects *effects, csc_put *put);
+void csc_op_add_spawn(csc_effects *effects, csc_spawn *spawn);
 
 #endif

@@ -59,7 +59,7 @@ take_places(cascade_engine *engine)
 
     pthread_mutex_lock(&engine->mutex);
     if (engine->incarnation.attached)
-        room = csc_hydrate_room(engine);
+        room = csc_room_for_claims(engine);
     if (room > CSC_CLAIM_MAX)
         room = CSC_CLAIM_MAX;
     err = csc_reload_reserve(engine, room);
@@ -68,7 +68,7 @@ take_places(cascade_engine *engine)
     engine->room.claiming += room;
     pthread_mutex_unlock(&engine->mutex);
     if (err != CASCADE_OK)
-        csc_house_hold(engine);
+        csc_clock_hold(engine);
     return room;
 }
 
@@ -94,8 +94,9 @@ note_next_wake(cascade_engine *engine, int64_t wake_at_ms, uint64_t frees)
             engine->mailbox.next_wake_ms; /* parked while the store looked */
     engine->mailbox.next_wake_ms = wake_at_ms;
     pthread_mutex_unlock(&engine->mutex);
-    if (wake_at_ms != CASCADE_TIME_NONE && wake_at_ms <= csc_engine_now(engine))
-        (void)csc_house_sync(engine);
+    if (wake_at_ms != CASCADE_TIME_NONE &&
+        wake_at_ms <= csc_clock_now_ms(engine))
+        (void)csc_clock_sync(engine);
 }
 
 /* A claim failed. One that has done nothing (S34) costs nothing but time: what
@@ -108,9 +109,9 @@ note_unclaimed(cascade_engine *engine, cascade_err err)
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST ||
         err == CASCADE_ERR_UNAVAILABLE)
-        csc_run_lose(engine, err);
+        csc_drop_lose(engine, err);
     pthread_mutex_unlock(&engine->mutex);
-    csc_house_hold(engine);
+    csc_clock_hold(engine);
 }
 
 /* What it told beside the runs. */
@@ -120,7 +121,7 @@ note_claimed(cascade_engine *engine, const cascade_claim_result *result)
     pthread_mutex_lock(&engine->mutex);
     engine->mailbox.receive_due =
         engine->mailbox.receive_due || result->messages;
-    csc_run_note_queues(engine, result->paused);
+    csc_pause_note_queues(engine, result->paused);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -155,7 +156,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
 
     pthread_mutex_lock(&engine->mutex);
     frees = engine->mailbox.frees;
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         claim.batches += engine->lanes[i].number;
     pthread_mutex_unlock(&engine->mutex);
     err = engine->driver->claim(engine->driver_self, &claim, claimed, &result);
@@ -187,7 +188,7 @@ claim_batch(cascade_engine *engine, batch *b)
 static void
 load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
 {
-    size_t left = csc_dismiss_claimed(engine, wanted, count);
+    size_t left = csc_end_unloaded_claimed(engine, wanted, count);
 
     if (left > 0)
         csc_hydrate_load(engine, wanted, left);
@@ -252,10 +253,9 @@ static void
 go_on(burst *u, batch *b)
 {
     cascade_engine *engine = u->engine;
-    int64_t until_ns = csc_engine_monotonic_ns(engine) + BURST_MS * CSC_MS_NS;
+    int64_t until_ns = csc_clock_now_ns(engine) + BURST_MS * CSC_MS_NS;
 
-    while (b->count == CSC_CLAIM_MAX &&
-           csc_engine_monotonic_ns(engine) < until_ns) {
+    while (b->count == CSC_CLAIM_MAX && csc_clock_now_ns(engine) < until_ns) {
         if (!hand_over(u, b))
             load_batch(engine, b);
         claim_batch(engine, b);
@@ -309,7 +309,7 @@ run_burst(cascade_engine *engine, batch *b)
         load_batch(engine, b);
         return;
     }
-    if (csc_threads_create(&u->thread, 0, helper_main, u) == CASCADE_OK) {
+    if (csc_thread_create(&u->thread, 0, helper_main, u) == CASCADE_OK) {
         go_on(u, b);
         end_helper(u);
     } else {
@@ -342,7 +342,7 @@ claim_suspect(cascade_engine *engine)
 
 /* No run has been taken over so often: it claims nothing. */
 void
-csc_hydrate_ask(cascade_engine *engine)
+csc_claim_ask(cascade_engine *engine)
 {
     csc_reload wanted;
     size_t found = claim_some(engine, 1, true, INT32_MAX, &wanted);
@@ -353,9 +353,9 @@ csc_hydrate_ask(cascade_engine *engine)
 /* A suspect is asked for first, so that a stream of others cannot keep it out;
  * when there is one nothing else is claimed. */
 void
-csc_hydrate_claim(cascade_engine *engine, bool suspects)
+csc_claim_round(cascade_engine *engine, bool suspects)
 {
-    int64_t begun_ns = csc_engine_monotonic_ns(engine);
+    int64_t begun_ns = csc_clock_now_ns(engine);
     bool found = suspects && claim_suspect(engine);
     batch b = {.count = 0};
 
@@ -369,7 +369,6 @@ csc_hydrate_claim(cascade_engine *engine, bool suspects)
     pthread_mutex_lock(&engine->mutex);
     engine->mailbox.claim_more = found || b.count == b.places;
     if (found || b.count > 0)
-        engine->claims->hydrate_ns +=
-            csc_engine_monotonic_ns(engine) - begun_ns;
+        engine->claims->hydrate_ns += csc_clock_now_ns(engine) - begun_ns;
     pthread_mutex_unlock(&engine->mutex);
 }

@@ -12,9 +12,9 @@
 
 /* Claims what is due, within the capacity, and loads it; when there is nothing,
  * and `suspects`, a suspect. */
-void csc_hydrate_claim(cascade_engine *engine, bool suspects);
+void csc_claim_round(cascade_engine *engine, bool suspects);
 /* Asks the store which queues are paused, where there is no room for a claim:
  * by one that claims nothing. */
-void csc_hydrate_ask(cascade_engine *engine);
+void csc_claim_ask(cascade_engine *engine);
 
 #endif

@@ -131,12 +131,12 @@ ends_first(const csc_post *post)
 }
 
 /* What a run that is COMPLETED need not be read for: its deletion is refused
- * where it continued after that was asked for (csc_build_keep_run). */
+ * where it continued after that was asked for (csc_next_run_keep). */
 static bool
 is_of_itself(const csc_state *state, const csc_message *message)
 {
     if (strcmp(message->kind, CSC_MESSAGE_DELETE) == 0)
-        return csc_build_is_unchanged(state, message);
+        return csc_next_run_is_unchanged(state, message);
     return strcmp(message->kind, CSC_MESSAGE_CHILD) == 0 ||
            strcmp(message->kind, CSC_MESSAGE_FAMILY) == 0;
 }
@@ -158,7 +158,7 @@ asks_for_all(const csc_post *post)
 {
     const csc_message *message = post->messages;
 
-    while (message != NULL && !csc_build_is_course(message))
+    while (message != NULL && !csc_reset_is(message))
         message = message->next;
     return message != NULL;
 }
@@ -198,7 +198,7 @@ apply_cascade(void *context, const cascade_row *row)
     dismissal *d = context;
     csc_run *run = csc_map_get(&d->places, &row->id);
 
-    csc_lease_sign(&d->engine->lease.house);
+    csc_vital_sign(&d->engine->lease.house);
     return run != NULL ? csc_sealing_take_cascade(run, row) : CASCADE_OK;
 }
 
@@ -208,7 +208,7 @@ apply_execution(void *context, const cascade_execution_row *row)
     dismissal *d = context;
     csc_run *run = csc_map_get(&d->places, &row->cascade_id);
 
-    csc_lease_sign(&d->engine->lease.house);
+    csc_vital_sign(&d->engine->lease.house);
     return run != NULL ? csc_sealing_take_execution(run, row) : CASCADE_OK;
 }
 
@@ -226,7 +226,7 @@ keep_message(void *context, const cascade_message_row *row, bool repeated)
 {
     dismissal *d = context;
 
-    csc_lease_sign(&d->engine->lease.house);
+    csc_vital_sign(&d->engine->lease.house);
     return csc_receive_message(&d->inbox, row, repeated);
 }
 
@@ -283,7 +283,7 @@ keep_end(void *context, const cascade_message_row *row, bool repeated)
 {
     dismissal *d = context;
 
-    csc_lease_sign(&d->engine->lease.house);
+    csc_vital_sign(&d->engine->lease.house);
     return csc_receive_message(&d->ends, row, repeated);
 }
 
@@ -367,9 +367,9 @@ bring_forward(dismissal *d, size_t i)
         err = csc_receive_instead(&d->inbox, &d->ends, &run->state.id);
     }
     if (err == CASCADE_OK && children)
-        csc_receive_delete_later(post);
+        csc_message_list_delete_later(post);
     else if (err == CASCADE_OK)
-        csc_receive_delete_only(post);
+        csc_message_list_delete_only(post);
     return err;
 }
 
@@ -412,7 +412,7 @@ rest_from(const dismissal *d, const csc_run *run)
     int32_t from = 0;
 
     for (; message != NULL; message = message->next) {
-        int32_t told = csc_build_family_from(message);
+        int32_t told = csc_family_end_from(message);
 
         if (told != 0 && (from == 0 || told < from))
             from = told;
@@ -494,10 +494,11 @@ condemn(dismissal *d, const csc_run *run)
     cascade_err err = CASCADE_OK;
 
     if (told != NULL)
-        csc_post_free(told);
+        csc_op_free(told);
     csc_arena_init(&arena);
-    row.path = csc_signal_path(d->engine->store, &arena, &run->state.id,
-                               row.kind, NULL, csc_engine_now(d->engine));
+    row.path =
+        csc_run_chain_signal_path(d->engine->store, &arena, &run->state.id,
+                                  row.kind, NULL, csc_clock_now_ms(d->engine));
     row.payload = csc_arena_format(
         &arena,
         "{\"reason\":\"%d engines in turn died while they held this cascade, "
@@ -564,10 +565,10 @@ give_up(dismissal *d, csc_run *run)
 {
     cascade_engine *engine = d->engine;
     cascade_err err =
-        csc_run_post_free(engine, run, csc_engine_now(engine), NULL);
+        csc_op_queue_add_free(engine, run, csc_clock_now_ms(engine), NULL);
 
     if (err != CASCADE_OK)
-        csc_run_load_anew(engine, run, err);
+        csc_drop_load_anew(engine, run, err);
 }
 
 /* False when it is to be loaded whole after all. Locked. */
@@ -594,9 +595,9 @@ hand_over(dismissal *d, const csc_reload *wanted)
     if (messages != NULL)
         csc_receive_loaded(messages);
     if (run->unread)
-        csc_engine_note(d->engine, CASCADE_LOG_ERROR,
-                        "cascade %s is not loaded: %d engines in turn died",
-                        cascade_uuid_format(id, text), (int)run->takeovers);
+        csc_log_queue_add(d->engine, CASCADE_LOG_ERROR,
+                          "cascade %s is not loaded: %d engines in turn died",
+                          cascade_uuid_format(id, text), (int)run->takeovers);
     if (messages != NULL)
         csc_receive_post(d->engine, run, messages);
     else
@@ -638,7 +639,8 @@ put_off_deadly(cascade_engine *engine, csc_reload *wanted, size_t count,
 
 /* An error is no matter: who cannot be dismissed is loaded, or put off. */
 size_t
-csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
+csc_end_unloaded_claimed(cascade_engine *engine, csc_reload *wanted,
+                         size_t count)
 {
     dismissal d = {.engine = engine,
                    .inbox = {.engine = engine},
@@ -665,10 +667,11 @@ csc_dismiss_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
 /* Those among them whose end was asked for had their chance when they were
  * claimed. */
 size_t
-csc_dismiss_deadly(cascade_engine *engine, csc_reload *wanted, size_t count)
+csc_end_unloaded_deadly(cascade_engine *engine, csc_reload *wanted,
+                        size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (csc_suspect_is_deadly(engine, wanted[i].claimed.trials))
-            return csc_dismiss_claimed(engine, wanted, count);
+            return csc_end_unloaded_claimed(engine, wanted, count);
     return count;
 }

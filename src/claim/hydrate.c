@@ -101,7 +101,7 @@ count_row(loading *l, const cascade_uuid *id, size_t bytes)
         l->last = *id;
         l->last_bytes = 0;
     }
-    csc_lease_sign(&l->engine->lease.house);
+    csc_vital_sign(&l->engine->lease.house);
     l->bytes += bytes;
     l->last_bytes += bytes;
     l->over = l->bytes > bytes_max(l) || l->executions > LOAD_EXECUTIONS_MAX;
@@ -142,7 +142,7 @@ load_execution(void *context, const cascade_execution_row *row)
     csc_run *run = loading_run(context, &row->cascade_id, &err);
 
     if (run != NULL && run->plan != NULL)
-        *err = csc_plan_add(run->plan, row);
+        *err = csc_reset_plan_add(run->plan, row);
     if (run != NULL && *err == CASCADE_OK)
         *err = csc_sealing_take_execution(run, row);
     return count_row(context, &row->cascade_id, csc_store_execution_bytes(row));
@@ -183,7 +183,7 @@ prepare(loading *l)
         csc_run_note_claim(l->runs[i], &l->wanted[i].claimed);
         if (!l->wanted[i].plans)
             continue;
-        l->runs[i]->plan = csc_plan_create(l->wanted[i].from);
+        l->runs[i]->plan = csc_reset_plan_create(l->wanted[i].from);
         if (l->runs[i]->plan == NULL)
             return csc_fail_memory();
     }
@@ -206,7 +206,7 @@ find_again(loading *l, cascade_uuid *ids)
         if (!again)
             continue;
         if (l->runs[i]->plan != NULL)
-            csc_plan_clear(l->runs[i]->plan);
+            csc_reset_plan_clear(l->runs[i]->plan);
         ids[count++] = l->runs[i]->state.id;
     }
     return count;
@@ -249,32 +249,32 @@ load_all(loading *l)
 static cascade_err
 fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
 {
-    csc_exec *exec = csc_state_find(&run->state, reload->fail_id);
+    csc_exec *exec = csc_view_find(&run->state, reload->fail_id);
     csc_post *post = NULL;
     bool give_up = reload->give_up || exec == NULL ||
                    exec->status != CASCADE_EXECUTION_RUNNING;
     cascade_err err = CASCADE_OK;
 
-    post = csc_post_create(give_up ? CSC_POST_FREE : CSC_POST_FAIL,
-                           reload->fail_id);
+    post =
+        csc_op_create(give_up ? CSC_POST_FREE : CSC_POST_FAIL, reload->fail_id);
     if (post == NULL)
         return csc_fail_memory();
     if (give_up) {
         post->wake_at_ms =
-            csc_clock_add(csc_engine_now(engine), CSC_FREE_LATER_MS);
+            csc_clock_add(csc_clock_now_ms(engine), CSC_FREE_LATER_MS);
     } else {
-        csc_state_dispatch(&run->state, exec);
+        csc_due_queue_dispatch(&run->state, exec);
         post->attempts = exec->attempts + 1;
         post->error =
-            csc_build_ids_left(&run->state) == 0
+            csc_builder_ids_left(&run->state) == 0
                 ? CSC_USED_UP
                 : "the store refused what this execution had to record";
-        err = csc_run_fail(engine, exec, post);
+        err = csc_op_queue_add_failure(engine, exec, post);
     }
     if (err == CASCADE_OK)
-        csc_run_post(engine, run, post);
+        csc_op_queue_add(engine, run, post);
     else
-        csc_post_free(post);
+        csc_op_free(post);
     return err;
 }
 
@@ -293,7 +293,7 @@ reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
     csc_reload later = *reload;
 
     later.large = false; /* it keeps nobody from the place meanwhile */
-    later.at_ns = csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS;
+    later.at_ns = csc_clock_now_ns(engine) + ms * CSC_MS_NS;
     csc_reload_add(engine, &later);
 }
 
@@ -305,11 +305,11 @@ drop_hopeless(cascade_engine *engine, const csc_run *run, csc_post *messages)
     char id[CASCADE_UUID_TEXT_SIZE];
 
     messages->messages->repeated = true;
-    csc_engine_note(engine, CASCADE_LOG_ERROR,
-                    "cascade %s: a message of kind %s cannot be recorded, and "
-                    "is dropped",
-                    cascade_uuid_format(&run->state.id, id),
-                    messages->messages->kind);
+    csc_log_queue_add(
+        engine, CASCADE_LOG_ERROR,
+        "cascade %s: a message of kind %s cannot be recorded, and "
+        "is dropped",
+        cascade_uuid_format(&run->state.id, id), messages->messages->kind);
 }
 
 /* The messages that were read with a run, if there are any. Locked. */
@@ -318,13 +318,13 @@ hand_messages(cascade_engine *engine, csc_run *run, const csc_reload *reload,
               csc_post *messages)
 {
     if (messages == NULL) {
-        csc_plan_free(run->plan);
+        csc_reset_plan_free(run->plan);
         run->plan = NULL;
         return;
     }
     csc_receive_loaded(messages);
     if (reload->single)
-        csc_receive_cut(messages, 1, run->state.recorded == CASCADE_ERROR);
+        csc_message_list_cut(messages, 1, run->state.recorded == CASCADE_ERROR);
     if (reload->hopeless)
         drop_hopeless(engine, run, messages);
     csc_receive_post(engine, run, messages);
@@ -338,7 +338,7 @@ drop_former(cascade_engine *engine, const cascade_uuid *id)
     csc_run *former = csc_map_get(&engine->runs, id);
 
     if (former != NULL)
-        csc_run_drop(engine, former, CASCADE_ERR_FENCED);
+        csc_drop_run(engine, former, CASCADE_ERR_FENCED);
 }
 
 cascade_err
@@ -356,8 +356,8 @@ csc_hydrate_complete(csc_run *run)
     if (err != CASCADE_OK || run->state.user_id == NULL)
         return err; /* or it was not there */
     csc_state_settle(&run->state);
-    csc_state_find_torn(&run->state);
-    return run->plan != NULL ? csc_plan_decide(run->plan, &run->state)
+    csc_view_find_torn(&run->state);
+    return run->plan != NULL ? csc_reset_plan_decide(run->plan, &run->state)
                              : CASCADE_OK;
 }
 
@@ -370,14 +370,14 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
 
     cascade_uuid_format(&run->state.id, id);
     if (run->state.user_id == NULL && err == CASCADE_OK) {
-        csc_engine_note(engine, CASCADE_LOG_WARNING,
-                        "cascade %s was deleted, or a policy hides it", id);
-        csc_post_free(messages);
+        csc_log_queue_add(engine, CASCADE_LOG_WARNING,
+                          "cascade %s was deleted, or a policy hides it", id);
+        csc_op_free(messages);
         return;
     }
     if (err == CASCADE_OK && csc_room_is_second(engine, run)) {
-        csc_post_free(messages);
-        csc_room_wait(engine, reload);
+        csc_op_free(messages);
+        csc_waiting_add(engine, reload);
         return;
     }
     run->slow = reload->slow;
@@ -386,11 +386,11 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
     if (err == CASCADE_OK && reload->fail_id >= 0)
         err = fail_refused(engine, run, reload);
     if (err != CASCADE_OK) {
-        csc_engine_note(engine, CASCADE_LOG_ERROR,
-                        "cascade %s cannot be loaded, trying again later: %s",
-                        id, cascade_err_text(err));
-        csc_run_drop(engine, run, err);
-        csc_post_free(messages);
+        csc_log_queue_add(engine, CASCADE_LOG_ERROR,
+                          "cascade %s cannot be loaded, trying again later: %s",
+                          id, cascade_err_text(err));
+        csc_drop_run(engine, run, err);
+        csc_op_free(messages);
         reload_later(engine, reload, later_ms(err));
         return;
     }
@@ -400,7 +400,7 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
         return; /* it is to be loaded for a retry or a rerun */
     if (csc_suspect_is_one(engine, &reload->claimed))
         engine->reloads.suspect = run;
-    csc_run_advance(engine, run);
+    csc_advance_run(engine, run);
 }
 
 static void
@@ -610,7 +610,7 @@ waits_for_place(const cascade_engine *engine, const csc_reload *reload)
 static size_t
 take_due(cascade_engine *engine, csc_reload *wanted)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
     size_t together = CSC_CLAIM_MAX;
     size_t count = 0;
 
@@ -642,7 +642,7 @@ csc_hydrate_reloads(cascade_engine *engine)
 {
     csc_reload wanted[CSC_CLAIM_MAX];
     size_t count = take_due(engine, wanted);
-    size_t left = csc_dismiss_deadly(engine, wanted, count);
+    size_t left = csc_end_unloaded_deadly(engine, wanted, count);
 
     if (left > 0 && company_max(&wanted[0]) == 1) {
         cascade_err err = csc_stream_begin(engine, &wanted[0]);

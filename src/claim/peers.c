@@ -97,7 +97,7 @@ is_same(const cascade_engine *engine, const look *l)
 static bool
 note_look(cascade_engine *engine, const look *l)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
     bool changed = false;
     bool remove = false;
 
@@ -122,7 +122,7 @@ note_look(cascade_engine *engine, const look *l)
 static void
 look_again(cascade_engine *engine, int64_t in_ms)
 {
-    int64_t at_ns = csc_engine_monotonic_ns(engine) + in_ms * CSC_MS_NS;
+    int64_t at_ns = csc_clock_now_ns(engine) + in_ms * CSC_MS_NS;
 
     if (at_ns < engine->peers->look_at_ns)
         engine->peers->look_at_ns = at_ns;
@@ -143,7 +143,7 @@ remove_dead(cascade_engine *engine, const look *l)
     pthread_mutex_lock(&engine->mutex);
     look_again(engine,
                freed == FREE_PORTION ? 0 : engine->options.poll_interval_ms);
-    csc_erase_soon(engine);
+    csc_erasure_due_soon(engine);
     if (freed > 0) {
         engine->wakeup.told = true;
         engine->claims->suspects_due = true;
@@ -158,7 +158,7 @@ remove_dead(cascade_engine *engine, const look *l)
 bool
 csc_peers_are_due(cascade_engine *engine, bool told, bool poll)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
     int64_t soon_ns = engine->peers->looked_at_ns +
                       engine->options.poll_interval_ms * CSC_MS_NS;
     bool gone = false;

@@ -112,12 +112,12 @@ inbox_post(csc_inbox *inbox, const cascade_uuid *id)
 
     if (post != NULL)
         return post;
-    post = csc_post_create(CSC_POST_RECEIVE, -1);
+    post = csc_op_create(CSC_POST_RECEIVE, -1);
     if (post == NULL)
         return NULL;
     post->cascade_id = *id;
     if (csc_map_put(&inbox->posts, &post->cascade_id, post) != 0) {
-        csc_post_free(post);
+        csc_op_free(post);
         return NULL;
     }
     if (inbox->last != NULL)
@@ -153,7 +153,7 @@ message_bytes(const cascade_message_row *row)
 static bool
 stands_alone(const csc_message *message)
 {
-    return !message->repeated && csc_build_is_course(message);
+    return !message->repeated && csc_reset_is(message);
 }
 
 /* Only one of both gets into a change. */
@@ -281,9 +281,9 @@ csc_receive_instead(csc_inbox *inbox, csc_inbox *from, const cascade_uuid *id)
 
     csc_assert(post != NULL);
     if (former != NULL)
-        csc_post_free(former);
+        csc_op_free(former);
     if (csc_map_put(&inbox->posts, &post->cascade_id, post) != 0) {
-        csc_post_free(post);
+        csc_op_free(post);
         return csc_fail_memory();
     }
     post->next = inbox->first;
@@ -313,10 +313,9 @@ static void
 match_plan(csc_run *run, const csc_message *message)
 {
     if (run->plan == NULL ||
-        (stands_alone(message) &&
-         run->plan->from == csc_build_course_from(message)))
+        (stands_alone(message) && run->plan->from == csc_reset_from(message)))
         return;
-    csc_plan_free(run->plan);
+    csc_reset_plan_free(run->plan);
     run->plan = NULL;
 }
 
@@ -328,11 +327,11 @@ leave_for(cascade_engine *engine, csc_run *run, const csc_message *message)
     run->reload = (csc_reload){.claimed = csc_run_claimed(run),
                                .fail_id = -1,
                                .plans = true,
-                               .from = csc_build_course_from(message)};
+                               .from = csc_reset_from(message)};
     run->leaves = true;
     run->freeing = true;
     if (!run->committing)
-        csc_receive_leave(engine, run);
+        csc_mailbox_leave(engine, run);
 }
 
 /* For one commit: of those that follow nobody knew who asked. */
@@ -352,7 +351,7 @@ static void
 pass_over(csc_run *run, csc_post *post)
 {
     run->more_messages = true;
-    csc_post_free(post);
+    csc_op_free(post);
 }
 
 void
@@ -368,10 +367,10 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
     }
     match_plan(run, first);
     if (stands_alone(first) && run->plan == NULL && !run->unread) {
-        if (csc_plan_refuse(&run->state, csc_build_course_from(first)) ==
+        if (csc_reset_plan_refuse(&run->state, csc_reset_from(first)) ==
             CSC_REFUSAL_NONE) {
             leave_for(engine, run, first);
-            csc_post_free(post);
+            csc_op_free(post);
             return;
         }
         if (put_off(run, first)) {
@@ -380,12 +379,12 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
         }
     }
     if (run->receive_max > 0)
-        csc_receive_cut(post, run->receive_max,
-                        run->state.recorded == CASCADE_ERROR);
+        csc_message_list_cut(post, run->receive_max,
+                             run->state.recorded == CASCADE_ERROR);
     run->receiving = true;
     /* A deletion ends the cascade first, and stays. */
     run->more_messages = run->more_messages || post->cut || post->deletions > 0;
-    csc_run_post(engine, run, post);
+    csc_op_queue_add(engine, run, post);
     run->freeing = run->plan != NULL;
 }
 
@@ -422,10 +421,10 @@ post_one(cascade_engine *engine, csc_post *post, uint64_t since, bool cut)
 
     if (run == NULL) {
         engine->mailbox.passed_over = true;
-        csc_post_free(post);
+        csc_op_free(post);
     } else if (run->receipt > since) {
         csc_mailbox_look_again(engine);
-        csc_post_free(post);
+        csc_op_free(post);
     } else {
         csc_run_ref(run); /* it may leave memory at once */
         csc_receive_post(engine, run, post);
@@ -526,7 +525,7 @@ holds_all(cascade_engine *engine, const csc_inbox *inbox, int64_t took_ns)
         *pause_ms = took_ns / CSC_MS_NS + 1;
     *pause_ms = *pause_ms * 2 < PAUSE_MAX_MS ? *pause_ms * 2 : PAUSE_MAX_MS;
     engine->mailbox.look_at_ns =
-        csc_engine_monotonic_ns(engine) + *pause_ms * CSC_MS_NS;
+        csc_clock_now_ns(engine) + *pause_ms * CSC_MS_NS;
     return false;
 }
 
@@ -549,7 +548,7 @@ end_look(cascade_engine *engine, const csc_inbox *inbox, cascade_err err,
         engine->mailbox.receive_due || err != CASCADE_OK;
     pthread_mutex_unlock(&engine->mutex);
     if (holds)
-        csc_house_hold(engine);
+        csc_clock_hold(engine);
 }
 
 void
@@ -559,7 +558,7 @@ csc_receive_look(cascade_engine *engine)
     csc_inbox inbox = {.engine = engine};
     cascade_receive receive = {.except = except};
     uint64_t since = begin_look(engine, &receive, except);
-    int64_t begun_ns = csc_engine_monotonic_ns(engine);
+    int64_t begun_ns = csc_clock_now_ns(engine);
     int64_t took_ns = 0;
     cascade_err err = CASCADE_OK;
 
@@ -570,7 +569,7 @@ csc_receive_look(cascade_engine *engine)
     receive.bytes_max = inbox.rows_max * RECEIVE_BYTES;
     err = engine->driver->receive(engine->driver_self, &receive,
                                   csc_receive_message, &inbox);
-    took_ns = csc_engine_monotonic_ns(engine) - begun_ns;
+    took_ns = csc_clock_now_ns(engine) - begun_ns;
     if (err == CASCADE_OK)
         post_all(engine, &inbox, since);
     else

@@ -110,11 +110,11 @@ take_execution(void *context, const cascade_execution_row *row)
 {
     csc_stream *s = context;
 
-    csc_lease_sign(&s->engine->lease.house);
+    csc_vital_sign(&s->engine->lease.house);
     s->given++;
     s->scan.from = row->function_id + 1;
     if (s->err == CASCADE_OK && s->run->plan != NULL)
-        s->err = csc_plan_add(s->run->plan, row);
+        s->err = csc_reset_plan_add(s->run->plan, row);
     if (s->err == CASCADE_OK)
         s->err = csc_sealing_take_execution(s->run, row);
     return CASCADE_OK;
@@ -125,7 +125,7 @@ take_event(void *context, const cascade_event_row *row)
 {
     csc_stream *s = context;
 
-    csc_lease_sign(&s->engine->lease.house);
+    csc_vital_sign(&s->engine->lease.house);
     s->given++;
     s->scan.from = row->function_id;
     s->scan.after_event = row->id;
@@ -196,7 +196,7 @@ end_pages(csc_stream *s)
     s->err = csc_state_begin_again(&s->run->state, &again);
     s->step = again ? STEP_ROW : STEP_SETTLE;
     if (again && s->run->plan != NULL)
-        csc_plan_clear(s->run->plan);
+        csc_reset_plan_clear(s->run->plan);
 }
 
 static cascade_err
@@ -279,7 +279,7 @@ try_smaller(csc_stream *s)
     s->given = 0;
     if (s->scan.limit > 1)
         s->scan.limit /= 2;
-    s->at_ns = csc_engine_monotonic_ns(s->engine) + ms * CSC_MS_NS;
+    s->at_ns = csc_clock_now_ns(s->engine) + ms * CSC_MS_NS;
     return s->tries < TRIES_MAX;
 }
 
@@ -310,7 +310,7 @@ create_stream(cascade_engine *engine, const csc_reload *reload)
         goto failed;
     csc_run_note_claim(s->run, &reload->claimed);
     if (reload->plans) {
-        s->run->plan = csc_plan_create(reload->from);
+        s->run->plan = csc_reset_plan_create(reload->from);
         if (s->run->plan == NULL)
             goto failed;
     }
@@ -381,7 +381,7 @@ settle(csc_stream *s, cascade_err err)
     if (!is_wanted(s))
         return;
     if (err == CASCADE_ERR_AGAIN)
-        csc_room_wait(engine, &s->reload);
+        csc_waiting_add(engine, &s->reload);
     else if (err == CASCADE_OK || err == s->err)
         csc_hydrate_take_in(
             engine, s->run, &s->reload,
@@ -428,7 +428,7 @@ csc_stream_fini(cascade_engine *engine)
 static csc_stream *
 take_turn(cascade_engine *engine, bool *wanted)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
     csc_stream **at = &engine->reloads.streams;
     csc_stream *s = NULL;
 
@@ -463,7 +463,7 @@ tell_failure(const csc_stream *s)
 static bool
 have_turn(cascade_engine *engine)
 {
-    int64_t begun_ns = csc_engine_monotonic_ns(engine);
+    int64_t begun_ns = csc_clock_now_ns(engine);
     bool wanted = false;
     csc_stream *s = take_turn(engine, &wanted);
     cascade_err err = CASCADE_OK;
@@ -476,7 +476,7 @@ have_turn(cascade_engine *engine)
     }
     err = read_portion(s);
     if (err == CASCADE_OK) {
-        adapt(s, csc_engine_monotonic_ns(engine) - begun_ns);
+        adapt(s, csc_clock_now_ns(engine) - begun_ns);
         err = s->err == CASCADE_OK ? weigh(s) : s->err;
     } else {
         tell_failure(s);
@@ -494,9 +494,9 @@ have_turn(cascade_engine *engine)
 void
 csc_stream_round(cascade_engine *engine)
 {
-    int64_t until_ns = csc_engine_monotonic_ns(engine) + ROUND_MS * CSC_MS_NS;
+    int64_t until_ns = csc_clock_now_ns(engine) + ROUND_MS * CSC_MS_NS;
 
-    while (have_turn(engine) && csc_engine_monotonic_ns(engine) < until_ns)
+    while (have_turn(engine) && csc_clock_now_ns(engine) < until_ns)
         continue;
 }
 

@@ -99,7 +99,7 @@ enter(cascade_store *store, csc_start *start, int64_t end_ms)
     if (!start->in_line)
         held->tries++;
     while (start->in_line && left > 0) {
-        csc_engine_wait_on(&held->mutex, &start->cond, left);
+        csc_wakeup_wait_on(&held->mutex, &start->cond, left);
         left = csc_clock_left_ms(end_ms);
     }
     entered = !start->in_line;
@@ -175,15 +175,15 @@ static cascade_err
 answer(cascade_store *store, const csc_start *start, cascade_err err)
 {
     if (err == CASCADE_OK)
-        csc_submit_tell(store);
+        csc_wakeup_tell_all(store);
     if (err == CASCADE_ERR_AGAIN || err == CASCADE_ERR_UNAVAILABLE)
         return fail_late(store, start, err);
-    return start->doubtful ? csc_submit_doubt(err, "start") : err;
+    return start->doubtful ? csc_error_in_doubt(err, "start") : err;
 }
 
 cascade_err
-csc_held_submit(cascade_store *store, csc_start *start,
-                const cascade_submission *submission, int64_t end_ms)
+csc_blocked_start_submit(cascade_store *store, csc_start *start,
+                         const cascade_submission *submission, int64_t end_ms)
 {
     cascade_err err = try_until(store, start, submission, end_ms);
 
@@ -205,8 +205,8 @@ is_anybody_held(cascade_store *store)
 }
 
 cascade_err
-csc_held_send(cascade_store *store, csc_start *start,
-              const cascade_submission *submission, int64_t end_ms)
+csc_blocked_start_send(cascade_store *store, csc_start *start,
+                       const cascade_submission *submission, int64_t end_ms)
 {
     cascade_err err;
 
@@ -216,7 +216,7 @@ csc_held_send(cascade_store *store, csc_start *start,
         if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_UNAVAILABLE)
             return answer(store, start, err);
     }
-    if (!csc_held_join(store, start))
-        csc_held_add(store, start);
-    return csc_held_submit(store, start, submission, end_ms);
+    if (!csc_blocked_join(store, start))
+        csc_blocked_add(store, start);
+    return csc_blocked_start_submit(store, start, submission, end_ms);
 }

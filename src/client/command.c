@@ -67,7 +67,7 @@ note_alive(void *context, const cascade_incarnation *row)
 {
     bool *alive = context;
 
-    if (row->lease_ms > 0 && !csc_house_is_brief(&row->engine_id))
+    if (row->lease_ms > 0 && !csc_uuid_is_brief(&row->engine_id))
         *alive = true;
     return CASCADE_OK;
 }
@@ -86,7 +86,7 @@ static cascade_err
 look(cascade_store *store, const cascade_uuid *id, bool *waits)
 {
     cascade_load_sink sink = {.context = waits,
-                              .on_cascade = csc_look_pass,
+                              .on_cascade = csc_get_pass,
                               .on_message = note_message};
 
     *waits = false;
@@ -149,7 +149,7 @@ open_alone(cascade_store *store, const cascade_uuid *id)
     }
     (void)cascade_engine_close(engine);
     cascade_info_free(info);
-    (void)csc_erase_all(store, end_ms);
+    (void)csc_erasure_finish_all(store, end_ms);
 }
 
 static void
@@ -182,7 +182,7 @@ csc_command_carry_out(cascade_store *store, const cascade_uuid *id, bool follow)
     if (!csc_command_is_alone(store))
         return;
     carry_out_alone(store, &run);
-    while (follow && csc_follow_next(store, &run, &run) == CASCADE_OK)
+    while (follow && csc_run_chain_next(store, &run, &run) == CASCADE_OK)
         carry_out_alone(store, &run);
 }
 
@@ -203,14 +203,14 @@ write_payload(csc_arena *arena, const csc_command_spec *spec,
     csc_buf text = {0};
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &text);
-    csc_record_add_string(&writer, "by", known->by);
+    csc_full_output_begin(&writer, &text);
+    csc_full_output_add_string(&writer, "by", known->by);
     if (spec->from != NULL)
-        csc_record_add_number(&writer, "from", *spec->from);
-    csc_record_add_string(&writer, "reason", known->reason);
+        csc_full_output_add_number(&writer, "from", *spec->from);
+    csc_full_output_add_string(&writer, "reason", known->reason);
     if (ended_at != CSC_FOLLOW_RUNS)
-        csc_record_add_number(&writer, CSC_ENDED_AT, ended_at);
-    csc_record_end(&writer);
+        csc_full_output_add_number(&writer, CSC_ENDED_AT, ended_at);
+    csc_full_output_end(&writer);
     *payload =
         text.failed ? NULL : csc_arena_strndup(arena, text.data, text.len);
     csc_buf_fini(&text);
@@ -230,7 +230,7 @@ csc_command_check(const csc_command_spec *spec, cascade_request_options *known)
     if (err == CASCADE_OK && known->by != NULL)
         err = csc_check_text("by", known->by);
     if (err == CASCADE_OK)
-        err = csc_look_check(spec->kind, known->wait_ms);
+        err = csc_get_check(spec->kind, known->wait_ms);
     return err;
 }
 
@@ -247,14 +247,14 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
     cascade_err err = csc_store_get_now(store, &now_ms);
 
     if (err == CASCADE_OK && deletes(spec))
-        err = csc_follow_may_delete(store, id, &ended_at, &run);
+        err = csc_run_chain_may_delete(store, id, &ended_at, &run);
     /* Within a transaction of the application's its chain would be locked for
      * as long as that is open, and so would be the commit of its next run. */
     if (err == CASCADE_OK && !csc_uuid_is_nil(&run.id) &&
         !csc_store_is_within(store))
         err = csc_link_keep_all(store, &run);
     if (err == CASCADE_OK && known->request_id != NULL && !spec->of_ended)
-        err = csc_follow_root(store, id, &root);
+        err = csc_run_chain_root(store, id, &root);
     if (err != CASCADE_OK)
         return err;
     *message = (cascade_message_row){
@@ -262,8 +262,8 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
         .kind = spec->kind,
         .name = "",
         .sent_at_ms = now_ms,
-        .path = csc_signal_path(store, arena, &root, spec->kind,
-                                known->request_id, now_ms)};
+        .path = csc_run_chain_signal_path(store, arena, &root, spec->kind,
+                                          known->request_id, now_ms)};
     if (message->path == NULL)
         return csc_fail_memory();
     return write_payload(arena, spec, known, ended_at, &message->payload);
@@ -292,7 +292,7 @@ typedef struct call {
 static cascade_err
 go_to_first(call *c, const char *path)
 {
-    cascade_err err = csc_follow_path(c->store, path, &c->run, &c->gone);
+    cascade_err err = csc_run_chain_path(c->store, path, &c->run, &c->gone);
 
     if (err == CASCADE_OK)
         return err;
@@ -339,7 +339,7 @@ send(call *c, const cascade_request_options *options)
     if (sent == CASCADE_SENT_REPEATED)
         c->from = INT32_MIN; /* it may have been received long ago */
     if (err == CASCADE_OK && !of_ended)
-        err = csc_follow_sent(c->store, &c->run, message.path, &sent);
+        err = csc_run_chain_sent(c->store, &c->run, message.path, &sent);
     if (err == CASCADE_OK && !of_ended && sent == CASCADE_SENT_REPEATED)
         err = go_to_first(c, message.path);
     if (err == CASCADE_OK && sent != CASCADE_SENT_ABSENT)
@@ -364,7 +364,7 @@ see_execution(void *context, const cascade_execution_row *row)
     c->from = row->function_id;
     if (strcmp(row->node_instance_id, c->path) != 0)
         return CASCADE_OK;
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     c->received = true;
     c->refused = row->status == CASCADE_EXECUTION_FAILED && record.continued;
     c->error =
@@ -394,7 +394,7 @@ static cascade_err
 look_at_run(call *c)
 {
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(c->store, &c->run, &info);
+    cascade_err err = csc_get_read(c->store, &c->run, &info);
 
     c->there = err == CASCADE_OK;
     c->over = c->there && info->status != CASCADE_RUNNING;
@@ -409,7 +409,7 @@ look_at_run(call *c)
 static cascade_err
 move_on(call *c, bool *on)
 {
-    cascade_err err = csc_follow_next(c->store, &c->run, &c->run);
+    cascade_err err = csc_run_chain_next(c->store, &c->run, &c->run);
 
     *on = err == CASCADE_OK;
     if (!*on)
@@ -474,7 +474,7 @@ static cascade_err
 await_receipt(call *c, int64_t wait_ms)
 {
     cascade_err err =
-        csc_look_until(c->store, &c->watch, wait_ms, look_received, c);
+        csc_get_until(c->store, &c->watch, wait_ms, look_received, c);
 
     if (err != CASCADE_ERR_AGAIN)
         return err;
@@ -490,7 +490,7 @@ static cascade_err
 note_place(call *c)
 {
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(c->store, &c->run, &info);
+    cascade_err err = csc_get_read(c->store, &c->run, &info);
 
     c->from = err == CASCADE_OK ? info->fn_id : INT32_MIN;
     cascade_info_free(info);
@@ -509,7 +509,7 @@ send_and_wait(call *c, const cascade_request_options *options)
         err = send(c, options);
     csc_store_watch_move(c->store, &c->watch, &c->run);
     if (err == CASCADE_OK && c->gone)
-        err = csc_follow_fail_gone(c->spec->kind);
+        err = csc_run_chain_fail_gone(c->spec->kind);
     if (err == CASCADE_OK)
         err = await_receipt(c, options->wait_ms);
     csc_store_watch_end(c->store, &c->watch);

@@ -80,7 +80,7 @@ note_execution(void *context, const cascade_execution_row *row)
         return CASCADE_OK;
     seen->there = true;
     seen->status = row->status;
-    csc_record_read(row, &seen->record);
+    csc_full_output_read(row, &seen->record);
     return CASCADE_OK;
 }
 
@@ -225,7 +225,7 @@ gather_all(cascade_store *store, csc_arena *arena,
     cascade_err err = check_completion(given);
 
     if (err == CASCADE_OK && given->error != NULL) {
-        completion->error = csc_node_clean(arena, given->error);
+        completion->error = csc_text_clean(arena, given->error);
         if (completion->error == NULL)
             err = csc_fail_memory();
     }
@@ -275,8 +275,8 @@ note_pending(void *context, const cascade_message_row *row, bool repeated)
 
     (void)repeated;
     if (strcmp(row->path, p->path) == 0 &&
-        csc_json_member(row->payload, "by", &span))
-        (void)csc_record_uuid(span, &p->by);
+        csc_json_read_member(row->payload, "by", &span))
+        (void)csc_full_output_uuid(span, &p->by);
     return CASCADE_OK;
 }
 
@@ -288,7 +288,7 @@ look_pending(cascade_store *store, const cascade_uuid *id, const char *path,
 {
     pending seen = {.path = path};
     cascade_load_sink sink = {.context = &seen,
-                              .on_cascade = csc_look_pass,
+                              .on_cascade = csc_get_pass,
                               .on_message = note_pending};
     cascade_err err =
         store->driver->load(store->self, id, 1, CASCADE_LOAD_MESSAGES, &sink);
@@ -369,7 +369,7 @@ check_call(call *c, const char *token, const cascade_completion *given,
         err = csc_check_options("complete options", options, &c->options,
                                 sizeof(c->options));
     if (err == CASCADE_OK)
-        err = csc_look_check("complete", c->options.wait_ms);
+        err = csc_get_check("complete", c->options.wait_ms);
     if (err == CASCADE_OK)
         err = c->options.wait_ms != 0
                   ? csc_store_refuse_within(c->store, "complete with wait_ms")
@@ -409,7 +409,7 @@ await_decision(call *c, bool mine)
 {
     int64_t wait_ms = c->options.wait_ms;
     cascade_err err =
-        csc_look_until(c->store, &c->watch, wait_ms, look_decided, c);
+        csc_get_until(c->store, &c->watch, wait_ms, look_decided, c);
 
     if (err != CASCADE_ERR_AGAIN)
         return err;

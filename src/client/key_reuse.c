@@ -20,10 +20,10 @@
 #include "store/store.h"
 
 cascade_err
-csc_reuse_look(cascade_store *store, csc_key_run *run)
+csc_key_reuse_look(cascade_store *store, csc_key_run *run)
 {
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(store, &run->id, &info);
+    cascade_err err = csc_get_read(store, &run->id, &info);
 
     run->status = err == CASCADE_OK ? info->status : 0;
     run->updated_at_ms = err == CASCADE_OK ? info->updated_at_ms : 0;
@@ -44,7 +44,7 @@ read_current(cascade_store *store, const char *user_id, const char *key,
         return err;
     run->id = csc_uuid_v8(user_id, key, run->number);
     return run->number > 1 || reuse != CASCADE_REUSE_NEVER
-               ? csc_reuse_look(store, run)
+               ? csc_key_reuse_look(store, run)
                : CASCADE_OK;
 }
 
@@ -63,14 +63,14 @@ has_continued(cascade_store *store, const char *user_id, const char *key,
         err = store->driver->key(store->self, user_id, key, &number);
     if (err != CASCADE_OK || number == run->number)
         return err;
-    err = csc_follow_next(store, &run->id, &next);
+    err = csc_run_chain_next(store, &run->id, &next);
     *continued = err == CASCADE_OK;
     return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
 }
 
 cascade_err
-csc_reuse_read(cascade_store *store, const char *user_id, const char *key,
-               cascade_reuse reuse, csc_key_run *run)
+csc_key_reuse_read(cascade_store *store, const char *user_id, const char *key,
+                   cascade_reuse reuse, csc_key_run *run)
 {
     bool continued = true;
     cascade_err err = CASCADE_OK;
@@ -100,22 +100,22 @@ terminate(cascade_store *store, csc_key_run *run)
         err != CASCADE_ERR_NOT_FOUND)
         return err;
     do {
-        err = csc_follow_next(store, &run->id, &run->id);
+        err = csc_run_chain_next(store, &run->id, &run->id);
         if (err == CASCADE_OK)
             run->number++;
     } while (err == CASCADE_OK);
-    return err == CASCADE_ERR_NOT_FOUND ? csc_reuse_look(store, run) : err;
+    return err == CASCADE_ERR_NOT_FOUND ? csc_key_reuse_look(store, run) : err;
 }
 
 bool
-csc_reuse_has(const csc_key_run *run)
+csc_key_reuse_has(const csc_key_run *run)
 {
     return run->number > 1 || run->status != 0;
 }
 
 cascade_err
-csc_reuse_next(cascade_store *store, cascade_reuse reuse, csc_key_run *run,
-               int32_t *anew)
+csc_key_reuse_next(cascade_store *store, cascade_reuse reuse, csc_key_run *run,
+                   int32_t *anew)
 {
     bool ended =
         run->status == CASCADE_COMPLETED || run->status == CASCADE_ERROR;

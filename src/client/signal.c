@@ -67,7 +67,7 @@ keep_payload(cascade_store *store, csc_arena *arena, const cJSON *payload,
     *text = "{}";
     if (payload == NULL)
         return CASCADE_OK;
-    err = csc_json_canon_tree("payload", payload, store->config.payload_max,
+    err = csc_json_tree_canon("payload", payload, store->config.payload_max,
                               &canonical);
     if (err == CASCADE_OK) {
         *text = csc_arena_strndup(arena, canonical.data, canonical.len);
@@ -91,16 +91,17 @@ csc_signal_make(cascade_store *store, csc_arena *arena,
     if (err == CASCADE_OK)
         err = csc_store_get_now(store, &now_ms);
     if (err == CASCADE_OK && options.request_id != NULL)
-        err = csc_follow_root(store, id, &root);
+        err = csc_run_chain_root(store, id, &root);
     if (err != CASCADE_OK)
         return err;
-    *message = (cascade_message_row){
-        .cascade_id = *id,
-        .kind = CSC_MESSAGE_SIGNAL,
-        .name = csc_arena_strdup(arena, spec->name),
-        .path = csc_signal_path(store, arena, &root, CSC_MESSAGE_SIGNAL,
-                                options.request_id, now_ms),
-        .sent_at_ms = now_ms};
+    *message =
+        (cascade_message_row){.cascade_id = *id,
+                              .kind = CSC_MESSAGE_SIGNAL,
+                              .name = csc_arena_strdup(arena, spec->name),
+                              .path = csc_run_chain_signal_path(
+                                  store, arena, &root, CSC_MESSAGE_SIGNAL,
+                                  options.request_id, now_ms),
+                              .sent_at_ms = now_ms};
     if (message->name == NULL || message->path == NULL)
         return csc_fail_memory();
     return keep_payload(store, arena, spec->payload, &message->payload);
@@ -145,7 +146,7 @@ send_signal(cascade_store *store, const cascade_uuid *id,
         err = csc_link_turn(store, err, sent, &way, &again);
     }
     if (err == CASCADE_OK)
-        err = csc_follow_sent(store, &way.run, message.path, &sent);
+        err = csc_run_chain_sent(store, &way.run, message.path, &sent);
     if (err == CASCADE_OK)
         err = csc_signal_answer(sent, "signal");
     csc_arena_fini(&arena);

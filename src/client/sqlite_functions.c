@@ -170,7 +170,7 @@ read_payload(const functions *own, const char *text, cJSON **payload)
     err = csc_json_canon("payload", text, strlen(text),
                          own->store->config.payload_max, &canonical);
     if (err == CASCADE_OK) {
-        *payload = csc_json_parse(canonical.data);
+        *payload = csc_json_tree_parse(canonical.data);
         if (*payload == NULL)
             err = csc_fail_memory();
     }

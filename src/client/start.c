@@ -111,7 +111,7 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
     if (known->reuse != CASCADE_REUSE_NEVER && known->key == NULL)
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: reuse is given, but no key; give both");
-    return csc_limits_check_start("start", known->delay_ms, known->deadline_ms);
+    return csc_check_start_limits("start", known->delay_ms, known->deadline_ms);
 }
 
 /* Canonical text of a first node's input, in `arena`. */
@@ -130,7 +130,7 @@ keep_input(const cascade_store *store, const cascade_first *first,
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: give input or input_text, not both");
     if (first->input != NULL)
-        err = csc_json_canon_tree("input", first->input, max, &text);
+        err = csc_json_tree_canon("input", first->input, max, &text);
     else
         err = csc_json_canon("input", first->input_text,
                              strlen(first->input_text), max, &text);
@@ -162,7 +162,7 @@ create_start(size_t count, csc_start **out)
     start->existed =
         csc_arena_alloc(&start->arena, count, sizeof(*start->existed));
     if (start->arena.failed) {
-        csc_start_unref(start);
+        csc_start_request_unref(start);
         return csc_fail_memory();
     }
     *out = start;
@@ -267,7 +267,7 @@ make_change(cascade_store *store, const cascade_start_spec *spec, place *here,
     if (err == CASCADE_OK && start->arena.failed)
         err = csc_fail_memory();
     if (err == CASCADE_OK)
-        err = csc_build_new(&env, &build, &start->changes[start->count]);
+        err = csc_start_add_rows(&env, &build, &start->changes[start->count]);
     if (err == CASCADE_OK)
         start->count++;
     return err;
@@ -289,12 +289,13 @@ may_be_born(const cascade_engine *engine, const csc_start *start,
 {
     if (engine->options.mode != CASCADE_MODE_THREADS ||
         engine->life != CSC_LIFE_RUNNING || !engine->incarnation.attached ||
-        !csc_run_may_begin(engine) || csc_hydrate_room(engine) < start->count)
+        !csc_backlog_may_begin(engine) ||
+        csc_room_for_claims(engine) < start->count)
         return false;
     for (size_t i = 0; i < start->count; i++)
         if (start->changes[i].run.wake_at_ms > now_ms ||
             !serves(engine, start->changes[i].run.queue) ||
-            csc_run_is_queue_paused(engine, start->changes[i].run.queue))
+            csc_pause_is_on_queue(engine, start->changes[i].run.queue))
             return false;
     return true;
 }
@@ -319,7 +320,7 @@ give_to(cascade_engine *engine, csc_start *start, int64_t now_ms)
     engine->room.births += start->count;
     engine->wakeup.callers++;
     start->entered = csc_lane_enter(lane);
-    csc_lane_add_start(lane, start);
+    csc_lane_queue_add_start(lane, start);
     return true;
 }
 
@@ -361,7 +362,7 @@ take_back(cascade_engine *engine, csc_start *start)
     if (lane->last_start == start)
         lane->last_start = previous;
     start->queued = false;
-    csc_start_done(engine, start, CASCADE_ERR_UNAVAILABLE);
+    csc_start_request_done(engine, start, CASCADE_ERR_UNAVAILABLE);
     return true;
 }
 
@@ -390,7 +391,7 @@ await_lane(cascade_engine *engine, csc_start *start, int64_t end_ms)
 
         if (left <= 0)
             break;
-        csc_engine_wait(engine, &start->cond, left);
+        csc_wakeup_wait(engine, &start->cond, left);
     }
     if (start->done)
         err = start->err;
@@ -474,7 +475,7 @@ write_started(const csc_start *start, const cascade_uuid *ids, size_t count,
 {
     for (size_t i = 0; i < count; i++)
         started[i] = (cascade_started){
-            ids[i], start->existed[csc_start_find(start, &ids[i])]};
+            ids[i], start->existed[csc_start_request_find(start, &ids[i])]};
     if (count == start->count)
         return;
     for (size_t i = 1; i < count; i++)
@@ -501,11 +502,11 @@ static cascade_err
 check_there(cascade_store *store, const cascade_uuid *id)
 {
     csc_key_run run = {.id = *id};
-    cascade_err err = csc_reuse_look(store, &run);
+    cascade_err err = csc_key_reuse_look(store, &run);
 
     if (err != CASCADE_OK || run.status != 0)
         return fail_unknown(err);
-    return csc_erase_fail("start", id);
+    return csc_erasure_fail("start", id);
 }
 
 /* A key that existed may have later runs: the current one is given. Where that
@@ -522,13 +523,13 @@ find_current(cascade_store *store, const cascade_change *change,
         return CASCADE_OK;
     if (change->key == NULL)
         return check_there(store, &change->cascade.id);
-    err = csc_reuse_read(store, change->cascade.user_id, change->key,
-                         CASCADE_REUSE_NEVER, &run);
+    err = csc_key_reuse_read(store, change->cascade.user_id, change->key,
+                             CASCADE_REUSE_NEVER, &run);
     if (err == CASCADE_OK && run.number == 1)
-        err = csc_reuse_look(store, &run);
+        err = csc_key_reuse_look(store, &run);
     if (err == CASCADE_OK) {
         started->id = run.id;
-        err = csc_reuse_next(store, CASCADE_REUSE_NEVER, &run, anew);
+        err = csc_key_reuse_next(store, CASCADE_REUSE_NEVER, &run, anew);
     }
     return fail_unknown(err);
 }
@@ -542,9 +543,9 @@ use_seen(cascade_store *store, const cascade_change *change,
 {
     cascade_err err = CASCADE_OK;
 
-    if (!started->existed || change->key == NULL || !csc_reuse_has(seen))
+    if (!started->existed || change->key == NULL || !csc_key_reuse_has(seen))
         return find_current(store, change, started, anew);
-    err = csc_reuse_next(store, reuse, seen, anew);
+    err = csc_key_reuse_next(store, reuse, seen, anew);
     started->id = seen->id;
     return fail_unknown(err);
 }
@@ -575,7 +576,7 @@ start_by_submit(cascade_store *store, csc_start *start,
     submission->brief = has_engines(store);
     if (!submission->brief)
         return csc_submit(store, submission, "start");
-    return csc_held_send(store, start, submission, end_ms);
+    return csc_blocked_start_send(store, start, submission, end_ms);
 }
 
 /* The store's time and the location; an engine of this process knows both
@@ -594,7 +595,7 @@ find_place(cascade_store *store, csc_arena *arena, place *here)
         pthread_mutex_lock(&engine->mutex);
         known = engine->incarnation.attached;
         if (known) {
-            here->now_ms = csc_engine_now(engine);
+            here->now_ms = csc_clock_now_ms(engine);
             here->location = csc_arena_strdup(arena, engine->location);
         }
         pthread_mutex_unlock(&engine->mutex);
@@ -619,14 +620,14 @@ send_start(cascade_store *store, csc_start *start, int64_t now_ms)
     cascade_engine *engine = NULL;
     cascade_err err = CASCADE_ERR_STOPPED;
 
-    if (csc_held_join(store, start))
+    if (csc_blocked_join(store, start))
         err = CASCADE_ERR_AGAIN;
     else
         engine = find_engine(store, start, now_ms);
     if (engine != NULL)
         err = start_by_engine(engine, start, end_ms);
     if (err == CASCADE_ERR_AGAIN)
-        err = csc_held_submit(store, start, &submission, end_ms);
+        err = csc_blocked_start_submit(store, start, &submission, end_ms);
     else if (err == CASCADE_ERR_STOPPED)
         err = start_by_submit(store, start, &submission, end_ms);
     return err;
@@ -673,7 +674,7 @@ start_run(cascade_store *store, const cascade_start_spec *spec, place *here,
         err = send_all(store, start, here->now_ms, started);
     if (err == CASCADE_OK)
         err = find_current(store, &start->changes[0], started, anew);
-    csc_start_unref(start);
+    csc_start_request_unref(start);
     return err;
 }
 
@@ -717,8 +718,8 @@ look_at_keys(cascade_store *store, const cascade_start_spec *specs,
         cascade_reuse reuse = reuse_of(&specs[i]);
 
         if (reuse != CASCADE_REUSE_NEVER)
-            err = csc_reuse_read(store, change->cascade.user_id, change->key,
-                                 reuse, &seen[i]);
+            err = csc_key_reuse_read(store, change->cascade.user_id,
+                                     change->key, reuse, &seen[i]);
     }
     return err;
 }
@@ -735,7 +736,7 @@ find_all_current(cascade_store *store, const cascade_start_spec *specs,
     cascade_err err = known != NULL ? CASCADE_OK : csc_fail_memory();
 
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
-        size_t at = csc_start_find(start, &started[i].id);
+        size_t at = csc_start_request_find(start, &started[i].id);
         int32_t anew = 0;
 
         if (known[at] != NULL) {
@@ -775,7 +776,7 @@ start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
     if (err == CASCADE_OK)
         err =
             find_all_current(store, specs, start, seen, &here, count, started);
-    csc_start_unref(start);
+    csc_start_request_unref(start);
     return err == CASCADE_OK ? csc_ok() : err;
 }
 
@@ -803,7 +804,7 @@ answer_both(cascade_store *store, const csc_start *start,
             cascade_started *started, int32_t *anew)
 {
     cascade_err err =
-        csc_follow_sent(store, &message->cascade_id, message->path, &sent);
+        csc_run_chain_sent(store, &message->cascade_id, message->path, &sent);
 
     if (err == CASCADE_OK)
         err = csc_signal_answer(sent, "start with signal");
@@ -864,7 +865,7 @@ try_with_signal(cascade_store *store, const cascade_start_spec *spec,
         err = make_change(store, spec, here, start);
     if (err == CASCADE_OK)
         err = start_and_signal(store, start, signal, started, anew);
-    csc_start_unref(start);
+    csc_start_request_unref(start);
     return err;
 }
 
@@ -879,11 +880,11 @@ choose_run(cascade_store *store, const cascade_start_spec *spec, place *here)
 
     if (err != CASCADE_OK || options.key == NULL)
         return err;
-    err = csc_reuse_read(store, options.user_id, options.key, options.reuse,
-                         &run);
-    if (err != CASCADE_OK || !csc_reuse_has(&run))
+    err = csc_key_reuse_read(store, options.user_id, options.key, options.reuse,
+                             &run);
+    if (err != CASCADE_OK || !csc_key_reuse_has(&run))
         return err;
-    err = csc_reuse_next(store, options.reuse, &run, &here->run_number);
+    err = csc_key_reuse_next(store, options.reuse, &run, &here->run_number);
     here->after_ms = run.updated_at_ms;
     if (err == CASCADE_OK && here->run_number == 0 && run.number > 1)
         here->run_number = run.number;

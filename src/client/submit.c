@@ -62,6 +62,6 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
             pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
     }
     if (err == CASCADE_OK)
-        csc_submit_tell(store);
-    return doubtful ? csc_submit_doubt(err, what) : err;
+        csc_wakeup_tell_all(store);
+    return doubtful ? csc_error_in_doubt(err, what) : err;
 }

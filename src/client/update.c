@@ -82,7 +82,7 @@ wrap_request(const call *c, const cJSON *request, csc_buf *payload)
     csc_json_add_string(payload, c->path);
     csc_buf_add_text(payload, ",\"request\":");
     if (request != NULL)
-        err = csc_json_canon_tree("request", request,
+        err = csc_json_tree_canon("request", request,
                                   c->store->config.payload_max, payload);
     else
         csc_buf_add_text(payload, "{}");
@@ -104,11 +104,11 @@ send_once(call *c, const cJSON *request, const char *request_id,
     cascade_err err = csc_store_get_now(c->store, &message.sent_at_ms);
 
     if (err == CASCADE_OK && request_id != NULL)
-        err = csc_follow_root(c->store, &c->run, &root);
+        err = csc_run_chain_root(c->store, &c->run, &root);
     if (err != CASCADE_OK)
         return err;
-    c->path = csc_signal_path(c->store, &c->arena, &root, "update", request_id,
-                              message.sent_at_ms);
+    c->path = csc_run_chain_signal_path(c->store, &c->arena, &root, "update",
+                                        request_id, message.sent_at_ms);
     message.path = c->path;
     message.name =
         csc_arena_format(&c->arena, "%s%s", CSC_UPDATE_NAME, c->name);
@@ -165,13 +165,13 @@ find_answer(const call *c, const char *output, csc_json_span *answer,
     char *path = NULL;
 
     *same = false;
-    if (!csc_json_member(output, "path", &span) ||
-        !csc_json_span_text(span, &path))
+    if (!csc_json_read_member(output, "path", &span) ||
+        !csc_json_read_text(span, &path))
         return CASCADE_OK;
     if (path == NULL)
         return csc_fail_memory();
-    *same =
-        strcmp(path, c->path) == 0 && csc_json_member(output, "answer", answer);
+    *same = strcmp(path, c->path) == 0 &&
+            csc_json_read_member(output, "answer", answer);
     csc_mem_free(path);
     return CASCADE_OK;
 }
@@ -207,7 +207,7 @@ on_execution(void *context, const cascade_execution_row *row)
 
     if (row->status != CASCADE_EXECUTION_COMPLETED)
         return CASCADE_OK;
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     if (!csc_uuid_is_nil(&record.continued_as))
         c->next = record.continued_as;
     if (c->answer != NULL || record.output.data == NULL ||
@@ -284,7 +284,7 @@ give_answer(const call *c, cJSON **answer)
 
     if (answer == NULL)
         return csc_ok();
-    tree = csc_json_parse(c->answer);
+    tree = csc_json_tree_parse(c->answer);
     if (tree == NULL)
         return fail_unread(c, csc_fail_memory());
     *answer = tree;
@@ -296,11 +296,11 @@ static cascade_err
 go_to_first(call *c)
 {
     bool gone = false;
-    cascade_err err = csc_follow_path(c->store, c->path, &c->run, &gone);
+    cascade_err err = csc_run_chain_path(c->store, c->path, &c->run, &gone);
 
     csc_store_watch_move(c->store, &c->watch, &c->run);
     if (err == CASCADE_OK && gone)
-        err = csc_follow_fail_gone("update");
+        err = csc_run_chain_fail_gone("update");
     return fail_unread(c, err);
 }
 
@@ -317,7 +317,7 @@ ask(call *c, const cJSON *request, const cascade_update_options *options,
     if (err == CASCADE_OK && repeated)
         err = go_to_first(c);
     if (err == CASCADE_OK)
-        err = csc_look_until(c->store, &c->watch, options->timeout_ms, look, c);
+        err = csc_get_until(c->store, &c->watch, options->timeout_ms, look, c);
     csc_store_watch_end(c->store, &c->watch);
     if (err == CASCADE_ERR_AGAIN)
         return csc_fail(CASCADE_ERR_TIMEOUT,
@@ -376,8 +376,8 @@ note_course(void *context, const cascade_execution_row *row)
     search *s = context;
     csc_record record;
 
-    csc_record_read(row, &record);
-    return csc_course_note(&s->course, row, &record);
+    csc_full_output_read(row, &record);
+    return csc_supersede_note(&s->course, row, &record);
 }
 
 /* The one that was committed last: a node comes before its steps, and may end
@@ -389,16 +389,16 @@ on_event(void *context, const cascade_event_row *row)
     cascade_err err = CASCADE_OK;
 
     if (s->course.grew)
-        err = csc_course_settle(&s->course, CSC_COURSE_NOW);
+        err = csc_supersede_settle(&s->course, CSC_COURSE_NOW);
     if (err != CASCADE_OK)
         return err;
     if (strcmp(row->key, s->key) != 0 ||
         (s->value != NULL && row->id < s->id) ||
-        csc_course_by(&s->course, row->function_id) != CSC_COURSE_NONE)
+        csc_supersede_by(&s->course, row->function_id) != CSC_COURSE_NONE)
         return CASCADE_OK;
     cJSON_Delete(s->value);
     s->id = row->id;
-    s->value = csc_json_parse(row->value);
+    s->value = csc_json_tree_parse(row->value);
     return s->value != NULL ? CASCADE_OK : csc_fail_memory();
 }
 
@@ -406,14 +406,14 @@ static cascade_err
 query(cascade_store *store, const cascade_uuid *id, search *s)
 {
     cascade_load_sink sink = {.context = s,
-                              .on_cascade = csc_look_pass,
+                              .on_cascade = csc_get_pass,
                               .on_execution = note_course,
                               .on_event = on_event};
     cascade_err err = store->driver->load(
         store->self, id, 1, CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
         &sink);
 
-    csc_course_fini(&s->course);
+    csc_supersede_fini(&s->course);
     return err;
 }
 

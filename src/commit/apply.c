@@ -56,10 +56,10 @@ reenter(csc_run *run, const csc_post *posts)
     for (const csc_post *p = posts; p != NULL && err == CASCADE_OK;
          p = p->next) {
         csc_exec *exec =
-            p->reenter ? csc_state_find(&run->state, p->function_id) : NULL;
+            p->reenter ? csc_view_find(&run->state, p->function_id) : NULL;
 
         if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING)
-            err = csc_state_untake(&run->state, exec);
+            err = csc_due_queue_untake(&run->state, exec);
     }
     return err;
 }
@@ -87,7 +87,7 @@ note_freed(cascade_engine *engine, const cascade_change *change)
         engine->mailbox.next_wake_ms <= change->run.wake_at_ms)
         return;
     engine->mailbox.next_wake_ms = change->run.wake_at_ms;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }
 
 /* What came for the run meanwhile was passed over. */
@@ -98,7 +98,7 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
 
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_RECEIVE)
-            csc_receive_done(engine, run);
+            csc_mailbox_done(engine, run);
         else
             run->worked = true;
         if (p->kind == CSC_POST_SLICE)
@@ -107,7 +107,7 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
             looked || p->kind == CSC_POST_RECEIVE || p->kind == CSC_POST_FREE;
     }
     if (looked || !(run->receiving || run->freeing))
-        csc_receive_again(engine, run);
+        csc_mailbox_again(engine, run);
 }
 
 /* Those who wait for these posts go on with what is recorded now. They are
@@ -121,11 +121,11 @@ release_waiters(csc_run *run, csc_post *posts, csc_waiter **woken)
 
         if (p->waiter == NULL)
             continue;
-        part.kind = csc_state_kind(p->part_name);
-        part.name = p->part_name + strlen(csc_state_prefix(part.kind));
-        node = csc_state_find(&run->state, p->function_id);
+        part.kind = csc_kind_of(p->part_name);
+        part.name = p->part_name + strlen(csc_kind_prefix(part.kind));
+        node = csc_view_find(&run->state, p->function_id);
         if (node != NULL)
-            p->waiter->step = csc_state_part(&run->state, node, &part);
+            p->waiter->step = csc_view_part(&run->state, node, &part);
         p->waiter->next = *woken;
         *woken = p->waiter;
         p->waiter = NULL;
@@ -172,12 +172,12 @@ go_on(cascade_engine *engine, csc_run *run, bool reset)
     csc_assert(!run->partial);
     if (reset && engine->reloads.suspect == run) {
         engine->reloads.suspect = NULL;
-        csc_engine_wake_house(engine);
+        csc_wakeup_house(engine);
     }
     run->linger_until_ms = 0;
-    if (run->first_post != NULL && !csc_native_give_turn(engine, run))
-        csc_lane_add_run(&engine->lanes[run->lane], run);
-    csc_run_advance(engine, run);
+    if (run->first_post != NULL && !csc_txn_slot_give_turn(engine, run))
+        csc_lane_queue_add_run(&engine->lanes[run->lane], run);
+    csc_advance_run(engine, run);
 }
 
 /* Of one that was not read whole, what is known of the next run is known
@@ -201,7 +201,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 
     run->committing = false;
     run->has_waited = true;
-    csc_lane_make_up(run);
+    csc_pace_make_up(run);
     count_posts(engine, item->posts);
     note_received(engine, run, item->posts);
     if (!run->gone && run->plan == NULL)
@@ -217,12 +217,12 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     if (leaves(change)) {
         note_end(engine, run, change);
         note_freed(engine, change);
-        csc_receive_left(engine, run);
-        csc_run_drop(engine, run, CASCADE_ERR_FENCED);
+        csc_mailbox_left(engine, run);
+        csc_drop_run(engine, run, CASCADE_ERR_FENCED);
     } else if (err != CASCADE_OK) {
-        csc_run_load_anew(engine, run, err);
+        csc_drop_load_anew(engine, run, err);
     } else if (run->plan != NULL || run->leaves) {
-        csc_receive_leave(engine, run);
+        csc_mailbox_leave(engine, run);
     } else if (!run->gone) {
         csc_room_count(engine, run);
         go_on(engine, run, change->run_action == CASCADE_RUN_RESET);
@@ -244,7 +244,7 @@ hold_born(cascade_engine *engine, const cascade_change *change)
     if (err == CASCADE_OK)
         err = csc_run_add(engine, run);
     if (err == CASCADE_OK)
-        csc_run_advance(engine, run);
+        csc_advance_run(engine, run);
     csc_run_unref(run);
     return err;
 }
@@ -259,7 +259,7 @@ adopt(cascade_engine *engine, const cascade_change *change)
     if (!engine->incarnation.attached ||
         !csc_uuid_equal(&change->run.engine_id, &engine->incarnation.id))
         return;
-    csc_receive_born(engine);
+    csc_mailbox_born(engine);
     if (hold_born(engine, change) != CASCADE_OK)
         csc_reload_add(engine, &reload);
 }
@@ -275,31 +275,31 @@ apply_start(csc_lane *lane, csc_item *item)
         if (!start->existed[i])
             adopt(engine, &lane->changes[item->first + i]);
     }
-    csc_start_done(engine, start, CASCADE_OK);
+    csc_start_request_done(engine, start, CASCADE_OK);
 }
 
 void
-csc_lane_go_on(csc_lane *lane, size_t decided)
+csc_apply_go_on(csc_lane *lane, size_t decided)
 {
     lane->from += decided;
     lane->slice = lane->item_count - lane->from;
-    if (lane->slice > csc_lane_items_max(lane))
-        lane->slice = csc_lane_items_max(lane);
+    if (lane->slice > csc_pace_items_max(lane))
+        lane->slice = csc_pace_items_max(lane);
     if (lane->from == lane->item_count)
-        csc_lane_end_batch(lane);
+        csc_apply_end_batch(lane);
 }
 
 void
-csc_lane_end_batch(csc_lane *lane)
+csc_apply_end_batch(csc_lane *lane)
 {
     lane->item_count = 0;
     lane->state = CSC_LANE_IDLE;
     lane->tried = false;
     lane->slow = false;
     pthread_cond_broadcast(&lane->engine->wakeup.quiet_cond);
-    csc_native_ended(lane);
+    csc_txn_slot_ended(lane);
     if (!lane->engine->incarnation.attached)
-        csc_engine_wake_house(lane->engine);
+        csc_wakeup_house(lane->engine);
 }
 
 /* There may be something for this engine too. */
@@ -307,7 +307,7 @@ static void
 tell_house(cascade_engine *engine)
 {
     engine->wakeup.told = true;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }
 
 /* The answer to an update, or what came of a completion or a command. */
@@ -347,7 +347,7 @@ tell_watchers(const csc_lane *lane, size_t from, size_t count)
 }
 
 void
-csc_lane_apply(csc_lane *lane)
+csc_apply_batch(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     size_t from = lane->from;
@@ -355,7 +355,7 @@ csc_lane_apply(csc_lane *lane)
     csc_waiter *woken = NULL;
     bool left = false;
 
-    csc_lane_set_pace(lane);
+    csc_pace_set(lane);
     pthread_mutex_lock(&engine->mutex);
     lane->number++;
     lane->trouble[0] = '\0';
@@ -370,7 +370,7 @@ csc_lane_apply(csc_lane *lane)
                (item->run != NULL && item->count > 1);
         if (change->run_action == CASCADE_RUN_DELETE &&
             lane->existed[item->first])
-            csc_erase_soon(engine);
+            csc_erasure_due_soon(engine);
         if (item->run != NULL)
             apply_run(lane, item, &woken);
         else
@@ -378,7 +378,7 @@ csc_lane_apply(csc_lane *lane)
     }
     lane->tried = false;
     lane->backoff_ms = 0;
-    csc_lane_go_on(lane, lane->slice);
+    csc_apply_go_on(lane, lane->slice);
     if (left)
         tell_house(engine);
     pthread_mutex_unlock(&engine->mutex);

@@ -98,11 +98,11 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
                          .location = engine->location,
                          .now_ms = now_ms,
                          .delay_from_ms = delay_from_ms,
-                         .find_external = csc_engine_external,
+                         .find_external = csc_node_def_is_external,
                          .find_context = engine};
     size_t bytes_max = engine->options.batch_bytes_max;
 
-    env.slice_bytes = csc_lane_slice_bytes(lane);
+    env.slice_bytes = csc_pace_slice_bytes(lane);
     if (bytes_max < env.slice_bytes)
         env.slice_bytes = bytes_max;
     if (item->start != NULL) {
@@ -118,7 +118,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
     item->err = csc_build_change(&env, &item->run->state, item->posts,
                                  &lane->changes[item->first]);
     if (item->err == CASCADE_OK && item->count > 1)
-        item->err = csc_build_births(&env, &item->run->state, item->posts,
+        item->err = csc_child_births(&env, &item->run->state, item->posts,
                                      &lane->changes[item->first],
                                      &lane->changes[item->first + 1]);
     if (item->err == CASCADE_OK)
@@ -145,7 +145,7 @@ grow_changes(csc_lane *lane, size_t count)
 }
 
 const cascade_uuid *
-csc_lane_item_id(const csc_item *item)
+csc_batch_item_id(const csc_item *item)
 {
     return item->run != NULL ? &item->run->state.id
                              : &item->start->changes[0].cascade.id;
@@ -154,16 +154,16 @@ csc_lane_item_id(const csc_item *item)
 static int
 compare_items(const void *a, const void *b)
 {
-    return csc_uuid_compare(csc_lane_item_id(a), csc_lane_item_id(b));
+    return csc_uuid_compare(csc_batch_item_id(a), csc_batch_item_id(b));
 }
 
 /* Items in the order of their cascades' ids: the order in which a batch locks
  * rows. (A start of several cascades is the only item, and sorted itself.) */
 cascade_err
-csc_lane_build(csc_lane *lane)
+csc_batch_build(csc_lane *lane)
 {
-    int64_t now_ms = csc_engine_now(lane->engine);
-    int64_t now_max_ms = csc_engine_now_max(lane->engine);
+    int64_t now_ms = csc_clock_now_ms(lane->engine);
+    int64_t now_max_ms = csc_clock_now_max_ms(lane->engine);
     size_t count = 0;
     cascade_err err = CASCADE_OK;
 
@@ -172,7 +172,7 @@ csc_lane_build(csc_lane *lane)
     for (size_t i = 0; i < lane->item_count; i++) {
         if (lane->items[i].run != NULL)
             lane->items[i].count =
-                1 + csc_build_birth_count(&lane->items[i].run->state,
+                1 + csc_child_birth_count(&lane->items[i].run->state,
                                           lane->items[i].posts);
         lane->items[i].first = count;
         count += lane->items[i].count;
@@ -189,7 +189,7 @@ csc_lane_build(csc_lane *lane)
 }
 
 void
-csc_lane_begin_batch(csc_lane *lane)
+csc_batch_begin(csc_lane *lane)
 {
     csc_assert(lane->state == CSC_LANE_IDLE);
     if (lane->item_count > 0)

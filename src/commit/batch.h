@@ -9,6 +9,6 @@
 
 /* The lane's items are its batch from now on, of which nothing was tried.
  * Locked. */
-void csc_lane_begin_batch(csc_lane *lane);
+void csc_batch_begin(csc_lane *lane);
 
 #endif

@@ -33,7 +33,7 @@
  *   FENCED,LOST  the incarnation is no more. Everything in memory is dropped;
  *                starts in the batch, which need no ownership, are handed to
  *                `submit`, which recognises those that had taken effect
- *                (`csc_lane_rescue`). So a start is never in doubt while the
+ *                (`csc_outcome_rescue`). So a start is never in doubt while the
  *                store can be reached (G12). Starts that are in no batch yet go
  *                back to their callers, who send them without the engine: it
  *                may not attach for long.
@@ -115,7 +115,7 @@
 static bool
 has_work(const csc_lane *lane, int64_t *at_ns)
 {
-    bool waiting = csc_lane_is_busy(lane) ||
+    bool waiting = csc_lane_queue_is_busy(lane) ||
                    (lane->engine->incarnation.attached &&
                     (lane->first_dirty != NULL || lane->first_start != NULL));
 
@@ -124,8 +124,7 @@ has_work(const csc_lane *lane, int64_t *at_ns)
         lane->first_slicing != NULL)
         *at_ns = lane->retry_at_ns > lane->slice_at_ns ? lane->retry_at_ns
                                                        : lane->slice_at_ns;
-    return *at_ns != INT64_MAX &&
-           *at_ns <= csc_engine_monotonic_ns(lane->engine);
+    return *at_ns != INT64_MAX && *at_ns <= csc_clock_now_ns(lane->engine);
 }
 
 /* Whoever is in the lane tells when leaving it. */
@@ -143,7 +142,7 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
 {
     csc_run *run = lane->first_dirty;
     csc_post *last = run->first_post;
-    size_t bytes = last != NULL ? csc_post_bytes(last) : 0;
+    size_t bytes = last != NULL ? csc_op_bytes(last) : 0;
     size_t count = 1;
 
     lane->first_dirty = run->dirty_next;
@@ -152,9 +151,9 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
     run->dirty = false;
     *item = (csc_item){.run = run, .posts = run->first_post, .count = 1};
     while (last != NULL && last->next != NULL && !run->one_by_one &&
-           count < POSTS_MAX && bytes + csc_post_bytes(last->next) <= room) {
+           count < POSTS_MAX && bytes + csc_op_bytes(last->next) <= room) {
         last = last->next;
-        bytes += csc_post_bytes(last);
+        bytes += csc_op_bytes(last);
         count++;
     }
     run->first_post = last != NULL ? last->next : NULL;
@@ -178,9 +177,9 @@ answer_existing(csc_lane *lane, csc_start *start)
         return false;
     if (csc_map_get(&engine->runs, &start->changes[0].cascade.id) == NULL)
         return false;
-    csc_lane_take_start(lane, &item);
+    csc_lane_queue_take_start(lane, &item);
     start->existed[0] = true;
-    csc_start_done(engine, start, CASCADE_OK);
+    csc_start_request_done(engine, start, CASCADE_OK);
     return true;
 }
 
@@ -190,10 +189,10 @@ join_held(csc_lane *lane, csc_start *start)
 {
     csc_item item;
 
-    if (!csc_held_join(lane->engine->store, start))
+    if (!csc_blocked_join(lane->engine->store, start))
         return false;
-    csc_lane_take_start(lane, &item);
-    csc_start_done(lane->engine, start, CASCADE_ERR_AGAIN);
+    csc_lane_queue_take_start(lane, &item);
+    csc_start_request_done(lane->engine, start, CASCADE_ERR_AGAIN);
     return true;
 }
 
@@ -234,7 +233,7 @@ has_room(csc_lane *lane, size_t bytes)
     const cascade_engine_options *options = &lane->engine->options;
 
     return lane->item_count < options->batch_cascades_max &&
-           lane->item_count < csc_lane_items_max(lane) &&
+           lane->item_count < csc_pace_items_max(lane) &&
            lane->births < BIRTHS_MAX && bytes < options->batch_bytes_max &&
            grow_items(lane) == CASCADE_OK;
 }
@@ -243,7 +242,7 @@ has_room(csc_lane *lane, size_t bytes)
 static size_t
 family_bytes(const csc_lane *lane, const csc_run *run)
 {
-    size_t most = csc_lane_slice_bytes(lane);
+    size_t most = csc_pace_slice_bytes(lane);
     size_t bytes = run->state.children * CSC_ROW_BYTES;
 
     return bytes < most ? bytes : most;
@@ -263,7 +262,7 @@ collect_runs(csc_lane *lane, size_t bytes)
             break;
         bytes += take_run(lane, item, bytes_max - bytes);
         bytes += family_bytes(lane, item->run);
-        lane->births += csc_build_birth_count(&item->run->state, item->posts);
+        lane->births += csc_child_birth_count(&item->run->state, item->posts);
         if (item->posts != NULL)
             lane->item_count++;
         else
@@ -287,7 +286,7 @@ collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
             continue;
         if (is_apart(lane, lane->first_start))
             break;
-        csc_lane_take_start(lane, item);
+        csc_lane_queue_take_start(lane, item);
         lane->item_count++;
         bytes += item->start->bytes + CSC_ROW_BYTES;
         if (item->count > 1)
@@ -310,15 +309,15 @@ collect(csc_lane *lane)
     lane->starts_first = !lane->starts_first;
     lane->births = 0;
     if (lane->first_slicing != NULL &&
-        lane->slice_at_ns <= csc_engine_monotonic_ns(lane->engine))
-        csc_lane_let_slice_in(lane);
+        lane->slice_at_ns <= csc_clock_now_ns(lane->engine))
+        csc_lane_queue_let_slice_in(lane);
     bytes = collect_runs(lane, bytes);
     (void)collect_starts(lane, bytes, items_max);
-    csc_lane_begin_batch(lane);
+    csc_batch_begin(lane);
     /* Nothing was taken, though something waits: there was no memory. */
-    if (!csc_lane_is_busy(lane) &&
+    if (!csc_lane_queue_is_busy(lane) &&
         (lane->first_dirty != NULL || lane->first_start != NULL))
-        csc_lane_set_backoff(lane);
+        csc_outcome_set_backoff(lane);
 }
 
 static cascade_err
@@ -372,7 +371,7 @@ take_starts_out(csc_lane *lane)
 
     for (size_t i = lane->from; i < lane->item_count; i++) {
         if (i < to && lane->items[i].start != NULL) {
-            csc_lane_part_with(lane, lane->items[i].start);
+            csc_outcome_part_with(lane, lane->items[i].start);
             continue;
         }
         slice += i < to;
@@ -386,7 +385,7 @@ take_starts_out(csc_lane *lane)
     lane->trouble[0] = '\0';
     lane->backoff_ms = 0;
     if (kept == 0)
-        csc_lane_end_batch(lane);
+        csc_apply_end_batch(lane);
     return count - kept;
 }
 
@@ -404,7 +403,7 @@ settle_number(csc_lane *lane)
                                lane->index, lane->number + 1, &committed);
 
     if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST) {
-        csc_lane_lose(lane, err);
+        csc_outcome_lose(lane, err);
         return err;
     }
     pthread_mutex_lock(&engine->mutex);
@@ -417,7 +416,7 @@ settle_number(csc_lane *lane)
     }
     pthread_mutex_unlock(&engine->mutex);
     if (lane->state == CSC_LANE_SETTLING)
-        csc_lane_try_later(lane, err);
+        csc_outcome_try_later(lane, err);
     return err;
 }
 
@@ -444,13 +443,13 @@ give_way(csc_lane *lane)
 
     (void)snprintf(why, sizeof(why), "%s", cascade_errmsg());
     if (!has_starts(lane)) {
-        csc_lane_try_later(lane, CASCADE_ERR_AGAIN);
+        csc_outcome_try_later(lane, CASCADE_ERR_AGAIN);
         return;
     }
     if (lane->tried)
         err = settle_number(lane);
     if (err == CASCADE_ERR_UNSUPPORTED)
-        csc_lane_try_later(lane, csc_fail(CASCADE_ERR_AGAIN, "%s", why));
+        csc_outcome_try_later(lane, csc_fail(CASCADE_ERR_AGAIN, "%s", why));
     else if (err == CASCADE_OK && !lane->tried)
         let_starts_go(lane, why);
 }
@@ -472,7 +471,7 @@ take_refusal(csc_lane *lane)
     if (lane->slice > 1)
         lane->slice /= 2;
     else
-        csc_lane_refuse(lane, CASCADE_ERR_REFUSED);
+        csc_outcome_refuse(lane, CASCADE_ERR_REFUSED);
 }
 
 /* Once the number is settled, what was slow is divided, unless it was done, or
@@ -487,7 +486,7 @@ settle_first(csc_lane *lane)
         return;
     lane->slow = false;
     if (slow && !lane->tried)
-        csc_lane_divide(lane);
+        csc_pace_divide(lane);
 }
 
 /* The outcome of a slow try is settled before the next one. */
@@ -495,7 +494,7 @@ static void
 note_slow(csc_lane *lane, cascade_err err)
 {
     pthread_mutex_lock(&lane->engine->mutex);
-    lane->slow = csc_lane_was_slow(lane, err);
+    lane->slow = csc_pace_was_slow(lane, err);
     if (lane->slow)
         lane->state = CSC_LANE_SETTLING;
     pthread_mutex_unlock(&lane->engine->mutex);
@@ -505,33 +504,33 @@ static void
 attempt(csc_lane *lane)
 {
     cascade_err err =
-        lane->state == CSC_LANE_FILLED ? csc_lane_build(lane) : CASCADE_OK;
+        lane->state == CSC_LANE_FILLED ? csc_batch_build(lane) : CASCADE_OK;
 
     if (err != CASCADE_OK) {
-        csc_lane_try_later(lane, err);
+        csc_outcome_try_later(lane, err);
         return;
     }
     if (lane->state == CSC_LANE_SETTLING) {
         settle_first(lane);
         return;
     }
-    lane->begun_ns = csc_engine_monotonic_ns(lane->engine);
+    lane->begun_ns = csc_clock_now_ns(lane->engine);
     if (find_unbuilt(lane)) {
-        csc_lane_refuse(lane, CASCADE_ERR_TOO_LARGE);
+        csc_outcome_refuse(lane, CASCADE_ERR_TOO_LARGE);
         return;
     }
     err = commit_slice(lane);
     if (err == CASCADE_OK) {
-        csc_lane_apply(lane);
+        csc_apply_batch(lane);
     } else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST) {
-        csc_lane_lose(lane, err);
+        csc_outcome_lose(lane, err);
     } else if (err == CASCADE_ERR_REFUSED) {
         take_refusal(lane);
     } else if (err == CASCADE_ERR_AGAIN) {
         give_way(lane);
     } else {
         note_slow(lane, err);
-        csc_lane_try_later(lane, err);
+        csc_outcome_try_later(lane, err);
     }
 }
 
@@ -543,14 +542,14 @@ begin_round(csc_lane *lane)
 
     if (!has_work(lane, &at_ns))
         return false;
-    csc_assert(csc_lane_is_sound(lane));
-    if (!csc_lane_is_busy(lane))
+    csc_assert(csc_lane_queue_is_sound(lane));
+    if (!csc_lane_queue_is_busy(lane))
         collect(lane);
-    if (csc_lane_is_busy(lane) && lane->state != CSC_LANE_RESCUE &&
+    if (csc_lane_queue_is_busy(lane) && lane->state != CSC_LANE_RESCUE &&
         !lane->engine->incarnation.attached)
-        csc_lane_abandon(lane);
-    csc_assert(csc_lane_is_sound(lane));
-    return csc_lane_is_busy(lane);
+        csc_outcome_abandon(lane);
+    csc_assert(csc_lane_queue_is_sound(lane));
+    return csc_lane_queue_is_busy(lane);
 }
 
 /* One round by the thread that has entered; then it is out of the lane. */
@@ -562,29 +561,29 @@ go_round(csc_lane *lane, bool tell)
     bool busy = false;
     bool rescuing = false;
 
-    csc_lease_sign(&lane->vital);
+    csc_vital_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
     busy = begin_round(lane);
     rescuing = lane->state == CSC_LANE_RESCUE;
     pthread_mutex_unlock(&engine->mutex);
     if (rescuing)
-        csc_lane_rescue(lane);
+        csc_outcome_rescue(lane);
     else if (busy && lane->native)
-        csc_native_settle(lane);
+        csc_node_txn_settle(lane);
     else if (busy)
         attempt(lane);
-    csc_lease_sign(&lane->vital);
+    csc_vital_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
-    csc_assert(csc_lane_is_sound(lane));
+    csc_assert(csc_lane_queue_is_sound(lane));
     lane->in_round = false;
-    csc_native_ended(lane);
-    csc_run_let_begin(engine);
+    csc_txn_slot_ended(lane);
+    csc_backlog_let_begin(engine);
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     (void)csc_lane_pending(lane, &at_ns);
     if (tell && at_ns != INT64_MAX)
-        csc_lane_wake(lane);
+        csc_lane_queue_wake(lane);
     pthread_mutex_unlock(&engine->mutex);
-    csc_engine_tell(engine);
+    csc_log_queue_tell(engine);
 }
 
 bool
@@ -627,17 +626,17 @@ csc_lane_fini(csc_lane *lane)
 
     pthread_mutex_lock(&engine->mutex);
     while (lane->in_round)
-        csc_engine_wait(engine, &engine->wakeup.quiet_cond, -1);
+        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, -1);
     tried = lane->tried;
-    if (csc_lane_is_busy(lane) && lane->state != CSC_LANE_RESCUE)
-        csc_lane_abandon(lane);
-    for (; csc_lane_is_busy(lane) && lane->from < lane->item_count;
+    if (csc_lane_queue_is_busy(lane) && lane->state != CSC_LANE_RESCUE)
+        csc_outcome_abandon(lane);
+    for (; csc_lane_queue_is_busy(lane) && lane->from < lane->item_count;
          lane->from++)
-        csc_start_done(engine, lane->items[lane->from].start,
-                       tried ? CASCADE_ERR_OUTCOME_UNKNOWN
-                             : CASCADE_ERR_STOPPED);
-    csc_lane_return_starts(lane);
-    csc_lane_let_slices_in(lane);
+        csc_start_request_done(engine, lane->items[lane->from].start,
+                               tried ? CASCADE_ERR_OUTCOME_UNKNOWN
+                                     : CASCADE_ERR_STOPPED);
+    csc_lane_queue_return_starts(lane);
+    csc_lane_queue_let_slices_in(lane);
     while (lane->first_dirty != NULL) {
         csc_item item;
 

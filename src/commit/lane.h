@@ -13,36 +13,36 @@
 /* ---- apply.c ------------------------------------------------------- */
 
 /* What the lane tried was committed: applies it. Not locked. */
-void csc_lane_apply(csc_lane *lane);
+void csc_apply_batch(csc_lane *lane);
 /* So many more of the batch are decided: what is tried next. Locked. */
-void csc_lane_go_on(csc_lane *lane, size_t decided);
+void csc_apply_go_on(csc_lane *lane, size_t decided);
 /* All of its batch is decided. Locked. */
-void csc_lane_end_batch(csc_lane *lane);
+void csc_apply_end_batch(csc_lane *lane);
 
 /* ---- pace.c -------------------------------------------------------- */
 
 /* Sizes the next batch, and the next slice of a cancellation, by what the lane
  * has just committed; before it is applied. */
-void csc_lane_set_pace(csc_lane *lane);
+void csc_pace_set(csc_lane *lane);
 /* How large a slice is. */
-size_t csc_lane_slice_bytes(const csc_lane *lane);
+size_t csc_pace_slice_bytes(const csc_lane *lane);
 /* How many items it tries at once. */
-size_t csc_lane_items_max(const csc_lane *lane);
+size_t csc_pace_items_max(const csc_lane *lane);
 /* A run has committed: that counts against slow tries. Locked. */
-void csc_lane_make_up(csc_run *run);
+void csc_pace_make_up(csc_run *run);
 /* Whether the try that has ended so took too long. */
-bool csc_lane_was_slow(csc_lane *lane, cascade_err err);
+bool csc_pace_was_slow(csc_lane *lane, cascade_err err);
 /* A slow try was not done, and will not be: it is divided, or what stands alone
  * is set aside. Not locked. */
-void csc_lane_divide(csc_lane *lane);
+void csc_pace_divide(csc_lane *lane);
 
 /* ---- batch.c ------------------------------------------------------- */
 
 /* Makes the changes of the lane's batch. An item whose rows cannot be built
  * has its error; CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_lane_build(csc_lane *lane);
+cascade_err csc_batch_build(csc_lane *lane);
 /* The cascade of an item, the first one where there are several. */
-const cascade_uuid *csc_lane_item_id(const csc_item *item);
+const cascade_uuid *csc_batch_item_id(const csc_item *item);
 
 /* Tries the batch of the lane once, a new one if there is none. True when it
  * did something. Not locked. */

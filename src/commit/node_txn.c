@@ -42,13 +42,12 @@
 static void
 hold(cascade_engine *engine)
 {
-    int64_t backoff_ms = csc_lane_backoff_ms(engine->txn.backoff_ms);
+    int64_t backoff_ms = csc_outcome_backoff_ms(engine->txn.backoff_ms);
 
     engine->txn.backoff_ms = backoff_ms;
-    engine->txn.begin_at_ns =
-        csc_engine_monotonic_ns(engine) + backoff_ms * CSC_MS_NS;
-    csc_engine_wake_house(engine);
-    csc_engine_wake_host(engine);
+    engine->txn.begin_at_ns = csc_clock_now_ns(engine) + backoff_ms * CSC_MS_NS;
+    csc_wakeup_house(engine);
+    csc_wakeup_host(engine);
 }
 
 /* The function was not called: that is no attempt. Locked. */
@@ -59,14 +58,14 @@ put_back(cascade_engine *engine, csc_lane *lane)
 
     if (lane->begun != CASCADE_ERR_STOPPED)
         hold(engine);
-    csc_native_let_go(engine, lane);
+    csc_txn_slot_let_go(engine, lane);
     lane->taken = false;
-    csc_native_set_aside(engine, lane->exec, true, true);
+    csc_txn_slot_set_aside(engine, lane->exec, true, true);
     engine->stats.attempts--;
     engine->calls.running--;
     if (engine->calls.running == 0)
         pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    csc_run_advance(engine, run);
+    csc_advance_run(engine, run);
 }
 
 /* Whether anything is to begin still. */
@@ -77,7 +76,7 @@ check_turn(cascade_engine *engine)
     bool may = false;
 
     pthread_mutex_lock(&engine->mutex);
-    may = csc_run_may_begin(engine);
+    may = csc_backlog_may_begin(engine);
     stops = atomic_load_explicit(&engine->stop_requested, memory_order_relaxed);
     pthread_mutex_unlock(&engine->mutex);
     if (may)
@@ -117,10 +116,10 @@ is_no_attempt(cascade_err err)
 }
 
 bool
-csc_native_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
+csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
 {
     csc_run *run = lane->run;
-    const csc_node_def *def = csc_engine_node(engine, lane->exec->name);
+    const csc_node_def *def = csc_node_def_find(engine, lane->exec->name);
     cascade_err err = begin(lane, def);
     bool back = false;
 
@@ -141,8 +140,8 @@ csc_native_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
     if (back) {
         put_back(engine, lane);
     } else {
-        csc_limits_begin(engine, call, lane->exec);
-        csc_run_advance(engine, run); /* its time may be over since */
+        csc_time_limit_begin(engine, call, lane->exec);
+        csc_advance_run(engine, run); /* its time may be over since */
     }
     pthread_mutex_unlock(&engine->mutex);
     return !back;
@@ -163,13 +162,13 @@ roll_back(csc_lane *lane)
 }
 
 bool
-csc_native_keep(csc_lane *lane, csc_post *post)
+csc_node_txn_keep(csc_lane *lane, csc_post *post)
 {
     csc_run *run = lane->run;
 
     lane->keeps = lane->open && post != NULL && run->native == lane;
     if (!lane->keeps) {
-        csc_native_let_go(lane->engine, lane);
+        csc_txn_slot_let_go(lane->engine, lane);
         return false;
     }
     run->native = NULL;
@@ -179,7 +178,7 @@ csc_native_keep(csc_lane *lane, csc_post *post)
     lane->items[0] = (csc_item){.run = run, .posts = post, .count = 1};
     lane->item_count = 1;
     lane->in_round = true;
-    csc_lane_begin_batch(lane);
+    csc_batch_begin(lane);
     return true;
 }
 
@@ -189,25 +188,25 @@ static cascade_err
 make_failure(cascade_engine *engine, const csc_run *run, csc_post *post,
              const char *text, bool final)
 {
-    const csc_exec *exec = csc_state_find(&run->state, post->function_id);
+    const csc_exec *exec = csc_view_find(&run->state, post->function_id);
     const csc_attempts *attempts =
-        &csc_engine_node(engine, exec->name)->attempts;
+        &csc_node_def_find(engine, exec->name)->attempts;
     int32_t failed = exec->attempts + 1;
 
     post->effects = (csc_effects){0};
     post->next_run = (csc_next_run){.node = NULL};
     post->attempts = failed;
-    post->error = csc_node_clean(&post->arena, text);
+    post->error = csc_text_clean(&post->arena, text);
     if (post->error == NULL)
         return csc_fail_memory();
     if (final || run->state.cancel != CSC_NO_PARENT ||
-        !csc_attempts_left(attempts, failed)) {
+        !csc_backoff_left(attempts, failed)) {
         post->kind = CSC_POST_FAIL;
-        return csc_run_fail(engine, exec, post);
+        return csc_op_queue_add_failure(engine, exec, post);
     }
     post->kind = CSC_POST_ATTEMPT;
     post->delay_ms =
-        csc_attempts_delay_ms(attempts, failed, &engine->store->random);
+        csc_backoff_delay_ms(attempts, failed, &engine->store->random);
     return CASCADE_OK;
 }
 
@@ -229,7 +228,7 @@ make_final(csc_lane *lane, csc_post *post)
 }
 
 cascade_err
-csc_native_returned(csc_lane *lane, csc_post *post)
+csc_node_txn_returned(csc_lane *lane, csc_post *post)
 {
     if ((post == NULL || post->kind != CSC_POST_COMPLETE) &&
         roll_back(lane) == CASCADE_ERR_MISUSE && post != NULL &&
@@ -252,13 +251,13 @@ fail(csc_lane *lane, const char *text, bool final)
     if (!run->gone)
         err = make_failure(engine, run, post, text, final);
     if (err == CASCADE_OK) {
-        csc_run_post(engine, run, post);
+        csc_op_queue_add(engine, run, post);
     } else {
-        csc_post_free(post);
-        csc_run_load_anew(engine, run, err);
+        csc_op_free(post);
+        csc_drop_load_anew(engine, run, err);
     }
     csc_run_unref(run);
-    csc_lane_end_batch(lane);
+    csc_apply_end_batch(lane);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -279,10 +278,10 @@ apply(csc_lane *lane)
     pthread_mutex_lock(&engine->mutex);
     engine->stats.transactions++;
     pthread_mutex_unlock(&engine->mutex);
-    csc_lane_apply(lane);
+    csc_apply_batch(lane);
     if (!lane->guest_used)
         return;
-    csc_submit_tell(engine->store);
+    csc_wakeup_tell_all(engine->store);
     (void)engine->driver->wake(engine->driver_self);
 }
 
@@ -302,13 +301,13 @@ give_up(csc_lane *lane)
 }
 
 void
-csc_native_settle(csc_lane *lane)
+csc_node_txn_settle(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     bool committed = false;
     cascade_err err = CASCADE_OK;
 
-    csc_lease_sign(&lane->vital);
+    csc_vital_sign(&lane->vital);
     err = engine->driver->settle(engine->driver_self, &engine->incarnation.id,
                                  lane->index, lane->number + 1, &committed);
 
@@ -317,9 +316,9 @@ csc_native_settle(csc_lane *lane)
     else if (err == CASCADE_OK)
         give_up(lane);
     else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
-        csc_lane_lose(lane, err);
+        csc_outcome_lose(lane, err);
     else
-        csc_lane_try_later(lane, err);
+        csc_outcome_try_later(lane, err);
 }
 
 static cascade_err
@@ -351,22 +350,22 @@ give_back(csc_lane *lane, cascade_err err)
 static void
 commit(csc_lane *lane)
 {
-    cascade_err err = csc_lane_build(lane);
+    cascade_err err = csc_batch_build(lane);
 
     if (err == CASCADE_OK && lane->items[0].err != CASCADE_OK) {
         (void)give_back(lane, lane->items[0].err);
-        csc_lane_refuse(lane, CASCADE_ERR_TOO_LARGE);
+        csc_outcome_refuse(lane, CASCADE_ERR_TOO_LARGE);
         return;
     }
     err = err == CASCADE_OK ? finish(lane) : give_back(lane, err);
     if (err == CASCADE_OK)
         apply(lane);
     else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
-        csc_lane_lose(lane, err);
+        csc_outcome_lose(lane, err);
     else if (err == CASCADE_ERR_REFUSED)
-        csc_lane_refuse(lane, err);
+        csc_outcome_refuse(lane, err);
     else if (err == CASCADE_ERR_UNAVAILABLE)
-        csc_lane_try_later(lane, err);
+        csc_outcome_try_later(lane, err);
     else
         fail_as_told(lane, err == CASCADE_ERR_MISUSE);
 }
@@ -380,22 +379,23 @@ await_try(csc_lane *lane)
     bool due = false;
 
     pthread_mutex_lock(&engine->mutex);
-    while (csc_lane_is_busy(lane) && !due && !engine->wakeup.threads_end) {
-        int64_t left_ns = lane->retry_at_ns - csc_engine_monotonic_ns(engine);
+    while (csc_lane_queue_is_busy(lane) && !due &&
+           !engine->wakeup.threads_end) {
+        int64_t left_ns = lane->retry_at_ns - csc_clock_now_ns(engine);
 
         if (!engine->incarnation.attached)
-            csc_lane_abandon(lane);
+            csc_outcome_abandon(lane);
         else if (left_ns <= 0)
             due = true;
         else
-            csc_engine_wait(engine, &lane->cond, left_ns / CSC_MS_NS + 1);
+            csc_wakeup_wait(engine, &lane->cond, left_ns / CSC_MS_NS + 1);
     }
     pthread_mutex_unlock(&engine->mutex);
     return due;
 }
 
 bool
-csc_native_end(csc_lane *lane)
+csc_node_txn_end(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     bool threads = engine->options.mode == CASCADE_MODE_THREADS;
@@ -406,16 +406,16 @@ csc_native_end(csc_lane *lane)
     else
         (void)roll_back(lane);
     while (threads && await_try(lane))
-        csc_native_settle(lane);
+        csc_node_txn_settle(lane);
     pthread_mutex_lock(&engine->mutex);
-    csc_assert(csc_lane_is_sound(lane));
+    csc_assert(csc_lane_queue_is_sound(lane));
     lane->taken = false;
     lane->in_round = false;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    if (csc_lane_is_busy(lane))
-        csc_lane_wake(lane);
+    if (csc_lane_queue_is_busy(lane))
+        csc_lane_queue_wake(lane);
     else
-        csc_native_resume(engine);
+        csc_txn_slot_resume(engine);
     put_off = engine->txn.put_off;
     pthread_mutex_unlock(&engine->mutex);
     return put_off;

@@ -14,20 +14,20 @@
 
 /* Begins the transaction. False when that is to be tried again later: then the
  * worker has nothing to do. Not locked. */
-bool csc_native_begin(cascade_engine *engine, csc_lane *lane, csc_call *call);
+bool csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call);
 /* It has returned, and `post` (or NULL) is to be posted: rolls back what is no
  * completion. What it had ended itself is not attempted again.
  * CASCADE_ERR_NO_MEMORY. Not locked. */
-cascade_err csc_native_returned(csc_lane *lane, csc_post *post);
+cascade_err csc_node_txn_returned(csc_lane *lane, csc_post *post);
 /* Takes the post, to be committed with the transaction: from then on the
  * outcome of the commit counts. False when it is to be posted as others are
  * (NULL: nothing is); then what the run has posted waits no longer. Locked. */
-bool csc_native_keep(csc_lane *lane, csc_post *post);
+bool csc_node_txn_keep(csc_lane *lane, csc_post *post);
 /* Commits what it keeps, or rolls back; frees the lane. True when a stop that
  * was in no time to wait for that has left the rest of it to whoever is out of
  * the lane: csc_engine_release(). Not locked. */
-bool csc_native_end(csc_lane *lane);
+bool csc_node_txn_end(csc_lane *lane);
 /* Decides what is undecided, if the store can be reached. Not locked. */
-void csc_native_settle(csc_lane *lane);
+void csc_node_txn_settle(csc_lane *lane);
 
 #endif

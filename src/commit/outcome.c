@@ -34,7 +34,7 @@
 #define BACKOFF_MAX_MS 1000
 
 int64_t
-csc_lane_backoff_ms(int64_t last_ms)
+csc_outcome_backoff_ms(int64_t last_ms)
 {
     if (last_ms == 0)
         return BACKOFF_FIRST_MS;
@@ -42,23 +42,23 @@ csc_lane_backoff_ms(int64_t last_ms)
 }
 
 void
-csc_lane_set_backoff(csc_lane *lane)
+csc_outcome_set_backoff(csc_lane *lane)
 {
-    lane->backoff_ms = csc_lane_backoff_ms(lane->backoff_ms);
+    lane->backoff_ms = csc_outcome_backoff_ms(lane->backoff_ms);
     lane->retry_at_ns =
-        csc_engine_monotonic_ns(lane->engine) + lane->backoff_ms * CSC_MS_NS;
+        csc_clock_now_ns(lane->engine) + lane->backoff_ms * CSC_MS_NS;
 }
 
 void
-csc_lane_part_with(csc_lane *lane, csc_start *start)
+csc_outcome_part_with(csc_lane *lane, csc_start *start)
 {
     if (!start->left)
-        csc_held_add(lane->engine->store, start);
-    csc_start_done(lane->engine, start, CASCADE_ERR_AGAIN);
+        csc_blocked_add(lane->engine->store, start);
+    csc_start_request_done(lane->engine, start, CASCADE_ERR_AGAIN);
 }
 
 void
-csc_lane_put_back(csc_lane *lane, csc_item *item)
+csc_outcome_put_back(csc_lane *lane, csc_item *item)
 {
     csc_run *run = item->run;
     csc_post *last = item->posts;
@@ -70,7 +70,7 @@ csc_lane_put_back(csc_lane *lane, csc_item *item)
     if (run->last_post == NULL)
         run->last_post = last;
     run->committing = false;
-    csc_lane_add_run(lane, run);
+    csc_lane_queue_add_run(lane, run);
     csc_run_unref(run);
 }
 
@@ -79,7 +79,7 @@ static void
 put_back_singly(csc_lane *lane, csc_item *item)
 {
     item->run->one_by_one = true;
-    csc_lane_put_back(lane, item);
+    csc_outcome_put_back(lane, item);
 }
 
 /* The messages are still there: each is received by itself; one that is refused
@@ -106,16 +106,15 @@ expel(csc_lane *lane, csc_item *item)
     if (kind == CSC_POST_RECEIVE)
         take_apart(run, item->posts, &reload);
     if (run->unread) /* nothing else can be tried */
-        reload.at_ns =
-            csc_engine_monotonic_ns(engine) + CSC_FREE_LATER_MS * CSC_MS_NS;
+        reload.at_ns = csc_clock_now_ns(engine) + CSC_FREE_LATER_MS * CSC_MS_NS;
     run->committing = false;
     csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);
-    csc_run_expel(engine, run, &reload, CASCADE_ERR_REFUSED);
+    csc_drop_expel(engine, run, &reload, CASCADE_ERR_REFUSED);
     csc_run_unref(run);
 }
 
 void
-csc_lane_refuse(csc_lane *lane, cascade_err err)
+csc_outcome_refuse(csc_lane *lane, cascade_err err)
 {
     cascade_engine *engine = lane->engine;
     csc_item *item = &lane->items[lane->from];
@@ -123,23 +122,23 @@ csc_lane_refuse(csc_lane *lane, cascade_err err)
 
     csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
                 "the store refuses what cascade %s has to record: %s",
-                cascade_uuid_format(csc_lane_item_id(item), id),
+                cascade_uuid_format(csc_batch_item_id(item), id),
                 cascade_errmsg());
     pthread_mutex_lock(&engine->mutex);
     engine->stats.refusals++;
     if (item->start != NULL)
-        csc_start_done(engine, item->start, err);
+        csc_start_request_done(engine, item->start, err);
     else if (!item->run->gone && item->posts->next != NULL)
         put_back_singly(lane, item);
     else
         expel(lane, item);
-    csc_lane_go_on(lane, 1);
+    csc_apply_go_on(lane, 1);
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* Runs lose what they posted; starts stay, for `csc_lane_rescue`. Locked. */
+/* Runs lose what they posted; starts stay, for `csc_outcome_rescue`. Locked. */
 void
-csc_lane_abandon(csc_lane *lane)
+csc_outcome_abandon(csc_lane *lane)
 {
     size_t kept = 0;
 
@@ -162,14 +161,14 @@ csc_lane_abandon(csc_lane *lane)
     lane->retry_at_ns = 0;
     lane->backoff_ms = 0;
     if (kept == 0)
-        csc_lane_end_batch(lane);
+        csc_apply_end_batch(lane);
 }
 
 /* What a start is told of which an earlier try had no answer. Locked. */
 cascade_err
-csc_lane_tell_doubt(csc_lane *lane, cascade_err err)
+csc_outcome_tell_doubt(csc_lane *lane, cascade_err err)
 {
-    err = csc_submit_doubt(err, "start");
+    err = csc_error_in_doubt(err, "start");
     if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
         (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
                        cascade_errmsg());
@@ -179,7 +178,7 @@ csc_lane_tell_doubt(csc_lane *lane, cascade_err err)
 /* Hands the next start to `submit`, owned by nobody; one nobody waits for any
  * more is let go: it was reported as unknown. */
 void
-csc_lane_rescue(csc_lane *lane)
+csc_outcome_rescue(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     csc_start *start = lane->items[lane->from].start;
@@ -195,24 +194,24 @@ csc_lane_rescue(csc_lane *lane)
                        cascade_errmsg());
     if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {
         start->doubtful = true;
-        csc_lane_set_backoff(lane);
+        csc_outcome_set_backoff(lane);
     } else {
         if (start->doubtful)
-            err = csc_lane_tell_doubt(lane, err);
+            err = csc_outcome_tell_doubt(lane, err);
         if (err == CASCADE_ERR_AGAIN)
-            csc_lane_part_with(lane, start);
+            csc_outcome_part_with(lane, start);
         else
-            csc_start_done(engine, start, err);
+            csc_start_request_done(engine, start, err);
         lane->backoff_ms = 0;
         lane->from++;
         if (lane->from == lane->item_count)
-            csc_lane_end_batch(lane);
+            csc_apply_end_batch(lane);
     }
     pthread_mutex_unlock(&engine->mutex);
 }
 
 void
-csc_lane_try_later(csc_lane *lane, cascade_err err)
+csc_outcome_try_later(csc_lane *lane, cascade_err err)
 {
     csc_log_add(&lane->engine->store->log, CASCADE_LOG_WARNING,
                 "lane %u: batch of %zu not committed, trying again: %s",
@@ -221,15 +220,15 @@ csc_lane_try_later(csc_lane *lane, cascade_err err)
     (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
                    cascade_errmsg());
     lane->tried = lane->tried || err == CASCADE_ERR_UNAVAILABLE;
-    csc_lane_set_backoff(lane);
+    csc_outcome_set_backoff(lane);
     pthread_mutex_unlock(&lane->engine->mutex);
 }
 
 void
-csc_lane_lose(csc_lane *lane, cascade_err err)
+csc_outcome_lose(csc_lane *lane, cascade_err err)
 {
     pthread_mutex_lock(&lane->engine->mutex);
-    csc_run_lose(lane->engine, err);
-    csc_lane_abandon(lane);
+    csc_drop_lose(lane->engine, err);
+    csc_outcome_abandon(lane);
     pthread_mutex_unlock(&lane->engine->mutex);
 }

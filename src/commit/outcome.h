@@ -13,29 +13,29 @@
 
 /* How long to wait before the next try; the last time it was `last_ms`, 0 for
  * none. */
-int64_t csc_lane_backoff_ms(int64_t last_ms);
-/* What becomes of what the lane has just tried; csc_lane_apply() is the good
+int64_t csc_outcome_backoff_ms(int64_t last_ms);
+/* What becomes of what the lane has just tried; csc_apply_batch() is the good
  * end. Not locked: the next of its items is refused for good; the incarnation
  * is gone; the outcome is not known, or there is no memory. */
-void csc_lane_refuse(csc_lane *lane, cascade_err err);
-void csc_lane_lose(csc_lane *lane, cascade_err err);
-void csc_lane_try_later(csc_lane *lane, cascade_err err);
+void csc_outcome_refuse(csc_lane *lane, cascade_err err);
+void csc_outcome_lose(csc_lane *lane, cascade_err err);
+void csc_outcome_try_later(csc_lane *lane, cascade_err err);
 /* Its runs lose what they posted, as the incarnation is gone. Locked. */
-void csc_lane_abandon(csc_lane *lane);
+void csc_outcome_abandon(csc_lane *lane);
 /* What was posted comes before all else of the run once more, which is the last
  * one of the lane then. Locked. */
-void csc_lane_put_back(csc_lane *lane, csc_item *item);
+void csc_outcome_put_back(csc_lane *lane, csc_item *item);
 /* The caller of a start goes on without the lane, if it is still there. Locked.
  */
-void csc_lane_part_with(csc_lane *lane, csc_start *start);
+void csc_outcome_part_with(csc_lane *lane, csc_start *start);
 
 /* Tries again later. Locked. */
-void csc_lane_set_backoff(csc_lane *lane);
+void csc_outcome_set_backoff(csc_lane *lane);
 
 /* Tells the callers of starts that nobody knows what became of them. Locked. */
-cascade_err csc_lane_tell_doubt(csc_lane *lane, cascade_err err);
+cascade_err csc_outcome_tell_doubt(csc_lane *lane, cascade_err err);
 
 /* Leaves only starts in the batch: the incarnation is gone. Locked. */
-void csc_lane_rescue(csc_lane *lane);
+void csc_outcome_rescue(csc_lane *lane);
 
 #endif

@@ -69,13 +69,13 @@
 /* ---- Pace ---------------------------------------------------------------- */
 
 size_t
-csc_lane_items_max(const csc_lane *lane)
+csc_pace_items_max(const csc_lane *lane)
 {
     return lane->items_max > 0 ? lane->items_max : SIZE_MAX;
 }
 
 size_t
-csc_lane_slice_bytes(const csc_lane *lane)
+csc_pace_slice_bytes(const csc_lane *lane)
 {
     return lane->slice_bytes > 0 ? lane->slice_bytes : SLICE_FIRST_BYTES;
 }
@@ -99,7 +99,7 @@ set_items_pace(csc_lane *lane)
 }
 
 void
-csc_lane_make_up(csc_run *run)
+csc_pace_make_up(csc_run *run)
 {
     run->receive_max = widen(run->receive_max, RECEIVE_MOST);
     if (run->slow > 0)
@@ -112,7 +112,7 @@ slices(const csc_post *post)
 {
     const csc_message *message = post->messages;
 
-    while (message != NULL && csc_build_family_from(message) == 0)
+    while (message != NULL && csc_family_end_from(message) == 0)
         message = message->next;
     return message != NULL || post->kind == CSC_POST_SLICE;
 }
@@ -144,10 +144,10 @@ average(int64_t average_ns, int64_t took_ns, int64_t part)
 static void
 set_slice_pace(csc_lane *lane)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(lane->engine);
+    int64_t now_ns = csc_clock_now_ns(lane->engine);
     int64_t took_ns = now_ns - lane->begun_ns;
     int64_t limit_ns = 0;
-    size_t bytes = csc_lane_slice_bytes(lane);
+    size_t bytes = csc_pace_slice_bytes(lane);
     bool sliced = has_slice(lane);
 
     if (!sliced || bytes == SLICE_MIN_BYTES)
@@ -164,7 +164,7 @@ set_slice_pace(csc_lane *lane)
 }
 
 void
-csc_lane_set_pace(csc_lane *lane)
+csc_pace_set(csc_lane *lane)
 {
     set_items_pace(lane);
     set_slice_pace(lane);
@@ -179,9 +179,9 @@ deadline_ms(const csc_lane *lane)
 }
 
 bool
-csc_lane_was_slow(csc_lane *lane, cascade_err err)
+csc_pace_was_slow(csc_lane *lane, cascade_err err)
 {
-    lane->took_ns = csc_engine_monotonic_ns(lane->engine) - lane->begun_ns;
+    lane->took_ns = csc_clock_now_ns(lane->engine) - lane->begun_ns;
     return (err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_NOT_DONE) &&
            lane->took_ns >= deadline_ms(lane) * CSC_MS_NS / SLOW_SHARE;
 }
@@ -204,7 +204,7 @@ let_go(cascade_engine *engine, csc_item *item, const csc_reload *reload)
 {
     item->run->committing = false;
     csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
-    csc_run_expel(engine, item->run, reload, CASCADE_ERR_FENCED);
+    csc_drop_expel(engine, item->run, reload, CASCADE_ERR_FENCED);
     csc_run_unref(item->run);
 }
 
@@ -216,19 +216,18 @@ set_aside(csc_lane *lane, csc_item *item)
     csc_run *run = item->run;
     int64_t ms = pause_ms(lane, run);
     csc_reload reload = {.claimed = csc_run_claimed(run),
-                         .at_ns =
-                             csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS,
+                         .at_ns = csc_clock_now_ns(engine) + ms * CSC_MS_NS,
                          .fail_id = -1,
                          .slow = run->slow};
     char id[CASCADE_UUID_TEXT_SIZE];
 
-    csc_engine_note(engine, CASCADE_LOG_ERROR,
-                    "cascade %s is set aside for %lld ms: what it has to "
-                    "record was not done in %u tries within the store's "
-                    "deadline of %lld ms: %s",
-                    cascade_uuid_format(&run->state.id, id), (long long)ms,
-                    (unsigned)run->slow, (long long)deadline_ms(lane),
-                    lane->trouble);
+    csc_log_queue_add(engine, CASCADE_LOG_ERROR,
+                      "cascade %s is set aside for %lld ms: what it has to "
+                      "record was not done in %u tries within the store's "
+                      "deadline of %lld ms: %s",
+                      cascade_uuid_format(&run->state.id, id), (long long)ms,
+                      (unsigned)run->slow, (long long)deadline_ms(lane),
+                      lane->trouble);
     let_go(engine, item, &reload);
 }
 
@@ -237,7 +236,7 @@ static void
 divide_run(csc_lane *lane, csc_item *item)
 {
     csc_run *run = item->run;
-    size_t bytes = csc_lane_slice_bytes(lane);
+    size_t bytes = csc_pace_slice_bytes(lane);
     size_t messages = item->posts->message_count;
     bool smaller =
         (has_slice(lane) || run->state.children > 0) && bytes > SLICE_MIN_BYTES;
@@ -251,8 +250,8 @@ divide_run(csc_lane *lane, csc_item *item)
     } else if (messages > 1) {
         run->receive_max = (messages + SLOW_PART - 1) / SLOW_PART;
         run->more_messages = true;
-        csc_receive_cut(item->posts, run->receive_max,
-                        run->state.recorded == CASCADE_ERROR);
+        csc_message_list_cut(item->posts, run->receive_max,
+                             run->state.recorded == CASCADE_ERROR);
     } else if (smaller) {
         bytes /= SLOW_PART;
         lane->slice_bytes = bytes > SLICE_MIN_BYTES ? bytes : SLICE_MIN_BYTES;
@@ -260,11 +259,11 @@ divide_run(csc_lane *lane, csc_item *item)
         set_aside(lane, item);
         return;
     }
-    csc_lane_put_back(lane, item);
+    csc_outcome_put_back(lane, item);
 }
 
 void
-csc_lane_divide(csc_lane *lane)
+csc_pace_divide(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     csc_item *item = &lane->items[lane->from];
@@ -277,10 +276,10 @@ csc_lane_divide(csc_lane *lane)
         lane->items_max = lane->slice;
     } else {
         if (item->start != NULL)
-            csc_lane_part_with(lane, item->start);
+            csc_outcome_part_with(lane, item->start);
         else
             divide_run(lane, item);
-        csc_lane_go_on(lane, 1);
+        csc_apply_go_on(lane, 1);
     }
     pthread_mutex_unlock(&engine->mutex);
 }

@@ -84,9 +84,9 @@ cascade_engine_start(cascade_engine *engine)
         return err;
     err = list_names(engine);
     if (err == CASCADE_OK)
-        err = csc_native_init(engine);
+        err = csc_txn_slot_init(engine);
     if (err == CASCADE_OK)
-        err = csc_house_attach(engine);
+        err = csc_housekeeper_attach(engine);
     if (err != CASCADE_OK) {
         csc_mem_free(engine->node_names);
         engine->node_names = NULL;
@@ -94,7 +94,7 @@ cascade_engine_start(cascade_engine *engine)
     }
     pthread_mutex_lock(&engine->mutex);
     engine->life = CSC_LIFE_RUNNING;
-    csc_engine_wake_host(engine);
+    csc_wakeup_host(engine);
     pthread_mutex_unlock(&engine->mutex);
     err = csc_threads_start(engine);
     if (err != CASCADE_OK) {
@@ -112,7 +112,7 @@ cascade_engine_start(cascade_engine *engine)
 static void
 run_lanes(cascade_engine *engine)
 {
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         while (csc_lane_round(&engine->lanes[i]))
             ;
 }
@@ -123,10 +123,10 @@ do_store_work(cascade_engine *engine)
     int64_t wait_ms = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    csc_engine_house_awake(engine);
+    csc_wakeup_house_awake(engine);
     pthread_mutex_unlock(&engine->mutex);
     run_lanes(engine);
-    csc_house_round(engine, &wait_ms);
+    csc_housekeeper_round(engine, &wait_ms);
     run_lanes(engine);
 }
 
@@ -181,8 +181,8 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
     if (engine->options.mode == CASCADE_MODE_INLINE)
         run_lanes(engine);
     pthread_mutex_lock(&engine->mutex);
-    if (engine->ready.count > 0 && !csc_run_note_wait(engine))
-        csc_engine_wake_host(engine);
+    if (engine->ready.count > 0 && !csc_backlog_note_wait(engine))
+        csc_wakeup_host(engine);
     engine->wakeup.callers--;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
@@ -209,8 +209,8 @@ cascade_engine_timeout_ms(cascade_engine *engine)
         return wait_ms;
     pthread_mutex_lock(&engine->mutex);
     if (engine->options.mode == CASCADE_MODE_INLINE)
-        wait_ms = csc_house_wait_ms(engine);
-    for (uint32_t i = 0; i < csc_engine_lanes(engine) && wait_ms > 0 &&
+        wait_ms = csc_housekeeper_wait_ms(engine);
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine) && wait_ms > 0 &&
                          engine->options.mode == CASCADE_MODE_INLINE;
          i++) {
         int64_t at_ns = 0;
@@ -219,11 +219,11 @@ cascade_engine_timeout_ms(cascade_engine *engine)
         if (csc_lane_pending(&engine->lanes[i], &at_ns))
             wait_ms = 0;
         else if (at_ns != INT64_MAX)
-            in_ms = (at_ns - csc_engine_monotonic_ns(engine)) / CSC_MS_NS + 1;
+            in_ms = (at_ns - csc_clock_now_ns(engine)) / CSC_MS_NS + 1;
         if (in_ms > 0 && in_ms < wait_ms)
             wait_ms = in_ms;
     }
-    if (csc_run_may_take(engine))
+    if (csc_backlog_may_take(engine))
         wait_ms = 0;
     pthread_mutex_unlock(&engine->mutex);
     return wait_ms < CSC_WAIT_MAX_MS ? wait_ms : CSC_WAIT_MAX_MS;
@@ -283,18 +283,18 @@ cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
 static bool
 drain(cascade_engine *engine, int64_t end_ms)
 {
-    while (!csc_run_quiet(engine)) {
+    while (!csc_drop_quiet(engine)) {
         int64_t left = csc_clock_left_ms(end_ms);
 
         if (left <= 0)
             return false;
         if (engine->options.mode == CASCADE_MODE_INLINE &&
-            !csc_native_blocks(engine)) {
+            !csc_txn_slot_blocks(engine)) {
             pthread_mutex_unlock(&engine->mutex);
             run_lanes(engine);
             pthread_mutex_lock(&engine->mutex);
         }
-        csc_engine_wait(engine, &engine->wakeup.quiet_cond,
+        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond,
                         left < DRAIN_POLL_MS ? left : DRAIN_POLL_MS);
     }
     return true;
@@ -313,7 +313,7 @@ detach(cascade_engine *engine, const cascade_uuid *id)
 static void
 drop(cascade_engine *engine)
 {
-    csc_run_drop_all(engine, CASCADE_ERR_STOPPED);
+    csc_drop_all(engine, CASCADE_ERR_STOPPED);
     engine->life = CSC_LIFE_STOPPED;
     pthread_cond_broadcast(&engine->ready.work_cond);
 }
@@ -329,14 +329,14 @@ csc_engine_release(cascade_engine *engine)
     attached = engine->incarnation.attached;
     engine->incarnation.attached = false;
     pthread_mutex_unlock(&engine->mutex);
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         csc_lane_fini(&engine->lanes[i]);
     if (attached)
         detach(engine, &engine->incarnation.id);
     if (engine->incarnation.has_dead_id)
         detach(engine, &engine->incarnation.dead_id);
     (void)engine->driver->wake(engine->driver_self);
-    csc_engine_tell(engine);
+    csc_log_queue_tell(engine);
     pthread_mutex_lock(&engine->mutex);
     engine->txn.put_off = false;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
@@ -363,7 +363,7 @@ give_up(cascade_engine *engine)
     bool put_off = false;
 
     pthread_mutex_lock(&engine->mutex);
-    put_off = csc_native_blocks(engine);
+    put_off = csc_txn_slot_blocks(engine);
     engine->txn.put_off = put_off;
     if (put_off) {
         csc_threads_request_end(engine);
@@ -372,7 +372,7 @@ give_up(cascade_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     if (!put_off)
         csc_engine_release(engine);
-    csc_engine_tell(engine);
+    csc_log_queue_tell(engine);
 }
 
 /* Drains, and gives everything up; false when something was not decided. */
@@ -386,7 +386,7 @@ end_work(cascade_engine *engine, int64_t end_ms)
     works = engine->life == CSC_LIFE_RUNNING;
     if (works) {
         engine->life = CSC_LIFE_DRAINING;
-        csc_native_end_turn(engine);
+        csc_txn_slot_end_turn(engine);
         quiet = drain(engine, end_ms);
     } else {
         engine->life = CSC_LIFE_STOPPED;
@@ -454,11 +454,11 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
 static void
 drop_ready(cascade_engine *engine)
 {
-    csc_exec *exec = csc_ready_pop(engine);
+    csc_exec *exec = csc_ready_queue_pop(engine);
 
     while (exec != NULL) {
         csc_run_unref(exec->run);
-        exec = csc_ready_pop(engine);
+        exec = csc_ready_queue_pop(engine);
     }
 }
 
@@ -487,10 +487,10 @@ cascade_engine_close(cascade_engine *engine)
     csc_store_remove_engine(engine->store, engine);
     pthread_mutex_lock(&engine->mutex);
     while (engine->wakeup.callers > 0)
-        csc_engine_wait(engine, &engine->wakeup.quiet_cond, DRAIN_POLL_MS);
+        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, DRAIN_POLL_MS);
     drop_ready(engine);
     pthread_mutex_unlock(&engine->mutex);
-    csc_engine_tell(engine);
+    csc_log_queue_tell(engine);
     csc_open_free(engine);
     return csc_ok();
 }

@@ -56,7 +56,7 @@ begin(cascade_engine *engine, int64_t now_ns)
 }
 
 cascade_err
-csc_erase_fail(const char *what, const cascade_uuid *id)
+csc_erasure_fail(const char *what, const cascade_uuid *id)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
 
@@ -67,9 +67,9 @@ csc_erase_fail(const char *what, const cascade_uuid *id)
 }
 
 void
-csc_erase_round(cascade_engine *engine)
+csc_erasure_round(cascade_engine *engine)
 {
-    int64_t begun_ns = csc_engine_monotonic_ns(engine);
+    int64_t begun_ns = csc_clock_now_ns(engine);
     int64_t now_ns = 0;
     bool more = false;
     cascade_err err = CASCADE_OK;
@@ -81,7 +81,7 @@ csc_erase_round(cascade_engine *engine)
     if (err != CASCADE_OK)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "erasing what was deleted failed: %s", cascade_errmsg());
-    now_ns = csc_engine_monotonic_ns(engine);
+    now_ns = csc_clock_now_ns(engine);
     pthread_mutex_lock(&engine->mutex);
     engine->erasure.at_ns =
         now_ns + pause_ns(engine, err, more, now_ns - begun_ns);

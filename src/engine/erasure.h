@@ -11,8 +11,8 @@
 #include "cascade/cascade.h"
 
 /* CASCADE_ERR_AGAIN: `what` needs an id that is still being erased (S40). */
-cascade_err csc_erase_fail(const char *what, const cascade_uuid *id);
+cascade_err csc_erasure_fail(const char *what, const cascade_uuid *id);
 /* One piece, when it is due. Not locked. */
-void csc_erase_round(cascade_engine *engine);
+void csc_erasure_round(cascade_engine *engine);
 
 #endif

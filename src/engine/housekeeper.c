@@ -84,7 +84,7 @@
 static bool
 lanes_are_out(const cascade_engine *engine)
 {
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         if (engine->lanes[i].state != CSC_LANE_IDLE &&
             engine->lanes[i].state != CSC_LANE_RESCUE)
             return false;
@@ -101,15 +101,15 @@ insert(const cascade_engine *engine, const cascade_uuid *id)
                        .queue_count = engine->options.queue_count,
                        .nodes = engine->node_names,
                        .node_count = engine->node_count};
-    char *text = csc_about_encode(&about);
-    cascade_incarnation incarnation = {.engine_id = *id,
-                                       .host = engine->host,
-                                       .pid = getpid(),
-                                       .process_start =
-                                           csc_clock_process_start(getpid()),
-                                       .lease_ms = engine->options.lease_ms,
-                                       .lane_count = csc_engine_lanes(engine),
-                                       .about = text};
+    char *text = csc_capabilities_encode(&about);
+    cascade_incarnation incarnation = {
+        .engine_id = *id,
+        .host = engine->host,
+        .pid = getpid(),
+        .process_start = csc_clock_process_start(getpid()),
+        .lease_ms = engine->options.lease_ms,
+        .lane_count = csc_lane_queue_lane_count(engine),
+        .about = text};
     cascade_err err = CASCADE_OK;
 
     if (text == NULL)
@@ -136,9 +136,9 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
     engine->house->poll_at_ns = 0;
     engine->erasure.at_ns = 0;
     engine->house->attach_backoff_ms = 0;
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         engine->lanes[i].number = 0;
-        csc_lane_wake(&engine->lanes[i]);
+        csc_lane_queue_wake(&engine->lanes[i]);
     }
     pthread_mutex_unlock(&engine->mutex);
     engine->house->announced = false;
@@ -155,15 +155,15 @@ announce(cascade_engine *engine)
     engine->house->announced =
         engine->driver->wake(engine->driver_self) == CASCADE_OK;
     if (!engine->house->announced)
-        csc_log_failure(engine, "waking other engines");
+        csc_log_queue_add_failure(engine, "waking other engines");
 }
 
 cascade_err
-csc_house_attach(cascade_engine *engine)
+csc_housekeeper_attach(cascade_engine *engine)
 {
     cascade_uuid id;
-    int64_t sent_ns = csc_engine_monotonic_ns(engine);
-    cascade_err err = csc_house_sync(engine);
+    int64_t sent_ns = csc_clock_now_ns(engine);
+    cascade_err err = csc_clock_sync(engine);
 
     if (err == CASCADE_OK && engine->incarnation.has_dead_id) {
         err = engine->driver->detach(engine->driver_self,
@@ -172,7 +172,7 @@ csc_house_attach(cascade_engine *engine)
     }
     if (err != CASCADE_OK)
         return err;
-    id = csc_uuid_v7(csc_engine_now(engine), &engine->store->random);
+    id = csc_uuid_v7(csc_clock_now_ms(engine), &engine->store->random);
     if (engine->incarnation.brief)
         csc_uuid_mark_brief(&id);
     return attach_as(engine, &id, sent_ns);
@@ -188,13 +188,13 @@ ensure_attached(cascade_engine *engine)
     pthread_mutex_lock(&engine->mutex);
     attached = engine->incarnation.attached;
     ready = engine->life == CSC_LIFE_RUNNING && lanes_are_out(engine) &&
-            engine->incarnation.attach_at_ns <= csc_engine_monotonic_ns(engine);
+            engine->incarnation.attach_at_ns <= csc_clock_now_ns(engine);
     pthread_mutex_unlock(&engine->mutex);
     if (attached || !ready)
         return attached;
-    if (csc_house_attach(engine) == CASCADE_OK)
+    if (csc_housekeeper_attach(engine) == CASCADE_OK)
         return true;
-    csc_log_failure(engine, "attaching to the store");
+    csc_log_queue_add_failure(engine, "attaching to the store");
     pthread_mutex_lock(&engine->mutex);
     engine->house->attach_backoff_ms =
         engine->house->attach_backoff_ms == 0
@@ -225,7 +225,7 @@ look_for_work(cascade_engine *engine)
     bool ask = false;
 
     pthread_mutex_lock(&engine->mutex);
-    poll = csc_engine_monotonic_ns(engine) >= engine->house->poll_at_ns;
+    poll = csc_clock_now_ns(engine) >= engine->house->poll_at_ns;
     if (poll)
         engine->house->poll_at_ns =
             csc_clock_after_ms(engine, engine->options.poll_interval_ms);
@@ -240,8 +240,8 @@ look_for_work(cascade_engine *engine)
     if (peers)
         csc_peers_look(engine);
     pthread_mutex_lock(&engine->mutex);
-    ask = poll && !engine->incarnation.brief && csc_run_may_begin(engine) &&
-          csc_hydrate_room(engine) == 0;
+    ask = poll && !engine->incarnation.brief && csc_backlog_may_begin(engine) &&
+          csc_room_for_claims(engine) == 0;
     if (poll && engine->wakeup.listening &&
         ++engine->house->polls % LONG_POLLS != 0)
         poll = false;
@@ -253,12 +253,12 @@ look_for_work(cascade_engine *engine)
     claim = poll || suspects || engine->wakeup.told ||
             engine->mailbox.claim_more ||
             (engine->mailbox.next_wake_ms != CASCADE_TIME_NONE &&
-             engine->mailbox.next_wake_ms <= csc_engine_now(engine));
+             engine->mailbox.next_wake_ms <= csc_clock_now_ms(engine));
     if (claim)
         engine->mailbox.left_seen = engine->mailbox.left;
     engine->house->suspects_soon =
         engine->house->suspects_soon || engine->wakeup.told;
-    if (csc_hydrate_room(engine) > 0)
+    if (csc_room_for_claims(engine) > 0)
         engine->claims->suspects_due = awaits;
     else
         engine->mailbox.receive_due =
@@ -266,18 +266,18 @@ look_for_work(cascade_engine *engine)
     engine->wakeup.told = false;
     pthread_mutex_unlock(&engine->mutex);
     if (claim)
-        csc_hydrate_claim(engine, suspects);
+        csc_claim_round(engine, suspects);
     if (ask)
-        csc_hydrate_ask(engine);
+        csc_claim_ask(engine);
     pthread_mutex_lock(&engine->mutex);
-    receive = csc_receive_is_due(engine) && engine->incarnation.attached;
+    receive = csc_mailbox_is_due(engine) && engine->incarnation.attached;
     pthread_mutex_unlock(&engine->mutex);
     if (receive)
         csc_receive_look(engine);
 }
 
 bool
-csc_house_is_busy(cascade_engine *engine)
+csc_housekeeper_is_busy(cascade_engine *engine)
 {
     bool busy = false;
 
@@ -313,11 +313,11 @@ next_at_ns(const cascade_engine *engine)
         at_ns = 0;
     if (csc_stream_next_ns(engine) < at_ns)
         at_ns = csc_stream_next_ns(engine);
-    if (csc_hydrate_room(engine) > 0 &&
+    if (csc_room_for_claims(engine) > 0 &&
         (engine->mailbox.claim_more || engine->claims->suspect_more))
         at_ns = 0;
-    if (csc_receive_next_ns(engine) < at_ns)
-        at_ns = csc_receive_next_ns(engine);
+    if (csc_mailbox_next_ns(engine) < at_ns)
+        at_ns = csc_mailbox_next_ns(engine);
     if (engine->wakeup.told)
         at_ns = 0; /* nobody else wakes the host of an INLINE engine */
     return at_ns;
@@ -327,22 +327,22 @@ next_at_ns(const cascade_engine *engine)
 static int64_t
 next_at_ms(const cascade_engine *engine)
 {
-    int64_t at_ms = csc_run_next_timer(engine);
+    int64_t at_ms = csc_timer_next_ms(engine);
 
     if (!engine->incarnation.attached || engine->life != CSC_LIFE_RUNNING)
         return CASCADE_TIME_NONE;
     if (engine->mailbox.next_wake_ms != CASCADE_TIME_NONE &&
-        csc_hydrate_room(engine) > 0 &&
+        csc_room_for_claims(engine) > 0 &&
         (at_ms == CASCADE_TIME_NONE || engine->mailbox.next_wake_ms < at_ms))
         at_ms = engine->mailbox.next_wake_ms;
     return at_ms;
 }
 
 int64_t
-csc_house_wait_ms(const cascade_engine *engine)
+csc_housekeeper_wait_ms(const cascade_engine *engine)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
-    int64_t call_at_ns = csc_limits_next_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
+    int64_t call_at_ns = csc_time_limit_next_ns(engine);
     int64_t at_ns = next_at_ns(engine);
     int64_t at_ms = next_at_ms(engine);
     int64_t wait_ms = IDLE_WAIT_MS;
@@ -353,27 +353,28 @@ csc_house_wait_ms(const cascade_engine *engine)
         at_ns = engine->txn.begin_at_ns;
     if (at_ns != INT64_MAX)
         wait_ms = (at_ns - now_ns + CSC_MS_NS - 1) / CSC_MS_NS;
-    if (at_ms != CASCADE_TIME_NONE && at_ms - csc_engine_now(engine) < wait_ms)
-        wait_ms = at_ms - csc_engine_now(engine);
+    if (at_ms != CASCADE_TIME_NONE &&
+        at_ms - csc_clock_now_ms(engine) < wait_ms)
+        wait_ms = at_ms - csc_clock_now_ms(engine);
     if (engine->clock.hold_until_ns - now_ns > wait_ms * CSC_MS_NS)
         wait_ms = (engine->clock.hold_until_ns - now_ns) / CSC_MS_NS + 1;
     return wait_ms > 0 ? wait_ms : 0;
 }
 
 void
-csc_house_round(cascade_engine *engine, int64_t *wait_ms)
+csc_housekeeper_round(cascade_engine *engine, int64_t *wait_ms)
 {
     bool works = false;
     bool claims = false;
 
-    csc_lease_sign(&engine->lease.house);
+    csc_vital_sign(&engine->lease.house);
     pthread_mutex_lock(&engine->mutex);
-    csc_limits_watch(engine);
-    csc_native_look(engine);
-    if (!csc_run_may_begin(engine))
-        csc_native_end_turn(engine);
+    csc_time_limit_watch(engine);
+    csc_txn_slot_look(engine);
+    if (!csc_backlog_may_begin(engine))
+        csc_txn_slot_end_turn(engine);
     claims = engine->life == CSC_LIFE_RUNNING &&
-             csc_engine_monotonic_ns(engine) >= engine->clock.hold_until_ns;
+             csc_clock_now_ns(engine) >= engine->clock.hold_until_ns;
     works =
         engine->life == CSC_LIFE_RUNNING || engine->life == CSC_LIFE_DRAINING;
     pthread_mutex_unlock(&engine->mutex);
@@ -381,19 +382,19 @@ csc_house_round(cascade_engine *engine, int64_t *wait_ms)
         csc_lease_renew(engine);
         csc_run_clear_wreck(engine);
         if (claims) {
-            csc_house_fire(engine);
+            csc_advance_fire_due(engine);
             csc_hydrate_reloads(engine);
             csc_lease_renew(engine);
             csc_stream_round(engine);
             csc_lease_renew(engine);
             look_for_work(engine);
-            csc_erase_round(engine);
-            csc_retain_round(engine);
+            csc_erasure_round(engine);
+            csc_retention_round(engine);
         }
     }
-    csc_engine_tell(engine);
-    csc_lease_sign(&engine->lease.house);
+    csc_log_queue_tell(engine);
+    csc_vital_sign(&engine->lease.house);
     pthread_mutex_lock(&engine->mutex);
-    *wait_ms = csc_house_wait_ms(engine);
+    *wait_ms = csc_housekeeper_wait_ms(engine);
     pthread_mutex_unlock(&engine->mutex);
 }

@@ -21,14 +21,14 @@ typedef struct csc_house {
 } csc_house;
 
 /* One round of housekeeping; tells how long the next may wait. */
-void csc_house_round(cascade_engine *engine, int64_t *wait_ms);
+void csc_housekeeper_round(cascade_engine *engine, int64_t *wait_ms);
 /* How long nothing is to be done, unless somebody says so. Locked. */
-int64_t csc_house_wait_ms(const cascade_engine *engine);
+int64_t csc_housekeeper_wait_ms(const cascade_engine *engine);
 
 /* Whether it has something large in hand, and does not wait for others: then it
  * only looks whether they have told something. Not locked. */
-bool csc_house_is_busy(cascade_engine *engine);
+bool csc_housekeeper_is_busy(cascade_engine *engine);
 /* Attaches as a new incarnation. */
-cascade_err csc_house_attach(cascade_engine *engine);
+cascade_err csc_housekeeper_attach(cascade_engine *engine);
 
 #endif

@@ -72,14 +72,14 @@ owes_sign(const csc_lane *lane)
 static const char *
 find_hung(cascade_engine *engine)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
     const char *hung = NULL;
 
     if (engine->options.mode == CASCADE_MODE_INLINE)
         return NULL; /* whoever asks is all there is */
     if (!is_alive(&engine->lease.house, true, now_ns, lease_ns(engine)))
         hung = "the housekeeper";
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         csc_lane *lane = &engine->lanes[i];
 
         if (!is_alive(&lane->vital, owes_sign(lane), now_ns, lease_ns(engine)))
@@ -103,7 +103,7 @@ csc_lease_begin(cascade_engine *engine, int64_t sent_ns)
     engine->lease.renew_at_ns = sent_ns + lease_ns(engine) / 2;
     engine->lease.withheld = false;
     begin_anew(&engine->lease.house);
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         begin_anew(&engine->lanes[i].vital);
 }
 
@@ -118,7 +118,7 @@ note_renewed(cascade_engine *engine, int64_t sent_ns)
     if (engine->ready.count == 0)
         return;
     pthread_cond_broadcast(&engine->ready.work_cond);
-    csc_engine_wake_host(engine);
+    csc_wakeup_host(engine);
 }
 
 /* Locked. */
@@ -132,10 +132,10 @@ note_answer(cascade_engine *engine, const cascade_uuid *id, cascade_err err,
     if (err == CASCADE_OK)
         note_renewed(engine, sent_ns);
     else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
-        csc_run_lose(engine, err);
+        csc_drop_lose(engine, err);
     else
         engine->lease.renew_at_ns =
-            csc_engine_monotonic_ns(engine) + RETRY_MS * CSC_MS_NS;
+            csc_clock_now_ns(engine) + RETRY_MS * CSC_MS_NS;
 }
 
 /* Told once for each time. Locked. */
@@ -143,13 +143,12 @@ static void
 withhold(cascade_engine *engine, const char *hung)
 {
     if (!engine->lease.withheld)
-        csc_engine_note(engine, CASCADE_LOG_ERROR,
-                        "the lease is not renewed: %s has given no sign of "
-                        "life for the time of a lease",
-                        hung);
+        csc_log_queue_add(engine, CASCADE_LOG_ERROR,
+                          "the lease is not renewed: %s has given no sign of "
+                          "life for the time of a lease",
+                          hung);
     engine->lease.withheld = true;
-    engine->lease.renew_at_ns =
-        csc_engine_monotonic_ns(engine) + RETRY_MS * CSC_MS_NS;
+    engine->lease.renew_at_ns = csc_clock_now_ns(engine) + RETRY_MS * CSC_MS_NS;
 }
 
 /* Whether it is to be renewed now, as `id`. */
@@ -163,7 +162,7 @@ is_due(cascade_engine *engine, cascade_uuid *id)
     hung = find_hung(engine);
     *id = engine->incarnation.id;
     due = engine->incarnation.attached &&
-          csc_engine_monotonic_ns(engine) >= engine->lease.renew_at_ns;
+          csc_clock_now_ns(engine) >= engine->lease.renew_at_ns;
     if (due && hung != NULL)
         withhold(engine, hung);
     else if (due)
@@ -175,7 +174,7 @@ is_due(cascade_engine *engine, cascade_uuid *id)
 void
 csc_lease_renew(cascade_engine *engine)
 {
-    int64_t sent_ns = csc_engine_monotonic_ns(engine);
+    int64_t sent_ns = csc_clock_now_ns(engine);
     cascade_err err = CASCADE_OK;
     cascade_uuid id;
     int64_t now_ms = 0;
@@ -186,11 +185,11 @@ csc_lease_renew(cascade_engine *engine)
                                 engine->options.lease_ms, &now_ms);
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_OK)
-        csc_house_note_now(engine, sent_ns, now_ms);
+        csc_clock_note_now(engine, sent_ns, now_ms);
     note_answer(engine, &id, err, sent_ns);
     if (err != CASCADE_OK)
-        csc_engine_note(engine, CASCADE_LOG_WARNING,
-                        "renewing the lease failed: %s", cascade_errmsg());
+        csc_log_queue_add(engine, CASCADE_LOG_WARNING,
+                          "renewing the lease failed: %s", cascade_errmsg());
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -208,13 +207,13 @@ tell_if_withheld(cascade_engine *engine)
     withheld = engine->lease.withheld;
     pthread_mutex_unlock(&engine->mutex);
     if (withheld)
-        csc_engine_tell(engine);
+        csc_log_queue_tell(engine);
 }
 
 int64_t
 csc_lease_keep(cascade_engine *engine)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
     int64_t wait_ns = lease_ns(engine) / LOOK_SHARE;
     int64_t late_ns = lease_ns(engine) / LATE_SHARE;
     int64_t left_ns = 0;

@@ -227,7 +227,7 @@ csc_open_free(cascade_engine *engine)
     for (size_t i = 0;
          engine->queues != NULL && i < engine->options.queue_count; i++)
         csc_mem_free(engine->queues[i]);
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         csc_lock_fini_cond(&engine->lanes[i].cond);
         csc_mem_free(engine->lanes[i].items); /* where it never started */
     }
@@ -239,7 +239,7 @@ csc_open_free(cascade_engine *engine)
     csc_mem_free(engine->timers.heap);
     free_spares(engine);
     csc_map_fini(&engine->runs);
-    csc_retain_fini(engine);
+    csc_retention_fini(engine);
     csc_stream_fini(engine);
     csc_run_clear_wrecks(engine);
     close_fd(engine->wakeup.house_fd);
@@ -386,7 +386,7 @@ create_engine(cascade_store *store, const cascade_engine_options *options,
         csc_open_free(engine);
         return err;
     }
-    csc_retain_init(engine);
+    csc_retention_init(engine);
     csc_reload_init(engine);
     *out = engine;
     return CASCADE_OK;

@@ -25,7 +25,7 @@
 #define TRANSACTION_MS INT64_C(60000)
 #define TRANSACTION_MAX_MS (INT64_C(24) * 60 * 60 * 1000)
 
-/* Inserts by name, so that csc_engine_node() can search. */
+/* Inserts by name, so that csc_node_def_find() can search. */
 static cascade_err
 insert_node(cascade_engine *engine, const csc_node_def *node)
 {
@@ -76,7 +76,7 @@ check_new(const cascade_engine *engine, const char *name)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "node %s: register nodes before the engine is started",
                         name);
-    if (csc_engine_node(engine, name) != NULL)
+    if (csc_node_def_find(engine, name) != NULL)
         return csc_fail(CASCADE_ERR_EXISTS,
                         "node %s is registered already with this engine", name);
     return CASCADE_OK;
@@ -133,10 +133,10 @@ check_node(const char *name, cascade_node_fn fn,
                         name);
     err = check_instead(name, options->final_failure, options->instead);
     if (err == CASCADE_OK)
-        err = csc_limits_init(&node->limits, name, options);
+        err = csc_time_limit_init(&node->limits, name, options);
     if (err != CASCADE_OK)
         return err;
-    return csc_attempts_init(&node->attempts, name, &given);
+    return csc_backoff_init(&node->attempts, name, &given);
 }
 
 /* A transaction on SQLite keeps the lease from being renewed. */

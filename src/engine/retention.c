@@ -33,7 +33,7 @@
 static int64_t
 jitter(const cascade_engine *engine, int64_t ms)
 {
-    uint64_t random = csc_random_u64(&engine->store->random);
+    uint64_t random = csc_clock_random_u64(&engine->store->random);
 
     return (int64_t)(random % (uint64_t)(ms / 10 + 1));
 }
@@ -42,12 +42,12 @@ static void
 sleep_for(cascade_engine *engine, int64_t ms)
 {
     pthread_mutex_lock(&engine->mutex);
-    engine->retention->at_ns = csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS;
+    engine->retention->at_ns = csc_clock_now_ns(engine) + ms * CSC_MS_NS;
     pthread_mutex_unlock(&engine->mutex);
 }
 
 void
-csc_retain_init(cascade_engine *engine)
+csc_retention_init(cascade_engine *engine)
 {
     const cascade_engine_options *o = &engine->options;
 
@@ -57,7 +57,7 @@ csc_retain_init(cascade_engine *engine)
 }
 
 void
-csc_retain_fini(cascade_engine *engine)
+csc_retention_fini(cascade_engine *engine)
 {
     if (engine->retention->pass == NULL)
         return;
@@ -70,7 +70,7 @@ csc_retain_fini(cascade_engine *engine)
 static int64_t
 before(const cascade_engine *engine, int64_t age_ms)
 {
-    return csc_purge_before(csc_engine_now(engine), age_ms > 0 ? age_ms : -1);
+    return csc_purge_before(csc_clock_now_ms(engine), age_ms > 0 ? age_ms : -1);
 }
 
 static cascade_err
@@ -112,7 +112,7 @@ end(cascade_engine *engine, cascade_err err)
     if (err != CASCADE_OK)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "retention failed: %s", cascade_errmsg());
-    csc_retain_fini(engine);
+    csc_retention_fini(engine);
     sleep_for(engine,
               err != CASCADE_OK && RETRY_MS < wait_ms ? RETRY_MS : wait_ms);
 }
@@ -125,12 +125,12 @@ note_deleted(cascade_engine *engine, int64_t before)
         engine->retention->pass->total.done == before)
         return;
     pthread_mutex_lock(&engine->mutex);
-    csc_erase_soon(engine);
+    csc_erasure_due_soon(engine);
     pthread_mutex_unlock(&engine->mutex);
 }
 
 void
-csc_retain_round(cascade_engine *engine)
+csc_retention_round(cascade_engine *engine)
 {
     bool more = true;
     int64_t done = engine->retention->pass != NULL
@@ -138,7 +138,7 @@ csc_retain_round(cascade_engine *engine)
                        : 0;
     cascade_err err = CASCADE_OK;
 
-    if (engine->retention->at_ns > csc_engine_monotonic_ns(engine))
+    if (engine->retention->at_ns > csc_clock_now_ns(engine))
         return;
     if (engine->retention->pass == NULL)
         err = begin(engine);

@@ -18,9 +18,9 @@ typedef struct csc_retention {
                                INT64_MAX: never */
 } csc_retention;
 
-void csc_retain_init(cascade_engine *engine);
+void csc_retention_init(cascade_engine *engine);
 /* A portion of a pass, when it is due. Not locked. */
-void csc_retain_round(cascade_engine *engine);
-void csc_retain_fini(cascade_engine *engine);
+void csc_retention_round(cascade_engine *engine);
+void csc_retention_fini(cascade_engine *engine);
 
 #endif

@@ -59,11 +59,10 @@ lane_main(void *context)
             (void)csc_lane_round(lane);
             pthread_mutex_lock(&engine->mutex);
         } else if (at_ns == INT64_MAX) {
-            csc_engine_wait(engine, &lane->cond, -1);
+            csc_wakeup_wait(engine, &lane->cond, -1);
         } else {
-            csc_engine_wait(
-                engine, &lane->cond,
-                (at_ns - csc_engine_monotonic_ns(engine)) / CSC_MS_NS + 1);
+            csc_wakeup_wait(engine, &lane->cond,
+                            (at_ns - csc_clock_now_ns(engine)) / CSC_MS_NS + 1);
         }
     }
     pthread_mutex_unlock(&engine->mutex);
@@ -77,7 +76,8 @@ wait_for_work(cascade_engine *engine, int64_t wait_ms)
 {
     struct pollfd fd = {.fd = engine->wakeup.house_fd, .events = POLLIN};
     cascade_wait_result result = {.seen = engine->threads->seen};
-    bool waits = wait_ms > 0 || csc_house_is_busy(engine); /* or listens */
+    bool waits =
+        wait_ms > 0 || csc_housekeeper_is_busy(engine); /* or listens */
     cascade_err err = CASCADE_OK;
 
     if (waits)
@@ -87,7 +87,7 @@ wait_for_work(cascade_engine *engine, int64_t wait_ms)
         (void)poll(&fd, 1, wait_ms < RETRY_MS ? (int)wait_ms : RETRY_MS);
     engine->threads->seen = result.seen;
     pthread_mutex_lock(&engine->mutex);
-    csc_engine_house_awake(engine);
+    csc_wakeup_house_awake(engine);
     if (waits)
         engine->wakeup.listening = err == CASCADE_OK && result.listening;
     engine->wakeup.told = engine->wakeup.told || result.woken;
@@ -113,7 +113,7 @@ house_main(void *context)
     while (!is_ending(engine)) {
         int64_t wait_ms = 0;
 
-        csc_house_round(engine, &wait_ms);
+        csc_housekeeper_round(engine, &wait_ms);
         wait_for_work(engine, wait_ms);
     }
     return NULL;
@@ -124,7 +124,7 @@ static int64_t
 lanes_wait_ms(cascade_engine *engine, int64_t wait_ms)
 {
     pthread_mutex_lock(&engine->mutex);
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         int64_t at_ns = 0;
         int64_t in_ms = 0;
 
@@ -132,7 +132,7 @@ lanes_wait_ms(cascade_engine *engine, int64_t wait_ms)
             wait_ms = 0;
         if (at_ns == INT64_MAX)
             continue;
-        in_ms = (at_ns - csc_engine_monotonic_ns(engine)) / CSC_MS_NS + 1;
+        in_ms = (at_ns - csc_clock_now_ns(engine)) / CSC_MS_NS + 1;
         if (in_ms < wait_ms)
             wait_ms = in_ms > 0 ? in_ms : 0;
     }
@@ -148,9 +148,9 @@ io_main(void *context)
     while (!is_ending(engine)) {
         int64_t wait_ms = 0;
 
-        for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+        for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
             (void)csc_lane_round(&engine->lanes[i]);
-        csc_house_round(engine, &wait_ms);
+        csc_housekeeper_round(engine, &wait_ms);
         wait_for_work(engine, lanes_wait_ms(engine, wait_ms));
     }
     return NULL;
@@ -166,7 +166,7 @@ keeper_main(void *context)
 
         pthread_mutex_lock(&engine->mutex);
         if (!engine->wakeup.threads_end)
-            csc_engine_wait(engine, &engine->threads->keeper_cond, wait_ms);
+            csc_wakeup_wait(engine, &engine->threads->keeper_cond, wait_ms);
         pthread_mutex_unlock(&engine->mutex);
     }
     return NULL;
@@ -203,10 +203,10 @@ work(csc_worker *worker)
             pthread_mutex_unlock(&engine->mutex);
             return;
         }
-        if (!csc_run_may_take(engine)) {
-            (void)csc_run_note_wait(engine);
+        if (!csc_backlog_may_take(engine)) {
+            (void)csc_backlog_note_wait(engine);
             engine->ready.waiting++;
-            csc_engine_wait(engine, &engine->ready.work_cond, -1);
+            csc_wakeup_wait(engine, &engine->ready.work_cond, -1);
             engine->ready.waiting--;
         }
         pthread_mutex_unlock(&engine->mutex);
@@ -241,7 +241,7 @@ await_workers(cascade_engine *engine)
 
     pthread_mutex_lock(&engine->mutex);
     while (engine->workers->initialised < engine->options.worker_count)
-        csc_engine_wait(engine, &engine->wakeup.quiet_cond, -1);
+        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, -1);
     err = engine->workers->err;
     pthread_mutex_unlock(&engine->mutex);
     return err;
@@ -261,10 +261,10 @@ start_workers(cascade_engine *engine)
         csc_worker *worker = &engine->workers->list[i];
 
         worker->engine = engine;
-        err = csc_threads_create(&worker->thread,
-                                 engine->options.worker_stack_size +
-                                     COMMIT_STACK_SIZE,
-                                 worker_main, worker);
+        err = csc_thread_create(&worker->thread,
+                                engine->options.worker_stack_size +
+                                    COMMIT_STACK_SIZE,
+                                worker_main, worker);
         worker->started = err == CASCADE_OK;
     }
     return err == CASCADE_OK ? await_workers(engine) : err;
@@ -279,7 +279,7 @@ start_lanes(cascade_engine *engine)
         csc_lane *lane = &engine->lanes[i];
 
         pthread_mutex_lock(&engine->mutex);
-        err = csc_threads_create(&lane->thread, 0, lane_main, lane);
+        err = csc_thread_create(&lane->thread, 0, lane_main, lane);
         lane->thread_started = err == CASCADE_OK;
         pthread_mutex_unlock(&engine->mutex);
     }
@@ -299,13 +299,13 @@ csc_threads_start(cascade_engine *engine)
     if (threads && err == CASCADE_OK)
         err = start_lanes(engine);
     if (err == CASCADE_OK) {
-        err = csc_threads_create(&engine->threads->house_thread, 0,
-                                 threads ? house_main : io_main, engine);
+        err = csc_thread_create(&engine->threads->house_thread, 0,
+                                threads ? house_main : io_main, engine);
         engine->threads->house_started = err == CASCADE_OK;
     }
     if (err == CASCADE_OK) {
-        err = csc_threads_create(&engine->threads->keeper_thread, 0,
-                                 keeper_main, engine);
+        err = csc_thread_create(&engine->threads->keeper_thread, 0, keeper_main,
+                                engine);
         engine->threads->keeper_started = err == CASCADE_OK;
     }
     return err;
@@ -315,9 +315,9 @@ void
 csc_threads_request_end(cascade_engine *engine)
 {
     engine->wakeup.threads_end = true;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
     pthread_cond_broadcast(&engine->threads->keeper_cond);
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++)
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         pthread_cond_broadcast(&engine->lanes[i].cond);
 }
 
@@ -352,7 +352,7 @@ csc_threads_await_left(cascade_engine *engine, int64_t end_ms)
     int64_t left = csc_clock_left_ms(end_ms);
 
     while ((engine->txn.put_off || engine->calls.running > 0) && left > 0) {
-        csc_engine_wait(engine, &engine->wakeup.quiet_cond,
+        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond,
                         left < JOIN_POLL_MS ? left : JOIN_POLL_MS);
         left = csc_clock_left_ms(end_ms);
     }
@@ -367,7 +367,7 @@ find_blocking(const cascade_engine *engine)
         engine->workers->list != NULL ? engine->options.worker_count : 0;
     const csc_worker *worker = &engine->workers->looper;
 
-    if (!csc_native_blocks(engine))
+    if (!csc_txn_slot_blocks(engine))
         return NULL;
     for (size_t i = 0; i < count && worker->node == NULL; i++)
         if (engine->workers->list[i].native != NULL)
@@ -387,7 +387,7 @@ join_worker(cascade_engine *engine, csc_worker *worker)
     pthread_mutex_lock(&engine->mutex);
     while (!worker->ended && worker->node == NULL &&
            find_blocking(engine) == NULL)
-        csc_engine_wait(engine, &engine->wakeup.quiet_cond, JOIN_POLL_MS);
+        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, JOIN_POLL_MS);
     ended = worker->ended;
     if (!ended)
         node = worker->node != NULL ? worker->node : find_blocking(engine);
@@ -420,7 +420,7 @@ csc_threads_join_workers(cascade_engine *engine)
     }
     pthread_mutex_lock(&engine->mutex);
     while (engine->txn.put_off && find_blocking(engine) == NULL)
-        csc_engine_wait(engine, &engine->wakeup.quiet_cond, JOIN_POLL_MS);
+        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, JOIN_POLL_MS);
     blocking = find_blocking(engine);
     if (blocking != NULL)
         node = blocking;

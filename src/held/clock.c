@@ -12,32 +12,32 @@
 #include "store/store.h"
 
 int64_t
-csc_engine_monotonic_ns(const cascade_engine *engine)
+csc_clock_now_ns(const cascade_engine *engine)
 {
     return engine->store->clock.monotonic_ns(engine->store->clock.context);
 }
 
 int64_t
-csc_engine_now(const cascade_engine *engine)
+csc_clock_now_ms(const cascade_engine *engine)
 {
-    return (csc_engine_monotonic_ns(engine) + engine->clock.min_ns) / CSC_MS_NS;
+    return (csc_clock_now_ns(engine) + engine->clock.min_ns) / CSC_MS_NS;
 }
 
 int64_t
-csc_engine_now_max(const cascade_engine *engine)
+csc_clock_now_max_ms(const cascade_engine *engine)
 {
-    return (csc_engine_monotonic_ns(engine) + engine->clock.max_ns) / CSC_MS_NS;
+    return (csc_clock_now_ns(engine) + engine->clock.max_ns) / CSC_MS_NS;
 }
 #define RETRY_MS 100
 
 int64_t
 csc_clock_after_ms(const cascade_engine *engine, int64_t ms)
 {
-    return csc_engine_monotonic_ns(engine) + ms * CSC_MS_NS;
+    return csc_clock_now_ns(engine) + ms * CSC_MS_NS;
 }
 
 void
-csc_house_hold(cascade_engine *engine)
+csc_clock_hold(cascade_engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
     engine->clock.hold_until_ns = csc_clock_after_ms(engine, RETRY_MS);
@@ -45,28 +45,28 @@ csc_house_hold(cascade_engine *engine)
 }
 
 void
-csc_house_note_now(cascade_engine *engine, int64_t asked_ns, int64_t now_ms)
+csc_clock_note_now(cascade_engine *engine, int64_t asked_ns, int64_t now_ms)
 {
     int64_t now_ns = now_ms * CSC_MS_NS;
 
-    engine->clock.min_ns = now_ns - csc_engine_monotonic_ns(engine);
+    engine->clock.min_ns = now_ns - csc_clock_now_ns(engine);
     engine->clock.max_ns = now_ns + CSC_MS_NS - 1 - asked_ns;
     engine->clock.confirmed_ms = now_ms;
 }
 
 cascade_err
-csc_house_sync(cascade_engine *engine)
+csc_clock_sync(cascade_engine *engine)
 {
-    int64_t asked_ns = csc_engine_monotonic_ns(engine);
+    int64_t asked_ns = csc_clock_now_ns(engine);
     int64_t now_ms = 0;
     cascade_err err = engine->driver->now(engine->driver_self, &now_ms);
 
     if (err != CASCADE_OK) {
-        csc_log_failure(engine, "reading the store's clock");
+        csc_log_queue_add_failure(engine, "reading the store's clock");
         return err;
     }
     pthread_mutex_lock(&engine->mutex);
-    csc_house_note_now(engine, asked_ns, now_ms);
+    csc_clock_note_now(engine, asked_ns, now_ms);
     pthread_mutex_unlock(&engine->mutex);
     return CASCADE_OK;
 }

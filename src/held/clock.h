@@ -13,7 +13,7 @@
 /* The store's clock, as far as this process knows it. Under the engine's mutex;
  * the offsets are read without it. */
 typedef struct csc_clock_offset {
-    int64_t hold_until_ns; /* see csc_house_hold() */
+    int64_t hold_until_ns; /* see csc_clock_hold() */
     /* store's clock - monotonic clock, at least and at most: the store read its
      * own at some time between question and answer, cut to the millisecond */
     _Atomic int64_t min_ns;
@@ -24,17 +24,17 @@ typedef struct csc_clock_offset {
 /* The store's time as far as this process knows it: never ahead of it, so that
  * nothing fires early; behind by as long as the last answer took. Locked or
  * not. */
-int64_t csc_engine_now(const cascade_engine *engine);
+int64_t csc_clock_now_ms(const cascade_engine *engine);
 /* The same, never behind it: what a delay counts from. */
-int64_t csc_engine_now_max(const cascade_engine *engine);
-int64_t csc_engine_monotonic_ns(const cascade_engine *engine);
+int64_t csc_clock_now_max_ms(const cascade_engine *engine);
+int64_t csc_clock_now_ns(const cascade_engine *engine);
 /* Something failed: no claims, loads and timers for a moment. Not locked. */
-void csc_house_hold(cascade_engine *engine);
+void csc_clock_hold(cascade_engine *engine);
 /* Asks the store for its time. Not locked. */
-cascade_err csc_house_sync(cascade_engine *engine);
+cascade_err csc_clock_sync(cascade_engine *engine);
 
 /* What the store's clock has just shown to a question of `asked_ns`. Locked. */
-void csc_house_note_now(cascade_engine *engine, int64_t asked_ns,
+void csc_clock_note_now(cascade_engine *engine, int64_t asked_ns,
                         int64_t now_ms);
 
 /* The monotonic time in so many milliseconds. */

@@ -20,9 +20,9 @@
  *   housekeeper  attaches, renews the lease, removes dead engines, claims,
  *                hydrates, receives messages, fires timers
  *   Each is a function of one round (csc_worker_round, csc_lane_round,
- *   csc_house_round). The THREADS mode calls each in threads of its own; LOOP
- *   calls lanes and housekeeper in one thread and workers in the host's; INLINE
- *   calls them all in cascade_engine_poll().
+ *   csc_housekeeper_round). The THREADS mode calls each in threads of its own;
+ *   LOOP calls lanes and housekeeper in one thread and workers in the host's;
+ *   INLINE calls them all in cascade_engine_poll().
  *
  * THE LOCK
  *   engine->mutex guards everything here but what a comment gives to someone.

@@ -9,11 +9,11 @@
 #include "held/wakeup.h"
 
 void
-csc_erase_soon(cascade_engine *engine)
+csc_erasure_due_soon(cascade_engine *engine)
 {
     engine->erasure.due = true;
     if (engine->erasure.paused)
         return;
     engine->erasure.at_ns = 0;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }

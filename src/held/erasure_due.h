@@ -19,6 +19,6 @@ typedef struct csc_erasure_due {
 } csc_erasure_due;
 
 /* Something may have been marked. Locked. */
-void csc_erase_soon(cascade_engine *engine);
+void csc_erasure_due_soon(cascade_engine *engine);
 
 #endif

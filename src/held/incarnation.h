@@ -14,7 +14,7 @@
 typedef struct csc_incarnation {
     bool attached; /* `id` is alive as far as this side knows */
     bool has_dead_id;
-    bool brief;           /* that of one call, see csc_house_is_brief() */
+    bool brief;           /* that of one call, see csc_uuid_is_brief() */
     cascade_uuid id;      /* the incarnation */
     cascade_uuid dead_id; /* the one before, still to be detached */
     int64_t attach_at_ns; /* monotonic; when not attached */

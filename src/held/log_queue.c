@@ -14,8 +14,8 @@
 #include "store/store.h"
 
 void
-csc_engine_note(cascade_engine *engine, cascade_log_level level,
-                const char *format, ...)
+csc_log_queue_add(cascade_engine *engine, cascade_log_level level,
+                  const char *format, ...)
 {
     csc_note *note = NULL;
     csc_note **at = &engine->log.first;
@@ -38,7 +38,7 @@ csc_engine_note(cascade_engine *engine, cascade_log_level level,
 }
 
 void
-csc_engine_tell(cascade_engine *engine)
+csc_log_queue_tell(cascade_engine *engine)
 {
     csc_note *note = NULL;
 
@@ -59,7 +59,7 @@ csc_engine_tell(cascade_engine *engine)
 }
 
 void
-csc_log_failure(const cascade_engine *engine, const char *what)
+csc_log_queue_add_failure(const cascade_engine *engine, const char *what)
 {
     csc_log_add(&engine->store->log, CASCADE_LOG_WARNING, "%s failed: %s", what,
                 cascade_errmsg());

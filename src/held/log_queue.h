@@ -24,13 +24,13 @@ typedef struct csc_log_queue {
     csc_note *first;
     atomic_size_t count;
 } csc_log_queue;
-/* Logging under the lock: the line is told by the next csc_engine_tell(), which
- * is not locked. Beyond CSC_NOTES_MAX lines are lost. */
-void csc_engine_note(cascade_engine *engine, cascade_log_level level,
-                     const char *format, ...) CASCADE_PRINTF(3, 4);
-void csc_engine_tell(cascade_engine *engine);
+/* Logging under the lock: the line is told by the next csc_log_queue_tell(),
+ * which is not locked. Beyond CSC_NOTES_MAX lines are lost. */
+void csc_log_queue_add(cascade_engine *engine, cascade_log_level level,
+                       const char *format, ...) CASCADE_PRINTF(3, 4);
+void csc_log_queue_tell(cascade_engine *engine);
 
 /* Tells of what has failed, with the error of this thread. Not locked. */
-void csc_log_failure(const cascade_engine *engine, const char *what);
+void csc_log_queue_add_failure(const cascade_engine *engine, const char *what);
 
 #endif

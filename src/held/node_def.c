@@ -12,7 +12,7 @@
 #include "held/engine_state.h"
 
 const csc_node_def *
-csc_engine_node(const cascade_engine *engine, const char *name)
+csc_node_def_find(const cascade_engine *engine, const char *name)
 {
     size_t from = 0;
     size_t to = engine->node_count;
@@ -32,9 +32,9 @@ csc_engine_node(const cascade_engine *engine, const char *name)
 }
 
 const csc_waiting *
-csc_engine_external(const void *engine, const char *name)
+csc_node_def_is_external(const void *engine, const char *name)
 {
-    const csc_node_def *node = csc_engine_node(engine, name);
+    const csc_node_def *node = csc_node_def_find(engine, name);
 
     return node != NULL && node->fn == NULL ? &node->waiting : NULL;
 }

@@ -28,10 +28,11 @@ typedef struct csc_node_def {
     void (*destroy)(void *user);
     cascade_guard_fn guard; /* or NULL: guard.c */
 } csc_node_def;
-const csc_node_def *csc_engine_node(const cascade_engine *engine,
-                                    const char *name);
+const csc_node_def *csc_node_def_find(const cascade_engine *engine,
+                                      const char *name);
 /* The same for what builds changes: how it waits, if it is completed from
  * outside. */
-const csc_waiting *csc_engine_external(const void *engine, const char *name);
+const csc_waiting *csc_node_def_is_external(const void *engine,
+                                            const char *name);
 
 #endif

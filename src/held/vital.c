@@ -5,7 +5,7 @@
 #include "held/vital.h"
 
 void
-csc_lease_sign(csc_vital *vital)
+csc_vital_sign(csc_vital *vital)
 {
     (void)atomic_fetch_add_explicit(&vital->signs, 1, memory_order_relaxed);
 }

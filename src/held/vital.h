@@ -25,6 +25,6 @@ typedef struct csc_lease {
     bool withheld; /* the lease is not renewed, as something hangs */
 } csc_lease;
 /* A sign of life. Locked or not. */
-void csc_lease_sign(csc_vital *vital);
+void csc_vital_sign(csc_vital *vital);
 
 #endif

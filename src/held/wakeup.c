@@ -33,7 +33,7 @@ csc_wakeup_drain(int fd)
 }
 
 void
-csc_engine_wake_house(cascade_engine *engine)
+csc_wakeup_house(cascade_engine *engine)
 {
     if (engine->wakeup.house_signalled)
         return;
@@ -42,7 +42,7 @@ csc_engine_wake_house(cascade_engine *engine)
 }
 
 void
-csc_engine_house_awake(cascade_engine *engine)
+csc_wakeup_house_awake(cascade_engine *engine)
 {
     if (engine->wakeup.house_signalled)
         csc_wakeup_drain(engine->wakeup.house_fd);
@@ -50,7 +50,7 @@ csc_engine_house_awake(cascade_engine *engine)
 }
 
 void
-csc_engine_wake_host(cascade_engine *engine)
+csc_wakeup_host(cascade_engine *engine)
 {
     if (engine->wakeup.poll_fd < 0 || engine->wakeup.poll_signalled)
         return;
@@ -59,7 +59,7 @@ csc_engine_wake_host(cascade_engine *engine)
 }
 
 void
-csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
+csc_wakeup_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
                    int64_t timeout_ms)
 {
     struct timespec until;
@@ -77,14 +77,14 @@ csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
 }
 
 void
-csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
+csc_wakeup_wait(cascade_engine *engine, pthread_cond_t *cond,
                 int64_t timeout_ms)
 {
-    csc_engine_wait_on(&engine->mutex, cond, timeout_ms);
+    csc_wakeup_wait_on(&engine->mutex, cond, timeout_ms);
 }
 
 void
-csc_submit_tell(cascade_store *store)
+csc_wakeup_tell_all(cascade_store *store)
 {
     pthread_mutex_lock(&store->mutex);
     for (size_t i = 0; i < store->engine_count; i++) {
@@ -92,8 +92,8 @@ csc_submit_tell(cascade_store *store)
 
         pthread_mutex_lock(&engine->mutex);
         engine->wakeup.told = true;
-        csc_engine_wake_house(engine);
-        csc_engine_wake_host(engine);
+        csc_wakeup_house(engine);
+        csc_wakeup_host(engine);
         pthread_mutex_unlock(&engine->mutex);
     }
     pthread_mutex_unlock(&store->mutex);
@@ -108,7 +108,7 @@ cascade_wake(cascade_store *store)
         return CASCADE_ERR_MISUSE;
     if (store == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "cascade_wake: store is NULL");
-    csc_submit_tell(store);
+    csc_wakeup_tell_all(store);
     err = store->driver->wake(store->self);
     return err == CASCADE_OK ? csc_ok() : err;
 }

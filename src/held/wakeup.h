@@ -27,18 +27,18 @@ typedef struct csc_wakeup {
     bool listening; /* what others say is heard */
 } csc_wakeup;
 /* Ends a wait of the housekeeper, of the host's loop. Locked. */
-void csc_engine_wake_house(cascade_engine *engine);
-void csc_engine_wake_host(cascade_engine *engine);
+void csc_wakeup_house(cascade_engine *engine);
+void csc_wakeup_host(cascade_engine *engine);
 /* Forgets that the housekeeper was woken: it is awake. Locked. */
-void csc_engine_house_awake(cascade_engine *engine);
+void csc_wakeup_house_awake(cascade_engine *engine);
 /* A timed wait in real time. Locked. */
-void csc_engine_wait(cascade_engine *engine, pthread_cond_t *cond,
+void csc_wakeup_wait(cascade_engine *engine, pthread_cond_t *cond,
                      int64_t timeout_ms);
 /* The same with another mutex, which is held. */
-void csc_engine_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
+void csc_wakeup_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
                         int64_t timeout_ms);
 /* Tells the engines of this process that there may be something for them. */
-void csc_submit_tell(cascade_store *store);
+void csc_wakeup_tell_all(cascade_store *store);
 
 /* Makes an eventfd readable. */
 void csc_wakeup_signal(int fd);

@@ -168,18 +168,18 @@ tally_execution(void *context, const cascade_execution_row *row)
     csc_record record;
 
     t->executions++;
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     if (record.foreign)
         t->foreign++;
     if (row->status != CASCADE_EXECUTION_RUNNING)
         return CASCADE_OK;
-    if (csc_state_kind(row->node_name) == CSC_PART_CHILD) {
+    if (csc_kind_of(row->node_name) == CSC_PART_CHILD) {
         if (t->children < NOTED_MAX) {
             t->child[t->children] = record.child;
             t->child_part[t->children] = row->function_id;
         }
         t->children++;
-    } else if (csc_state_kind(row->node_name) == CSC_PART_NONE) {
+    } else if (csc_kind_of(row->node_name) == CSC_PART_NONE) {
         if (t->running < NOTED_MAX) {
             t->again[t->running] = row->function_id;
             t->names[t->running] = naming_of(row->node_name);
@@ -545,7 +545,7 @@ note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
     adopter *a = context;
     target *t = &a->targets[at];
 
-    csc_meta_fini(&t->meta);
+    csc_start_record_fini(&t->meta);
     t->meta = *meta;
     *meta = (csc_meta){0};
     t->family = state;
@@ -561,14 +561,14 @@ read_families(adopter *a)
 
     for (size_t i = 0; i < a->count; i++)
         ids[i] = a->targets[i].row.id;
-    return csc_family_read(a->store, ids, a->count, note_family, a);
+    return csc_start_records_read(a->store, ids, a->count, note_family, a);
 }
 
 /* There may be new runs. */
 static void
 tell_engines(cascade_store *store)
 {
-    csc_submit_tell(store);
+    csc_wakeup_tell_all(store);
     (void)store->driver->wake(store->self);
 }
 
@@ -641,7 +641,7 @@ static void
 forget_page(adopter *a)
 {
     for (size_t i = 0; i < a->count; i++)
-        csc_meta_fini(&a->targets[i].meta);
+        csc_start_record_fini(&a->targets[i].meta);
     csc_arena_clear(&a->arena);
     csc_faults_clear(&a->faults);
     a->count = 0;

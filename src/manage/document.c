@@ -88,7 +88,7 @@ cascade_export(cascade_store *store, const cascade_uuid *id,
     err = load_document(store, id, &writer);
     if (err == CASCADE_OK)
         err = csc_document_write_end(&writer, document);
-    csc_document_writer_fini(&writer);
+    csc_document_write_fini(&writer);
     return err == CASCADE_OK ? csc_ok() : err;
 }
 
@@ -168,7 +168,7 @@ check_existed(cascade_store *store, const cascade_change *change,
     int32_t current = 0;
     cascade_err err = CASCADE_OK;
 
-    err = csc_info_look(store, &started->id, &there);
+    err = csc_get_look(store, &started->id, &there);
     if (err != CASCADE_OK && !started->existed)
         return CASCADE_OK; /* as it was told */
     if (err == CASCADE_OK && !there && change->key != NULL)
@@ -177,7 +177,7 @@ check_existed(cascade_store *store, const cascade_change *change,
     if (err != CASCADE_OK || there)
         return err;
     if (change->key == NULL || current < change->run_number)
-        return csc_erase_fail("import", &started->id);
+        return csc_erasure_fail("import", &started->id);
     return csc_fail(CASCADE_ERR_REFUSED,
                     "import: another run of the cascade's key was started "
                     "meanwhile");
@@ -215,14 +215,14 @@ start_document(cascade_store *store, csc_document *document,
     cascade_err err = CASCADE_OK;
 
     if (options->queue != NULL)
-        err = csc_document_move(document, options->queue);
+        err = csc_document_make_move(document, options->queue);
     if (err == CASCADE_OK)
-        err = csc_meta_read(document->meta, &meta);
+        err = csc_start_record_read(document->meta, &meta);
     if (err == CASCADE_OK && !options->new_ids)
         err = csc_document_prove(store, document, &meta);
     if (err == CASCADE_OK)
         err = start(store, document, &meta, options, started);
-    csc_meta_fini(&meta);
+    csc_start_record_fini(&meta);
     return err;
 }
 
@@ -236,7 +236,7 @@ choose_ids(cascade_store *store, csc_document *document)
     if (err != CASCADE_OK)
         return err;
     id = csc_uuid_v7(now_ms, &store->random);
-    return csc_document_rename(document, &id, now_ms, &store->random);
+    return csc_document_make_rename(document, &id, now_ms, &store->random);
 }
 
 static cascade_err
@@ -249,9 +249,9 @@ import_document(cascade_store *store, csc_document *document,
     if (options->new_ids)
         err = choose_ids(store, document);
     else
-        err = csc_info_look(store, &document->cascade.id, &there);
+        err = csc_get_look(store, &document->cascade.id, &there);
     if (err == CASCADE_OK && !there)
-        err = csc_document_give_tokens(document, &store->random);
+        err = csc_document_token_give(document, &store->random);
     if (err != CASCADE_OK)
         return err;
     if (!there)
@@ -281,6 +281,6 @@ cascade_import(cascade_store *store, const char *document,
         err = csc_document_read(document, &read);
     if (err == CASCADE_OK)
         err = import_document(store, &read, &known, started);
-    csc_document_fini(&read);
+    csc_document_read_fini(&read);
     return err == CASCADE_OK ? csc_ok() : err;
 }

@@ -68,7 +68,7 @@ typedef struct csc_document {
                            another program wrote the rows */
 } csc_document;
 
-void csc_document_fini(csc_document *document);
+void csc_document_read_fini(csc_document *document);
 
 /* ---- document_write.c --------------------------------------------------- */
 
@@ -106,14 +106,15 @@ cascade_err csc_document_write_message(void *context,
                                        bool repeated);
 /* The whole, to be freed with csc_mem_free(). */
 cascade_err csc_document_write_end(csc_document_writer *writer, char **text);
-void csc_document_writer_fini(csc_document_writer *writer);
+void csc_document_write_fini(csc_document_writer *writer);
 
 /* ---- document_sort.c ---------------------------------------------------- */
 
 /* Notes an event that was written at that place of the text.
  * CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_document_note_event(csc_document_writer *writer,
-                                    const cascade_event_row *row, size_t at);
+cascade_err csc_document_sort_note_event(csc_document_writer *writer,
+                                         const cascade_event_row *row,
+                                         size_t at);
 /* Puts those that were noted in their order, and forgets them.
  * CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_document_sort_events(csc_document_writer *writer);
@@ -122,14 +123,14 @@ cascade_err csc_document_sort_events(csc_document_writer *writer);
 
 /* Leave the token of a row out; the new texts are in the writer's arena. The
  * executions come first. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_document_hide_execution(csc_document_writer *writer,
-                                        cascade_execution_row *row);
-cascade_err csc_document_hide_message(csc_document_writer *writer,
-                                      cascade_message_row *row);
+cascade_err csc_document_token_hide_execution(csc_document_writer *writer,
+                                              cascade_execution_row *row);
+cascade_err csc_document_token_hide_message(csc_document_writer *writer,
+                                            cascade_message_row *row);
 
 /* Gives what was written without tokens new ones. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_document_give_tokens(csc_document *document,
-                                     const cascade_random *random);
+cascade_err csc_document_token_give(csc_document *document,
+                                    const cascade_random *random);
 
 /* ---- document_read.c ---------------------------------------------------- */
 
@@ -154,11 +155,12 @@ cascade_err csc_document_prove(cascade_store *store,
 
 /* Makes it another cascade: `id`, with executions and paths of its own, and
  * without key, parent and run before. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_document_rename(csc_document *document, const cascade_uuid *id,
-                                int64_t now_ms, const cascade_random *random);
+cascade_err csc_document_make_rename(csc_document *document,
+                                     const cascade_uuid *id, int64_t now_ms,
+                                     const cascade_random *random);
 
 /* Records another queue, where one is recorded. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_document_move(csc_document *document, const char *queue);
+cascade_err csc_document_make_move(csc_document *document, const char *queue);
 
 /* The change that starts it, without a key, free and due at `now_ms`; `meta` is
  * what it records. It refers to the document's texts and to `queue`. */

@@ -47,7 +47,7 @@ static bool
 is_of_another(const csc_document *document, const char *path)
 {
     cascade_uuid id;
-    const char *rest = csc_document_skip_id(path, &id);
+    const char *rest = csc_kind_skip_id(path, &id);
 
     return rest != NULL && !csc_uuid_equal(&id, &document->cascade.id) &&
            strncmp(rest, MESSAGE_PART, strlen(MESSAGE_PART)) != 0;
@@ -195,7 +195,7 @@ static cascade_err
 check_meta(const csc_document *document)
 {
     csc_meta meta;
-    cascade_err err = csc_meta_read(document->meta, &meta);
+    cascade_err err = csc_start_record_read(document->meta, &meta);
 
     if (err == CASCADE_OK && meta.queue != NULL)
         err = csc_check_name("import: the recorded queue", meta.queue);
@@ -203,7 +203,7 @@ check_meta(const csc_document *document)
         err = csc_check_text("import: the recorded key", meta.key);
     if (err == CASCADE_OK)
         err = check_rows(document, &meta);
-    csc_meta_fini(&meta);
+    csc_start_record_fini(&meta);
     return err;
 }
 

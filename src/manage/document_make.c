@@ -53,7 +53,7 @@ replace_meta(csc_document *document, const csc_buf *text)
     size_t before = 0;
 
     csc_assert(first != NULL); /* it has the meta */
-    csc_record_read(first, &record);
+    csc_full_output_read(first, &record);
     before = (size_t)(record.meta.data - first->full_output);
     if (!text->failed)
         output = csc_arena_format(
@@ -62,7 +62,7 @@ replace_meta(csc_document *document, const csc_buf *text)
     if (output == NULL)
         return csc_fail_memory();
     first->full_output = output;
-    csc_record_read(first, &record);
+    csc_full_output_read(first, &record);
     document->meta = record.meta;
     return CASCADE_OK;
 }
@@ -71,7 +71,7 @@ static bool
 is_among(csc_json_span key, const char *const *names)
 {
     for (; *names != NULL; names++)
-        if (csc_json_span_is(key, *names))
+        if (csc_json_read_is(key, *names))
             return true;
     return false;
 }
@@ -88,8 +88,8 @@ edit_meta(csc_document *document, const char *const *without, const char *queue)
 
     if (document->meta.data == NULL)
         return CASCADE_OK;
-    csc_json_iter_init(&iter, document->meta.data, document->meta.len);
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, document->meta.data, document->meta.len);
+    while (csc_json_read_next(&iter)) {
         if (is_among(iter.key, without))
             continue;
         csc_buf_add_text(&text, text.len == 0 ? "{\"" : ",\"");
@@ -107,7 +107,7 @@ edit_meta(csc_document *document, const char *const *without, const char *queue)
 }
 
 cascade_err
-csc_document_move(csc_document *document, const char *queue)
+csc_document_make_move(csc_document *document, const char *queue)
 {
     static const char *const none[] = {NULL};
 
@@ -120,7 +120,7 @@ static const char *
 rename_path(csc_document *document, const char *path, const char *id)
 {
     cascade_uuid old;
-    const char *rest = csc_document_skip_id(path, &old);
+    const char *rest = csc_kind_skip_id(path, &old);
 
     return csc_arena_format(&document->arena, "%s%s%s", id,
                             rest != NULL ? "" : "/",
@@ -131,16 +131,16 @@ rename_path(csc_document *document, const char *path, const char *id)
 static cascade_err
 abandon_child(csc_document *document, cascade_execution_row *row)
 {
-    const char *policy = csc_record_policy(CASCADE_CHILD_ABANDON);
+    const char *policy = csc_full_output_policy(CASCADE_CHILD_ABANDON);
     csc_json_iter iter;
     csc_buf text = {0};
     csc_buf canonical = {0};
     cascade_err err = CASCADE_OK;
 
     csc_buf_add_format(&text, "{\"policy\":\"%s\"", policy);
-    csc_json_iter_init(&iter, row->full_output, strlen(row->full_output));
-    while (csc_json_next(&iter)) {
-        if (csc_json_span_is(iter.key, "policy"))
+    csc_json_read_iter_init(&iter, row->full_output, strlen(row->full_output));
+    while (csc_json_read_next(&iter)) {
+        if (csc_json_read_is(iter.key, "policy"))
             continue;
         csc_buf_add_text(&text, ",\"");
         csc_buf_add(&text, iter.key.data, iter.key.len);
@@ -169,7 +169,7 @@ abandon_children(csc_document *document)
         cascade_execution_row *row = &document->executions[i];
 
         if (row->status == CASCADE_EXECUTION_RUNNING &&
-            csc_state_kind(row->node_name) == CSC_PART_CHILD &&
+            csc_kind_of(row->node_name) == CSC_PART_CHILD &&
             row->full_output != NULL && row->full_output[0] == '{')
             err = abandon_child(document, row);
     }
@@ -199,8 +199,8 @@ rename_executions(csc_document *document, const char *id, int64_t now_ms,
 }
 
 cascade_err
-csc_document_rename(csc_document *document, const cascade_uuid *id,
-                    int64_t now_ms, const cascade_random *random)
+csc_document_make_rename(csc_document *document, const cascade_uuid *id,
+                         int64_t now_ms, const cascade_random *random)
 {
     static const char *const ties[] = {"key",      "child", "parent",
                                        "previous", "root",  NULL};

@@ -73,7 +73,7 @@ has_continued(cascade_store *store, const cascade_uuid *from,
     for (int i = 0; i < RUNS_MAX && err == CASCADE_OK && !*has; i++) {
         cascade_uuid next;
 
-        err = csc_follow_next(store, &run, &next);
+        err = csc_run_chain_next(store, &run, &next);
         if (err == CASCADE_OK)
             run = next;
         *has = err == CASCADE_OK && csc_uuid_equal(&run, to);
@@ -91,7 +91,7 @@ prove_path(cascade_store *store, const csc_document *document,
     bool shown = true;
     cascade_err err = CASCADE_OK;
 
-    if (csc_document_skip_id(path, &id) == NULL ||
+    if (csc_kind_skip_id(path, &id) == NULL ||
         csc_uuid_equal(&id, &document->cascade.id) ||
         csc_uuid_equal(&id, known))
         return CASCADE_OK;
@@ -145,7 +145,7 @@ note_child(void *context, const cascade_execution_row *row)
     if (strncmp(row->node_name, CASCADE_CHILD_PREFIX,
                 strlen(CASCADE_CHILD_PREFIX)) != 0)
         return CASCADE_OK;
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     s->found = s->found || csc_uuid_equal(&record.child, &s->child);
     return CASCADE_OK;
 }
@@ -189,7 +189,7 @@ is_child(cascade_store *store, const csc_document *document,
     search s = {.child = csc_uuid_is_nil(&meta->child) ? document->cascade.id
                                                        : meta->child};
     cascade_info *parent = NULL;
-    cascade_err err = csc_info_read(store, &meta->parent, &parent);
+    cascade_err err = csc_get_read(store, &meta->parent, &parent);
 
     *is = err == CASCADE_OK &&
           strcmp(parent->user_id, document->cascade.user_id) == 0;

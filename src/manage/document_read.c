@@ -81,11 +81,11 @@ read_members(reader *r, csc_json_span object, const char *const *names)
         refuse(r, "", "is no object");
         return;
     }
-    csc_json_iter_init(&iter, object.data, object.len);
-    while (r->err == CASCADE_OK && csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, object.data, object.len);
+    while (r->err == CASCADE_OK && csc_json_read_next(&iter)) {
         size_t i = 0;
 
-        while (names[i] != NULL && !csc_json_span_is(iter.key, names[i]))
+        while (names[i] != NULL && !csc_json_read_is(iter.key, names[i]))
             i++;
         if (names[i] == NULL)
             refuse(r, "", "has a member that is none of a document's");
@@ -117,7 +117,7 @@ take_text(reader *r, size_t i)
 
     if (!is_there(r, i))
         return NULL;
-    if (!csc_json_span_text(r->values[i], &text)) {
+    if (!csc_json_read_text(r->values[i], &text)) {
         refuse(r, r->names[i], "is no string");
         return NULL;
     }
@@ -159,7 +159,7 @@ need_number(reader *r, size_t i, int64_t min, int64_t max, const char *why)
 {
     int64_t number = 0;
 
-    if (require(r, i) && (!csc_json_span_i64(r->values[i], &number) ||
+    if (require(r, i) && (!csc_json_read_i64(r->values[i], &number) ||
                           number < min || number > max))
         refuse(r, r->names[i], why);
     return number;
@@ -209,7 +209,7 @@ need_id(reader *r, size_t i)
 
     if (!require(r, i))
         return id;
-    if (!csc_record_uuid(r->values[i], &id) ||
+    if (!csc_full_output_uuid(r->values[i], &id) ||
         memcmp(cascade_uuid_format(&id, text), r->values[i].data + 1,
                sizeof(text) - 1) != 0)
         refuse(r, r->names[i], "is no uuid in small letters");
@@ -223,7 +223,7 @@ need_word(reader *r, size_t i, const char *const *words)
     if (!require(r, i))
         return 1;
     for (int word = 0; words[word] != NULL; word++)
-        if (csc_json_span_is(r->values[i], words[word]))
+        if (csc_json_read_is(r->values[i], words[word]))
             return word + 1;
     refuse(r, r->names[i], "is no status");
     return 1;
@@ -365,9 +365,9 @@ count_rows(reader *r, const char *list, csc_json_span array, size_t size,
         refuse(r, "", "is no array");
     if (r->err != CASCADE_OK)
         return NULL;
-    csc_json_iter_init(&iter, array.data, array.len);
+    csc_json_read_iter_init(&iter, array.data, array.len);
     r->listed = true;
-    for (; csc_json_next(&iter); r->index++)
+    for (; csc_json_read_next(&iter); r->index++)
         if (iter.value.len < ROW_LEN_MIN)
             refuse(r, "", "is no row");
     *count = r->index;
@@ -386,8 +386,8 @@ read_rows(reader *r, csc_json_span array,
     note_memory(r);
     if (r->err != CASCADE_OK)
         return;
-    csc_json_iter_init(&iter, array.data, array.len);
-    for (; r->err == CASCADE_OK && csc_json_next(&iter); r->index++)
+    csc_json_read_iter_init(&iter, array.data, array.len);
+    for (; r->err == CASCADE_OK && csc_json_read_next(&iter); r->index++)
         read_row(r, iter.value);
 }
 
@@ -428,7 +428,7 @@ read_document(reader *r, csc_json_span whole)
 
     read_members(r, whole, names);
     if (require(r, FORMAT) &&
-        !csc_json_span_is(r->values[FORMAT], "\"" CSC_DOCUMENT_FORMAT "\""))
+        !csc_json_read_is(r->values[FORMAT], "\"" CSC_DOCUMENT_FORMAT "\""))
         refuse(r, names[FORMAT], "is not that of a cascade's document");
     (void)need_number(r, VERSION, 1, CSC_DOCUMENT_VERSION,
                       "is none that this library reads: 1 and 2");
@@ -451,7 +451,7 @@ find_meta(csc_document *document)
     for (size_t i = 0; i < document->execution_count; i++) {
         if (document->executions[i].function_id != 0)
             continue;
-        csc_record_read(&document->executions[i], &record);
+        csc_full_output_read(&document->executions[i], &record);
         document->meta = record.meta;
     }
 }
@@ -474,7 +474,7 @@ csc_document_read(const char *text, csc_document *document)
 }
 
 void
-csc_document_fini(csc_document *document)
+csc_document_read_fini(csc_document *document)
 {
     csc_arena_fini(&document->arena);
     *document = (csc_document){0};

@@ -16,8 +16,8 @@
 #include "state/moment.h"
 
 cascade_err
-csc_document_note_event(csc_document_writer *writer,
-                        const cascade_event_row *row, size_t at)
+csc_document_sort_note_event(csc_document_writer *writer,
+                             const cascade_event_row *row, size_t at)
 {
     void *pieces = writer->pieces;
     csc_document_piece *added = NULL;

@@ -72,7 +72,7 @@ find_token(const char *json, cascade_uuid *token)
     csc_json_span span;
 
     if (json == NULL || json[0] != '{' ||
-        !csc_json_member(json, "token", &span) || span.len != TEXT_LEN + 2)
+        !csc_json_read_member(json, "token", &span) || span.len != TEXT_LEN + 2)
         return 0;
     memcpy(text, span.data + 1, TEXT_LEN);
     text[TEXT_LEN] = '\0';
@@ -145,8 +145,8 @@ hide_receipt(csc_document_writer *writer, cascade_execution_row *row)
 }
 
 cascade_err
-csc_document_hide_execution(csc_document_writer *writer,
-                            cascade_execution_row *row)
+csc_document_token_hide_execution(csc_document_writer *writer,
+                                  cascade_execution_row *row)
 {
     kept one = {.placeholder = placeholder(row->function_id)};
     size_t at = find_token(row->full_output, &one.token);
@@ -170,7 +170,8 @@ find_in_message(const cascade_message_row *row, cascade_uuid *token)
 }
 
 cascade_err
-csc_document_hide_message(csc_document_writer *writer, cascade_message_row *row)
+csc_document_token_hide_message(csc_document_writer *writer,
+                                cascade_message_row *row)
 {
     cascade_uuid token;
     kept one;
@@ -246,7 +247,7 @@ give_message(csc_arena *arena, cascade_message_row *row,
 }
 
 cascade_err
-csc_document_give_tokens(csc_document *document, const cascade_random *random)
+csc_document_token_give(csc_document *document, const cascade_random *random)
 {
     unsigned char secret[SECRET_SIZE];
     csc_arena *arena = &document->arena;

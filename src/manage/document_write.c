@@ -33,7 +33,7 @@ begin_row(csc_buf *rows)
 
     if (rows->len > 0)
         csc_buf_add_char(rows, ',');
-    csc_record_begin(&o, rows);
+    csc_full_output_begin(&o, rows);
     return o;
 }
 
@@ -42,7 +42,7 @@ add_id(csc_record_writer *o, const char *name, const cascade_uuid *id)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
 
-    csc_record_add_text(o, name, cascade_uuid_format(id, text));
+    csc_full_output_add_text(o, name, cascade_uuid_format(id, text));
 }
 
 static cascade_err
@@ -51,7 +51,7 @@ end_row(csc_document_writer *writer, csc_record_writer *o)
     size_t len = writer->cascade.len + writer->executions.len +
                  writer->events.len + writer->messages.len;
 
-    csc_record_end(o);
+    csc_full_output_end(o);
     csc_arena_clear(&writer->arena);
     if (o->out->failed)
         return csc_fail_memory();
@@ -67,11 +67,12 @@ csc_document_write_cascade(void *context, const cascade_row *row)
     csc_record_writer o = begin_row(&writer->cascade);
 
     add_id(&o, "id", &row->id);
-    csc_record_add_number(&o, "fn_id", row->fn_id);
-    csc_record_add_string(&o, "status", csc_store_status_word(row->status));
-    csc_record_add_string(&o, "user_id", row->user_id);
-    csc_record_add_number(&o, "created_at", row->created_at_ms);
-    csc_record_add_number(&o, "updated_at", row->updated_at_ms);
+    csc_full_output_add_number(&o, "fn_id", row->fn_id);
+    csc_full_output_add_string(&o, "status",
+                               csc_store_status_word(row->status));
+    csc_full_output_add_string(&o, "user_id", row->user_id);
+    csc_full_output_add_number(&o, "created_at", row->created_at_ms);
+    csc_full_output_add_number(&o, "updated_at", row->updated_at_ms);
     return end_row(writer, &o);
 }
 
@@ -84,22 +85,23 @@ csc_document_write_execution(void *context, const cascade_execution_row *read)
     csc_record_writer o;
 
     if (!writer->with_tokens &&
-        csc_document_hide_execution(writer, &written) != CASCADE_OK)
+        csc_document_token_hide_execution(writer, &written) != CASCADE_OK)
         return CASCADE_ERR_NO_MEMORY;
     o = begin_row(&writer->executions);
 
     add_id(&o, "id", &row->id);
-    csc_record_add_string(&o, "error", row->error);
-    csc_record_add_string(&o, "status", csc_store_execution_word(row->status));
-    csc_record_add_string(&o, "location", row->location);
-    csc_record_add_string(&o, "node_name", row->node_name);
-    csc_record_add_number(&o, "started_at", row->started_at_ms);
-    csc_record_add_json(&o, "full_output", row->full_output);
-    csc_record_add_number(&o, "function_id", row->function_id);
+    csc_full_output_add_string(&o, "error", row->error);
+    csc_full_output_add_string(&o, "status",
+                               csc_store_execution_word(row->status));
+    csc_full_output_add_string(&o, "location", row->location);
+    csc_full_output_add_string(&o, "node_name", row->node_name);
+    csc_full_output_add_number(&o, "started_at", row->started_at_ms);
+    csc_full_output_add_json(&o, "full_output", row->full_output);
+    csc_full_output_add_number(&o, "function_id", row->function_id);
     if (row->completed_at_ms != CASCADE_TIME_NONE)
-        csc_record_add_number(&o, "completed_at", row->completed_at_ms);
-    csc_record_add_json(&o, "input_context", row->input);
-    csc_record_add_string(&o, "node_instance_id", row->node_instance_id);
+        csc_full_output_add_number(&o, "completed_at", row->completed_at_ms);
+    csc_full_output_add_json(&o, "input_context", row->input);
+    csc_full_output_add_string(&o, "node_instance_id", row->node_instance_id);
     return end_row(writer, &o);
 }
 
@@ -112,7 +114,7 @@ add_time_us(csc_record_writer *o, const char *name, int64_t time_us)
 
     csc_clock_format_us(time_us, text);
     (void)snprintf(rfc, sizeof(rfc), "%.10sT%.15sZ", text, text + 11);
-    csc_record_add_text(o, name, rfc);
+    csc_full_output_add_text(o, name, rfc);
 }
 
 static cascade_err
@@ -120,11 +122,11 @@ write_event(csc_document_writer *writer, const cascade_event_row *row)
 {
     csc_record_writer o = begin_row(&writer->events);
 
-    csc_record_add_string(&o, "key", row->key);
-    csc_record_add_json(&o, "value", row->value);
-    csc_record_add_json(&o, "ui_value", row->ui_value);
+    csc_full_output_add_string(&o, "key", row->key);
+    csc_full_output_add_json(&o, "value", row->value);
+    csc_full_output_add_json(&o, "ui_value", row->ui_value);
     add_time_us(&o, "created_at", row->created_at_us);
-    csc_record_add_number(&o, "function_id", row->function_id);
+    csc_full_output_add_number(&o, "function_id", row->function_id);
     return end_row(writer, &o);
 }
 
@@ -141,7 +143,8 @@ csc_document_write_event(void *context, const cascade_event_row *row)
     at = writer->events.len + (writer->events.len > 0 ? 1 : 0);
     if (err == CASCADE_OK)
         err = write_event(writer, row);
-    return err == CASCADE_OK ? csc_document_note_event(writer, row, at) : err;
+    return err == CASCADE_OK ? csc_document_sort_note_event(writer, row, at)
+                             : err;
 }
 
 cascade_err
@@ -157,14 +160,14 @@ csc_document_write_message(void *context, const cascade_message_row *read,
     if (repeated)
         return CASCADE_OK;
     if (!writer->with_tokens &&
-        csc_document_hide_message(writer, &written) != CASCADE_OK)
+        csc_document_token_hide_message(writer, &written) != CASCADE_OK)
         return CASCADE_ERR_NO_MEMORY;
     o = begin_row(&writer->messages);
-    csc_record_add_string(&o, "kind", row->kind);
-    csc_record_add_string(&o, "name", row->name);
-    csc_record_add_string(&o, "path", row->path);
-    csc_record_add_json(&o, "payload", row->payload);
-    csc_record_add_number(&o, "sent_at", row->sent_at_ms);
+    csc_full_output_add_string(&o, "kind", row->kind);
+    csc_full_output_add_string(&o, "name", row->name);
+    csc_full_output_add_string(&o, "path", row->path);
+    csc_full_output_add_json(&o, "payload", row->payload);
+    csc_full_output_add_number(&o, "sent_at", row->sent_at_ms);
     return end_row(writer, &o);
 }
 
@@ -207,7 +210,7 @@ csc_document_write_end(csc_document_writer *writer, char **text)
 }
 
 void
-csc_document_writer_fini(csc_document_writer *writer)
+csc_document_write_fini(csc_document_writer *writer)
 {
     csc_buf_fini(&writer->cascade);
     csc_buf_fini(&writer->executions);

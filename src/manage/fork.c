@@ -97,9 +97,9 @@ keep_meta(call *c, const cascade_execution_row *row)
 
     if (row->function_id != 0)
         return CASCADE_OK;
-    csc_record_read(row, &record);
-    csc_meta_fini(&c->meta);
-    return csc_meta_read(record.meta, &c->meta);
+    csc_full_output_read(row, &record);
+    csc_start_record_fini(&c->meta);
+    return csc_start_record_read(record.meta, &c->meta);
 }
 
 static cascade_err
@@ -168,17 +168,17 @@ make_plan(call *c)
     int32_t from = c->options.from;
     cascade_err err = CASCADE_OK;
 
-    c->plan = csc_plan_create(from);
+    c->plan = csc_reset_plan_create(from);
     if (c->plan == NULL)
         return csc_fail_memory();
     c->plan->forks = true;
     for (size_t i = 0; i < c->row_count && err == CASCADE_OK; i++)
-        err = csc_plan_add(c->plan, &c->rows[i]);
-    if (err == CASCADE_OK && csc_plan_find(c->plan, from) == NULL)
+        err = csc_reset_plan_add(c->plan, &c->rows[i]);
+    if (err == CASCADE_OK && csc_reset_plan_find(c->plan, from) == NULL)
         err = csc_fail(CASCADE_ERR_INVALID,
                        "fork: the cascade has no function_id %d", (int)from);
     if (err == CASCADE_OK)
-        err = csc_plan_decide(c->plan, NULL);
+        err = csc_reset_plan_decide(c->plan, NULL);
     if (err == CASCADE_OK && c->plan->refusal != CSC_REFUSAL_NONE)
         err = csc_fail(CASCADE_ERR_INVALID,
                        "fork: just before function_id %d the cascade had ended "
@@ -295,7 +295,7 @@ make_change(call *c, cascade_change *change)
     copy.id = c->options.id != NULL
                   ? *c->options.id
                   : csc_uuid_v7(env.now_ms, &c->store->random);
-    return csc_build_fork(&env, &copy, change);
+    return csc_fork_add_rows(&env, &copy, change);
 }
 
 static cascade_err
@@ -363,8 +363,8 @@ cascade_fork(cascade_store *store, const cascade_uuid *id,
         err = take_outputs(&c);
     if (err == CASCADE_OK)
         err = send(&c, started);
-    csc_plan_free(c.plan);
-    csc_meta_fini(&c.meta);
+    csc_reset_plan_free(c.plan);
+    csc_start_record_fini(&c.meta);
     csc_mem_free(c.rows);
     csc_mem_free(c.events);
     csc_arena_fini(&c.arena);

@@ -26,11 +26,11 @@ write_about(const cascade_request_options *options, csc_buf *about)
 {
     csc_record_writer writer;
 
-    csc_record_begin(&writer, about);
-    csc_record_add_string(&writer, "by", options->by);
-    csc_record_add_string(&writer, "reason", options->reason);
-    csc_record_add_string(&writer, "request", options->request_id);
-    csc_record_end(&writer);
+    csc_full_output_begin(&writer, about);
+    csc_full_output_add_string(&writer, "by", options->by);
+    csc_full_output_add_string(&writer, "reason", options->reason);
+    csc_full_output_add_string(&writer, "request", options->request_id);
+    csc_full_output_end(&writer);
     return about->failed ? csc_fail_memory() : CASCADE_OK;
 }
 
@@ -56,7 +56,7 @@ pause_queue(cascade_store *store, const char *queue, bool paused,
 
     if (err != CASCADE_OK || !*changed)
         return err;
-    csc_submit_tell(store);
+    csc_wakeup_tell_all(store);
     (void)store->driver->wake(store->self);
     return CASCADE_OK;
 }

@@ -106,8 +106,8 @@ check_call(call *c, cascade_request request,
                        "many: from is %d; give a function_id",
                        (int)c->options.from);
     if (err == CASCADE_OK)
-        err = csc_look_check_filter("many", c->options.user_id, c->options.node,
-                                    c->options.queue, c->options.status);
+        err = csc_get_check_filter("many", c->options.user_id, c->options.node,
+                                   c->options.queue, c->options.status);
     if (err != CASCADE_OK)
         return err;
     c->form = &forms[request];
@@ -198,10 +198,10 @@ note_origin(void *context, const cascade_execution_row *row)
     csc_meta meta;
     cascade_err err = CASCADE_OK;
 
-    csc_record_read(row, &record);
-    err = csc_meta_read(record.meta, &meta);
+    csc_full_output_read(row, &record);
+    err = csc_start_record_read(record.meta, &meta);
     *origin = meta.origin;
-    csc_meta_fini(&meta);
+    csc_start_record_fini(&meta);
     return err;
 }
 
@@ -329,8 +329,8 @@ count_sent(call *c, size_t at)
     if (!c->form->of_ended && *sent == CASCADE_SENT_ABSENT)
         err = send_after(c, message, sent);
     if (err == CASCADE_OK && !c->form->of_ended)
-        err = csc_follow_sent(c->store, &message->cascade_id, message->path,
-                              sent);
+        err = csc_run_chain_sent(c->store, &message->cascade_id, message->path,
+                                 sent);
     if (err != CASCADE_OK)
         return err;
     if (*sent == CASCADE_SENT || *sent == CASCADE_SENT_REPEATED ||

@@ -35,7 +35,7 @@
 static cascade_err
 tell_refusal(const char *kind, const char *text)
 {
-    return csc_fail(csc_plan_refusal_err(text), "%s: %s", kind, text);
+    return csc_fail(csc_reset_plan_refusal_err(text), "%s: %s", kind, text);
 }
 
 cascade_err
@@ -78,14 +78,14 @@ see_execution(void *context, const cascade_execution_row *row)
     seen->there = seen->there || row->function_id == seen->from;
     if (seen->path != NULL && strcmp(row->node_instance_id, seen->path) == 0)
         seen->received = true;
-    csc_record_read(row, &record);
-    return csc_course_note(&seen->course, row, &record);
+    csc_full_output_read(row, &record);
+    return csc_supersede_note(&seen->course, row, &record);
 }
 
 static cascade_err
 judge(sight *seen)
 {
-    cascade_err err = csc_course_settle(&seen->course, CSC_COURSE_NOW);
+    cascade_err err = csc_supersede_settle(&seen->course, CSC_COURSE_NOW);
     int32_t by = CSC_COURSE_NONE;
 
     if (err != CASCADE_OK || seen->received)
@@ -97,7 +97,7 @@ judge(sight *seen)
         return csc_fail(CASCADE_ERR_INVALID,
                         "rerun: the cascade has no function_id %d",
                         (int)seen->from);
-    by = csc_course_by(&seen->course, seen->from);
+    by = csc_supersede_by(&seen->course, seen->from);
     if (by != CSC_COURSE_NONE)
         return csc_fail(CASCADE_ERR_INVALID,
                         "rerun: function_id %d is superseded by %d; give one "
@@ -118,8 +118,8 @@ look(cascade_store *store, const cascade_uuid *id,
     cascade_err err = CASCADE_OK;
 
     if (options->request_id != NULL) {
-        seen.path = csc_signal_path(store, &arena, id, CSC_MESSAGE_RERUN,
-                                    options->request_id, 0);
+        seen.path = csc_run_chain_signal_path(
+            store, &arena, id, CSC_MESSAGE_RERUN, options->request_id, 0);
         if (seen.path == NULL)
             err = csc_fail_memory();
     }
@@ -128,7 +128,7 @@ look(cascade_store *store, const cascade_uuid *id,
                                   &sink);
     if (err == CASCADE_OK)
         err = judge(&seen);
-    csc_course_fini(&seen.course);
+    csc_supersede_fini(&seen.course);
     csc_arena_fini(&arena);
     return err;
 }

@@ -62,7 +62,7 @@ check_options(call *c, const cascade_child_options *given)
                         "child %s: the priority is %d; give 1 to 9, or 0 for "
                         "the parent's",
                         c->name, known->priority);
-    err = csc_limits_check_start("child", known->delay_ms, known->deadline_ms);
+    err = csc_check_start_limits("child", known->delay_ms, known->deadline_ms);
     if (err != CASCADE_OK)
         return err;
     if ((unsigned)known->when_parent_ends > CASCADE_CHILD_ABANDON)
@@ -95,7 +95,7 @@ check_call(call *c, const cascade_child_options *given)
                         CHILDREN_MAX, c->count);
     err = csc_node_refuse_step(c->node, "child", c->name);
     if (err == CASCADE_OK)
-        err = csc_node_refuse_native(c->node, "a child");
+        err = csc_txn_refuse(c->node, "a child");
     return err == CASCADE_OK ? check_options(c, given) : err;
 }
 
@@ -123,7 +123,7 @@ begin_post(call *c)
 
     if (err != CASCADE_OK)
         return err;
-    post = csc_post_create(CSC_POST_CHILDREN, node->exec->function_id);
+    post = csc_op_create(CSC_POST_CHILDREN, node->exec->function_id);
     if (post == NULL)
         return csc_fail_memory();
     c->post = post;
@@ -153,7 +153,7 @@ keep_input(call *c, const cJSON *input, const char **copy)
     *copy = "{}";
     if (input == NULL)
         return CASCADE_OK;
-    err = csc_json_canon_tree("input", input, engine->store->config.payload_max,
+    err = csc_json_tree_canon("input", input, engine->store->config.payload_max,
                               &text);
     if (err == CASCADE_OK &&
         post->effects.bytes + text.len > engine->options.execution_bytes_max)
@@ -182,7 +182,7 @@ add_child(call *c, csc_child **last, const cJSON *input, uint32_t occurrence)
     child = csc_arena_alloc(&c->post->arena, 1, sizeof(*child));
     if (child == NULL)
         return csc_fail_memory();
-    child->id = csc_uuid_v7(csc_engine_now(c->node->engine),
+    child->id = csc_uuid_v7(csc_clock_now_ms(c->node->engine),
                             &c->node->engine->store->random);
     child->node = csc_arena_strdup(&c->post->arena, c->child_node);
     child->occurrence = occurrence;
@@ -210,18 +210,18 @@ find_or_add(call *c)
         const csc_exec *recorded = NULL;
         bool leave = false;
 
-        err = csc_node_count_part(c->node, &part);
+        err = csc_part_count(c->node, &part);
         if (err == CASCADE_OK)
-            recorded = csc_node_find_part(c->node, &part, &leave);
+            recorded = csc_part_find(c->node, &part, &leave);
         if (err == CASCADE_OK && leave)
-            return csc_node_suspend(c->node, NULL);
+            return csc_part_suspend(c->node, NULL);
         if (err != CASCADE_OK)
             return err;
         if (recorded != NULL) {
             c->ids[i] = recorded->child;
-            err = csc_node_pass(c->node, recorded);
+            err = csc_part_pass(c->node, recorded);
         } else if (csc_node_is_cancelled(c->node)) {
-            err = csc_node_cancelled(&part);
+            err = csc_part_cancelled(&part);
         } else {
             err = add_child(c, &last, c->inputs[i], part.occurrence);
         }
@@ -238,14 +238,14 @@ start_children(call *c, const cascade_child_options *options)
     if (err != CASCADE_OK)
         return err;
     if (c->node->suspended)
-        return csc_node_suspend(c->node, c->node->pending);
+        return csc_part_suspend(c->node, c->node->pending);
     err = find_or_add(c);
     post = c->post;
     if (err != CASCADE_OK) {
-        csc_post_free(post);
+        csc_op_free(post);
         return err;
     }
-    return post == NULL ? csc_ok() : csc_node_suspend(c->node, post);
+    return post == NULL ? csc_ok() : csc_part_suspend(c->node, post);
 }
 
 cascade_err
@@ -284,7 +284,7 @@ static const csc_exec *
 passed_child(const cascade_node *node, size_t at)
 {
     const csc_exec *exec =
-        csc_state_find(&node->run->state, node->passed.items[at]);
+        csc_view_find(&node->run->state, node->passed.items[at]);
 
     return exec != NULL && exec->part == CSC_PART_CHILD ? exec : NULL;
 }
@@ -296,9 +296,9 @@ find_child(cascade_node *node, const cascade_uuid *id, bool *running)
     const csc_exec *child = NULL;
 
     pthread_mutex_lock(&node->engine->mutex);
-    child = csc_state_child(state, id, CSC_STATE_FIRST);
-    while (child != NULL && !csc_state_has(&node->passed, child->function_id))
-        child = csc_state_child(state, id, child->function_id);
+    child = csc_index_child(state, id, CSC_STATE_FIRST);
+    while (child != NULL && !csc_view_has(&node->passed, child->function_id))
+        child = csc_index_child(state, id, child->function_id);
     if (child != NULL)
         *running = child->status == CASCADE_EXECUTION_RUNNING;
     pthread_mutex_unlock(&node->engine->mutex);
@@ -328,7 +328,7 @@ collect(cascade_node *node, csc_ids *all, bool *running)
 static cascade_err
 begin_gather(cascade_node *node, const csc_part *part, const csc_ids *after)
 {
-    csc_post *post = csc_post_create(CSC_POST_WAIT, node->exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_WAIT, node->exec->function_id);
     int32_t *ids = NULL;
 
     if (post == NULL)
@@ -337,7 +337,7 @@ begin_gather(cascade_node *node, const csc_part *part, const csc_ids *after)
     post->part_name =
         csc_arena_format(&post->arena, "%s%s", CSC_GATHER_PREFIX, part->name);
     if (post->arena.failed) {
-        csc_post_free(post);
+        csc_op_free(post);
         return csc_fail_memory();
     }
     memcpy(ids, after->items, after->count * sizeof(*ids));
@@ -347,7 +347,7 @@ begin_gather(cascade_node *node, const csc_part *part, const csc_ids *after)
     post->until_ms = CASCADE_TIME_NONE;
     post->forever = true;
     post->reenter = true;
-    return csc_node_suspend(node, post);
+    return csc_part_suspend(node, post);
 }
 
 /* A wait for them, unless none runs and none was recorded. */
@@ -356,16 +356,16 @@ gather(cascade_node *node, const csc_part *part, const csc_ids *after,
        bool running)
 {
     bool leave = false;
-    const csc_exec *recorded = csc_node_find_part(node, part, &leave);
+    const csc_exec *recorded = csc_part_find(node, part, &leave);
 
     if (recorded != NULL)
-        return csc_node_pass_part(node, part, recorded);
+        return csc_part_pass_one(node, part, recorded);
     if (!running)
         return CASCADE_OK;
     if (leave)
-        return csc_node_suspend(node, NULL);
+        return csc_part_suspend(node, NULL);
     if (csc_node_is_cancelled(node))
-        return csc_node_cancelled(part);
+        return csc_part_cancelled(part);
     return begin_gather(node, part, after);
 }
 
@@ -380,7 +380,7 @@ check_await(const cascade_node *node, const void *id)
         return csc_fail(CASCADE_ERR_INVALID, "await child: %s is NULL",
                         node == NULL ? "node" : "id");
     err = csc_node_refuse_step(node, "the end of", "a child");
-    return err == CASCADE_OK ? csc_node_refuse_native(node, "an await") : err;
+    return err == CASCADE_OK ? csc_txn_refuse(node, "an await") : err;
 }
 
 static cascade_err
@@ -394,7 +394,7 @@ give_result(const csc_exec *child, cJSON **result)
     if (result == NULL)
         return csc_ok();
     if (child->output != NULL) {
-        tree = csc_json_parse(child->output);
+        tree = csc_json_tree_parse(child->output);
         if (tree == NULL)
             return csc_fail_memory();
     }
@@ -415,7 +415,7 @@ cascade_node_await_child(cascade_node *node, const cascade_uuid *id,
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
-        return csc_node_suspend(node, node->pending);
+        return csc_part_suspend(node, node->pending);
     child = find_child(node, id, &running);
     if (child != NULL)
         err = csc_state_add_id(&after, child->function_id);
@@ -443,8 +443,8 @@ cascade_node_await_children(cascade_node *node)
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
-        return csc_node_suspend(node, node->pending);
-    err = csc_node_count_part(node, &part);
+        return csc_part_suspend(node, node->pending);
+    err = csc_part_count(node, &part);
     if (err == CASCADE_OK)
         err = collect(node, &after, &running);
     if (err == CASCADE_OK)

@@ -18,7 +18,7 @@
  * In between the node may leave, and the process may die. It is entered again
  * from the top then, since the functions to be called are known by its calls
  * only: what is recorded returns its result, what is not tells it to leave (see
- * csc_node_find_part), and what it returns counts for nothing. A compensation
+ * csc_part_find), and what it returns counts for nothing. A compensation
  * that is listed but was not registered this time fails, as an attempt of that
  * compensation: another entry, or another build, may know it.
  *
@@ -82,8 +82,7 @@ check_compensate(const cascade_node *node, const char *name,
                        "an execution may register at most %d compensations; "
                        "spread them over several executions",
                        UNDO_MAX);
-    return err == CASCADE_OK ? csc_node_refuse_native(node, "a compensation")
-                             : err;
+    return err == CASCADE_OK ? csc_txn_refuse(node, "a compensation") : err;
 }
 
 static cascade_err
@@ -96,7 +95,7 @@ keep_input(cascade_node *node, csc_undo *undo, const cJSON *input)
     undo->input = "{}";
     if (input == NULL)
         return CASCADE_OK;
-    err = csc_json_canon_tree("input of a compensation", input,
+    err = csc_json_tree_canon("input of a compensation", input,
                               node->engine->store->config.payload_max, &text);
     if (err == CASCADE_OK && text.len > max - node->undo_bytes)
         err = csc_fail(CASCADE_ERR_TOO_LARGE,
@@ -127,13 +126,13 @@ add_undo(cascade_node *node, const csc_undo *given, const cJSON *input)
         return csc_fail_memory();
     err = keep_input(node, undo, input);
     if (err == CASCADE_OK)
-        err = csc_node_count_part(node, &undo->part);
+        err = csc_part_count(node, &undo->part);
     if (err != CASCADE_OK)
         return err;
     undo->next = node->undos;
     node->undos = undo;
     node->undo_count++;
-    csc_limits_note_undo(node->engine, node->call);
+    csc_time_limit_note_undo(node->engine, node->call);
     return csc_ok();
 }
 
@@ -148,9 +147,9 @@ cascade_node_compensate(cascade_node *node, const char *name,
     if (err == CASCADE_OK && options == NULL)
         made.attempts = node->def->attempts;
     else if (err == CASCADE_OK)
-        err = csc_node_read_attempts(name, options, &made.attempts);
+        err = csc_step_read_attempts(name, options, &made.attempts);
     if (err == CASCADE_OK && node->suspended)
-        err = csc_node_suspend(node, node->pending);
+        err = csc_part_suspend(node, node->pending);
     if (err == CASCADE_OK)
         err = add_undo(node, &made, input);
     cJSON_Delete(input);
@@ -190,20 +189,20 @@ static cascade_err
 record_decision(cascade_node *node, const char *error)
 {
     csc_part part = {.kind = CSC_PART_SAGA, .name = SAGA_NAME};
-    csc_post *post = csc_post_create(CSC_POST_STEP, node->exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_STEP, node->exec->function_id);
     const csc_exec *recorded = NULL;
 
     if (post == NULL)
         return csc_fail_memory();
-    post->started_at_ms = csc_engine_now(node->engine);
+    post->started_at_ms = csc_clock_now_ms(node->engine);
     post->attempts = 1;
     post->effects.output = write_decision(node, &post->arena, error);
     if (post->effects.output == NULL) {
-        csc_post_free(post);
+        csc_op_free(post);
         return csc_fail_memory();
     }
     post->effects.bytes = strlen(post->effects.output);
-    return csc_node_record_part(node, &part, post, &recorded);
+    return csc_step_record_part(node, &part, post, &recorded);
 }
 
 static cascade_err
@@ -214,12 +213,12 @@ read_decision(saga *s)
     const cJSON *tree = NULL;
 
     pthread_mutex_lock(&node->engine->mutex);
-    decision = csc_state_find(&node->run->state, node->exec->undone_by);
+    decision = csc_view_find(&node->run->state, node->exec->undone_by);
     pthread_mutex_unlock(&node->engine->mutex);
     tree = csc_node_keep(
-        node, csc_json_parse(decision != NULL && decision->output != NULL
-                                 ? decision->output
-                                 : "{}"));
+        node, csc_json_tree_parse(decision != NULL && decision->output != NULL
+                                      ? decision->output
+                                      : "{}"));
     if (tree == NULL)
         return CASCADE_ERR_NO_MEMORY;
     s->list = cJSON_GetObjectItemCaseSensitive(tree, "undo");
@@ -289,7 +288,7 @@ run_undo(saga *s, const csc_part *part, const cJSON *input)
         call.undo = find_undo(node->undos, part);
     else
         s->at = call.undo->next;
-    return csc_node_run_part(node, part,
+    return csc_step_run_part(node, part,
                              call.undo != NULL ? &call.undo->attempts
                                                : &node->def->attempts,
                              call_undo, &call);
@@ -312,11 +311,11 @@ undo_one(saga *s, const cJSON *item)
 
     if (part.name == NULL)
         return CASCADE_OK; /* no list of ours */
-    recorded = csc_node_find_part(node, &part, &leave);
+    recorded = csc_part_find(node, &part, &leave);
     if (recorded != NULL)
-        err = csc_node_pass_part(node, &part, recorded);
+        err = csc_part_pass_one(node, &part, recorded);
     else if (leave)
-        err = csc_node_suspend(node, NULL);
+        err = csc_part_suspend(node, NULL);
     else
         err =
             run_undo(s, &part, cJSON_GetObjectItemCaseSensitive(item, "input"));
@@ -324,7 +323,7 @@ undo_one(saga *s, const cJSON *item)
         err == CASCADE_ERR_NO_MEMORY)
         return err;
     if (csc_node_is_gone(node))
-        return csc_node_suspend(node, NULL);
+        return csc_part_suspend(node, NULL);
     note_failed(s, &part);
     return CASCADE_OK;
 }
@@ -344,7 +343,7 @@ write_failure(const saga *s, const char **failure)
             arena, "%.*s; of %d compensations %zu failed: %s", (int)len, text,
             cJSON_GetArraySize(s->list), s->failed, s->names.data);
     if (text != NULL && !s->names.failed)
-        text = csc_node_clean(arena, text);
+        text = csc_text_clean(arena, text);
     if (text == NULL || s->names.failed)
         return csc_fail_memory();
     *failure = text;
@@ -355,7 +354,7 @@ write_failure(const saga *s, const char **failure)
 static cascade_err
 keep_error(const cascade_node *node, const char *error, const char **failure)
 {
-    *failure = csc_node_clean(&node->post->arena, error);
+    *failure = csc_text_clean(&node->post->arena, error);
     return *failure != NULL ? CASCADE_OK : csc_fail_memory();
 }
 
@@ -363,22 +362,22 @@ keep_error(const cascade_node *node, const char *error, const char **failure)
 static void
 begin_undoing(cascade_node *node)
 {
-    csc_post_free(node->pending);
+    csc_op_free(node->pending);
     node->pending = NULL;
     node->suspended = false;
     node->post->effects = (csc_effects){0};
 }
 
 cascade_err
-csc_saga_undo(cascade_node *node, const char *error, const char **failure)
+csc_compensate_undo(cascade_node *node, const char *error, const char **failure)
 {
     saga s = {.node = node};
     const cJSON *item = NULL;
     cascade_err err = CASCADE_OK;
 
     begin_undoing(node);
-    if (csc_limits_check_call(node->call) != CASCADE_OK)
-        return csc_node_suspend(node, NULL);
+    if (csc_time_limit_check_call(node->call) != CASCADE_OK)
+        return csc_part_suspend(node, NULL);
     if (node->exec->undone_by == 0 && node->exec->over) {
         error =
             node->exec->error != NULL ? node->exec->error : "its time is over";
@@ -390,7 +389,7 @@ csc_saga_undo(cascade_node *node, const char *error, const char **failure)
     if (err == CASCADE_OK)
         err = read_decision(&s);
     else if (err != CASCADE_SUSPENDED && err != CASCADE_ERR_NO_MEMORY)
-        err = csc_node_suspend(node, NULL); /* it belongs to another one */
+        err = csc_part_suspend(node, NULL); /* it belongs to another one */
     if (err == CASCADE_OK)
         cJSON_ArrayForEach(item, s.list)
         {

@@ -38,9 +38,9 @@
 static const char *
 last_put(const csc_post *post, const char *key)
 {
-    size_t count = post != NULL ? csc_post_count_puts(&post->effects, key) : 0;
+    size_t count = post != NULL ? csc_op_count_puts(&post->effects, key) : 0;
 
-    return count > 0 ? csc_post_nth_put(&post->effects, key, count - 1)->value
+    return count > 0 ? csc_op_nth_put(&post->effects, key, count - 1)->value
                      : NULL;
 }
 
@@ -51,7 +51,7 @@ last_event(const cascade_node *node, const char *key, bool behind)
     const char *value = NULL;
 
     pthread_mutex_lock(&node->engine->mutex);
-    context.key = csc_state_key(&node->run->state, key);
+    context.key = csc_events_key(&node->run->state, key);
     value = csc_context_last(&context, behind);
     pthread_mutex_unlock(&node->engine->mutex);
     return value;
@@ -86,7 +86,7 @@ cascade_node_get(cascade_node *node, const char *key, const cJSON **value)
                         "the context has no value for that key that execution "
                         "%d can see",
                         (int)node->exec->function_id);
-    tree = csc_node_keep(node, csc_json_parse(last));
+    tree = csc_node_keep(node, csc_json_tree_parse(last));
     if (tree == NULL)
         return CASCADE_ERR_NO_MEMORY;
     *value = tree;
@@ -126,8 +126,8 @@ open_reading(reading *r)
     r->context =
         (csc_context){.exec = r->node->exec, .passed = &r->node->passed};
     pthread_mutex_lock(&engine->mutex);
-    r->context.key = csc_state_key(&r->node->run->state, r->key);
-    err = csc_limits_check_call(r->node->call);
+    r->context.key = csc_events_key(&r->node->run->state, r->key);
+    err = csc_time_limit_check_call(r->node->call);
     if (err == CASCADE_OK)
         err = csc_context_open(&r->context);
     pthread_mutex_unlock(&engine->mutex);
@@ -136,7 +136,7 @@ open_reading(reading *r)
             r->counts[row] = csc_context_count(&r->context, row > 0);
         else if (post_of(r, row) != NULL)
             r->counts[row] =
-                csc_post_count_puts(&post_of(r, row)->effects, r->key);
+                csc_op_count_puts(&post_of(r, row)->effects, r->key);
         r->all += r->counts[row];
     }
     return err;
@@ -153,7 +153,7 @@ read_events(reading *r, int row, size_t nth, size_t count, const char **values)
         size_t piece = count - read < PIECE_COUNT ? count - read : PIECE_COUNT;
 
         pthread_mutex_lock(&r->node->engine->mutex);
-        err = csc_limits_check_call(r->node->call);
+        err = csc_time_limit_check_call(r->node->call);
         if (err == CASCADE_OK)
             read += csc_context_read(&r->context, row > 0, nth + read, piece,
                                      &values[read]);
@@ -169,7 +169,7 @@ read_puts(const reading *r, int row, size_t nth, size_t count,
     const csc_effects *effects = &post_of(r, row)->effects;
 
     for (size_t i = 0; i < count; i++)
-        values[i] = csc_post_nth_put(effects, r->key, nth + i)->value;
+        values[i] = csc_op_nth_put(effects, r->key, nth + i)->value;
 }
 
 /* Those from the nth on, which are there. */
@@ -212,7 +212,7 @@ give_values(cascade_node *node, const char *const *texts, size_t count,
     }
     csc_buf_add_char(&list, ']');
     if (!list.failed)
-        tree = csc_node_keep(node, csc_json_parse(list.data));
+        tree = csc_node_keep(node, csc_json_tree_parse(list.data));
     csc_buf_fini(&list);
     if (tree == NULL)
         return csc_fail_memory();

@@ -42,7 +42,7 @@ count_bytes(const csc_state *state)
 static const char *
 first_name(const csc_state *state)
 {
-    const csc_exec *first = csc_state_find(state, 0);
+    const csc_exec *first = csc_view_find(state, 0);
 
     return first != NULL ? first->name : state->first_node;
 }
@@ -55,10 +55,11 @@ choose_id(const cascade_node *node, cascade_uuid *id)
     csc_json_span span;
     char *key = NULL;
 
-    *id =
-        csc_uuid_v7(csc_engine_now(node->engine), &node->engine->store->random);
-    if (state->meta == NULL || !csc_json_member(state->meta, "key", &span) ||
-        !csc_json_span_text(span, &key))
+    *id = csc_uuid_v7(csc_clock_now_ms(node->engine),
+                      &node->engine->store->random);
+    if (state->meta == NULL ||
+        !csc_json_read_member(state->meta, "key", &span) ||
+        !csc_json_read_text(span, &key))
         return CASCADE_OK;
     if (key == NULL)
         return csc_fail_memory();
@@ -113,7 +114,7 @@ check_alone(cascade_node *node)
 
 /* A step behind the call may have spawned. */
 cascade_err
-csc_node_check_next(cascade_node *node)
+csc_continue_as_new_check(cascade_node *node)
 {
     if (node->post->next_run.node == NULL)
         return CASCADE_OK;
@@ -132,7 +133,7 @@ keep_input(const cascade_node *node, const cJSON *input, const char **copy)
     *copy = "{}";
     if (input == NULL)
         return CASCADE_OK;
-    err = csc_json_canon_tree("input", input,
+    err = csc_json_tree_canon("input", input,
                               node->engine->store->config.payload_max, &text);
     if (err == CASCADE_OK) {
         *copy = csc_arena_strndup(&node->post->arena, text.data, text.len);
@@ -156,7 +157,7 @@ check_call(const cascade_node *node, const char *first_node)
         err = csc_check_name("node name", first_node);
     if (err == CASCADE_OK)
         err = csc_node_refuse_step(node, "to continue", "as new");
-    return err == CASCADE_OK ? csc_limits_check_call(node->call) : err;
+    return err == CASCADE_OK ? csc_time_limit_check_call(node->call) : err;
 }
 
 static cascade_err
@@ -168,7 +169,7 @@ continue_as_new(cascade_node *node, const char *first_node, const cJSON *input)
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
-        return csc_node_suspend(node, node->pending);
+        return csc_part_suspend(node, node->pending);
     err = keep_input(node, input, &next.input);
     if (err == CASCADE_OK)
         err = look(node, first_node, &next);

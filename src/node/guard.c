@@ -62,10 +62,10 @@ call_guarded(guarded *g)
 static cascade_err
 close_step(cascade_node *node)
 {
-    csc_post_free(node->step);
+    csc_op_free(node->step);
     node->step = NULL;
     node->step_attempt = 0;
-    csc_limits_note_undoing(node->engine, node->call, NULL, NULL);
+    csc_time_limit_note_undoing(node->engine, node->call, NULL, NULL);
     return cascade_node_error(node,
                               "step %s was left by a jump; a step has to "
                               "return",

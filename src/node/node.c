@@ -133,7 +133,7 @@ cascade_node_input(cascade_node *node)
     if (node == NULL || csc_node_check_origin(node) != CASCADE_OK)
         return NULL;
     if (node->input == NULL) {
-        node->input = csc_json_parse(cascade_node_input_text(node));
+        node->input = csc_json_tree_parse(cascade_node_input_text(node));
         if (node->input == NULL)
             (void)csc_fail_memory();
     }
@@ -167,7 +167,7 @@ csc_node_check(const cascade_node *node, const char *verb, const void *what)
     if (err != CASCADE_OK)
         return err;
     if (node != NULL && what != NULL)
-        return csc_limits_check_call(node->call);
+        return csc_time_limit_check_call(node->call);
     return csc_fail(CASCADE_ERR_INVALID, "%s: an argument is NULL", verb);
 }
 
@@ -293,9 +293,9 @@ tell_progress(cascade_node *node, const char *progress)
     cascade_err err = CASCADE_OK;
 
     if (alone)
-        csc_house_fire(engine);
+        csc_advance_fire_due(engine);
     pthread_mutex_lock(&engine->mutex);
-    err = csc_limits_beat(engine, node->call, progress);
+    err = csc_time_limit_beat(engine, node->call, progress);
     saving = node->call->saving != NULL;
     pthread_mutex_unlock(&engine->mutex);
     if (saving && alone)
@@ -310,10 +310,10 @@ cascade_node_heartbeat(cascade_node *node, cJSON *progress)
     cascade_err err = csc_node_check(node, "heartbeat", node);
 
     if (err == CASCADE_OK)
-        err = csc_node_refuse_native(node, "a heartbeat");
+        err = csc_txn_refuse(node, "a heartbeat");
     if (err == CASCADE_OK && progress != NULL)
         err =
-            csc_json_canon_tree("progress", progress,
+            csc_json_tree_canon("progress", progress,
                                 node->engine->store->config.payload_max, &text);
     if (err == CASCADE_OK)
         err = tell_progress(node, progress != NULL ? text.data : NULL);
@@ -342,7 +342,7 @@ cascade_node_progress(cascade_node *node, const cJSON **progress)
         return csc_fail(CASCADE_ERR_NOT_FOUND,
                         "no heartbeat of execution %d has saved progress",
                         (int)node->exec->function_id);
-    tree = text != NULL ? csc_node_keep(node, csc_json_parse(text)) : NULL;
+    tree = text != NULL ? csc_node_keep(node, csc_json_tree_parse(text)) : NULL;
     if (tree == NULL)
         return csc_fail_memory();
     *progress = tree;
@@ -355,7 +355,7 @@ set_error(cascade_node *node, cascade_err err, const char *format, va_list args)
     char text[CSC_ERROR_TEXT_MAX + 1];
 
     (void)vsnprintf(text, sizeof(text), format, args);
-    node->error = csc_node_clean(&node->arena, text);
+    node->error = csc_text_clean(&node->arena, text);
     node->error_err = err;
 }
 
@@ -398,6 +398,6 @@ csc_node_error_text(cascade_node *node, csc_arena *arena, cascade_err err)
         text = cascade_errmsg();
     if (text == NULL)
         text = cascade_err_text(err);
-    text = csc_node_clean(arena, text);
+    text = csc_text_clean(arena, text);
     return text != NULL ? text : cascade_err_text(err);
 }

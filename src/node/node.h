@@ -96,23 +96,23 @@ const char *csc_node_path(cascade_node *node, int32_t parent, const char *name,
 /* ---- part.c: what steps and waits have in common ------------------- */
 
 /* Which of the parts of its kind and name it is: counts it. */
-cascade_err csc_node_count_part(cascade_node *node, csc_part *part);
+cascade_err csc_part_count(cascade_node *node, csc_part *part);
 
 /* The part as it is recorded; it stays in memory, unchanged, while its node
  * runs. Where it is NULL, `leave` tells whether it may not begin: a node that
  * is told to leave leaves before its next part; so does one that is undone, or
  * that asks for what does not fit what is recorded. */
-const csc_exec *csc_node_find_part(cascade_node *node, const csc_part *part,
-                                   bool *leave);
+const csc_exec *csc_part_find(cascade_node *node, const csc_part *part,
+                              bool *leave);
 
 /* That part is behind it. */
-cascade_err csc_node_pass(cascade_node *node, const csc_exec *part);
+cascade_err csc_part_pass(cascade_node *node, const csc_exec *part);
 
 /* The node goes on behind a part that is recorded as ended; one that FAILED
  * gives CASCADE_ERR_FINAL, with the recorded text as the node's. One that is
  * RUNNING (of another program) gives CASCADE_ERR_CORRUPT. */
-cascade_err csc_node_pass_part(cascade_node *node, const csc_part *part,
-                               const csc_exec *recorded);
+cascade_err csc_part_pass_one(cascade_node *node, const csc_part *part,
+                              const csc_exec *recorded);
 
 /* Whether another engine owns the cascade now, or it has ended. */
 bool csc_node_is_gone(const cascade_node *node);
@@ -121,17 +121,17 @@ bool csc_node_is_gone(const cascade_node *node);
 bool csc_node_is_cancelled(const cascade_node *node);
 
 /* CASCADE_ERR_CANCELLED, for a wait of a cascade that is. */
-cascade_err csc_node_cancelled(const csc_part *part);
+cascade_err csc_part_cancelled(const csc_part *part);
 
 /* Tells the node to leave; then `pending` is posted (NULL: nothing). */
-cascade_err csc_node_suspend(cascade_node *node, csc_post *pending);
+cascade_err csc_part_suspend(cascade_node *node, csc_post *pending);
 
 /* Whether nothing new begins in it, as what it has done is undone. */
-bool csc_node_is_undone(const cascade_node *node);
+bool csc_part_is_undone(const cascade_node *node);
 
 /* Tells it to leave since this build does not fit what is recorded, as the text
  * says; then it fails for good, and nothing is undone. */
-cascade_err csc_node_mismatch(cascade_node *node, const char *format, ...)
+cascade_err csc_part_mismatch(cascade_node *node, const char *format, ...)
     CASCADE_PRINTF(2, 3);
 
 /* ---- guard.c ------------------------------------------------------------ */
@@ -145,27 +145,27 @@ cascade_err csc_guard_step(cascade_node *node, cascade_step_fn step, void *arg,
 /* ---- step.c -------------------------------------------------------- */
 
 /* Reads the options of a step, of which `name` is told in errors. */
-cascade_err csc_node_read_attempts(const char *name,
+cascade_err csc_step_read_attempts(const char *name,
                                    const cascade_step_options *options,
                                    csc_attempts *attempts);
 
 /* Runs `fn` as a part that is not recorded yet, with attempts of its own, and
  * records it. Answers as cascade_node_step() does. */
-cascade_err csc_node_run_part(cascade_node *node, const csc_part *part,
+cascade_err csc_step_run_part(cascade_node *node, const csc_part *part,
                               const csc_attempts *attempts, cascade_step_fn fn,
                               void *arg);
 
 /* Hands over a part that has ended; takes `post`. CASCADE_OK once it is
  * durable: it is in `recorded` then; or CASCADE_SUSPENDED, and the node is
  * entered again when it is. */
-cascade_err csc_node_record_part(cascade_node *node, const csc_part *part,
+cascade_err csc_step_record_part(cascade_node *node, const csc_part *part,
                                  csc_post *post, const csc_exec **recorded);
 
 /* ---- continue_as_new.c --------------------------------------------------- */
 
 /* The node has returned CASCADE_OK: fails it where it continues as new, and
  * others are to run. */
-cascade_err csc_node_check_next(cascade_node *node);
+cascade_err csc_continue_as_new_check(cascade_node *node);
 
 /* ---- compensate.c -------------------------------------------------------- */
 
@@ -174,21 +174,21 @@ cascade_err csc_node_check_next(cascade_node *node);
  * be, and *failure, in the arena of node->post, is what to record.
  * CASCADE_SUSPENDED: the node leaves, with `pending` to be posted.
  * CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_saga_undo(cascade_node *node, const char *error,
-                          const char **failure);
+cascade_err csc_compensate_undo(cascade_node *node, const char *error,
+                                const char **failure);
 /* cascade_node_await() and cascade_node_step() for names that no user can give:
  * these are not checked. */
-cascade_err csc_node_await(cascade_node *node, const char *name,
-                           int64_t timeout_ms, cJSON **payload);
-cascade_err csc_node_step(cascade_node *node, const char *name,
-                          cascade_step_fn fn, void *arg,
-                          const cascade_step_options *options, cJSON **result);
+cascade_err csc_wait_for(cascade_node *node, const char *name,
+                         int64_t timeout_ms, cJSON **payload);
+cascade_err csc_step_run(cascade_node *node, const char *name,
+                         cascade_step_fn fn, void *arg,
+                         const cascade_step_options *options, cJSON **result);
 
 /* ---- txn.c ------------------------------------------------------ */
 
 /* CASCADE_ERR_MISUSE in a transactional node (NULL: none): `what` would be a
  * commit of its own. */
-cascade_err csc_node_refuse_native(const cascade_node *node, const char *what);
+cascade_err csc_txn_refuse(const cascade_node *node, const char *what);
 
 /* What to record when the user's function returned `err`. */
 const char *csc_node_error_text(cascade_node *node, csc_arena *arena,

@@ -32,7 +32,7 @@ status_text(const csc_join_slot *slot, const csc_exec *exec)
 static void
 add_outcome(cascade_node *node, csc_buf *out, const csc_join_slot *slot)
 {
-    const csc_exec *exec = csc_state_find(&node->run->state, slot->function_id);
+    const csc_exec *exec = csc_view_find(&node->run->state, slot->function_id);
     const char *error = NULL;
 
     csc_buf_add_text(out, "{\"function_id\":");
@@ -48,7 +48,7 @@ add_outcome(cascade_node *node, csc_buf *out, const csc_join_slot *slot)
         csc_buf_add_text(out, exec->output);
     }
     if (exec != NULL && slot->ended && exec->error != NULL)
-        error = csc_node_clean(&node->arena, exec->error);
+        error = csc_text_clean(&node->arena, exec->error);
     if (error != NULL) {
         csc_buf_add_text(out, ",\"error\":");
         csc_json_add_string(out, error);
@@ -85,7 +85,7 @@ add_outcomes(cascade_node *node, csc_buf *out)
     do {
         csc_buf_clear(&piece);
         pthread_mutex_lock(&node->engine->mutex);
-        err = csc_limits_check_call(node->call);
+        err = csc_time_limit_check_call(node->call);
         if (err == CASCADE_OK)
             add_piece(node, &piece, &at);
         pthread_mutex_unlock(&node->engine->mutex);
@@ -116,7 +116,7 @@ cascade_node_outcomes(cascade_node *node, const cJSON **outcomes)
         return err;
     }
     if (!text.failed && !node->arena.failed)
-        tree = csc_node_keep(node, csc_json_parse(text.data));
+        tree = csc_node_keep(node, csc_json_tree_parse(text.data));
     csc_buf_fini(&text);
     if (tree == NULL)
         return csc_fail_memory();

@@ -27,10 +27,10 @@
 #define MISMATCH_MAX 1000
 
 cascade_err
-csc_node_count_part(cascade_node *node, csc_part *part)
+csc_part_count(cascade_node *node, csc_part *part)
 {
     csc_asked *asked = node->asked;
-    cascade_err err = csc_limits_check_call(node->call);
+    cascade_err err = csc_time_limit_check_call(node->call);
 
     if (err != CASCADE_OK)
         return err;
@@ -53,7 +53,7 @@ csc_node_count_part(cascade_node *node, csc_part *part)
 /* ---- What does not fit -------------------------------------------------- */
 
 cascade_err
-csc_node_mismatch(cascade_node *node, const char *format, ...)
+csc_part_mismatch(cascade_node *node, const char *format, ...)
 {
     char text[MISMATCH_MAX];
     va_list args;
@@ -64,7 +64,7 @@ csc_node_mismatch(cascade_node *node, const char *format, ...)
     node->mismatch = csc_arena_strdup(&node->arena, text);
     if (node->mismatch == NULL)
         node->mismatch = "this build does not fit what is recorded";
-    return csc_node_suspend(node, NULL);
+    return csc_part_suspend(node, NULL);
 }
 
 static const char *
@@ -91,7 +91,7 @@ kind_word(csc_part_kind kind)
 }
 
 bool
-csc_node_is_undone(const cascade_node *node)
+csc_part_is_undone(const cascade_node *node)
 {
     return node->exec->undone_by != 0 || node->exec->over;
 }
@@ -111,14 +111,14 @@ is_refused(cascade_node *node, const csc_part *part)
 
     if (part->kind == CSC_PART_UNDO)
         return false;
-    if (csc_node_is_undone(node)) {
+    if (csc_part_is_undone(node)) {
         node->unwound = true;
         return true;
     }
-    rival = csc_state_rival(&node->run->state, node->exec, part, &node->passed);
+    rival = csc_view_rival(&node->run->state, node->exec, part, &node->passed);
     if (rival == NULL)
         return false;
-    (void)csc_node_mismatch(
+    (void)csc_part_mismatch(
         node,
         "%s \"%s\" (#%u) of node %s (function_id %d): recorded is %s %s of "
         "that "
@@ -135,7 +135,7 @@ is_refused(cascade_node *node, const csc_part *part)
 /* ---- Finding and passing ------------------------------------------------ */
 
 const csc_exec *
-csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
+csc_part_find(cascade_node *node, const csc_part *part, bool *leave)
 {
     cascade_engine *engine = node->engine;
     csc_run *run = node->run;
@@ -147,12 +147,12 @@ csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
      */
     late = atomic_load(&node->call->late);
     if (!late)
-        found = csc_state_part(&run->state, node->exec, part);
-    node->call->ids_left = csc_build_ids_left(&run->state);
-    *leave =
-        late || (found == NULL &&
-                 (!csc_run_may_begin(engine) || run->gone ||
-                  csc_run_is_held_back(engine, run) || is_refused(node, part)));
+        found = csc_view_part(&run->state, node->exec, part);
+    node->call->ids_left = csc_builder_ids_left(&run->state);
+    *leave = late ||
+             (found == NULL &&
+              (!csc_backlog_may_begin(engine) || run->gone ||
+               csc_pause_is_held_back(engine, run) || is_refused(node, part)));
     node->used_up = found == NULL && !*leave && node->call->ids_left == 0;
     *leave = *leave || node->used_up;
     if (found == NULL && !*leave &&
@@ -163,19 +163,19 @@ csc_node_find_part(cascade_node *node, const csc_part *part, bool *leave)
 }
 
 cascade_err
-csc_node_pass(cascade_node *node, const csc_exec *part)
+csc_part_pass(cascade_node *node, const csc_exec *part)
 {
     size_t before = node->passed.count;
     cascade_err err = csc_state_add_id(&node->passed, part->function_id);
 
-    if (node->passed.count > before && csc_state_is_work(part->part))
+    if (node->passed.count > before && csc_view_is_work(part->part))
         node->works++;
     return err;
 }
 
 cascade_err
-csc_node_pass_part(cascade_node *node, const csc_part *part,
-                   const csc_exec *recorded)
+csc_part_pass_one(cascade_node *node, const csc_part *part,
+                  const csc_exec *recorded)
 {
     const char *error = recorded->error;
     cascade_err err = CASCADE_OK;
@@ -183,32 +183,32 @@ csc_node_pass_part(cascade_node *node, const csc_part *part,
     if (recorded->status == CASCADE_EXECUTION_RUNNING)
         return csc_fail(CASCADE_ERR_CORRUPT,
                         "%s%s#%u is RUNNING, and its node runs too",
-                        csc_state_prefix(part->kind), part->name,
+                        csc_kind_prefix(part->kind), part->name,
                         (unsigned)part->occurrence);
-    err = csc_node_pass(node, recorded);
+    err = csc_part_pass(node, recorded);
     if (err == CASCADE_OK && recorded->cancelled)
-        return csc_node_cancelled(part);
+        return csc_part_cancelled(part);
     if (err != CASCADE_OK || recorded->status != CASCADE_EXECUTION_FAILED)
         return err;
     node->error_err = CASCADE_ERR_FINAL;
     node->error =
-        csc_node_clean(&node->arena, error != NULL ? error : "it failed");
+        csc_text_clean(&node->arena, error != NULL ? error : "it failed");
     return csc_fail(CASCADE_ERR_FINAL, "%s%s#%u failed for good",
-                    csc_state_prefix(part->kind), part->name,
+                    csc_kind_prefix(part->kind), part->name,
                     (unsigned)part->occurrence);
 }
 
 cascade_err
-csc_node_cancelled(const csc_part *part)
+csc_part_cancelled(const csc_part *part)
 {
     return csc_fail(CASCADE_ERR_CANCELLED,
                     "%s%s: the cascade is cancelled; clean up and return",
-                    csc_state_prefix(part->kind), part->name);
+                    csc_kind_prefix(part->kind), part->name);
 }
 
 /* Of a node that is to leave as there is no id for a part, the call fails. */
 cascade_err
-csc_node_suspend(cascade_node *node, csc_post *pending)
+csc_part_suspend(cascade_node *node, csc_post *pending)
 {
     if (node->used_up)
         return csc_fail(CASCADE_ERR_TOO_LARGE,

@@ -118,7 +118,7 @@ add_output(cJSON *result, const char *name, const csc_buf *output,
     csc_buf flag = {0};
     size_t len =
         truncated ? csc_check_cut(output->data, output->len) : output->len;
-    bool whole = csc_json_clean(&text, output->data, len, max);
+    bool whole = csc_json_utf8_clean(&text, output->data, len, max);
     bool added = false;
 
     csc_buf_add(&text, "", 0);
@@ -262,7 +262,7 @@ cascade_node_run(cascade_node *node, const char *name,
     if (err == CASCADE_OK && node == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "run %s: node is NULL", name);
     if (err == CASCADE_OK)
-        err = csc_node_refuse_native(node, "a command");
+        err = csc_txn_refuse(node, "a command");
     if (err != CASCADE_OK)
         return err;
     if (known.output_max == 0)

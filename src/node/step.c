@@ -62,7 +62,7 @@ static cascade_err
 name_call(call *c)
 {
     csc_arena *arena = &c->node->arena;
-    const char *prefix = csc_state_prefix(c->part.kind);
+    const char *prefix = csc_kind_prefix(c->part.kind);
 
     c->full_name = csc_arena_format(arena, "%s%s", prefix, c->part.name);
     c->key = csc_arena_format(arena, "%s%s#%u",
@@ -72,7 +72,7 @@ name_call(call *c)
 }
 
 cascade_err
-csc_node_read_attempts(const char *name, const cascade_step_options *options,
+csc_step_read_attempts(const char *name, const cascade_step_options *options,
                        csc_attempts *attempts)
 {
     cascade_step_options known = {0};
@@ -84,7 +84,7 @@ csc_node_read_attempts(const char *name, const cascade_step_options *options,
                           .backoff_percent = known.backoff_percent,
                           .jitter_percent = known.jitter_percent};
 
-    return err == CASCADE_OK ? csc_attempts_init(attempts, name, &given) : err;
+    return err == CASCADE_OK ? csc_backoff_init(attempts, name, &given) : err;
 }
 
 /* ---- Recorded ----------------------------------------------------------- */
@@ -94,14 +94,14 @@ static cascade_err
 give_recorded(const call *c, const csc_exec *step)
 {
     cJSON *tree = NULL;
-    cascade_err err = csc_node_pass_part(c->node, &c->part, step);
+    cascade_err err = csc_part_pass_one(c->node, &c->part, step);
 
     if (err != CASCADE_OK)
         return err;
     if (c->result == NULL)
         return csc_ok();
     if (step->output != NULL) {
-        tree = csc_json_parse(step->output);
+        tree = csc_json_tree_parse(step->output);
         if (tree == NULL)
             return csc_fail_memory();
     }
@@ -125,15 +125,15 @@ wait_durable(cascade_node *node, csc_post *post, const csc_exec **step)
     (void)sem_init(&waiter.woken, 0, 0);
     post->waiter = &waiter;
     pthread_mutex_lock(&engine->mutex);
-    err = csc_limits_check_call(node->call);
+    err = csc_time_limit_check_call(node->call);
     if (err == CASCADE_OK) {
         entered = csc_lane_enter(lane);
-        csc_run_post(engine, node->run, post);
+        csc_op_queue_add(engine, node->run, post);
     }
     pthread_mutex_unlock(&engine->mutex);
     if (err != CASCADE_OK) {
         (void)sem_destroy(&waiter.woken);
-        csc_post_free(post);
+        csc_op_free(post);
         return err;
     }
     if (entered)
@@ -152,20 +152,20 @@ wait_durable(cascade_node *node, csc_post *post, const csc_exec **step)
 }
 
 cascade_err
-csc_node_record_part(cascade_node *node, const csc_part *part, csc_post *post,
+csc_step_record_part(cascade_node *node, const csc_part *part, csc_post *post,
                      const csc_exec **recorded)
 {
-    post->part_name = csc_arena_format(
-        &post->arena, "%s%s", csc_state_prefix(part->kind), part->name);
+    post->part_name = csc_arena_format(&post->arena, "%s%s",
+                                       csc_kind_prefix(part->kind), part->name);
     post->part_occurrence = part->occurrence;
     if (post->arena.failed) {
-        csc_post_free(post);
+        csc_op_free(post);
         return csc_fail_memory();
     }
     if (node->engine->options.mode != CASCADE_MODE_THREADS ||
         node->engine->options.suspend_steps) {
         post->reenter = true;
-        return csc_node_suspend(node, post);
+        return csc_part_suspend(node, post);
     }
     return wait_durable(node, post, recorded);
 }
@@ -178,7 +178,7 @@ record(const call *c, csc_post *post)
     cascade_err err = CASCADE_OK;
 
     post->attempts = c->failed + 1;
-    err = csc_node_record_part(c->node, &c->part, post, &step);
+    err = csc_step_record_part(c->node, &c->part, post, &step);
     if (err != CASCADE_OK)
         return err;
     csc_assert(step != NULL);
@@ -203,11 +203,11 @@ read_failed(const call *c, csc_buf *with, int32_t count)
         csc_buf_add_i64(with, count);
         first = false;
     }
-    csc_json_iter_init(&iter, text != NULL ? text : "{}",
-                       text != NULL ? strlen(text) : 2);
-    while (csc_json_next(&iter)) {
-        if (csc_json_span_is(iter.key, c->key)) {
-            if (csc_json_span_i64(iter.value, &number) && number > 0 &&
+    csc_json_read_iter_init(&iter, text != NULL ? text : "{}",
+                            text != NULL ? strlen(text) : 2);
+    while (csc_json_read_next(&iter)) {
+        if (csc_json_read_is(iter.key, c->key)) {
+            if (csc_json_read_i64(iter.value, &number) && number > 0 &&
                 number < INT32_MAX)
                 failed = (int32_t)number;
         } else if (with != NULL) {
@@ -248,8 +248,8 @@ make_attempt(const call *c, csc_post *post)
     post->kind = CSC_POST_STEP_ATTEMPT;
     post->effects = (csc_effects){0};
     post->attempts = node->exec->attempts;
-    post->delay_ms = csc_attempts_delay_ms(&c->attempts, c->failed + 1,
-                                           &node->engine->store->random);
+    post->delay_ms = csc_backoff_delay_ms(&c->attempts, c->failed + 1,
+                                          &node->engine->store->random);
     return err;
 }
 
@@ -259,8 +259,8 @@ record_attempt(const call *c, csc_post *post)
     cascade_err err = make_attempt(c, post);
 
     if (err == CASCADE_OK)
-        return csc_node_suspend(c->node, post);
-    csc_post_free(post);
+        return csc_part_suspend(c->node, post);
+    csc_op_free(post);
     return err;
 }
 
@@ -270,7 +270,7 @@ record_attempt(const call *c, csc_post *post)
 static cascade_err
 time_out(const struct csc_step_call *undo, struct csc_post *post)
 {
-    if (csc_attempts_left(&undo->attempts, undo->failed + 1))
+    if (csc_backoff_left(&undo->attempts, undo->failed + 1))
         return make_attempt(undo, post);
     post->kind = CSC_POST_STEP;
     post->started_at_ms = undo->started_at_ms;
@@ -290,11 +290,11 @@ after_failure(const call *c, csc_post *post, cascade_err err)
     post->error = csc_node_error_text(c->node, &post->arena, err);
     if (err == CASCADE_SUSPENDED || err == CASCADE_ERR_FENCED || !c->own ||
         c->node->step_barred) {
-        csc_post_free(post);
+        csc_op_free(post);
         return err;
     }
     if (err != CASCADE_ERR_FINAL &&
-        csc_attempts_left(&c->attempts, c->failed + 1))
+        csc_backoff_left(&c->attempts, c->failed + 1))
         return record_attempt(c, post);
     post->failed = true;
     post->effects = (csc_effects){0};
@@ -309,7 +309,7 @@ after_success(const call *c, csc_post *post, cJSON *result)
     cascade_err err = CASCADE_OK;
 
     if (result != NULL)
-        err = csc_json_canon_tree("result of a step", result,
+        err = csc_json_tree_canon("result of a step", result,
                                   engine->store->config.payload_max, &text);
     if (err == CASCADE_OK &&
         text.len + post->effects.bytes > engine->options.execution_bytes_max)
@@ -333,7 +333,7 @@ static cascade_err
 run_step(call *c, cascade_step_fn fn, void *arg)
 {
     cascade_node *node = c->node;
-    csc_post *post = csc_post_create(CSC_POST_STEP, node->exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_STEP, node->exec->function_id);
     cJSON *result = NULL;
     cascade_err err = CASCADE_OK;
 
@@ -342,10 +342,10 @@ run_step(call *c, cascade_step_fn fn, void *arg)
     node->step_request_id = csc_node_path(node, node->exec->function_id,
                                           c->full_name, c->part.occurrence);
     if (node->step_request_id == NULL) {
-        csc_post_free(post);
+        csc_op_free(post);
         return csc_fail_memory();
     }
-    c->started_at_ms = csc_engine_now(node->engine);
+    c->started_at_ms = csc_clock_now_ms(node->engine);
     post->started_at_ms = c->started_at_ms;
     node->step = post;
     node->step_name = c->key;
@@ -353,13 +353,13 @@ run_step(call *c, cascade_step_fn fn, void *arg)
     node->step_barred = false;
     node->error = NULL;
     if (c->part.kind == CSC_PART_UNDO)
-        csc_limits_note_undoing(node->engine, node->call, c, time_out);
+        csc_time_limit_note_undoing(node->engine, node->call, c, time_out);
     (void)csc_ok();
     err = csc_guard_step(node, fn, arg, &result);
     if (csc_node_check_origin(node) != CASCADE_OK)
         return CASCADE_ERR_MISUSE;
     if (c->part.kind == CSC_PART_UNDO)
-        csc_limits_note_undoing(node->engine, node->call, NULL, NULL);
+        csc_time_limit_note_undoing(node->engine, node->call, NULL, NULL);
     node->step = NULL;
     node->step_attempt = 0;
     err = err == CASCADE_OK ? after_success(c, post, result)
@@ -381,7 +381,7 @@ begin_step(call *c, cascade_step_fn fn, void *arg)
 }
 
 cascade_err
-csc_node_run_part(cascade_node *node, const csc_part *part,
+csc_step_run_part(cascade_node *node, const csc_part *part,
                   const csc_attempts *attempts, cascade_step_fn fn, void *arg)
 {
     call c = {.node = node, .part = *part, .own = true, .attempts = *attempts};
@@ -390,8 +390,8 @@ csc_node_run_part(cascade_node *node, const csc_part *part,
 }
 
 cascade_err
-csc_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
-              void *arg, const cascade_step_options *options, cJSON **result)
+csc_step_run(cascade_node *node, const char *name, cascade_step_fn fn,
+             void *arg, const cascade_step_options *options, cJSON **result)
 {
     call c = {.node = node,
               .part = {.kind = CSC_PART_STEP, .name = name},
@@ -406,19 +406,19 @@ csc_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
                         node == NULL ? "node" : "fn");
     err = csc_node_refuse_step(node, "step", name);
     if (err == CASCADE_OK)
-        err = csc_node_read_attempts(name, options, &c.attempts);
+        err = csc_step_read_attempts(name, options, &c.attempts);
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
-        return csc_node_suspend(node, node->pending);
-    err = csc_node_count_part(node, &c.part);
+        return csc_part_suspend(node, node->pending);
+    err = csc_part_count(node, &c.part);
     if (err != CASCADE_OK)
         return err;
-    step = csc_node_find_part(node, &c.part, &leave);
+    step = csc_part_find(node, &c.part, &leave);
     if (step != NULL)
         return give_recorded(&c, step);
     if (leave)
-        return csc_node_suspend(node, NULL);
+        return csc_part_suspend(node, NULL);
     return begin_step(&c, fn, arg);
 }
 
@@ -432,8 +432,8 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
     if (err == CASCADE_OK)
         err = csc_check_name("step name", name);
     if (err == CASCADE_OK)
-        err = csc_node_refuse_native(node, "a step");
+        err = csc_txn_refuse(node, "a step");
     return err == CASCADE_OK
-               ? csc_node_step(node, name, fn, arg, options, result)
+               ? csc_step_run(node, name, fn, arg, options, result)
                : err;
 }

@@ -19,7 +19,7 @@
 #include "store/store.h"
 
 cascade_err
-csc_node_refuse_native(const cascade_node *node, const char *what)
+csc_txn_refuse(const cascade_node *node, const char *what)
 {
     if (node == NULL || !node->def->transactional)
         return CASCADE_OK;
@@ -41,7 +41,7 @@ check_native(const cascade_node *node, const char *what, const void *out)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "%s: node %s is not registered as `transactional`",
                         what, node->def->name);
-    return csc_limits_check_call(node->call);
+    return csc_time_limit_check_call(node->call);
 }
 
 /* The connection, where it is of that kind. */

@@ -22,7 +22,7 @@ close_guest(cascade_node *node, cascade_err err)
     node->native->guest_used = true;
     if (err != CASCADE_OK && node->error_err != err &&
         csc_error_last() == err) {
-        node->error = csc_node_clean(&node->arena, cascade_errmsg());
+        node->error = csc_text_clean(&node->arena, cascade_errmsg());
         node->error_err = err;
     }
     csc_store_close_native(node->guest);
@@ -30,7 +30,7 @@ close_guest(cascade_node *node, cascade_err err)
 }
 
 cascade_err
-csc_native_call(cascade_node *node)
+csc_txn_call(cascade_node *node)
 {
     const csc_lane *lane = node->native;
     const cascade_store *before = NULL;
@@ -42,7 +42,7 @@ csc_native_call(cascade_node *node)
     if (csc_node_is_gone(node))
         return csc_fail(CASCADE_ERR_FENCED, "the cascade has ended or is owned "
                                             "by another engine");
-    err = csc_limits_check_call(node->call);
+    err = csc_time_limit_check_call(node->call);
     if (err != CASCADE_OK)
         return err;
     before = csc_store_set_inside(node->engine->store);

@@ -8,6 +8,6 @@
 #include "cascade/cascade.h"
 
 /* Calls the node's function in it. */
-cascade_err csc_native_call(cascade_node *node);
+cascade_err csc_txn_call(cascade_node *node);
 
 #endif

@@ -57,13 +57,13 @@ cascade_node_await_update(cascade_node *node, const char *name,
         err = csc_fail(CASCADE_ERR_INVALID, "await update %s: %s is NULL", name,
                        node == NULL ? "node" : "ticket");
     if (err == CASCADE_OK)
-        err = csc_node_refuse_native(node, "an update");
+        err = csc_txn_refuse(node, "an update");
     if (err != CASCADE_OK)
         return err;
     full = csc_arena_format(&node->arena, "%s%s", CSC_UPDATE_NAME, name);
     if (full == NULL)
         return csc_fail_memory();
-    err = csc_node_await(node, full, timeout_ms, &payload);
+    err = csc_wait_for(node, full, timeout_ms, &payload);
     if (err != CASCADE_OK)
         return err;
     made = make_ticket(node, name, payload);
@@ -94,7 +94,7 @@ write_reply(const cascade_node *node, const reply *r, csc_buf *text)
     csc_json_add_string(text, r->path);
     csc_buf_add_text(text, ",\"answer\":");
     if (r->answer != NULL)
-        err = csc_json_canon_tree(
+        err = csc_json_tree_canon(
             "answer", r->answer, node->engine->store->config.payload_max, text);
     else
         csc_buf_add_text(text, "{}");
@@ -146,7 +146,7 @@ read_ticket(cascade_node *node, const char *ticket, const char **name,
     len = strnlen(*path, PATH_MAX_BYTES + 1);
     err = csc_check_name("the ticket's update name", *name);
     if (err == CASCADE_OK &&
-        (len > PATH_MAX_BYTES || !csc_json_is_utf8(*path, len)))
+        (len > PATH_MAX_BYTES || !csc_json_utf8_is(*path, len)))
         err = csc_fail(CASCADE_ERR_INVALID,
                        "answer: what follows the name in the ticket is no "
                        "UTF-8 of at most %d bytes; give the ticket of an "
@@ -163,11 +163,11 @@ cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
     cascade_err err = read_ticket(node, ticket, &name, &r.path);
 
     if (err == CASCADE_OK)
-        err = csc_node_refuse_native(node, "an answer");
+        err = csc_txn_refuse(node, "an answer");
     if (err == CASCADE_OK) {
         name = csc_arena_format(&node->arena, "%s%s", CSC_ANSWER_NAME, name);
         err = name != NULL
-                  ? csc_node_step(node, name, give_answer, &r, NULL, NULL)
+                  ? csc_step_run(node, name, give_answer, &r, NULL, NULL)
                   : csc_fail_memory();
     }
     cJSON_Delete(answer);

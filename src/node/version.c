@@ -49,10 +49,10 @@ look(cascade_node *node, const csc_part *part)
     place p;
 
     pthread_mutex_lock(&engine->mutex);
-    p.recorded = csc_state_part(&run->state, node->exec, part);
+    p.recorded = csc_view_part(&run->state, node->exec, part);
     p.behind = node->works < node->exec->works;
-    p.leave = !csc_run_may_begin(engine) || run->gone ||
-              csc_run_is_held_back(engine, run);
+    p.leave = !csc_backlog_may_begin(engine) || run->gone ||
+              csc_pause_is_held_back(engine, run);
     pthread_mutex_unlock(&engine->mutex);
     return p;
 }
@@ -76,7 +76,7 @@ check_version(const cascade_node *node, const char *change, int min, int max,
                      "version %s: supported are %d to %d; give 0 or more, and "
                      "the lower one first",
                      change, min, max);
-    return err == CASCADE_OK ? csc_node_refuse_native(node, "a version") : err;
+    return err == CASCADE_OK ? csc_txn_refuse(node, "a version") : err;
 }
 
 /* Of another program's row: -1. */
@@ -89,18 +89,18 @@ read_version(const csc_exec *recorded)
     if (recorded->output == NULL)
         return -1;
     span.len = strlen(recorded->output);
-    return csc_json_span_i64(span, &number) ? number : -1;
+    return csc_json_read_i64(span, &number) ? number : -1;
 }
 
 static cascade_err
 stop(cascade_node *node, const csc_part *part, int64_t recorded, int min,
      int max)
 {
-    if (csc_node_is_undone(node)) {
+    if (csc_part_is_undone(node)) {
         node->unwound = true;
-        return csc_node_suspend(node, NULL);
+        return csc_part_suspend(node, NULL);
     }
-    return csc_node_mismatch(
+    return csc_part_mismatch(
         node,
         "change \"%s\" of node %s (function_id %d): recorded is version "
         "%" PRId64 "%s, this build supports %d to %d; register a build that "
@@ -114,17 +114,17 @@ stop(cascade_node *node, const csc_part *part, int64_t recorded, int min,
 static cascade_err
 record_version(cascade_node *node, const csc_part *part, int version)
 {
-    csc_post *post = csc_post_create(CSC_POST_STEP, node->exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_STEP, node->exec->function_id);
     const csc_exec *recorded = NULL;
     cascade_err err = CASCADE_OK;
 
     if (post == NULL)
         return csc_fail_memory();
-    post->started_at_ms = csc_engine_now(node->engine);
+    post->started_at_ms = csc_clock_now_ms(node->engine);
     post->attempts = 1;
     post->effects.output = csc_arena_format(&post->arena, "%d", version);
-    err = csc_node_record_part(node, part, post, &recorded);
-    return err == CASCADE_OK ? csc_node_pass_part(node, part, recorded) : err;
+    err = csc_step_record_part(node, part, post, &recorded);
+    return err == CASCADE_OK ? csc_part_pass_one(node, part, recorded) : err;
 }
 
 cascade_err
@@ -140,7 +140,7 @@ cascade_node_version(cascade_node *node, const char *change, int min_supported,
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
-        return csc_node_suspend(node, node->pending);
+        return csc_part_suspend(node, node->pending);
     p = look(node, &part);
     if (p.recorded != NULL)
         number = read_version(p.recorded);
@@ -149,14 +149,14 @@ cascade_node_version(cascade_node *node, const char *change, int min_supported,
     if (number < min_supported || number > max_supported)
         return stop(node, &part, number, min_supported, max_supported);
     if (p.recorded != NULL) {
-        err = csc_node_pass_part(node, &part, p.recorded);
-    } else if (!csc_node_is_undone(node)) {
+        err = csc_part_pass_one(node, &part, p.recorded);
+    } else if (!csc_part_is_undone(node)) {
         if (p.leave)
-            return csc_node_suspend(node, NULL);
+            return csc_part_suspend(node, NULL);
         err = record_version(node, &part, (int)number);
     } else if (!p.behind) {
         node->unwound = true;
-        return csc_node_suspend(node, NULL);
+        return csc_part_suspend(node, NULL);
     }
     if (err != CASCADE_OK)
         return err;

@@ -53,7 +53,7 @@ check_end(const cascade_node *node, const csc_part *part, wait_end end)
     int64_t ahead_ms = end.delay_ms;
 
     if (end.at_ms != CASCADE_TIME_NONE)
-        ahead_ms = end.at_ms - csc_engine_now(node->engine);
+        ahead_ms = end.at_ms - csc_clock_now_ms(node->engine);
     if (end.never || ahead_ms <= CSC_DELAY_MAX_MS)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_INVALID,
@@ -70,13 +70,13 @@ begin_wait(cascade_node *node, const csc_part *part, wait_end end)
 
     if (err != CASCADE_OK)
         return err;
-    post = csc_post_create(CSC_POST_WAIT, node->exec->function_id);
+    post = csc_op_create(CSC_POST_WAIT, node->exec->function_id);
     if (post == NULL)
         return csc_fail_memory();
-    post->part_name = csc_arena_format(
-        &post->arena, "%s%s", csc_state_prefix(part->kind), part->name);
+    post->part_name = csc_arena_format(&post->arena, "%s%s",
+                                       csc_kind_prefix(part->kind), part->name);
     if (post->part_name == NULL) {
-        csc_post_free(post);
+        csc_op_free(post);
         return csc_fail_memory();
     }
     post->part_occurrence = part->occurrence;
@@ -84,7 +84,7 @@ begin_wait(cascade_node *node, const csc_part *part, wait_end end)
     post->until_ms = end.at_ms;
     post->forever = end.never;
     post->reenter = true;
-    return csc_node_suspend(node, post);
+    return csc_part_suspend(node, post);
 }
 
 /* Where a node may wait. */
@@ -100,8 +100,8 @@ check_wait(const cascade_node *node, const csc_part *part)
     err = csc_node_refuse_step(node, kind, part->name);
     if (err != CASCADE_OK)
         return err;
-    return csc_node_refuse_native(
-        node, part->kind == CSC_PART_AWAIT ? "an await" : "a sleep");
+    return csc_txn_refuse(node, part->kind == CSC_PART_AWAIT ? "an await"
+                                                             : "a sleep");
 }
 
 /* Counts the part as asked for; `*recorded` is it once it is over. */
@@ -115,18 +115,18 @@ wait_until(cascade_node *node, csc_part *part, wait_end end,
     if (err != CASCADE_OK)
         return err;
     if (node->suspended)
-        return csc_node_suspend(node, node->pending);
-    err = csc_node_count_part(node, part);
+        return csc_part_suspend(node, node->pending);
+    err = csc_part_count(node, part);
     if (err != CASCADE_OK)
         return err;
-    *recorded = csc_node_find_part(node, part, &leave);
+    *recorded = csc_part_find(node, part, &leave);
     if (leave)
-        return csc_node_suspend(node, NULL);
+        return csc_part_suspend(node, NULL);
     if (*recorded == NULL && csc_node_is_cancelled(node))
-        return csc_node_cancelled(part);
+        return csc_part_cancelled(part);
     if (*recorded == NULL)
         return begin_wait(node, part, end);
-    return csc_node_pass_part(node, part, *recorded);
+    return csc_part_pass_one(node, part, *recorded);
 }
 
 static cascade_err
@@ -158,8 +158,8 @@ cascade_node_sleep_until(cascade_node *node, const char *name, int64_t at_ms)
 }
 
 cascade_err
-csc_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
-               cJSON **payload)
+csc_wait_for(cascade_node *node, const char *name, int64_t timeout_ms,
+             cJSON **payload)
 {
     csc_part part = {.kind = CSC_PART_AWAIT, .name = name};
     wait_end end = {.delay_ms = timeout_ms, .at_ms = CASCADE_TIME_NONE};
@@ -179,7 +179,7 @@ csc_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
                         "await %s: no such signal came in time", name);
     if (payload == NULL)
         return csc_ok();
-    tree = csc_json_parse(await->output != NULL ? await->output : "{}");
+    tree = csc_json_tree_parse(await->output != NULL ? await->output : "{}");
     if (tree == NULL)
         return csc_fail_memory();
     *payload = tree;
@@ -194,6 +194,6 @@ cascade_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
 
     if (err == CASCADE_OK)
         err = csc_check_name("signal name", name);
-    return err == CASCADE_OK ? csc_node_await(node, name, timeout_ms, payload)
+    return err == CASCADE_OK ? csc_wait_for(node, name, timeout_ms, payload)
                              : err;
 }

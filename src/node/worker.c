@@ -56,8 +56,8 @@ init_node(cascade_node *node, cascade_engine *engine, csc_call *call)
     *node = (cascade_node){
         .engine = engine, .run = call->run, .exec = exec, .call = call};
     node->arena.block_size = CSC_POST_BLOCK_SIZE;
-    node->def = csc_engine_node(engine, exec->name);
-    node->post = csc_post_create(CSC_POST_COMPLETE, exec->function_id);
+    node->def = csc_node_def_find(engine, exec->name);
+    node->post = csc_op_create(CSC_POST_COMPLETE, exec->function_id);
     node->request_id =
         csc_node_path(node, exec->parent, exec->name, exec->occurrence);
     return node->post != NULL && node->request_id != NULL;
@@ -72,8 +72,8 @@ fini_node(cascade_node *node)
     csc_mem_free(node->trees);
     csc_mem_free(node->passed.items);
     csc_arena_fini(&node->arena);
-    csc_post_free(node->post);
-    csc_post_free(node->pending);
+    csc_op_free(node->post);
+    csc_op_free(node->pending);
 }
 
 static csc_post *
@@ -107,7 +107,7 @@ fail(cascade_node *node, const char *text, cascade_err *err)
     post->next_run = (csc_next_run){.node = NULL};
     post->attempts = node->exec->attempts + (node->exec->over ? 0 : 1);
     post->error = text;
-    *err = csc_run_fail(node->engine, node->exec, post);
+    *err = csc_op_queue_add_failure(node->engine, node->exec, post);
     return *err == CASCADE_OK ? take_post(node) : NULL;
 }
 
@@ -117,7 +117,7 @@ undo(cascade_node *node, const char *error, cascade_err *err)
 {
     const char *failure = NULL;
 
-    *err = csc_saga_undo(node, error, &failure);
+    *err = csc_compensate_undo(node, error, &failure);
     if (*err == CASCADE_OK)
         return fail(node, failure, err);
     return *err == CASCADE_SUSPENDED ? take_pending(node) : NULL;
@@ -132,7 +132,7 @@ make_failure(cascade_node *node, cascade_err *err, bool final)
     int32_t failed = node->exec->attempts + 1;
     const char *text = csc_node_error_text(node, &post->arena, *err);
 
-    if (final || !csc_attempts_left(attempts, failed))
+    if (final || !csc_backoff_left(attempts, failed))
         return node->undos != NULL ? undo(node, text, err)
                                    : fail(node, text, err);
     post->kind = CSC_POST_ATTEMPT;
@@ -142,7 +142,7 @@ make_failure(cascade_node *node, cascade_err *err, bool final)
     post->undoes = node->undos != NULL;
     post->error = text;
     post->delay_ms =
-        csc_attempts_delay_ms(attempts, failed, &node->engine->store->random);
+        csc_backoff_delay_ms(attempts, failed, &node->engine->store->random);
     *err = CASCADE_OK;
     return take_post(node);
 }
@@ -151,7 +151,7 @@ make_failure(cascade_node *node, cascade_err *err, bool final)
 static csc_post *
 mismatch_outcome(cascade_node *node, cascade_err *err)
 {
-    const char *text = csc_node_clean(&node->post->arena, node->mismatch);
+    const char *text = csc_text_clean(&node->post->arena, node->mismatch);
 
     if (text != NULL)
         return fail(node, text, err);
@@ -190,7 +190,7 @@ outcome(cascade_node *node, cascade_err *err)
 {
     if (node->mismatch != NULL)
         return mismatch_outcome(node, err);
-    if (csc_node_is_undone(node))
+    if (csc_part_is_undone(node))
         return undone_outcome(node, err);
     if (node->suspended)
         return suspended_outcome(node, err);
@@ -201,7 +201,7 @@ outcome(cascade_node *node, cascade_err *err)
         *err = CASCADE_ERR_FAILED;
     }
     if (*err == CASCADE_OK)
-        *err = csc_node_check_next(node);
+        *err = csc_continue_as_new_check(node);
     if (*err != CASCADE_OK)
         return make_failure(node, err,
                             *err == CASCADE_ERR_FINAL ||
@@ -237,13 +237,13 @@ begin(cascade_engine *engine, csc_worker *worker, bool *unwanted)
     csc_run *run = NULL;
 
     pthread_mutex_lock(&engine->mutex);
-    exec = csc_run_next(engine, &worker->native);
+    exec = csc_advance_next(engine, &worker->native);
     if (exec != NULL) {
         run = exec->run;
         *unwanted = csc_run_is_unwanted(exec);
-        worker->node = csc_engine_node(engine, exec->name)->name;
+        worker->node = csc_node_def_find(engine, exec->name)->name;
         if (worker->native == NULL)
-            csc_limits_begin(engine, &worker->call, exec);
+            csc_time_limit_begin(engine, &worker->call, exec);
     }
     pthread_mutex_unlock(&engine->mutex);
     return run;
@@ -267,25 +267,25 @@ leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
 {
     csc_run *run = node->run;
     bool entered = false;
-    bool late = csc_limits_end(engine, &worker->call, post);
+    bool late = csc_time_limit_end(engine, &worker->call, post);
     bool kept = worker->native != NULL &&
-                csc_native_keep(worker->native, late ? NULL : post);
+                csc_node_txn_keep(worker->native, late ? NULL : post);
 
     worker->node = NULL;
     if (!late && node->suspended)
         node->exec->undoes = may_undo(node, post);
     if (late)
-        csc_post_free(post);
+        csc_op_free(post);
     else if (post != NULL && !kept) {
         entered = engine->ready.count == 0 &&
                   csc_lane_enter(&engine->lanes[run->lane]);
-        csc_run_post(engine, run, post);
+        csc_op_queue_add(engine, run, post);
     } else if (node->suspended && !run->gone) {
-        err = csc_state_untake(&run->state, node->exec);
+        err = csc_due_queue_untake(&run->state, node->exec);
     }
     if (post == NULL && err == CASCADE_ERR_NO_MEMORY && !late && !run->gone)
-        csc_run_load_anew(engine, run, err);
-    csc_run_left(engine, run, late);
+        csc_drop_load_anew(engine, run, err);
+    csc_advance_left(engine, run, late);
     return entered;
 }
 
@@ -294,7 +294,7 @@ call_node(cascade_node *node)
 {
     (void)csc_ok();
     if (node->native != NULL)
-        return csc_native_call(node);
+        return csc_txn_call(node);
     csc_assert(!node->def->transactional);
     return csc_guard_node(node);
 }
@@ -323,7 +323,7 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
     if (run == NULL)
         return false;
     native = worker->native;
-    if (native != NULL && !csc_native_begin(engine, native, &worker->call)) {
+    if (native != NULL && !csc_node_txn_begin(engine, native, &worker->call)) {
         leave_node(engine, worker);
         return true;
     }
@@ -338,22 +338,22 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
     }
     if (!csc_origin_is_here(engine))
         return false;
-    if (native != NULL && csc_native_returned(native, post) != CASCADE_OK) {
-        csc_post_free(post);
+    if (native != NULL && csc_node_txn_returned(native, post) != CASCADE_OK) {
+        csc_op_free(post);
         post = NULL;
         err = CASCADE_ERR_NO_MEMORY;
     }
     if (engine->options.mode == CASCADE_MODE_INLINE)
-        csc_house_fire(engine); /* nobody did meanwhile */
+        csc_advance_fire_due(engine); /* nobody did meanwhile */
     pthread_mutex_lock(&engine->mutex);
     entered = leave(engine, worker, &node, post, err);
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
     if (native != NULL)
-        *releases = csc_native_end(native);
+        *releases = csc_node_txn_end(native);
     if (entered)
         csc_lane_serve(lane);
     else
-        csc_engine_tell(engine);
+        csc_log_queue_tell(engine);
     return true;
 }

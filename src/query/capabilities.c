@@ -30,7 +30,7 @@ add_names(csc_buf *out, const char *const *names, size_t count)
 }
 
 char *
-csc_about_encode(const csc_about *about)
+csc_capabilities_encode(const csc_about *about)
 {
     csc_buf out = {0};
     char *text = NULL;
@@ -57,7 +57,7 @@ read_text(csc_arena *arena, csc_json_span span)
     char *text = NULL;
     const char *kept = NULL;
 
-    if (!csc_json_span_text(span, &text))
+    if (!csc_json_read_text(span, &text))
         return NULL;
     arena->failed = arena->failed || text == NULL;
     kept = csc_arena_strdup(arena, text);
@@ -73,14 +73,14 @@ read_names(csc_arena *arena, csc_json_span span, const char *const **names)
     size_t room = 0;
     size_t count = 0;
 
-    csc_json_iter_init(&iter, span.data, span.len);
-    while (csc_json_next(&iter))
+    csc_json_read_iter_init(&iter, span.data, span.len);
+    while (csc_json_read_next(&iter))
         room++;
     if (room == 0 || iter.object)
         return 0;
     list = csc_arena_alloc(arena, room, sizeof(*list));
-    csc_json_iter_init(&iter, span.data, span.len);
-    while (list != NULL && csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, span.data, span.len);
+    while (list != NULL && csc_json_read_next(&iter)) {
         list[count] = read_text(arena, iter.value);
         if (list[count] != NULL)
             count++;
@@ -95,7 +95,7 @@ read_member(csc_arena *arena, const char *text, const char *name)
     csc_json_span span;
     const char *member = NULL;
 
-    if (csc_json_member(text, name, &span))
+    if (csc_json_read_member(text, name, &span))
         member = read_text(arena, span);
     return member != NULL ? member : "";
 }
@@ -106,11 +106,11 @@ read_members(csc_arena *arena, const char *text, csc_about *about)
     csc_json_span span;
 
     about->version = read_member(arena, text, "version");
-    if (csc_json_member(text, "brief", &span))
-        about->brief = csc_json_span_is(span, "true");
-    if (csc_json_member(text, "queues", &span))
+    if (csc_json_read_member(text, "brief", &span))
+        about->brief = csc_json_read_is(span, "true");
+    if (csc_json_read_member(text, "queues", &span))
         about->queue_count = read_names(arena, span, &about->queues);
-    if (csc_json_member(text, "nodes", &span))
+    if (csc_json_read_member(text, "nodes", &span))
         about->node_count = read_names(arena, span, &about->nodes);
 }
 
@@ -129,7 +129,7 @@ make_canonical(csc_arena *arena, const char *text, csc_buf *canonical)
 }
 
 bool
-csc_about_decode(csc_arena *arena, const char *text, csc_about *about)
+csc_capabilities_decode(csc_arena *arena, const char *text, csc_about *about)
 {
     csc_buf canonical = {0};
 
@@ -142,7 +142,7 @@ csc_about_decode(csc_arena *arena, const char *text, csc_about *about)
 }
 
 const char *
-csc_about_member(csc_arena *arena, const char *text, const char *name)
+csc_capabilities_member(csc_arena *arena, const char *text, const char *name)
 {
     csc_buf canonical = {0};
     const char *member = "";

@@ -30,16 +30,17 @@ typedef struct csc_about {
 
 /* The text, to be freed with csc_mem_free(); NULL when out of memory. The names
  * are none that need escapes. */
-char *csc_about_encode(const csc_about *about);
+char *csc_capabilities_encode(const csc_about *about);
 
 /* What `text` (may be NULL) says; all of it is the arena's. False when out of
  * memory. */
-bool csc_about_decode(csc_arena *arena, const char *text, csc_about *about);
+bool csc_capabilities_decode(csc_arena *arena, const char *text,
+                             csc_about *about);
 
 /* The text that member `name` has of the object in `text`, of which as little
  * is expected: who paused a queue, and why. "" where there is none, and when
  * out of memory, which shows in the arena. */
-const char *csc_about_member(csc_arena *arena, const char *text,
-                             const char *name);
+const char *csc_capabilities_member(csc_arena *arena, const char *text,
+                                    const char *name);
 
 #endif

@@ -141,11 +141,11 @@ open_arrays(csc_json_span *span)
     while (span->data[0] == '[') {
         csc_json_iter iter;
 
-        csc_json_iter_init(&iter, span->data, span->len);
-        if (!csc_json_next(&iter))
+        csc_json_read_iter_init(&iter, span->data, span->len);
+        if (!csc_json_read_next(&iter))
             return false;
         *span = iter.value;
-        if (csc_json_next(&iter))
+        if (csc_json_read_next(&iter))
             return false;
     }
     return true;
@@ -168,7 +168,7 @@ read_text(csc_json_span span, uint64_t *slot)
     int64_t number = 0;
 
     if (digits.len == 0 || (digits.len > 1 && digits.data[0] == '0') ||
-        digits.data[0] == '-' || !csc_json_span_i64(digits, &number) ||
+        digits.data[0] == '-' || !csc_json_read_i64(digits, &number) ||
         number > SLOT_MAX)
         return false;
     *slot = (uint64_t)number;
@@ -185,7 +185,7 @@ read_slot(csc_json_span index, uint64_t *slot)
         return false;
     if (index.data[0] == '"')
         return read_text(index, slot);
-    return csc_json_span_double(index, &number) && read_number(number, slot);
+    return csc_json_read_double(index, &number) && read_number(number, slot);
 }
 
 static cascade_err
@@ -227,7 +227,7 @@ put_value(slots *list, const csc_context_key *key, size_t nth, size_t left)
     csc_json_span index;
     cascade_err err = CASCADE_OK;
 
-    if (value[0] == '{' && csc_json_member(value, "index", &index) &&
+    if (value[0] == '{' && csc_json_read_member(value, "index", &index) &&
         !read_slot(index, &slot))
         return CASCADE_OK;
     err = reach(list, key, slot, left, key->count - nth - 1);

@@ -37,9 +37,9 @@ add_engine(void *context, const cascade_incarnation *row)
     void *items = list->items;
     csc_about about;
 
-    if (!list->brief && csc_house_is_brief(&row->engine_id))
+    if (!list->brief && csc_uuid_is_brief(&row->engine_id))
         return CASCADE_OK;
-    if (!csc_about_decode(&list->arena, row->about, &about) ||
+    if (!csc_capabilities_decode(&list->arena, row->about, &about) ||
         csc_mem_grow(&items, &list->room, list->count + 1,
                      sizeof(*list->items)) != 0)
         return csc_fail_memory();
@@ -72,7 +72,7 @@ compare_engines(const void *left, const void *right)
 }
 
 cascade_err
-csc_lists_engines(cascade_store *store, bool brief, cascade_engine_list **list)
+csc_engines_read(cascade_store *store, bool brief, cascade_engine_list **list)
 {
     cascade_engine_list *made = csc_mem_zalloc(1, sizeof(*made));
     cascade_err err = CASCADE_OK;
@@ -100,7 +100,7 @@ cascade_engines(cascade_store *store, cascade_engine_list **list)
         return CASCADE_ERR_MISUSE;
     if (store == NULL || list == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "engines: an argument is NULL");
-    err = csc_lists_engines(store, false, list);
+    err = csc_engines_read(store, false, list);
     return err == CASCADE_OK ? csc_ok() : err;
 }
 
@@ -150,9 +150,9 @@ add_queue(void *context, const cascade_queue_row *row)
         .name = csc_arena_strdup(arena, row->queue),
         .paused = row->paused,
         .paused_at_ms = row->paused_at_ms,
-        .pause_request = csc_about_member(arena, row->about, "request"),
-        .pause_by = csc_about_member(arena, row->about, "by"),
-        .pause_reason = csc_about_member(arena, row->about, "reason"),
+        .pause_request = csc_capabilities_member(arena, row->about, "request"),
+        .pause_by = csc_capabilities_member(arena, row->about, "by"),
+        .pause_reason = csc_capabilities_member(arena, row->about, "reason"),
         .owned = row->owned,
         .due = row->due,
         .later = row->later,

@@ -10,7 +10,7 @@
 
 /* The incarnations, alive or not, in the order in which they attached; those of
  * single calls too where `brief`. */
-cascade_err csc_lists_engines(cascade_store *store, bool brief,
-                              cascade_engine_list **list);
+cascade_err csc_engines_read(cascade_store *store, bool brief,
+                             cascade_engine_list **list);
 
 #endif

@@ -55,9 +55,9 @@ add_changes(csc_arena *arena, const cascade_execution_row *row,
 }
 
 void
-csc_info_execution(csc_arena *arena, const cascade_execution_row *row,
-                   const csc_record *record, bool now,
-                   cascade_execution_info *info)
+csc_execution_info_make(csc_arena *arena, const cascade_execution_row *row,
+                        const csc_record *record, bool now,
+                        cascade_execution_info *info)
 {
     uint32_t occurrence = 0;
 
@@ -75,8 +75,8 @@ csc_info_execution(csc_arena *arena, const cascade_execution_row *row,
         .not_before_ms = CASCADE_TIME_NONE,
         .deadline_ms = CASCADE_TIME_NONE,
         .superseded_by = -1};
-    (void)csc_state_path(row->node_instance_id, &row->cascade_id,
-                         &info->parent_function_id, &occurrence);
+    (void)csc_kind_path(row->node_instance_id, &row->cascade_id,
+                        &info->parent_function_id, &occurrence);
     if (now)
         add_changes(arena, row, record, info);
 }

@@ -41,7 +41,7 @@ put_text(char *at, const char *text, const char **place)
 }
 
 cascade_info *
-csc_info_create(const cascade_row *row, const cascade_run_row *run)
+csc_get_create(const cascade_row *row, const cascade_run_row *run)
 {
     const char *queue = run != NULL ? run->queue : "";
     const char *needs = run != NULL && run->needs != NULL ? run->needs : "";
@@ -87,12 +87,12 @@ note_info(void *context, const cascade_row *row, const cascade_run_row *run)
     cascade_info **info = context;
 
     csc_mem_free(*info);
-    *info = csc_info_create(row, run);
+    *info = csc_get_create(row, run);
     return *info != NULL ? CASCADE_OK : csc_fail_memory();
 }
 
 cascade_err
-csc_info_read(cascade_store *store, const cascade_uuid *id, cascade_info **info)
+csc_get_read(cascade_store *store, const cascade_uuid *id, cascade_info **info)
 {
     cascade_query query = {.id = id, .limit = 1};
     cascade_info *found = NULL;
@@ -112,10 +112,10 @@ csc_info_read(cascade_store *store, const cascade_uuid *id, cascade_info **info)
 }
 
 cascade_err
-csc_info_look(cascade_store *store, const cascade_uuid *id, bool *there)
+csc_get_look(cascade_store *store, const cascade_uuid *id, bool *there)
 {
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(store, id, &info);
+    cascade_err err = csc_get_read(store, id, &info);
 
     *there = err == CASCADE_OK;
     cascade_info_free(info);
@@ -131,14 +131,14 @@ cascade_get(cascade_store *store, const cascade_uuid *id, cascade_info **info)
         return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL || info == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "get: an argument is NULL");
-    err = csc_info_read(store, id, info);
+    err = csc_get_read(store, id, info);
     return err == CASCADE_OK ? csc_ok() : err;
 }
 
 /* ---- Waiting ------------------------------------------------------------ */
 
 cascade_err
-csc_look_pass(void *context, const cascade_row *row)
+csc_get_pass(void *context, const cascade_row *row)
 {
     (void)context;
     (void)row;
@@ -146,7 +146,7 @@ csc_look_pass(void *context, const cascade_row *row)
 }
 
 cascade_err
-csc_look_check(const char *what, int64_t wait_ms)
+csc_get_check(const char *what, int64_t wait_ms)
 {
     if (wait_ms >= -1)
         return CASCADE_OK;
@@ -156,8 +156,8 @@ csc_look_check(const char *what, int64_t wait_ms)
 }
 
 cascade_err
-csc_look_until(cascade_store *store, csc_store_watch *watch, int64_t timeout_ms,
-               csc_look_fn look, void *context)
+csc_get_until(cascade_store *store, csc_store_watch *watch, int64_t timeout_ms,
+              csc_look_fn look, void *context)
 {
     int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
                                    timeout_ms < 0 ? INT64_MAX : timeout_ms);
@@ -192,7 +192,7 @@ look_ended(void *context, bool late)
 {
     waiting *w = context;
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(w->store, w->id, &info);
+    cascade_err err = csc_get_read(w->store, w->id, &info);
 
     (void)late;
     if (err != CASCADE_OK)
@@ -219,7 +219,7 @@ cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
         err = csc_store_watch_begin(store, &watch, id);
     if (err != CASCADE_OK)
         return err;
-    err = csc_look_until(store, &watch, timeout_ms, look_ended, &w);
+    err = csc_get_until(store, &watch, timeout_ms, look_ended, &w);
     csc_store_watch_end(store, &watch);
     if (err == CASCADE_ERR_AGAIN)
         return csc_fail(CASCADE_ERR_TIMEOUT,
@@ -252,7 +252,7 @@ add_to_page(void *context, const cascade_row *row, const cascade_run_row *run)
                      sizeof(cascade_info *)) != 0)
         return csc_fail_memory();
     page->infos = infos;
-    info = csc_info_create(row, run);
+    info = csc_get_create(row, run);
     if (info == NULL)
         return csc_fail_memory();
     page->infos[page->count++] = info;
@@ -268,8 +268,8 @@ count_fault(void *context, const cascade_fault *fault)
 }
 
 cascade_err
-csc_look_check_filter(const char *what, const char *user_id, const char *node,
-                      const char *queue, cascade_status status)
+csc_get_check_filter(const char *what, const char *user_id, const char *node,
+                     const char *queue, cascade_status status)
 {
     cascade_err err = CASCADE_OK;
 
@@ -293,8 +293,8 @@ check_list(const cascade_list_options *o)
                         "list: the limit is %zu; give at most %d, and go on "
                         "with `after`",
                         o->limit, LIST_LIMIT_MAX);
-    return csc_look_check_filter("list", o->user_id, o->node, o->queue,
-                                 o->status);
+    return csc_get_check_filter("list", o->user_id, o->node, o->queue,
+                                o->status);
 }
 
 /* Behind those that cannot be read it goes on, each time with a deadline of its

@@ -79,7 +79,7 @@ note_next(void *context, const cascade_execution_row *row)
     s->behind = row->function_id + 1;
     if (row->status != CASCADE_EXECUTION_COMPLETED)
         return CASCADE_OK;
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     if (csc_uuid_is_nil(&record.continued_as))
         return CASCADE_OK;
     s->run->next = record.continued_as;
@@ -277,12 +277,12 @@ csc_link_begin(cascade_store *store, const cascade_link *run, bool ended,
     if (err != CASCADE_OK || csc_uuid_is_nil(&last.root) ||
         csc_uuid_equal(&last.id, &run->id))
         return err;
-    err = csc_info_look(store, &last.id, &there);
+    err = csc_get_look(store, &last.id, &there);
     if (err == CASCADE_OK && !there)
         return sweep_chain(store, &run->root);
     if (err != CASCADE_OK || ended || last.run_number <= run->run_number)
         return err;
-    err = csc_info_look(store, &run->id, &there);
+    err = csc_get_look(store, &run->id, &there);
     return err == CASCADE_OK && !there ? fail_taken(run, &last, what) : err;
 }
 

@@ -41,16 +41,16 @@ read_meta(csc_json_span meta, run_link *link)
     csc_json_iter iter;
     int64_t number = 0;
 
-    csc_json_iter_init(&iter, meta.data, meta.len);
-    while (csc_json_next(&iter)) {
-        if (csc_json_span_is(iter.key, "previous"))
-            (void)csc_record_uuid(iter.value, &link->previous);
-        if (csc_json_span_is(iter.key, "root"))
-            (void)csc_record_uuid(iter.value, &link->root);
-        if (csc_json_span_is(iter.key, "parent"))
+    csc_json_read_iter_init(&iter, meta.data, meta.len);
+    while (csc_json_read_next(&iter)) {
+        if (csc_json_read_is(iter.key, "previous"))
+            (void)csc_full_output_uuid(iter.value, &link->previous);
+        if (csc_json_read_is(iter.key, "root"))
+            (void)csc_full_output_uuid(iter.value, &link->root);
+        if (csc_json_read_is(iter.key, "parent"))
             link->child = true;
-        if (csc_json_span_is(iter.key, "run_number") &&
-            csc_json_span_i64(iter.value, &number) && number < INT32_MAX)
+        if (csc_json_read_is(iter.key, "run_number") &&
+            csc_json_read_i64(iter.value, &number) && number < INT32_MAX)
             link->number = (int32_t)number;
     }
 }
@@ -62,7 +62,7 @@ note_record(void *context, const cascade_execution_row *row)
     csc_record record;
 
     link->read = row->function_id + 1;
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     if (row->function_id == 0 && record.meta.data != NULL)
         read_meta(record.meta, link);
     if (link->path != NULL && strcmp(row->node_instance_id, link->path) == 0)
@@ -98,7 +98,7 @@ read_link(cascade_store *store, const cascade_uuid *id, const char *path,
           run_link *link)
 {
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(store, id, &info);
+    cascade_err err = csc_get_read(store, id, &info);
 
     *link = (run_link){.path = path};
     if (err == CASCADE_OK)
@@ -122,8 +122,8 @@ read_first(cascade_store *store, const cascade_uuid *id, run_link *link)
 }
 
 cascade_err
-csc_follow_next(cascade_store *store, const cascade_uuid *id,
-                cascade_uuid *next)
+csc_run_chain_next(cascade_store *store, const cascade_uuid *id,
+                   cascade_uuid *next)
 {
     run_link link;
     cascade_err err = read_link(store, id, NULL, &link);
@@ -137,8 +137,8 @@ csc_follow_next(cascade_store *store, const cascade_uuid *id,
 }
 
 cascade_err
-csc_follow_root(cascade_store *store, const cascade_uuid *id,
-                cascade_uuid *root)
+csc_run_chain_root(cascade_store *store, const cascade_uuid *id,
+                   cascade_uuid *root)
 {
     run_link link = {.path = NULL};
     cascade_err err = read_first(store, id, &link);
@@ -149,8 +149,8 @@ csc_follow_root(cascade_store *store, const cascade_uuid *id,
 }
 
 cascade_err
-csc_follow_path(cascade_store *store, const char *path, cascade_uuid *run,
-                bool *gone)
+csc_run_chain_path(cascade_store *store, const char *path, cascade_uuid *run,
+                   bool *gone)
 {
     cascade_found found;
     cascade_err err = store->driver->find(store->self, &path, 1, &found);
@@ -164,7 +164,7 @@ csc_follow_path(cascade_store *store, const char *path, cascade_uuid *run,
 }
 
 cascade_err
-csc_follow_fail_gone(const char *what)
+csc_run_chain_fail_gone(const char *what)
 {
     return csc_fail(CASCADE_ERR_NOT_FOUND,
                     "%s: it was received before, by a run that was deleted "
@@ -213,7 +213,7 @@ is_needed(cascade_store *store, const cascade_uuid *id, run_link *link,
     *needed = link->child;
     if (err != CASCADE_OK || *needed || csc_uuid_is_nil(&link->previous))
         return err;
-    err = csc_info_read(store, &link->previous, &info);
+    err = csc_get_read(store, &link->previous, &info);
     cascade_info_free(info);
     *needed = err == CASCADE_OK;
     return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
@@ -238,14 +238,14 @@ leads_on(cascade_store *store, const cascade_uuid *id, bool *leads,
 }
 
 cascade_err
-csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
-                      int32_t *ended_at, cascade_link *run)
+csc_run_chain_may_delete(cascade_store *store, const cascade_uuid *id,
+                         int32_t *ended_at, cascade_link *run)
 {
     cascade_info *info = NULL;
     run_link link = {.path = NULL};
     bool completed = false;
     bool leads = false;
-    cascade_err err = csc_info_read(store, id, &info);
+    cascade_err err = csc_get_read(store, id, &info);
 
     *ended_at = CSC_FOLLOW_RUNS;
     *run = (cascade_link){.id = {{0}}};
@@ -292,8 +292,8 @@ read_on(cascade_store *store, const cascade_uuid *id, const char *path,
 }
 
 cascade_err
-csc_follow_sent(cascade_store *store, const cascade_uuid *id, const char *path,
-                cascade_sent *sent)
+csc_run_chain_sent(cascade_store *store, const cascade_uuid *id,
+                   const char *path, cascade_sent *sent)
 {
     run_link link;
     cascade_uuid at = *id;
@@ -317,9 +317,9 @@ csc_follow_sent(cascade_store *store, const cascade_uuid *id, const char *path,
 }
 
 const char *
-csc_signal_path(cascade_store *store, csc_arena *arena,
-                const cascade_uuid *root, const char *kind,
-                const char *request_id, int64_t now_ms)
+csc_run_chain_signal_path(cascade_store *store, csc_arena *arena,
+                          const cascade_uuid *root, const char *kind,
+                          const char *request_id, int64_t now_ms)
 {
     char own[CASCADE_UUID_TEXT_SIZE];
     char id[CASCADE_UUID_TEXT_SIZE];

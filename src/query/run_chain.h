@@ -14,35 +14,37 @@
 
 /* <root>/message/<kind>/<request id>, in `arena`, with a new id where it is
  * NULL; NULL without memory. */
-const char *csc_signal_path(cascade_store *store, csc_arena *arena,
-                            const cascade_uuid *root, const char *kind,
-                            const char *request_id, int64_t now_ms);
+const char *csc_run_chain_signal_path(cascade_store *store, csc_arena *arena,
+                                      const cascade_uuid *root,
+                                      const char *kind, const char *request_id,
+                                      int64_t now_ms);
 
 /* The run that was started, of which the cascade is a later one; itself where
  * it was, and where it is not there. One row is read. */
-cascade_err csc_follow_root(cascade_store *store, const cascade_uuid *id,
-                            cascade_uuid *root);
+cascade_err csc_run_chain_root(cascade_store *store, const cascade_uuid *id,
+                               cascade_uuid *root);
 /* Where a message of that path is, or was received; `run` stays where it is
  * nowhere, and where it was in a run that is `*gone`. */
-cascade_err csc_follow_path(cascade_store *store, const char *path,
-                            cascade_uuid *run, bool *gone);
+cascade_err csc_run_chain_path(cascade_store *store, const char *path,
+                               cascade_uuid *run, bool *gone);
 /* What is told to who waits for what came of a request that a run has received
  * which is gone. */
-cascade_err csc_follow_fail_gone(const char *what);
+cascade_err csc_run_chain_fail_gone(const char *what);
 /* The run that a cascade continued as; CASCADE_ERR_NOT_FOUND when it did not,
  * or is not there. Reads all its executions. */
-cascade_err csc_follow_next(cascade_store *store, const cascade_uuid *id,
-                            cascade_uuid *next);
+cascade_err csc_run_chain_next(cascade_store *store, const cascade_uuid *id,
+                               cascade_uuid *next);
 /* Whether a run may be deleted; CASCADE_ERR_AGAIN where one that goes on is
  * found by it. `*ended_at`: the fn_id that it has ended with. `*run`: which one
  * it is of which root, all zero where it is not COMPLETED. Two rows are read,
  * but of a child, and of a run whose previous one is there, all records. */
-cascade_err csc_follow_may_delete(cascade_store *store, const cascade_uuid *id,
-                                  int32_t *ended_at, cascade_link *run);
+cascade_err csc_run_chain_may_delete(cascade_store *store,
+                                     const cascade_uuid *id, int32_t *ended_at,
+                                     cascade_link *run);
 #define CSC_FOLLOW_RUNS (-1) /* it has not ended */
 /* A message to a cascade that has ended, but of which a later run runs, or has
  * received it by now (`path`), counts as one to that. */
-cascade_err csc_follow_sent(cascade_store *store, const cascade_uuid *id,
-                            const char *path, cascade_sent *sent);
+cascade_err csc_run_chain_sent(cascade_store *store, const cascade_uuid *id,
+                               const char *path, cascade_sent *sent);
 
 #endif

@@ -123,8 +123,8 @@ fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
 {
     bool now = snapshot->places[snapshot->count].at < snapshot->as_of;
 
-    csc_info_execution(&snapshot->arena, row, record, now, info);
-    info->superseded_by = csc_course_by(&snapshot->course, row->function_id);
+    csc_execution_info_make(&snapshot->arena, row, record, now, info);
+    info->superseded_by = csc_supersede_by(&snapshot->course, row->function_id);
     if (now && row->status != CASCADE_EXECUTION_RUNNING)
         note_outcome(snapshot, row, record, info);
 }
@@ -158,8 +158,8 @@ on_execution(void *context, const cascade_execution_row *row)
     err = grow_executions(snapshot);
     if (err != CASCADE_OK)
         return err;
-    csc_record_read(row, &record);
-    err = csc_course_note(&snapshot->course, row, &record);
+    csc_full_output_read(row, &record);
+    err = csc_supersede_note(&snapshot->course, row, &record);
     if (err != CASCADE_OK)
         return err;
     snapshot->places[snapshot->count] = place_of(row, &record);
@@ -204,7 +204,7 @@ is_visible(cascade_snapshot *snapshot, int32_t writer)
         it->early--;
         return true;
     }
-    return csc_course_by(&snapshot->course, writer) == CSC_COURSE_NONE &&
+    return csc_supersede_by(&snapshot->course, writer) == CSC_COURSE_NONE &&
            (it == NULL || it->events < snapshot->as_of);
 }
 
@@ -365,7 +365,7 @@ load(cascade_store *store, const cascade_uuid *id, cascade_snapshot *snapshot)
                               .on_cascade = on_cascade,
                               .on_execution = on_execution,
                               .on_event = on_event};
-    cascade_err err = csc_info_read(store, id, &snapshot->info);
+    cascade_err err = csc_get_read(store, id, &snapshot->info);
     bool again = err == CASCADE_OK;
 
     while (again && err == CASCADE_OK) {
@@ -375,7 +375,7 @@ load(cascade_store *store, const cascade_uuid *id, cascade_snapshot *snapshot)
                                   &sink);
         again = snapshot->course.grew;
         if (err == CASCADE_OK)
-            err = csc_course_settle(&snapshot->course, snapshot->as_of);
+            err = csc_supersede_settle(&snapshot->course, snapshot->as_of);
     }
     return err == CASCADE_OK ? finish(snapshot) : err;
 }
@@ -412,7 +412,7 @@ cascade_snapshot_free(cascade_snapshot *snapshot)
     if (snapshot == NULL)
         return;
     free_keys(snapshot);
-    csc_course_fini(&snapshot->course);
+    csc_supersede_fini(&snapshot->course);
     csc_mem_free(snapshot->info);
     csc_mem_free(snapshot->executions);
     csc_mem_free(snapshot->places);

@@ -37,15 +37,15 @@ note_execution(void *context, const cascade_execution_row *row)
         r->at++;
     if (r->at == r->count)
         return CASCADE_OK;
-    csc_record_read(row, &record);
-    err = csc_meta_read(record.meta, &meta);
+    csc_full_output_read(row, &record);
+    err = csc_start_record_read(record.meta, &meta);
     if (err == CASCADE_OK)
         r->sink(r->context, r->at,
                 record.meta.data != NULL ? CSC_FAMILY_RECORDED
                                          : CSC_FAMILY_FOREIGN,
                 &meta);
     else
-        csc_meta_fini(&meta);
+        csc_start_record_fini(&meta);
     return err;
 }
 
@@ -54,7 +54,7 @@ static cascade_err
 load(cascade_store *store, reading *r, size_t from, size_t count)
 {
     const cascade_load_sink sink = {.context = r,
-                                    .on_cascade = csc_look_pass,
+                                    .on_cascade = csc_get_pass,
                                     .on_execution = note_execution};
 
     r->at = from;
@@ -63,8 +63,8 @@ load(cascade_store *store, reading *r, size_t from, size_t count)
 }
 
 cascade_err
-csc_family_read(cascade_store *store, const cascade_uuid *ids, size_t count,
-                csc_family_sink sink, void *context)
+csc_start_records_read(cascade_store *store, const cascade_uuid *ids,
+                       size_t count, csc_family_sink sink, void *context)
 {
     reading r = {.ids = ids, .count = count, .sink = sink, .context = context};
     cascade_err err = count > 0 ? load(store, &r, 0, count) : CASCADE_OK;

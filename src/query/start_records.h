@@ -22,7 +22,8 @@ typedef void (*csc_family_sink)(void *context, size_t at,
 
 /* Of cascades by ascending ids, up to a page of the store's list; those without
  * an execution 0 are not told. */
-cascade_err csc_family_read(cascade_store *store, const cascade_uuid *ids,
-                            size_t count, csc_family_sink sink, void *context);
+cascade_err csc_start_records_read(cascade_store *store,
+                                   const cascade_uuid *ids, size_t count,
+                                   csc_family_sink sink, void *context);
 
 #endif

@@ -17,20 +17,20 @@ typedef cascade_err (*csc_look_fn)(void *context, bool late);
 /* Looks, at least once, until there is something to say or `timeout_ms` (-1: no
  * limit) has passed: CASCADE_ERR_AGAIN, without a text. Between two looks it
  * sleeps, ever longer, unless the watch is told. */
-cascade_err csc_look_until(cascade_store *store, csc_store_watch *watch,
-                           int64_t timeout_ms, csc_look_fn look, void *context);
+cascade_err csc_get_until(cascade_store *store, csc_store_watch *watch,
+                          int64_t timeout_ms, csc_look_fn look, void *context);
 
 /* CASCADE_ERR_INVALID when `wait_ms` is neither a time nor -1; `what` names the
  * call. */
-cascade_err csc_look_check(const char *what, int64_t wait_ms);
+cascade_err csc_get_check(const char *what, int64_t wait_ms);
 
 /* Checks what chooses cascades, each NULL or 0 where it is not given; `what`
  * names the call. */
-cascade_err csc_look_check_filter(const char *what, const char *user_id,
-                                  const char *node, const char *queue,
-                                  cascade_status status);
+cascade_err csc_get_check_filter(const char *what, const char *user_id,
+                                 const char *node, const char *queue,
+                                 cascade_status status);
 
 /* A sink for the rows of cascades of which only others are wanted. */
-cascade_err csc_look_pass(void *context, const cascade_row *row);
+cascade_err csc_get_pass(void *context, const cascade_row *row);
 
 #endif

@@ -270,7 +270,7 @@ is_joined(const csc_context *c, const csc_event *event)
 {
     csc_count_look();
     return !is_plain(event, c->exec->place) &&
-           csc_state_sees(event, c->exec->place, &c->exec->seen);
+           csc_view_sees(event, c->exec->place, &c->exec->seen);
 }
 
 /* The events of `writer`, or of its parts, between two ids; calls for each. */
@@ -295,7 +295,7 @@ each_of(const csc_context *c, int32_t writer, found_event *found, void *context)
 
         csc_assert(event != NULL);
         if (is_joined(c, event) &&
-            !csc_state_has(&c->exec->seen, event->when.function_id))
+            !csc_view_has(&c->exec->seen, event->when.function_id))
             found(context, event);
     }
 }
@@ -369,7 +369,7 @@ last_own(const csc_context *c)
         const csc_event *event = nth_of_parts(c->key, end - 1);
 
         csc_assert(event != NULL);
-        if (csc_state_has(c->passed, event->when.function_id))
+        if (csc_view_has(c->passed, event->when.function_id))
             return event;
     }
     return NULL;
@@ -494,7 +494,7 @@ gather_own(csc_context *c)
         const csc_event *event = nth_of_parts(c->key, i);
 
         csc_assert(event != NULL);
-        if (csc_state_has(c->passed, event->when.function_id))
+        if (csc_view_has(c->passed, event->when.function_id))
             gather(&g, event);
     }
     c->own_count = count;

@@ -51,7 +51,7 @@ order_overdue(const csc_tree_node *a, const csc_tree_node *b)
 {
     const csc_exec *left = overdue_of(a);
     const csc_exec *right = overdue_of(b);
-    int order = compare(csc_state_due(left), csc_state_due(right));
+    int order = compare(csc_due_queue_time(left), csc_due_queue_time(right));
 
     return order != 0 ? order : compare(left->function_id, right->function_id);
 }
@@ -59,28 +59,28 @@ order_overdue(const csc_tree_node *a, const csc_tree_node *b)
 /* ---- Limits ------------------------------------------------------------- */
 
 void
-csc_state_pass_limit(csc_state *state, csc_exec *exec)
+csc_due_pass_limit(csc_state *state, csc_exec *exec)
 {
     csc_tree_take(&state->limits, &exec->as_limited, order_limits, NULL);
 }
 
 void
-csc_state_limit_again(csc_state *state, csc_exec *exec)
+csc_due_limit_again(csc_state *state, csc_exec *exec)
 {
     if (exec->limit_ms != CASCADE_TIME_NONE && exec->as_limited.count == 0)
         csc_tree_put(&state->limits, &exec->as_limited, order_limits, NULL);
 }
 
 void
-csc_state_limit(csc_state *state, csc_exec *exec, int64_t at_ms)
+csc_due_limit(csc_state *state, csc_exec *exec, int64_t at_ms)
 {
-    csc_state_pass_limit(state, exec);
+    csc_due_pass_limit(state, exec);
     exec->limit_ms = at_ms;
-    csc_state_limit_again(state, exec);
+    csc_due_limit_again(state, exec);
 }
 
 csc_exec *
-csc_state_first_limit(const csc_state *state)
+csc_due_first_limit(const csc_state *state)
 {
     const csc_tree_node *node = csc_tree_at(&state->limits, 0);
 
@@ -90,9 +90,10 @@ csc_state_first_limit(const csc_state *state)
 /* ---- From outside ------------------------------------------------------- */
 
 void
-csc_state_enter_overdue(csc_state *state, csc_exec *exec)
+csc_due_enter_overdue(csc_state *state, csc_exec *exec)
 {
-    if (exec->external == NULL || csc_state_due(exec) == CASCADE_TIME_NONE)
+    if (exec->external == NULL ||
+        csc_due_queue_time(exec) == CASCADE_TIME_NONE)
         return;
     exec->external->exec = exec;
     csc_tree_put(&state->overdue, &exec->external->as_overdue, order_overdue,
@@ -100,7 +101,7 @@ csc_state_enter_overdue(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_leave_overdue(csc_state *state, csc_exec *exec)
+csc_due_leave_overdue(csc_state *state, csc_exec *exec)
 {
     if (exec->external != NULL)
         csc_tree_take(&state->overdue, &exec->external->as_overdue,
@@ -108,7 +109,7 @@ csc_state_leave_overdue(csc_state *state, csc_exec *exec)
 }
 
 csc_exec *
-csc_state_first_overdue(const csc_state *state)
+csc_due_first_overdue(const csc_state *state)
 {
     const csc_tree_node *node = csc_tree_at(&state->overdue, 0);
 

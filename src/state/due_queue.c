@@ -13,7 +13,7 @@
 #include "state/internal.h"
 
 int64_t
-csc_state_due(const csc_exec *exec)
+csc_due_queue_time(const csc_exec *exec)
 {
     return exec->external != NULL ? exec->external->deadline_ms
                                   : exec->not_before_ms;
@@ -26,14 +26,14 @@ waits_for_ever(const csc_exec *exec)
     if (exec->part == CSC_PART_CANCEL || exec->part == CSC_PART_CHILD)
         return true;
     return (exec->part == CSC_PART_AWAIT || exec->external != NULL) &&
-           csc_state_due(exec) == CASCADE_TIME_NONE;
+           csc_due_queue_time(exec) == CASCADE_TIME_NONE;
 }
 
 static bool
 goes_before(const csc_exec *a, const csc_exec *b)
 {
-    if (csc_state_due(a) != csc_state_due(b))
-        return csc_state_due(a) < csc_state_due(b);
+    if (csc_due_queue_time(a) != csc_due_queue_time(b))
+        return csc_due_queue_time(a) < csc_due_queue_time(b);
     return a->function_id < b->function_id;
 }
 
@@ -74,7 +74,7 @@ sift_down(csc_state *state, size_t at, csc_exec *exec)
 }
 
 cascade_err
-csc_state_enqueue(csc_state *state, csc_exec *exec)
+csc_due_queue_enqueue(csc_state *state, csc_exec *exec)
 {
     void *queue = state->queue;
 
@@ -88,19 +88,19 @@ csc_state_enqueue(csc_state *state, csc_exec *exec)
     state->queue = queue;
     state->queue_count++;
     sift_up(state, state->queue_count - 1, exec);
-    csc_state_enter_overdue(state, exec);
+    csc_due_enter_overdue(state, exec);
     return CASCADE_OK;
 }
 
 void
-csc_state_dequeue(csc_state *state, csc_exec *exec)
+csc_due_queue_dequeue(csc_state *state, csc_exec *exec)
 {
     size_t at = exec->queued_at;
     csc_exec *last = NULL;
 
     if (at == 0)
         return;
-    csc_state_leave_overdue(state, exec);
+    csc_due_leave_overdue(state, exec);
     at--;
     exec->queued_at = 0;
     state->queue_count--;
@@ -114,45 +114,47 @@ csc_state_dequeue(csc_state *state, csc_exec *exec)
 }
 
 csc_exec *
-csc_state_take(csc_state *state, int64_t now_ms)
+csc_due_queue_take(csc_state *state, int64_t now_ms)
 {
     csc_exec *first = NULL;
 
-    if (state->queue_count == 0 || csc_state_due(state->queue[0]) > now_ms)
+    if (state->queue_count == 0 ||
+        csc_due_queue_time(state->queue[0]) > now_ms)
         return NULL;
     first = state->queue[0];
-    csc_state_dequeue(state, first);
+    csc_due_queue_dequeue(state, first);
     first->dispatched = true;
     return first;
 }
 
 void
-csc_state_dispatch(csc_state *state, csc_exec *exec)
+csc_due_queue_dispatch(csc_state *state, csc_exec *exec)
 {
-    csc_state_dequeue(state, exec);
+    csc_due_queue_dequeue(state, exec);
     exec->dispatched = true;
 }
 
 cascade_err
-csc_state_untake(csc_state *state, csc_exec *exec)
+csc_due_queue_untake(csc_state *state, csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
     if (exec->held)
         err = csc_state_replace_held(state, &exec);
     exec->dispatched = false;
-    csc_state_limit_again(state, exec);
-    return err == CASCADE_OK ? csc_state_enqueue(state, exec) : err;
+    csc_due_limit_again(state, exec);
+    return err == CASCADE_OK ? csc_due_queue_enqueue(state, exec) : err;
 }
 
 int64_t
-csc_state_wake_at(const csc_state *state)
+csc_due_queue_wake_at(const csc_state *state)
 {
     int64_t at_ms = state->deadline_ms;
 
     if (state->queue_count > 0 &&
-        (at_ms == CASCADE_TIME_NONE || csc_state_due(state->queue[0]) < at_ms))
-        at_ms = csc_state_due(state->queue[0]);
+        (at_ms == CASCADE_TIME_NONE ||
+         csc_due_queue_time(state->queue[0]) < at_ms))
+        at_ms = csc_due_queue_time(state->queue[0]);
     else if (at_ms == CASCADE_TIME_NONE)
         return at_ms;
     return at_ms > 0 ? at_ms : 0;

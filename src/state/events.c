@@ -122,7 +122,7 @@ free_key(csc_key *key)
 }
 
 bool
-csc_state_free_some_events(csc_state *state, size_t max)
+csc_events_free_some_events(csc_state *state, size_t max)
 {
     while (csc_tree_count(&state->keys) > 0 && max > 0) {
         csc_key *key = key_of(csc_tree_at(&state->keys, 0));
@@ -139,13 +139,13 @@ csc_state_free_some_events(csc_state *state, size_t max)
 }
 
 void
-csc_state_free_events(csc_state *state)
+csc_events_free_events(csc_state *state)
 {
-    (void)csc_state_free_some_events(state, SIZE_MAX);
+    (void)csc_events_free_some_events(state, SIZE_MAX);
 }
 
 const csc_key *
-csc_state_key(const csc_state *state, const char *name)
+csc_events_key(const csc_state *state, const char *name)
 {
     const csc_tree_node *node = csc_tree_from(&state->keys, name, side_of_key);
 
@@ -154,7 +154,7 @@ csc_state_key(const csc_state *state, const char *name)
 }
 
 const csc_key *
-csc_state_nth_key(const csc_state *state, size_t nth)
+csc_events_nth_key(const csc_state *state, size_t nth)
 {
     const csc_tree_node *node = csc_tree_at(&state->keys, nth);
 
@@ -162,7 +162,7 @@ csc_state_nth_key(const csc_state *state, size_t nth)
 }
 
 const csc_event *
-csc_state_nth_event(const csc_key *key, size_t nth)
+csc_events_nth_event(const csc_key *key, size_t nth)
 {
     const csc_tree_node *node = csc_tree_at(&key->events, nth);
 
@@ -217,7 +217,7 @@ new_event(const cascade_event_row *row, csc_event **out)
 #define UNDATED INT32_MAX
 
 cascade_err
-csc_state_note_early(csc_state *state, int32_t function_id, int32_t count)
+csc_events_note_early(csc_state *state, int32_t function_id, int32_t count)
 {
     void *earlies = state->earlies;
 
@@ -272,7 +272,7 @@ date_of(csc_exec *writer, const cascade_event_row *row)
 static cascade_err
 add_event(csc_state *state, const cascade_event_row *row, int32_t at)
 {
-    const csc_exec *writer = csc_state_find(state, row->function_id);
+    const csc_exec *writer = csc_view_find(state, row->function_id);
     csc_event *event = NULL;
     csc_key *key = NULL;
     cascade_err err = get_key(state, row->key, &key);
@@ -296,12 +296,12 @@ add_event(csc_state *state, const cascade_event_row *row, int32_t at)
 static cascade_err
 apply_event(csc_state *state, const cascade_event_row *row)
 {
-    csc_exec *writer = csc_state_find(state, row->function_id);
+    csc_exec *writer = csc_view_find(state, row->function_id);
     int32_t at = row->function_id;
 
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id; /* not to be given to another one */
-    if (csc_course_by(&state->course, row->function_id) != CSC_COURSE_NONE) {
+    if (csc_supersede_by(&state->course, row->function_id) != CSC_COURSE_NONE) {
         if (!take_early(state, row->function_id))
             return CASCADE_OK;
         at = date_early(row->function_id);
@@ -312,7 +312,7 @@ apply_event(csc_state *state, const cascade_event_row *row)
 }
 
 cascade_err
-csc_state_apply_event(csc_state *state, const cascade_event_row *row)
+csc_events_apply_event(csc_state *state, const cascade_event_row *row)
 {
     int64_t before = csc_mem_tally();
     cascade_err err = apply_event(state, row);
@@ -340,7 +340,7 @@ date_key(csc_key *key, const csc_exec *exec)
 }
 
 void
-csc_state_date_events(csc_state *state, const csc_exec *exec)
+csc_events_date_events(csc_state *state, const csc_exec *exec)
 {
     for (size_t i = 0; i < csc_tree_count(&state->keys); i++)
         date_key(key_of(csc_tree_at(&state->keys, i)), exec);

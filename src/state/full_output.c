@@ -20,7 +20,7 @@ read_i32(csc_json_span span, int32_t max, int32_t *number)
 {
     int64_t wide = 0;
 
-    if (csc_json_span_i64(span, &wide) && wide >= 0 && wide <= max)
+    if (csc_json_read_i64(span, &wide) && wide >= 0 && wide <= max)
         *number = (int32_t)wide;
 }
 
@@ -36,9 +36,9 @@ read_first(csc_json_span span, uint32_t *first)
 static cascade_join
 read_join(csc_json_span span)
 {
-    if (csc_json_span_is(span, "\"fail\""))
+    if (csc_json_read_is(span, "\"fail\""))
         return CASCADE_JOIN_FAIL;
-    if (csc_json_span_is(span, "\"skip\""))
+    if (csc_json_read_is(span, "\"skip\""))
         return CASCADE_JOIN_SKIP;
     return CASCADE_JOIN_WAIT;
 }
@@ -48,7 +48,7 @@ static const char *const policies[] = {[CASCADE_CHILD_CANCEL] = "cancel",
                                        [CASCADE_CHILD_ABANDON] = "abandon"};
 
 const char *
-csc_record_policy(cascade_child_end policy)
+csc_full_output_policy(cascade_child_end policy)
 {
     return policies[policy];
 }
@@ -63,7 +63,7 @@ read_policy(csc_json_span span, cascade_child_end *policy)
 }
 
 bool
-csc_record_uuid(csc_json_span span, cascade_uuid *id)
+csc_full_output_uuid(csc_json_span span, cascade_uuid *id)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
 
@@ -91,7 +91,7 @@ is_place(const char *text)
 }
 
 bool
-csc_record_is_path(const char *node_instance_id)
+csc_full_output_is_path(const char *node_instance_id)
 {
     static const char message[] = "message/";
     char text[CASCADE_UUID_TEXT_SIZE];
@@ -116,76 +116,76 @@ read_mark(csc_record *record, csc_json_span mark)
     csc_json_iter iter;
 
     record->foreign = false;
-    csc_json_iter_init(&iter, mark.data, mark.len);
-    while (csc_json_next(&iter))
-        if (csc_json_span_is(iter.key, "early"))
+    csc_json_read_iter_init(&iter, mark.data, mark.len);
+    while (csc_json_read_next(&iter))
+        if (csc_json_read_is(iter.key, "early"))
             read_i32(iter.value, INT32_MAX, &record->early);
 }
 
 static void
 read_member(csc_record *record, csc_json_span key, csc_json_span value)
 {
-    if (csc_json_span_is(key, "at"))
+    if (csc_json_read_is(key, "at"))
         read_i32(value, INT32_MAX, &record->at);
-    else if (csc_json_span_is(key, "attempts"))
+    else if (csc_json_read_is(key, "attempts"))
         read_i32(value, INT32_MAX - 1, &record->attempts); /* one more fits */
-    else if (csc_json_span_is(key, "priority"))
+    else if (csc_json_read_is(key, "priority"))
         read_i32(value, PRIORITY_MAX, &record->priority);
-    else if (csc_json_span_is(key, "instead_of"))
+    else if (csc_json_read_is(key, "instead_of"))
         read_i32(value, INT32_MAX, &record->instead_of);
-    else if (csc_json_span_is(key, "signal"))
+    else if (csc_json_read_is(key, "signal"))
         read_i32(value, INT32_MAX, &record->signal);
-    else if (csc_json_span_is(key, "from"))
+    else if (csc_json_read_is(key, "from"))
         read_i32(value, INT32_MAX, &record->from);
-    else if (csc_json_span_is(key, "resumes"))
+    else if (csc_json_read_is(key, "resumes"))
         read_i32(value, INT32_MAX, &record->resumes);
-    else if (csc_json_span_is(key, "supersedes") && value.data[0] == '[')
+    else if (csc_json_read_is(key, "supersedes") && value.data[0] == '[')
         record->supersedes = value;
-    else if (csc_json_span_is(key, "child"))
-        (void)csc_record_uuid(value, &record->child);
-    else if (csc_json_span_is(key, "token"))
-        (void)csc_record_uuid(value, &record->token);
-    else if (csc_json_span_is(key, "by"))
-        (void)csc_record_uuid(value, &record->by);
-    else if (csc_json_span_is(key, "continued_as"))
-        (void)csc_record_uuid(value, &record->continued_as);
-    else if (csc_json_span_is(key, "policy"))
+    else if (csc_json_read_is(key, "child"))
+        (void)csc_full_output_uuid(value, &record->child);
+    else if (csc_json_read_is(key, "token"))
+        (void)csc_full_output_uuid(value, &record->token);
+    else if (csc_json_read_is(key, "by"))
+        (void)csc_full_output_uuid(value, &record->by);
+    else if (csc_json_read_is(key, "continued_as"))
+        (void)csc_full_output_uuid(value, &record->continued_as);
+    else if (csc_json_read_is(key, "policy"))
         read_policy(value, &record->when_parent_ends);
-    else if (csc_json_span_is(key, "cancelled"))
-        record->cancelled = csc_json_span_is(value, "true");
-    else if (csc_json_span_is(key, "over"))
-        record->over = csc_json_span_is(value, "true");
-    else if (csc_json_span_is(key, "undo"))
-        record->undo = csc_json_span_is(value, "true");
-    else if (csc_json_span_is(key, "timed_out"))
-        record->timed_out = csc_json_span_is(value, "true");
-    else if (csc_json_span_is(key, "not_before"))
-        (void)csc_json_span_i64(value, &record->not_before_ms);
-    else if (csc_json_span_is(key, "deadline"))
-        (void)csc_json_span_i64(value, &record->deadline_ms);
-    else if (csc_json_span_is(key, "continue"))
-        record->continued = csc_json_span_is(value, "true");
-    else if (csc_json_span_is(key, "skipped"))
-        record->skipped = csc_json_span_is(value, "true");
-    else if (csc_json_span_is(key, "on_failure"))
+    else if (csc_json_read_is(key, "cancelled"))
+        record->cancelled = csc_json_read_is(value, "true");
+    else if (csc_json_read_is(key, "over"))
+        record->over = csc_json_read_is(value, "true");
+    else if (csc_json_read_is(key, "undo"))
+        record->undo = csc_json_read_is(value, "true");
+    else if (csc_json_read_is(key, "timed_out"))
+        record->timed_out = csc_json_read_is(value, "true");
+    else if (csc_json_read_is(key, "not_before"))
+        (void)csc_json_read_i64(value, &record->not_before_ms);
+    else if (csc_json_read_is(key, "deadline"))
+        (void)csc_json_read_i64(value, &record->deadline_ms);
+    else if (csc_json_read_is(key, "continue"))
+        record->continued = csc_json_read_is(value, "true");
+    else if (csc_json_read_is(key, "skipped"))
+        record->skipped = csc_json_read_is(value, "true");
+    else if (csc_json_read_is(key, "on_failure"))
         record->on_failure = read_join(value);
-    else if (csc_json_span_is(key, "first"))
+    else if (csc_json_read_is(key, "first"))
         read_first(value, &record->first);
-    else if (csc_json_span_is(key, "late") && value.data[0] == '[')
+    else if (csc_json_read_is(key, "late") && value.data[0] == '[')
         record->late = value;
-    else if (csc_json_span_is(key, "output"))
+    else if (csc_json_read_is(key, "output"))
         record->output = value;
-    else if (csc_json_span_is(key, "cascade") && value.data[0] == '{')
+    else if (csc_json_read_is(key, "cascade") && value.data[0] == '{')
         record->meta = value;
-    else if (csc_json_span_is(key, "steps") && value.data[0] == '{')
+    else if (csc_json_read_is(key, "steps") && value.data[0] == '{')
         record->steps = value;
-    else if (csc_json_span_is(key, "progress"))
+    else if (csc_json_read_is(key, "progress"))
         record->progress = value;
-    else if (csc_json_span_is(key, "after") && value.data[0] == '[')
+    else if (csc_json_read_is(key, "after") && value.data[0] == '[')
         record->after = value;
-    else if (csc_json_span_is(key, "instead") && value.data[0] == '"')
+    else if (csc_json_read_is(key, "instead") && value.data[0] == '"')
         record->instead = value;
-    else if (csc_json_span_is(key, CSC_RECORD_MARK) && value.data[0] == '{')
+    else if (csc_json_read_is(key, CSC_RECORD_MARK) && value.data[0] == '{')
         read_mark(record, value);
 }
 
@@ -205,17 +205,17 @@ clear(csc_record *record, bool adopted)
 }
 
 void
-csc_record_read(const cascade_execution_row *row, csc_record *record)
+csc_full_output_read(const cascade_execution_row *row, csc_record *record)
 {
     const char *text = row->full_output;
     csc_json_iter iter;
 
     clear(record, row->node_instance_id != NULL &&
-                      !csc_record_is_path(row->node_instance_id));
+                      !csc_full_output_is_path(row->node_instance_id));
     if (text == NULL || text[0] != '{')
         return;
-    csc_json_iter_init(&iter, text, strlen(text));
-    while (csc_json_next(&iter))
+    csc_json_read_iter_init(&iter, text, strlen(text));
+    while (csc_json_read_next(&iter))
         read_member(record, iter.key, iter.value);
     if (record->foreign)
         clear(record, true);
@@ -224,7 +224,7 @@ csc_record_read(const cascade_execution_row *row, csc_record *record)
 /* ---- Writing ------------------------------------------------------------ */
 
 void
-csc_record_begin(csc_record_writer *writer, csc_buf *out)
+csc_full_output_begin(csc_record_writer *writer, csc_buf *out)
 {
     writer->out = out;
     writer->any = false;
@@ -243,16 +243,16 @@ add_name(csc_record_writer *writer, const char *name)
 }
 
 void
-csc_record_add_number(csc_record_writer *writer, const char *name,
-                      int64_t number)
+csc_full_output_add_number(csc_record_writer *writer, const char *name,
+                           int64_t number)
 {
     add_name(writer, name);
     csc_buf_add_i64(writer->out, number);
 }
 
 void
-csc_record_add_ids(csc_record_writer *writer, const char *name,
-                   const int32_t *ids, size_t count)
+csc_full_output_add_ids(csc_record_writer *writer, const char *name,
+                        const int32_t *ids, size_t count)
 {
     if (count == 0)
         return;
@@ -265,8 +265,8 @@ csc_record_add_ids(csc_record_writer *writer, const char *name,
 }
 
 void
-csc_record_add_text(csc_record_writer *writer, const char *name,
-                    const char *text)
+csc_full_output_add_text(csc_record_writer *writer, const char *name,
+                         const char *text)
 {
     add_name(writer, name);
     csc_buf_add_char(writer->out, '"');
@@ -275,8 +275,8 @@ csc_record_add_text(csc_record_writer *writer, const char *name,
 }
 
 void
-csc_record_add_string(csc_record_writer *writer, const char *name,
-                      const char *text)
+csc_full_output_add_string(csc_record_writer *writer, const char *name,
+                           const char *text)
 {
     if (text == NULL)
         return;
@@ -285,8 +285,8 @@ csc_record_add_string(csc_record_writer *writer, const char *name,
 }
 
 void
-csc_record_add_json(csc_record_writer *writer, const char *name,
-                    const char *json)
+csc_full_output_add_json(csc_record_writer *writer, const char *name,
+                         const char *json)
 {
     if (json == NULL)
         return;
@@ -295,7 +295,7 @@ csc_record_add_json(csc_record_writer *writer, const char *name,
 }
 
 void
-csc_record_end(csc_record_writer *writer)
+csc_full_output_end(csc_record_writer *writer)
 {
     csc_buf_add_char(writer->out, '}');
 }

@@ -115,17 +115,17 @@ typedef struct csc_record {
 } csc_record;
 
 /* The words of member `policy`. */
-const char *csc_record_policy(cascade_child_end policy);
+const char *csc_full_output_policy(cascade_child_end policy);
 
 /* Reads a string that is an id. */
-bool csc_record_uuid(csc_json_span span, cascade_uuid *id);
+bool csc_full_output_uuid(csc_json_span span, cascade_uuid *id);
 
 /* Whether that node_instance_id is one of ours. */
-bool csc_record_is_path(const char *node_instance_id);
+bool csc_full_output_is_path(const char *node_instance_id);
 
 /* The record of a row. One without a node_instance_id, as updates are, is of
  * ours. The spans point into its full_output. */
-void csc_record_read(const cascade_execution_row *row, csc_record *record);
+void csc_full_output_read(const cascade_execution_row *row, csc_record *record);
 
 /* Writers: a record is begun, given its members in the order of the functions
  * below (those it has), and ended. */
@@ -134,20 +134,20 @@ typedef struct csc_record_writer {
     bool any;
 } csc_record_writer;
 
-void csc_record_begin(csc_record_writer *writer, csc_buf *out);
-void csc_record_add_number(csc_record_writer *writer, const char *name,
-                           int64_t number);
-void csc_record_add_ids(csc_record_writer *writer, const char *name,
-                        const int32_t *ids, size_t count);
+void csc_full_output_begin(csc_record_writer *writer, csc_buf *out);
+void csc_full_output_add_number(csc_record_writer *writer, const char *name,
+                                int64_t number);
+void csc_full_output_add_ids(csc_record_writer *writer, const char *name,
+                             const int32_t *ids, size_t count);
 /* A text that needs no escapes. */
-void csc_record_add_text(csc_record_writer *writer, const char *name,
-                         const char *text);
+void csc_full_output_add_text(csc_record_writer *writer, const char *name,
+                              const char *text);
 /* Any text, with the escapes that it needs; nothing when it is NULL. */
-void csc_record_add_string(csc_record_writer *writer, const char *name,
-                           const char *text);
+void csc_full_output_add_string(csc_record_writer *writer, const char *name,
+                                const char *text);
 /* Nothing when `json` is NULL. */
-void csc_record_add_json(csc_record_writer *writer, const char *name,
-                         const char *json);
-void csc_record_end(csc_record_writer *writer);
+void csc_full_output_add_json(csc_record_writer *writer, const char *name,
+                              const char *json);
+void csc_full_output_end(csc_record_writer *writer);
 
 #endif

@@ -61,7 +61,7 @@ told_of(const csc_tree_node *node)
 static const char *
 name_of(const csc_exec *exec)
 {
-    return exec->name + strlen(csc_state_prefix(exec->part));
+    return exec->name + strlen(csc_kind_prefix(exec->part));
 }
 
 static int
@@ -166,7 +166,7 @@ index_of(csc_state *state, const csc_exec *exec, csc_tree_order **order)
 }
 
 void
-csc_state_enter(csc_state *state, csc_exec *exec)
+csc_index_enter(csc_state *state, csc_exec *exec)
 {
     csc_tree_order *order = NULL;
     csc_tree *index = index_of(state, exec, &order);
@@ -178,7 +178,7 @@ csc_state_enter(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_leave(csc_state *state, csc_exec *exec)
+csc_index_leave(csc_state *state, csc_exec *exec)
 {
     csc_tree_order *order = NULL;
     csc_tree *index = index_of(state, exec, &order);
@@ -188,14 +188,14 @@ csc_state_leave(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_enter_part(csc_state *state, csc_exec *exec)
+csc_index_enter_part(csc_state *state, csc_exec *exec)
 {
     if (exec->as_part.count == 0)
         csc_tree_put(&state->parts, &exec->as_part, order_parts, NULL);
 }
 
 void
-csc_state_leave_part(csc_state *state, csc_exec *exec)
+csc_index_leave_part(csc_state *state, csc_exec *exec)
 {
     csc_tree_take(&state->parts, &exec->as_part, order_parts, NULL);
 }
@@ -259,7 +259,7 @@ order_slots(const csc_tree_node *a, const csc_tree_node *b)
 }
 
 void
-csc_state_enter_stand_in(csc_state *state, csc_exec *exec)
+csc_index_enter_stand_in(csc_state *state, csc_exec *exec)
 {
     if (exec->stands_for != CSC_NO_PARENT && exec->as_stand_in.count == 0)
         csc_tree_put(&state->stand_ins, &exec->as_stand_in, order_stand_ins,
@@ -267,13 +267,13 @@ csc_state_enter_stand_in(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_leave_stand_in(csc_state *state, csc_exec *exec)
+csc_index_leave_stand_in(csc_state *state, csc_exec *exec)
 {
     csc_tree_take(&state->stand_ins, &exec->as_stand_in, order_stand_ins, NULL);
 }
 
 void
-csc_state_enter_slots(csc_state *state, csc_exec *exec)
+csc_index_enter_slots(csc_state *state, csc_exec *exec)
 {
     for (size_t i = 0; i < exec->after.count; i++) {
         csc_join_slot *slot = &exec->join->slots[i];
@@ -285,7 +285,7 @@ csc_state_enter_slots(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_leave_slots(csc_state *state, csc_exec *exec)
+csc_index_leave_slots(csc_state *state, csc_exec *exec)
 {
     if (exec->join == NULL)
         return;
@@ -295,7 +295,7 @@ csc_state_leave_slots(csc_state *state, csc_exec *exec)
 }
 
 csc_exec *
-csc_state_next_stand_in(const csc_state *state, int32_t function_id,
+csc_index_next_stand_in(const csc_state *state, int32_t function_id,
                         int64_t after)
 {
     const csc_tree_node *node =
@@ -308,7 +308,7 @@ csc_state_next_stand_in(const csc_state *state, int32_t function_id,
 }
 
 const csc_join_slot *
-csc_state_next_slot(const csc_state *state, int32_t function_id, int64_t after)
+csc_index_next_slot(const csc_state *state, int32_t function_id, int64_t after)
 {
     const csc_tree_node *node = csc_tree_from(
         &state->slots, &(wanted_pair){function_id, after}, side_of_slot);
@@ -320,7 +320,7 @@ csc_state_next_slot(const csc_state *state, int32_t function_id, int64_t after)
 /* ---- Finding ------------------------------------------------------------ */
 
 const csc_exec *
-csc_state_await(const csc_state *state, const char *name, int64_t after)
+csc_index_await(const csc_state *state, const char *name, int64_t after)
 {
     const csc_tree_node *node =
         csc_tree_from(&state->awaits, &(wanted){name, after}, side_of_await);
@@ -331,7 +331,7 @@ csc_state_await(const csc_state *state, const char *name, int64_t after)
 }
 
 const csc_exec *
-csc_state_child(const csc_state *state, const cascade_uuid *id, int64_t after)
+csc_index_child(const csc_state *state, const cascade_uuid *id, int64_t after)
 {
     const csc_tree_node *node =
         csc_tree_from(&state->by_child, &(wanted){id, after}, side_of_child);
@@ -342,7 +342,7 @@ csc_state_child(const csc_state *state, const cascade_uuid *id, int64_t after)
 }
 
 const csc_exec *
-csc_state_outside(const csc_state *state, const cascade_uuid *token,
+csc_index_outside(const csc_state *state, const cascade_uuid *token,
                   int64_t after)
 {
     const csc_tree_node *node =
@@ -355,7 +355,7 @@ csc_state_outside(const csc_state *state, const cascade_uuid *token,
 }
 
 const csc_exec *
-csc_state_next_part(const csc_state *state, const csc_exec *parent,
+csc_index_next_part(const csc_state *state, const csc_exec *parent,
                     const csc_part *part, const csc_exec *before)
 {
     wanted_part w = {parent->function_id, part->occurrence, part->name,

@@ -24,7 +24,7 @@
 /* ---- Verdicts ----------------------------------------------------------- */
 
 csc_verdict
-csc_state_judge(const csc_join *join, size_t count, uint32_t good, uint32_t bad)
+csc_join_judge(const csc_join *join, size_t count, uint32_t good, uint32_t bad)
 {
     size_t needed = count;
 
@@ -41,8 +41,8 @@ csc_state_judge(const csc_join *join, size_t count, uint32_t good, uint32_t bad)
 }
 
 bool
-csc_state_is_bad(const csc_join *join, cascade_execution_status status,
-                 bool skipped)
+csc_join_is_bad(const csc_join *join, cascade_execution_status status,
+                bool skipped)
 {
     switch (join->on_failure) {
     case CASCADE_JOIN_WAIT:
@@ -56,24 +56,24 @@ csc_state_is_bad(const csc_join *join, cascade_execution_status status,
 }
 
 csc_verdict
-csc_state_verdict(const csc_exec *exec)
+csc_join_verdict(const csc_exec *exec)
 {
     return exec->join != NULL ? exec->join->verdict : CSC_VERDICT_RUN;
 }
 
 bool
-csc_state_is_dead(const csc_exec *exec)
+csc_join_is_dead(const csc_exec *exec)
 {
-    csc_verdict verdict = csc_state_verdict(exec);
+    csc_verdict verdict = csc_join_verdict(exec);
 
     return verdict == CSC_VERDICT_FAIL || verdict == CSC_VERDICT_SKIP;
 }
 
 void
-csc_state_set_due(csc_exec *exec, int64_t not_before_ms)
+csc_join_set_due(csc_exec *exec, int64_t not_before_ms)
 {
     exec->not_before_ms =
-        csc_state_is_dead(exec) ? CASCADE_TIME_NONE : not_before_ms;
+        csc_join_is_dead(exec) ? CASCADE_TIME_NONE : not_before_ms;
     if (exec->join != NULL)
         exec->join->not_before_ms = not_before_ms;
 }
@@ -84,18 +84,18 @@ judge(csc_state *state, csc_exec *exec)
 {
     csc_join *join = exec->join;
     csc_verdict verdict =
-        csc_state_judge(join, exec->after.count, join->good, join->bad);
+        csc_join_judge(join, exec->after.count, join->good, join->bad);
 
     if (exec->status != CASCADE_EXECUTION_RUNNING || verdict == join->verdict)
         return CASCADE_OK;
-    csc_state_dequeue(state, exec);
+    csc_due_queue_dequeue(state, exec);
     if (join->verdict == CSC_VERDICT_PENDING)
         exec->blocked--;
     if (verdict == CSC_VERDICT_PENDING)
         exec->blocked++;
     join->verdict = verdict;
-    csc_state_set_due(exec, join->not_before_ms);
-    return csc_state_enqueue(state, exec);
+    csc_join_set_due(exec, join->not_before_ms);
+    return csc_due_queue_enqueue(state, exec);
 }
 
 /* ---- What is seen ------------------------------------------------------- */
@@ -147,7 +147,7 @@ extend_seen(csc_exec *waiter, const csc_exec *exec)
 }
 
 cascade_err
-csc_state_add_late(const csc_state *state, csc_exec *exec, csc_json_span late)
+csc_join_add_late(const csc_state *state, csc_exec *exec, csc_json_span late)
 {
     csc_json_iter iter;
     int64_t id = 0;
@@ -155,11 +155,12 @@ csc_state_add_late(const csc_state *state, csc_exec *exec, csc_json_span late)
 
     if (late.data == NULL || exec->status == CASCADE_EXECUTION_RUNNING)
         return CASCADE_OK;
-    csc_json_iter_init(&iter, late.data, late.len);
-    while (err == CASCADE_OK && csc_json_next(&iter))
-        if (csc_json_span_i64(iter.value, &id) && id >= 0 && id <= INT32_MAX)
+    csc_json_read_iter_init(&iter, late.data, late.len);
+    while (err == CASCADE_OK && csc_json_read_next(&iter))
+        if (csc_json_read_i64(iter.value, &id) && id >= 0 && id <= INT32_MAX)
             err = csc_state_add_id(
-                &exec->late, csc_course_heir_of(&state->course, (int32_t)id));
+                &exec->late,
+                csc_supersede_heir_of(&state->course, (int32_t)id));
     return err;
 }
 
@@ -204,11 +205,10 @@ end_slot(csc_exec *waiter, csc_join_slot *slot, const csc_exec *exec)
     if (slot == NULL || slot->ended || slot->late ||
         (exec != NULL && slot->function_id != exec->function_id))
         return;
-    slot->late =
-        exec != NULL && csc_state_has(&exec->late, waiter->function_id);
+    slot->late = exec != NULL && csc_view_has(&exec->late, waiter->function_id);
     slot->ended = !slot->late;
     slot->bad = exec != NULL && slot->ended &&
-                csc_state_is_bad(waiter->join, exec->status, exec->skipped);
+                csc_join_is_bad(waiter->join, exec->status, exec->skipped);
     count_slot(waiter->join, slot, true);
 }
 
@@ -220,7 +220,7 @@ end_in(csc_state *state, csc_exec *waiter, const csc_exec *exec)
 
     if (waiter->join == NULL)
         return CASCADE_OK;
-    if (!csc_state_has(&exec->late, waiter->function_id)) {
+    if (!csc_view_has(&exec->late, waiter->function_id)) {
         if (waiter->status == CASCADE_EXECUTION_RUNNING &&
             exec->ended_ms > waiter->since_ms)
             waiter->since_ms = exec->ended_ms;
@@ -249,7 +249,7 @@ may_ask(const csc_state *state, const csc_exec *waiter, const csc_exec *exec)
 static cascade_err
 let_go(csc_state *state, const csc_exec *waiter, int32_t function_id)
 {
-    csc_exec *exec = csc_state_find(state, function_id);
+    csc_exec *exec = csc_view_find(state, function_id);
 
     if (exec == NULL || exec->holders == 0)
         return CASCADE_OK;
@@ -293,7 +293,7 @@ enter_slot(csc_state *state, csc_exec *waiter, csc_join_slot *slot,
 static const csc_exec *
 find_failed(const csc_state *state, const csc_exec *stand_in)
 {
-    const csc_exec *failed = csc_state_find(state, stand_in->parent);
+    const csc_exec *failed = csc_view_find(state, stand_in->parent);
 
     return failed != NULL && failed->status != CASCADE_EXECUTION_RUNNING &&
                    failed->at < stand_in->function_id
@@ -309,7 +309,7 @@ is_too_late(const csc_state *state, const csc_exec *stand_in,
 {
     const csc_exec *failed = find_failed(state, stand_in);
 
-    return failed != NULL && csc_state_has(&failed->late, join->function_id);
+    return failed != NULL && csc_view_has(&failed->late, join->function_id);
 }
 
 /* ---- Inserting ---------------------------------------------------------- */
@@ -329,7 +329,7 @@ may_come_after(const csc_state *state, const csc_exec *exec, int64_t id)
 
     if (id < 0 || id >= exec->function_id)
         return false;
-    other = csc_state_find(state, (int32_t)id);
+    other = csc_view_find(state, (int32_t)id);
     return other == NULL || may_stand_in(exec, other);
 }
 
@@ -341,9 +341,9 @@ read_after(const csc_state *state, csc_exec *exec, csc_json_span after)
     int64_t id = 0;
     cascade_err err = CASCADE_OK;
 
-    csc_json_iter_init(&iter, after.data, after.len);
-    while (err == CASCADE_OK && csc_json_next(&iter))
-        if (csc_json_span_i64(iter.value, &id) &&
+    csc_json_read_iter_init(&iter, after.data, after.len);
+    while (err == CASCADE_OK && csc_json_read_next(&iter))
+        if (csc_json_read_i64(iter.value, &id) &&
             may_come_after(state, exec, id))
             err = csc_state_add_id(&exec->after, (int32_t)id);
     return err;
@@ -367,7 +367,7 @@ make_join(csc_state *state, csc_exec *exec, const csc_record *record)
         return csc_fail_memory();
     for (size_t i = 0; i < exec->after.count; i++)
         join->slots[i].function_id = exec->after.items[i];
-    csc_state_enter_slots(state, exec);
+    csc_index_enter_slots(state, exec);
     if (exec->status == CASCADE_EXECUTION_RUNNING)
         exec->blocked++;
     return CASCADE_OK;
@@ -376,7 +376,7 @@ make_join(csc_state *state, csc_exec *exec, const csc_record *record)
 static cascade_err
 fill_slot(csc_state *state, csc_exec *exec, csc_join_slot *slot)
 {
-    csc_exec *other = csc_state_find(state, slot->function_id);
+    csc_exec *other = csc_view_find(state, slot->function_id);
 
     if (other != NULL)
         return enter_slot(state, exec, slot, other);
@@ -394,22 +394,22 @@ fill_with_stand_ins(csc_state *state, csc_exec *exec)
     for (size_t i = 0; i < exec->after.count && err == CASCADE_OK; i++) {
         csc_join_slot *slot = &exec->join->slots[i];
         csc_exec *other =
-            csc_state_next_stand_in(state, slot->after, CSC_STATE_FIRST);
+            csc_index_next_stand_in(state, slot->after, CSC_STATE_FIRST);
 
         while (other != NULL && err == CASCADE_OK) {
             if (other != exec && may_stand_in(exec, other) &&
                 !is_too_late(state, other, exec))
                 err = enter_slot(state, exec, slot, other);
             other =
-                csc_state_next_stand_in(state, slot->after, other->function_id);
+                csc_index_next_stand_in(state, slot->after, other->function_id);
         }
     }
     return err;
 }
 
 cascade_err
-csc_state_insert_after(csc_state *state, csc_exec *exec,
-                       const csc_record *record)
+csc_join_insert_after(csc_state *state, csc_exec *exec,
+                      const csc_record *record)
 {
     cascade_err err = read_after(state, exec, record->after);
 
@@ -427,10 +427,10 @@ comes_behind(const csc_state *state, const csc_exec *waiter,
              const csc_ids *joined)
 {
     for (size_t i = 0; i < joined->count; i++) {
-        const csc_exec *exec = csc_state_find(state, joined->items[i]);
+        const csc_exec *exec = csc_view_find(state, joined->items[i]);
 
-        if (csc_state_has(&waiter->after, joined->items[i]) &&
-            !csc_state_has(&exec->late, waiter->function_id))
+        if (csc_view_has(&waiter->after, joined->items[i]) &&
+            !csc_view_has(&exec->late, waiter->function_id))
             return true;
     }
     return false;
@@ -452,7 +452,7 @@ stand_in_for(csc_state *state, csc_exec *exec, csc_exec *waiter,
         comes_behind(state, waiter, joined))
         err = extend_seen(waiter, exec);
     if (err == CASCADE_OK && waiter->status != CASCADE_EXECUTION_RUNNING &&
-        csc_state_has(&waiter->seen, exec->function_id))
+        csc_view_has(&waiter->seen, exec->function_id))
         err = csc_state_add_id(joined, waiter->function_id);
     return err;
 }
@@ -462,12 +462,12 @@ static cascade_err
 add_followers(const csc_state *state, int32_t function_id, csc_ids *joins)
 {
     const csc_join_slot *slot =
-        csc_state_next_slot(state, function_id, CSC_STATE_FIRST);
+        csc_index_next_slot(state, function_id, CSC_STATE_FIRST);
     cascade_err err = CASCADE_OK;
 
     while (slot != NULL && err == CASCADE_OK) {
         err = csc_state_add_id(joins, slot->join);
-        slot = csc_state_next_slot(state, function_id, slot->join);
+        slot = csc_index_next_slot(state, function_id, slot->join);
     }
     return err;
 }
@@ -480,7 +480,7 @@ enter_slots(csc_state *state, csc_exec *exec, csc_ids *joins, csc_ids *joined)
     cascade_err err = add_followers(state, exec->stands_for, joins);
 
     for (size_t i = 0; i < joins->count && err == CASCADE_OK; i++) {
-        csc_exec *waiter = csc_state_find(state, joins->items[i]);
+        csc_exec *waiter = csc_view_find(state, joins->items[i]);
         size_t before = joined->count;
 
         if (waiter == NULL || waiter == exec || waiter->join == NULL ||
@@ -494,7 +494,7 @@ enter_slots(csc_state *state, csc_exec *exec, csc_ids *joins, csc_ids *joined)
 }
 
 cascade_err
-csc_state_stand_in(csc_state *state, csc_exec *exec)
+csc_join_stand_in(csc_state *state, csc_exec *exec)
 {
     const csc_exec *failed = find_failed(state, exec);
     cascade_err err = CASCADE_OK;
@@ -520,16 +520,17 @@ unblock_parent(csc_state *state, csc_exec *parent)
     if (parent->blocked == 0)
         return CASCADE_OK;
     parent->blocked--;
-    return parent->blocked == 0 ? csc_state_enqueue(state, parent) : CASCADE_OK;
+    return parent->blocked == 0 ? csc_due_queue_enqueue(state, parent)
+                                : CASCADE_OK;
 }
 
 cascade_err
-csc_state_release_waiters(csc_state *state, csc_exec *exec)
+csc_join_release_waiters(csc_state *state, csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < exec->waiters.count && err == CASCADE_OK; i++) {
-        csc_exec *waiter = csc_state_find(state, exec->waiters.items[i]);
+        csc_exec *waiter = csc_view_find(state, exec->waiters.items[i]);
 
         if (waiter == NULL || waiter->status != CASCADE_EXECUTION_RUNNING)
             continue;
@@ -543,7 +544,7 @@ csc_state_release_waiters(csc_state *state, csc_exec *exec)
 }
 
 cascade_err
-csc_state_release_slots(csc_state *state, csc_exec *exec)
+csc_join_release_slots(csc_state *state, csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
@@ -554,7 +555,7 @@ csc_state_release_slots(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_add_sibling(csc_state *state, csc_exec *exec)
+csc_join_add_sibling(csc_state *state, csc_exec *exec)
 {
     if (exec->part != CSC_PART_NONE)
         return;
@@ -578,10 +579,10 @@ csc_state_add_sibling(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_trim(csc_state *state, csc_exec *exec)
+csc_join_trim(csc_state *state, csc_exec *exec)
 {
-    csc_state_leave_slots(state, exec);
-    csc_state_free_join(exec);
+    csc_index_leave_slots(state, exec);
+    csc_join_free_join(exec);
     if (exec->wanted > 0 || exec->part != CSC_PART_NONE)
         return;
     csc_mem_free(exec->output);
@@ -589,7 +590,7 @@ csc_state_trim(csc_state *state, csc_exec *exec)
 }
 
 void
-csc_state_free_join(csc_exec *exec)
+csc_join_free_join(csc_exec *exec)
 {
     if (exec->join != NULL)
         csc_mem_free(exec->join->slots);

@@ -11,7 +11,7 @@
 #include "state/state.h"
 
 const char *
-csc_document_skip_id(const char *path, cascade_uuid *id)
+csc_kind_skip_id(const char *path, cascade_uuid *id)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
 
@@ -36,13 +36,13 @@ static const char *const prefixes[] = {[CSC_PART_NONE] = "",
                                        [CSC_PART_UNDO] = CSC_UNDO_PREFIX};
 
 const char *
-csc_state_prefix(csc_part_kind kind)
+csc_kind_prefix(csc_part_kind kind)
 {
     return prefixes[kind];
 }
 
 csc_part_kind
-csc_state_kind(const char *full_name)
+csc_kind_of(const char *full_name)
 {
     size_t count = sizeof(prefixes) / sizeof(prefixes[0]);
 
@@ -66,8 +66,8 @@ read_number(const char **at, long max, long *number)
 }
 
 bool
-csc_state_path(const char *node_instance_id, const cascade_uuid *cascade,
-               int32_t *parent, uint32_t *occurrence)
+csc_kind_path(const char *node_instance_id, const cascade_uuid *cascade,
+              int32_t *parent, uint32_t *occurrence)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
     const char *at = node_instance_id;

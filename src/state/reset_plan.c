@@ -51,13 +51,13 @@ static const struct {
                             CASCADE_ERR_REFUSED}};
 
 const char *
-csc_plan_refusal_text(csc_refusal refusal)
+csc_reset_plan_refusal_text(csc_refusal refusal)
 {
     return refusals[refusal].text;
 }
 
 cascade_err
-csc_plan_refusal_err(const char *text)
+csc_reset_plan_refusal_err(const char *text)
 {
     size_t count = sizeof(refusals) / sizeof(refusals[0]);
 
@@ -68,9 +68,9 @@ csc_plan_refusal_err(const char *text)
 }
 
 csc_refusal
-csc_plan_refuse(const csc_state *state, int32_t from)
+csc_reset_plan_refuse(const csc_state *state, int32_t from)
 {
-    cascade_status status = csc_state_status(state);
+    cascade_status status = csc_view_status(state);
 
     if (state->torn)
         return CSC_REFUSAL_TORN;
@@ -82,7 +82,7 @@ csc_plan_refuse(const csc_state *state, int32_t from)
                                              : CSC_REFUSAL_NONE;
     if (from < 0 || from > state->fn_id)
         return CSC_REFUSAL_ABSENT;
-    return csc_course_by(&state->course, from) != CSC_COURSE_NONE
+    return csc_supersede_by(&state->course, from) != CSC_COURSE_NONE
                ? CSC_REFUSAL_SUPERSEDED
                : CSC_REFUSAL_NONE;
 }
@@ -90,7 +90,7 @@ csc_plan_refuse(const csc_state *state, int32_t from)
 /* ---- Reading ------------------------------------------------------------ */
 
 csc_plan *
-csc_plan_create(int32_t from)
+csc_reset_plan_create(int32_t from)
 {
     csc_plan *plan = csc_mem_zalloc(1, sizeof(*plan));
 
@@ -100,26 +100,26 @@ csc_plan_create(int32_t from)
 }
 
 void
-csc_plan_clear(csc_plan *plan)
+csc_reset_plan_clear(csc_plan *plan)
 {
-    csc_course_fini(&plan->course);
+    csc_supersede_fini(&plan->course);
     csc_arena_clear(&plan->arena);
     plan->count = 0;
 }
 
 void
-csc_plan_free(csc_plan *plan)
+csc_reset_plan_free(csc_plan *plan)
 {
     if (plan == NULL)
         return;
-    csc_course_fini(&plan->course);
+    csc_supersede_fini(&plan->course);
     csc_arena_fini(&plan->arena);
     csc_mem_free(plan->items);
     csc_mem_free(plan);
 }
 
 csc_plan_item *
-csc_plan_find(const csc_plan *plan, int32_t function_id)
+csc_reset_plan_find(const csc_plan *plan, int32_t function_id)
 {
     size_t from = 0;
     size_t to = plan->count;
@@ -147,16 +147,16 @@ read_after(csc_plan *plan, csc_plan_item *item, csc_json_span after)
 
     if (after.data == NULL)
         return;
-    csc_json_iter_init(&iter, after.data, after.len);
-    while (csc_json_next(&iter))
+    csc_json_read_iter_init(&iter, after.data, after.len);
+    while (csc_json_read_next(&iter))
         count++;
     ids = csc_arena_alloc(&plan->arena, count, sizeof(*ids));
     if (ids == NULL)
         return; /* the arena has failed */
     item->after = ids;
-    csc_json_iter_init(&iter, after.data, after.len);
-    while (csc_json_next(&iter))
-        if (csc_json_span_i64(iter.value, &id) && id >= 0 &&
+    csc_json_read_iter_init(&iter, after.data, after.len);
+    while (csc_json_read_next(&iter))
+        if (csc_json_read_i64(iter.value, &id) && id >= 0 &&
             id < item->function_id)
             ids[item->after_count++] = (int32_t)id;
 }
@@ -195,14 +195,14 @@ read_row(csc_plan *plan, csc_plan_item *item, const cascade_execution_row *row)
     *item =
         (csc_plan_item){.function_id = row->function_id,
                         .parent = CSC_NO_PARENT,
-                        .part = csc_state_kind(row->node_name),
+                        .part = csc_kind_of(row->node_name),
                         .status = row->status,
                         .node = user,
                         .is_signal = strncmp(row->node_name, CSC_SIGNAL_PREFIX,
                                              strlen(CSC_SIGNAL_PREFIX)) == 0,
                         .heir = row->function_id};
-    ours = csc_state_path(row->node_instance_id, &row->cascade_id,
-                          &item->parent, &occurrence);
+    ours = csc_kind_path(row->node_instance_id, &row->cascade_id, &item->parent,
+                         &occurrence);
     if (item->parent >= item->function_id)
         item->parent = CSC_NO_PARENT;
     item->first = ours && user && item->parent == CSC_NO_PARENT;
@@ -240,7 +240,7 @@ read_texts(csc_plan *plan, csc_plan_item *item,
 }
 
 cascade_err
-csc_plan_add(csc_plan *plan, const cascade_execution_row *row)
+csc_reset_plan_add(csc_plan *plan, const cascade_execution_row *row)
 {
     void *items = plan->items;
     csc_plan_item *item = NULL;
@@ -250,13 +250,13 @@ csc_plan_add(csc_plan *plan, const cascade_execution_row *row)
         return csc_fail_memory();
     plan->items = items;
     item = &plan->items[plan->count++];
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     read_row(plan, item, row);
     read_record(plan, item, &record);
     read_texts(plan, item, row);
     if (plan->arena.failed)
         return csc_fail_memory();
-    return csc_course_note(&plan->course, row, &record);
+    return csc_supersede_note(&plan->course, row, &record);
 }
 
 /* ---- As of when --------------------------------------------------------- */
@@ -274,7 +274,7 @@ static bool
 is_cancelled_by(const csc_plan *plan, const csc_plan_item *item)
 {
     const csc_plan_item *from =
-        is_rerun(plan) ? csc_plan_find(plan, plan->from) : NULL;
+        is_rerun(plan) ? csc_reset_plan_find(plan, plan->from) : NULL;
 
     return item->cancelled && from != NULL && from->part == CSC_PART_CANCEL;
 }
@@ -297,9 +297,10 @@ is_born(const csc_plan *plan, const csc_plan_item *item)
         return true;
     if (item->parent == CSC_NO_PARENT)
         return false;
-    parent = csc_plan_find(plan, item->parent);
+    parent = csc_reset_plan_find(plan, item->parent);
     return parent != NULL && has_ended(plan, parent) &&
-           csc_course_by(&plan->course, parent->function_id) == CSC_COURSE_NONE;
+           csc_supersede_by(&plan->course, parent->function_id) ==
+               CSC_COURSE_NONE;
 }
 
 /* ---- Nodes and receipts ------------------------------------------------- */
@@ -313,7 +314,8 @@ find_cancel(const csc_plan *plan)
 
         if (item->part == CSC_PART_CANCEL && !item->continued &&
             item->status != CASCADE_EXECUTION_COMPLETED &&
-            csc_course_by(&plan->course, item->function_id) == CSC_COURSE_NONE)
+            csc_supersede_by(&plan->course, item->function_id) ==
+                CSC_COURSE_NONE)
             return item->function_id;
     }
     return CSC_COURSE_NOW;
@@ -366,10 +368,11 @@ note_marks(csc_plan *plan)
         csc_plan_item *parent = NULL;
 
         if (item->parent == CSC_NO_PARENT || item->function_id >= as_of(plan) ||
-            csc_course_by(&plan->course, item->function_id) != CSC_COURSE_NONE)
+            csc_supersede_by(&plan->course, item->function_id) !=
+                CSC_COURSE_NONE)
             continue;
-        parent = csc_plan_find(plan,
-                               csc_course_heir_of(&plan->course, item->parent));
+        parent = csc_reset_plan_find(
+            plan, csc_supersede_heir_of(&plan->course, item->parent));
         if (parent == NULL)
             continue;
         if (item->part == CSC_PART_SAGA)
@@ -389,7 +392,8 @@ give_nodes(csc_plan *plan)
 
         if (is_part(item))
             continue;
-        if (csc_course_by(&plan->course, item->function_id) != CSC_COURSE_NONE)
+        if (csc_supersede_by(&plan->course, item->function_id) !=
+            CSC_COURSE_NONE)
             item->fate = CSC_FATE_OUT;
         else if (item->node)
             item->fate = node_fate(plan, item, cancel);
@@ -406,7 +410,8 @@ static bool
 has_children(const csc_plan *plan, const csc_plan_item *gather)
 {
     for (size_t i = 0; i < gather->after_count; i++) {
-        const csc_plan_item *child = csc_plan_find(plan, gather->after[i]);
+        const csc_plan_item *child =
+            csc_reset_plan_find(plan, gather->after[i]);
 
         if (child == NULL || child->fate != CSC_FATE_KEEP)
             return false;
@@ -431,10 +436,10 @@ is_kept(const csc_plan *plan, const csc_plan_item *part, bool running)
 static csc_fate
 part_fate(const csc_plan *plan, const csc_plan_item *part, bool running)
 {
-    const csc_plan_item *node =
-        csc_plan_find(plan, csc_course_heir_of(&plan->course, part->parent));
+    const csc_plan_item *node = csc_reset_plan_find(
+        plan, csc_supersede_heir_of(&plan->course, part->parent));
 
-    if (csc_course_by(&plan->course, part->function_id) != CSC_COURSE_NONE ||
+    if (csc_supersede_by(&plan->course, part->function_id) != CSC_COURSE_NONE ||
         part->function_id >= as_of(plan))
         return CSC_FATE_OUT;
     if (node == NULL || node->fate == CSC_FATE_KEEP)
@@ -460,12 +465,12 @@ give_parts(csc_plan *plan, bool running)
 static const csc_plan_item *
 spawner_of(const csc_plan *plan, const csc_plan_item *item)
 {
-    int32_t origin = csc_course_origin(&plan->course, item->function_id);
+    int32_t origin = csc_supersede_origin(&plan->course, item->function_id);
 
     if (origin != item->function_id)
-        item = csc_plan_find(plan, origin);
+        item = csc_reset_plan_find(plan, origin);
     return item != NULL && item->parent != CSC_NO_PARENT
-               ? csc_plan_find(plan, item->parent)
+               ? csc_reset_plan_find(plan, item->parent)
                : NULL;
 }
 
@@ -530,7 +535,7 @@ static bool
 is_there_before(const csc_plan *plan, const csc_plan_item *item)
 {
     while (item != NULL && item->resumes != CSC_RECORD_NO_ID) {
-        item = csc_plan_find(plan, item->resumes);
+        item = csc_reset_plan_find(plan, item->resumes);
         if (item != NULL && item->fate == CSC_FATE_KEEP)
             return true;
     }
@@ -545,7 +550,7 @@ comes_again(const csc_plan *plan, const csc_plan_item *item,
     return is_rerun(plan) && !plan->forks && item->is_signal &&
            item->status == CASCADE_EXECUTION_COMPLETED &&
            item->function_id >= plan->from &&
-           csc_course_by(&state->course, item->function_id) ==
+           csc_supersede_by(&state->course, item->function_id) ==
                CSC_COURSE_NONE &&
            !is_there_before(plan, item);
 }
@@ -571,13 +576,13 @@ count_fates(csc_plan *plan, const csc_state *state)
 }
 
 cascade_err
-csc_plan_decide(csc_plan *plan, const csc_state *state)
+csc_reset_plan_decide(csc_plan *plan, const csc_state *state)
 {
-    cascade_err err = csc_course_settle(&plan->course, as_of(plan));
-    bool running = !plan->forks && csc_state_status(state) == CASCADE_RUNNING;
+    cascade_err err = csc_supersede_settle(&plan->course, as_of(plan));
+    bool running = !plan->forks && csc_view_status(state) == CASCADE_RUNNING;
 
-    plan->refusal =
-        plan->forks ? CSC_REFUSAL_NONE : csc_plan_refuse(state, plan->from);
+    plan->refusal = plan->forks ? CSC_REFUSAL_NONE
+                                : csc_reset_plan_refuse(state, plan->from);
     plan->afresh_count = 0;
     plan->again_count = 0;
     if (err != CASCADE_OK || plan->refusal != CSC_REFUSAL_NONE)

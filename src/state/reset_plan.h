@@ -3,7 +3,8 @@
  * What a retry, a rerun or a fork makes of a cascade: decided from its rows,
  * all of them, and from nothing else. A pure module.
  *
- *     rows --csc_plan_add()--> items --csc_plan_decide()--> a fate for each
+ *     rows --csc_reset_plan_add()--> items --csc_reset_plan_decide()-->
+ *     a fate for each
  *
  * STATE AS OF k (exclusive), for a rerun and a fork
  *   An execution is there when its function_id lies before k, or when the
@@ -123,26 +124,27 @@ typedef struct csc_plan {
 } csc_plan;
 
 /* `from` is CSC_COURSE_NONE for a retry. NULL without memory. */
-csc_plan *csc_plan_create(int32_t from);
-void csc_plan_free(csc_plan *plan); /* accepts NULL */
+csc_plan *csc_reset_plan_create(int32_t from);
+void csc_reset_plan_free(csc_plan *plan); /* accepts NULL */
 /* Forgets the rows. */
-void csc_plan_clear(csc_plan *plan);
+void csc_reset_plan_clear(csc_plan *plan);
 
 /* By function_id, each once. */
-cascade_err csc_plan_add(csc_plan *plan, const cascade_execution_row *row);
+cascade_err csc_reset_plan_add(csc_plan *plan,
+                               const cascade_execution_row *row);
 
 /* Gives each its fate, or `plan->refusal` says why not. `state` is that of the
  * same rows; NULL for a fork. */
-cascade_err csc_plan_decide(csc_plan *plan, const csc_state *state);
+cascade_err csc_reset_plan_decide(csc_plan *plan, const csc_state *state);
 
-csc_plan_item *csc_plan_find(const csc_plan *plan, int32_t function_id);
+csc_plan_item *csc_reset_plan_find(const csc_plan *plan, int32_t function_id);
 
 /* What the state alone says to a command. */
-csc_refusal csc_plan_refuse(const csc_state *state, int32_t from);
+csc_refusal csc_reset_plan_refuse(const csc_state *state, int32_t from);
 
 /* With what the receipt of a refused command begins, and what its caller is
  * told; CASCADE_ERR_REFUSED for other texts. */
-const char *csc_plan_refusal_text(csc_refusal refusal);
-cascade_err csc_plan_refusal_err(const char *text);
+const char *csc_reset_plan_refusal_text(csc_refusal refusal);
+cascade_err csc_reset_plan_refusal_err(const char *text);
 
 #endif

@@ -21,7 +21,7 @@
 #include "state/state.h"
 
 bool
-csc_state_is_signal(const cascade_execution_row *row)
+csc_signals_is_signal(const cascade_execution_row *row)
 {
     return row->status == CASCADE_EXECUTION_COMPLETED &&
            strncmp(row->node_name, CSC_SIGNAL_PREFIX,
@@ -120,7 +120,7 @@ free_signal(csc_signal *signal)
 }
 
 bool
-csc_state_free_some_signals(csc_state *state, size_t max)
+csc_signals_free_some_signals(csc_state *state, size_t max)
 {
     for (; max > 0 && csc_tree_count(&state->signals) > 0; max--)
         free_signal(signal_of(csc_tree_pluck(&state->signals)));
@@ -128,11 +128,11 @@ csc_state_free_some_signals(csc_state *state, size_t max)
 }
 
 void
-csc_state_free_signals(csc_state *state)
+csc_signals_free_signals(csc_state *state)
 {
     csc_tree_node *node = NULL;
 
-    (void)csc_state_free_some_signals(state, SIZE_MAX);
+    (void)csc_signals_free_some_signals(state, SIZE_MAX);
     node = csc_tree_pluck(&state->takings);
     for (; node != NULL; node = csc_tree_pluck(&state->takings))
         csc_mem_free(taking_of(node));
@@ -195,7 +195,7 @@ keep_unread(csc_state *state, const cascade_execution_row *row, char *payload)
 }
 
 cascade_err
-csc_state_add_signal(csc_state *state, const cascade_execution_row *row)
+csc_signals_add_signal(csc_state *state, const cascade_execution_row *row)
 {
     csc_exec *await = NULL;
     char *payload = NULL;
@@ -205,7 +205,7 @@ csc_state_add_signal(csc_state *state, const cascade_execution_row *row)
     if (err != CASCADE_OK)
         return err;
     if (find_taking(state, row->function_id, &id)) {
-        await = csc_state_find(state, id);
+        await = csc_view_find(state, id);
         if (await != NULL)
             give(await, payload);
         else
@@ -239,7 +239,7 @@ add_taking(csc_state *state, int32_t await, int32_t signal)
 }
 
 cascade_err
-csc_state_take_signal(csc_state *state, csc_exec *await, int32_t signal)
+csc_signals_take_signal(csc_state *state, csc_exec *await, int32_t signal)
 {
     csc_tree_node *node =
         csc_tree_from(&state->signals, &signal, side_of_signal);
@@ -259,7 +259,7 @@ csc_state_take_signal(csc_state *state, csc_exec *await, int32_t signal)
 /* ---- Finding ------------------------------------------------------------ */
 
 const csc_signal *
-csc_state_signal(const csc_state *state, const char *name, int64_t after)
+csc_signals_signal(const csc_state *state, const char *name, int64_t after)
 {
     const csc_tree_node *node = csc_tree_from(
         &state->signals_by_name, &(wanted){name, after}, side_of_name);
@@ -270,7 +270,7 @@ csc_state_signal(const csc_state *state, const char *name, int64_t after)
 }
 
 const csc_signal *
-csc_state_nth_signal(const csc_state *state, size_t nth)
+csc_signals_nth_signal(const csc_state *state, size_t nth)
 {
     const csc_tree_node *node = csc_tree_at(&state->signals, nth);
 

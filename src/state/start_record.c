@@ -17,7 +17,7 @@ read_number(csc_json_span span, int64_t min, int64_t max, int32_t *number)
 {
     int64_t wide = 0;
 
-    if (csc_json_span_i64(span, &wide) && wide >= min && wide <= max)
+    if (csc_json_read_i64(span, &wide) && wide >= min && wide <= max)
         *number = (int32_t)wide;
 }
 
@@ -25,7 +25,7 @@ read_number(csc_json_span span, int64_t min, int64_t max, int32_t *number)
 static bool
 read_text(csc_json_span span, char **text)
 {
-    return !csc_json_span_text(span, text) || *text != NULL;
+    return !csc_json_read_text(span, text) || *text != NULL;
 }
 
 /* Its member `id`. */
@@ -34,14 +34,14 @@ read_origin(csc_json_span span, cascade_uuid *origin)
 {
     csc_json_iter iter;
 
-    csc_json_iter_init(&iter, span.data, span.len);
-    while (csc_json_next(&iter))
-        if (csc_json_span_is(iter.key, "id"))
-            (void)csc_record_uuid(iter.value, origin);
+    csc_json_read_iter_init(&iter, span.data, span.len);
+    while (csc_json_read_next(&iter))
+        if (csc_json_read_is(iter.key, "id"))
+            (void)csc_full_output_uuid(iter.value, origin);
 }
 
 cascade_err
-csc_meta_read(csc_json_span span, csc_meta *meta)
+csc_start_record_read(csc_json_span span, csc_meta *meta)
 {
     csc_json_iter iter;
     bool read = true;
@@ -49,34 +49,34 @@ csc_meta_read(csc_json_span span, csc_meta *meta)
     *meta = (csc_meta){.run_number = 1};
     if (span.data == NULL)
         return CASCADE_OK;
-    csc_json_iter_init(&iter, span.data, span.len);
-    while (read && csc_json_next(&iter)) {
-        if (csc_json_span_is(iter.key, "queue"))
+    csc_json_read_iter_init(&iter, span.data, span.len);
+    while (read && csc_json_read_next(&iter)) {
+        if (csc_json_read_is(iter.key, "queue"))
             read = read_text(iter.value, &meta->queue);
-        else if (csc_json_span_is(iter.key, "key"))
+        else if (csc_json_read_is(iter.key, "key"))
             read = read_text(iter.value, &meta->key);
-        else if (csc_json_span_is(iter.key, "priority"))
+        else if (csc_json_read_is(iter.key, "priority"))
             read_number(iter.value, 0, PRIORITY_MAX, &meta->priority);
-        else if (csc_json_span_is(iter.key, "depth"))
+        else if (csc_json_read_is(iter.key, "depth"))
             read_number(iter.value, 0, INT32_MAX - 1, &meta->depth);
-        else if (csc_json_span_is(iter.key, "run_number"))
+        else if (csc_json_read_is(iter.key, "run_number"))
             read_number(iter.value, 1, INT32_MAX - 1, &meta->run_number);
-        else if (csc_json_span_is(iter.key, "parent"))
-            (void)csc_record_uuid(iter.value, &meta->parent);
-        else if (csc_json_span_is(iter.key, "child"))
-            (void)csc_record_uuid(iter.value, &meta->child);
-        else if (csc_json_span_is(iter.key, "previous"))
-            (void)csc_record_uuid(iter.value, &meta->previous);
-        else if (csc_json_span_is(iter.key, "root"))
-            (void)csc_record_uuid(iter.value, &meta->root);
-        else if (csc_json_span_is(iter.key, "forked_from"))
+        else if (csc_json_read_is(iter.key, "parent"))
+            (void)csc_full_output_uuid(iter.value, &meta->parent);
+        else if (csc_json_read_is(iter.key, "child"))
+            (void)csc_full_output_uuid(iter.value, &meta->child);
+        else if (csc_json_read_is(iter.key, "previous"))
+            (void)csc_full_output_uuid(iter.value, &meta->previous);
+        else if (csc_json_read_is(iter.key, "root"))
+            (void)csc_full_output_uuid(iter.value, &meta->root);
+        else if (csc_json_read_is(iter.key, "forked_from"))
             read_origin(iter.value, &meta->origin);
     }
     return read ? CASCADE_OK : csc_fail_memory();
 }
 
 void
-csc_meta_fini(csc_meta *meta)
+csc_start_record_fini(csc_meta *meta)
 {
     csc_mem_free(meta->queue);
     csc_mem_free(meta->key);

@@ -29,7 +29,7 @@ typedef struct csc_meta {
 
 /* Reads it; what makes no sense counts as absent, and a span without data has
  * nothing. CASCADE_ERR_NO_MEMORY. To be finished in any case. */
-cascade_err csc_meta_read(csc_json_span span, csc_meta *meta);
-void csc_meta_fini(csc_meta *meta);
+cascade_err csc_start_record_read(csc_json_span span, csc_meta *meta);
+void csc_start_record_fini(csc_meta *meta);
 
 #endif

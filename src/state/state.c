@@ -49,11 +49,11 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
 static void
 leave(csc_state *state, csc_exec *exec)
 {
-    csc_state_leave(state, exec);
-    csc_state_leave_part(state, exec);
-    csc_state_leave_stand_in(state, exec);
-    csc_state_leave_slots(state, exec);
-    csc_state_pass_limit(state, exec);
+    csc_index_leave(state, exec);
+    csc_index_leave_part(state, exec);
+    csc_index_leave_stand_in(state, exec);
+    csc_index_leave_slots(state, exec);
+    csc_due_pass_limit(state, exec);
 }
 
 static void
@@ -75,7 +75,7 @@ free_exec(csc_exec *exec)
     csc_mem_free(exec->error);
     csc_mem_free(exec->step_attempts);
     csc_mem_free(exec->progress);
-    csc_state_free_join(exec);
+    csc_join_free_join(exec);
     csc_mem_free(exec->waiters.items);
     csc_mem_free(exec->parts.items);
     csc_mem_free(exec);
@@ -155,8 +155,8 @@ csc_state_free_some(csc_state *state, size_t max)
         free_exec(exec);
         max--;
     }
-    return state->exec_count == 0 && csc_state_free_some_events(state, max) &&
-           csc_state_free_some_signals(state, max);
+    return state->exec_count == 0 && csc_events_free_some_events(state, max) &&
+           csc_signals_free_some_signals(state, max);
 }
 
 void
@@ -165,19 +165,19 @@ csc_state_fini(csc_state *state)
     for (size_t i = 0; i < state->exec_count; i++)
         if (state->execs[i].exec != NULL)
             free_exec(state->execs[i].exec);
-    csc_state_free_events(state);
+    csc_events_free_events(state);
     free_kept(state);
     csc_mem_free(state->execs);
     csc_mem_free(state->queue);
     csc_mem_free(state->ended.items);
-    csc_state_free_signals(state);
+    csc_signals_free_signals(state);
     csc_mem_free(state->user_id);
     csc_mem_free(state->meta);
     csc_mem_free(state->result);
     csc_mem_free(state->error);
     csc_mem_free(state->first_node);
     csc_mem_free(state->earlies);
-    csc_course_fini(&state->course);
+    csc_supersede_fini(&state->course);
     *state = (csc_state){0};
 }
 
@@ -194,7 +194,7 @@ csc_state_begin_again(csc_state *state, bool *again)
     csc_state_fini(state);
     csc_state_init(state, &id);
     state->course = course;
-    return csc_course_settle(&state->course, CSC_COURSE_NOW);
+    return csc_supersede_settle(&state->course, CSC_COURSE_NOW);
 }
 
 /* ---- Small helpers ------------------------------------------------------ */
@@ -225,7 +225,7 @@ cascade_err
 csc_state_add_id(csc_ids *ids, int32_t id)
 {
     void *items = ids->items;
-    size_t at = csc_state_id_place(ids, id);
+    size_t at = csc_view_id_place(ids, id);
 
     if (at < ids->count && ids->items[at] == id)
         return CASCADE_OK;
@@ -246,9 +246,9 @@ csc_state_add_id(csc_ids *ids, int32_t id)
 static cascade_err
 block_parent(csc_state *state, csc_exec *parent, csc_exec *wait)
 {
-    csc_state_dequeue(state, parent);
+    csc_due_queue_dequeue(state, parent);
     parent->dispatched = false;
-    csc_state_limit_again(state, parent);
+    csc_due_limit_again(state, parent);
     parent->blocked++;
     return csc_state_add_id(&wait->waiters, parent->function_id);
 }
@@ -259,7 +259,7 @@ static void
 note_undoing(csc_exec *parent, const csc_exec *part)
 {
     bool tells =
-        csc_state_is_wait(part) && part->status == CASCADE_EXECUTION_RUNNING;
+        csc_view_is_wait(part) && part->status == CASCADE_EXECUTION_RUNNING;
 
     if (!parent->dispatched)
         parent->undoes = !tells || part->undoes;
@@ -269,7 +269,7 @@ note_undoing(csc_exec *parent, const csc_exec *part)
 static cascade_err
 tie_part(csc_state *state, csc_exec *exec)
 {
-    csc_exec *parent = csc_state_find(state, exec->parent);
+    csc_exec *parent = csc_view_find(state, exec->parent);
     cascade_err err = CASCADE_OK;
 
     if (exec->parent == CSC_NO_PARENT || parent == NULL ||
@@ -280,9 +280,9 @@ tie_part(csc_state *state, csc_exec *exec)
     if (err != CASCADE_OK)
         return err;
     if (exec->as_part.count == 0)
-        parent->works += csc_state_is_work(exec->part) ? 1 : 0;
-    csc_state_enter_part(state, exec);
-    if (csc_state_is_wait(exec) && exec->status == CASCADE_EXECUTION_RUNNING)
+        parent->works += csc_view_is_work(exec->part) ? 1 : 0;
+    csc_index_enter_part(state, exec);
+    if (csc_view_is_wait(exec) && exec->status == CASCADE_EXECUTION_RUNNING)
         err = block_parent(state, parent, exec);
     if (exec->part == CSC_PART_SAGA)
         parent->undone_by = exec->function_id;
@@ -293,10 +293,10 @@ tie_part(csc_state *state, csc_exec *exec)
 static cascade_err
 insert_part(csc_state *state, csc_exec *exec)
 {
-    exec->parent = csc_course_heir_of(&state->course, exec->parent);
+    exec->parent = csc_supersede_heir_of(&state->course, exec->parent);
     if (exec->parent > exec->function_id)
-        return csc_course_add_part(&state->course, exec->parent,
-                                   exec->function_id);
+        return csc_supersede_add_part(&state->course, exec->parent,
+                                      exec->function_id);
     return tie_part(state, exec);
 }
 
@@ -305,11 +305,12 @@ static cascade_err
 take_over(csc_state *state, const csc_exec *heir)
 {
     const int32_t *parts = NULL;
-    size_t count = csc_course_parts(&state->course, heir->function_id, &parts);
+    size_t count =
+        csc_supersede_parts(&state->course, heir->function_id, &parts);
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
-        err = tie_part(state, csc_state_find(state, parts[i]));
+        err = tie_part(state, csc_view_find(state, parts[i]));
     return err;
 }
 
@@ -322,8 +323,8 @@ meta_number(const char *meta, const char *name, int32_t max)
     csc_json_span span;
     int64_t number = 0;
 
-    if (!csc_json_member(meta, name, &span) ||
-        !csc_json_span_i64(span, &number) || number < 0 || number > max)
+    if (!csc_json_read_member(meta, name, &span) ||
+        !csc_json_read_i64(span, &number) || number < 0 || number > max)
         return 0;
     return (int32_t)number;
 }
@@ -335,18 +336,19 @@ read_meta(csc_state *state)
 
     state->priority = meta_number(state->meta, "priority", PRIORITY_MAX);
     state->depth = meta_number(state->meta, "depth", INT32_MAX - 1);
-    if (csc_json_member(state->meta, "parent", &span) &&
-        !csc_record_uuid(span, &state->parent))
+    if (csc_json_read_member(state->meta, "parent", &span) &&
+        !csc_full_output_uuid(span, &state->parent))
         state->parent = (cascade_uuid){{0}};
-    if (csc_json_member(state->meta, "child", &span) &&
-        !csc_record_uuid(span, &state->child_id))
+    if (csc_json_read_member(state->meta, "child", &span) &&
+        !csc_full_output_uuid(span, &state->child_id))
         state->child_id = state->id;
     state->run_number = meta_number(state->meta, "run_number", INT32_MAX - 1);
     if (state->run_number == 0)
         state->run_number = 1;
     state->deadline_ms = CASCADE_TIME_NONE;
-    if (!state->course.any && csc_json_member(state->meta, "deadline", &span))
-        (void)csc_json_span_i64(span, &state->deadline_ms);
+    if (!state->course.any &&
+        csc_json_read_member(state->meta, "deadline", &span))
+        (void)csc_json_read_i64(span, &state->deadline_ms);
     return CASCADE_OK;
 }
 
@@ -387,14 +389,14 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->over = record->over;
     exec->undoes = exec->undoes || record->undo;
     exec->attempts = record->attempts;
-    csc_state_set_due(exec, record->not_before_ms);
-    csc_state_leave_stand_in(state, exec);
+    csc_join_set_due(exec, record->not_before_ms);
+    csc_index_leave_stand_in(state, exec);
     exec->stands_for = exec->part == CSC_PART_NONE &&
                                record->instead_of != CSC_RECORD_NO_ID &&
                                record->instead_of < exec->function_id
                            ? record->instead_of
                            : CSC_NO_PARENT;
-    csc_state_enter_stand_in(state, exec);
+    csc_index_enter_stand_in(state, exec);
     if (record->priority != 0)
         exec->priority = record->priority;
     err = set_span(&exec->step_attempts, record->steps);
@@ -413,7 +415,7 @@ set_external(csc_state *state, csc_exec *exec, const csc_record *record)
 {
     csc_external *external = NULL;
 
-    csc_state_leave(state, exec);
+    csc_index_leave(state, exec);
     if (exec->external != NULL)
         state->externals--;
     free_external(exec);
@@ -426,11 +428,11 @@ set_external(csc_state *state, csc_exec *exec, const csc_record *record)
     exec->external = external;
     state->externals++;
     external->token = record->token;
-    csc_state_enter(state, exec);
+    csc_index_enter(state, exec);
     external->deadline_ms = record->deadline_ms;
     external->continued = record->continued || record->instead.data != NULL;
     if (record->instead.data != NULL &&
-        csc_json_span_text(record->instead, &external->instead) &&
+        csc_json_read_text(record->instead, &external->instead) &&
         external->instead == NULL)
         return csc_fail_memory();
     return CASCADE_OK;
@@ -476,14 +478,14 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     cascade_err err = csc_state_add_id(&state->ended, exec->function_id);
 
     if (err == CASCADE_OK)
-        err = csc_state_add_late(state, exec, record->late);
+        err = csc_join_add_late(state, exec, record->late);
     if (err == CASCADE_OK && keep_output)
         err = set_span(&exec->output, record->output);
     if (err == CASCADE_OK && exec->part == CSC_PART_AWAIT &&
         record->signal != CSC_RECORD_NO_ID)
-        err = csc_state_take_signal(state, exec, record->signal);
-    if (err == CASCADE_OK && csc_state_is_signal(row))
-        err = csc_state_add_signal(state, row);
+        err = csc_signals_take_signal(state, exec, record->signal);
+    if (err == CASCADE_OK && csc_signals_is_signal(row))
+        err = csc_signals_add_signal(state, row);
     note_pause(state, row);
     if (exec->status == CASCADE_EXECUTION_COMPLETED &&
         !csc_uuid_is_nil(&record->continued_as))
@@ -555,7 +557,7 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
 
     if (copy == NULL)
         return csc_fail_memory();
-    csc_state_dequeue(state, old);
+    csc_due_queue_dequeue(state, old);
     is_part = old->as_part.count > 0;
     leave(state, old);
     *copy = *old;
@@ -574,18 +576,18 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
     old->external = NULL;
     old->output = old->progress = NULL;
     old->works = 0;
-    csc_state_slot(state, old->function_id)->exec = copy;
+    csc_view_slot(state, old->function_id)->exec = copy;
     free_or_keep(state, old);
     *place = copy;
     if (err != CASCADE_OK)
         return err;
-    csc_state_enter(state, copy);
-    csc_state_enter_stand_in(state, copy);
-    csc_state_limit_again(state, copy);
+    csc_index_enter(state, copy);
+    csc_index_enter_stand_in(state, copy);
+    csc_due_limit_again(state, copy);
     if (copy->join != NULL)
-        csc_state_enter_slots(state, copy);
+        csc_index_enter_slots(state, copy);
     if (is_part)
-        csc_state_enter_part(state, copy);
+        csc_index_enter_part(state, copy);
     return CASCADE_OK;
 }
 
@@ -619,25 +621,25 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
                        row->error != NULL ? strlen(row->error) : 0);
     if (err != CASCADE_OK)
         return err;
-    csc_state_leave(state, exec);
+    csc_index_leave(state, exec);
     exec->status = row->status;
     exec->ended_ms = row->completed_at_ms;
-    csc_state_dequeue(state, exec);
+    csc_due_queue_dequeue(state, exec);
     exec->dispatched = false;
     err = set_external(state, exec, record);
     if (err != CASCADE_OK)
         return err;
-    csc_state_enter(state, exec);
+    csc_index_enter(state, exec);
     note_slice(state, exec, record);
     if (row->status == CASCADE_EXECUTION_RUNNING) {
-        csc_state_limit_again(state, exec);
-        return csc_state_enqueue(state, exec);
+        csc_due_limit_again(state, exec);
+        return csc_due_queue_enqueue(state, exec);
     }
-    csc_state_limit(state, exec, CASCADE_TIME_NONE);
+    csc_due_limit(state, exec, CASCADE_TIME_NONE);
     count_running(state, exec, -1);
     exec->early_max = exec->early;
     if (exec->undated)
-        csc_state_date_events(state, exec);
+        csc_events_date_events(state, exec);
     exec->priority = 0;
     exec->blocked = 0;
     exec->since_ms = exec->recorded_ms;
@@ -645,9 +647,9 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
                      exec->part != CSC_PART_NONE || exec->wanted > 0);
     forget_entry(exec);
     if (err == CASCADE_OK)
-        err = csc_state_release_waiters(state, exec);
+        err = csc_join_release_waiters(state, exec);
     if (err == CASCADE_OK)
-        err = csc_state_release_slots(state, exec);
+        err = csc_join_release_slots(state, exec);
     return err;
 }
 
@@ -667,11 +669,11 @@ new_exec(const cascade_execution_row *row, const cascade_uuid *cascade,
     exec->ended_ms = row->completed_at_ms;
     exec->limit_ms = CASCADE_TIME_NONE;
     exec->parent = CSC_NO_PARENT;
-    (void)csc_state_path(row->node_instance_id, cascade, &exec->parent,
-                         &exec->occurrence);
+    (void)csc_kind_path(row->node_instance_id, cascade, &exec->parent,
+                        &exec->occurrence);
     if (exec->parent >= exec->function_id)
         exec->parent = CSC_NO_PARENT; /* nobody spawns what came before */
-    exec->part = csc_state_kind(row->node_name);
+    exec->part = csc_kind_of(row->node_name);
     exec->name = csc_mem_strdup(row->node_name);
     exec->error = csc_mem_strdup(row->error);
     if (row->status == CASCADE_EXECUTION_RUNNING && !empty)
@@ -691,7 +693,7 @@ static cascade_err
 insert_slot(csc_state *state, csc_exec *exec)
 {
     void *slots = state->execs;
-    size_t at = csc_state_place(state, (int64_t)exec->function_id + 1);
+    size_t at = csc_view_place(state, (int64_t)exec->function_id + 1);
 
     if (csc_mem_grow(&slots, &state->exec_room, state->exec_count + 1,
                      sizeof(csc_slot)) != 0)
@@ -728,20 +730,20 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
         exec->part == CSC_PART_NONE && record->resumes < exec->function_id
             ? record->resumes
             : CSC_NO_PARENT;
-    exec->place = csc_course_origin(&state->course, exec->function_id);
+    exec->place = csc_supersede_origin(&state->course, exec->function_id);
     err = set_record(state, exec, record);
     if (err == CASCADE_OK)
         err = set_external(state, exec, record);
-    csc_state_enter(state, exec);
-    csc_state_add_sibling(state, exec);
+    csc_index_enter(state, exec);
+    csc_join_add_sibling(state, exec);
     if (err == CASCADE_OK && row->status != CASCADE_EXECUTION_RUNNING)
         err = note_ended(state, exec, row, record, true);
     if (err == CASCADE_OK && record->after.data != NULL &&
         (exec->part == CSC_PART_NONE || exec->part == CSC_PART_GATHER))
-        err = csc_state_insert_after(state, exec, record);
+        err = csc_join_insert_after(state, exec, record);
     if (err == CASCADE_OK)
         err = exec->part != CSC_PART_NONE ? insert_part(state, exec)
-                                          : csc_state_stand_in(state, exec);
+                                          : csc_join_stand_in(state, exec);
     if (err == CASCADE_OK)
         err = take_over(state, exec);
     if (err != CASCADE_OK)
@@ -752,7 +754,7 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
     if (exec->part == CSC_PART_CANCEL && state->cancel == CSC_NO_PARENT)
         state->cancel = exec->function_id;
     note_slice(state, exec, record);
-    return csc_state_enqueue(state, exec);
+    return csc_due_queue_enqueue(state, exec);
 }
 
 /* What is superseded counts no more. */
@@ -765,7 +767,7 @@ pass_over(csc_state *state, const cascade_execution_row *row,
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
     if (record->early > 0)
-        err = csc_state_note_early(state, row->function_id, record->early);
+        err = csc_events_note_early(state, row->function_id, record->early);
     if (row->function_id != 0 || err != CASCADE_OK)
         return err;
     err = set_text(&state->first_node, row->node_name, strlen(row->node_name));
@@ -777,17 +779,17 @@ pass_over(csc_state *state, const cascade_execution_row *row,
 static cascade_err
 apply_execution(csc_state *state, const cascade_execution_row *row)
 {
-    csc_exec *exec = csc_state_find(state, row->function_id);
+    csc_exec *exec = csc_view_find(state, row->function_id);
     csc_record record;
     cascade_err err = CASCADE_OK;
 
     if (row->function_id > state->highest)
         state->highest = row->function_id;
-    csc_record_read(row, &record);
-    err = csc_course_note(&state->course, row, &record);
+    csc_full_output_read(row, &record);
+    err = csc_supersede_note(&state->course, row, &record);
     if (err != CASCADE_OK)
         return err;
-    if (csc_course_by(&state->course, row->function_id) != CSC_COURSE_NONE)
+    if (csc_supersede_by(&state->course, row->function_id) != CSC_COURSE_NONE)
         return pass_over(state, row, &record);
     if (exec == NULL)
         return insert_exec(state, row, &record);
@@ -824,7 +826,7 @@ csc_state_apply_cascade(csc_state *state, const cascade_row *row)
 static void
 drop_exec(csc_state *state, int32_t function_id)
 {
-    csc_slot *slot = csc_state_slot(state, function_id);
+    csc_slot *slot = csc_view_slot(state, function_id);
 
     if (slot == NULL || slot->exec == NULL)
         return;
@@ -845,7 +847,7 @@ is_needed(const csc_state *state, const csc_exec *exec)
         return true;
     if (exec->part == CSC_PART_NONE || exec->parent == CSC_NO_PARENT)
         return false;
-    parent = csc_state_find(state, exec->parent);
+    parent = csc_view_find(state, exec->parent);
     return parent != NULL && parent->status == CASCADE_EXECUTION_RUNNING;
 }
 
@@ -854,12 +856,12 @@ is_needed(const csc_state *state, const csc_exec *exec)
 static void
 drop_part(csc_state *state, int32_t function_id)
 {
-    csc_exec *part = csc_state_find(state, function_id);
+    csc_exec *part = csc_view_find(state, function_id);
 
     if (part != NULL)
-        csc_state_leave_part(state, part);
+        csc_index_leave_part(state, part);
     if (part != NULL && part->status != CASCADE_EXECUTION_RUNNING &&
-        !csc_state_has(&state->ended, function_id) && !is_needed(state, part))
+        !csc_view_has(&state->ended, function_id) && !is_needed(state, part))
         drop_exec(state, function_id);
 }
 
@@ -887,7 +889,7 @@ settle_one(csc_state *state, csc_exec *exec)
     exec->parts.count = 0;
     exec->works = 0;
     if (is_needed(state, exec))
-        csc_state_trim(state, exec);
+        csc_join_trim(state, exec);
     else
         drop_exec(state, exec->function_id);
 }
@@ -896,7 +898,7 @@ settle_one(csc_state *state, csc_exec *exec)
 static void
 find_first_child(csc_state *state)
 {
-    size_t at = csc_state_place(state, state->family_from);
+    size_t at = csc_view_place(state, state->family_from);
 
     while (at < state->exec_count) {
         const csc_exec *exec = state->execs[at].exec;
@@ -920,7 +922,7 @@ csc_state_settle_some(csc_state *state, size_t max)
         end = state->settled + max;
     for (; state->settled < end; state->settled++) {
         csc_exec *exec =
-            csc_state_find(state, state->ended.items[state->settled]);
+            csc_view_find(state, state->ended.items[state->settled]);
 
         if (exec != NULL)
             settle_one(state, exec);
@@ -931,7 +933,7 @@ csc_state_settle_some(csc_state *state, size_t max)
     state->settled = 0;
     state->ended.count = 0;
     compact(state);
-    if (csc_state_has_only_children(state))
+    if (csc_view_has_only_children(state))
         find_first_child(state);
     return true;
 }

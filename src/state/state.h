@@ -10,7 +10,7 @@
  *   the rows it read. Both call csc_state_settle() at the end. So a hydrated
  *   state equals the live one (G7) because there is no other way to change it.
  *
- * STATUS, in one place (csc_state_status)
+ * STATUS, in one place (csc_view_status)
  *   ERROR as soon as a terminating execution is recorded; else RUNNING while
  *   any execution is RUNNING; else COMPLETED.
  *
@@ -20,7 +20,7 @@
  *        |                   | enough of its `after` set have ended
  *        v                   v
  *      queued (heap by the time it is due, function_id)
- *        |  csc_state_take(): not_before has come
+ *        |  csc_due_queue_take(): not_before has come
  *        v
  *      dispatched --update RUNNING (failed attempt)--> queued again
  *        |        --update RUNNING (heartbeat: nothing failed)--> as it is
@@ -69,7 +69,7 @@
  *   A join has a slot for each of its `after` set. In the slot stands the one
  *   that is named there, and when that has failed and another runs instead,
  *   that other one (INSTEAD). From what has ended in the slots follows the
- *   verdict, csc_state_judge():
+ *   verdict, csc_join_judge():
  *
  *     PENDING --> RUN    `first` of them (0: all) have ended, well where
  *        |               on_failure tells good from bad
@@ -389,7 +389,7 @@ typedef struct csc_state {
     cascade_status recorded; /* as the table has it */
     int32_t fn_id;
     int32_t highest; /* function_id of the rows that were applied */
-    bool torn;       /* see csc_state_find_torn() */
+    bool torn;       /* see csc_view_find_torn() */
     char *user_id;
     int64_t created_at_ms;
     int64_t updated_at_ms;
@@ -440,7 +440,7 @@ typedef struct csc_state {
                               its own; CSC_NO_PARENT: nothing */
     int32_t family_from;   /* where only children are RUNNING: the first */
     int32_t paused;        /* that of the pause, unless it was resumed since, or
-                       CSC_NO_PARENT; see csc_state_is_paused() */
+                       CSC_NO_PARENT; see csc_view_is_paused() */
     char *error;           /* its text */
     int64_t bytes;         /* see csc_state_bytes() */
     csc_course course;     /* what retries and reruns have superseded */
@@ -460,8 +460,8 @@ void csc_state_fini(csc_state *state);
 cascade_err csc_state_apply_cascade(csc_state *state, const cascade_row *row);
 cascade_err csc_state_apply_execution(csc_state *state,
                                       const cascade_execution_row *row);
-cascade_err csc_state_apply_event(csc_state *state,
-                                  const cascade_event_row *row);
+cascade_err csc_events_apply_event(csc_state *state,
+                                   const cascade_event_row *row);
 
 /* After the rows of a whole load: where there were receipts of retries or
  * reruns among them that the state had not known, it is empty again, but knows
@@ -484,55 +484,55 @@ bool csc_state_settle_some(csc_state *state, size_t max);
 /* After a whole load: where the cascade has ended, and rows are missing at its
  * end, an engine of a release that knew no marks was deleting it. Then it has
  * ended as it is recorded, whatever the rows that are left say. */
-void csc_state_find_torn(csc_state *state);
+void csc_view_find_torn(csc_state *state);
 
-cascade_status csc_state_status(const csc_state *state);
+cascade_status csc_view_status(const csc_state *state);
 
 /* Whether a pause is in force. */
-bool csc_state_is_paused(const csc_state *state);
+bool csc_view_is_paused(const csc_state *state);
 
 /* What a row says about the cascade being paused, where it is that of a pause
  * or a resume: writes `paused`. */
 void csc_state_read_pause(const cascade_execution_row *row, bool *paused);
 
 /* The place in `execs` of the first with that function_id or a higher one. */
-size_t csc_state_place(const csc_state *state, int64_t function_id);
+size_t csc_view_place(const csc_state *state, int64_t function_id);
 
 /* Whether children are RUNNING, and nothing else is. */
-bool csc_state_has_only_children(const csc_state *state);
+bool csc_view_has_only_children(const csc_state *state);
 
 /* NULL when it is not (any more) in memory. */
-csc_exec *csc_state_find(const csc_state *state, int32_t function_id);
+csc_exec *csc_view_find(const csc_state *state, int32_t function_id);
 
 /* The next execution that may run at `now_ms`, which becomes dispatched; NULL
  * when there is none. */
-csc_exec *csc_state_take(csc_state *state, int64_t now_ms);
+csc_exec *csc_due_queue_take(csc_state *state, int64_t now_ms);
 
 /* Dispatches a certain execution, out of turn. */
-void csc_state_dispatch(csc_state *state, csc_exec *exec);
+void csc_due_queue_dispatch(csc_state *state, csc_exec *exec);
 
 /* Puts a dispatched execution back into the queue. */
-cascade_err csc_state_untake(csc_state *state, csc_exec *exec);
+cascade_err csc_due_queue_untake(csc_state *state, csc_exec *exec);
 
 /* When it may run; while it waits from outside, when its deadline comes. */
-int64_t csc_state_due(const csc_exec *exec);
+int64_t csc_due_queue_time(const csc_exec *exec);
 
 /* The time of `exec` may be over at `at_ms`, or never (CASCADE_TIME_NONE): it
  * is to be looked at then. */
-void csc_state_limit(csc_state *state, csc_exec *exec, int64_t at_ms);
+void csc_due_limit(csc_state *state, csc_exec *exec, int64_t at_ms);
 /* The first of those that are to be looked at; NULL without one. */
-csc_exec *csc_state_first_limit(const csc_state *state);
+csc_exec *csc_due_first_limit(const csc_state *state);
 /* Takes it out, as a post of it is under way; and puts it in again, as it is
  * dispatched no more, or in a function. */
-void csc_state_pass_limit(csc_state *state, csc_exec *exec);
-void csc_state_limit_again(csc_state *state, csc_exec *exec);
+void csc_due_pass_limit(csc_state *state, csc_exec *exec);
+void csc_due_limit_again(csc_state *state, csc_exec *exec);
 /* Of those that wait from outside, and are queued, the one whose deadline comes
  * first; NULL without one. */
-csc_exec *csc_state_first_overdue(const csc_state *state);
+csc_exec *csc_due_first_overdue(const csc_state *state);
 
 /* When the first of the queue may run, or the cascade's deadline passes:
  * CASCADE_TIME_NONE when there is neither, 0 for at once. */
-int64_t csc_state_wake_at(const csc_state *state);
+int64_t csc_due_queue_wake_at(const csc_state *state);
 
 /* A dispatched execution is taken from its function, which runs on: what that
  * can see stays as it is until it is released. `exec` is what was held. */
@@ -543,72 +543,72 @@ void csc_state_release(csc_state *state, csc_exec *exec);
 void csc_state_keep_all(csc_state *state);
 
 /* The recorded part of execution `parent`; NULL when it was not recorded. */
-const csc_exec *csc_state_part(const csc_state *state, const csc_exec *parent,
-                               const csc_part *part);
+const csc_exec *csc_view_part(const csc_state *state, const csc_exec *parent,
+                              const csc_part *part);
 
 /* A recorded part of another kind that has the name and the occurrence of
  * `part`, and that the node has not passed: NULL when there is none. */
-const csc_exec *csc_state_rival(const csc_state *state, const csc_exec *parent,
-                                const csc_part *part, const csc_ids *passed);
+const csc_exec *csc_view_rival(const csc_state *state, const csc_exec *parent,
+                               const csc_part *part, const csc_ids *passed);
 
 /* What a node asks for in the course of its work, one kind in the place of
  * another only by mistake. */
-bool csc_state_is_work(csc_part_kind kind);
+bool csc_view_is_work(csc_part_kind kind);
 
 /* Whether it is a part that blocks its parent while it is RUNNING. */
-bool csc_state_is_wait(const csc_exec *exec);
+bool csc_view_is_wait(const csc_exec *exec);
 
 /* Whether the row is that of a received signal. */
-bool csc_state_is_signal(const cascade_execution_row *row);
+bool csc_signals_is_signal(const cascade_execution_row *row);
 
 /* The first with a function_id above `after` (CSC_STATE_FIRST: of all), NULL
  * without one: an await of that name that is RUNNING, a child's part, whoever
  * waits outside with that token, an unread signal of that name. */
-const csc_exec *csc_state_await(const csc_state *state, const char *name,
+const csc_exec *csc_index_await(const csc_state *state, const char *name,
                                 int64_t after);
-const csc_exec *csc_state_child(const csc_state *state, const cascade_uuid *id,
+const csc_exec *csc_index_child(const csc_state *state, const cascade_uuid *id,
                                 int64_t after);
-const csc_exec *csc_state_outside(const csc_state *state,
+const csc_exec *csc_index_outside(const csc_state *state,
                                   const cascade_uuid *token, int64_t after);
-const csc_signal *csc_state_signal(const csc_state *state, const char *name,
-                                   int64_t after);
+const csc_signal *csc_signals_signal(const csc_state *state, const char *name,
+                                     int64_t after);
 
 /* The nth unread signal, from 0, by function_id. */
-const csc_signal *csc_state_nth_signal(const csc_state *state, size_t nth);
+const csc_signal *csc_signals_nth_signal(const csc_state *state, size_t nth);
 
 /* The key's events, NULL without any. */
-const csc_key *csc_state_key(const csc_state *state, const char *name);
+const csc_key *csc_events_key(const csc_state *state, const char *name);
 
 /* The nth key by name, and the nth event of a key, from 0. */
-const csc_key *csc_state_nth_key(const csc_state *state, size_t nth);
-const csc_event *csc_state_nth_event(const csc_key *key, size_t nth);
+const csc_key *csc_events_nth_key(const csc_state *state, size_t nth);
+const csc_event *csc_events_nth_event(const csc_key *key, size_t nth);
 
 /* Whether `event` is visible to execution `function_id`, whose `seen` set is
  * given (NULL: none). */
-bool csc_state_sees(const csc_event *event, int32_t function_id,
-                    const csc_ids *seen);
+bool csc_view_sees(const csc_event *event, int32_t function_id,
+                   const csc_ids *seen);
 
 /* The verdict on a join of `count` slots, of which so many have ended. */
-csc_verdict csc_state_judge(const csc_join *join, size_t count, uint32_t good,
-                            uint32_t bad);
+csc_verdict csc_join_judge(const csc_join *join, size_t count, uint32_t good,
+                           uint32_t bad);
 
 /* Whether an end like that is a bad one to the join. */
-bool csc_state_is_bad(const csc_join *join, cascade_execution_status status,
-                      bool skipped);
+bool csc_join_is_bad(const csc_join *join, cascade_execution_status status,
+                     bool skipped);
 
 /* The verdict on an execution that is no join: RUN. */
-csc_verdict csc_state_verdict(const csc_exec *exec);
+csc_verdict csc_join_verdict(const csc_exec *exec);
 
 /* Whether it is a join that is not to be run: FAIL or SKIP. */
-bool csc_state_is_dead(const csc_exec *exec);
+bool csc_join_is_dead(const csc_exec *exec);
 
 /* Adds `id` to ascending `ids`, once. */
 cascade_err csc_state_add_id(csc_ids *ids, int32_t id);
 
 /* The place in ascending `ids` of the first that is not below `id`. */
-size_t csc_state_id_place(const csc_ids *ids, int32_t id);
+size_t csc_view_id_place(const csc_ids *ids, int32_t id);
 
 /* Whether ascending `ids` hold `id`. */
-bool csc_state_has(const csc_ids *ids, int32_t id);
+bool csc_view_has(const csc_ids *ids, int32_t id);
 
 #endif

@@ -17,7 +17,7 @@
 #include "state/state.h"
 
 void
-csc_course_fini(csc_course *course)
+csc_supersede_fini(csc_course *course)
 {
     for (size_t i = 0; i < course->receipt_count; i++)
         csc_mem_free(course->receipts[i].ids);
@@ -30,7 +30,7 @@ csc_course_fini(csc_course *course)
 }
 
 bool
-csc_course_is_receipt(const cascade_execution_row *row)
+csc_supersede_is_receipt(const cascade_execution_row *row)
 {
     return strcmp(row->node_name, CSC_RETRY_NAME) == 0 ||
            strcmp(row->node_name, CSC_RERUN_NAME) == 0;
@@ -47,11 +47,11 @@ read_ids(csc_json_span list, csc_course_receipt *receipt)
 
     if (list.data == NULL)
         return CASCADE_OK;
-    csc_json_iter_init(&iter, list.data, list.len);
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, list.data, list.len);
+    while (csc_json_read_next(&iter)) {
         void *ids = receipt->ids;
 
-        if (!csc_json_span_i64(iter.value, &id) || id < 0 ||
+        if (!csc_json_read_i64(iter.value, &id) || id < 0 ||
             id >= receipt->function_id)
             continue;
         if (csc_mem_grow(&ids, &room, receipt->id_count + 1,
@@ -104,7 +104,7 @@ find_heir(const csc_course *course, int32_t id)
 }
 
 int32_t
-csc_course_origin(const csc_course *course, int32_t function_id)
+csc_supersede_origin(const csc_course *course, int32_t function_id)
 {
     const csc_course_heir *heir = find_heir(course, function_id);
 
@@ -122,8 +122,8 @@ add_heir(csc_course *course, const cascade_execution_row *row, int32_t resumes)
         (course->heir_count > 0 &&
          course->heirs[course->heir_count - 1].id >= row->function_id))
         return CASCADE_OK; /* of an update, or read before: it was noted */
-    if (!csc_state_path(row->node_instance_id, &row->cascade_id, &receipt,
-                        &occurrence) ||
+    if (!csc_kind_path(row->node_instance_id, &row->cascade_id, &receipt,
+                       &occurrence) ||
         receipt >= row->function_id || resumes >= receipt)
         return CASCADE_OK; /* none of ours */
     if (csc_mem_grow(&heirs, &course->heir_room, course->heir_count + 1,
@@ -133,21 +133,21 @@ add_heir(csc_course *course, const cascade_execution_row *row, int32_t resumes)
     course->heirs[course->heir_count] =
         (csc_course_heir){.id = row->function_id,
                           .resumes = resumes,
-                          .origin = csc_course_origin(course, resumes),
+                          .origin = csc_supersede_origin(course, resumes),
                           .receipt = receipt};
     course->heir_count++;
     return CASCADE_OK;
 }
 
 cascade_err
-csc_course_note(csc_course *course, const cascade_execution_row *row,
-                const csc_record *record)
+csc_supersede_note(csc_course *course, const cascade_execution_row *row,
+                   const csc_record *record)
 {
     if (record->resumes != CSC_RECORD_NO_ID &&
-        csc_state_kind(row->node_name) == CSC_PART_NONE)
+        csc_kind_of(row->node_name) == CSC_PART_NONE)
         return add_heir(course, row, record->resumes);
     if (row->status == CASCADE_EXECUTION_COMPLETED &&
-        csc_course_is_receipt(row))
+        csc_supersede_is_receipt(row))
         return add_receipt(course, row->function_id, record);
     return CASCADE_OK;
 }
@@ -159,11 +159,11 @@ has_id(const csc_course_receipt *receipt, int32_t id)
 {
     const csc_ids ids = {.items = receipt->ids, .count = receipt->id_count};
 
-    return csc_state_has(&ids, id);
+    return csc_view_has(&ids, id);
 }
 
 int32_t
-csc_course_by(const csc_course *course, int32_t function_id)
+csc_supersede_by(const csc_course *course, int32_t function_id)
 {
     for (size_t i = course->any ? course->receipt_count : 0; i > 0; i--) {
         const csc_course_receipt *receipt = &course->receipts[i - 1];
@@ -201,7 +201,7 @@ drop_void_heirs(csc_course *course)
         heir->parts = NULL;
         heir->part_count = heir->part_room = 0;
         if (counts(course, heir->receipt) &&
-            csc_course_by(course, heir->resumes) != CSC_COURSE_NONE)
+            csc_supersede_by(course, heir->resumes) != CSC_COURSE_NONE)
             course->heirs[kept++] = *heir;
     }
     course->heir_count = kept;
@@ -238,7 +238,7 @@ index_heirs(csc_course *course)
 }
 
 cascade_err
-csc_course_settle(csc_course *course, int64_t as_of)
+csc_supersede_settle(csc_course *course, int64_t as_of)
 {
     for (size_t i = 0; i < course->receipt_count; i++)
         course->receipts[i].counts = false;
@@ -248,7 +248,7 @@ csc_course_settle(csc_course *course, int64_t as_of)
 
         receipt->counts =
             receipt->function_id < as_of &&
-            csc_course_by(course, receipt->function_id) == CSC_COURSE_NONE;
+            csc_supersede_by(course, receipt->function_id) == CSC_COURSE_NONE;
     }
     course->any = course->receipt_count > 0;
     course->grew = false;
@@ -280,7 +280,7 @@ next_heir(const csc_course *course, int32_t id)
 }
 
 int32_t
-csc_course_heir_of(const csc_course *course, int32_t function_id)
+csc_supersede_heir_of(const csc_course *course, int32_t function_id)
 {
     const csc_course_heir *heir = next_heir(course, function_id);
 
@@ -292,7 +292,7 @@ csc_course_heir_of(const csc_course *course, int32_t function_id)
 }
 
 cascade_err
-csc_course_add_part(csc_course *course, int32_t heir, int32_t part)
+csc_supersede_add_part(csc_course *course, int32_t heir, int32_t part)
 {
     csc_course_heir *found = (csc_course_heir *)find_heir(course, heir);
     void *parts = NULL;
@@ -309,7 +309,8 @@ csc_course_add_part(csc_course *course, int32_t heir, int32_t part)
 }
 
 size_t
-csc_course_parts(const csc_course *course, int32_t heir, const int32_t **parts)
+csc_supersede_parts(const csc_course *course, int32_t heir,
+                    const int32_t **parts)
 {
     const csc_course_heir *found = find_heir(course, heir);
 

@@ -28,14 +28,14 @@
  *   first.
  *
  * A receipt comes after all that it supersedes. So whoever reads rows by
- * function_id, and meets one, begins anew with what csc_course_note() has
+ * function_id, and meets one, begins anew with what csc_supersede_note() has
  * gathered:
  *
  *     do {
- *         ...each row: csc_course_note(), and leave it aside where
- *            csc_course_by() names a receipt...
+ *         ...each row: csc_supersede_note(), and leave it aside where
+ *            csc_supersede_by() names a receipt...
  *         again = course.grew;
- *         csc_course_settle(&course, as_of);
+ *         csc_supersede_settle(&course, as_of);
  *     } while (again);
  *
  * Cascades without such commands are read once.
@@ -72,7 +72,7 @@ typedef struct csc_course_heir {
     int32_t resumes;
     int32_t origin;  /* the first of those that it comes after */
     int32_t receipt; /* of the command that made it */
-    int32_t *parts;  /* see csc_course_add_part() */
+    int32_t *parts;  /* see csc_supersede_add_part() */
     size_t part_count;
     size_t part_room;
 } csc_course_heir;
@@ -91,32 +91,33 @@ typedef struct csc_course {
     bool grew;             /* receipts were noted since it was settled */
 } csc_course;
 
-void csc_course_fini(csc_course *course);
+void csc_supersede_fini(csc_course *course);
 
 /* Notes what the row tells, if anything. By function_id. */
-cascade_err csc_course_note(csc_course *course,
-                            const cascade_execution_row *row,
-                            const csc_record *record);
+cascade_err csc_supersede_note(csc_course *course,
+                               const cascade_execution_row *row,
+                               const csc_record *record);
 
 /* Decides which receipts count as of function_id `as_of`. */
-cascade_err csc_course_settle(csc_course *course, int64_t as_of);
+cascade_err csc_supersede_settle(csc_course *course, int64_t as_of);
 
 /* The receipt that supersedes the execution, CSC_COURSE_NONE when it counts. */
-int32_t csc_course_by(const csc_course *course, int32_t function_id);
+int32_t csc_supersede_by(const csc_course *course, int32_t function_id);
 
 /* The last heir of an execution; itself where it has none. */
-int32_t csc_course_heir_of(const csc_course *course, int32_t function_id);
+int32_t csc_supersede_heir_of(const csc_course *course, int32_t function_id);
 
 /* The first of those that an execution comes after; itself if it is no heir. */
-int32_t csc_course_origin(const csc_course *course, int32_t function_id);
+int32_t csc_supersede_origin(const csc_course *course, int32_t function_id);
 
 /* For readers that meet the part of a superseded execution before the heir:
  * keeps it, and gives all that were kept. */
-cascade_err csc_course_add_part(csc_course *course, int32_t heir, int32_t part);
-size_t csc_course_parts(const csc_course *course, int32_t heir,
-                        const int32_t **parts);
+cascade_err csc_supersede_add_part(csc_course *course, int32_t heir,
+                                   int32_t part);
+size_t csc_supersede_parts(const csc_course *course, int32_t heir,
+                           const int32_t **parts);
 
 /* Whether the row is the receipt of such a command, carried out or not. */
-bool csc_course_is_receipt(const cascade_execution_row *row);
+bool csc_supersede_is_receipt(const cascade_execution_row *row);
 
 #endif

@@ -13,7 +13,7 @@
 #include "state/internal.h"
 
 size_t
-csc_state_place(const csc_state *state, int64_t function_id)
+csc_view_place(const csc_state *state, int64_t function_id)
 {
     size_t from = 0;
     size_t to = state->exec_count;
@@ -33,15 +33,15 @@ csc_state_place(const csc_state *state, int64_t function_id)
 }
 
 bool
-csc_state_has_only_children(const csc_state *state)
+csc_view_has_only_children(const csc_state *state)
 {
     return state->children > 0 && state->running == state->children;
 }
 
 csc_slot *
-csc_state_slot(const csc_state *state, int32_t function_id)
+csc_view_slot(const csc_state *state, int32_t function_id)
 {
-    size_t at = csc_state_place(state, function_id);
+    size_t at = csc_view_place(state, function_id);
 
     return at < state->exec_count && state->execs[at].function_id == function_id
                ? &state->execs[at]
@@ -49,34 +49,34 @@ csc_state_slot(const csc_state *state, int32_t function_id)
 }
 
 csc_exec *
-csc_state_find(const csc_state *state, int32_t function_id)
+csc_view_find(const csc_state *state, int32_t function_id)
 {
-    const csc_slot *slot = csc_state_slot(state, function_id);
+    const csc_slot *slot = csc_view_slot(state, function_id);
 
     return slot != NULL ? slot->exec : NULL;
 }
 
 bool
-csc_state_is_wait(const csc_exec *exec)
+csc_view_is_wait(const csc_exec *exec)
 {
     return exec->part == CSC_PART_SLEEP || exec->part == CSC_PART_AWAIT ||
            exec->part == CSC_PART_GATHER;
 }
 
 const csc_exec *
-csc_state_part(const csc_state *state, const csc_exec *parent,
-               const csc_part *part)
+csc_view_part(const csc_state *state, const csc_exec *parent,
+              const csc_part *part)
 {
     const csc_exec *exec = NULL;
 
     if (parent->parts.count == 0)
         return NULL; /* it may be one that is late: see HELD */
-    exec = csc_state_next_part(state, parent, part, NULL);
+    exec = csc_index_next_part(state, parent, part, NULL);
     return exec != NULL && exec->part == part->kind ? exec : NULL;
 }
 
 bool
-csc_state_is_work(csc_part_kind kind)
+csc_view_is_work(csc_part_kind kind)
 {
     switch (kind) {
     case CSC_PART_STEP:
@@ -96,19 +96,19 @@ csc_state_is_work(csc_part_kind kind)
 }
 
 const csc_exec *
-csc_state_rival(const csc_state *state, const csc_exec *parent,
-                const csc_part *part, const csc_ids *passed)
+csc_view_rival(const csc_state *state, const csc_exec *parent,
+               const csc_part *part, const csc_ids *passed)
 {
     const csc_part any = {CSC_PART_NONE, part->name, part->occurrence};
     const csc_exec *exec = NULL;
     const csc_exec *first = NULL;
 
-    if (!csc_state_is_work(part->kind) || passed->count >= parent->parts.count)
+    if (!csc_view_is_work(part->kind) || passed->count >= parent->parts.count)
         return NULL;
     do {
-        exec = csc_state_next_part(state, parent, &any, exec);
-        if (exec != NULL && csc_state_is_work(exec->part) &&
-            !csc_state_has(passed, exec->function_id) &&
+        exec = csc_index_next_part(state, parent, &any, exec);
+        if (exec != NULL && csc_view_is_work(exec->part) &&
+            !csc_view_has(passed, exec->function_id) &&
             (first == NULL || exec->function_id < first->function_id))
             first = exec;
     } while (exec != NULL);
@@ -118,7 +118,7 @@ csc_state_rival(const csc_state *state, const csc_exec *parent,
 /* ---- What is visible ---------------------------------------------------- */
 
 size_t
-csc_state_id_place(const csc_ids *ids, int32_t id)
+csc_view_id_place(const csc_ids *ids, int32_t id)
 {
     size_t from = 0;
     size_t to = ids->count;
@@ -138,29 +138,29 @@ csc_state_id_place(const csc_ids *ids, int32_t id)
 }
 
 bool
-csc_state_has(const csc_ids *ids, int32_t id)
+csc_view_has(const csc_ids *ids, int32_t id)
 {
-    size_t at = csc_state_id_place(ids, id);
+    size_t at = csc_view_id_place(ids, id);
 
     return at < ids->count && ids->items[at] == id;
 }
 
 bool
-csc_state_sees(const csc_event *event, int32_t function_id, const csc_ids *seen)
+csc_view_sees(const csc_event *event, int32_t function_id, const csc_ids *seen)
 {
     if (event->when.function_id <= function_id && event->at < function_id)
         return true;
     if (seen == NULL || seen->count == 0)
         return false;
-    return csc_state_has(seen, event->when.function_id) ||
+    return csc_view_has(seen, event->when.function_id) ||
            (event->parent != CSC_NO_PARENT &&
-            csc_state_has(seen, event->parent));
+            csc_view_has(seen, event->parent));
 }
 
 /* ---- How it is ---------------------------------------------------------- */
 
 void
-csc_state_find_torn(csc_state *state)
+csc_view_find_torn(csc_state *state)
 {
     state->torn =
         state->recorded != CASCADE_RUNNING && state->highest < state->fn_id;
@@ -170,14 +170,14 @@ csc_state_find_torn(csc_state *state)
 }
 
 bool
-csc_state_is_paused(const csc_state *state)
+csc_view_is_paused(const csc_state *state)
 {
     return state->paused != CSC_NO_PARENT && state->cancel == CSC_NO_PARENT &&
-           csc_state_status(state) == CASCADE_RUNNING;
+           csc_view_status(state) == CASCADE_RUNNING;
 }
 
 cascade_status
-csc_state_status(const csc_state *state)
+csc_view_status(const csc_state *state)
 {
     if (state->terminated != CSC_NOT_TERMINATED)
         return CASCADE_ERROR;

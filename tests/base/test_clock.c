@@ -296,8 +296,8 @@ the_system_gives_random_numbers(void **state)
 {
     (void)state;
     assert_true(looks_random());
-    assert_true(csc_random_u64(&csc_random_system) !=
-                csc_random_u64(&csc_random_system));
+    assert_true(csc_clock_random_u64(&csc_random_system) !=
+                csc_clock_random_u64(&csc_random_system));
 }
 
 /* Fails each of the two system calls with EPERM from here on. */
@@ -359,12 +359,12 @@ a_forked_child_draws_other_numbers(void **state)
     pid_t child;
 
     (void)state;
-    (void)csc_random_u64(&csc_random_system);
+    (void)csc_clock_random_u64(&csc_random_system);
     assert_int_equal(pipe(pipe_ends), 0);
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        uint64_t number = csc_random_u64(&csc_random_system);
+        uint64_t number = csc_clock_random_u64(&csc_random_system);
 
         _exit(write(pipe_ends[1], &number, sizeof(number)) ==
                       (ssize_t)sizeof(number)
@@ -374,7 +374,7 @@ a_forked_child_draws_other_numbers(void **state)
     assert_true(support_succeeded(child));
     assert_int_equal(read(pipe_ends[0], &of_child, sizeof(of_child)),
                      sizeof(of_child));
-    assert_true(of_child != csc_random_u64(&csc_random_system));
+    assert_true(of_child != csc_clock_random_u64(&csc_random_system));
     (void)close(pipe_ends[0]);
     (void)close(pipe_ends[1]);
 }

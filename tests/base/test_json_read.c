@@ -24,14 +24,14 @@ check_walk(const char *text, const char *expected)
     csc_buf seen = {0};
 
     csc_buf_add_text(&seen, "");
-    csc_json_iter_init(&iter, text, strlen(text));
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, text, strlen(text));
+    while (csc_json_read_next(&iter)) {
         csc_buf_add(&seen, iter.key.data, iter.key.len);
         csc_buf_add_char(&seen, '=');
         csc_buf_add(&seen, iter.value.data, iter.value.len);
         csc_buf_add_char(&seen, ';');
     }
-    assert_false(csc_json_next(&iter));
+    assert_false(csc_json_read_next(&iter));
     assert_string_equal(seen.data, expected);
     csc_buf_fini(&seen);
 }
@@ -72,15 +72,15 @@ every_step_is_bounded_by_the_end(void **state)
         csc_json_iter iter;
         csc_json_span value;
 
-        csc_json_iter_init(&iter, cut, len);
-        while (csc_json_next(&iter)) {
+        csc_json_read_iter_init(&iter, cut, len);
+        while (csc_json_read_next(&iter)) {
             char *copy = NULL;
 
-            (void)csc_json_span_text(iter.value, &copy);
+            (void)csc_json_read_text(iter.value, &copy);
             csc_mem_free(copy);
         }
-        (void)csc_json_member(cut, "zz", &value);
-        cJSON_Delete(csc_json_parse(cut));
+        (void)csc_json_read_member(cut, "zz", &value);
+        cJSON_Delete(csc_json_tree_parse(cut));
         csc_mem_free(cut);
     }
 }
@@ -97,14 +97,14 @@ a_member_is_found_by_its_unescaped_key(void **state)
 
     (void)state;
     for (size_t i = 0; i < 5; i++) {
-        assert_true(csc_json_member(text, keys[i], &value));
-        assert_true(csc_json_span_is(value, values[i]));
+        assert_true(csc_json_read_member(text, keys[i], &value));
+        assert_true(csc_json_read_is(value, values[i]));
     }
     for (size_t i = 0; i < 6; i++)
-        assert_false(csc_json_member(text, missing[i], &value));
-    assert_false(csc_json_member("[\"a\"]", "a", &value));
-    assert_false(csc_json_member("[1]", "", &value));
-    assert_false(csc_json_member("\"a\"", "a", &value));
+        assert_false(csc_json_read_member(text, missing[i], &value));
+    assert_false(csc_json_read_member("[\"a\"]", "a", &value));
+    assert_false(csc_json_read_member("[1]", "", &value));
+    assert_false(csc_json_read_member("\"a\"", "a", &value));
 }
 
 static void
@@ -140,12 +140,12 @@ integers_are_read_up_to_their_limits(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        assert_true(csc_json_span_i64(span(table[i].text), &number));
+        assert_true(csc_json_read_i64(span(table[i].text), &number));
         assert_true(number == table[i].number);
     }
     number = 77;
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        assert_false(csc_json_span_i64(span(none[i]), &number));
+        assert_false(csc_json_read_i64(span(none[i]), &number));
     assert_int_equal(number, 77);
 }
 
@@ -164,14 +164,14 @@ texts_are_unescaped(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        assert_true(csc_json_span_text(span(table[i][0]), &text));
+        assert_true(csc_json_read_text(span(table[i][0]), &text));
         assert_string_equal(text, table[i][1]);
         csc_mem_free(text);
     }
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        assert_false(csc_json_span_text(span(none[i]), &text));
+        assert_false(csc_json_read_text(span(none[i]), &text));
     (void)csc_mem_fail_at(1, 0);
-    assert_true(csc_json_span_text(span("\"a\""), &text));
+    assert_true(csc_json_read_text(span("\"a\""), &text));
     (void)csc_mem_fail_at(0, 0);
     assert_null(text);
 }
@@ -180,10 +180,10 @@ static void
 a_span_is_compared_as_a_whole(void **state)
 {
     (void)state;
-    assert_true(csc_json_span_is(span("true"), "true"));
-    assert_false(csc_json_span_is(span("true"), "tru"));
-    assert_false(csc_json_span_is(span("tru"), "true"));
-    assert_false(csc_json_span_is(span("\"a\""), "a"));
+    assert_true(csc_json_read_is(span("true"), "true"));
+    assert_false(csc_json_read_is(span("true"), "tru"));
+    assert_false(csc_json_read_is(span("tru"), "true"));
+    assert_false(csc_json_read_is(span("\"a\""), "a"));
 }
 
 /* Every byte but NUL, through our writer, the gate and our reader. */
@@ -199,7 +199,7 @@ an_added_string_reads_back_the_same(void **state)
         csc_json_add_string(&out, text);
         support_accepts(out.data, out.data);
         assert_true(
-            csc_json_span_text((csc_json_span){out.data, out.len}, &back));
+            csc_json_read_text((csc_json_span){out.data, out.len}, &back));
         assert_string_equal(back, text);
         csc_mem_free(back);
         csc_buf_fini(&out);
@@ -246,13 +246,13 @@ utf8_is_checked_by_the_rules_of_rfc_3629(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)
-        assert_true(csc_json_is_utf8(valid[i], strlen(valid[i])));
+        assert_true(csc_json_utf8_is(valid[i], strlen(valid[i])));
     for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
-        assert_false(csc_json_is_utf8(invalid[i], strlen(invalid[i])));
-    assert_false(csc_json_is_utf8("a\0b", 3));
+        assert_false(csc_json_utf8_is(invalid[i], strlen(invalid[i])));
+    assert_false(csc_json_utf8_is("a\0b", 3));
     /* the rest of a character lies behind the end */
-    assert_false(csc_json_is_utf8("abc\xc3\xa9", 4));
-    assert_false(csc_json_is_utf8("a\xf0\x9f\x98\x80", 4));
+    assert_false(csc_json_utf8_is("abc\xc3\xa9", 4));
+    assert_false(csc_json_utf8_is("a\xf0\x9f\x98\x80", 4));
 }
 
 /* All two-byte and many three- and four-byte beginnings against a plain
@@ -302,7 +302,7 @@ utf8_agrees_with_a_plain_decoder(void **state)
                         continue;
                     if (len > 3 && decodes(bytes, 3))
                         continue;
-                    assert_int_equal(csc_json_is_utf8((const char *)bytes, len),
+                    assert_int_equal(csc_json_utf8_is((const char *)bytes, len),
                                      decodes(bytes, len));
                 }
             }
@@ -318,9 +318,9 @@ check_clean(const char *bytes, size_t len, size_t max, bool whole,
     csc_buf text = {0};
 
     csc_buf_add(&text, "", 0);
-    assert_int_equal(csc_json_clean(&text, bytes, len, max), whole);
+    assert_int_equal(csc_json_utf8_clean(&text, bytes, len, max), whole);
     assert_string_equal(text.data, expected);
-    assert_true(csc_json_is_utf8(text.data, text.len));
+    assert_true(csc_json_utf8_is(text.data, text.len));
     csc_buf_fini(&text);
 }
 

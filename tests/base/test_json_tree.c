@@ -22,7 +22,7 @@ accepts(cJSON *tree, const char *expected)
 {
     csc_buf out = {0};
 
-    if (csc_json_canon_tree("input", tree, SIZE_DEFAULT, &out) != CASCADE_OK)
+    if (csc_json_tree_canon("input", tree, SIZE_DEFAULT, &out) != CASCADE_OK)
         fail_msg("refused %s: %s", expected, cascade_errmsg());
     assert_string_equal(out.data, expected);
     csc_buf_fini(&out);
@@ -37,7 +37,7 @@ refuses_borrowed(const cJSON *tree, size_t max, cascade_err err,
 
     csc_buf_add_text(&out, "before");
     (void)csc_ok();
-    assert_int_equal(csc_json_canon_tree("input", tree, max, &out), err);
+    assert_int_equal(csc_json_tree_canon("input", tree, max, &out), err);
     assert_int_equal(csc_error_last(), err);
     if (strstr(cascade_errmsg(), why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", cascade_errmsg(), why);
@@ -112,9 +112,9 @@ check_round_trip(double number)
     cJSON *again;
     csc_buf out = {0};
 
-    assert_int_equal(csc_json_canon_tree("x", tree, 1000, &out), CASCADE_OK);
+    assert_int_equal(csc_json_tree_canon("x", tree, 1000, &out), CASCADE_OK);
     support_accepts(out.data, out.data);
-    again = csc_json_parse(out.data);
+    again = csc_json_tree_parse(out.data);
     assert_non_null(again);
     if (again->valuedouble < number || again->valuedouble > number)
         fail_msg("%.17g became %.17g by %s", number, again->valuedouble,
@@ -392,7 +392,7 @@ the_size_is_limited(void **state)
     for (size_t max = 10; max <= 11; max++) {
         csc_buf out = {0};
 
-        assert_int_equal(csc_json_canon_tree("x", tree, max, &out), CASCADE_OK);
+        assert_int_equal(csc_json_tree_canon("x", tree, max, &out), CASCADE_OK);
         csc_buf_fini(&out);
     }
     cJSON_Delete(tree);
@@ -417,7 +417,7 @@ a_failed_allocation_leaves_the_output_as_it_was(void **state)
         cascade_err err;
 
         (void)csc_mem_fail_at(nth, 0);
-        err = csc_json_canon_tree("x", tree, SIZE_DEFAULT, &out);
+        err = csc_json_tree_canon("x", tree, SIZE_DEFAULT, &out);
         done = csc_mem_fail_at(0, 0) < nth;
         assert_int_equal(err, done ? CASCADE_OK : CASCADE_ERR_NO_MEMORY);
         assert_int_equal(out.len > 0, done);
@@ -455,7 +455,7 @@ canonical_text_comes_back_as_the_same_tree(void **state)
         assert_int_equal(
             csc_json_canon("x", table[i], strlen(table[i]), 1000, &canonical),
             CASCADE_OK);
-        accepts(csc_json_parse(canonical.data), canonical.data);
+        accepts(csc_json_tree_parse(canonical.data), canonical.data);
         csc_buf_fini(&canonical);
     }
 }
@@ -470,11 +470,11 @@ long_numbers_come_back_from_text(void **state)
     (void)state;
     check_round_trip(1e300);
     check_round_trip(-5e-324);
-    tree = csc_json_parse(digits);
+    tree = csc_json_tree_parse(digits);
     assert_true(isinf(tree->valuedouble));
     cJSON_Delete(tree);
     csc_mem_free(digits);
-    tree = csc_json_parse("[9223372036854775807,-9999999999999999,0.50]");
+    tree = csc_json_tree_parse("[9223372036854775807,-9999999999999999,0.50]");
     assert_int_equal(cJSON_GetArraySize(tree), 3);
     assert_true(cJSON_GetArrayItem(tree, 0)->valuedouble >= 9.2233720368547e18);
     assert_true(cJSON_GetArrayItem(tree, 1)->valuedouble <=
@@ -492,7 +492,7 @@ deep_text_comes_back_from_text(void **state)
 
     (void)state;
     csc_buf_add_format(&both, "%s%s", open, close);
-    accepts(csc_json_parse(both.data), both.data);
+    accepts(csc_json_tree_parse(both.data), both.data);
     csc_buf_fini(&both);
     csc_mem_free(open);
     csc_mem_free(close);
@@ -509,7 +509,7 @@ text_that_is_not_canonical_gives_no_tree(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        cJSON *tree = csc_json_parse(table[i]);
+        cJSON *tree = csc_json_tree_parse(table[i]);
 
         if (tree != NULL)
             fail_msg("a tree out of %s", table[i]);
@@ -537,12 +537,12 @@ no_memory_gives_no_tree(void **state)
 
     (void)state;
     (void)csc_mem_fail_at(1, 0);
-    assert_null(csc_json_parse(text));
+    assert_null(csc_json_tree_parse(text));
     (void)csc_mem_fail_at(0, 0);
     cJSON_InitHooks(&hooks);
     for (; tree == NULL; room++) {
         cjson_left = room;
-        tree = csc_json_parse(text);
+        tree = csc_json_tree_parse(text);
     }
     cJSON_InitHooks(NULL);
     assert_true(room > 10);

@@ -30,7 +30,7 @@ what_is_said_is_canonical(void **state)
                             .nodes = nodes,
                             .node_count = 2};
     const csc_about bare = {.version = "1.2.3"};
-    char *text = csc_about_encode(&full);
+    char *text = csc_capabilities_encode(&full);
 
     (void)state;
     assert_string_equal(text, "{\"brief\":true,"
@@ -38,7 +38,7 @@ what_is_said_is_canonical(void **state)
                               "\"queues\":[\"default\"],"
                               "\"version\":\"1.2.3\"}");
     csc_mem_free(text);
-    text = csc_about_encode(&bare);
+    text = csc_capabilities_encode(&bare);
     assert_string_equal(text, "{\"nodes\":[],\"queues\":[],"
                               "\"version\":\"1.2.3\"}");
     csc_mem_free(text);
@@ -53,12 +53,12 @@ what_is_said_is_read_back(void **state)
                             .queue_count = 1,
                             .nodes = nodes,
                             .node_count = 2};
-    char *text = csc_about_encode(&said);
+    char *text = csc_capabilities_encode(&said);
     csc_arena arena = {0};
     csc_about read;
 
     (void)state;
-    assert_true(csc_about_decode(&arena, text, &read));
+    assert_true(csc_capabilities_decode(&arena, text, &read));
     csc_mem_free(text);
     assert_string_equal(read.version, "0.1.0");
     assert_true(read.brief);
@@ -89,7 +89,7 @@ who_says_nothing_sensible_knows_nothing(void **state)
         csc_arena arena = {0};
         csc_about read;
 
-        assert_true(csc_about_decode(&arena, texts[i], &read));
+        assert_true(csc_capabilities_decode(&arena, texts[i], &read));
         assert_string_equal(read.version, "");
         assert_false(read.brief);
         assert_int_equal(read.queue_count, 0);
@@ -106,11 +106,12 @@ blanks_and_unknown_members_do_no_harm(void **state)
     csc_about read;
 
     (void)state;
-    assert_true(csc_about_decode(&arena,
-                                 "{\"nodes\": [\"a\", 7, \"b\"], "
-                                 "\"later\": {\"nodes\": []}, "
-                                 "\"queues\": [\"q\"], \"version\": \"9\"}",
-                                 &read));
+    assert_true(
+        csc_capabilities_decode(&arena,
+                                "{\"nodes\": [\"a\", 7, \"b\"], "
+                                "\"later\": {\"nodes\": []}, "
+                                "\"queues\": [\"q\"], \"version\": \"9\"}",
+                                &read));
     assert_int_equal(read.node_count, 2);
     assert_string_equal(read.nodes[1], "b");
     assert_string_equal(read.queues[0], "q");
@@ -125,10 +126,11 @@ a_single_member_is_read(void **state)
     const char *text = "{\"reason\": \"a \\\"b\\\"\", \"request\": 7}";
 
     (void)state;
-    assert_string_equal(csc_about_member(&arena, text, "reason"), "a \"b\"");
-    assert_string_equal(csc_about_member(&arena, text, "request"), "");
-    assert_string_equal(csc_about_member(&arena, text, "other"), "");
-    assert_string_equal(csc_about_member(&arena, NULL, "reason"), "");
+    assert_string_equal(csc_capabilities_member(&arena, text, "reason"),
+                        "a \"b\"");
+    assert_string_equal(csc_capabilities_member(&arena, text, "request"), "");
+    assert_string_equal(csc_capabilities_member(&arena, text, "other"), "");
+    assert_string_equal(csc_capabilities_member(&arena, NULL, "reason"), "");
     assert_false(arena.failed);
     csc_arena_fini(&arena);
 }
@@ -146,7 +148,7 @@ running_out_of_memory_is_told(void **state)
         csc_arena arena = {0};
 
         (void)csc_mem_fail_at(nth, 0);
-        done = csc_about_decode(&arena, text, &read);
+        done = csc_capabilities_decode(&arena, text, &read);
         (void)csc_mem_fail_at(0, 0);
         assert_int_equal(done, !arena.failed);
         if (done)

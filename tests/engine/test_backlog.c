@@ -188,9 +188,9 @@ take_their_room(bench *b)
 
     pthread_mutex_lock(&engine->mutex);
     backlog = atomic_exchange(&engine->backlog, 0);
-    expect(csc_run_may_take(engine));
+    expect(csc_backlog_may_take(engine));
     expect(engine->ready.held_back);
-    csc_run_let_begin(engine);
+    csc_backlog_let_begin(engine);
     expect(!engine->ready.held_back);
     atomic_fetch_add(&engine->backlog, backlog);
     pthread_mutex_unlock(&engine->mutex);

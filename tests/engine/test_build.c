@@ -57,7 +57,7 @@ site_open(void)
                             .now_ms = NOW,
                             .delay_from_ms = NOW};
     csc_state_init(&s.state, &start.id);
-    assert_int_equal(csc_build_new(&s.env, &start, &s.change), CASCADE_OK);
+    assert_int_equal(csc_start_add_rows(&s.env, &start, &s.change), CASCADE_OK);
     return &s;
 }
 
@@ -107,7 +107,7 @@ add_spawn(csc_post *post, const char *name)
     assert_non_null(spawn);
     spawn->name = name;
     spawn->input = "{}";
-    csc_post_add_spawn(&post->effects, spawn);
+    csc_op_add_spawn(&post->effects, spawn);
     return spawn;
 }
 
@@ -119,13 +119,13 @@ add_put(csc_post *post, const char *key, const char *value)
     assert_non_null(put);
     put->key = key;
     put->value = value;
-    csc_post_add_put(&post->effects, put);
+    csc_op_add_put(&post->effects, put);
 }
 
 static csc_post *
 make_post(csc_post_kind kind, int32_t function_id)
 {
-    csc_post *post = csc_post_create(kind, function_id);
+    csc_post *post = csc_op_create(kind, function_id);
 
     assert_non_null(post);
     post->attempts = 1;
@@ -174,16 +174,17 @@ a_delayed_start_delays_all_first_nodes(void **unused)
 
     (void)unused;
     start.engine_id = start.id;
-    assert_int_equal(csc_build_new(&s->env, &start, &s->change), CASCADE_OK);
+    assert_int_equal(csc_start_add_rows(&s->env, &start, &s->change),
+                     CASCADE_OK);
     assert_int_equal(s->change.run.claim_no, 1);
     assert_int_equal(s->change.run.wake_at_ms, NOW + 500);
     for (size_t i = 0; i < 2; i++)
         assert_canonical(s->change.inserts[i].full_output);
     site_apply(s);
-    assert_int_equal(csc_state_wake_at(&s->state), NOW + 500);
-    assert_null(csc_state_take(&s->state, NOW + 499));
-    assert_non_null(csc_state_take(&s->state, NOW + 500));
-    assert_non_null(csc_state_take(&s->state, NOW + 500));
+    assert_int_equal(csc_due_queue_wake_at(&s->state), NOW + 500);
+    assert_null(csc_due_queue_take(&s->state, NOW + 499));
+    assert_non_null(csc_due_queue_take(&s->state, NOW + 500));
+    assert_non_null(csc_due_queue_take(&s->state, NOW + 500));
     site_close(s);
 }
 
@@ -238,8 +239,8 @@ ids_are_given_in_the_order_of_the_posts(void **unused)
     assert_int_equal(c->event_count, 3);
     assert_int_equal(c->events[2].function_id, 1);
     assert_string_equal(c->events[2].value, "3");
-    csc_post_free(first);
-    csc_post_free(second);
+    csc_op_free(first);
+    csc_op_free(second);
     site_close(s);
 }
 
@@ -276,9 +277,9 @@ a_step_gets_a_place_and_keeps_its_node_running(void **unused)
     assert_int_equal(c->inserts[2].status, CASCADE_EXECUTION_FAILED);
     assert_int_equal(c->cascade.status, CASCADE_RUNNING);
     site_apply(s);
-    assert_int_equal(csc_state_status(&s->state), CASCADE_RUNNING);
-    csc_post_free(step);
-    csc_post_free(failed);
+    assert_int_equal(csc_view_status(&s->state), CASCADE_RUNNING);
+    csc_op_free(step);
+    csc_op_free(failed);
     site_close(s);
 }
 
@@ -304,14 +305,14 @@ a_deadline_that_comes_too_late_changes_nothing(void **unused)
     site_apply(s);
     site_build(s, ends);
     site_apply(s);
-    assert_non_null(csc_state_find(&s->state, 2));
+    assert_non_null(csc_view_find(&s->state, 2));
     late->overdue = true;
     late->error = "the deadline passed";
     site_build(s, late);
     assert_int_equal(s->change.update_count, 0);
-    csc_post_free(spawns);
-    csc_post_free(ends);
-    csc_post_free(late);
+    csc_op_free(spawns);
+    csc_op_free(ends);
+    csc_op_free(late);
     site_close(s);
 }
 
@@ -336,9 +337,9 @@ an_attempt_remembers_what_scheduling_needs(void **unused)
     assert_int_equal(s->change.updates[0].status, CASCADE_EXECUTION_RUNNING);
     assert_int_equal(s->change.cascade.fn_id, 1);
     site_apply(s);
-    assert_int_equal(csc_state_find(&s->state, 0)->attempts, 2);
-    assert_string_equal(csc_state_find(&s->state, 0)->error, "again");
-    csc_post_free(post);
+    assert_int_equal(csc_view_find(&s->state, 0)->attempts, 2);
+    assert_string_equal(csc_view_find(&s->state, 0)->error, "again");
+    csc_op_free(post);
     site_close(s);
 }
 
@@ -365,7 +366,7 @@ a_heartbeat_saves_progress(void **unused)
                         "1700000000000}");
     assert_string_equal(s->change.updates[0].error, "again");
     site_apply(s);
-    assert_string_equal(csc_state_find(&s->state, 1)->progress, "[2]");
+    assert_string_equal(csc_view_find(&s->state, 1)->progress, "[2]");
     post->kind = CSC_POST_FAIL;
     post->attempts = 3;
     post->progress = NULL;
@@ -374,8 +375,8 @@ a_heartbeat_saves_progress(void **unused)
     assert_int_equal(s->change.update_count, 1);
     assert_string_equal(s->change.updates[0].full_output,
                         "{\"at\":1,\"attempts\":3,\"progress\":[2]}");
-    csc_post_free(beat);
-    csc_post_free(post);
+    csc_op_free(beat);
+    csc_op_free(post);
     site_close(s);
 }
 
@@ -398,9 +399,9 @@ the_last_completion_ends_the_run(void **unused)
     assert_int_equal(s->change.cascade.status, CASCADE_COMPLETED);
     assert_int_equal(s->change.run_action, CASCADE_RUN_END);
     site_apply(s);
-    assert_int_equal(csc_state_status(&s->state), CASCADE_COMPLETED);
-    csc_post_free(post);
-    csc_post_free(other);
+    assert_int_equal(csc_view_status(&s->state), CASCADE_COMPLETED);
+    csc_op_free(post);
+    csc_op_free(other);
     site_close(s);
 }
 
@@ -422,7 +423,7 @@ a_terminating_failure_ends_the_run(void **unused)
     site_build(s, post);
     assert_int_equal(s->change.cascade.status, CASCADE_RUNNING);
     assert_int_equal(s->change.run_action, CASCADE_RUN_KEEP);
-    csc_post_free(post);
+    csc_op_free(post);
     site_close(s);
 }
 
@@ -445,8 +446,8 @@ a_deadline_ends_the_run(void **unused)
     assert_int_equal(c->cascade.status, CASCADE_ERROR);
     assert_int_equal(c->run_action, CASCADE_RUN_END);
     site_apply(s);
-    assert_int_equal(csc_state_status(&s->state), CASCADE_ERROR);
-    csc_post_free(post);
+    assert_int_equal(csc_view_status(&s->state), CASCADE_ERROR);
+    csc_op_free(post);
     site_close(s);
 }
 
@@ -465,12 +466,12 @@ a_run_is_freed_or_reset_when_told(void **unused)
     assert_int_equal(s->change.run.wake_at_ms, NOW + 77);
     assert_string_equal(s->change.run.needs, "z");
     assert_int_equal(s->change.update_count + s->change.insert_count, 0);
-    csc_post_free(post);
+    csc_op_free(post);
     post = make_post(CSC_POST_COMPLETE, 0);
     s->env.reset = true;
     site_build(s, post);
     assert_int_equal(s->change.run_action, CASCADE_RUN_RESET);
-    csc_post_free(post);
+    csc_op_free(post);
     site_close(s);
 }
 
@@ -491,7 +492,7 @@ function_ids_can_be_used_up(void **unused)
     site_build(s, post);
     assert_int_equal(s->change.cascade.fn_id,
                      INT32_MAX - 1 - CSC_FUNCTION_IDS_KEPT);
-    csc_post_free(post);
+    csc_op_free(post);
     site_close(s);
 }
 

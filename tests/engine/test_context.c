@@ -64,7 +64,7 @@ static void
 apply_random(csc_state *s, uint64_t *seed, int32_t id)
 {
     int32_t parent = (int32_t)below(seed, (uint32_t)id);
-    const csc_exec *node = csc_state_find(s, parent);
+    const csc_exec *node = csc_view_find(s, parent);
     uint32_t kind = below(seed, 10);
     char after[100];
     int32_t first = (int32_t)below(seed, (uint32_t)id);
@@ -96,7 +96,7 @@ random_world(uint64_t *seed)
     for (int i = 0; i < WORLD_SIZE; i++) {
         int32_t id = (int32_t)below(seed, WORLD_SIZE);
 
-        if (csc_state_find(s, id)->status != RUNNING)
+        if (csc_view_find(s, id)->status != RUNNING)
             put(s, id, "k");
     }
     return s;
@@ -107,15 +107,15 @@ static size_t
 ask_each(const csc_state *s, const csc_context *c, bool behind,
          const char **values)
 {
-    const csc_key *key = csc_state_key(s, "k");
+    const csc_key *key = csc_events_key(s, "k");
     size_t count = 0;
 
     for (size_t i = 0; i < csc_tree_count(&key->events); i++) {
-        const csc_event *e = csc_state_nth_event(key, i);
+        const csc_event *e = csc_events_nth_event(key, i);
         bool own = e->parent == c->exec->function_id &&
-                   csc_state_has(c->passed, e->when.function_id);
+                   csc_view_has(c->passed, e->when.function_id);
 
-        if ((own || csc_state_sees(e, c->exec->place, &c->exec->seen)) &&
+        if ((own || csc_view_sees(e, c->exec->place, &c->exec->seen)) &&
             (e->when.function_id >= c->exec->place) == behind)
             values[count++] = e->value;
     }
@@ -147,7 +147,7 @@ static void
 check_world(const csc_state *s, uint64_t *seed)
 {
     for (int32_t id = 0; id < WORLD_SIZE; id++) {
-        const csc_exec *exec = csc_state_find(s, id);
+        const csc_exec *exec = csc_view_find(s, id);
         csc_ids passed = {0};
         uint32_t holes = below(seed, 3);
         csc_context c = {.exec = exec, .passed = &passed};
@@ -160,7 +160,7 @@ check_world(const csc_state *s, uint64_t *seed)
                 assert_int_equal(
                     csc_state_add_id(&passed, exec->parts.items[i]),
                     CASCADE_OK);
-        c.key = csc_state_key(s, "k");
+        c.key = csc_events_key(s, "k");
         assert_int_equal(csc_context_open(&c), CASCADE_OK);
         check_row(s, &c, false, seed);
         check_row(s, &c, true, seed);
@@ -203,10 +203,10 @@ static void
 look(csc_state *s, int32_t id, const csc_ids *passed, bool behind, size_t count)
 {
     const char *values[10];
-    csc_context c = {.exec = csc_state_find(s, id), .passed = passed};
+    csc_context c = {.exec = csc_view_find(s, id), .passed = passed};
 
     (void)csc_count_looks();
-    c.key = csc_state_key(s, "k");
+    c.key = csc_events_key(s, "k");
     assert_int_equal(csc_context_last(&c, behind) != NULL, count > 0);
     assert_few_looks();
     assert_int_equal(csc_context_open(&c), CASCADE_OK);
@@ -296,7 +296,7 @@ one_of_many_keys_is_found(void **unused)
         put(s, 0, name);
         assert_few_looks();
     }
-    assert_non_null(csc_state_key(s, name));
+    assert_non_null(csc_events_key(s, name));
     assert_few_looks();
     hand_done(s);
 }
@@ -317,11 +317,11 @@ without_memory_an_event_changes_nothing(void **unused)
     apply_ended(s, 0, CSC_NO_PARENT, "n", 0);
     for (size_t nth = 1; err != CASCADE_OK; nth++) {
         (void)csc_mem_fail_at(nth, 0);
-        err = csc_state_apply_event(s, &row);
+        err = csc_events_apply_event(s, &row);
         (void)csc_mem_fail_at(0, 0);
         assert_true(err == CASCADE_OK || err == CASCADE_ERR_NO_MEMORY);
-        if (csc_state_key(s, "k") != NULL)
-            assert_int_equal(csc_tree_count(&csc_state_key(s, "k")->events),
+        if (csc_events_key(s, "k") != NULL)
+            assert_int_equal(csc_tree_count(&csc_events_key(s, "k")->events),
                              err == CASCADE_OK ? 1 : 0);
     }
     hand_done(s);

@@ -51,8 +51,7 @@ scene_init(scene *s)
     s->info.id = id;
     assert_int_equal(cascade_store_open("memory:", NULL, &s->store),
                      CASCADE_OK);
-    assert_int_equal(csc_lists_engines(s->store, true, &s->engines),
-                     CASCADE_OK);
+    assert_int_equal(csc_engines_read(s->store, true, &s->engines), CASCADE_OK);
 }
 
 static void
@@ -101,7 +100,7 @@ explain(scene *s)
     csc_state_settle(&s->state);
     s->explanation = csc_mem_zalloc(1, sizeof(*s->explanation));
     assert_non_null(s->explanation);
-    csc_explain_executions(&facts, s->explanation);
+    csc_explain_execution_all(&facts, s->explanation);
     assert_false(s->explanation->arena.failed);
 }
 
@@ -363,8 +362,7 @@ a_gather_waits_for_children_and_these_for_their_cascades(void **unused)
     cause = check(&s, 1, CASCADE_REASON_CHILD,
                   "1 cascade.child:pay stands for child cascade " CHILD
                   ", which has not ended");
-    assert_true(
-        csc_uuid_equal(&cause->id, &csc_state_find(&s.state, 1)->child));
+    assert_true(csc_uuid_equal(&cause->id, &csc_view_find(&s.state, 1)->child));
     cause = check(&s, 2, CASCADE_REASON_CHILDREN,
                   "2 cascade.gather:all comes after its child 1, which has "
                   "not ended");

@@ -362,7 +362,7 @@ go_on(cascade_store *store, const cascade_uuid *engine_id, int64_t number,
     snprintf(path, sizeof(path), "%s/0/%s#0", cascade_uuid_format(id, uuid),
              name);
     row->node_instance_id = path;
-    if (csc_state_kind(name) == CSC_PART_NONE)
+    if (csc_kind_of(name) == CSC_PART_NONE)
         rows_update(&rows, change, 0, "{\"at\":0,\"continue\":true}")->status =
             CASCADE_EXECUTION_FAILED;
     batch.changes = change;

@@ -163,7 +163,7 @@ typedef struct site {
 static csc_post *
 add_post(site *s, csc_post_kind kind, int32_t function_id)
 {
-    csc_post *post = csc_post_create(kind, function_id);
+    csc_post *post = csc_op_create(kind, function_id);
 
     assert_non_null(post);
     post->attempts = 1;
@@ -183,7 +183,7 @@ add_spawn(csc_post *post, const char *name)
     assert_non_null(spawn);
     spawn->name = name;
     spawn->input = "{}";
-    csc_post_add_spawn(&post->effects, spawn);
+    csc_op_add_spawn(&post->effects, spawn);
     return spawn;
 }
 
@@ -242,26 +242,26 @@ model_sees(const model *m, int32_t writer)
 static void
 check_model(const site *s)
 {
-    const csc_exec *join = csc_state_find(&s->state, s->join);
-    const csc_key *key = csc_state_key(&s->state, "k");
+    const csc_exec *join = csc_view_find(&s->state, s->join);
+    const csc_key *key = csc_events_key(&s->state, "k");
 
     if (s->m.over) {
         assert_true(join == NULL || join->status != CASCADE_EXECUTION_RUNNING);
         return;
     }
-    assert_int_equal(csc_state_verdict(join), s->m.verdict);
+    assert_int_equal(csc_join_verdict(join), s->m.verdict);
     assert_int_equal(join->blocked, s->m.verdict == CSC_VERDICT_PENDING);
     for (size_t i = 0; i < s->m.width; i++) {
         assert_int_equal(join->join->slots[i].function_id, s->m.slots[i].id);
         assert_int_equal(join->join->slots[i].ended, s->m.slots[i].ended);
         if (s->m.slots[i].ended && s->m.slots[i].fate == WELL)
             assert_string_equal(
-                csc_state_find(&s->state, s->m.slots[i].id)->output, "\"out\"");
+                csc_view_find(&s->state, s->m.slots[i].id)->output, "\"out\"");
     }
     for (size_t i = 0; key != NULL && i < csc_tree_count(&key->events); i++) {
-        const csc_event *event = csc_state_nth_event(key, i);
+        const csc_event *event = csc_events_nth_event(key, i);
 
-        assert_int_equal(csc_state_sees(event, s->join, &join->seen),
+        assert_int_equal(csc_view_sees(event, s->join, &join->seen),
                          model_sees(&s->m, event->when.function_id));
     }
 }
@@ -289,7 +289,7 @@ commit(site *s)
     while (s->posts != NULL) {
         csc_post *next = s->posts->next;
 
-        csc_post_free(s->posts);
+        csc_op_free(s->posts);
         s->posts = next;
     }
     s->last = NULL;
@@ -339,7 +339,7 @@ site_open(size_t width)
                   .width = width};
     s.join = (int32_t)width + 1;
     csc_state_init(&s.state, &start.id);
-    assert_int_equal(csc_build_new(&s.env, &start, &change), CASCADE_OK);
+    assert_int_equal(csc_start_add_rows(&s.env, &start, &change), CASCADE_OK);
     apply(&s, &change);
     root = add_post(&s, CSC_POST_COMPLETE, 0);
     for (size_t i = 0; i < width; i++) {
@@ -379,7 +379,7 @@ post_fate(site *s, int32_t id, fate how)
     if (how != WELL)
         return;
     *put = (csc_put){.key = "k", .value = "1"};
-    csc_post_add_put(&post->effects, put);
+    csc_op_add_put(&post->effects, put);
     post->effects.output = "\"out\"";
 }
 
@@ -432,9 +432,8 @@ end_early(site *s)
 static bool
 is_pending(const site *s)
 {
-    return !s->m.over &&
-           csc_state_verdict(csc_state_find(&s->state, s->join)) ==
-               CSC_VERDICT_PENDING;
+    return !s->m.over && csc_join_verdict(csc_view_find(&s->state, s->join)) ==
+                             CSC_VERDICT_PENDING;
 }
 
 /* One commit; in it the join may end early. */
@@ -485,7 +484,7 @@ play(size_t width, unsigned fates, bool grouped, bool limited)
     assert_true(s->m.over);
     post_fate(s, s->join + 1, WELL);
     commit(s);
-    assert_int_equal(csc_state_status(&s->state), CASCADE_COMPLETED);
+    assert_int_equal(csc_view_status(&s->state), CASCADE_COMPLETED);
     assert_int_equal(s->state.exec_count - s->state.exec_freed, 0);
     site_close(s);
 }

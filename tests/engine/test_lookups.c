@@ -333,15 +333,15 @@ deadlines_come_in_their_order(void **unused)
         assert_few_looks();
     }
     for (int32_t i = 1; i <= MANY; i++) {
-        csc_exec *exec = csc_state_first_overdue(&s->state);
+        csc_exec *exec = csc_due_first_overdue(&s->state);
 
         assert_non_null(exec);
-        assert_true(csc_state_due(exec) >= last_ms);
-        last_ms = csc_state_due(exec);
-        csc_state_dispatch(&s->state, exec);
+        assert_true(csc_due_queue_time(exec) >= last_ms);
+        last_ms = csc_due_queue_time(exec);
+        csc_due_queue_dispatch(&s->state, exec);
         assert_few_looks();
     }
-    assert_null(csc_state_first_overdue(&s->state));
+    assert_null(csc_due_first_overdue(&s->state));
     site_close(s);
 }
 
@@ -356,22 +356,22 @@ a_part_is_found_in_any_order(void **unused)
     (void)unused;
     for (int32_t i = 1; i <= MANY; i++)
         apply_under(s, i, 0, CSC_STEP_PREFIX "s", (uint32_t)i, COMPLETED, NULL);
-    node = csc_state_find(&s->state, 0);
+    node = csc_view_find(&s->state, 0);
     (void)csc_count_looks();
     for (int32_t i = 1; i <= 2 * MANY; i += 777) {
         const csc_part step = {CSC_PART_STEP, "s", (uint32_t)i};
         const csc_part sleep = {CSC_PART_SLEEP, "s", (uint32_t)i};
         const csc_part other = {CSC_PART_STEP, "t", (uint32_t)i};
-        const csc_exec *found = csc_state_part(&s->state, node, &step);
+        const csc_exec *found = csc_view_part(&s->state, node, &step);
         const csc_ids passed = {.items = &i, .count = 1};
 
         assert_int_equal(found != NULL ? found->function_id : 0,
                          i <= MANY ? i : 0);
-        assert_null(csc_state_part(&s->state, node, &sleep));
-        assert_null(csc_state_part(&s->state, node, &other));
-        assert_ptr_equal(
-            csc_state_rival(&s->state, node, &sleep, &(csc_ids){0}), found);
-        assert_null(csc_state_rival(&s->state, node, &sleep, &passed));
+        assert_null(csc_view_part(&s->state, node, &sleep));
+        assert_null(csc_view_part(&s->state, node, &other));
+        assert_ptr_equal(csc_view_rival(&s->state, node, &sleep, &(csc_ids){0}),
+                         found);
+        assert_null(csc_view_rival(&s->state, node, &sleep, &passed));
         assert_few_looks();
     }
     site_close(s);
@@ -394,7 +394,7 @@ plan_node(csc_plan *plan, site *s, int32_t i, cascade_execution_status status)
 
     name_of(name, sizeof(name), "n", i);
     (void)snprintf(path, sizeof(path), ID "/0/n%d#0", i);
-    assert_int_equal(csc_plan_add(plan, &row), CASCADE_OK);
+    assert_int_equal(csc_reset_plan_add(plan, &row), CASCADE_OK);
     assert_int_equal(csc_state_apply_execution(&s->state, &row), CASCADE_OK);
 }
 
@@ -403,18 +403,18 @@ static void
 a_retry_numbers_its_heirs(void **unused)
 {
     site *s = site_open();
-    csc_plan *plan = csc_plan_create(CSC_COURSE_NONE);
+    csc_plan *plan = csc_reset_plan_create(CSC_COURSE_NONE);
 
     (void)unused;
     assert_non_null(plan);
     for (int32_t i = 1; i <= MANY; i++)
         plan_node(plan, s, i, i == MANY ? FAILED : RUNNING);
     (void)csc_count_looks();
-    assert_int_equal(csc_plan_decide(plan, &s->state), CASCADE_OK);
+    assert_int_equal(csc_reset_plan_decide(plan, &s->state), CASCADE_OK);
     assert_int_equal(plan->refusal, CSC_REFUSAL_NONE);
     assert_int_equal(plan->afresh_count, MANY);
     assert_in_range(csc_count_looks(), MANY, MANY * 40);
-    csc_plan_free(plan);
+    csc_reset_plan_free(plan);
     site_close(s);
 }
 

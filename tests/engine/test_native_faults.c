@@ -514,7 +514,7 @@ lease_is_over(void *context)
     bool over = false;
 
     pthread_mutex_lock(&engine->mutex);
-    over = csc_engine_monotonic_ns(engine) >= engine->lease.until_ns;
+    over = csc_clock_now_ns(engine) >= engine->lease.until_ns;
     pthread_mutex_unlock(&engine->mutex);
     return over;
 }

@@ -326,11 +326,11 @@ deadline_is_seen(void *context)
 
     pthread_mutex_lock(&engine->mutex);
     run = csc_map_next(&engine->runs, &at);
-    exec = run != NULL ? csc_state_find(&run->state, 0) : NULL;
+    exec = run != NULL ? csc_view_find(&run->state, 0) : NULL;
     seen = exec == NULL ||
            engine->clock.confirmed_ms >=
                exec->recorded_ms +
-                   csc_engine_node(engine, exec->name)->limits.deadline_ms;
+                   csc_node_def_find(engine, exec->name)->limits.deadline_ms;
     pthread_mutex_unlock(&engine->mutex);
     return seen;
 }

@@ -286,7 +286,7 @@ its_time_is_limited(test_db *db)
         cascade_engine_register(engine, "b", till_pay, NULL, &beating));
     assert_ok(register_with(engine, "max", max_ms));
     assert_ok(register_with(engine, "standard", 0));
-    assert_int_equal(csc_engine_node(engine, "standard")->transaction_ms,
+    assert_int_equal(csc_node_def_find(engine, "standard")->transaction_ms,
                      is_sqlite(db) ? 2000 : 60000);
 }
 

@@ -291,7 +291,7 @@ fail_once_oddly(cascade_node *node, void *user)
         return CASCADE_ERR_FINAL;
     error = play_execution(snapshot, 0)->error;
     expect(error != NULL && strncmp(error, "odd ", 4) == 0);
-    expect(error != NULL && csc_json_is_utf8(error, strlen(error)));
+    expect(error != NULL && csc_json_utf8_is(error, strlen(error)));
     cascade_snapshot_free(snapshot);
     return CASCADE_OK;
 }

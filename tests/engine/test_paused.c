@@ -210,7 +210,7 @@ is_heard(void *context)
 
     pthread_mutex_lock(&p->engine->mutex);
     run = csc_map_get(&p->engine->runs, &p->id);
-    heard = run == NULL || csc_state_is_paused(&run->state);
+    heard = run == NULL || csc_view_is_paused(&run->state);
     pthread_mutex_unlock(&p->engine->mutex);
     return heard && is_recorded(context);
 }

@@ -165,7 +165,7 @@ is_known(void *context)
         cascade_engine *engine = k->p->engines[i];
 
         pthread_mutex_lock(&engine->mutex);
-        known += csc_run_is_queue_paused(engine, k->queue) == k->paused;
+        known += csc_pause_is_on_queue(engine, k->queue) == k->paused;
         pthread_mutex_unlock(&engine->mutex);
     }
     return known == 2;

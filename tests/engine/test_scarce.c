@@ -79,7 +79,7 @@ begin_behind(void *context, const wrap_call *call, cascade_err answer)
 static void
 work_lanes(scarce *s)
 {
-    for (uint32_t i = 0; i < csc_engine_lanes(s->engine); i++)
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(s->engine); i++)
         while (csc_lane_round(&s->engine->lanes[i]))
             ;
 }
@@ -91,12 +91,12 @@ work(scarce *s)
     int64_t wait_ms = 0;
 
     pthread_mutex_lock(&s->engine->mutex);
-    csc_engine_house_awake(s->engine);
+    csc_wakeup_house_awake(s->engine);
     pthread_mutex_unlock(&s->engine->mutex);
     s->working = true;
     begin_work(s);
     work_lanes(s);
-    csc_house_round(s->engine, &wait_ms);
+    csc_housekeeper_round(s->engine, &wait_ms);
     work_lanes(s);
     end_work(s);
     s->working = false;

@@ -107,7 +107,7 @@ static cascade_err
 sleep_until_then(cascade_node *node, void *user)
 {
     course *c = course_of(user);
-    int64_t now_ms = csc_engine_now(node->engine);
+    int64_t now_ms = csc_clock_now_ms(node->engine);
     cascade_err err = CASCADE_OK;
 
     c->entries++;

@@ -197,7 +197,7 @@ is_aside(void *context)
          reload = reload->next)
         is = is || (csc_uuid_equal(&reload->claimed.cascade_id, &w->bad) &&
                     reload->slow == TRIES + w->until - 1 &&
-                    reload->at_ns > csc_engine_monotonic_ns(w->engine));
+                    reload->at_ns > csc_clock_now_ns(w->engine));
     pthread_mutex_unlock(&w->engine->mutex);
     return is;
 }

@@ -42,15 +42,15 @@ apply_event(csc_state *state, int32_t function_id, const char *value)
 static void
 assert_sees(const csc_state *state, int32_t function_id, const char *wanted)
 {
-    const csc_exec *exec = csc_state_find(state, function_id);
-    const csc_key *key = csc_state_key(state, "k");
+    const csc_exec *exec = csc_view_find(state, function_id);
+    const csc_key *key = csc_events_key(state, "k");
     char text[200] = "";
 
     assert_non_null(exec);
     for (size_t i = 0; key != NULL && i < csc_tree_count(&key->events); i++) {
-        const csc_event *event = csc_state_nth_event(key, i);
+        const csc_event *event = csc_events_nth_event(key, i);
 
-        if (!csc_state_sees(event, function_id, &exec->seen))
+        if (!csc_view_sees(event, function_id, &exec->seen))
             continue;
         if (text[0] != '\0')
             strcat(text, ",");
@@ -64,9 +64,9 @@ static void
 assert_takes(csc_state *state, int64_t now_ms, const char *wanted)
 {
     char text[200] = "";
-    csc_exec *exec = csc_state_take(state, now_ms);
+    csc_exec *exec = csc_due_queue_take(state, now_ms);
 
-    for (; exec != NULL; exec = csc_state_take(state, now_ms)) {
+    for (; exec != NULL; exec = csc_due_queue_take(state, now_ms)) {
         char one[16];
 
         snprintf(one, sizeof(one), "%s%d", text[0] != '\0' ? "," : "",
@@ -86,16 +86,16 @@ a_cascade_runs_while_any_execution_does(void **unused)
 
     (void)unused;
     apply(s, 0, RUNNING, NULL);
-    assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
+    assert_int_equal(csc_view_status(s), CASCADE_RUNNING);
     apply(s, 0, COMPLETED, "{\"at\":0}");
     apply(s, 1, RUNNING, NULL);
     apply(s, 2, RUNNING, NULL);
     apply(s, 2, COMPLETED, "{\"at\":2}");
     csc_state_settle(s);
-    assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
+    assert_int_equal(csc_view_status(s), CASCADE_RUNNING);
     apply(s, 1, COMPLETED, "{\"at\":2}");
     csc_state_settle(s);
-    assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
+    assert_int_equal(csc_view_status(s), CASCADE_COMPLETED);
     hand_done(s);
 }
 
@@ -109,12 +109,12 @@ a_terminating_failure_ends_it_as_error(void **unused)
     apply(s, 0, RUNNING, NULL);
     apply(s, 1, RUNNING, NULL);
     apply(s, 1, FAILED, "{\"at\":1,\"attempts\":3}");
-    assert_int_equal(csc_state_status(s), CASCADE_ERROR);
+    assert_int_equal(csc_view_status(s), CASCADE_ERROR);
     assert_int_equal(s->terminated, 1);
     assert_string_equal(s->error, "why");
     apply(s, 0, COMPLETED, "{\"at\":1}");
     csc_state_settle(s);
-    assert_int_equal(csc_state_status(s), CASCADE_ERROR);
+    assert_int_equal(csc_view_status(s), CASCADE_ERROR);
     hand_done(s);
 }
 
@@ -127,9 +127,9 @@ a_failure_that_continues_does_not_end_it(void **unused)
     apply(s, 0, RUNNING, NULL);
     apply(s, 1, RUNNING, NULL);
     apply(s, 1, FAILED, "{\"at\":1,\"continue\":true}");
-    assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
+    assert_int_equal(csc_view_status(s), CASCADE_RUNNING);
     apply(s, 0, COMPLETED, "{\"at\":1}");
-    assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
+    assert_int_equal(csc_view_status(s), CASCADE_COMPLETED);
     assert_null(s->error);
     hand_done(s);
 }
@@ -158,7 +158,7 @@ what_has_ended_stays_as_it_is(void **unused)
     apply(s, 0, COMPLETED, "{\"at\":0}");
     apply(s, 0, RUNNING, NULL);
     apply(s, 0, FAILED, "{\"at\":0}");
-    assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
+    assert_int_equal(csc_view_status(s), CASCADE_COMPLETED);
     assert_takes(s, 0, "");
     hand_done(s);
 }
@@ -178,7 +178,7 @@ a_join_sees_what_it_joined_and_nothing_else(void **unused)
     apply(s, 2, RUNNING, NULL);
     apply(s, 3, RUNNING, "{\"after\":[2]}");
     assert_takes(s, 0, "1,2");
-    assert_int_equal(csc_state_find(s, 3)->blocked, 1);
+    assert_int_equal(csc_view_find(s, 3)->blocked, 1);
     apply(s, 1, COMPLETED, "{\"at\":3}");
     apply_event(s, 1, "11");
     csc_state_settle(s);
@@ -264,11 +264,11 @@ events_are_kept_by_writer_then_arrival(void **unused)
     apply_event(s, 1, "2");
     apply_event(s, 2, "3");
     apply_event(s, 1, "4");
-    key = csc_state_key(s, "k");
-    assert_string_equal(csc_state_nth_event(key, 0)->value, "2");
-    assert_string_equal(csc_state_nth_event(key, 1)->value, "4");
-    assert_string_equal(csc_state_nth_event(key, 2)->value, "1");
-    assert_string_equal(csc_state_nth_event(key, 3)->value, "3");
+    key = csc_events_key(s, "k");
+    assert_string_equal(csc_events_nth_event(key, 0)->value, "2");
+    assert_string_equal(csc_events_nth_event(key, 1)->value, "4");
+    assert_string_equal(csc_events_nth_event(key, 2)->value, "1");
+    assert_string_equal(csc_events_nth_event(key, 3)->value, "3");
     hand_done(s);
 }
 
@@ -285,13 +285,13 @@ the_queue_is_by_time_then_place(void **unused)
     apply(s, 4, RUNNING, NULL);
     apply(s, 3, RUNNING, "{\"not_before\":200}");
     apply(s, 1, RUNNING, NULL);
-    assert_int_equal(csc_state_wake_at(s), 0);
+    assert_int_equal(csc_due_queue_wake_at(s), 0);
     assert_takes(s, 0, "1,4");
-    assert_int_equal(csc_state_wake_at(s), 200);
+    assert_int_equal(csc_due_queue_wake_at(s), 200);
     assert_takes(s, 199, "");
     assert_takes(s, 200, "3,5");
     assert_takes(s, 1000, "2");
-    assert_int_equal(csc_state_wake_at(s), CASCADE_TIME_NONE);
+    assert_int_equal(csc_due_queue_wake_at(s), CASCADE_TIME_NONE);
     hand_done(s);
 }
 
@@ -304,10 +304,10 @@ a_failed_attempt_is_queued_again(void **unused)
     apply(s, 0, RUNNING, NULL);
     assert_takes(s, 0, "0");
     apply(s, 0, RUNNING, "{\"attempts\":2,\"not_before\":50}");
-    assert_int_equal(csc_state_find(s, 0)->attempts, 2);
-    assert_int_equal(csc_state_wake_at(s), 50);
+    assert_int_equal(csc_view_find(s, 0)->attempts, 2);
+    assert_int_equal(csc_due_queue_wake_at(s), 50);
     assert_takes(s, 50, "0");
-    assert_int_equal(csc_state_untake(s, csc_state_find(s, 0)), CASCADE_OK);
+    assert_int_equal(csc_due_queue_untake(s, csc_view_find(s, 0)), CASCADE_OK);
     assert_takes(s, 50, "0");
     hand_done(s);
 }
@@ -323,12 +323,12 @@ a_heartbeat_changes_nothing_but_progress(void **unused)
     assert_takes(s, 0, "0");
     apply(s, 0, RUNNING,
           "{\"steps\":{\"x#0\":1},\"attempts\":2,\"progress\":[7]}");
-    assert_string_equal(csc_state_find(s, 0)->progress, "[7]");
-    assert_true(csc_state_find(s, 0)->dispatched);
+    assert_string_equal(csc_view_find(s, 0)->progress, "[7]");
+    assert_true(csc_view_find(s, 0)->dispatched);
     assert_takes(s, 0, "");
     apply(s, 0, RUNNING,
           "{\"steps\":{\"x#0\":2},\"attempts\":2,\"progress\":[7]}");
-    assert_string_equal(csc_state_find(s, 0)->progress, "[7]");
+    assert_string_equal(csc_view_find(s, 0)->progress, "[7]");
     assert_takes(s, 0, "0");
     hand_done(s);
 }
@@ -347,18 +347,18 @@ what_is_held_stays_as_it_was(void **unused)
     hand_apply(s, 1, ID "/0/cascade.step:x#0", "cascade.step:x", COMPLETED,
                "{\"at\":0,\"output\":\"o\"}");
     assert_takes(s, 0, "0");
-    held = csc_state_find(s, 0);
-    step = csc_state_find(s, 1);
+    held = csc_view_find(s, 0);
+    step = csc_view_find(s, 1);
     csc_state_hold(s, held);
     apply(s, 0, RUNNING, "{\"attempts\":3}");
-    assert_true(csc_state_find(s, 0) != held);
-    assert_int_equal(csc_state_find(s, 0)->attempts, 3);
-    assert_int_equal(csc_state_find(s, 0)->parts.count, 1);
+    assert_true(csc_view_find(s, 0) != held);
+    assert_int_equal(csc_view_find(s, 0)->attempts, 3);
+    assert_int_equal(csc_view_find(s, 0)->parts.count, 1);
     assert_takes(s, 0, "0");
     apply(s, 0, COMPLETED, "{\"at\":1,\"attempts\":4}");
     csc_state_settle(s);
-    assert_null(csc_state_find(s, 0));
-    assert_null(csc_state_find(s, 1));
+    assert_null(csc_view_find(s, 0));
+    assert_null(csc_view_find(s, 1));
     assert_int_equal(held->attempts, 2);
     assert_string_equal(held->name, "n");
     assert_string_equal(step->output, "\"o\"");
@@ -381,18 +381,18 @@ a_held_join_hands_on_its_slots(void **unused)
     apply(s, 0, COMPLETED, "{\"at\":1,\"attempts\":1}");
     csc_state_settle(s);
     assert_takes(s, 0, "1");
-    held = csc_state_find(s, 1);
+    held = csc_view_find(s, 1);
     csc_state_hold(s, held);
     apply(s, 1, RUNNING, "{\"after\":[0],\"attempts\":1}");
-    copy = csc_state_find(s, 1);
+    copy = csc_view_find(s, 1);
     assert_true(copy != held);
     assert_null(held->join);
-    assert_int_equal(csc_state_verdict(copy), CSC_VERDICT_RUN);
-    assert_true(csc_state_has(&copy->seen, 0));
-    assert_int_equal(csc_state_find(s, 0)->holders, 1);
+    assert_int_equal(csc_join_verdict(copy), CSC_VERDICT_RUN);
+    assert_true(csc_view_has(&copy->seen, 0));
+    assert_int_equal(csc_view_find(s, 0)->holders, 1);
     apply(s, 1, COMPLETED, "{\"at\":1,\"after\":[0],\"attempts\":2}");
     csc_state_settle(s);
-    assert_null(csc_state_find(s, 0));
+    assert_null(csc_view_find(s, 0));
     csc_state_release(s, held);
     assert_null(s->kept);
     hand_done(s);
@@ -408,12 +408,12 @@ a_deadline_is_a_time_to_wake(void **unused)
     apply(s, 0, RUNNING,
           "{\"cascade\":{\"queue\":\"q\",\"deadline\":70,\"priority\":0},"
           "\"not_before\":90}");
-    assert_int_equal(csc_state_wake_at(s), 70);
+    assert_int_equal(csc_due_queue_wake_at(s), 70);
     apply(s, 1, RUNNING, "{\"not_before\":60}");
-    assert_int_equal(csc_state_wake_at(s), 60);
+    assert_int_equal(csc_due_queue_wake_at(s), 60);
     hand_apply(s, 2, ID "/-/cascade.deadline#0", "cascade.deadline",
                CASCADE_EXECUTION_FAILED, "{\"at\":1,\"attempts\":1}");
-    assert_int_equal(csc_state_status(s), CASCADE_ERROR);
+    assert_int_equal(csc_view_status(s), CASCADE_ERROR);
     hand_done(s);
 }
 
@@ -436,9 +436,9 @@ a_large_queue_stays_in_order(void **unused)
         apply(s, id, RUNNING, record);
     }
     for (int32_t i = 0; i < COUNT; i += 7)
-        csc_state_dispatch(s, csc_state_find(s, i));
-    for (csc_exec *e = csc_state_take(s, 99999); e != NULL;
-         e = csc_state_take(s, 99999)) {
+        csc_due_queue_dispatch(s, csc_view_find(s, i));
+    for (csc_exec *e = csc_due_queue_take(s, 99999); e != NULL;
+         e = csc_due_queue_take(s, 99999)) {
         assert_true(e->function_id > previous);
         assert_true(e->function_id % 7 != 0);
         previous = e->function_id;
@@ -463,7 +463,7 @@ foreign_rows_without_at_count_by_their_place(void **unused)
     apply_event(s, 7, "17"); /* its writer has no row */
     csc_state_settle(s);
     assert_int_equal(s->fn_id, 9);
-    assert_int_equal(csc_state_find(s, 9)->parent, CSC_NO_PARENT);
+    assert_int_equal(csc_view_find(s, 9)->parent, CSC_NO_PARENT);
     assert_sees(s, 9, "10,12,17");
     assert_takes(s, 0, "9");
     hand_done(s);
@@ -504,9 +504,9 @@ odd_records_count_as_absent(void **unused)
         csc_state *s = hand_fresh();
 
         apply(s, 4, RUNNING, odd[i]);
-        assert_int_equal(csc_state_find(s, 4)->attempts, 0);
-        assert_int_equal(csc_state_find(s, 4)->after.count, 0);
-        assert_int_equal(csc_state_find(s, 4)->at, 4);
+        assert_int_equal(csc_view_find(s, 4)->attempts, 0);
+        assert_int_equal(csc_view_find(s, 4)->after.count, 0);
+        assert_int_equal(csc_view_find(s, 4)->at, 4);
         assert_takes(s, 0, "4");
         hand_done(s);
     }
@@ -538,11 +538,11 @@ paths_are_read_strictly(void **unused)
     (void)unused;
     (void)cascade_uuid_parse(ID, &id);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        assert_false(csc_state_path(bad[i], &id, &parent, &occurrence));
+        assert_false(csc_kind_path(bad[i], &id, &parent, &occurrence));
     assert_int_equal(parent, 7);
-    assert_true(csc_state_path(ID "/-/n#0", &id, &parent, &occurrence));
+    assert_true(csc_kind_path(ID "/-/n#0", &id, &parent, &occurrence));
     assert_int_equal(parent, CSC_NO_PARENT);
-    assert_true(csc_state_path(ID "/12/a#b/c#34", &id, &parent, &occurrence));
+    assert_true(csc_kind_path(ID "/12/a#b/c#34", &id, &parent, &occurrence));
     assert_int_equal(parent, 12);
     assert_int_equal(occurrence, 34);
 }
@@ -561,7 +561,7 @@ a_sleep_holds_its_node_until_its_time(void **unused)
     hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, RUNNING,
                "{\"not_before\":200}");
     csc_state_settle(s);
-    assert_int_equal(csc_state_wake_at(s), 200);
+    assert_int_equal(csc_due_queue_wake_at(s), 200);
     assert_takes(s, 199, "");
     assert_takes(s, 200, "1");
     hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED,
@@ -601,11 +601,11 @@ a_sleep_may_outlast_its_node(void **unused)
                "{\"not_before\":200}");
     apply(s, 0, FAILED, "{\"at\":1,\"continue\":true}");
     csc_state_settle(s);
-    assert_int_equal(csc_state_status(s), CASCADE_RUNNING);
+    assert_int_equal(csc_view_status(s), CASCADE_RUNNING);
     assert_takes(s, 200, "1");
     hand_apply(s, 1, ID "/0/" SLEEP "#0", SLEEP, COMPLETED, "{\"at\":1}");
     csc_state_settle(s);
-    assert_int_equal(csc_state_status(s), CASCADE_COMPLETED);
+    assert_int_equal(csc_view_status(s), CASCADE_COMPLETED);
     hand_done(s);
 }
 
@@ -648,7 +648,7 @@ a_join_comes_after_what_runs_instead(void **unused)
     apply(s, 4, COMPLETED, "{\"at\":4,\"instead_of\":1}");
     apply_event(s, 4, "\"by 4\"");
     csc_state_settle(s);
-    assert_true(csc_state_has(&csc_state_find(s, 2)->seen, 4));
+    assert_true(csc_view_has(&csc_view_find(s, 2)->seen, 4));
     assert_takes(s, 0, "2");
     hand_done(s);
 }
@@ -666,8 +666,8 @@ a_join_sees_what_ran_instead_for_others(void **unused)
     apply(s, 3, RUNNING, "{\"after\":[2]}");
     apply(s, 4, COMPLETED, "{\"at\":4,\"instead_of\":1}");
     csc_state_settle(s);
-    assert_true(csc_state_has(&csc_state_find(s, 3)->seen, 2));
-    assert_true(csc_state_has(&csc_state_find(s, 3)->seen, 4));
+    assert_true(csc_view_has(&csc_view_find(s, 3)->seen, 2));
+    assert_true(csc_view_has(&csc_view_find(s, 3)->seen, 4));
     assert_takes(s, 0, "3");
     hand_done(s);
 }
@@ -680,7 +680,7 @@ find_step(const csc_state *s, const char *name, uint32_t occurrence)
     const csc_part step = {
         .kind = CSC_PART_STEP, .name = name, .occurrence = occurrence};
 
-    return csc_state_part(s, csc_state_find(s, 0), &step);
+    return csc_view_part(s, csc_view_find(s, 0), &step);
 }
 
 /* ---- What a deletion has left (S39) ------------------------------------- */
@@ -696,7 +696,7 @@ left_of(cascade_status status, int32_t fn_id)
     apply(state, 0, COMPLETED, NULL);
     apply(state, 1, RUNNING, NULL);
     csc_state_settle(state);
-    csc_state_find_torn(state);
+    csc_view_find_torn(state);
     return state;
 }
 
@@ -707,16 +707,17 @@ what_a_deletion_has_left_has_ended(void **unused)
     csc_state *state = left_of(CASCADE_ERROR, 5);
 
     (void)unused;
-    assert_int_equal(csc_state_status(state), CASCADE_ERROR);
-    assert_int_equal(csc_plan_refuse(state, 0), CSC_REFUSAL_TORN);
-    assert_int_equal(csc_plan_refuse(state, CSC_COURSE_NONE), CSC_REFUSAL_TORN);
+    assert_int_equal(csc_view_status(state), CASCADE_ERROR);
+    assert_int_equal(csc_reset_plan_refuse(state, 0), CSC_REFUSAL_TORN);
+    assert_int_equal(csc_reset_plan_refuse(state, CSC_COURSE_NONE),
+                     CSC_REFUSAL_TORN);
     csc_state_fini(state);
     state = left_of(CASCADE_ERROR, 1);
-    assert_int_equal(csc_state_status(state), CASCADE_RUNNING);
+    assert_int_equal(csc_view_status(state), CASCADE_RUNNING);
     csc_state_fini(state);
     state = left_of(CASCADE_RUNNING, 5);
-    assert_int_equal(csc_state_status(state), CASCADE_RUNNING);
-    assert_int_equal(csc_plan_refuse(state, 0), CSC_REFUSAL_NONE);
+    assert_int_equal(csc_view_status(state), CASCADE_RUNNING);
+    assert_int_equal(csc_reset_plan_refuse(state, 0), CSC_REFUSAL_NONE);
     csc_state_fini(state);
 }
 
@@ -743,7 +744,7 @@ steps_stay_while_their_node_runs(void **unused)
     apply(s, 0, COMPLETED, "{\"at\":2}");
     csc_state_settle(s);
     for (int32_t i = 0; i < 3; i++)
-        assert_null(csc_state_find(s, i));
+        assert_null(csc_view_find(s, i));
     hand_done(s);
 }
 
@@ -800,8 +801,8 @@ heirs_of_a_void_rerun_are_passed_over(void **unused)
                    COMPLETED, "{\"at\":2004}");
         assert_int_equal(csc_state_begin_again(s, &again), CASCADE_OK);
     }
-    assert_int_equal(csc_course_heir_of(&s->course, 0), 2);
-    assert_int_equal(csc_state_find(s, 2005)->parent, 2);
+    assert_int_equal(csc_supersede_heir_of(&s->course, 0), 2);
+    assert_int_equal(csc_view_find(s, 2005)->parent, 2);
     assert_int_equal(s->running, 1);
     hand_done(s);
 }

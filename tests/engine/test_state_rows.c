@@ -114,7 +114,7 @@ settle(both *b)
 static void
 take(both *b, int32_t function_id)
 {
-    csc_exec *exec = csc_state_take(&b->live, 0);
+    csc_exec *exec = csc_due_queue_take(&b->live, 0);
 
     assert_non_null(exec);
     assert_int_equal(exec->function_id, function_id);
@@ -150,7 +150,7 @@ a_join_comes_after_no_step(void **unused)
     settle(&b);
     apply(&b, 2, ID "/0/" STEP "#0", STEP, COMPLETED, "{\"at\":4}");
     settle(&b);
-    assert_false(csc_state_has(&csc_state_find(&b.live, 4)->seen, 2));
+    assert_false(csc_view_has(&csc_view_find(&b.live, 4)->seen, 2));
     done(&b);
 }
 
@@ -170,7 +170,7 @@ no_step_runs_instead(void **unused)
     take(&b, 3);
     apply(&b, 4, ID "/0/" STEP "#0", STEP, FAILED,
           "{\"at\":4,\"continue\":true,\"instead_of\":1}");
-    assert_int_equal(csc_state_find(&b.live, 4)->stands_for, CSC_NO_PARENT);
+    assert_int_equal(csc_view_find(&b.live, 4)->stands_for, CSC_NO_PARENT);
     apply(&b, 5, ID "/4/e#0", "e", RUNNING, "{\"instead_of\":4}");
     settle(&b);
     done(&b);
@@ -195,7 +195,7 @@ a_gather_waits_for_all_its_children(void **unused)
     settle(&b);
     apply(&b, 1, ID "/0/" CHILD "#0", CHILD, COMPLETED, "{\"at\":3}");
     settle(&b);
-    assert_null(csc_state_take(&b.live, 0));
+    assert_null(csc_due_queue_take(&b.live, 0));
     apply(&b, 2, ID "/0/" CHILD "#1", CHILD, COMPLETED, "{\"at\":3}");
     settle(&b);
     take(&b, 3);
@@ -214,8 +214,8 @@ a_gather_comes_after_children_only(void **unused)
     apply(&b, 2, ID "/1/" GATHER "#0", GATHER, RUNNING, "{\"after\":[0]}");
     apply(&b, 3, ID "/-/c#0", "c", RUNNING, "{\"instead_of\":0}");
     settle(&b);
-    assert_int_equal(csc_state_find(&b.live, 0)->holders, 0);
-    assert_int_equal(csc_state_find(&b.live, 3)->holders, 0);
+    assert_int_equal(csc_view_find(&b.live, 0)->holders, 0);
+    assert_int_equal(csc_view_find(&b.live, 3)->holders, 0);
     done(&b);
 }
 
@@ -257,7 +257,7 @@ parts_of_parts_go_too(void **unused)
     apply(&b, 1, ID "/0/" STEP "#0", STEP, COMPLETED, "{\"at\":2}");
     apply(&b, 0, ID "/-/a#0", "a", COMPLETED, "{\"at\":2}");
     settle(&b);
-    assert_null(csc_state_find(&b.live, 2));
+    assert_null(csc_view_find(&b.live, 2));
     done(&b);
 }
 
@@ -353,8 +353,8 @@ what_counts_has_no_heir(void **unused)
     apply(&b, 3, ID "/2/b#0", "b", RUNNING, "{\"resumes\":1}");
     apply(&b, 4, ID "/2/a#0", "a", RUNNING, "{\"resumes\":0}");
     assert_int_equal(dump_rows_hydrate(&b.rows, &state), CASCADE_OK);
-    assert_int_equal(csc_course_heir_of(&state.course, 0), 4);
-    assert_int_equal(csc_course_heir_of(&state.course, 1), 1);
+    assert_int_equal(csc_supersede_heir_of(&state.course, 0), 4);
+    assert_int_equal(csc_supersede_heir_of(&state.course, 1), 1);
     csc_state_fini(&state);
     done(&b);
 }
@@ -433,11 +433,11 @@ a_row_may_refer_to_what_it_ends(void **unused)
     row.cascade_id = b.live.id;
     assert_int_equal(csc_state_apply_execution(&b.live, &row), CASCADE_OK);
     row.status = COMPLETED;
-    row.input = csc_state_find(&b.live, 0)->input;
+    row.input = csc_view_find(&b.live, 0)->input;
     assert_int_equal(csc_state_apply_execution(&b.live, &row), CASCADE_OK);
     csc_state_settle(&b.live);
     assert_string_equal(
-        csc_state_signal(&b.live, "news", CSC_STATE_FIRST)->payload,
+        csc_signals_signal(&b.live, "news", CSC_STATE_FIRST)->payload,
         "{\"some\":\"input of this one\"}");
     done(&b);
 }

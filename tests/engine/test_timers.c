@@ -360,11 +360,11 @@ backoff_that_grows_slowly_grows(test_db *db)
         .backoff_ms = 5, .backoff_max_ms = 1000, .backoff_percent = 101};
 
     (void)db;
-    assert_int_equal(csc_attempts_delay_ms(&slow, 1, NULL), 5);
-    assert_int_equal(csc_attempts_delay_ms(&slow, 2, NULL), 6);
-    assert_int_equal(csc_attempts_delay_ms(&slow, INT32_MAX, NULL), 1000);
+    assert_int_equal(csc_backoff_delay_ms(&slow, 1, NULL), 5);
+    assert_int_equal(csc_backoff_delay_ms(&slow, 2, NULL), 6);
+    assert_int_equal(csc_backoff_delay_ms(&slow, INT32_MAX, NULL), 1000);
     slow.backoff_percent = 100;
-    assert_int_equal(csc_attempts_delay_ms(&slow, INT32_MAX, NULL), 5);
+    assert_int_equal(csc_backoff_delay_ms(&slow, INT32_MAX, NULL), 5);
 }
 
 /* Jitter stays within its share, and is not always the same. */

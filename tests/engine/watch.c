@@ -260,7 +260,7 @@ has_course(const cascade_change *change)
 {
     for (size_t i = 0; i < change->insert_count; i++)
         if (change->inserts[i].status == CASCADE_EXECUTION_COMPLETED &&
-            csc_course_is_receipt(&change->inserts[i]))
+            csc_supersede_is_receipt(&change->inserts[i]))
             return true;
     return false;
 }

@@ -349,7 +349,7 @@ are_lanes_quiet(const test_load *load)
         cascade_engine *engine = load->engines[i];
 
         pthread_mutex_lock(&engine->mutex);
-        quiet = csc_run_quiet(engine);
+        quiet = csc_drop_quiet(engine);
         pthread_mutex_unlock(&engine->mutex);
     }
     return quiet;

@@ -79,7 +79,7 @@ check_refusal(cascade_err err)
     const char *why = cascade_errmsg();
 
     fuzz_check(err == CASCADE_ERR_CORRUPT);
-    fuzz_check(why[0] != '\0' && csc_json_is_utf8(why, strlen(why)));
+    fuzz_check(why[0] != '\0' && csc_json_utf8_is(why, strlen(why)));
 }
 
 /* ---- SQLite -------------------------------------------------------------- */
@@ -208,7 +208,7 @@ check_sqlite_event(void)
         check_number(0, row.id);
         check_number(2, row.function_id);
         check_text(3, row.key);
-        fuzz_check(csc_json_is_utf8(row.key, strlen(row.key)));
+        fuzz_check(csc_json_utf8_is(row.key, strlen(row.key)));
         fuzz_check(fuzz_is_canonical(row.value));
         if (row.ui_value != NULL)
             fuzz_check(fuzz_is_canonical(row.ui_value));

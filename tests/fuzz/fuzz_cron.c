@@ -31,7 +31,7 @@ check_refusal(const csc_cron *cron)
     const char *why = cascade_errmsg();
 
     fuzz_check(strncmp(why, "rule: ", 6) == 0);
-    fuzz_check(csc_json_is_utf8(why, strlen(why)));
+    fuzz_check(csc_json_utf8_is(why, strlen(why)));
     fuzz_check(cron->minutes == 42);
 }
 
@@ -74,7 +74,7 @@ check_words(const csc_cron *cron)
 
     csc_describe_cron(cron, &out);
     fuzz_check(!out.failed && out.len > 0);
-    fuzz_check(csc_json_is_utf8(out.data, out.len));
+    fuzz_check(csc_json_utf8_is(out.data, out.len));
     csc_buf_fini(&out);
 }
 

@@ -44,7 +44,7 @@ write_document(const csc_document *document)
             csc_document_write_message(&writer, &document->messages[i], false);
     if (err == CASCADE_OK)
         err = csc_document_write_end(&writer, &text);
-    csc_document_writer_fini(&writer);
+    csc_document_write_fini(&writer);
     fuzz_check(err == CASCADE_OK && text != NULL);
     return text;
 }
@@ -58,9 +58,9 @@ check_members(const char *text, const char *written)
     csc_json_span b;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        fuzz_check(csc_json_member(text, names[i], &a) &&
-                   csc_json_member(written, names[i], &b) && a.len == b.len &&
-                   memcmp(a.data, b.data, a.len) == 0);
+        fuzz_check(csc_json_read_member(text, names[i], &a) &&
+                   csc_json_read_member(written, names[i], &b) &&
+                   a.len == b.len && memcmp(a.data, b.data, a.len) == 0);
 }
 
 static void
@@ -80,7 +80,7 @@ check_written(const char *text, const csc_document *document)
     fuzz_check(again.event_count == document->event_count);
     twice = write_document(&again);
     fuzz_check(strcmp(written, twice) == 0);
-    csc_document_fini(&again);
+    csc_document_read_fini(&again);
     csc_mem_free(twice);
     csc_mem_free(written);
 }
@@ -94,7 +94,7 @@ check_renamed(csc_document *document)
     csc_document again = {0};
     csc_meta meta;
     cascade_change change;
-    cascade_err err = csc_document_rename(document, &id, NOW_MS, &random);
+    cascade_err err = csc_document_make_rename(document, &id, NOW_MS, &random);
     char *text = NULL;
 
     fuzz_check(err == CASCADE_OK);
@@ -102,12 +102,12 @@ check_renamed(csc_document *document)
     err = csc_document_read(text, &again);
     fuzz_check(err == CASCADE_OK || err == CASCADE_ERR_REFUSED ||
                err == CASCADE_ERR_INVALID);
-    fuzz_check(csc_meta_read(document->meta, &meta) == CASCADE_OK);
+    fuzz_check(csc_start_record_read(document->meta, &meta) == CASCADE_OK);
     fuzz_check(meta.key == NULL);
     csc_document_make(document, &meta, NULL, NOW_MS, &change);
     fuzz_check(change.run.priority >= 0 && change.run.priority <= 9);
-    csc_meta_fini(&meta);
-    csc_document_fini(&again);
+    csc_start_record_fini(&meta);
+    csc_document_read_fini(&again);
     csc_mem_free(text);
 }
 
@@ -126,7 +126,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     } else {
         fuzz_check(cascade_errmsg() != NULL && cascade_errmsg()[0] != '\0');
     }
-    csc_document_fini(&document);
+    csc_document_read_fini(&document);
     fuzz_check(csc_mem_live() == live);
     free(text);
     return 0;

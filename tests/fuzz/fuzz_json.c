@@ -56,7 +56,7 @@ canon_tree(const char *text, csc_buf *out)
     cascade_err err = CASCADE_ERR_JSON;
 
     if (tree != NULL)
-        err = csc_json_canon_tree("x", tree, MAX * 8, out);
+        err = csc_json_tree_canon("x", tree, MAX * 8, out);
     cJSON_Delete(tree);
     return err;
 }
@@ -84,7 +84,7 @@ check_cjson(const char *original, const char *canonical)
 static void
 check_tree(const char *canonical)
 {
-    cJSON *tree = csc_json_parse(canonical);
+    cJSON *tree = csc_json_tree_parse(canonical);
 
     fuzz_check(tree != NULL);
     cJSON_Delete(tree);
@@ -98,11 +98,11 @@ check_string(csc_json_span span)
     csc_buf again = {0};
     char *text = NULL;
 
-    if (!csc_json_span_text(span, &text)) {
+    if (!csc_json_read_text(span, &text)) {
         fuzz_check(span.data[0] != '"');
         return;
     }
-    fuzz_check(text != NULL && csc_json_is_utf8(text, strlen(text)));
+    fuzz_check(text != NULL && csc_json_utf8_is(text, strlen(text)));
     csc_json_add_string(&again, text);
     fuzz_check(is_same(&again, span.data, span.len));
     csc_buf_fini(&again);
@@ -117,7 +117,7 @@ check_value(csc_json_span span, csc_buf *room)
     fuzz_check(canon(span.data, span.len, room) == CASCADE_OK);
     fuzz_check(is_same(room, span.data, span.len));
     check_string(span);
-    if (csc_json_span_i64(span, &number)) {
+    if (csc_json_read_i64(span, &number)) {
         csc_buf_clear(room);
         csc_buf_add_i64(room, number);
         fuzz_check(is_same(room, span.data, span.len));
@@ -133,7 +133,7 @@ check_member(const char *canonical, const csc_json_iter *iter)
 
     fuzz_check(key != NULL);
     if (strchr(key, '\\') == NULL) {
-        fuzz_check(csc_json_member(canonical, key, &found));
+        fuzz_check(csc_json_read_member(canonical, key, &found));
         fuzz_check(found.data == iter->value.data &&
                    found.len == iter->value.len);
     }
@@ -148,8 +148,8 @@ check_walk(const csc_buf *canonical)
     csc_json_span whole = {canonical->data, canonical->len};
     csc_json_iter iter;
 
-    csc_json_iter_init(&iter, canonical->data, canonical->len);
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, canonical->data, canonical->len);
+    while (csc_json_read_next(&iter)) {
         fuzz_check(iter.value.data >= canonical->data);
         fuzz_check(iter.value.data + iter.value.len <=
                    canonical->data + canonical->len);
@@ -170,7 +170,7 @@ check_canonical(const char *original, size_t len, const csc_buf *canonical)
 
     fuzz_check(canonical->data != NULL && canonical->len > 0);
     fuzz_check(strlen(canonical->data) == canonical->len);
-    fuzz_check(csc_json_is_utf8(canonical->data, canonical->len));
+    fuzz_check(csc_json_utf8_is(canonical->data, canonical->len));
     fuzz_check(canon(canonical->data, canonical->len, &again) == CASCADE_OK);
     fuzz_check(is_same(&again, canonical->data, canonical->len));
     csc_buf_fini(&again);

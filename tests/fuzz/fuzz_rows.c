@@ -59,7 +59,7 @@ add_put(csc_post *post, const char *key)
     fuzz_check(put != NULL);
     put->key = key;
     put->value = "[1,\"two\"]";
-    csc_post_add_put(&post->effects, put);
+    csc_op_add_put(&post->effects, put);
 }
 
 /* The third waits for the others, or for one of them. */
@@ -82,7 +82,7 @@ add_spawns(walk *w, csc_post *post, bool delayed)
             spawn->first = choose(w, 2);
             spawn->on_failure = (cascade_join)choose(w, 3);
         }
-        csc_post_add_spawn(&post->effects, spawn);
+        csc_op_add_spawn(&post->effects, spawn);
     }
 }
 
@@ -149,11 +149,11 @@ make_post(walk *w, const csc_exec *exec)
         CSC_POST_COMPLETE, CSC_POST_COMPLETE, CSC_POST_FAIL,
         CSC_POST_ATTEMPT,  CSC_POST_STEP,     CSC_POST_STEP_ATTEMPT,
         CSC_POST_WAIT,     CSC_POST_BEAT};
-    bool over = csc_state_is_wait(exec);
+    bool over = csc_view_is_wait(exec);
     csc_post_kind kind =
         over ? CSC_POST_COMPLETE
              : kinds[choose(w, sizeof(kinds) / sizeof(kinds[0]))];
-    csc_post *post = csc_post_create(kind, exec->function_id);
+    csc_post *post = csc_op_create(kind, exec->function_id);
 
     fuzz_check(post != NULL);
     post->attempts = exec->attempts + 1;
@@ -166,7 +166,7 @@ make_post(walk *w, const csc_exec *exec)
 static csc_post *
 make_receipt(walk *w)
 {
-    csc_post *post = csc_post_create(CSC_POST_RECEIVE, -1);
+    csc_post *post = csc_op_create(CSC_POST_RECEIVE, -1);
     csc_message **at = &post->messages;
     unsigned count = 1 + choose(w, 3);
 
@@ -239,7 +239,7 @@ check_state(const csc_state *state)
         if (exec == NULL)
             continue;
         fuzz_check(exec->function_id <= state->fn_id);
-        fuzz_check(csc_state_find(state, exec->function_id) == exec);
+        fuzz_check(csc_view_find(state, exec->function_id) == exec);
         running += exec->status == CASCADE_EXECUTION_RUNNING;
         fuzz_check(exec->blocked < state->running || exec->blocked == 0);
         fuzz_check(exec->priority >= 0 && exec->priority <= 9);
@@ -255,7 +255,7 @@ check_state(const csc_state *state)
 static bool
 commit_one(walk *w)
 {
-    csc_exec *exec = csc_state_take(&w->state, INT64_MAX);
+    csc_exec *exec = csc_due_queue_take(&w->state, INT64_MAX);
     cascade_random random = {NULL, fill};
     csc_build_env env = {.arena = &w->arena,
                          .random = &random,
@@ -286,8 +286,8 @@ commit_one(walk *w)
         fuzz_check(err == CASCADE_ERR_TOO_LARGE);
     }
     if (receipt != post)
-        csc_post_free(receipt);
-    csc_post_free(post);
+        csc_op_free(receipt);
+    csc_op_free(post);
     return err == CASCADE_OK && !w->state.course.grew;
 }
 
@@ -295,7 +295,7 @@ static void
 go_on(walk *w)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        if (csc_state_status(&w->state) != CASCADE_RUNNING || !commit_one(w))
+        if (csc_view_status(&w->state) != CASCADE_RUNNING || !commit_one(w))
             return;
     }
 }

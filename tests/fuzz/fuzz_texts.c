@@ -26,7 +26,7 @@ check_refusal(const char *text, cascade_err err)
     const char *why = cascade_errmsg();
 
     fuzz_check(err == CASCADE_ERR_INVALID || err == CASCADE_ERR_UNSUPPORTED);
-    fuzz_check(why[0] != '\0' && csc_json_is_utf8(why, strlen(why)));
+    fuzz_check(why[0] != '\0' && csc_json_utf8_is(why, strlen(why)));
     fuzz_check(strchr(text, '@') == NULL || strstr(why, text) == NULL);
 }
 
@@ -77,7 +77,7 @@ check_names(const char *text)
     err = csc_check_text("text", text);
     if (err == CASCADE_OK)
         fuzz_check(len > 0 && len <= CSC_TEXT_MAX &&
-                   csc_json_is_utf8(text, len));
+                   csc_json_utf8_is(text, len));
     else
         check_refusal(text, err);
     fuzz_check(csc_check_cut(text, len) <= len);
@@ -111,7 +111,7 @@ check_path(const char *text)
         head[sizeof(head) - 1] = '\0';
         (void)cascade_uuid_parse(head, &id);
     }
-    if (!csc_state_path(text, &id, &parent, &occurrence)) {
+    if (!csc_kind_path(text, &id, &parent, &occurrence)) {
         fuzz_check(parent == -7 && occurrence == 7);
         return;
     }

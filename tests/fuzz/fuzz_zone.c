@@ -27,7 +27,7 @@ check_refusal(cascade_err err)
     fuzz_check(err == CASCADE_ERR_INVALID || err == CASCADE_ERR_UNSUPPORTED ||
                err == CASCADE_ERR_TOO_LARGE);
     fuzz_check(strstr(why, NAME) != NULL);
-    fuzz_check(csc_json_is_utf8(why, strlen(why)));
+    fuzz_check(csc_json_utf8_is(why, strlen(why)));
 }
 
 static void

@@ -68,7 +68,7 @@ next_word(const char **at, const char *const words[3])
     csc_json_span field = next_field(at, false);
 
     for (int i = 0; i < 3; i++) {
-        if (csc_json_span_is(field, words[i]))
+        if (csc_json_read_is(field, words[i]))
             return i + 1;
     }
     return 0;
@@ -158,7 +158,7 @@ read_event(parse *it, const char *at)
     if (it->event_count == ROW_TEXT_MAX || !next_id(&at, &row.function_id))
         return;
     key = next_field(&at, true);
-    if (!csc_json_is_utf8(key.data, key.len))
+    if (!csc_json_utf8_is(key.data, key.len))
         return;
     row.key = keep(it, key.data, key.len);
     it->events[it->event_count++] = row;
@@ -172,8 +172,8 @@ has_large_index(const char *json)
     csc_json_span span;
     int64_t index = 0;
 
-    return csc_json_member(json, "index", &span) &&
-           csc_json_span_i64(span, &index) && index > INDEX_MAX;
+    return csc_json_read_member(json, "index", &span) &&
+           csc_json_read_i64(span, &index) && index > INDEX_MAX;
 }
 
 static void
@@ -187,19 +187,19 @@ read_member(parse *it, const char *word, size_t len, const char *rest)
         it->event_count == 0 ? NULL : &it->events[it->event_count - 1];
     const char *json = read_json(it, rest);
 
-    if (execution != NULL && csc_json_span_is(name, "error"))
+    if (execution != NULL && csc_json_read_is(name, "error"))
         execution->error = keep(it, rest, strlen(rest));
     if (json == NULL)
         return;
-    if (execution != NULL && csc_json_span_is(name, "in"))
+    if (execution != NULL && csc_json_read_is(name, "in"))
         execution->input = json;
-    if (execution != NULL && csc_json_span_is(name, "out"))
+    if (execution != NULL && csc_json_read_is(name, "out"))
         execution->full_output = json;
     if (event != NULL && has_large_index(json))
         return;
-    if (event != NULL && csc_json_span_is(name, "value"))
+    if (event != NULL && csc_json_read_is(name, "value"))
         event->value = json;
-    if (event != NULL && csc_json_span_is(name, "ui"))
+    if (event != NULL && csc_json_read_is(name, "ui"))
         event->ui_value = json;
 }
 
@@ -210,11 +210,11 @@ read_line(parse *it, const char *line)
     const char *rest = line[len] == ' ' ? line + len + 1 : line + len;
     csc_json_span word = {line, len};
 
-    if (csc_json_span_is(word, "cascade"))
+    if (csc_json_read_is(word, "cascade"))
         read_cascade(it, rest);
-    else if (csc_json_span_is(word, "exec"))
+    else if (csc_json_read_is(word, "exec"))
         read_exec(it, rest);
-    else if (csc_json_span_is(word, "event"))
+    else if (csc_json_read_is(word, "event"))
         read_event(it, rest);
     else
         read_member(it, line, len, rest);

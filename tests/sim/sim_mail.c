@@ -94,7 +94,7 @@ submit_command(sim_process *p, csc_arena *arena, const cascade_uuid *to,
         err = csc_submit(p->store, &submission, letter->kind);
     if (err == CASCADE_OK && !is_of_ended(letter) &&
         strcmp(letter->kind, "delete") != 0)
-        err = csc_follow_sent(p->store, to, message.path, &sent);
+        err = csc_run_chain_sent(p->store, to, message.path, &sent);
     if (err == CASCADE_OK && sent == CASCADE_SENT_ENDED && !is_of_ended(letter))
         err = CASCADE_ERR_ENDED;
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)

@@ -285,7 +285,7 @@ count_repeated(const cascade_snapshot *snapshot)
         csc_json_span span;
 
         if (strcmp(info->node_name, "cascade.signal:go") == 0 &&
-            csc_json_member(info->full_output, "resumes", &span))
+            csc_json_read_member(info->full_output, "resumes", &span))
             sim_note(SIM_RECEIVED_AGAIN);
     }
 }

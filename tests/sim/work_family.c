@@ -305,8 +305,8 @@ load_child(family *f)
 
     f->child = NULL;
     f->runs = 0;
-    if (!csc_json_member(f->part->full_output, "child", &span) ||
-        !csc_record_uuid(span, &id))
+    if (!csc_json_read_member(f->part->full_output, "child", &span) ||
+        !csc_full_output_uuid(span, &id))
         return;
     do {
         cascade_snapshot *run = NULL;

@@ -194,8 +194,8 @@ number_heard(const cascade_snapshot *snapshot,
     int n = LATE;
 
     if (await->status == CASCADE_EXECUTION_COMPLETED &&
-        csc_json_member(await->full_output, "signal", &span) &&
-        csc_json_span_i64(span, &id))
+        csc_json_read_member(await->full_output, "signal", &span) &&
+        csc_json_read_i64(span, &id))
         (void)sscanf(
             cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY, (size_t)id)
                 ->input,
@@ -211,8 +211,8 @@ count_await(const cascade_execution_info *await)
 
     if (await->status != CASCADE_EXECUTION_COMPLETED)
         return;
-    if (!csc_json_member(await->full_output, "signal", &span) ||
-        !csc_json_span_i64(span, &id))
+    if (!csc_json_read_member(await->full_output, "signal", &span) ||
+        !csc_json_read_i64(span, &id))
         sim_note(SIM_TIMED_OUT);
     else
         sim_note(id < await->function_id ? SIM_HEARD_EARLY : SIM_HEARD_WAITING);

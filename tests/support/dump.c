@@ -73,7 +73,7 @@ static void
 add_waiters(csc_buf *out, const csc_state *state, const csc_exec *exec)
 {
     for (size_t i = 0; i < exec->waiters.count; i++) {
-        const csc_exec *waiter = csc_state_find(state, exec->waiters.items[i]);
+        const csc_exec *waiter = csc_view_find(state, exec->waiters.items[i]);
 
         if (waiter != NULL && waiter->status == CASCADE_EXECUTION_RUNNING &&
             waiter->blocked > 0)
@@ -127,7 +127,7 @@ add_key(csc_buf *out, const csc_key *key)
     add_text(out, "key", key->name);
     add_number(out, "of_parts", (int64_t)csc_tree_count(&key->of_parts));
     for (size_t i = 0; i < csc_tree_count(&key->events); i++) {
-        const csc_event *event = csc_state_nth_event(key, i);
+        const csc_event *event = csc_events_nth_event(key, i);
 
         csc_buf_add_format(out, " event writer=%d parent=%d at=%d\n",
                            event->when.function_id, event->parent, event->at);
@@ -141,7 +141,7 @@ dump_state(csc_buf *out, const csc_state *state)
 {
     add_id(out, "cascade", &state->id);
     add_number(out, "recorded", state->recorded);
-    add_number(out, "status", csc_state_status(state));
+    add_number(out, "status", csc_view_status(state));
     add_number(out, "fn_id", state->fn_id);
     add_text(out, "user_id", state->user_id);
     add_number(out, "created_at", state->created_at_ms);
@@ -159,7 +159,7 @@ dump_state(csc_buf *out, const csc_state *state)
     add_number(out, "takings", (int64_t)csc_tree_count(&state->takings));
     add_number(out, "signal_bytes", (int64_t)state->signal_bytes);
     for (size_t i = 0; i < csc_tree_count(&state->signals); i++) {
-        const csc_signal *signal = csc_state_nth_signal(state, i);
+        const csc_signal *signal = csc_signals_nth_signal(state, i);
 
         add_number(out, "signal", signal->function_id);
         add_text(out, "name", signal->name);
@@ -171,7 +171,7 @@ dump_state(csc_buf *out, const csc_state *state)
         if (state->execs[i].exec != NULL)
             add_exec(out, state, state->execs[i].exec);
     for (size_t i = 0; i < csc_tree_count(&state->keys); i++)
-        add_key(out, csc_state_nth_key(state, i));
+        add_key(out, csc_events_nth_key(state, i));
 }
 
 /* ---- Rows --------------------------------------------------------------- */
@@ -405,7 +405,7 @@ dump_rows_hydrate(const dump_rows *rows, csc_state *state)
         for (size_t i = 0; i < rows->execution_count && err == CASCADE_OK; i++)
             err = csc_state_apply_execution(state, &rows->executions[i]);
         for (size_t i = 0; i < rows->event_count && err == CASCADE_OK; i++)
-            err = csc_state_apply_event(state, &rows->events[i]);
+            err = csc_events_apply_event(state, &rows->events[i]);
         if (err == CASCADE_OK)
             err = csc_state_begin_again(state, &again);
     }

@@ -70,5 +70,5 @@ hand_put(csc_state *state, int32_t function_id, const char *key,
                                    .key = key,
                                    .value = value};
 
-    assert_int_equal(csc_state_apply_event(state, &row), CASCADE_OK);
+    assert_int_equal(csc_events_apply_event(state, &row), CASCADE_OK);
 }

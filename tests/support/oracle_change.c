@@ -46,8 +46,8 @@ attempts_of(const cascade_execution_row *row)
     int64_t number = 0;
 
     if (row->full_output != NULL &&
-        csc_json_member(row->full_output, "attempts", &span))
-        (void)csc_json_span_i64(span, &number);
+        csc_json_read_member(row->full_output, "attempts", &span))
+        (void)csc_json_read_i64(span, &number);
     return number;
 }
 

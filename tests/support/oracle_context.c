@@ -76,11 +76,11 @@ mark_joined(const dump_rows *rows, const cascade_execution_row *row,
     int64_t id = 0;
 
     if (row->full_output == NULL ||
-        !csc_json_member(row->full_output, "after", &after))
+        !csc_json_read_member(row->full_output, "after", &after))
         return;
-    csc_json_iter_init(&iter, after.data, after.len);
-    while (csc_json_next(&iter)) {
-        if (csc_json_span_i64(iter.value, &id))
+    csc_json_read_iter_init(&iter, after.data, after.len);
+    while (csc_json_read_next(&iter)) {
+        if (csc_json_read_i64(iter.value, &id))
             mark(rows, id, row->function_id, joined);
     }
 }
@@ -107,8 +107,8 @@ is_seen(const dump_rows *rows, int32_t writer, int32_t reader,
     if (row == NULL || row->status == CASCADE_EXECUTION_RUNNING)
         return false;
     if (row->full_output != NULL &&
-        csc_json_member(row->full_output, "at", &span) &&
-        csc_json_span_i64(span, &at) && at < reader && writer < reader)
+        csc_json_read_member(row->full_output, "at", &span) &&
+        csc_json_read_i64(span, &at) && at < reader && writer < reader)
         return true;
     node = node_of(row);
     return joined[writer] || (node >= 0 && joined[node]);
@@ -199,7 +199,7 @@ add_outcome(csc_buf *out, const dump_rows *rows, int64_t head, int64_t join)
                        place.row->node_name);
     csc_buf_add_format(out, "\"status\":\"%s\"", words[place.end]);
     if (place.end == ORACLE_WELL &&
-        csc_json_member(place.row->full_output, "output", &output)) {
+        csc_json_read_member(place.row->full_output, "output", &output)) {
         csc_buf_add_text(out, ",\"output\":");
         csc_buf_add(out, output.data, output.len);
     }
@@ -221,10 +221,10 @@ judge_outcomes(oracle *o, const oracle_cascade *c,
 
     csc_buf_add_char(&expected, '[');
     if (row->full_output != NULL &&
-        csc_json_member(row->full_output, "after", &after)) {
-        csc_json_iter_init(&iter, after.data, after.len);
-        while (csc_json_next(&iter))
-            if (csc_json_span_i64(iter.value, &id))
+        csc_json_read_member(row->full_output, "after", &after)) {
+        csc_json_read_iter_init(&iter, after.data, after.len);
+        while (csc_json_read_next(&iter))
+            if (csc_json_read_i64(iter.value, &id))
                 add_outcome(&expected, &c->rows, id, row->function_id);
     }
     csc_buf_add_char(&expected, ']');

@@ -38,9 +38,9 @@ is_fork(const cascade_execution_row *first)
 
     if (first->function_id != 0 || !oracle_member(first, "cascade", &meta))
         return false;
-    csc_json_iter_init(&iter, meta.data, meta.len);
-    while (csc_json_next(&iter))
-        if (csc_json_span_is(iter.key, "forked_from"))
+    csc_json_read_iter_init(&iter, meta.data, meta.len);
+    while (csc_json_read_next(&iter))
+        if (csc_json_read_is(iter.key, "forked_from"))
             return true;
     return false;
 }
@@ -52,7 +52,7 @@ oracle_has_course(const dump_rows *rows)
         return true;
     for (size_t i = 0; i < rows->execution_count; i++)
         if (rows->executions[i].status == CASCADE_EXECUTION_COMPLETED &&
-            csc_course_is_receipt(&rows->executions[i]))
+            csc_supersede_is_receipt(&rows->executions[i]))
             return true;
     return false;
 }
@@ -65,7 +65,7 @@ number_of(const cascade_execution_row *row, const char *name)
     int64_t number = ORACLE_NO_ID;
 
     if (oracle_member(row, name, &span))
-        (void)csc_json_span_i64(span, &number);
+        (void)csc_json_read_i64(span, &number);
     return number;
 }
 
@@ -84,9 +84,9 @@ is_superseded_by(const cascade_execution_row *receipt, int32_t id)
         return true;
     if (!oracle_member(receipt, "supersedes", &list))
         return false;
-    csc_json_iter_init(&iter, list.data, list.len);
-    while (csc_json_next(&iter))
-        if (csc_json_span_i64(iter.value, &named) && named == id)
+    csc_json_read_iter_init(&iter, list.data, list.len);
+    while (csc_json_read_next(&iter))
+        if (csc_json_read_i64(iter.value, &named) && named == id)
             return true;
     return false;
 }
@@ -105,7 +105,7 @@ oracle_find_counting(const dump_rows *all)
     for (size_t r = all->execution_count; r > 0; r--) {
         if (!counts[r - 1] ||
             rows[r - 1].status != CASCADE_EXECUTION_COMPLETED ||
-            !csc_course_is_receipt(&rows[r - 1]))
+            !csc_supersede_is_receipt(&rows[r - 1]))
             continue;
         for (size_t i = 0; i + 1 < r; i++)
             counts[i] =
@@ -142,7 +142,7 @@ check_heir(const oracle_view *v, const cascade_execution_row *row,
     int64_t parent = oracle_parent_of(row->node_instance_id);
 
     if (parent < 0 || parent >= row->function_id ||
-        !csc_course_is_receipt(&rows[parent])) {
+        !csc_supersede_is_receipt(&rows[parent])) {
         fail_at(v, row, "G3", "resumes, but stands under no retry or rerun");
         return;
     }
@@ -187,7 +187,7 @@ check_receipt(const oracle_view *v, const cascade_execution_row *receipt)
     int64_t before = from != ORACLE_NO_ID ? from : receipt->function_id;
 
     if (receipt->status != CASCADE_EXECUTION_COMPLETED ||
-        !csc_course_is_receipt(receipt) || has_undone(v))
+        !csc_supersede_is_receipt(receipt) || has_undone(v))
         return;
     for (int64_t i = 0; i < before && i < receipt->function_id; i++)
         if (is_superseded_by(receipt, (int32_t)i) && is_done(&rows[i], before))
@@ -231,7 +231,7 @@ check_hydration(const oracle_view *v)
     if (dump_rows_hydrate(&v->rows, &state) != CASCADE_OK)
         oracle_fail(v->o, "G7", &v->c->id, ORACLE_NO_ID,
                     "cannot be hydrated: %s", cascade_errmsg());
-    else if (csc_state_status(&state) != v->rows.cascade.status ||
+    else if (csc_view_status(&state) != v->rows.cascade.status ||
              state.fn_id != v->rows.cascade.fn_id)
         oracle_fail(v->o, "G7", &v->c->id, ORACLE_NO_ID,
                     "hydrates to another state than its rows tell");

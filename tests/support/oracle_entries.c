@@ -117,8 +117,8 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
     int64_t number = none;
 
     if (row->full_output != NULL &&
-        csc_json_member(row->full_output, name, &span))
-        (void)csc_json_span_i64(span, &number);
+        csc_json_read_member(row->full_output, name, &span))
+        (void)csc_json_read_i64(span, &number);
     return number;
 }
 

@@ -24,7 +24,7 @@ oracle_parent_id(const dump_rows *rows, cascade_uuid *parent)
 {
     csc_json_span span = oracle_meta_member(rows, "parent");
 
-    return span.data != NULL && csc_record_uuid(span, parent);
+    return span.data != NULL && csc_full_output_uuid(span, parent);
 }
 
 /* `row` stands for a child; `*id` is its first run. */
@@ -35,7 +35,7 @@ child_id(const cascade_execution_row *row, cascade_uuid *id)
 
     return strncmp(row->node_name, CASCADE_CHILD_PREFIX,
                    strlen(CASCADE_CHILD_PREFIX)) == 0 &&
-           oracle_member(row, "child", &span) && csc_record_uuid(span, id);
+           oracle_member(row, "child", &span) && csc_full_output_uuid(span, id);
 }
 
 /* ---- Messages ----------------------------------------------------------- */

@@ -18,9 +18,9 @@ names(csc_json_span list, int64_t wanted)
     csc_json_iter iter;
     int64_t id = 0;
 
-    csc_json_iter_init(&iter, list.data, list.len);
-    while (list.data != NULL && csc_json_next(&iter))
-        if (csc_json_span_i64(iter.value, &id) && id == wanted)
+    csc_json_read_iter_init(&iter, list.data, list.len);
+    while (list.data != NULL && csc_json_read_next(&iter))
+        if (csc_json_read_i64(iter.value, &id) && id == wanted)
             return true;
     return false;
 }
@@ -53,8 +53,8 @@ next_in_line(const dump_rows *rows, const cascade_execution_row *row)
     if (row->status != CASCADE_EXECUTION_FAILED ||
         !oracle_member(row, "spawned", &spawned))
         return NULL;
-    csc_json_iter_init(&iter, spawned.data, spawned.len);
-    return csc_json_next(&iter) && csc_json_span_i64(iter.value, &id) &&
+    csc_json_read_iter_init(&iter, spawned.data, spawned.len);
+    return csc_json_read_next(&iter) && csc_json_read_i64(iter.value, &id) &&
                    id > row->function_id
                ? row_at(rows, id)
                : NULL;
@@ -90,7 +90,7 @@ first_of(const cascade_execution_row *row)
     int64_t first = 0;
 
     if (oracle_member(row, "first", &span))
-        (void)csc_json_span_i64(span, &first);
+        (void)csc_json_read_i64(span, &first);
     return first;
 }
 
@@ -100,7 +100,7 @@ is_policy(const cascade_execution_row *row, const char *policy)
     csc_json_span span;
 
     return oracle_member(row, "on_failure", &span) &&
-           csc_json_span_is(span, policy);
+           csc_json_read_is(span, policy);
 }
 
 static bool
@@ -122,11 +122,11 @@ oracle_count(const dump_rows *rows, const cascade_execution_row *join)
 
     if (!oracle_member(join, "after", &after))
         return t;
-    csc_json_iter_init(&iter, after.data, after.len);
-    for (; csc_json_next(&iter); t.all++) {
+    csc_json_read_iter_init(&iter, after.data, after.len);
+    for (; csc_json_read_next(&iter); t.all++) {
         oracle_place place = {0};
 
-        if (!csc_json_span_i64(iter.value, &id))
+        if (!csc_json_read_i64(iter.value, &id))
             continue;
         place = oracle_place_of(rows, id, join->function_id);
         if (place.end == ORACLE_OPEN)
@@ -188,7 +188,7 @@ at_of(const cascade_execution_row *row)
     int64_t at = ORACLE_NO_ID;
 
     if (oracle_member(row, "at", &span))
-        (void)csc_json_span_i64(span, &at);
+        (void)csc_json_read_i64(span, &at);
     return at;
 }
 
@@ -201,12 +201,12 @@ check_order(const oracle_view *v, const oracle_fact *fact)
     int64_t last = ORACLE_NO_ID;
     int64_t late = INT64_MAX;
 
-    csc_json_iter_init(&iter, fact->after.data, fact->after.len);
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, fact->after.data, fact->after.len);
+    while (csc_json_read_next(&iter)) {
         int64_t join = fact->row->function_id;
         oracle_place place = {0};
 
-        if (!csc_json_span_i64(iter.value, &id))
+        if (!csc_json_read_i64(iter.value, &id))
             continue;
         place = oracle_place_of(&v->rows, id, join);
         if (place.end != ORACLE_OPEN && at_of(place.row) > last)
@@ -261,10 +261,10 @@ oracle_check_late(const oracle_view *v, const oracle_fact *fact)
         return;
     if (!oracle_fact_ended(fact))
         fail_join(v, fact, "is too late, and has not ended");
-    csc_json_iter_init(&iter, late.data, late.len);
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, late.data, late.len);
+    while (csc_json_read_next(&iter)) {
         const oracle_fact *join =
-            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
+            csc_json_read_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
 
         if (join == NULL || id <= last ||
             (!names(join->after, fact->row->function_id) &&

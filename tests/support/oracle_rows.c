@@ -45,7 +45,7 @@ oracle_member(const cascade_execution_row *row, const char *name,
 {
     *span = (csc_json_span){0};
     return row->full_output != NULL && row->full_output[0] == '{' &&
-           csc_json_member(row->full_output, name, span);
+           csc_json_read_member(row->full_output, name, span);
 }
 
 static int64_t
@@ -54,7 +54,7 @@ number_of(const cascade_execution_row *row, const char *name, int64_t none)
     csc_json_span span;
     int64_t number = none;
 
-    if (oracle_member(row, name, &span) && !csc_json_span_i64(span, &number))
+    if (oracle_member(row, name, &span) && !csc_json_read_i64(span, &number))
         number = none;
     return number;
 }
@@ -126,7 +126,7 @@ is_true(const cascade_execution_row *row, const char *name)
 {
     csc_json_span span;
 
-    return oracle_member(row, name, &span) && csc_json_span_is(span, "true");
+    return oracle_member(row, name, &span) && csc_json_read_is(span, "true");
 }
 
 static bool
@@ -421,10 +421,10 @@ check_after(const oracle_view *v, const oracle_fact *fact)
 
     if (fact->after.data == NULL)
         return;
-    csc_json_iter_init(&iter, fact->after.data, fact->after.len);
-    while (csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, fact->after.data, fact->after.len);
+    while (csc_json_read_next(&iter)) {
         const oracle_fact *other =
-            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
+            csc_json_read_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
 
         if (other == NULL || id <= last || id >= fact->row->function_id ||
             other->parent != fact->parent || other->part != fact->gather ||
@@ -457,10 +457,10 @@ check_spawned(const oracle_view *v, const oracle_fact *fact)
     int64_t last = fact->at;
     size_t named = 0;
 
-    csc_json_iter_init(&iter, fact->spawned.data, fact->spawned.len);
-    while (fact->spawned.data != NULL && csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, fact->spawned.data, fact->spawned.len);
+    while (fact->spawned.data != NULL && csc_json_read_next(&iter)) {
         const oracle_fact *child =
-            csc_json_span_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
+            csc_json_read_i64(iter.value, &id) ? oracle_fact_find(v, id) : NULL;
 
         if (child == NULL || child->parent != fact->row->function_id ||
             child->part)
@@ -545,18 +545,18 @@ same_keys(const oracle_fact *fact, const cascade_event_row *events,
     csc_buf key = {0};
     bool same = true;
 
-    csc_json_iter_init(&iter, fact->keys.data, fact->keys.len);
+    csc_json_read_iter_init(&iter, fact->keys.data, fact->keys.len);
     for (size_t i = 0; i < count && same; i++) {
         if (has_key(events, i, events[i].key))
             continue;
         csc_buf_clear(&key);
         csc_json_add_string(&key, events[i].key);
-        same = fact->keys.data != NULL && csc_json_next(&iter) &&
+        same = fact->keys.data != NULL && csc_json_read_next(&iter) &&
                iter.value.len == key.len &&
                memcmp(iter.value.data, key.data, key.len) == 0;
     }
     if (same && fact->keys.data != NULL)
-        same = !csc_json_next(&iter);
+        same = !csc_json_read_next(&iter);
     csc_buf_fini(&key);
     return same;
 }
@@ -692,10 +692,10 @@ deadline_of(const oracle_view *v)
 
     if (v->count == 0 || !oracle_member(v->facts[0].row, "cascade", &meta))
         return deadline;
-    csc_json_iter_init(&iter, meta.data, meta.len);
-    while (csc_json_next(&iter))
-        if (csc_json_span_is(iter.key, "deadline"))
-            (void)csc_json_span_i64(iter.value, &deadline);
+    csc_json_read_iter_init(&iter, meta.data, meta.len);
+    while (csc_json_read_next(&iter))
+        if (csc_json_read_is(iter.key, "deadline"))
+            (void)csc_json_read_i64(iter.value, &deadline);
     return deadline;
 }
 
@@ -758,7 +758,7 @@ check_key(const oracle_view *v, csc_json_span span)
     char *key = NULL;
     cascade_uuid id;
 
-    if (!csc_json_span_text(span, &key) || key == NULL)
+    if (!csc_json_read_text(span, &key) || key == NULL)
         return;
     id = csc_uuid_v8(v->rows.cascade.user_id, key, oracle_run_number(&v->rows));
     if (memcmp(&id, &v->c->id, sizeof(id)) != 0)
@@ -776,12 +776,12 @@ check_meta(const oracle_view *v)
     int64_t priority = -1;
 
     if (oracle_member(&v->rows.executions[0], "cascade", &meta)) {
-        csc_json_iter_init(&iter, meta.data, meta.len);
-        while (csc_json_next(&iter)) {
-            if (csc_json_span_is(iter.key, "key"))
+        csc_json_read_iter_init(&iter, meta.data, meta.len);
+        while (csc_json_read_next(&iter)) {
+            if (csc_json_read_is(iter.key, "key"))
                 check_key(v, iter.value);
-            if (csc_json_span_is(iter.key, "priority"))
-                (void)csc_json_span_i64(iter.value, &priority);
+            if (csc_json_read_is(iter.key, "priority"))
+                (void)csc_json_read_i64(iter.value, &priority);
         }
     }
     if (priority < 0)
@@ -800,11 +800,11 @@ check_hydration(const oracle_view *v)
     if (dump_rows_hydrate(&v->rows, &state) != CASCADE_OK)
         oracle_fail(v->o, "G7", &v->c->id, ORACLE_NO_ID,
                     "cannot be hydrated: %s", cascade_errmsg());
-    else if (csc_state_status(&state) != v->rows.cascade.status ||
+    else if (csc_view_status(&state) != v->rows.cascade.status ||
              state.fn_id != v->rows.cascade.fn_id ||
              (v->rows.cascade.status == CASCADE_RUNNING &&
-              (csc_state_wake_at(&state) != wake_by(v, false) ||
-               csc_state_is_paused(&state) != oracle_is_paused(&v->rows))))
+              (csc_due_queue_wake_at(&state) != wake_by(v, false) ||
+               csc_view_is_paused(&state) != oracle_is_paused(&v->rows))))
         oracle_fail(v->o, "G7", &v->c->id, ORACLE_NO_ID,
                     "hydrates to another state than its rows tell");
     csc_state_fini(&state);

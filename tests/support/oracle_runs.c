@@ -26,8 +26,8 @@ oracle_meta_member(const dump_rows *rows, const char *name)
     if (rows->execution_count == 0 ||
         !oracle_member(&rows->executions[0], "cascade", &meta))
         return (csc_json_span){0};
-    csc_json_iter_init(&iter, meta.data, meta.len);
-    while (csc_json_next(&iter))
+    csc_json_read_iter_init(&iter, meta.data, meta.len);
+    while (csc_json_read_next(&iter))
         if (iter.key.len == len && memcmp(iter.key.data, name, len) == 0)
             return iter.value;
     return (csc_json_span){0};
@@ -40,7 +40,7 @@ oracle_run_number(const dump_rows *rows)
     int64_t number = 1;
 
     if (span.data != NULL)
-        (void)csc_json_span_i64(span, &number);
+        (void)csc_json_read_i64(span, &number);
     return number;
 }
 
@@ -50,7 +50,7 @@ oracle_find_previous(oracle *o, const dump_rows *rows)
     csc_json_span span = oracle_meta_member(rows, "previous");
     cascade_uuid id;
 
-    if (span.data == NULL || !csc_record_uuid(span, &id))
+    if (span.data == NULL || !csc_full_output_uuid(span, &id))
         return NULL;
     return csc_map_get(&o->cascades, &id);
 }
@@ -63,7 +63,7 @@ oracle_next_run(const dump_rows *rows, cascade_uuid *next)
     for (size_t i = 0; i < rows->execution_count; i++)
         if (rows->executions[i].status == CASCADE_EXECUTION_COMPLETED &&
             oracle_member(&rows->executions[i], "continued_as", &span))
-            return csc_record_uuid(span, next);
+            return csc_full_output_uuid(span, next);
     return false;
 }
 

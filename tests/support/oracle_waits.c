@@ -129,7 +129,7 @@ may_be_refused(const cascade_execution_row *receipt)
 {
     return strncmp(receipt->node_name, UNKNOWN_PREFIX,
                    strlen(UNKNOWN_PREFIX)) == 0 ||
-           csc_course_is_receipt(receipt);
+           csc_supersede_is_receipt(receipt);
 }
 
 static void

@@ -12,14 +12,14 @@
 #include "cascade/cascade.h"
 
 const char *
-csc_node_clean(csc_arena *arena, const char *text)
+csc_text_clean(csc_arena *arena, const char *text)
 {
     size_t len = strnlen(text, CSC_ERROR_TEXT_MAX);
     char *copy = csc_arena_strndup(arena, text, csc_check_cut(text, len));
 
     if (copy == NULL)
         return NULL;
-    if (!csc_json_is_utf8(copy, strlen(copy)))
+    if (!csc_json_utf8_is(copy, strlen(copy)))
         for (char *c = copy; *c != '\0'; c++)
             if ((unsigned char)*c >= 0x80)
                 *c = '?';

@@ -12,6 +12,6 @@ typedef struct csc_arena csc_arena;
 #define CSC_ERROR_TEXT_MAX 2000
 
 /* A text fit for the column `error`: valid UTF-8 of bounded length. */
-const char *csc_node_clean(csc_arena *arena, const char *text);
+const char *csc_text_clean(csc_arena *arena, const char *text);
 
 #endif

@@ -5,7 +5,7 @@
  * PostgreSQL's jsonb gives back, without blanks.
  *
  *   text  --csc_json_canon()------> canonical text
- *   cJSON --csc_json_canon_tree()-> canonical text
+ *   cJSON --csc_json_tree_canon()-> canonical text
  *
  * Canonical: object members by length of key, then bytes; no duplicate keys;
  * numbers written out as numeric does (1e2 -> 100, 1.50 -> 1.50, -0 -> 0,
@@ -58,23 +58,24 @@ cascade_err csc_json_canon_document(const char *what, const char *text,
 /* The same for a tree a user built: numbers in the shortest form that reads
  * back as the same double; NaN, infinities, raw and invalid items, cycles
  * (depth) and NULL names are refused. */
-cascade_err csc_json_canon_tree(const char *what, const cJSON *tree, size_t max,
+cascade_err csc_json_tree_canon(const char *what, const cJSON *tree, size_t max,
                                 csc_buf *out);
 
 /* Canonical text into a tree. NULL when out of memory. */
-cJSON *csc_json_parse(const char *canonical);
+cJSON *csc_json_tree_parse(const char *canonical);
 
 /* Appends `text` as a canonical JSON string, with its quotes. `text` is valid
- * UTF-8 (csc_json_is_utf8) or comes from canonical JSON. */
+ * UTF-8 (csc_json_utf8_is) or comes from canonical JSON. */
 void csc_json_add_string(csc_buf *out, const char *text);
 
 /* Valid UTF-8 without NUL: no overlong forms, no surrogates, <= U+10FFFF. */
-bool csc_json_is_utf8(const char *bytes, size_t len);
+bool csc_json_utf8_is(const char *bytes, size_t len);
 
 /* Appends `bytes` as valid UTF-8: what is none, and NUL, becomes U+FFFD, byte
  * by byte. Stops before the text would have more than `max` bytes as a
  * canonical string, its quotes apart: false. */
-bool csc_json_clean(csc_buf *out, const char *bytes, size_t len, size_t max);
+bool csc_json_utf8_clean(csc_buf *out, const char *bytes, size_t len,
+                         size_t max);
 
 /* Reading canonical text without a tree. A span is a piece of the text. */
 typedef struct csc_json_span {
@@ -85,8 +86,8 @@ typedef struct csc_json_span {
 /* Walks the members of a canonical object (the elements of an array, with an
  * empty key):
  *     csc_json_iter iter;
- *     csc_json_iter_init(&iter, text, strlen(text));
- *     while (csc_json_next(&iter)) use(iter.key, iter.value);
+ *     csc_json_read_iter_init(&iter, text, strlen(text));
+ *     while (csc_json_read_next(&iter)) use(iter.key, iter.value);
  * iter.key is without quotes and not unescaped. A text that is neither object
  * nor array has no members. */
 typedef struct csc_json_iter {
@@ -97,19 +98,20 @@ typedef struct csc_json_iter {
     bool object;
 } csc_json_iter;
 
-void csc_json_iter_init(csc_json_iter *iter, const char *text, size_t len);
-bool csc_json_next(csc_json_iter *iter);
+void csc_json_read_iter_init(csc_json_iter *iter, const char *text, size_t len);
+bool csc_json_read_next(csc_json_iter *iter);
 
 /* The value of member `key` of a canonical object. False without it. */
-bool csc_json_member(const char *text, const char *key, csc_json_span *value);
+bool csc_json_read_member(const char *text, const char *key,
+                          csc_json_span *value);
 
 /* False when the span is not an integer that int64_t holds. */
-bool csc_json_span_i64(csc_json_span span, int64_t *number);
+bool csc_json_read_i64(csc_json_span span, int64_t *number);
 /* The nearest double. False when the span is no number. */
-bool csc_json_span_double(csc_json_span span, double *number);
+bool csc_json_read_double(csc_json_span span, double *number);
 /* False when it is no string. *text is an unescaped copy, to be freed with
  * csc_mem_free(); NULL when out of memory. */
-bool csc_json_span_text(csc_json_span span, char **text);
-bool csc_json_span_is(csc_json_span span, const char *literal);
+bool csc_json_read_text(csc_json_span span, char **text);
+bool csc_json_read_is(csc_json_span span, const char *literal);
 
 #endif

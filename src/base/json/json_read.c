@@ -54,7 +54,7 @@ skip_value(const char *at, const char *end)
 }
 
 void
-csc_json_iter_init(csc_json_iter *iter, const char *text, size_t len)
+csc_json_read_iter_init(csc_json_iter *iter, const char *text, size_t len)
 {
     bool container = len >= 2 && (text[0] == '{' || text[0] == '[');
 
@@ -66,7 +66,7 @@ csc_json_iter_init(csc_json_iter *iter, const char *text, size_t len)
 }
 
 bool
-csc_json_next(csc_json_iter *iter)
+csc_json_read_next(csc_json_iter *iter)
 {
     const char *at = iter->at;
 
@@ -101,13 +101,13 @@ is_key(csc_json_span span, const char *key, size_t len)
 }
 
 bool
-csc_json_member(const char *text, const char *key, csc_json_span *value)
+csc_json_read_member(const char *text, const char *key, csc_json_span *value)
 {
     size_t len = strlen(key);
     csc_json_iter iter;
 
-    csc_json_iter_init(&iter, text, strlen(text));
-    while (iter.object && csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, text, strlen(text));
+    while (iter.object && csc_json_read_next(&iter)) {
         if (is_key(iter.key, key, len)) {
             *value = iter.value;
             return true;
@@ -117,7 +117,7 @@ csc_json_member(const char *text, const char *key, csc_json_span *value)
 }
 
 bool
-csc_json_span_i64(csc_json_span span, int64_t *number)
+csc_json_read_i64(csc_json_span span, int64_t *number)
 {
     bool negative = span.len > 0 && span.data[0] == '-';
     size_t at = negative ? 1 : 0;
@@ -139,7 +139,7 @@ csc_json_span_i64(csc_json_span span, int64_t *number)
 }
 
 bool
-csc_json_span_double(csc_json_span span, double *number)
+csc_json_read_double(csc_json_span span, double *number)
 {
     char c = span.len > 0 ? span.data[0] : '\0';
 
@@ -150,7 +150,7 @@ csc_json_span_double(csc_json_span span, double *number)
 }
 
 bool
-csc_json_span_text(csc_json_span span, char **text)
+csc_json_read_text(csc_json_span span, char **text)
 {
     csc_json_span inner = {span.data + 1, span.len - 2};
 
@@ -163,7 +163,7 @@ csc_json_span_text(csc_json_span span, char **text)
 }
 
 bool
-csc_json_span_is(csc_json_span span, const char *literal)
+csc_json_read_is(csc_json_span span, const char *literal)
 {
     return span.len == strlen(literal) &&
            memcmp(span.data, literal, span.len) == 0;

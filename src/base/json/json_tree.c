@@ -35,7 +35,7 @@ write_string(csc_json_writer *writer, const char *text, size_t *len)
     *len = strlen(text);
     if (*len > writer->max)
         return csc_json_writer_too_large(writer);
-    if (!csc_json_is_utf8(text, *len))
+    if (!csc_json_utf8_is(text, *len))
         return csc_json_writer_refuse(writer,
                                       "a string or a name is not valid UTF-8");
     csc_json_utf8_add_string(writer->out, text, *len);
@@ -158,7 +158,7 @@ write_tree(csc_json_writer *writer, const cJSON *tree)
 }
 
 cascade_err
-csc_json_canon_tree(const char *what, const cJSON *tree, size_t max,
+csc_json_tree_canon(const char *what, const cJSON *tree, size_t max,
                     csc_buf *out)
 {
     csc_json_writer writer;
@@ -308,7 +308,7 @@ build(builder *from, char *room)
 }
 
 cJSON *
-csc_json_parse(const char *canonical)
+csc_json_tree_parse(const char *canonical)
 {
     size_t len = strlen(canonical);
     /* A key and a string are shorter unescaped, and each loses a quote to its

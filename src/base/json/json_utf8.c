@@ -58,7 +58,7 @@ csc_json_utf8_len(const char *at, size_t room)
 }
 
 bool
-csc_json_is_utf8(const char *bytes, size_t len)
+csc_json_utf8_is(const char *bytes, size_t len)
 {
     size_t at = 0;
 
@@ -228,7 +228,7 @@ escaped_len(unsigned char first, size_t len)
 }
 
 bool
-csc_json_clean(csc_buf *out, const char *bytes, size_t len, size_t max)
+csc_json_utf8_clean(csc_buf *out, const char *bytes, size_t len, size_t max)
 {
     static const char instead[] = "\xef\xbf\xbd"; /* U+FFFD */
     size_t used = 0;

@@ -41,46 +41,47 @@ add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
                      .progress = post->progress,
                      .step_attempts = post->step_attempts};
     bool ends = post->kind == CSC_POST_ATTEMPT && !post->over && !exec->over &&
-                exec->undone_by == 0 && csc_build_is_cancelled(b);
+                exec->undone_by == 0 && csc_builder_is_cancelled(b);
     cascade_execution_row *row = NULL;
 
     if (ends && !post->undoes && !exec->undoes) {
-        csc_build_fail(b, post, exec);
+        csc_end_fail(b, post, exec);
         return;
     }
-    row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
-    row->full_output = csc_build_attempt(b, ends ? &last : post, exec);
+    row = csc_builder_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    row->full_output = csc_end_attempt(b, ends ? &last : post, exec);
     row->error = post->error;
 }
 
 static void
 add_wait(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    cascade_execution_row *row = csc_build_part(
+    cascade_execution_row *row = csc_builder_part(
         b, post->part_name, exec->function_id, post->part_occurrence);
     csc_record_writer writer;
 
-    if (csc_build_take_signal(b, row))
+    if (csc_message_take_signal(b, row))
         return;
-    if (csc_build_is_cancelled(b)) {
-        csc_build_stillborn(b, row);
+    if (csc_builder_is_cancelled(b)) {
+        csc_builder_stillborn(b, row);
         return;
     }
     b->running++;
     if (post->forever && post->gather_count == 0 && !post->undoes)
         return;
-    csc_record_begin(&writer, &b->text);
+    csc_full_output_begin(&writer, &b->text);
     if (post->undoes)
-        csc_record_add_json(&writer, "undo", "true");
-    csc_record_add_ids(&writer, "after", post->gathers, post->gather_count);
+        csc_full_output_add_json(&writer, "undo", "true");
+    csc_full_output_add_ids(&writer, "after", post->gathers,
+                            post->gather_count);
     if (!post->forever)
-        csc_record_add_number(
+        csc_full_output_add_number(
             &writer, "not_before",
             post->until_ms != CASCADE_TIME_NONE
                 ? post->until_ms
                 : csc_clock_add(b->env->delay_from_ms, post->delay_ms));
-    csc_record_end(&writer);
-    row->full_output = csc_build_text(b);
+    csc_full_output_end(&writer);
+    row->full_output = csc_builder_text(b);
 }
 
 /* A row is written once in a commit: whatever follows tells the same. */
@@ -95,8 +96,8 @@ add_beat(builder *b, const csc_post *post, const csc_exec *exec)
              p->kind == CSC_POST_ATTEMPT || p->kind == CSC_POST_STEP_ATTEMPT ||
              p->kind == CSC_POST_BEAT))
             return;
-    row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
-    row->full_output = csc_build_attempt(b, post, exec);
+    row = csc_builder_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    row->full_output = csc_end_attempt(b, post, exec);
     row->error = exec->error;
 }
 
@@ -107,26 +108,26 @@ add_deadline(builder *b, const csc_post *post)
     csc_record_writer writer;
     cascade_execution_row *row = NULL;
 
-    if (!csc_build_has_ids(b, 1, true)) {
-        csc_build_end_by_other(b, post->error);
+    if (!csc_builder_has_ids(b, 1, true)) {
+        csc_last_ids_end_other(b, post->error);
         return;
     }
-    row = csc_build_part(b, CSC_DEADLINE_NAME, CSC_NO_PARENT, 0);
+    row = csc_builder_part(b, CSC_DEADLINE_NAME, CSC_NO_PARENT, 0);
     row->completed_at_ms = b->env->now_ms;
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = post->error;
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
-    csc_record_add_number(&writer, "attempts", 1);
-    csc_record_end(&writer);
-    row->full_output = csc_build_text(b);
-    csc_build_note_terminated(b, row);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
+    csc_full_output_add_number(&writer, "attempts", 1);
+    csc_full_output_end(&writer);
+    row->full_output = csc_builder_text(b);
+    csc_builder_note_terminated(b, row);
 }
 
 static void
 add_post(builder *b, const csc_post *post)
 {
-    const csc_exec *exec = csc_state_find(b->state, post->function_id);
+    const csc_exec *exec = csc_view_find(b->state, post->function_id);
 
     if (post->kind == CSC_POST_FREE) {
         b->free = post;
@@ -137,39 +138,39 @@ add_post(builder *b, const csc_post *post)
         return;
     }
     if (post->kind == CSC_POST_SLICE) {
-        csc_build_slice(b);
+        csc_command_add_slice(b);
         return;
     }
     if (post->kind == CSC_POST_RECEIVE)
         return; /* they come first */
-    if (csc_build_is_late(b, post, exec))
+    if (csc_message_is_late(b, post, exec))
         return;
     csc_assert(exec != NULL);
     switch (post->kind) {
     case CSC_POST_COMPLETE:
-        if (csc_state_is_wait(exec) && csc_build_is_doomed(b, exec))
-            csc_build_cancel_one(b, exec);
+        if (csc_view_is_wait(exec) && csc_command_is_doomed(b, exec))
+            csc_command_cancel_one(b, exec);
         else
-            csc_build_complete(b, post, exec);
+            csc_end_complete(b, post, exec);
         break;
     case CSC_POST_FAIL:
-        csc_build_fail(b, post, exec);
+        csc_end_fail(b, post, exec);
         break;
     case CSC_POST_ATTEMPT:
     case CSC_POST_STEP_ATTEMPT:
         add_attempt(b, post, exec);
         break;
     case CSC_POST_STEP:
-        csc_build_step(b, post, exec);
+        csc_end_step(b, post, exec);
         break;
     case CSC_POST_WAIT:
         add_wait(b, post, exec);
         break;
     case CSC_POST_CHILDREN:
-        csc_build_children(b, post, exec);
+        csc_child_add_starts(b, post, exec);
         break;
     case CSC_POST_EXTERNAL:
-        csc_build_wait_external(b, post, exec);
+        csc_external_wait(b, post, exec);
         break;
     case CSC_POST_BEAT:
         add_beat(b, post, exec);
@@ -206,10 +207,10 @@ promise_ids(builder *b, const csc_post *posts)
         if (p->kind == CSC_POST_FAIL)
             stand_ins += p->effects.spawn_count;
     }
-    b->no_stand_ins = !csc_build_has_ids(b, stand_ins, false);
+    b->no_stand_ins = !csc_builder_has_ids(b, stand_ins, false);
     if (!b->no_stand_ins)
         b->promised += stand_ins;
-    if (b->promised == 0 || csc_build_has_ids(b, 0, false))
+    if (b->promised == 0 || csc_builder_has_ids(b, 0, false))
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_TOO_LARGE, "cascade %s: " CSC_USED_UP,
                     b->cascade_id);
@@ -231,10 +232,10 @@ make_room(builder *b, const csc_post *posts)
             p->kind != CSC_POST_WAIT)
             updates++;
         messages += p->message_count;
-        inserts += csc_build_message_room(p->messages, &events);
+        inserts += csc_external_message_room(p->messages, &events);
         events += p->effects.put_count;
     }
-    inserts += b->promised + messages + csc_build_course_room(b->env);
+    inserts += b->promised + messages + csc_reset_room(b->env);
     updates += messages; /* each may end an await */
     updates += 1;        /* the cancellation, which may end */
     b->inserts = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->inserts));
@@ -264,7 +265,7 @@ set_run(const builder *b, cascade_change *change)
         change->run_action = b->state->recorded == CASCADE_RUNNING
                                  ? CASCADE_RUN_RESET
                                  : CASCADE_RUN_REVIVE;
-        change->run.queue = csc_build_queue(b->env, b->state);
+        change->run.queue = csc_builder_queue(b->env, b->state);
         change->run.priority = b->state->priority;
     } else if (b->free != NULL) {
         change->run_action = CASCADE_RUN_FREE;
@@ -287,11 +288,11 @@ finish_change(const builder *b, cascade_change *change)
                                .sends = b->sends,
                                .send_count = b->send_count};
     change->cascade = (cascade_row){.id = b->state->id,
-                                    .status = csc_build_status(b),
+                                    .status = csc_builder_status(b),
                                     .fn_id = b->fn_id,
                                     .user_id = b->state->user_id,
                                     .created_at_ms = b->state->created_at_ms,
-                                    .updated_at_ms = csc_build_written_at(b)};
+                                    .updated_at_ms = csc_builder_written_at(b)};
     change->run.cascade_id = b->state->id;
     set_run(b, change);
 }
@@ -314,16 +315,16 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
     if (err != CASCADE_OK)
         return err;
     b.cancel_from = state->cancel_from;
-    b.next = csc_build_next(state, posts);
+    b.next = csc_next_run_add(state, posts);
     for (const csc_post *p = posts; p != NULL; p = p->next)
-        csc_build_receive(&b, p);
+        csc_message_receive(&b, p);
     b.promised = 0;
     for (const csc_post *p = posts; p != NULL; p = p->next)
         add_post(&b, p);
-    csc_build_end_cancel(&b);
-    csc_build_end_family(&b);
+    csc_command_end_cancel(&b);
+    csc_family_end_finish(&b);
     if (b.marks)
-        csc_build_mark(&b);
+        csc_mark_add(&b);
     finish_change(&b, change);
     csc_buf_fini(&b.text);
     csc_mem_free(b.ended_early.items);
@@ -340,7 +341,7 @@ csc_build_apply(csc_state *state, const cascade_change *change)
     for (size_t i = 0; i < change->insert_count && err == CASCADE_OK; i++)
         err = csc_state_apply_execution(state, &change->inserts[i]);
     for (size_t i = 0; i < change->event_count && err == CASCADE_OK; i++)
-        err = csc_state_apply_event(state, &change->events[i]);
+        err = csc_events_apply_event(state, &change->events[i]);
     if (err == CASCADE_OK)
         csc_state_settle(state);
     return err;

@@ -62,27 +62,28 @@ cascade_err csc_build_change(const csc_build_env *env, const csc_state *state,
                              const csc_post *posts, cascade_change *change);
 
 /* How many cascades these posts start besides. */
-size_t csc_build_birth_count(const csc_state *state, const csc_post *posts);
+size_t csc_child_birth_count(const csc_state *state, const csc_post *posts);
 /* The changes that start them, as many; `own` is what csc_build_change() made
  * of the same posts. */
-cascade_err csc_build_births(const csc_build_env *env, const csc_state *state,
+cascade_err csc_child_births(const csc_build_env *env, const csc_state *state,
                              const csc_post *posts, const cascade_change *own,
                              cascade_change *changes);
 
 /* Whether the message is a retry or a rerun, and from where on: CSC_COURSE_NONE
  * for a retry. (reset.c) */
-bool csc_build_is_course(const csc_message *message);
+bool csc_reset_is(const csc_message *message);
 /* Kinds of messages that are of one run alone: no other gets them. */
 #define CSC_BUILD_OWN_KINDS 5
 extern const char *const csc_build_own_kinds[CSC_BUILD_OWN_KINDS];
 
 /* From which function_id on children are still to be told of the end of the
  * cascade; 0 when the message says nothing of that. (family_end.c) */
-int32_t csc_build_family_from(const csc_message *message);
+int32_t csc_family_end_from(const csc_message *message);
 
 /* Whether the run, when its deletion was asked for, had ended as it has now. */
-bool csc_build_is_unchanged(const csc_state *state, const csc_message *message);
-int32_t csc_build_course_from(const csc_message *message);
+bool csc_next_run_is_unchanged(const csc_state *state,
+                               const csc_message *message);
+int32_t csc_reset_from(const csc_message *message);
 
 /* Applies all rows of a change that is durable, and settles. Not for one that
  * carries out a retry or a rerun: the cascade is loaded anew. */
@@ -143,7 +144,8 @@ typedef struct csc_build_copy {
     size_t event_count;
 } csc_build_copy;
 
-cascade_err csc_build_fork(const csc_build_env *env, const csc_build_copy *copy,
-                           cascade_change *change);
+cascade_err csc_fork_add_rows(const csc_build_env *env,
+                              const csc_build_copy *copy,
+                              cascade_change *change);
 
 #endif

@@ -32,7 +32,7 @@
 typedef struct csc_builder builder;
 
 const char *
-csc_build_text(builder *b)
+csc_builder_text(builder *b)
 {
     const char *copy = NULL;
 
@@ -58,45 +58,45 @@ write_path(builder *b, int32_t parent, const char *name, uint32_t occurrence)
     csc_buf_add_text(&b->text, name);
     csc_buf_add_char(&b->text, '#');
     csc_buf_add_i64(&b->text, occurrence);
-    return csc_build_text(b);
+    return csc_builder_text(b);
 }
 
 /* What a join waits for. */
 void
-csc_build_add_first(csc_record_writer *writer, uint32_t first)
+csc_builder_add_first(csc_record_writer *writer, uint32_t first)
 {
     if (first > 0)
-        csc_record_add_number(writer, "first", first);
+        csc_full_output_add_number(writer, "first", first);
 }
 
 void
-csc_build_add_resumes(csc_record_writer *writer, int32_t function_id)
+csc_builder_add_resumes(csc_record_writer *writer, int32_t function_id)
 {
     if (function_id != CSC_NO_PARENT)
-        csc_record_add_number(writer, "resumes", function_id);
+        csc_full_output_add_number(writer, "resumes", function_id);
 }
 
 void
-csc_build_add_on_failure(csc_record_writer *writer, cascade_join on_failure)
+csc_builder_add_on_failure(csc_record_writer *writer, cascade_join on_failure)
 {
     if (on_failure != CASCADE_JOIN_WAIT)
-        csc_record_add_json(writer, "on_failure",
-                            on_failure == CASCADE_JOIN_FAIL ? "\"fail\""
-                                                            : "\"skip\"");
+        csc_full_output_add_json(writer, "on_failure",
+                                 on_failure == CASCADE_JOIN_FAIL ? "\"fail\""
+                                                                 : "\"skip\"");
 }
 
 void
-csc_build_add_late(builder *b, csc_record_writer *writer, const csc_exec *exec,
-                   const csc_late_end *end)
+csc_builder_add_late(builder *b, csc_record_writer *writer,
+                     const csc_exec *exec, const csc_late_end *end)
 {
     size_t count = 0;
-    const int32_t *ids = csc_late_find(&b->late, exec, end, &count);
+    const int32_t *ids = csc_join_cutoff_find(&b->late, exec, end, &count);
 
-    csc_record_add_ids(writer, "late", ids, count);
+    csc_full_output_add_ids(writer, "late", ids, count);
 }
 
 cascade_execution_row *
-csc_build_insert(builder *b, const char *name, const char *path)
+csc_builder_insert(builder *b, const char *name, const char *path)
 {
     cascade_execution_row *row = &b->inserts[b->insert_count];
 
@@ -116,15 +116,15 @@ csc_build_insert(builder *b, const char *name, const char *path)
 }
 
 cascade_execution_row *
-csc_build_part(builder *b, const char *name, int32_t parent,
-               uint32_t occurrence)
+csc_builder_part(builder *b, const char *name, int32_t parent,
+                 uint32_t occurrence)
 {
-    return csc_build_insert(b, name, write_path(b, parent, name, occurrence));
+    return csc_builder_insert(b, name, write_path(b, parent, name, occurrence));
 }
 
 cascade_execution_row *
-csc_build_update(builder *b, const csc_exec *exec,
-                 cascade_execution_status status)
+csc_builder_update(builder *b, const csc_exec *exec,
+                   cascade_execution_status status)
 {
     cascade_execution_row *row = &b->updates[b->update_count++];
 
@@ -145,7 +145,7 @@ csc_build_update(builder *b, const csc_exec *exec,
 }
 
 void
-csc_build_more_updates(builder *b, size_t more)
+csc_builder_more_updates(builder *b, size_t more)
 {
     size_t room = b->update_room + more;
     cascade_execution_row *updates =
@@ -160,7 +160,7 @@ csc_build_more_updates(builder *b, size_t more)
 }
 
 void
-csc_build_note_terminated(builder *b, const cascade_execution_row *row)
+csc_builder_note_terminated(builder *b, const cascade_execution_row *row)
 {
     if (b->terminated && b->terminator < row->function_id)
         return;
@@ -170,7 +170,7 @@ csc_build_note_terminated(builder *b, const cascade_execution_row *row)
 }
 
 cascade_status
-csc_build_status(const builder *b)
+csc_builder_status(const builder *b)
 {
     if (b->terminated ||
         (b->plan == NULL && b->state->terminated != CSC_NOT_TERMINATED))
@@ -182,21 +182,22 @@ csc_build_status(const builder *b)
 #define SENDS_FIRST 4
 
 const char *
-csc_build_child_ended(struct csc_builder *b, const cascade_uuid *child,
-                      cascade_child_end policy, const char *result, bool failed)
+csc_builder_child_ended(struct csc_builder *b, const cascade_uuid *child,
+                        cascade_child_end policy, const char *result,
+                        bool failed)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
-    csc_record_add_text(&writer, "child", cascade_uuid_format(child, id));
-    csc_record_add_json(&writer, "output", result);
-    csc_record_add_text(&writer, "policy", csc_record_policy(policy));
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
+    csc_full_output_add_text(&writer, "child", cascade_uuid_format(child, id));
+    csc_full_output_add_json(&writer, "output", result);
+    csc_full_output_add_text(&writer, "policy", csc_full_output_policy(policy));
     if (failed)
-        csc_record_add_json(&writer, "continue", "true");
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_full_output_add_json(&writer, "continue", "true");
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 /* Twice the room. What there was before is the arena's. */
@@ -216,7 +217,7 @@ grow_sends(struct csc_builder *b)
 }
 
 void
-csc_build_send(struct csc_builder *b, const cascade_message_row *message)
+csc_builder_send(struct csc_builder *b, const cascade_message_row *message)
 {
     if (b->send_count == b->send_room)
         grow_sends(b);
@@ -225,14 +226,15 @@ csc_build_send(struct csc_builder *b, const cascade_message_row *message)
 }
 
 const char *
-csc_build_queue(const csc_build_env *env, const csc_state *state)
+csc_builder_queue(const csc_build_env *env, const csc_state *state)
 {
     const char *queue = "default";
     csc_json_span span;
     char *text = NULL;
 
-    if (state->meta == NULL || !csc_json_member(state->meta, "queue", &span) ||
-        !csc_json_span_text(span, &text))
+    if (state->meta == NULL ||
+        !csc_json_read_member(state->meta, "queue", &span) ||
+        !csc_json_read_text(span, &text))
         return queue;
     if (text != NULL)
         queue = csc_arena_strdup(env->arena, text);
@@ -243,7 +245,7 @@ csc_build_queue(const csc_build_env *env, const csc_state *state)
 }
 
 bool
-csc_build_is_cancelled(const struct csc_builder *b)
+csc_builder_is_cancelled(const struct csc_builder *b)
 {
     return b->cancel != NULL || b->state->cancel != CSC_NO_PARENT;
 }
@@ -254,22 +256,22 @@ write_stillborn(struct csc_builder *b)
 {
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
-    csc_record_add_json(&writer, "continue", "true");
-    csc_record_add_json(&writer, "cancelled", "true");
-    csc_record_end(&writer);
-    return csc_build_text(b);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
+    csc_full_output_add_json(&writer, "continue", "true");
+    csc_full_output_add_json(&writer, "cancelled", "true");
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 size_t
-csc_build_slice_room(const struct csc_builder *b)
+csc_builder_slice_room(const struct csc_builder *b)
 {
     return b->env->slice_bytes > 0 ? b->env->slice_bytes : CSC_SLICE_BYTES;
 }
 
 void
-csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row)
+csc_builder_stillborn(struct csc_builder *b, cascade_execution_row *row)
 {
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = "cancelled";
@@ -278,8 +280,8 @@ csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row)
 }
 
 void
-csc_build_ask_child(struct csc_builder *b, const cascade_uuid *child,
-                    cascade_child_end policy, bool ended)
+csc_builder_ask_child(struct csc_builder *b, const cascade_uuid *child,
+                      cascade_child_end policy, bool ended)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
     bool terminates = ended && policy == CASCADE_CHILD_TERMINATE;
@@ -296,11 +298,11 @@ csc_build_ask_child(struct csc_builder *b, const cascade_uuid *child,
     message.path = csc_arena_format(b->env->arena, "%s/message/parent/%s",
                                     cascade_uuid_format(child, id),
                                     ended ? "ended" : "cancelled");
-    csc_build_send(b, &message);
+    csc_builder_send(b, &message);
 }
 
 int64_t
-csc_build_ids_left(const csc_state *state)
+csc_builder_ids_left(const csc_state *state)
 {
     int64_t left =
         CSC_FUNCTION_ID_MAX - CSC_FUNCTION_IDS_KEPT - (int64_t)state->fn_id;
@@ -309,7 +311,7 @@ csc_build_ids_left(const csc_state *state)
 }
 
 bool
-csc_build_has_ids(const struct csc_builder *b, size_t count, bool ends)
+csc_builder_has_ids(const struct csc_builder *b, size_t count, bool ends)
 {
     int64_t max = CSC_FUNCTION_ID_MAX - (ends ? 0 : CSC_FUNCTION_IDS_KEPT);
 
@@ -317,7 +319,7 @@ csc_build_has_ids(const struct csc_builder *b, size_t count, bool ends)
 }
 
 void
-csc_build_drop_spawns(csc_post *post)
+csc_builder_drop_spawns(csc_post *post)
 {
     post->effects.first_spawn = NULL;
     post->effects.last_spawn = NULL;
@@ -326,20 +328,20 @@ csc_build_drop_spawns(csc_post *post)
 }
 
 const char *
-csc_build_at(struct csc_builder *b, bool continued)
+csc_builder_at(struct csc_builder *b, bool continued)
 {
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
     if (continued)
-        csc_record_add_json(&writer, "continue", "true");
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_full_output_add_json(&writer, "continue", "true");
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 void
-csc_build_note_ended(struct csc_builder *b, const csc_exec *exec)
+csc_builder_note_ended(struct csc_builder *b, const csc_exec *exec)
 {
     if (csc_state_add_id(&b->ended_early, exec->function_id) != CASCADE_OK)
         b->env->arena->failed = true;
@@ -348,35 +350,35 @@ csc_build_note_ended(struct csc_builder *b, const csc_exec *exec)
 /* What comes for one that has ended leaves it the time of its end: its age is
  * counted from there. Never before it was created, whatever the clocks say. */
 int64_t
-csc_build_written_at(const struct csc_builder *b)
+csc_builder_written_at(const struct csc_builder *b)
 {
     const csc_state *state = b->state;
     int64_t created_at_ms = state->created_at_ms;
 
     if (state->recorded != CASCADE_RUNNING &&
-        csc_build_status(b) == state->recorded)
+        csc_builder_status(b) == state->recorded)
         return state->updated_at_ms;
     return b->env->now_ms > created_at_ms ? b->env->now_ms : created_at_ms;
 }
 
 cascade_execution_row *
-csc_build_receipt(struct csc_builder *b, const csc_message *message,
-                  const char *name)
+csc_builder_receipt(struct csc_builder *b, const csc_message *message,
+                    const char *name)
 {
-    cascade_execution_row *row = csc_build_insert(b, name, message->path);
+    cascade_execution_row *row = csc_builder_insert(b, name, message->path);
 
     row->input = message->payload;
     row->completed_at_ms = b->env->now_ms;
     row->status = CASCADE_EXECUTION_COMPLETED;
-    row->full_output = csc_build_at(b, false);
+    row->full_output = csc_builder_at(b, false);
     return row;
 }
 
 void
-csc_build_undelivered(struct csc_builder *b, cascade_execution_row *row,
-                      const char *error)
+csc_builder_undelivered(struct csc_builder *b, cascade_execution_row *row,
+                        const char *error)
 {
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = error;
-    row->full_output = csc_build_at(b, true);
+    row->full_output = csc_builder_at(b, true);
 }

@@ -82,182 +82,181 @@ struct csc_builder {
 /* ---- build.c ------------------------------------------------------------ */
 
 /* The scratch text, which is empty then; NULL without memory. */
-const char *csc_build_text(struct csc_builder *b);
+const char *csc_builder_text(struct csc_builder *b);
 /* The next row, RUNNING with input {}, to be filled further. */
-cascade_execution_row *csc_build_insert(struct csc_builder *b, const char *name,
-                                        const char *path);
+cascade_execution_row *csc_builder_insert(struct csc_builder *b,
+                                          const char *name, const char *path);
 /* The same for the nth of that name under `parent`. */
-cascade_execution_row *csc_build_part(struct csc_builder *b, const char *name,
-                                      int32_t parent, uint32_t occurrence);
-cascade_execution_row *csc_build_update(struct csc_builder *b,
-                                        const csc_exec *exec,
-                                        cascade_execution_status status);
+cascade_execution_row *csc_builder_part(struct csc_builder *b, const char *name,
+                                        int32_t parent, uint32_t occurrence);
+cascade_execution_row *csc_builder_update(struct csc_builder *b,
+                                          const csc_exec *exec,
+                                          cascade_execution_status status);
 /* Room for so many updates more. */
-void csc_build_more_updates(struct csc_builder *b, size_t more);
+void csc_builder_more_updates(struct csc_builder *b, size_t more);
 /* In whose place it runs, if it is an heir (supersede.h). */
-void csc_build_add_resumes(csc_record_writer *writer, int32_t function_id);
+void csc_builder_add_resumes(csc_record_writer *writer, int32_t function_id);
 /* When a join is decided: members of its record. */
-void csc_build_add_first(csc_record_writer *writer, uint32_t first);
-void csc_build_add_on_failure(csc_record_writer *writer,
-                              cascade_join on_failure);
+void csc_builder_add_first(csc_record_writer *writer, uint32_t first);
+void csc_builder_add_on_failure(csc_record_writer *writer,
+                                cascade_join on_failure);
 /* Member `late`: the joins in which the end of `exec` does not count. Once for
  * each end, in the order of the ends. */
-void csc_build_add_late(struct csc_builder *b, csc_record_writer *writer,
-                        const csc_exec *exec, const csc_late_end *end);
+void csc_builder_add_late(struct csc_builder *b, csc_record_writer *writer,
+                          const csc_exec *exec, const csc_late_end *end);
 /* The row ends the cascade as ERROR. */
-void csc_build_note_terminated(struct csc_builder *b,
-                               const cascade_execution_row *row);
+void csc_builder_note_terminated(struct csc_builder *b,
+                                 const cascade_execution_row *row);
 /* The cascade's status as of what is built so far. */
-cascade_status csc_build_status(const struct csc_builder *b);
+cascade_status csc_builder_status(const struct csc_builder *b);
 
 /* ---- command.c ---------------------------------------------------- */
 
 /* Whether the cascade is cancelled, by this change or before. */
-bool csc_build_is_cancelled(const struct csc_builder *b);
+bool csc_builder_is_cancelled(const struct csc_builder *b);
 /* The row of a command, with its input; true when it was one. */
-bool csc_build_command(struct csc_builder *b, const csc_message *message);
+bool csc_command_add(struct csc_builder *b, const csc_message *message);
 /* The cascade is to be deleted. */
-void csc_build_delete(struct csc_builder *b, const csc_message *message);
+void csc_command_add_delete(struct csc_builder *b, const csc_message *message);
 /* An execution that is there fails as cancelled. */
-void csc_build_cancel_one(struct csc_builder *b, const csc_exec *exec);
+void csc_command_cancel_one(struct csc_builder *b, const csc_exec *exec);
 /* A new execution that does not begin any more. */
-void csc_build_stillborn(struct csc_builder *b, cascade_execution_row *row);
+void csc_builder_stillborn(struct csc_builder *b, cascade_execution_row *row);
 /* The cancellation goes on. */
-void csc_build_slice(struct csc_builder *b);
+void csc_command_add_slice(struct csc_builder *b);
 /* How many bytes a slice may write, about: env->slice_bytes. */
-size_t csc_build_slice_room(const struct csc_builder *b);
+size_t csc_builder_slice_room(const struct csc_builder *b);
 /* The function_id of the cancellation, if there is one. */
-int32_t csc_build_cancel_id(const struct csc_builder *b);
+int32_t csc_command_cancel_id(const struct csc_builder *b);
 /* Whether it is still to fail with the cancellation. */
-bool csc_build_is_doomed(const struct csc_builder *b, const csc_exec *exec);
+bool csc_command_is_doomed(const struct csc_builder *b, const csc_exec *exec);
 /* Ends the cancellation when nothing else is RUNNING. */
-void csc_build_end_cancel(struct csc_builder *b);
+void csc_command_end_cancel(struct csc_builder *b);
 
 /* The same before that, and so the cascade, as nothing can be recorded. */
-void csc_build_close_cancel(struct csc_builder *b, const char *error);
+void csc_command_close_cancel(struct csc_builder *b, const char *error);
 
 /* ---- mark.c ------------------------------------------------------- */
 
 /* Marks the records of what others have had to do with, when all else is built.
  */
-void csc_build_mark(struct csc_builder *b);
+void csc_mark_add(struct csc_builder *b);
 /* The record (NULL: none) with that mark, and how many events are of others. */
-const char *csc_build_marked(struct csc_builder *b, const char *record,
-                             int32_t early);
+const char *csc_mark_has(struct csc_builder *b, const char *record,
+                         int32_t early);
 
 /* ---- last_ids.c -------------------------------------------------------- */
 
 /* Whether so many executions may still be inserted; `ends`: by what ends the
  * cascade. */
-bool csc_build_has_ids(const struct csc_builder *b, size_t count, bool ends);
+bool csc_builder_has_ids(const struct csc_builder *b, size_t count, bool ends);
 /* There is no id for what ends the cascade: an execution does that is there. */
-void csc_build_end_by_other(struct csc_builder *b, const char *error);
+void csc_last_ids_end_other(struct csc_builder *b, const char *error);
 /* Whether there is none for the receipt: then the cascade has ended. */
-bool csc_build_lacks_id(struct csc_builder *b, const csc_message *message);
+bool csc_last_ids_lack(struct csc_builder *b, const csc_message *message);
 /* Nothing runs instead of what fails, and the cascade does not go on. */
-void csc_build_drop_spawns(csc_post *post);
+void csc_builder_drop_spawns(csc_post *post);
 
 /* ---- reset.c ----------------------------------------------------- */
 
 /* The rows of a retry or a rerun; true when it was one. */
-bool csc_build_course(struct csc_builder *b, const csc_message *message);
+bool csc_reset_add(struct csc_builder *b, const csc_message *message);
 /* The record of one that is AFRESH: its attempts begin anew; a time that it was
  * not to begin before still holds. `meta` is for execution 0 alone, else NULL.
  */
-const char *csc_build_afresh(struct csc_builder *b, const csc_plan *plan,
+const char *csc_reset_afresh(struct csc_builder *b, const csc_plan *plan,
                              const csc_plan_item *item, int32_t resumes,
                              const char *meta);
 /* How many rows it inserts besides its own. */
-size_t csc_build_course_room(const csc_build_env *env);
+size_t csc_reset_room(const csc_build_env *env);
 
 /* ---- child.c ------------------------------------------------------ */
 
 /* The parts of the children that a post starts. */
-void csc_build_children(struct csc_builder *b, const csc_post *post,
-                        const csc_exec *parent);
+void csc_child_add_starts(struct csc_builder *b, const csc_post *post,
+                          const csc_exec *parent);
 /* A child has ended; true when the message tells that. */
-bool csc_build_child_end(struct csc_builder *b, const csc_message *message);
+bool csc_child_add_end(struct csc_builder *b, const csc_message *message);
 /* A cancellation reaches a child that runs. */
-void csc_build_cancel_child(struct csc_builder *b, const csc_exec *child);
+void csc_child_add_cancel(struct csc_builder *b, const csc_exec *child);
 /* A message to another cascade. */
-void csc_build_send(struct csc_builder *b, const cascade_message_row *message);
+void csc_builder_send(struct csc_builder *b,
+                      const cascade_message_row *message);
 /* The record of a child that has ended; `result` may be NULL. */
-const char *csc_build_child_ended(struct csc_builder *b,
-                                  const cascade_uuid *child,
-                                  cascade_child_end policy, const char *result,
-                                  bool failed);
+const char *csc_builder_child_ended(struct csc_builder *b,
+                                    const cascade_uuid *child,
+                                    cascade_child_end policy,
+                                    const char *result, bool failed);
 /* An execution completed with this output: it may be the cascade's result. */
-void csc_build_note_result(struct csc_builder *b, const csc_exec *exec,
+void csc_child_note_result(struct csc_builder *b, const csc_exec *exec,
                            const char *output);
 
 /* ---- family_end.c ------------------------------------------------------ */
 
 /* A parent asks once when it is cancelled, and once when it ends. */
-void csc_build_ask_child(struct csc_builder *b, const cascade_uuid *child,
-                         cascade_child_end policy, bool ended);
+void csc_builder_ask_child(struct csc_builder *b, const cascade_uuid *child,
+                           cascade_child_end policy, bool ended);
 /* The rest of the children of a cascade that has ended is to be told; true when
  * the message says that. */
-bool csc_build_family(struct csc_builder *b, const csc_message *message);
+bool csc_family_end_add(struct csc_builder *b, const csc_message *message);
 /* What the end of the cascade means to its children and its parent. */
-void csc_build_end_family(struct csc_builder *b);
+void csc_family_end_finish(struct csc_builder *b);
 
 /* ---- external.c --------------------------------------------------- */
 
 /* The row of a new execution of that node, whose completion comes from outside,
  * if it does: where it can begin to wait at once, its record; else NULL. */
-const char *csc_build_spawn_external(struct csc_builder *b,
-                                     const csc_spawn *spawn,
-                                     cascade_execution_row *row);
+const char *csc_external_spawn(struct csc_builder *b, const csc_spawn *spawn,
+                               cascade_execution_row *row);
 /* An execution that was to begin waits for its completion from outside. */
-void csc_build_wait_external(struct csc_builder *b, const csc_post *post,
-                             const csc_exec *exec);
+void csc_external_wait(struct csc_builder *b, const csc_post *post,
+                       const csc_exec *exec);
 /* An execution is completed from outside; true when the message tells that. */
-bool csc_build_completion(struct csc_builder *b, const csc_message *message);
+bool csc_external_completion(struct csc_builder *b, const csc_message *message);
 /* How many rows besides its own a message may insert. */
-size_t csc_build_message_room(const csc_message *messages, size_t *events);
+size_t csc_external_message_room(const csc_message *messages, size_t *events);
 /* ---- next_run.c ------------------------------------------------------- */
 
 /* The post by which the cascade continues as new, NULL without one. */
-const csc_post *csc_build_next(const csc_state *state, const csc_post *posts);
+const csc_post *csc_next_run_add(const csc_state *state, const csc_post *posts);
 /* The change that starts the next run. */
-cascade_err csc_build_next_run(const csc_build_env *env, const csc_state *state,
-                               const csc_next_run *next,
-                               const cascade_change *own,
-                               cascade_change *change);
+cascade_err csc_next_run_of(const csc_build_env *env, const csc_state *state,
+                            const csc_next_run *next, const cascade_change *own,
+                            cascade_change *change);
 /* Sends a message on to the next run of a cascade that has ended so; false when
  * it is for this one. */
-bool csc_build_forward(struct csc_builder *b, const csc_message *message);
+bool csc_next_run_forward(struct csc_builder *b, const csc_message *message);
 /* Keeps a run that continued after its deletion was asked for; false when it is
  * to be deleted. */
-bool csc_build_keep_run(struct csc_builder *b, const csc_message *message);
+bool csc_next_run_keep(struct csc_builder *b, const csc_message *message);
 /* The cascade's own queue. */
-const char *csc_build_queue(const csc_build_env *env, const csc_state *state);
+const char *csc_builder_queue(const csc_build_env *env, const csc_state *state);
 
 /* ---- message.c ---------------------------------------------------- */
 
 /* The rows of the messages of a RECEIVE post; nothing for other posts. */
-void csc_build_receive(struct csc_builder *b, const csc_post *post);
+void csc_message_receive(struct csc_builder *b, const csc_post *post);
 /* An await that has just been inserted RUNNING: where there is a signal for it
  * the row becomes COMPLETED. Nothing for other waits. */
-bool csc_build_take_signal(struct csc_builder *b, cascade_execution_row *row);
+bool csc_message_take_signal(struct csc_builder *b, cascade_execution_row *row);
 /* Whether the post is about an execution that has ended otherwise meanwhile. */
-bool csc_build_is_late(const struct csc_builder *b, const csc_post *post,
-                       const csc_exec *exec);
+bool csc_message_is_late(const struct csc_builder *b, const csc_post *post,
+                         const csc_exec *exec);
 /* The row of a message, COMPLETED. */
-cascade_execution_row *csc_build_receipt(struct csc_builder *b,
-                                         const csc_message *message,
-                                         const char *name);
+cascade_execution_row *csc_builder_receipt(struct csc_builder *b,
+                                           const csc_message *message,
+                                           const char *name);
 /* {"at":n}, and {"at":n,"continue":true} of what is no end of the cascade. */
-const char *csc_build_at(struct csc_builder *b, bool continued);
+const char *csc_builder_at(struct csc_builder *b, bool continued);
 /* Makes a receipt FAILED, without effect on the cascade. */
-void csc_build_undelivered(struct csc_builder *b, cascade_execution_row *row,
-                           const char *error);
+void csc_builder_undelivered(struct csc_builder *b, cascade_execution_row *row,
+                             const char *error);
 /* An execution that was there has ended in this change. */
-void csc_build_note_ended(struct csc_builder *b, const csc_exec *exec);
+void csc_builder_note_ended(struct csc_builder *b, const csc_exec *exec);
 /* The updated_at of the cascade. */
-int64_t csc_build_written_at(const struct csc_builder *b);
+int64_t csc_builder_written_at(const struct csc_builder *b);
 
 /* How many executions the cascade may still have before it has to end. */
-int64_t csc_build_ids_left(const csc_state *state);
+int64_t csc_builder_ids_left(const csc_state *state);
 
 #endif

@@ -44,11 +44,11 @@ write_part(struct csc_builder *b, const cascade_uuid *child,
     char id[CASCADE_UUID_TEXT_SIZE];
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_text(&writer, "child", cascade_uuid_format(child, id));
-    csc_record_add_text(&writer, "policy", csc_record_policy(policy));
-    csc_record_end(&writer);
-    return csc_build_text(b);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_text(&writer, "child", cascade_uuid_format(child, id));
+    csc_full_output_add_text(&writer, "policy", csc_full_output_policy(policy));
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 static size_t
@@ -66,48 +66,48 @@ static void
 cancel_birth(struct csc_builder *b, const csc_family *family,
              const csc_child *child, cascade_execution_row *row)
 {
-    csc_build_ask_child(b, &child->id, family->when_parent_ends, false);
+    csc_builder_ask_child(b, &child->id, family->when_parent_ends, false);
     if (family->when_parent_ends != CASCADE_CHILD_ABANDON)
         return;
-    csc_build_stillborn(b, row);
+    csc_builder_stillborn(b, row);
     row->error = GOES_ON;
-    row->full_output = csc_build_child_ended(
+    row->full_output = csc_builder_child_ended(
         b, &child->id, family->when_parent_ends, NULL, true);
     b->running--;
     b->children--;
 }
 
 void
-csc_build_children(struct csc_builder *b, const csc_post *post,
-                   const csc_exec *parent)
+csc_child_add_starts(struct csc_builder *b, const csc_post *post,
+                     const csc_exec *parent)
 {
     const csc_family *family = &post->children;
 
     for (const csc_child *c = family->first; c != NULL; c = c->next) {
-        cascade_execution_row *row = csc_build_part(
+        cascade_execution_row *row = csc_builder_part(
             b, post->part_name, parent->function_id, c->occurrence);
 
         row->input = c->input;
         row->full_output = write_part(b, &c->id, family->when_parent_ends);
         b->running++;
         b->children++;
-        if (csc_build_is_cancelled(b))
+        if (csc_builder_is_cancelled(b))
             cancel_birth(b, family, c, row);
     }
 }
 
 size_t
-csc_build_birth_count(const csc_state *state, const csc_post *posts)
+csc_child_birth_count(const csc_state *state, const csc_post *posts)
 {
-    return count_children(posts) + (csc_build_next(state, posts) != NULL);
+    return count_children(posts) + (csc_next_run_add(state, posts) != NULL);
 }
 
 cascade_err
-csc_build_births(const csc_build_env *env, const csc_state *state,
+csc_child_births(const csc_build_env *env, const csc_state *state,
                  const csc_post *posts, const cascade_change *own,
                  cascade_change *changes)
 {
-    const csc_post *next = csc_build_next(state, posts);
+    const csc_post *next = csc_next_run_add(state, posts);
     cascade_err err = CASCADE_OK;
 
     for (const csc_post *p = posts; p != NULL; p = p->next) {
@@ -115,7 +115,7 @@ csc_build_births(const csc_build_env *env, const csc_state *state,
         const char *queue = family->queue;
 
         if (queue == NULL && family->count > 0)
-            queue = csc_build_queue(env, state);
+            queue = csc_builder_queue(env, state);
         for (const csc_child *c = family->first; c != NULL && err == CASCADE_OK;
              c = c->next) {
             const csc_build_first first = {c->node, c->input};
@@ -132,11 +132,11 @@ csc_build_births(const csc_build_env *env, const csc_state *state,
                                            .first = &first,
                                            .first_count = 1};
 
-            err = csc_build_new(env, &start, changes++);
+            err = csc_start_add_rows(env, &start, changes++);
         }
     }
     if (next != NULL && err == CASCADE_OK)
-        err = csc_build_next_run(env, state, &next->next_run, own, changes);
+        err = csc_next_run_of(env, state, &next->next_run, own, changes);
     return err;
 }
 
@@ -145,11 +145,11 @@ csc_build_births(const csc_build_env *env, const csc_state *state,
 static const csc_exec *
 find_child(const struct csc_builder *b, const cascade_uuid *id)
 {
-    const csc_exec *exec = csc_state_child(b->state, id, CSC_STATE_FIRST);
+    const csc_exec *exec = csc_index_child(b->state, id, CSC_STATE_FIRST);
 
     while (exec != NULL && (exec->status != CASCADE_EXECUTION_RUNNING ||
-                            csc_state_has(&b->ended_early, exec->function_id)))
-        exec = csc_state_child(b->state, id, exec->function_id);
+                            csc_view_has(&b->ended_early, exec->function_id)))
+        exec = csc_index_child(b->state, id, exec->function_id);
     return exec;
 }
 
@@ -165,7 +165,7 @@ keep_error(struct csc_builder *b, csc_json_span span)
     char *text = NULL;
     const char *copy = "the child failed";
 
-    if (!csc_json_span_text(span, &text))
+    if (!csc_json_read_text(span, &text))
         return copy;
     if (text != NULL)
         copy = csc_arena_strdup(b->env->arena, text);
@@ -179,25 +179,25 @@ static void
 end_child(struct csc_builder *b, const csc_exec *child, const char *payload)
 {
     csc_json_span span;
-    bool failed = csc_json_member(payload, "error", &span);
+    bool failed = csc_json_read_member(payload, "error", &span);
     const char *error = failed ? keep_error(b, span) : NULL;
     const char *result = NULL;
-    cascade_execution_row *row = csc_build_update(
+    cascade_execution_row *row = csc_builder_update(
         b, child,
         failed ? CASCADE_EXECUTION_FAILED : CASCADE_EXECUTION_COMPLETED);
 
-    if (csc_json_member(payload, "result", &span))
+    if (csc_json_read_member(payload, "result", &span))
         result = keep_span(b, span);
     row->error = error;
-    row->full_output = csc_build_child_ended(
+    row->full_output = csc_builder_child_ended(
         b, &child->child, child->when_parent_ends, result, failed);
-    csc_build_note_ended(b, child);
+    csc_builder_note_ended(b, child);
     b->children_gone++;
 }
 
 /* One whose part has ended, with its parent or else, is told of for nothing. */
 bool
-csc_build_child_end(struct csc_builder *b, const csc_message *message)
+csc_child_add_end(struct csc_builder *b, const csc_message *message)
 {
     const csc_exec *child = NULL;
     csc_json_span span;
@@ -205,9 +205,9 @@ csc_build_child_end(struct csc_builder *b, const csc_message *message)
 
     if (strcmp(message->kind, CSC_MESSAGE_CHILD) != 0)
         return false;
-    if (csc_build_status(b) == CASCADE_RUNNING &&
-        csc_json_member(message->payload, "id", &span) &&
-        csc_record_uuid(span, &id))
+    if (csc_builder_status(b) == CASCADE_RUNNING &&
+        csc_json_read_member(message->payload, "id", &span) &&
+        csc_full_output_uuid(span, &id))
         child = find_child(b, &id);
     if (child != NULL)
         end_child(b, child, message->payload);
@@ -218,24 +218,24 @@ csc_build_child_end(struct csc_builder *b, const csc_message *message)
 
 /* It goes on until the child has ended; one to be abandoned ends here. */
 void
-csc_build_cancel_child(struct csc_builder *b, const csc_exec *child)
+csc_child_add_cancel(struct csc_builder *b, const csc_exec *child)
 {
     cascade_execution_row *row = NULL;
 
     if (child->when_parent_ends != CASCADE_CHILD_ABANDON) {
-        csc_build_ask_child(b, &child->child, child->when_parent_ends, false);
+        csc_builder_ask_child(b, &child->child, child->when_parent_ends, false);
         return;
     }
-    row = csc_build_update(b, child, CASCADE_EXECUTION_FAILED);
+    row = csc_builder_update(b, child, CASCADE_EXECUTION_FAILED);
     row->error = GOES_ON;
-    row->full_output = csc_build_child_ended(
+    row->full_output = csc_builder_child_ended(
         b, &child->child, child->when_parent_ends, NULL, true);
-    csc_build_note_ended(b, child);
+    csc_builder_note_ended(b, child);
     b->children_gone++;
 }
 
 void
-csc_build_note_result(struct csc_builder *b, const csc_exec *exec,
+csc_child_note_result(struct csc_builder *b, const csc_exec *exec,
                       const char *output)
 {
     if (output == NULL || csc_uuid_is_nil(&b->state->parent) ||

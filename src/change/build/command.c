@@ -55,7 +55,7 @@
 #include "state/state.h"
 
 int32_t
-csc_build_cancel_id(const struct csc_builder *b)
+csc_command_cancel_id(const struct csc_builder *b)
 {
     return b->cancel != NULL ? b->cancel->function_id : b->state->cancel;
 }
@@ -69,15 +69,15 @@ write_error(struct csc_builder *b, const char *what, const char *payload)
     char *text = NULL;
 
     csc_buf_add_text(&b->text, what);
-    if (csc_json_member(payload, "reason", &reason) &&
-        csc_json_span_text(reason, &text)) {
+    if (csc_json_read_member(payload, "reason", &reason) &&
+        csc_json_read_text(reason, &text)) {
         if (text == NULL)
             b->env->arena->failed = true;
         csc_buf_add_text(&b->text, ": ");
         csc_buf_add_text(&b->text, text != NULL ? text : "");
     }
     csc_mem_free(text);
-    return csc_build_text(b);
+    return csc_builder_text(b);
 }
 
 /* ---- Terminating -------------------------------------------------------- */
@@ -85,21 +85,21 @@ write_error(struct csc_builder *b, const char *what, const char *payload)
 static void
 terminate(struct csc_builder *b, const csc_message *message, const char *what)
 {
-    bool over = csc_build_status(b) != CASCADE_RUNNING;
+    bool over = csc_builder_status(b) != CASCADE_RUNNING;
     cascade_execution_row *row = NULL;
 
-    if (!csc_build_has_ids(b, 1, !over)) {
-        csc_build_end_by_other(b, write_error(b, what, message->payload));
+    if (!csc_builder_has_ids(b, 1, !over)) {
+        csc_last_ids_end_other(b, write_error(b, what, message->payload));
         return;
     }
-    row = csc_build_receipt(b, message, CSC_TERMINATE_NAME);
+    row = csc_builder_receipt(b, message, CSC_TERMINATE_NAME);
     if (over) {
-        csc_build_undelivered(b, row, CSC_UNDELIVERED);
+        csc_builder_undelivered(b, row, CSC_UNDELIVERED);
         return;
     }
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = write_error(b, what, message->payload);
-    csc_build_note_terminated(b, row);
+    csc_builder_note_terminated(b, row);
 }
 
 /* One of those that are still to come may say that children are to be told, and
@@ -118,11 +118,11 @@ await_others(struct csc_builder *b, const csc_message *message)
  * received again. It goes with the cascade, once all children are told: until
  * then each commit sends something, or receives what may say so. */
 void
-csc_build_delete(struct csc_builder *b, const csc_message *message)
+csc_command_add_delete(struct csc_builder *b, const csc_message *message)
 {
-    bool running = csc_build_status(b) == CASCADE_RUNNING;
+    bool running = csc_builder_status(b) == CASCADE_RUNNING;
 
-    if (csc_build_keep_run(b, message))
+    if (csc_next_run_keep(b, message))
         return;
     if (b->is_cut && b->state->recorded == CASCADE_ERROR)
         await_others(b, message);
@@ -140,38 +140,39 @@ write_cancelled(struct csc_builder *b, const csc_exec *exec)
     const csc_late_end end = {.status = CASCADE_EXECUTION_FAILED};
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
-    csc_build_add_late(b, &writer, exec, &end);
-    csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
+    csc_builder_add_late(b, &writer, exec, &end);
+    csc_full_output_add_ids(&writer, "after", exec->after.items,
+                            exec->after.count);
     if (exec->join != NULL)
-        csc_build_add_first(&writer, exec->join->first);
+        csc_builder_add_first(&writer, exec->join->first);
     if (exec->function_id == 0)
-        csc_record_add_json(&writer, "cascade", b->state->meta);
-    csc_build_add_resumes(&writer, exec->resumes);
-    csc_record_add_number(&writer, "attempts", exec->attempts);
-    csc_record_add_json(&writer, "continue", "true");
-    csc_record_add_json(&writer, "cancelled", "true");
+        csc_full_output_add_json(&writer, "cascade", b->state->meta);
+    csc_builder_add_resumes(&writer, exec->resumes);
+    csc_full_output_add_number(&writer, "attempts", exec->attempts);
+    csc_full_output_add_json(&writer, "continue", "true");
+    csc_full_output_add_json(&writer, "cancelled", "true");
     if (exec->stands_for != CSC_NO_PARENT)
-        csc_record_add_number(&writer, "instead_of", exec->stands_for);
-    if ((csc_state_is_wait(exec) || exec->attempts == 0) &&
+        csc_full_output_add_number(&writer, "instead_of", exec->stands_for);
+    if ((csc_view_is_wait(exec) || exec->attempts == 0) &&
         exec->not_before_ms != CASCADE_TIME_NONE)
-        csc_record_add_number(&writer, "not_before", exec->not_before_ms);
+        csc_full_output_add_number(&writer, "not_before", exec->not_before_ms);
     if (exec->join != NULL)
-        csc_build_add_on_failure(&writer, exec->join->on_failure);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_builder_add_on_failure(&writer, exec->join->on_failure);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 void
-csc_build_cancel_one(struct csc_builder *b, const csc_exec *exec)
+csc_command_cancel_one(struct csc_builder *b, const csc_exec *exec)
 {
     cascade_execution_row *row =
-        csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
+        csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
 
     row->error = "cancelled";
     row->full_output = write_cancelled(b, exec);
-    csc_build_note_ended(b, exec);
+    csc_builder_note_ended(b, exec);
 }
 
 /* Whether it fails with the cancellation: see the head comment. */
@@ -179,9 +180,9 @@ static bool
 is_cancelled_with(const struct csc_builder *b, const csc_exec *exec)
 {
     if (exec->part == CSC_PART_CANCEL || exec->part == CSC_PART_CHILD ||
-        csc_state_has(&b->ended_early, exec->function_id))
+        csc_view_has(&b->ended_early, exec->function_id))
         return false;
-    return csc_state_is_wait(exec) ||
+    return csc_view_is_wait(exec) ||
            (!exec->dispatched && exec->parts.count == 0);
 }
 
@@ -200,9 +201,9 @@ hurry(struct csc_builder *b, const csc_exec *exec)
     const csc_post post = {.kind = CSC_POST_ATTEMPT,
                            .attempts = exec->attempts};
     cascade_execution_row *row =
-        csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+        csc_builder_update(b, exec, CASCADE_EXECUTION_RUNNING);
 
-    row->full_output = csc_build_attempt(b, &post, exec);
+    row->full_output = csc_end_attempt(b, &post, exec);
     row->error = exec->error;
 }
 
@@ -212,20 +213,20 @@ cancel_exec(struct csc_builder *b, const csc_exec *exec)
     if (exec == NULL || exec->status != CASCADE_EXECUTION_RUNNING)
         return;
     if (exec->part == CSC_PART_CHILD &&
-        !csc_state_has(&b->ended_early, exec->function_id))
-        csc_build_cancel_child(b, exec);
+        !csc_view_has(&b->ended_early, exec->function_id))
+        csc_child_add_cancel(b, exec);
     else if (is_cancelled_with(b, exec))
-        csc_build_cancel_one(b, exec);
+        csc_command_cancel_one(b, exec);
     else if (is_put_off(b, exec))
         hurry(b, exec);
 }
 
 bool
-csc_build_is_doomed(const struct csc_builder *b, const csc_exec *exec)
+csc_command_is_doomed(const struct csc_builder *b, const csc_exec *exec)
 {
     return b->cancel_from != CSC_NO_PARENT &&
            exec->function_id >= b->cancel_from &&
-           exec->function_id < csc_build_cancel_id(b) &&
+           exec->function_id < csc_command_cancel_id(b) &&
            is_cancelled_with(b, exec);
 }
 
@@ -251,14 +252,14 @@ static void
 cut_slice(struct csc_builder *b)
 {
     const csc_state *state = b->state;
-    size_t room = csc_build_slice_room(b);
+    size_t room = csc_builder_slice_room(b);
     size_t rows = 1 + room / CSC_ROW_BYTES;
     size_t bytes = 0;
 
-    csc_build_more_updates(b, state->running < rows ? state->running : rows);
-    for (size_t i = csc_state_place(state, b->cancel_from);
+    csc_builder_more_updates(b, state->running < rows ? state->running : rows);
+    for (size_t i = csc_view_place(state, b->cancel_from);
          i < state->exec_count &&
-         state->execs[i].function_id < csc_build_cancel_id(b);
+         state->execs[i].function_id < csc_command_cancel_id(b);
          i++) {
         b->cancel_from = state->execs[i].function_id;
         if (bytes >= room || b->env->arena->failed)
@@ -277,43 +278,43 @@ write_left(struct csc_builder *b)
     b->cancel->full_output = NULL;
     if (b->cancel_from == CSC_NO_PARENT)
         return;
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "from", b->cancel_from);
-    csc_record_end(&writer);
-    b->cancel->full_output = csc_build_text(b);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "from", b->cancel_from);
+    csc_full_output_end(&writer);
+    b->cancel->full_output = csc_builder_text(b);
 }
 
 void
-csc_build_slice(struct csc_builder *b)
+csc_command_add_slice(struct csc_builder *b)
 {
-    const csc_exec *exec = csc_state_find(b->state, b->state->cancel);
+    const csc_exec *exec = csc_view_find(b->state, b->state->cancel);
 
     if (b->cancel_from == CSC_NO_PARENT || b->cancel != NULL ||
-        csc_build_status(b) != CASCADE_RUNNING)
+        csc_builder_status(b) != CASCADE_RUNNING)
         return;
     cut_slice(b);
     if (b->env->arena->failed)
         return;
-    b->cancel = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    b->cancel = csc_builder_update(b, exec, CASCADE_EXECUTION_RUNNING);
     write_left(b);
 }
 
 static void
 cancel(struct csc_builder *b, const csc_message *message)
 {
-    bool over = csc_build_status(b) != CASCADE_RUNNING;
-    bool again = csc_build_is_cancelled(b);
+    bool over = csc_builder_status(b) != CASCADE_RUNNING;
+    bool again = csc_builder_is_cancelled(b);
     cascade_execution_row *row = NULL;
 
-    if (!csc_build_has_ids(b, 1, !over && !again)) {
+    if (!csc_builder_has_ids(b, 1, !over && !again)) {
         if (!again)
-            csc_build_end_by_other(
+            csc_last_ids_end_other(
                 b, write_error(b, "cancelled", message->payload));
         return;
     }
-    row = csc_build_receipt(b, message, CSC_CANCEL_NAME);
+    row = csc_builder_receipt(b, message, CSC_CANCEL_NAME);
     if (over)
-        csc_build_undelivered(b, row, CSC_UNDELIVERED);
+        csc_builder_undelivered(b, row, CSC_UNDELIVERED);
     if (over || again)
         return;
     row->status = CASCADE_EXECUTION_RUNNING;
@@ -327,13 +328,13 @@ cancel(struct csc_builder *b, const csc_message *message)
 }
 
 void
-csc_build_close_cancel(struct csc_builder *b, const char *error)
+csc_command_close_cancel(struct csc_builder *b, const char *error)
 {
-    const csc_exec *exec = csc_state_find(b->state, b->state->cancel);
+    const csc_exec *exec = csc_view_find(b->state, b->state->cancel);
     cascade_execution_row *row = b->cancel;
 
     if (row == NULL) {
-        row = csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
+        row = csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
     } else {
         row->status = CASCADE_EXECUTION_FAILED;
         row->completed_at_ms = b->env->now_ms;
@@ -344,17 +345,17 @@ csc_build_close_cancel(struct csc_builder *b, const char *error)
     }
     row->error =
         error != NULL ? error : write_error(b, "cancelled", row->input);
-    row->full_output = csc_build_at(b, false);
-    csc_build_note_terminated(b, row);
+    row->full_output = csc_builder_at(b, false);
+    csc_builder_note_terminated(b, row);
 }
 
 void
-csc_build_end_cancel(struct csc_builder *b)
+csc_command_end_cancel(struct csc_builder *b)
 {
-    if (csc_build_is_cancelled(b) && !b->terminated && b->plan == NULL &&
+    if (csc_builder_is_cancelled(b) && !b->terminated && b->plan == NULL &&
         b->state->terminated == CSC_NOT_TERMINATED &&
         b->state->running - b->ended + b->running == 1)
-        csc_build_close_cancel(b, NULL);
+        csc_command_close_cancel(b, NULL);
 }
 
 /* ---- Pausing ------------------------------------------------------------ */
@@ -362,17 +363,17 @@ csc_build_end_cancel(struct csc_builder *b)
 static void
 mark(struct csc_builder *b, const csc_message *message, const char *name)
 {
-    bool over = csc_build_status(b) != CASCADE_RUNNING;
-    cascade_execution_row *row = csc_build_receipt(b, message, name);
+    bool over = csc_builder_status(b) != CASCADE_RUNNING;
+    cascade_execution_row *row = csc_builder_receipt(b, message, name);
 
     if (over)
-        csc_build_undelivered(b, row, CSC_UNDELIVERED);
+        csc_builder_undelivered(b, row, CSC_UNDELIVERED);
 }
 
 /* ---- Which -------------------------------------------------------------- */
 
 bool
-csc_build_command(struct csc_builder *b, const csc_message *message)
+csc_command_add(struct csc_builder *b, const csc_message *message)
 {
     if (strcmp(message->kind, CSC_MESSAGE_CANCEL) == 0)
         cancel(b, message);

@@ -26,7 +26,7 @@ add_keys(csc_record_writer *writer, const csc_effects *effects, csc_buf *keys)
 {
     csc_buf_clear(keys);
     for (const csc_put *p = effects->first_put; p != NULL; p = p->next) {
-        if (csc_post_nth_put(effects, p->key, 0) != p)
+        if (csc_op_nth_put(effects, p->key, 0) != p)
             continue;
         csc_buf_add_char(keys, keys->len == 0 ? '[' : ',');
         csc_json_add_string(keys, p->key);
@@ -34,7 +34,7 @@ add_keys(csc_record_writer *writer, const csc_effects *effects, csc_buf *keys)
     if (effects->first_put == NULL)
         return;
     csc_buf_add_char(keys, ']');
-    csc_record_add_json(writer, "keys", keys->failed ? NULL : keys->data);
+    csc_full_output_add_json(writer, "keys", keys->failed ? NULL : keys->data);
     if (keys->failed)
         writer->out->failed = true;
 }
@@ -48,14 +48,14 @@ add_spawned(csc_record_writer *writer, const builder *b, uint32_t count)
     for (uint32_t i = 0; i < count && ids != NULL; i++)
         ids[i] = b->fn_id + 1 + (int32_t)i;
     if (ids != NULL)
-        csc_record_add_ids(writer, "spawned", ids, count);
+        csc_full_output_add_ids(writer, "spawned", ids, count);
 }
 
 static void
 add_instead_of(csc_record_writer *writer, int32_t function_id)
 {
     if (function_id != CSC_NO_PARENT)
-        csc_record_add_number(writer, "instead_of", function_id);
+        csc_full_output_add_number(writer, "instead_of", function_id);
 }
 
 static csc_late_end
@@ -74,9 +74,9 @@ static void
 add_progress(csc_record_writer *writer, const csc_post *post,
              const csc_exec *exec)
 {
-    csc_record_add_json(writer, "progress",
-                        post->progress != NULL ? post->progress
-                                               : exec->progress);
+    csc_full_output_add_json(writer, "progress",
+                             post->progress != NULL ? post->progress
+                                                    : exec->progress);
 }
 
 /* The PostResult of what has ended; `exec` is NULL for a step. */
@@ -90,56 +90,57 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     csc_buf keys = {0};
     char by[CASCADE_UUID_TEXT_SIZE];
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
     if (post->by != NULL)
-        csc_record_add_text(&writer, "by", cascade_uuid_format(post->by, by));
+        csc_full_output_add_text(&writer, "by",
+                                 cascade_uuid_format(post->by, by));
     if (with_effects)
         add_keys(&writer, &post->effects, &keys);
     if (exec != NULL) {
-        csc_build_add_late(b, &writer, exec, &end);
-        csc_record_add_ids(&writer, "after", exec->after.items,
-                           exec->after.count);
+        csc_builder_add_late(b, &writer, exec, &end);
+        csc_full_output_add_ids(&writer, "after", exec->after.items,
+                                exec->after.count);
     }
     if (exec != NULL && exec->join != NULL)
-        csc_build_add_first(&writer, exec->join->first);
+        csc_builder_add_first(&writer, exec->join->first);
     if (with_effects)
-        csc_record_add_json(&writer, "output", post->effects.output);
+        csc_full_output_add_json(&writer, "output", post->effects.output);
     if (exec != NULL && exec->function_id == 0)
-        csc_record_add_json(&writer, "cascade", b->state->meta);
+        csc_full_output_add_json(&writer, "cascade", b->state->meta);
     if (exec != NULL)
-        csc_build_add_resumes(&writer, exec->resumes);
+        csc_builder_add_resumes(&writer, exec->resumes);
     if (post->skipped)
-        csc_record_add_json(&writer, "skipped", "true");
+        csc_full_output_add_json(&writer, "skipped", "true");
     if (with_effects && post->effects.spawn_count > 0)
         add_spawned(&writer, b, post->effects.spawn_count);
-    csc_record_add_number(&writer, "attempts", post->attempts);
+    csc_full_output_add_number(&writer, "attempts", post->attempts);
     if (continued)
-        csc_record_add_json(&writer, "continue", "true");
+        csc_full_output_add_json(&writer, "continue", "true");
     if (post->overdue ||
         (exec != NULL && exec->part == CSC_PART_AWAIT && !continued))
-        csc_record_add_json(&writer, "timed_out", "true");
+        csc_full_output_add_json(&writer, "timed_out", "true");
     if (exec != NULL && post->kind == CSC_POST_FAIL)
         add_progress(&writer, post, exec);
     if (exec != NULL)
         add_instead_of(&writer, exec->stands_for);
-    if (exec != NULL && csc_state_is_wait(exec) &&
+    if (exec != NULL && csc_view_is_wait(exec) &&
         exec->not_before_ms != CASCADE_TIME_NONE)
-        csc_record_add_number(&writer, "not_before", exec->not_before_ms);
+        csc_full_output_add_number(&writer, "not_before", exec->not_before_ms);
     if (exec != NULL && exec->join != NULL)
-        csc_build_add_on_failure(&writer, exec->join->on_failure);
+        csc_builder_add_on_failure(&writer, exec->join->on_failure);
     if (b->next == post)
-        csc_record_add_text(&writer, "continued_as",
-                            cascade_uuid_format(&post->next_run.id, next));
-    csc_record_end(&writer);
+        csc_full_output_add_text(&writer, "continued_as",
+                                 cascade_uuid_format(&post->next_run.id, next));
+    csc_full_output_end(&writer);
     csc_buf_fini(&keys);
-    return csc_build_text(b);
+    return csc_builder_text(b);
 }
 
 /* What scheduling needs while it is RUNNING, after a failed attempt, or, with
  * all as it was, a heartbeat. */
 const char *
-csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
+csc_end_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
     csc_record_writer writer;
     int64_t at = csc_clock_add(b->env->delay_from_ms, post->delay_ms);
@@ -150,32 +151,33 @@ csc_build_attempt(builder *b, const csc_post *post, const csc_exec *exec)
                                 : exec->not_before_ms;
         attempts = exec->attempts;
     }
-    csc_record_begin(&writer, &b->text);
+    csc_full_output_begin(&writer, &b->text);
     if (post->over || exec->over)
-        csc_record_add_json(&writer, "over", "true");
+        csc_full_output_add_json(&writer, "over", "true");
     if (post->undoes || exec->undoes)
-        csc_record_add_json(&writer, "undo", "true");
-    csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
+        csc_full_output_add_json(&writer, "undo", "true");
+    csc_full_output_add_ids(&writer, "after", exec->after.items,
+                            exec->after.count);
     if (exec->join != NULL)
-        csc_build_add_first(&writer, exec->join->first);
-    csc_record_add_json(&writer, "steps",
-                        post->step_attempts != NULL ? post->step_attempts
-                                                    : exec->step_attempts);
+        csc_builder_add_first(&writer, exec->join->first);
+    csc_full_output_add_json(&writer, "steps",
+                             post->step_attempts != NULL ? post->step_attempts
+                                                         : exec->step_attempts);
     if (exec->function_id == 0)
-        csc_record_add_json(&writer, "cascade", b->state->meta);
-    csc_build_add_resumes(&writer, exec->resumes);
+        csc_full_output_add_json(&writer, "cascade", b->state->meta);
+    csc_builder_add_resumes(&writer, exec->resumes);
     if (attempts > 0)
-        csc_record_add_number(&writer, "attempts", attempts);
+        csc_full_output_add_number(&writer, "attempts", attempts);
     if (exec->priority != 0)
-        csc_record_add_number(&writer, "priority", exec->priority);
+        csc_full_output_add_number(&writer, "priority", exec->priority);
     add_progress(&writer, post, exec);
     add_instead_of(&writer, exec->stands_for);
     if (at != CASCADE_TIME_NONE)
-        csc_record_add_number(&writer, "not_before", at);
+        csc_full_output_add_number(&writer, "not_before", at);
     if (exec->join != NULL)
-        csc_build_add_on_failure(&writer, exec->join->on_failure);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_builder_add_on_failure(&writer, exec->join->on_failure);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 /* The record of a new RUNNING execution; NULL when it needs none. */
@@ -187,20 +189,20 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
     if (spawn->after_count == 0 && spawn->priority == 0 &&
         spawn->delay_ms <= 0 && !spawn->instead)
         return NULL;
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_ids(&writer, "after", after, spawn->after_count);
-    csc_build_add_first(&writer, spawn->first);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_ids(&writer, "after", after, spawn->after_count);
+    csc_builder_add_first(&writer, spawn->first);
     if (spawn->priority != 0)
-        csc_record_add_number(&writer, "priority", spawn->priority);
+        csc_full_output_add_number(&writer, "priority", spawn->priority);
     if (spawn->instead)
         add_instead_of(&writer, b->instead_of);
     if (spawn->delay_ms > 0)
-        csc_record_add_number(
+        csc_full_output_add_number(
             &writer, "not_before",
             csc_clock_add(b->env->delay_from_ms, spawn->delay_ms));
-    csc_build_add_on_failure(&writer, spawn->on_failure);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+    csc_builder_add_on_failure(&writer, spawn->on_failure);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 /* The numbers of spawns in ascending `after` become function ids; the spawns
@@ -228,12 +230,13 @@ add_spawns(builder *b, const csc_effects *effects, int32_t parent)
     base = b->fn_id + 1;
     for (const csc_spawn *s = effects->first_spawn; s != NULL; s = s->next) {
         const int32_t *after = resolve_after(b, s, base);
-        cascade_execution_row *row = csc_build_part(b, s->name, parent, s->nth);
-        const char *external = csc_build_spawn_external(b, s, row);
+        cascade_execution_row *row =
+            csc_builder_part(b, s->name, parent, s->nth);
+        const char *external = csc_external_spawn(b, s, row);
 
         row->input = s->input;
-        if (csc_build_is_cancelled(b)) {
-            csc_build_stillborn(b, row);
+        if (csc_builder_is_cancelled(b)) {
+            csc_builder_stillborn(b, row);
             continue;
         }
         if (external != NULL)
@@ -267,43 +270,43 @@ add_events(builder *b, const csc_effects *effects, const csc_exec *exec,
 
 /* Of an await: its time has passed. */
 void
-csc_build_complete(builder *b, const csc_post *post, const csc_exec *exec)
+csc_end_complete(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row =
-        csc_build_update(b, exec, CASCADE_EXECUTION_COMPLETED);
+        csc_builder_update(b, exec, CASCADE_EXECUTION_COMPLETED);
 
     row->full_output = write_finished(b, post, exec, true, false);
-    csc_build_note_result(b, exec, post->effects.output);
+    csc_child_note_result(b, exec, post->effects.output);
     add_events(b, &post->effects, exec, exec->function_id);
     add_spawns(b, &post->effects, exec->function_id);
 }
 
 void
-csc_build_fail(builder *b, const csc_post *post, const csc_exec *exec)
+csc_end_fail(builder *b, const csc_post *post, const csc_exec *exec)
 {
     csc_post alone = *post;
     bool continued = false;
     cascade_execution_row *row =
-        csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
+        csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
 
     if (b->no_stand_ins && post->effects.spawn_count > 0) {
-        csc_build_drop_spawns(&alone);
+        csc_builder_drop_spawns(&alone);
         post = &alone;
     }
-    continued = post->continued || csc_build_is_cancelled(b);
+    continued = post->continued || csc_builder_is_cancelled(b);
     row->full_output = write_finished(b, post, exec, true, continued);
     row->error = post->error;
     b->instead_of = exec->stands_for != CSC_NO_PARENT ? exec->stands_for
                                                       : exec->function_id;
     add_spawns(b, &post->effects, exec->function_id);
     if (!continued)
-        csc_build_note_terminated(b, row);
+        csc_builder_note_terminated(b, row);
 }
 
 void
-csc_build_step(builder *b, const csc_post *post, const csc_exec *exec)
+csc_end_step(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    cascade_execution_row *row = csc_build_part(
+    cascade_execution_row *row = csc_builder_part(
         b, post->part_name, exec->function_id, post->part_occurrence);
 
     row->started_at_ms = post->started_at_ms;

@@ -12,16 +12,16 @@ struct csc_builder;
 typedef struct csc_post csc_post;
 
 /* The record of an execution that is to be entered again. */
-const char *csc_build_attempt(struct csc_builder *b, const csc_post *post,
-                              const csc_exec *exec);
+const char *csc_end_attempt(struct csc_builder *b, const csc_post *post,
+                            const csc_exec *exec);
 /* The execution ends as the post says, with what it produced. */
-void csc_build_complete(struct csc_builder *b, const csc_post *post,
-                        const csc_exec *exec);
-void csc_build_fail(struct csc_builder *b, const csc_post *post,
-                    const csc_exec *exec);
+void csc_end_complete(struct csc_builder *b, const csc_post *post,
+                      const csc_exec *exec);
+void csc_end_fail(struct csc_builder *b, const csc_post *post,
+                  const csc_exec *exec);
 
 /* A part has ended, or is recorded as it begins. CASCADE_ERR_NO_MEMORY. */
-void csc_build_step(struct csc_builder *b, const csc_post *post,
-                    const csc_exec *exec);
+void csc_end_step(struct csc_builder *b, const csc_post *post,
+                  const csc_exec *exec);
 
 #endif

@@ -42,40 +42,41 @@ write_external(struct csc_builder *b, const csc_waiting *waiting,
     char text[CASCADE_UUID_TEXT_SIZE];
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
+    csc_full_output_begin(&writer, &b->text);
     if (exec != NULL)
-        csc_record_add_ids(&writer, "after", exec->after.items,
-                           exec->after.count);
+        csc_full_output_add_ids(&writer, "after", exec->after.items,
+                                exec->after.count);
     if (exec != NULL && exec->join != NULL)
-        csc_build_add_first(&writer, exec->join->first);
-    csc_record_add_text(&writer, "token", cascade_uuid_format(&token, text));
+        csc_builder_add_first(&writer, exec->join->first);
+    csc_full_output_add_text(&writer, "token",
+                             cascade_uuid_format(&token, text));
     if (exec != NULL && exec->function_id == 0)
-        csc_record_add_json(&writer, "cascade", b->state->meta);
+        csc_full_output_add_json(&writer, "cascade", b->state->meta);
     if (waiting->instead != NULL)
-        csc_record_add_text(&writer, "instead", waiting->instead);
+        csc_full_output_add_text(&writer, "instead", waiting->instead);
     if (exec != NULL)
-        csc_build_add_resumes(&writer, exec->resumes);
+        csc_builder_add_resumes(&writer, exec->resumes);
     if (exec != NULL && exec->attempts > 0)
-        csc_record_add_number(&writer, "attempts", exec->attempts);
+        csc_full_output_add_number(&writer, "attempts", exec->attempts);
     if (waiting->continued)
-        csc_record_add_json(&writer, "continue", "true");
+        csc_full_output_add_json(&writer, "continue", "true");
     if (waiting->timeout_ms > 0)
-        csc_record_add_number(
+        csc_full_output_add_number(
             &writer, "deadline",
             csc_clock_add(b->env->delay_from_ms, waiting->timeout_ms));
     if (priority != 0)
-        csc_record_add_number(&writer, "priority", priority);
+        csc_full_output_add_number(&writer, "priority", priority);
     if (instead_of != CSC_NO_PARENT)
-        csc_record_add_number(&writer, "instead_of", instead_of);
+        csc_full_output_add_number(&writer, "instead_of", instead_of);
     if (exec != NULL && exec->join != NULL)
-        csc_build_add_on_failure(&writer, exec->join->on_failure);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_builder_add_on_failure(&writer, exec->join->on_failure);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 const char *
-csc_build_spawn_external(struct csc_builder *b, const csc_spawn *spawn,
-                         cascade_execution_row *row)
+csc_external_spawn(struct csc_builder *b, const csc_spawn *spawn,
+                   cascade_execution_row *row)
 {
     const csc_waiting *waiting =
         b->env->find_external != NULL
@@ -92,16 +93,16 @@ csc_build_spawn_external(struct csc_builder *b, const csc_spawn *spawn,
 }
 
 void
-csc_build_wait_external(struct csc_builder *b, const csc_post *post,
-                        const csc_exec *exec)
+csc_external_wait(struct csc_builder *b, const csc_post *post,
+                  const csc_exec *exec)
 {
     cascade_execution_row *row = NULL;
 
-    if (csc_build_is_cancelled(b)) {
-        csc_build_cancel_one(b, exec);
+    if (csc_builder_is_cancelled(b)) {
+        csc_command_cancel_one(b, exec);
         return;
     }
-    row = csc_build_update(b, exec, CASCADE_EXECUTION_RUNNING);
+    row = csc_builder_update(b, exec, CASCADE_EXECUTION_RUNNING);
     row->full_output = write_external(b, &post->waiting, exec, exec->priority,
                                       exec->stands_for);
     row->error = exec->error;
@@ -110,7 +111,7 @@ csc_build_wait_external(struct csc_builder *b, const csc_post *post,
 /* ---- Completions -------------------------------------------------------- */
 
 size_t
-csc_build_message_room(const csc_message *messages, size_t *events)
+csc_external_message_room(const csc_message *messages, size_t *events)
 {
     size_t inserts = 0;
 
@@ -128,10 +129,10 @@ csc_build_message_room(const csc_message *messages, size_t *events)
 static const csc_exec *
 find_waiting(const struct csc_builder *b, const cascade_uuid *token)
 {
-    const csc_exec *exec = csc_state_outside(b->state, token, CSC_STATE_FIRST);
+    const csc_exec *exec = csc_index_outside(b->state, token, CSC_STATE_FIRST);
 
-    while (exec != NULL && csc_state_has(&b->ended_early, exec->function_id))
-        exec = csc_state_outside(b->state, token, exec->function_id);
+    while (exec != NULL && csc_view_has(&b->ended_early, exec->function_id))
+        exec = csc_index_outside(b->state, token, exec->function_id);
     return exec;
 }
 
@@ -148,40 +149,40 @@ end_waiting(struct csc_builder *b, const csc_exec *exec,
                      .effects = completion->effects};
 
     if (post.error == NULL &&
-        !csc_build_has_ids(b, post.effects.spawn_count, false)) {
+        !csc_builder_has_ids(b, post.effects.spawn_count, false)) {
         post.kind = CSC_POST_FAIL;
         post.error = CSC_USED_UP;
         post.effects = (csc_effects){0};
-        csc_build_fail(b, &post, exec);
+        csc_end_fail(b, &post, exec);
     } else if (post.error == NULL) {
-        csc_build_complete(b, &post, exec);
+        csc_end_complete(b, &post, exec);
     } else {
         if (csc_effects_fail(b->env->arena, &post, exec) != CASCADE_OK)
             b->env->arena->failed = true;
-        if (!csc_build_has_ids(b, post.effects.spawn_count, false))
-            csc_build_drop_spawns(&post);
-        csc_build_fail(b, &post, exec);
+        if (!csc_builder_has_ids(b, post.effects.spawn_count, false))
+            csc_builder_drop_spawns(&post);
+        csc_end_fail(b, &post, exec);
     }
-    csc_build_note_ended(b, exec);
+    csc_builder_note_ended(b, exec);
 }
 
 bool
-csc_build_completion(struct csc_builder *b, const csc_message *message)
+csc_external_completion(struct csc_builder *b, const csc_message *message)
 {
     const csc_completion *completion = message->completion;
     const csc_exec *exec = NULL;
 
     if (completion == NULL)
         return false;
-    if (csc_build_status(b) == CASCADE_RUNNING)
+    if (csc_builder_status(b) == CASCADE_RUNNING)
         exec = find_waiting(b, &completion->token);
     if (exec != NULL)
         end_waiting(b, exec, completion);
-    else if (csc_build_has_ids(b, 1, false))
-        csc_build_undelivered(
+    else if (csc_builder_has_ids(b, 1, false))
+        csc_builder_undelivered(
             b,
-            csc_build_receipt(b, message,
-                              CSC_MESSAGE_PREFIX CSC_MESSAGE_COMPLETE),
+            csc_builder_receipt(b, message,
+                                CSC_MESSAGE_PREFIX CSC_MESSAGE_COMPLETE),
             "undelivered: the execution had ended");
     return true;
 }

@@ -33,7 +33,7 @@
  *     never meets itself; a child that is asked again, by the same path, was
  *     asked once.
  *   - Until the last has been told there is a message for the cascade: it is
- *     not purged, and its deletion waits (csc_build_delete).
+ *     not purged, and its deletion waits (csc_command_add_delete).
  *   - A cascade that goes on by a retry has no family to leave: the message is
  *     received for nothing. What a retry supersedes is told by it
  *     (reset.c), so no child is forgotten.
@@ -69,17 +69,17 @@ is_left(const struct csc_builder *b, const csc_exec *child)
 {
     return child != NULL && child->part == CSC_PART_CHILD &&
            child->status == CASCADE_EXECUTION_RUNNING &&
-           !csc_state_has(&b->ended_early, child->function_id);
+           !csc_view_has(&b->ended_early, child->function_id);
 }
 
 static void
 end_row(struct csc_builder *b, const csc_exec *child)
 {
     cascade_execution_row *row =
-        csc_build_update(b, child, CASCADE_EXECUTION_FAILED);
+        csc_builder_update(b, child, CASCADE_EXECUTION_FAILED);
 
     row->error = "the parent ended before the child";
-    row->full_output = csc_build_child_ended(
+    row->full_output = csc_builder_child_ended(
         b, &child->child, child->when_parent_ends, NULL, true);
 }
 
@@ -89,14 +89,14 @@ static int32_t
 leave_children(struct csc_builder *b, int32_t from, bool write)
 {
     const csc_state *state = b->state;
-    size_t room = csc_build_slice_room(b);
+    size_t room = csc_builder_slice_room(b);
     size_t rows = 1 + room / CSC_ROW_BYTES;
     size_t bytes = 0;
 
     if (write)
-        csc_build_more_updates(b,
-                               state->children < rows ? state->children : rows);
-    for (size_t i = csc_state_place(state, from);
+        csc_builder_more_updates(b, state->children < rows ? state->children
+                                                           : rows);
+    for (size_t i = csc_view_place(state, from);
          i < state->exec_count && !b->env->arena->failed; i++) {
         const csc_exec *child = state->execs[i].exec;
         size_t sends = b->send_count;
@@ -105,7 +105,7 @@ leave_children(struct csc_builder *b, int32_t from, bool write)
             continue;
         if (bytes >= room)
             return child->function_id;
-        csc_build_ask_child(b, &child->child, child->when_parent_ends, true);
+        csc_builder_ask_child(b, &child->child, child->when_parent_ends, true);
         if (write)
             end_row(b, child);
         bytes += (b->send_count - sends + write) * CSC_ROW_BYTES;
@@ -128,11 +128,11 @@ keep_for_later(struct csc_builder *b, int32_t from)
     message.path = csc_arena_format(b->env->arena,
                                     "%s/message/family/%" PRId32 "/%" PRId64,
                                     b->cascade_id, from, b->family_id);
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "from", from);
-    csc_record_end(&writer);
-    message.payload = csc_build_text(b);
-    csc_build_send(b, &message);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "from", from);
+    csc_full_output_end(&writer);
+    message.payload = csc_builder_text(b);
+    csc_builder_send(b, &message);
 }
 
 /* From `from` on. Of a run that is not read whole there are those below
@@ -149,23 +149,23 @@ tell_children(struct csc_builder *b, int32_t from)
 }
 
 int32_t
-csc_build_family_from(const csc_message *message)
+csc_family_end_from(const csc_message *message)
 {
     csc_json_span span;
     int64_t from = 0;
 
     if (strcmp(message->kind, CSC_MESSAGE_FAMILY) != 0)
         return 0;
-    if (!csc_json_member(message->payload, "from", &span) ||
-        !csc_json_span_i64(span, &from) || from < 1 || from > INT32_MAX)
+    if (!csc_json_read_member(message->payload, "from", &span) ||
+        !csc_json_read_i64(span, &from) || from < 1 || from > INT32_MAX)
         return 1;
     return (int32_t)from;
 }
 
 bool
-csc_build_family(struct csc_builder *b, const csc_message *message)
+csc_family_end_add(struct csc_builder *b, const csc_message *message)
 {
-    int32_t from = csc_build_family_from(message);
+    int32_t from = csc_family_end_from(message);
 
     if (from == 0)
         return false;
@@ -183,7 +183,8 @@ leave_births(struct csc_builder *b)
 {
     for (const csc_post *p = b->posts; p != NULL; p = p->next)
         for (const csc_child *c = p->children.first; c != NULL; c = c->next)
-            csc_build_ask_child(b, &c->id, p->children.when_parent_ends, true);
+            csc_builder_ask_child(b, &c->id, p->children.when_parent_ends,
+                                  true);
 }
 
 /* ---- The parent --------------------------------------------------------- */
@@ -206,14 +207,14 @@ write_end(struct csc_builder *b, const char *error)
         csc_buf_add_text(&b->text, result);
     }
     csc_buf_add_char(&b->text, '}');
-    return csc_build_text(b);
+    return csc_builder_text(b);
 }
 
 static void
 tell_parent(struct csc_builder *b)
 {
     const cascade_uuid *parent = &b->state->parent;
-    bool failed = csc_build_status(b) == CASCADE_ERROR;
+    bool failed = csc_builder_status(b) == CASCADE_ERROR;
     const char *error = b->error != NULL ? b->error : "it failed";
     char id[CASCADE_UUID_TEXT_SIZE];
 
@@ -227,7 +228,7 @@ tell_parent(struct csc_builder *b)
         .payload = write_end(b, failed ? error : NULL),
         .sent_at_ms = b->env->now_ms};
 
-    csc_build_send(b, &message);
+    csc_builder_send(b, &message);
 }
 
 /* ---- The end ------------------------------------------------------------ */
@@ -235,7 +236,7 @@ tell_parent(struct csc_builder *b)
 static bool
 ends(const struct csc_builder *b)
 {
-    return csc_build_status(b) != CASCADE_RUNNING &&
+    return csc_builder_status(b) != CASCADE_RUNNING &&
            b->state->recorded == CASCADE_RUNNING;
 }
 
@@ -249,7 +250,7 @@ has_only_children(const struct csc_builder *b)
 }
 
 void
-csc_build_end_family(struct csc_builder *b)
+csc_family_end_finish(struct csc_builder *b)
 {
     bool deletes = b->env->deletes && b->state->recorded == CASCADE_ERROR;
 
@@ -261,7 +262,7 @@ csc_build_end_family(struct csc_builder *b)
         b->erases = true;
     if (b->state->recorded != CASCADE_RUNNING || b->plan != NULL)
         return;
-    if (csc_build_status(b) == CASCADE_ERROR) {
+    if (csc_builder_status(b) == CASCADE_ERROR) {
         tell_children(b, 0);
         leave_births(b);
     } else if (has_only_children(b)) {

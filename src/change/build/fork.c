@@ -57,7 +57,8 @@ is_past(const csc_plan *plan, const csc_plan_item *item)
 {
     return item->fate == CSC_FATE_KEEP ||
            (item->fate == CSC_FATE_OUT &&
-            csc_course_by(&plan->course, item->function_id) != CSC_COURSE_NONE);
+            csc_supersede_by(&plan->course, item->function_id) !=
+                CSC_COURSE_NONE);
 }
 
 static bool
@@ -71,7 +72,7 @@ static bool
 is_copied(const fork *f, const cascade_event_row *event)
 {
     const csc_plan *plan = f->copy->plan;
-    const csc_plan_item *item = csc_plan_find(plan, event->function_id);
+    const csc_plan_item *item = csc_reset_plan_find(plan, event->function_id);
     int32_t *early = NULL;
 
     if (item == NULL)
@@ -92,12 +93,12 @@ add_origin(const fork *f)
 {
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &f->b->text);
-    csc_record_add_string(&writer, "by", f->copy->by);
-    csc_record_add_text(&writer, "id", f->origin);
-    csc_record_add_string(&writer, "reason", f->copy->reason);
-    csc_record_add_number(&writer, "function_id", f->copy->plan->from);
-    csc_record_end(&writer);
+    csc_full_output_begin(&writer, &f->b->text);
+    csc_full_output_add_string(&writer, "by", f->copy->by);
+    csc_full_output_add_text(&writer, "id", f->origin);
+    csc_full_output_add_string(&writer, "reason", f->copy->reason);
+    csc_full_output_add_number(&writer, "function_id", f->copy->plan->from);
+    csc_full_output_end(&writer);
 }
 
 static const char *
@@ -115,7 +116,7 @@ write_meta(const fork *f)
         &b->text, ",\"priority\":%d,\"forked_from\":", (int)copy->priority);
     add_origin(f);
     csc_buf_add_char(&b->text, '}');
-    return csc_build_text(b);
+    return csc_builder_text(b);
 }
 
 /* The ids of a list that are there. */
@@ -127,17 +128,17 @@ add_spawned(const fork *f, csc_record_writer *writer, csc_json_span list)
     csc_json_iter iter;
     size_t count = 0;
 
-    csc_json_iter_init(&iter, list.data, list.len);
-    while (ids != NULL && csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, list.data, list.len);
+    while (ids != NULL && csc_json_read_next(&iter)) {
         const csc_plan_item *item = NULL;
         int64_t id = 0;
 
-        if (csc_json_span_i64(iter.value, &id) && id >= 0 && id <= INT32_MAX)
-            item = csc_plan_find(f->copy->plan, (int32_t)id);
+        if (csc_json_read_i64(iter.value, &id) && id >= 0 && id <= INT32_MAX)
+            item = csc_reset_plan_find(f->copy->plan, (int32_t)id);
         if (item != NULL && is_there(f->copy->plan, item))
             ids[count++] = (int32_t)id;
     }
-    csc_record_add_ids(writer, "spawned", ids, count);
+    csc_full_output_add_ids(writer, "spawned", ids, count);
 }
 
 static void
@@ -169,28 +170,28 @@ copy_record(const fork *f, const char *record, const char *output,
     csc_record_writer writer;
     csc_json_iter iter;
 
-    csc_record_begin(&writer, &f->b->text);
-    csc_json_iter_init(&iter, record, strlen(record));
-    while (csc_json_next(&iter)) {
+    csc_full_output_begin(&writer, &f->b->text);
+    csc_json_read_iter_init(&iter, record, strlen(record));
+    while (csc_json_read_next(&iter)) {
         if (output != NULL && !comes_before(iter.key, "output")) {
-            csc_record_add_json(&writer, "output", output);
+            csc_full_output_add_json(&writer, "output", output);
             output = NULL;
-            if (csc_json_span_is(iter.key, "output"))
+            if (csc_json_read_is(iter.key, "output"))
                 continue;
         }
         if (meta != NULL && !comes_before(iter.key, "cascade")) {
-            csc_record_add_json(&writer, "cascade", meta);
+            csc_full_output_add_json(&writer, "cascade", meta);
             meta = NULL;
         }
-        if (csc_json_span_is(iter.key, "spawned") && iter.value.data[0] == '[')
+        if (csc_json_read_is(iter.key, "spawned") && iter.value.data[0] == '[')
             add_spawned(f, &writer, iter.value);
-        else if (!csc_json_span_is(iter.key, "cascade"))
+        else if (!csc_json_read_is(iter.key, "cascade"))
             add_span(&writer, iter.key, iter.value);
     }
-    csc_record_add_json(&writer, "output", output);
-    csc_record_add_json(&writer, "cascade", meta);
-    csc_record_end(&writer);
-    return csc_build_text(f->b);
+    csc_full_output_add_json(&writer, "output", output);
+    csc_full_output_add_json(&writer, "cascade", meta);
+    csc_full_output_end(&writer);
+    return csc_builder_text(f->b);
 }
 
 /* ---- Rows --------------------------------------------------------------- */
@@ -202,7 +203,7 @@ copy_path(const fork *f, const cascade_execution_row *row, bool ours)
 {
     size_t len = strlen(f->origin);
 
-    if (csc_record_is_path(row->node_instance_id) &&
+    if (csc_full_output_is_path(row->node_instance_id) &&
         strncmp(row->node_instance_id, f->origin, len) == 0)
         return csc_arena_format(f->b->env->arena, "%s%s", f->b->cascade_id,
                                 row->node_instance_id + len);
@@ -218,14 +219,14 @@ write_foreign(const fork *f, const cascade_execution_row *row,
 {
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &f->b->text);
+    csc_full_output_begin(&writer, &f->b->text);
     if (row->function_id >= 0)
-        csc_record_add_number(&writer, "at", row->function_id);
-    csc_record_add_json(&writer, "output",
-                        output != NULL ? output : row->full_output);
-    csc_record_add_json(&writer, "cascade", meta);
-    csc_record_end(&writer);
-    return csc_build_text(f->b);
+        csc_full_output_add_number(&writer, "at", row->function_id);
+    csc_full_output_add_json(&writer, "output",
+                             output != NULL ? output : row->full_output);
+    csc_full_output_add_json(&writer, "cascade", meta);
+    csc_full_output_end(&writer);
+    return csc_builder_text(f->b);
 }
 
 /* The record of what stands as it was. */
@@ -268,10 +269,9 @@ copy_row(const fork *f, size_t index)
     row->started_at_ms = b->env->now_ms;
     row->completed_at_ms = CASCADE_TIME_NONE;
     row->full_output =
-        csc_build_afresh(b, f->copy->plan, item, item->resumes, meta);
+        csc_reset_afresh(b, f->copy->plan, item, item->resumes, meta);
     if (f->earlies[index] > 0)
-        row->full_output =
-            csc_build_marked(b, row->full_output, f->earlies[index]);
+        row->full_output = csc_mark_has(b, row->full_output, f->earlies[index]);
 }
 
 static void
@@ -314,8 +314,8 @@ fill_change(const fork *f, cascade_change *change)
 }
 
 cascade_err
-csc_build_fork(const csc_build_env *env, const csc_build_copy *copy,
-               cascade_change *change)
+csc_fork_add_rows(const csc_build_env *env, const csc_build_copy *copy,
+                  cascade_change *change)
 {
     const csc_plan *plan = copy->plan;
     csc_state state = {.id = copy->id, .fn_id = -1};

@@ -34,33 +34,33 @@ find_last(const struct csc_builder *b)
 
         if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
             exec->part == CSC_PART_NONE &&
-            !csc_state_has(&b->ended_early, exec->function_id))
+            !csc_view_has(&b->ended_early, exec->function_id))
             return exec;
     }
     return NULL;
 }
 
 void
-csc_build_end_by_other(struct csc_builder *b, const char *error)
+csc_last_ids_end_other(struct csc_builder *b, const char *error)
 {
     const csc_exec *exec = NULL;
 
-    if (csc_build_status(b) != CASCADE_RUNNING)
+    if (csc_builder_status(b) != CASCADE_RUNNING)
         return;
-    if (csc_build_is_cancelled(b)) {
-        csc_build_close_cancel(b, error);
+    if (csc_builder_is_cancelled(b)) {
+        csc_command_close_cancel(b, error);
         return;
     }
     exec = find_last(b);
     if (exec == NULL)
         return;
-    csc_build_fail(b,
-                   &(csc_post){.kind = CSC_POST_FAIL,
-                               .function_id = exec->function_id,
-                               .attempts = exec->attempts,
-                               .error = error},
-                   exec);
-    csc_build_note_ended(b, exec);
+    csc_end_fail(b,
+                 &(csc_post){.kind = CSC_POST_FAIL,
+                             .function_id = exec->function_id,
+                             .attempts = exec->attempts,
+                             .error = error},
+                 exec);
+    csc_builder_note_ended(b, exec);
 }
 
 /* The ends of children and completions are recorded with what they end; those
@@ -79,10 +79,10 @@ needs_id(const csc_message *message)
 }
 
 bool
-csc_build_lacks_id(struct csc_builder *b, const csc_message *message)
+csc_last_ids_lack(struct csc_builder *b, const csc_message *message)
 {
-    if (!needs_id(message) || csc_build_has_ids(b, 1, false))
+    if (!needs_id(message) || csc_builder_has_ids(b, 1, false))
         return false;
-    csc_build_end_by_other(b, CSC_USED_UP);
+    csc_last_ids_end_other(b, CSC_USED_UP);
     return true;
 }

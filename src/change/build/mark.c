@@ -16,7 +16,7 @@
 #include "state/state.h"
 
 const char *
-csc_build_marked(struct csc_builder *b, const char *record, int32_t early)
+csc_mark_has(struct csc_builder *b, const char *record, int32_t early)
 {
     size_t len = record != NULL ? strlen(record) - 1 : 1;
 
@@ -26,18 +26,17 @@ csc_build_marked(struct csc_builder *b, const char *record, int32_t early)
     if (early > 0)
         csc_buf_add_format(&b->text, "\"early\":%d", (int)early);
     csc_buf_add_text(&b->text, "}}");
-    return csc_build_text(b);
+    return csc_builder_text(b);
 }
 
 void
-csc_build_mark(struct csc_builder *b)
+csc_mark_add(struct csc_builder *b)
 {
     for (size_t i = 0; i < b->update_count; i++) {
         cascade_execution_row *row = &b->updates[i];
-        const csc_exec *exec = csc_state_find(b->state, row->function_id);
+        const csc_exec *exec = csc_view_find(b->state, row->function_id);
 
         if (exec != NULL && (exec->adopted || exec->early > 0))
-            row->full_output =
-                csc_build_marked(b, row->full_output, exec->early);
+            row->full_output = csc_mark_has(b, row->full_output, exec->early);
     }
 }

@@ -43,14 +43,14 @@ write_taking(struct csc_builder *b, int32_t signal, int64_t not_before_ms)
 {
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
-    csc_record_add_number(&writer, "signal", signal);
-    csc_record_add_number(&writer, "attempts", 1);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
+    csc_full_output_add_number(&writer, "signal", signal);
+    csc_full_output_add_number(&writer, "attempts", 1);
     if (not_before_ms != CASCADE_TIME_NONE)
-        csc_record_add_number(&writer, "not_before", not_before_ms);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_full_output_add_number(&writer, "not_before", not_before_ms);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 /* ---- Signals ------------------------------------------------------------ */
@@ -135,13 +135,13 @@ find_await(struct csc_builder *b, const char *name)
 
     if (place == NULL)
         return NULL;
-    exec = csc_state_await(b->state, name, place->awaits);
-    while (exec != NULL &&
-           (csc_build_is_doomed(b, exec) ||
-            csc_state_has(&b->ended_early, exec->function_id))) {
-        place->awaits = csc_build_is_doomed(b, exec) ? csc_build_cancel_id(b)
-                                                     : exec->function_id;
-        exec = csc_state_await(b->state, name, place->awaits);
+    exec = csc_index_await(b->state, name, place->awaits);
+    while (exec != NULL && (csc_command_is_doomed(b, exec) ||
+                            csc_view_has(&b->ended_early, exec->function_id))) {
+        place->awaits = csc_command_is_doomed(b, exec)
+                            ? csc_command_cancel_id(b)
+                            : exec->function_id;
+        exec = csc_index_await(b->state, name, place->awaits);
     }
     return exec;
 }
@@ -150,10 +150,10 @@ static void
 end_await(struct csc_builder *b, const csc_exec *await, int32_t signal)
 {
     cascade_execution_row *row =
-        csc_build_update(b, await, CASCADE_EXECUTION_COMPLETED);
+        csc_builder_update(b, await, CASCADE_EXECUTION_COMPLETED);
 
     row->full_output = write_taking(b, signal, await->not_before_ms);
-    csc_build_note_ended(b, await);
+    csc_builder_note_ended(b, await);
 }
 
 static void
@@ -180,7 +180,7 @@ take_signal(struct csc_builder *b, const char *name)
 
     if (place == NULL)
         return CSC_NO_PARENT;
-    signal = csc_state_signal(b->state, name, place->signals);
+    signal = csc_signals_signal(b->state, name, place->signals);
     if (signal != NULL) {
         place->signals = signal->function_id;
         return signal->function_id;
@@ -194,7 +194,7 @@ take_signal(struct csc_builder *b, const char *name)
 }
 
 bool
-csc_build_take_signal(struct csc_builder *b, cascade_execution_row *row)
+csc_message_take_signal(struct csc_builder *b, cascade_execution_row *row)
 {
     size_t prefix = strlen(CSC_AWAIT_PREFIX);
     int32_t signal = CSC_NO_PARENT;
@@ -210,15 +210,15 @@ csc_build_take_signal(struct csc_builder *b, cascade_execution_row *row)
 }
 
 bool
-csc_build_is_late(const struct csc_builder *b, const csc_post *post,
-                  const csc_exec *exec)
+csc_message_is_late(const struct csc_builder *b, const csc_post *post,
+                    const csc_exec *exec)
 {
     if (exec == NULL) /* a wait, or an external execution, long over */
         return post->kind == CSC_POST_COMPLETE ||
                post->kind == CSC_POST_EXTERNAL || post->overdue;
-    if (csc_state_has(&b->ended_early, exec->function_id))
+    if (csc_view_has(&b->ended_early, exec->function_id))
         return true;
-    return (csc_state_is_wait(exec) || post->overdue) &&
+    return (csc_view_is_wait(exec) || post->overdue) &&
            exec->status != CASCADE_EXECUTION_RUNNING;
 }
 
@@ -227,19 +227,19 @@ prefixed(struct csc_builder *b, const char *prefix, const char *name)
 {
     csc_buf_add_text(&b->text, prefix);
     csc_buf_add_text(&b->text, name);
-    return csc_build_text(b);
+    return csc_builder_text(b);
 }
 
 static void
 add_signal(struct csc_builder *b, const csc_message *message)
 {
-    bool over = csc_build_status(b) != CASCADE_RUNNING;
+    bool over = csc_builder_status(b) != CASCADE_RUNNING;
     const csc_exec *await = over ? NULL : find_await(b, message->name);
-    cascade_execution_row *row = csc_build_receipt(
+    cascade_execution_row *row = csc_builder_receipt(
         b, message, prefixed(b, CSC_SIGNAL_PREFIX, message->name));
 
     if (over)
-        csc_build_undelivered(b, row, CSC_UNDELIVERED);
+        csc_builder_undelivered(b, row, CSC_UNDELIVERED);
     else if (await != NULL)
         end_await(b, await, row->function_id);
     else
@@ -249,10 +249,10 @@ add_signal(struct csc_builder *b, const csc_message *message)
 static void
 add_unknown(struct csc_builder *b, const csc_message *message)
 {
-    cascade_execution_row *row = csc_build_receipt(
+    cascade_execution_row *row = csc_builder_receipt(
         b, message, prefixed(b, CSC_MESSAGE_PREFIX, message->kind));
 
-    csc_build_undelivered(
+    csc_builder_undelivered(
         b, row,
         "undelivered: this version of the library does not know messages of "
         "this kind");
@@ -262,24 +262,24 @@ static void
 add_message(struct csc_builder *b, const csc_message *message)
 {
     if (strcmp(message->kind, CSC_MESSAGE_DELETE) == 0) {
-        csc_build_delete(b, message);
+        csc_command_add_delete(b, message);
         return;
     }
     b->received[b->received_count++] = message->id;
-    if (message->repeated || csc_build_forward(b, message) ||
-        csc_build_lacks_id(b, message))
+    if (message->repeated || csc_next_run_forward(b, message) ||
+        csc_last_ids_lack(b, message))
         return;
     if (strcmp(message->kind, CSC_MESSAGE_SIGNAL) == 0)
         add_signal(b, message);
-    else if (!csc_build_child_end(b, message) &&
-             !csc_build_family(b, message) &&
-             !csc_build_completion(b, message) &&
-             !csc_build_course(b, message) && !csc_build_command(b, message))
+    else if (!csc_child_add_end(b, message) &&
+             !csc_family_end_add(b, message) &&
+             !csc_external_completion(b, message) &&
+             !csc_reset_add(b, message) && !csc_command_add(b, message))
         add_unknown(b, message);
 }
 
 void
-csc_build_receive(struct csc_builder *b, const csc_post *post)
+csc_message_receive(struct csc_builder *b, const csc_post *post)
 {
     b->is_cut = b->is_cut || (post->cut && !post->apart);
     b->only_deletions = post->deletions == post->message_count;

@@ -50,14 +50,14 @@ has_command(const csc_post *post)
 static bool
 is_alone(const csc_state *state, const csc_post *post)
 {
-    const csc_exec *exec = csc_state_find(state, post->function_id);
+    const csc_exec *exec = csc_view_find(state, post->function_id);
 
     return exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
            state->running == state->children + 1;
 }
 
 const csc_post *
-csc_build_next(const csc_state *state, const csc_post *posts)
+csc_next_run_add(const csc_state *state, const csc_post *posts)
 {
     const csc_post *next = NULL;
 
@@ -81,8 +81,9 @@ own_key(const csc_build_env *env, const csc_state *state)
     csc_json_span span;
     char *text = NULL;
 
-    if (state->meta != NULL && csc_json_member(state->meta, "key", &span) &&
-        csc_json_span_text(span, &text)) {
+    if (state->meta != NULL &&
+        csc_json_read_member(state->meta, "key", &span) &&
+        csc_json_read_text(span, &text)) {
         key = csc_arena_strdup(env->arena, text);
         if (key == NULL)
             env->arena->failed = true;
@@ -98,9 +99,9 @@ own_root(const csc_build_env *env, const csc_state *state)
     cascade_uuid *root = csc_arena_alloc(env->arena, 1, sizeof(*root));
     csc_json_span span;
 
-    if (root != NULL &&
-        (state->meta == NULL || !csc_json_member(state->meta, "root", &span) ||
-         !csc_record_uuid(span, root)))
+    if (root != NULL && (state->meta == NULL ||
+                         !csc_json_read_member(state->meta, "root", &span) ||
+                         !csc_full_output_uuid(span, root)))
         *root = state->id;
     return root;
 }
@@ -120,13 +121,13 @@ collect_signals(const csc_build_env *env, const csc_state *state,
     if (signals == NULL)
         return; /* the arena has failed */
     for (size_t i = 0; i < unread; i++) {
-        const csc_signal *signal = csc_state_nth_signal(state, i);
+        const csc_signal *signal = csc_signals_nth_signal(state, i);
 
         signals[count++] = (csc_build_signal){
             signal->name, signal->payload != NULL ? signal->payload : "{}"};
     }
     for (size_t i = 0; i < own->insert_count; i++)
-        if (csc_state_is_signal(&own->inserts[i]))
+        if (csc_signals_is_signal(&own->inserts[i]))
             signals[count++] = (csc_build_signal){own->inserts[i].node_name +
                                                       strlen(CSC_SIGNAL_PREFIX),
                                                   own->inserts[i].input};
@@ -138,7 +139,7 @@ collect_signals(const csc_build_env *env, const csc_state *state,
 static bool
 is_paused(const csc_state *state, const cascade_change *own)
 {
-    bool paused = csc_state_is_paused(state);
+    bool paused = csc_view_is_paused(state);
 
     for (size_t i = 0; i < own->insert_count; i++)
         csc_state_read_pause(&own->inserts[i], &paused);
@@ -158,15 +159,15 @@ deadline_left(const csc_build_env *env, const csc_state *state)
 }
 
 cascade_err
-csc_build_next_run(const csc_build_env *env, const csc_state *state,
-                   const csc_next_run *next, const cascade_change *own,
-                   cascade_change *change)
+csc_next_run_of(const csc_build_env *env, const csc_state *state,
+                const csc_next_run *next, const cascade_change *own,
+                cascade_change *change)
 {
     const csc_build_first first = {next->node, next->input};
     bool child = !csc_uuid_is_nil(&state->parent);
     csc_build_start start = {.id = next->id,
                              .user_id = state->user_id,
-                             .queue = csc_build_queue(env, state),
+                             .queue = csc_builder_queue(env, state),
                              .key = own_key(env, state),
                              .run_number = state->run_number + 1,
                              .priority = state->priority,
@@ -182,7 +183,7 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
 
     collect_signals(env, state, own, &start);
     start.paused = is_paused(state, own);
-    return csc_build_new(env, &start, change);
+    return csc_start_add_rows(env, &start, change);
 }
 
 /* ---- What comes later --------------------------------------------------- */
@@ -190,29 +191,30 @@ csc_build_next_run(const csc_build_env *env, const csc_state *state,
 /* A run that goes on, once it has ended, has a receipt that says so, and with
  * that a higher fn_id. */
 bool
-csc_build_is_unchanged(const csc_state *state, const csc_message *message)
+csc_next_run_is_unchanged(const csc_state *state, const csc_message *message)
 {
     csc_json_span span;
     int64_t ended_at = 0;
 
-    return csc_json_member(message->payload, CSC_ENDED_AT, &span) &&
-           csc_json_span_i64(span, &ended_at) && ended_at == state->fn_id;
+    return csc_json_read_member(message->payload, CSC_ENDED_AT, &span) &&
+           csc_json_read_i64(span, &ended_at) && ended_at == state->fn_id;
 }
 
 /* Who asked for the deletion of what had ended as it is now knew whether it had
  * continued, and that nobody needs it to find the next one: see
  * cascade_delete(). */
 bool
-csc_build_keep_run(struct csc_builder *b, const csc_message *message)
+csc_next_run_keep(struct csc_builder *b, const csc_message *message)
 {
     if (csc_uuid_is_nil(&b->state->continued_as) || message->repeated ||
-        csc_build_is_unchanged(b->state, message))
+        csc_next_run_is_unchanged(b->state, message))
         return false;
     b->received[b->received_count++] = message->id;
-    if (!csc_build_has_ids(b, 1, false))
+    if (!csc_builder_has_ids(b, 1, false))
         return true;
-    csc_build_undelivered(
-        b, csc_build_receipt(b, message, CSC_MESSAGE_PREFIX CSC_MESSAGE_DELETE),
+    csc_builder_undelivered(
+        b,
+        csc_builder_receipt(b, message, CSC_MESSAGE_PREFIX CSC_MESSAGE_DELETE),
         "undelivered: the cascade had continued as new by then; ask for the "
         "deletion of this run anew");
     return true;
@@ -234,16 +236,16 @@ is_own(const csc_message *message)
 }
 
 bool
-csc_build_forward(struct csc_builder *b, const csc_message *message)
+csc_next_run_forward(struct csc_builder *b, const csc_message *message)
 {
     if (csc_uuid_is_nil(&b->state->continued_as) || is_own(message))
         return false;
-    csc_build_send(b,
-                   &(cascade_message_row){.cascade_id = b->state->continued_as,
-                                          .kind = message->kind,
-                                          .name = message->name,
-                                          .path = message->path,
-                                          .payload = message->payload,
-                                          .sent_at_ms = b->env->now_ms});
+    csc_builder_send(
+        b, &(cascade_message_row){.cascade_id = b->state->continued_as,
+                                  .kind = message->kind,
+                                  .name = message->name,
+                                  .path = message->path,
+                                  .payload = message->payload,
+                                  .sent_at_ms = b->env->now_ms});
     return true;
 }

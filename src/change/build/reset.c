@@ -63,20 +63,20 @@ write_receipt(struct csc_builder *b, const csc_plan *plan)
         if (plan->from == CSC_COURSE_NONE || item->function_id < plan->from)
             ids[count++] = item->function_id;
     }
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
     if (plan->from != CSC_COURSE_NONE)
-        csc_record_add_number(&writer, "from", plan->from);
-    csc_record_add_ids(&writer, "supersedes", ids, count);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_full_output_add_number(&writer, "from", plan->from);
+    csc_full_output_add_ids(&writer, "supersedes", ids, count);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 static const char *
 refusal_text(struct csc_builder *b, csc_refusal refusal)
 {
     char next[CASCADE_UUID_TEXT_SIZE];
-    const char *text = csc_plan_refusal_text(refusal);
+    const char *text = csc_reset_plan_refusal_text(refusal);
 
     if (refusal != CSC_REFUSAL_CONTINUED)
         return text;
@@ -96,8 +96,8 @@ map_after(struct csc_builder *b, const csc_plan *plan,
         csc_arena_alloc(b->env->arena, item->after_count, sizeof(*after));
 
     for (size_t i = 0; i < item->after_count && after != NULL; i++) {
-        int32_t id = csc_course_heir_of(&plan->course, item->after[i]);
-        const csc_plan_item *other = csc_plan_find(plan, id);
+        int32_t id = csc_supersede_heir_of(&plan->course, item->after[i]);
+        const csc_plan_item *other = csc_reset_plan_find(plan, id);
         size_t at = i;
 
         if (other != NULL && other->fate == CSC_FATE_AFRESH)
@@ -110,27 +110,27 @@ map_after(struct csc_builder *b, const csc_plan *plan,
 }
 
 const char *
-csc_build_afresh(struct csc_builder *b, const csc_plan *plan,
+csc_reset_afresh(struct csc_builder *b, const csc_plan *plan,
                  const csc_plan_item *item, int32_t resumes, const char *meta)
 {
     csc_record_writer writer;
     const int32_t *after = map_after(b, plan, item);
 
-    csc_record_begin(&writer, &b->text);
+    csc_full_output_begin(&writer, &b->text);
     if (after != NULL)
-        csc_record_add_ids(&writer, "after", after, item->after_count);
-    csc_build_add_first(&writer, (uint32_t)item->first_count);
-    csc_record_add_json(&writer, "cascade", meta);
-    csc_build_add_resumes(&writer, resumes);
+        csc_full_output_add_ids(&writer, "after", after, item->after_count);
+    csc_builder_add_first(&writer, (uint32_t)item->first_count);
+    csc_full_output_add_json(&writer, "cascade", meta);
+    csc_builder_add_resumes(&writer, resumes);
     if (item->priority != 0)
-        csc_record_add_number(&writer, "priority", item->priority);
+        csc_full_output_add_number(&writer, "priority", item->priority);
     if (item->instead_of != CSC_RECORD_NO_ID)
-        csc_record_add_number(&writer, "instead_of", item->instead_of);
+        csc_full_output_add_number(&writer, "instead_of", item->instead_of);
     if (item->not_before_ms != CASCADE_TIME_NONE && item->attempts == 0)
-        csc_record_add_number(&writer, "not_before", item->not_before_ms);
-    csc_build_add_on_failure(&writer, item->on_failure);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_full_output_add_number(&writer, "not_before", item->not_before_ms);
+    csc_builder_add_on_failure(&writer, item->on_failure);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 /* Ids are given out first: a join names others. */
@@ -148,11 +148,11 @@ add_heirs(struct csc_builder *b, csc_plan *plan, int32_t receipt)
 
         if (item->fate != CSC_FATE_AFRESH)
             continue;
-        row = csc_build_part(b, item->name, receipt, item->nth);
+        row = csc_builder_part(b, item->name, receipt, item->nth);
         row->input = item->input;
         row->location = item->location;
         row->full_output =
-            csc_build_afresh(b, plan, item, item->function_id, NULL);
+            csc_reset_afresh(b, plan, item, item->function_id, NULL);
         b->running++;
     }
 }
@@ -162,11 +162,11 @@ write_again(struct csc_builder *b, int32_t resumes)
 {
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", b->state->fn_id);
-    csc_build_add_resumes(&writer, resumes);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", b->state->fn_id);
+    csc_builder_add_resumes(&writer, resumes);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 static void
@@ -180,7 +180,7 @@ add_signals(struct csc_builder *b, const csc_plan *plan, int32_t receipt)
 
         if (!item->again)
             continue;
-        row = csc_build_part(b, item->name, receipt, nth++);
+        row = csc_builder_part(b, item->name, receipt, nth++);
         row->input = item->input;
         row->status = CASCADE_EXECUTION_COMPLETED;
         row->completed_at_ms = b->env->now_ms;
@@ -196,33 +196,34 @@ write_closed(struct csc_builder *b, const csc_exec *exec, int32_t receipt)
     char id[CASCADE_UUID_TEXT_SIZE];
     csc_record_writer writer;
 
-    csc_record_begin(&writer, &b->text);
-    csc_record_add_number(&writer, "at", receipt);
-    csc_record_add_ids(&writer, "after", exec->after.items, exec->after.count);
+    csc_full_output_begin(&writer, &b->text);
+    csc_full_output_add_number(&writer, "at", receipt);
+    csc_full_output_add_ids(&writer, "after", exec->after.items,
+                            exec->after.count);
     if (exec->part == CSC_PART_CHILD)
-        csc_record_add_text(&writer, "child",
-                            cascade_uuid_format(&exec->child, id));
+        csc_full_output_add_text(&writer, "child",
+                                 cascade_uuid_format(&exec->child, id));
     if (exec->join != NULL)
-        csc_build_add_first(&writer, exec->join->first);
+        csc_builder_add_first(&writer, exec->join->first);
     if (exec->part == CSC_PART_CHILD)
-        csc_record_add_text(&writer, "policy",
-                            csc_record_policy(exec->when_parent_ends));
+        csc_full_output_add_text(
+            &writer, "policy", csc_full_output_policy(exec->when_parent_ends));
     if (exec->function_id == 0)
-        csc_record_add_json(&writer, "cascade", b->state->meta);
-    csc_build_add_resumes(&writer, exec->resumes);
+        csc_full_output_add_json(&writer, "cascade", b->state->meta);
+    csc_builder_add_resumes(&writer, exec->resumes);
     if (exec->attempts > 0)
-        csc_record_add_number(&writer, "attempts", exec->attempts);
-    csc_record_add_json(&writer, "continue", "true");
+        csc_full_output_add_number(&writer, "attempts", exec->attempts);
+    csc_full_output_add_json(&writer, "continue", "true");
     if (exec->priority != 0)
-        csc_record_add_number(&writer, "priority", exec->priority);
+        csc_full_output_add_number(&writer, "priority", exec->priority);
     if (exec->stands_for != CSC_NO_PARENT)
-        csc_record_add_number(&writer, "instead_of", exec->stands_for);
+        csc_full_output_add_number(&writer, "instead_of", exec->stands_for);
     if (exec->join == NULL && exec->not_before_ms != CASCADE_TIME_NONE)
-        csc_record_add_number(&writer, "not_before", exec->not_before_ms);
+        csc_full_output_add_number(&writer, "not_before", exec->not_before_ms);
     if (exec->join != NULL)
-        csc_build_add_on_failure(&writer, exec->join->on_failure);
-    csc_record_end(&writer);
-    return csc_build_text(b);
+        csc_builder_add_on_failure(&writer, exec->join->on_failure);
+    csc_full_output_end(&writer);
+    return csc_builder_text(b);
 }
 
 static void
@@ -238,7 +239,7 @@ terminate_child(struct csc_builder *b, const csc_exec *child)
         .payload = "{\"reason\":\"its parent begins anew\"}",
         .sent_at_ms = b->env->now_ms};
 
-    csc_build_send(b, &message);
+    csc_builder_send(b, &message);
 }
 
 /* Whether the child would do what its parent's heir does again. */
@@ -246,9 +247,10 @@ static bool
 is_repeated(const csc_plan *plan, const csc_plan_item *child)
 {
     const csc_plan_item *node =
-        child != NULL ? csc_plan_find(plan, csc_course_heir_of(&plan->course,
-                                                               child->parent))
-                      : NULL;
+        child != NULL
+            ? csc_reset_plan_find(
+                  plan, csc_supersede_heir_of(&plan->course, child->parent))
+            : NULL;
 
     return node == NULL || node->fate != CSC_FATE_KEEP;
 }
@@ -257,12 +259,12 @@ static void
 close_exec(struct csc_builder *b, const csc_plan *plan, const csc_exec *exec,
            const cascade_execution_row *receipt)
 {
-    const csc_plan_item *item = csc_plan_find(plan, exec->function_id);
+    const csc_plan_item *item = csc_reset_plan_find(plan, exec->function_id);
     cascade_execution_row *row = NULL;
 
     if (item != NULL && item->fate == CSC_FATE_KEEP)
         return;
-    row = csc_build_update(b, exec, CASCADE_EXECUTION_FAILED);
+    row = csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
     row->error =
         csc_arena_format(b->env->arena, "superseded by %s (%d)",
                          receipt->node_name, (int)receipt->function_id);
@@ -271,7 +273,7 @@ close_exec(struct csc_builder *b, const csc_plan *plan, const csc_exec *exec,
         return;
     b->children_gone++;
     if (b->state->recorded != CASCADE_RUNNING)
-        csc_build_ask_child(b, &exec->child, exec->when_parent_ends, true);
+        csc_builder_ask_child(b, &exec->child, exec->when_parent_ends, true);
     if (is_repeated(plan, item) &&
         exec->when_parent_ends != CASCADE_CHILD_ABANDON)
         terminate_child(b, exec);
@@ -281,7 +283,7 @@ static void
 close_running(struct csc_builder *b, const csc_plan *plan,
               const cascade_execution_row *receipt)
 {
-    csc_build_more_updates(b, b->state->running);
+    csc_builder_more_updates(b, b->state->running);
     for (size_t i = 0; i < b->state->exec_count && !b->env->arena->failed;
          i++) {
         const csc_exec *exec = b->state->execs[i].exec;
@@ -294,29 +296,29 @@ close_running(struct csc_builder *b, const csc_plan *plan,
 /* ---- The command -------------------------------------------------------- */
 
 size_t
-csc_build_course_room(const csc_build_env *env)
+csc_reset_room(const csc_build_env *env)
 {
     return env->plan != NULL ? env->plan->afresh_count + env->plan->again_count
                              : 0;
 }
 
 bool
-csc_build_is_course(const csc_message *message)
+csc_reset_is(const csc_message *message)
 {
     return strcmp(message->kind, CSC_MESSAGE_RETRY) == 0 ||
            strcmp(message->kind, CSC_MESSAGE_RERUN) == 0;
 }
 
 int32_t
-csc_build_course_from(const csc_message *message)
+csc_reset_from(const csc_message *message)
 {
     csc_json_span span;
     int64_t from = 0;
 
     if (strcmp(message->kind, CSC_MESSAGE_RETRY) == 0)
         return CSC_COURSE_NONE;
-    if (!csc_json_member(message->payload, "from", &span) ||
-        !csc_json_span_i64(span, &from) || from < 0 || from > INT32_MAX)
+    if (!csc_json_read_member(message->payload, "from", &span) ||
+        !csc_json_read_i64(span, &from) || from < 0 || from > INT32_MAX)
         return INT32_MAX; /* there is no such function_id */
     return (int32_t)from;
 }
@@ -331,29 +333,29 @@ refuse(const struct csc_builder *b, const csc_message *message)
         return CSC_REFUSAL_UNREAD;
     if (b->env->plan != NULL)
         return b->env->plan->refusal;
-    refusal = csc_plan_refuse(b->state, csc_build_course_from(message));
+    refusal = csc_reset_plan_refuse(b->state, csc_reset_from(message));
     return refusal != CSC_REFUSAL_NONE ? refusal : CSC_REFUSAL_ABSENT;
 }
 
 bool
-csc_build_course(struct csc_builder *b, const csc_message *message)
+csc_reset_add(struct csc_builder *b, const csc_message *message)
 {
     csc_refusal refusal = CSC_REFUSAL_NONE;
     cascade_execution_row *row = NULL;
 
-    if (!csc_build_is_course(message))
+    if (!csc_reset_is(message))
         return false;
-    row = csc_build_receipt(b, message,
-                            strcmp(message->kind, CSC_MESSAGE_RETRY) == 0
-                                ? CSC_RETRY_NAME
-                                : CSC_RERUN_NAME);
+    row = csc_builder_receipt(b, message,
+                              strcmp(message->kind, CSC_MESSAGE_RETRY) == 0
+                                  ? CSC_RETRY_NAME
+                                  : CSC_RERUN_NAME);
     refusal = refuse(b, message);
     if (refusal != CSC_REFUSAL_NONE ||
-        !csc_build_has_ids(b, csc_build_course_room(b->env), false)) {
-        csc_build_undelivered(b, row,
-                              refusal != CSC_REFUSAL_NONE
-                                  ? refusal_text(b, refusal)
-                                  : "undelivered: " CSC_USED_UP);
+        !csc_builder_has_ids(b, csc_reset_room(b->env), false)) {
+        csc_builder_undelivered(b, row,
+                                refusal != CSC_REFUSAL_NONE
+                                    ? refusal_text(b, refusal)
+                                    : "undelivered: " CSC_USED_UP);
         return true;
     }
     b->plan = b->env->plan;

@@ -54,7 +54,7 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
     csc_record_writer record;
 
-    csc_record_begin(&record, &b->text);
+    csc_full_output_begin(&record, &b->text);
     csc_buf_add_text(&b->text, "\"cascade\":{");
     record.any = true;
     if (start->key != NULL) {
@@ -87,9 +87,9 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
     }
     csc_buf_add_char(&b->text, '}');
     if (start->delay_ms > 0)
-        csc_record_add_number(&record, "not_before", not_before_ms);
-    csc_record_end(&record);
-    return csc_build_text(b);
+        csc_full_output_add_number(&record, "not_before", not_before_ms);
+    csc_full_output_end(&record);
+    return csc_builder_text(b);
 }
 
 /* The record of a first node but the first, which has only its delay. */
@@ -100,10 +100,10 @@ write_delay(builder *b, const csc_build_start *start, int64_t not_before_ms)
 
     if (start->delay_ms <= 0)
         return NULL;
-    csc_record_begin(&record, &b->text);
-    csc_record_add_number(&record, "not_before", not_before_ms);
-    csc_record_end(&record);
-    return csc_build_text(b);
+    csc_full_output_begin(&record, &b->text);
+    csc_full_output_add_number(&record, "not_before", not_before_ms);
+    csc_full_output_end(&record);
+    return csc_builder_text(b);
 }
 
 static void
@@ -116,7 +116,7 @@ add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
         for (size_t e = 0; e < i; e++)
             if (strcmp(start->first[e].name, start->first[i].name) == 0)
                 nth++;
-        row = csc_build_part(b, start->first[i].name, CSC_NO_PARENT, nth);
+        row = csc_builder_part(b, start->first[i].name, CSC_NO_PARENT, nth);
         row->input = start->first[i].input;
         row->full_output = i == 0 ? write_meta(b, start, not_before_ms)
                                   : write_delay(b, start, not_before_ms);
@@ -128,10 +128,10 @@ write_born(builder *b)
 {
     csc_record_writer record;
 
-    csc_record_begin(&record, &b->text);
-    csc_record_add_number(&record, "at", b->fn_id);
-    csc_record_end(&record);
-    return csc_build_text(b);
+    csc_full_output_begin(&record, &b->text);
+    csc_full_output_add_number(&record, "at", b->fn_id);
+    csc_full_output_end(&record);
+    return csc_builder_text(b);
 }
 
 /* Their paths count them, whatever their names: the run before had others. As
@@ -149,7 +149,7 @@ add_signals(builder *b, const csc_build_start *start)
 
         if (name == NULL)
             return; /* the arena has failed */
-        row = csc_build_part(b, name, CSC_NO_PARENT, (uint32_t)i);
+        row = csc_builder_part(b, name, CSC_NO_PARENT, (uint32_t)i);
         row->input = signal->payload;
         row->status = CASCADE_EXECUTION_COMPLETED;
         row->completed_at_ms = b->env->now_ms;
@@ -161,7 +161,7 @@ static void
 add_pause(builder *b)
 {
     cascade_execution_row *row =
-        csc_build_part(b, CSC_PAUSE_NAME, CSC_NO_PARENT, 0);
+        csc_builder_part(b, CSC_PAUSE_NAME, CSC_NO_PARENT, 0);
 
     row->input = "{\"reason\":\"the run before was paused\"}";
     row->status = CASCADE_EXECUTION_COMPLETED;
@@ -170,8 +170,8 @@ add_pause(builder *b)
 }
 
 cascade_err
-csc_build_new(const csc_build_env *env, const csc_build_start *start,
-              cascade_change *change)
+csc_start_add_rows(const csc_build_env *env, const csc_build_start *start,
+                   cascade_change *change)
 {
     size_t count =
         start->first_count + start->signal_count + (start->paused ? 1 : 0);

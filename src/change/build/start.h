@@ -11,7 +11,8 @@
 typedef struct csc_build_env csc_build_env;
 typedef struct csc_build_start csc_build_start;
 
-cascade_err csc_build_new(const csc_build_env *env,
-                          const csc_build_start *start, cascade_change *change);
+cascade_err csc_start_add_rows(const csc_build_env *env,
+                               const csc_build_start *start,
+                               cascade_change *change);
 
 #endif

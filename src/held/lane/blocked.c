@@ -50,13 +50,14 @@ meet(const csc_start *a, const csc_start *b)
     const csc_start *more = fewer == a ? b : a;
 
     for (size_t i = 0; i < fewer->count; i++)
-        if (csc_start_find(more, &fewer->changes[i].cascade.id) < more->count)
+        if (csc_start_request_find(more, &fewer->changes[i].cascade.id) <
+            more->count)
             return true;
     return false;
 }
 
 void
-csc_held_add(cascade_store *store, csc_start *start)
+csc_blocked_add(cascade_store *store, csc_start *start)
 {
     pthread_mutex_lock(&store->held.mutex);
     start->fresh = true;
@@ -65,7 +66,7 @@ csc_held_add(cascade_store *store, csc_start *start)
 }
 
 bool
-csc_held_join(cascade_store *store, csc_start *start)
+csc_blocked_join(cascade_store *store, csc_start *start)
 {
     csc_store_held *held = &store->held;
     const csc_start *other = NULL;

@@ -13,20 +13,20 @@
 #include "held/wakeup.h"
 
 uint32_t
-csc_engine_lanes(const cascade_engine *engine)
+csc_lane_queue_lane_count(const cascade_engine *engine)
 {
     return engine->lane_count + engine->native_count;
 }
 
 void
-csc_lane_wake(csc_lane *lane)
+csc_lane_queue_wake(csc_lane *lane)
 {
     if (lane->thread_started || lane->native)
         pthread_cond_signal(&lane->cond);
     if (!lane->thread_started)
-        csc_engine_wake_house(lane->engine);
+        csc_wakeup_house(lane->engine);
     if (lane->engine->options.mode == CASCADE_MODE_INLINE)
-        csc_engine_wake_host(lane->engine);
+        csc_wakeup_host(lane->engine);
 }
 
 void
@@ -42,7 +42,7 @@ csc_lane_queue_append(csc_run **first, csc_run **last, csc_run *run)
 
 /* To those that the next batch takes. */
 void
-csc_lane_let_slice_in(csc_lane *lane)
+csc_lane_queue_let_slice_in(csc_lane *lane)
 {
     csc_run *run = lane->first_slicing;
 
@@ -53,14 +53,14 @@ csc_lane_let_slice_in(csc_lane *lane)
 }
 
 void
-csc_lane_let_slices_in(csc_lane *lane)
+csc_lane_queue_let_slices_in(csc_lane *lane)
 {
     while (lane->first_slicing != NULL)
-        csc_lane_let_slice_in(lane);
+        csc_lane_queue_let_slice_in(lane);
 }
 
 bool
-csc_lane_is_busy(const csc_lane *lane)
+csc_lane_queue_is_busy(const csc_lane *lane)
 {
     return lane->state != CSC_LANE_IDLE;
 }
@@ -83,7 +83,7 @@ has_starts_alone(const csc_lane *lane)
 }
 
 bool
-csc_lane_is_sound(const csc_lane *lane)
+csc_lane_queue_is_sound(const csc_lane *lane)
 {
     if (lane->native && lane->item_count > 1)
         return false;
@@ -110,24 +110,24 @@ is_slice(const csc_post *post)
 }
 
 void
-csc_lane_add_run(csc_lane *lane, csc_run *run)
+csc_lane_queue_add_run(csc_lane *lane, csc_run *run)
 {
     if (run->dirty)
         return;
     run->dirty = true;
     for (csc_post *p = run->first_post; p != NULL; p = p->next)
-        csc_post_move_charge(p, &lane->engine->backlog);
+        csc_op_move_charge(p, &lane->engine->backlog);
     if (is_slice(run->first_post))
         csc_lane_queue_append(&lane->first_slicing, &lane->last_slicing, run);
     else
         csc_lane_queue_append(&lane->first_dirty, &lane->last_dirty, run);
     csc_run_ref(run);
     if (!lane->in_round)
-        csc_lane_wake(lane);
+        csc_lane_queue_wake(lane);
 }
 
 void
-csc_lane_add_start(csc_lane *lane, csc_start *start)
+csc_lane_queue_add_start(csc_lane *lane, csc_start *start)
 {
     start->next = NULL;
     start->queued = true;
@@ -138,15 +138,15 @@ csc_lane_add_start(csc_lane *lane, csc_start *start)
         lane->first_start = start;
     lane->last_start = start;
     if (!lane->in_round)
-        csc_lane_wake(lane);
+        csc_lane_queue_wake(lane);
 }
 
 void
-csc_lane_forget(csc_lane *lane)
+csc_lane_queue_forget(csc_lane *lane)
 {
     csc_run *run = NULL;
 
-    csc_lane_let_slices_in(lane);
+    csc_lane_queue_let_slices_in(lane);
     run = lane->first_dirty;
     lane->first_dirty = NULL;
     lane->last_dirty = NULL;
@@ -155,14 +155,14 @@ csc_lane_forget(csc_lane *lane)
 
         run->dirty = false;
         if (!run->gone)
-            csc_lane_add_run(lane, run);
+            csc_lane_queue_add_run(lane, run);
         csc_run_unref(run);
         run = next;
     }
 }
 
 void
-csc_lane_take_start(csc_lane *lane, csc_item *item)
+csc_lane_queue_take_start(csc_lane *lane, csc_item *item)
 {
     csc_start *start = lane->first_start;
 
@@ -174,12 +174,12 @@ csc_lane_take_start(csc_lane *lane, csc_item *item)
 }
 
 void
-csc_lane_return_starts(csc_lane *lane)
+csc_lane_queue_return_starts(csc_lane *lane)
 {
     while (lane->first_start != NULL) {
         csc_item item;
 
-        csc_lane_take_start(lane, &item);
-        csc_start_done(lane->engine, item.start, CASCADE_ERR_STOPPED);
+        csc_lane_queue_take_start(lane, &item);
+        csc_start_request_done(lane->engine, item.start, CASCADE_ERR_STOPPED);
     }
 }

@@ -36,19 +36,20 @@ typedef struct csc_item {
 
 /* The batch of a lane.
  *
- *         csc_lane_begin_batch   csc_lane_build
- *   IDLE ----------------> FILLED ---------> BUILT <----------+
- *     ^                      ^                 |  |           | settled
- *     |                      | starts are      |  | slow, or  |
- *     |                      | taken out       |  | refused   |
- *     |                      +-----------------+  | with a    |
- *     |                                        |  | past      |
- *     |  all of it is decided:                 |  v           |
- *     +--- csc_lane_end_batch <----------------+ SETTLING ----+
+ *        csc_batch_begin       csc_batch_build
+ *   IDLE --------------> FILLED --------------> BUILT <-------+
+ *     ^                    ^                     |  |         | settled
+ *     |                    |  starts are taken   |  | slow,   |
+ *     |                    |  out                |  | or      |
+ *     |                    +---------------------+  | refused |
+ *     |                                          |  | with a  |
+ *     |   all of it is decided:                  |  v past    |
+ *     +--- csc_apply_end_batch <-----------------+ SETTLING --+
  *     |
- *     +--- csc_lane_rescue <--- RESCUE <--- csc_lane_abandon: any but IDLE
+ *     +--- csc_outcome_rescue <--- RESCUE <--- csc_outcome_abandon, of any
+ *                                              but IDLE
  *
- * csc_lane_is_sound() says what is true of each. */
+ * csc_lane_queue_is_sound() says what is true of each. */
 typedef enum csc_lane_state {
     CSC_LANE_IDLE,     /* there is none */
     CSC_LANE_FILLED,   /* what is in it is known, its changes are to be made */
@@ -116,31 +117,31 @@ typedef struct csc_lane {
 } csc_lane;
 
 /* Whether it has a batch. Locked. */
-bool csc_lane_is_busy(const csc_lane *lane);
+bool csc_lane_queue_is_busy(const csc_lane *lane);
 /* Whether all is true that goes with its state: for assertions. Locked. */
-bool csc_lane_is_sound(const csc_lane *lane);
+bool csc_lane_queue_is_sound(const csc_lane *lane);
 /* How many lanes the incarnation has, those of transactional nodes included. */
-uint32_t csc_engine_lanes(const cascade_engine *engine);
-void csc_lane_add_run(csc_lane *lane, csc_run *run);       /* locked */
-void csc_lane_add_start(csc_lane *lane, csc_start *start); /* locked */
+uint32_t csc_lane_queue_lane_count(const cascade_engine *engine);
+void csc_lane_queue_add_run(csc_lane *lane, csc_run *run);       /* locked */
+void csc_lane_queue_add_start(csc_lane *lane, csc_start *start); /* locked */
 /* Gives starts of which nothing was sent back to their callers, who go on
  * without the engine. Locked. */
-void csc_lane_return_starts(csc_lane *lane);
+void csc_lane_queue_return_starts(csc_lane *lane);
 /* Lets whoever runs the lane know. Locked. */
-void csc_lane_wake(csc_lane *lane);
+void csc_lane_queue_wake(csc_lane *lane);
 /* Lets go of runs that are gone from what is to be committed. Locked. */
-void csc_lane_forget(csc_lane *lane);
+void csc_lane_queue_forget(csc_lane *lane);
 
 void csc_lane_queue_append(csc_run **first, csc_run **last, csc_run *run);
 
 /* Lets the first of those that have only a slice to commit into the next
  * batch. Locked. */
-void csc_lane_let_slice_in(csc_lane *lane);
+void csc_lane_queue_let_slice_in(csc_lane *lane);
 
 /* All of them. Locked. */
-void csc_lane_let_slices_in(csc_lane *lane);
+void csc_lane_queue_let_slices_in(csc_lane *lane);
 
 /* Takes the first start out of the list. Locked. */
-void csc_lane_take_start(csc_lane *lane, csc_item *item);
+void csc_lane_queue_take_start(csc_lane *lane, csc_item *item);
 
 #endif

@@ -15,7 +15,7 @@
 #include "held/wakeup.h"
 
 void
-csc_start_unref(csc_start *start)
+csc_start_request_unref(csc_start *start)
 {
     if (atomic_fetch_sub(&start->refs, 1) > 1)
         return;
@@ -25,21 +25,22 @@ csc_start_unref(csc_start *start)
 }
 
 void
-csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err)
+csc_start_request_done(cascade_engine *engine, csc_start *start,
+                       cascade_err err)
 {
-    bool full = csc_hydrate_room(engine) == 0;
+    bool full = csc_room_for_claims(engine) == 0;
 
     engine->room.births -= start->count;
     if (engine->mailbox.claim_more || full) /* what was not born leaves room */
-        csc_engine_wake_house(engine);
+        csc_wakeup_house(engine);
     start->done = true;
     start->err = err;
     pthread_cond_signal(&start->cond);
-    csc_start_unref(start);
+    csc_start_request_unref(start);
 }
 
 size_t
-csc_start_find(const csc_start *start, const cascade_uuid *id)
+csc_start_request_find(const csc_start *start, const cascade_uuid *id)
 {
     size_t from = 0;
     size_t to = start->count;

@@ -40,10 +40,11 @@ typedef struct csc_start {
 } csc_start;
 
 /* The lane is done with a start. Locked. */
-void csc_start_done(cascade_engine *engine, csc_start *start, cascade_err err);
-void csc_start_unref(csc_start *start);
+void csc_start_request_done(cascade_engine *engine, csc_start *start,
+                            cascade_err err);
+void csc_start_request_unref(csc_start *start);
 /* The place of the change that starts `id`, in changes that are sorted; their
  * count where none does. */
-size_t csc_start_find(const csc_start *start, const cascade_uuid *id);
+size_t csc_start_request_find(const csc_start *start, const cascade_uuid *id);
 
 #endif

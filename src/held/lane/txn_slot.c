@@ -128,7 +128,7 @@ init_lane(cascade_engine *engine, uint32_t index)
 }
 
 cascade_err
-csc_native_init(cascade_engine *engine)
+csc_txn_slot_init(cascade_engine *engine)
 {
     bool wanted = false;
     cascade_err err = CASCADE_OK;
@@ -137,7 +137,7 @@ csc_native_init(cascade_engine *engine)
         wanted = wanted || engine->nodes[i].transactional;
     while (wanted && err == CASCADE_OK &&
            engine->native_count < count_lanes(engine)) {
-        err = init_lane(engine, csc_engine_lanes(engine));
+        err = init_lane(engine, csc_lane_queue_lane_count(engine));
         if (err == CASCADE_OK)
             engine->native_count++;
     }
@@ -148,11 +148,11 @@ csc_native_init(cascade_engine *engine)
 static bool
 is_free(const csc_lane *lane)
 {
-    return !lane->taken && !csc_lane_is_busy(lane) && !lane->in_round;
+    return !lane->taken && !csc_lane_queue_is_busy(lane) && !lane->in_round;
 }
 
 bool
-csc_native_blocks(const cascade_engine *engine)
+csc_txn_slot_blocks(const cascade_engine *engine)
 {
     return engine->driver->native_max == 1 && engine->native_count > 0 &&
            engine->lanes[engine->lane_count].taken;
@@ -182,34 +182,34 @@ is_busy(const cascade_engine *engine, const csc_run *run)
 }
 
 bool
-csc_native_holds(const cascade_engine *engine, const csc_run *run)
+csc_txn_slot_holds(const cascade_engine *engine, const csc_run *run)
 {
     return run->native != NULL || engine->txn.turn == run;
 }
 
 /* What it has posted need wait no longer. */
 void
-csc_native_let_commit(cascade_engine *engine, csc_run *run)
+csc_txn_slot_let_commit(cascade_engine *engine, csc_run *run)
 {
     if (!run->gone && run->first_post != NULL && !run->committing &&
-        !csc_native_holds(engine, run))
-        csc_lane_add_run(&engine->lanes[run->lane], run);
+        !csc_txn_slot_holds(engine, run))
+        csc_lane_queue_add_run(&engine->lanes[run->lane], run);
 }
 
 void
-csc_native_end_turn(cascade_engine *engine)
+csc_txn_slot_end_turn(cascade_engine *engine)
 {
     csc_run *run = engine->txn.turn;
 
     engine->txn.turn = NULL;
     if (run != NULL)
-        csc_native_let_commit(engine, run);
+        csc_txn_slot_let_commit(engine, run);
 }
 
 /* Until a lane is free, or until its cascade is. */
 void
-csc_native_set_aside(cascade_engine *engine, csc_exec *exec, bool for_lane,
-                     bool first)
+csc_txn_slot_set_aside(cascade_engine *engine, csc_exec *exec, bool for_lane,
+                       bool first)
 {
     csc_run *run = exec->run;
 
@@ -218,10 +218,11 @@ csc_native_set_aside(cascade_engine *engine, csc_exec *exec, bool for_lane,
     exec->waited = true;
     if (for_lane && run->aside == NULL) {
         run->aside = exec;
-        csc_ready_set_aside(
-            engine, &engine->txn.aside[csc_ready_priority(exec)], exec, first);
+        csc_ready_queue_set_aside(
+            engine, &engine->txn.aside[csc_ready_queue_priority(exec)], exec,
+            first);
     } else {
-        csc_ready_set_aside(engine, &run->waiting, exec, first);
+        csc_ready_queue_set_aside(engine, &run->waiting, exec, first);
     }
 }
 
@@ -229,11 +230,11 @@ static bool
 is_transactional(const cascade_engine *engine, const csc_exec *exec)
 {
     return !csc_run_is_unwanted(exec) &&
-           csc_engine_node(engine, exec->name)->transactional;
+           csc_node_def_find(engine, exec->name)->transactional;
 }
 
 bool
-csc_native_take(cascade_engine *engine, csc_exec *exec, csc_lane **taken)
+csc_txn_slot_take(cascade_engine *engine, csc_exec *exec, csc_lane **taken)
 {
     csc_run *run = exec->run;
     csc_lane *lane = NULL;
@@ -246,13 +247,13 @@ csc_native_take(cascade_engine *engine, csc_exec *exec, csc_lane **taken)
         if (exec->turned)
             lane = find_free(engine);
         if (lane == NULL)
-            csc_native_set_aside(engine, exec, exec->turned, exec->waited);
+            csc_txn_slot_set_aside(engine, exec, exec->turned, exec->waited);
         else
             run->native = lane;
     }
-    csc_native_end_turn(engine);
+    csc_txn_slot_end_turn(engine);
     if (lane == NULL) {
-        csc_native_resume(engine);
+        csc_txn_slot_resume(engine);
         return exec->ready_list == NULL;
     }
     lane->taken = true;
@@ -282,22 +283,22 @@ resume_one(cascade_engine *engine, csc_exec *exec)
 {
     csc_run *run = exec->run;
 
-    csc_ready_take_out(engine, exec);
+    csc_ready_queue_take_out(engine, exec);
     if (is_busy(engine, run)) {
-        csc_ready_set_aside(engine, &run->waiting, exec, true);
+        csc_ready_queue_set_aside(engine, &run->waiting, exec, true);
         return;
     }
     exec->resumed = true;
     engine->txn.resumed_count++;
-    csc_ready_add(engine, exec,
-                  exec->turned ? CSC_PLACE_NEXT : CSC_PLACE_FIRST);
+    csc_ready_queue_add(engine, exec,
+                        exec->turned ? CSC_PLACE_NEXT : CSC_PLACE_FIRST);
 }
 
 /* A lane is free: as many as there are such go on. Those that do and are not
  * begun yet count; one that leaves the ready list for anything else makes room
  * for the next. */
 void
-csc_native_resume(cascade_engine *engine)
+csc_txn_slot_resume(cascade_engine *engine)
 {
     size_t count = 0;
 
@@ -312,10 +313,10 @@ csc_native_resume(cascade_engine *engine)
 }
 
 void
-csc_native_ended(csc_lane *lane)
+csc_txn_slot_ended(csc_lane *lane)
 {
     if (lane->native && !lane->taken)
-        csc_native_resume(lane->engine);
+        csc_txn_slot_resume(lane->engine);
 }
 
 /* All that wait are ready again. */
@@ -325,13 +326,13 @@ release(cascade_engine *engine, csc_run *run)
     while (run->waiting.first != NULL || run->aside != NULL) {
         csc_exec *exec = run->aside != NULL ? run->aside : run->waiting.first;
 
-        csc_ready_take_out(engine, exec);
-        csc_ready_add(engine, exec, CSC_PLACE_FIRST);
+        csc_ready_queue_take_out(engine, exec);
+        csc_ready_queue_add(engine, exec, CSC_PLACE_FIRST);
     }
 }
 
 void
-csc_native_go_on(cascade_engine *engine, csc_run *run)
+csc_txn_slot_go_on(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = run->waiting.first;
 
@@ -341,12 +342,12 @@ csc_native_go_on(cascade_engine *engine, csc_run *run)
     }
     if (exec == NULL || run->aside != NULL || is_busy(engine, run))
         return;
-    csc_ready_take_out(engine, exec);
+    csc_ready_queue_take_out(engine, exec);
     if (find_free(engine) != NULL)
-        csc_ready_add(engine, exec,
-                      run->passed > 0 ? CSC_PLACE_NEXT : CSC_PLACE_FIRST);
+        csc_ready_queue_add(engine, exec,
+                            run->passed > 0 ? CSC_PLACE_NEXT : CSC_PLACE_FIRST);
     else
-        csc_native_set_aside(engine, exec, true, false);
+        csc_txn_slot_set_aside(engine, exec, true, false);
 }
 
 /* Somebody who is not in a function takes the next that is ready. */
@@ -358,53 +359,53 @@ is_idle(const cascade_engine *engine)
 }
 
 bool
-csc_native_give_turn(cascade_engine *engine, csc_run *run)
+csc_txn_slot_give_turn(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = run->waiting.first;
 
     if (exec == NULL || run->freeing || ++run->passed <= PASSED_MAX ||
         engine->txn.turn != NULL || !is_idle(engine) ||
-        !csc_run_may_begin(engine) || find_free(engine) == NULL)
+        !csc_backlog_may_begin(engine) || find_free(engine) == NULL)
         return false;
     engine->txn.turn = run;
-    csc_ready_take_out(engine, exec);
-    csc_ready_add(engine, exec, CSC_PLACE_NEXT);
+    csc_ready_queue_take_out(engine, exec);
+    csc_ready_queue_add(engine, exec, CSC_PLACE_NEXT);
     return true;
 }
 
 void
-csc_native_look(cascade_engine *engine)
+csc_txn_slot_look(cascade_engine *engine)
 {
     if (engine->txn.begin_at_ns == 0 ||
-        engine->txn.begin_at_ns > csc_engine_monotonic_ns(engine))
+        engine->txn.begin_at_ns > csc_clock_now_ns(engine))
         return;
     engine->txn.begin_at_ns = 0;
-    csc_native_resume(engine);
+    csc_txn_slot_resume(engine);
 }
 
 /* ---- Letting go --------------------------------------------------------- */
 
 /* From now on the lane is the worker's alone. */
 void
-csc_native_let_go(cascade_engine *engine, csc_lane *lane)
+csc_txn_slot_let_go(cascade_engine *engine, csc_lane *lane)
 {
     csc_run *run = lane->run;
 
     if (run->native != lane)
         return;
     run->native = NULL;
-    csc_native_let_commit(engine, run);
+    csc_txn_slot_let_commit(engine, run);
 }
 
 void
-csc_native_doom(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+csc_txn_slot_doom(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 {
     if (run->native != NULL && run->native->exec == exec)
-        csc_native_let_go(engine, run->native);
+        csc_txn_slot_let_go(engine, run->native);
 }
 
 void
-csc_native_drop(cascade_engine *engine, csc_run *run)
+csc_txn_slot_drop(cascade_engine *engine, csc_run *run)
 {
     run->native = NULL;
     if (engine->txn.turn == run)

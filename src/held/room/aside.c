@@ -25,7 +25,7 @@ find(const cascade_engine *engine, const cascade_uuid *id)
         reload = reload->next;
     if (reload == NULL)
         return (csc_aside){.tries = 0};
-    left_ns = reload->at_ns - csc_engine_monotonic_ns(engine);
+    left_ns = reload->at_ns - csc_clock_now_ns(engine);
     return (csc_aside){.tries = reload->slow,
                        .left_ms = left_ns > 0 ? left_ns / CSC_MS_NS : 0};
 }

@@ -20,16 +20,16 @@
  * the cascades already. The fence would refuse the results; this spares the
  * outside most of the repeated effects. */
 bool
-csc_run_may_begin(const cascade_engine *engine)
+csc_backlog_may_begin(const cascade_engine *engine)
 {
     return engine->life == CSC_LIFE_RUNNING && engine->incarnation.attached &&
            !atomic_load_explicit(&engine->stop_requested,
                                  memory_order_relaxed) &&
-           csc_engine_monotonic_ns(engine) < engine->lease.until_ns;
+           csc_clock_now_ns(engine) < engine->lease.until_ns;
 }
 
 bool
-csc_run_may_receive(const cascade_engine *engine)
+csc_backlog_may_receive(const cascade_engine *engine)
 {
     return atomic_load(&engine->backlog) < engine->options.backlog_bytes_max;
 }
@@ -48,18 +48,18 @@ has_room(const cascade_engine *engine)
 }
 
 bool
-csc_run_may_take(const cascade_engine *engine)
+csc_backlog_may_take(const cascade_engine *engine)
 {
-    return engine->ready.count > 0 && csc_run_may_begin(engine) &&
+    return engine->ready.count > 0 && csc_backlog_may_begin(engine) &&
            has_room(engine);
 }
 
-/* Only csc_run_let_begin() takes it back: it may not be for this caller alone.
- */
+/* Only csc_backlog_let_begin() takes it back: it may not be for this caller
+ * alone. / */
 bool
-csc_run_note_wait(cascade_engine *engine)
+csc_backlog_note_wait(cascade_engine *engine)
 {
-    bool held_back = engine->ready.count > 0 && csc_run_may_begin(engine) &&
+    bool held_back = engine->ready.count > 0 && csc_backlog_may_begin(engine) &&
                      !has_room(engine);
 
     engine->ready.held_back = engine->ready.held_back || held_back;
@@ -67,13 +67,13 @@ csc_run_note_wait(cascade_engine *engine)
 }
 
 void
-csc_run_let_begin(cascade_engine *engine)
+csc_backlog_let_begin(cascade_engine *engine)
 {
-    if (csc_receive_is_due(engine))
-        csc_engine_wake_house(engine);
+    if (csc_mailbox_is_due(engine))
+        csc_wakeup_house(engine);
     if (!engine->ready.held_back || !has_room(engine))
         return;
     engine->ready.held_back = false;
     pthread_cond_broadcast(&engine->ready.work_cond);
-    csc_engine_wake_host(engine);
+    csc_wakeup_host(engine);
 }

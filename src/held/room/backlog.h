@@ -10,16 +10,17 @@
 #include "cascade/cascade.h"
 
 /* Whether a node may begin now. */
-bool csc_run_may_begin(const cascade_engine *engine);
+bool csc_backlog_may_begin(const cascade_engine *engine);
 /* Whether one of those that are ready may begin. */
-bool csc_run_may_take(const cascade_engine *engine);
+bool csc_backlog_may_take(const cascade_engine *engine);
 /* None may, and the caller is about to wait. True where only the backlog is in
- * the way: then csc_run_let_begin() tells when it is not any more; who has made
- * it smaller calls that. */
-bool csc_run_note_wait(cascade_engine *engine);
-void csc_run_let_begin(cascade_engine *engine);
+ * the way: then csc_backlog_let_begin() tells when it is not any more; who
+ * has made it smaller calls that. */
+bool csc_backlog_note_wait(cascade_engine *engine);
+void csc_backlog_let_begin(cascade_engine *engine);
 /* Whether messages may be read: what waits for its commit is not too much
- * already. csc_run_let_begin() wakes the housekeeper when they may again. */
-bool csc_run_may_receive(const cascade_engine *engine);
+ * already. csc_backlog_let_begin() wakes the housekeeper when they may
+ * again. */
+bool csc_backlog_may_receive(const cascade_engine *engine);
 
 #endif

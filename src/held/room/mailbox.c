@@ -17,19 +17,19 @@
 #include "held/wakeup.h"
 
 void
-csc_receive_leave(cascade_engine *engine, csc_run *run)
+csc_mailbox_leave(cascade_engine *engine, csc_run *run)
 {
     csc_reload reload = {.claimed = csc_run_claimed(run), .fail_id = -1};
 
-    csc_run_expel(engine, run, run->leaves ? &run->reload : &reload,
-                  CASCADE_ERR_FENCED);
+    csc_drop_expel(engine, run, run->leaves ? &run->reload : &reload,
+                   CASCADE_ERR_FENCED);
 }
 
 void
 csc_mailbox_claim_again(cascade_engine *engine)
 {
     engine->wakeup.told = true;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }
 
 void
@@ -40,14 +40,14 @@ csc_mailbox_look_again(cascade_engine *engine)
 }
 
 void
-csc_receive_done(cascade_engine *engine, csc_run *run)
+csc_mailbox_done(cascade_engine *engine, csc_run *run)
 {
     run->receiving = false;
     run->receipt = ++engine->mailbox.receipts;
 }
 
 void
-csc_receive_born(cascade_engine *engine)
+csc_mailbox_born(cascade_engine *engine)
 {
     if (!engine->mailbox.passed_over)
         return;
@@ -56,7 +56,7 @@ csc_receive_born(cascade_engine *engine)
 }
 
 void
-csc_receive_left(cascade_engine *engine, const csc_run *run)
+csc_mailbox_left(cascade_engine *engine, const csc_run *run)
 {
     engine->mailbox.left++;
     if (run->receives != engine->mailbox.receives &&
@@ -65,7 +65,7 @@ csc_receive_left(cascade_engine *engine, const csc_run *run)
 }
 
 void
-csc_receive_again(cascade_engine *engine, csc_run *run)
+csc_mailbox_again(cascade_engine *engine, csc_run *run)
 {
     if (!run->more_messages)
         return;
@@ -74,16 +74,17 @@ csc_receive_again(cascade_engine *engine, csc_run *run)
 }
 
 int64_t
-csc_receive_next_ns(const cascade_engine *engine)
+csc_mailbox_next_ns(const cascade_engine *engine)
 {
     if (!engine->mailbox.receive_due &&
         csc_uuid_is_nil(&engine->mailbox.receive_after))
         return INT64_MAX;
-    return csc_run_may_receive(engine) ? engine->mailbox.look_at_ns : INT64_MAX;
+    return csc_backlog_may_receive(engine) ? engine->mailbox.look_at_ns
+                                           : INT64_MAX;
 }
 
 bool
-csc_receive_is_due(const cascade_engine *engine)
+csc_mailbox_is_due(const cascade_engine *engine)
 {
-    return csc_receive_next_ns(engine) <= csc_engine_monotonic_ns(engine);
+    return csc_mailbox_next_ns(engine) <= csc_clock_now_ns(engine);
 }

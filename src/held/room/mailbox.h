@@ -32,22 +32,22 @@ typedef struct csc_mailbox {
 } csc_mailbox;
 /* A run that is to be loaded anew has no commit in flight any more: for a retry
  * or a rerun, or after it was carried out. Locked. */
-void csc_receive_leave(cascade_engine *engine, csc_run *run);
+void csc_mailbox_leave(cascade_engine *engine, csc_run *run);
 /* Whether there may be messages, or a walk over them is not at its end, and
  * they may be read. Locked. */
-bool csc_receive_is_due(const cascade_engine *engine);
+bool csc_mailbox_is_due(const cascade_engine *engine);
 /* When they may: INT64_MAX, unless there may be any. Locked. */
-int64_t csc_receive_next_ns(const cascade_engine *engine);
+int64_t csc_mailbox_next_ns(const cascade_engine *engine);
 /* A commit of the run that received is done. Locked. */
-void csc_receive_done(cascade_engine *engine, csc_run *run);
+void csc_mailbox_done(cascade_engine *engine, csc_run *run);
 /* A run was born: its messages may have been passed over. Locked. */
-void csc_receive_born(cascade_engine *engine);
+void csc_mailbox_born(cascade_engine *engine);
 /* A commit has ended the run, or given it up: messages that were looked for
  * meanwhile may have been missed. Locked. */
-void csc_receive_left(cascade_engine *engine, const csc_run *run);
+void csc_mailbox_left(cascade_engine *engine, const csc_run *run);
 /* A run has no commit in flight any more: if it was passed over, its messages
  * are to be looked for again. Locked. */
-void csc_receive_again(cascade_engine *engine, csc_run *run);
+void csc_mailbox_again(cascade_engine *engine, csc_run *run);
 
 /* Lets the housekeeper claim again. Locked. */
 void csc_mailbox_claim_again(cascade_engine *engine);

@@ -46,7 +46,7 @@ csc_reload_add(cascade_engine *engine, const csc_reload *reload)
 
     csc_assert(copy != NULL);
     if (copy == NULL) { /* then all of them are claimed anew */
-        csc_run_lose(engine, CASCADE_ERR_NO_MEMORY);
+        csc_drop_lose(engine, CASCADE_ERR_NO_MEMORY);
         return;
     }
     engine->reloads.spares = copy->next;
@@ -58,7 +58,7 @@ csc_reload_add(cascade_engine *engine, const csc_reload *reload)
     *engine->reloads.end = copy;
     engine->reloads.end = &copy->next;
     engine->room.large_waiting += copy->large;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }
 
 csc_reload

@@ -95,7 +95,7 @@ static void
 tell(cascade_engine *engine)
 {
     engine->reloads.at_ns = 0;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }
 
 void
@@ -104,7 +104,7 @@ csc_room_take_place(cascade_engine *engine, csc_run *run)
     if (engine->room.large != NULL)
         return;
     engine->room.large = run;
-    engine->room.large_since_ns = csc_engine_monotonic_ns(engine);
+    engine->room.large_since_ns = csc_clock_now_ns(engine);
     engine->room.large_until_ns =
         run->held ? engine->room.large_since_ns + TURN_NS : INT64_MAX;
 }
@@ -112,7 +112,7 @@ csc_room_take_place(cascade_engine *engine, csc_run *run)
 void
 csc_room_begin_turn(cascade_engine *engine, const csc_run *run)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
     int64_t turn_ns = TURN_READS * (now_ns - engine->room.large_since_ns);
 
     if (engine->room.large == run)
@@ -133,7 +133,7 @@ csc_room_must_leave(const cascade_engine *engine, const csc_run *run)
 {
     return csc_room_is_wanted(engine, run) &&
            (run->worked || run->active == 0) &&
-           csc_engine_monotonic_ns(engine) >= engine->room.large_until_ns;
+           csc_clock_now_ns(engine) >= engine->room.large_until_ns;
 }
 
 void
@@ -205,7 +205,7 @@ csc_room_is_second(cascade_engine *engine, csc_run *run)
 }
 
 size_t
-csc_hydrate_room(const cascade_engine *engine)
+csc_room_for_claims(const cascade_engine *engine)
 {
     size_t coming = engine->room.births + engine->room.claiming;
     size_t left = 0;

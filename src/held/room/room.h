@@ -48,6 +48,6 @@ bool csc_room_admits(const cascade_engine *engine, const csc_reload *reload);
 bool csc_room_is_second(cascade_engine *engine, csc_run *run);
 /* How many more cascades may be held now: none while a suspect is, or when the
  * engine is not running. Locked. */
-size_t csc_hydrate_room(const cascade_engine *engine);
+size_t csc_room_for_claims(const cascade_engine *engine);
 
 #endif

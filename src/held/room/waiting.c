@@ -14,19 +14,19 @@
 #include "held/run/run.h"
 
 void
-csc_room_wait(cascade_engine *engine, const csc_reload *reload)
+csc_waiting_add(cascade_engine *engine, const csc_reload *reload)
 {
     csc_reload later = *reload;
     char id[CASCADE_UUID_TEXT_SIZE];
 
-    csc_engine_note(engine, CASCADE_LOG_INFO,
-                    "cascade %s takes more than half of held_bytes_max: it "
-                    "waits until another one that does has left memory",
-                    cascade_uuid_format(&reload->claimed.cascade_id, id));
+    csc_log_queue_add(engine, CASCADE_LOG_INFO,
+                      "cascade %s takes more than half of held_bytes_max: it "
+                      "waits until another one that does has left memory",
+                      cascade_uuid_format(&reload->claimed.cascade_id, id));
     later.large = true;
     later.apart = CSC_APART_ALONE;
-    later.at_ns = csc_engine_monotonic_ns(engine);
+    later.at_ns = csc_clock_now_ns(engine);
     csc_reload_add(engine, &later);
     if (engine->room.large != NULL && engine->room.large->held)
-        csc_run_advance(engine, engine->room.large); /* it may be at rest */
+        csc_advance_run(engine, engine->room.large); /* it may be at rest */
 }

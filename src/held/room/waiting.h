@@ -10,6 +10,6 @@
 typedef struct csc_reload csc_reload;
 
 /* Puts it off, behind those that wait, until it may be read. */
-void csc_room_wait(cascade_engine *engine, const csc_reload *reload);
+void csc_waiting_add(cascade_engine *engine, const csc_reload *reload);
 
 #endif

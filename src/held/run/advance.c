@@ -37,48 +37,48 @@
 #include "state/state.h"
 
 void
-csc_house_fire(cascade_engine *engine)
+csc_advance_fire_due(cascade_engine *engine)
 {
     int64_t first = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    first = csc_run_next_timer(engine);
+    first = csc_timer_next_ms(engine);
     pthread_mutex_unlock(&engine->mutex);
-    if (first == CASCADE_TIME_NONE || first > csc_engine_now(engine))
+    if (first == CASCADE_TIME_NONE || first > csc_clock_now_ms(engine))
         return;
-    if (csc_house_sync(engine) != CASCADE_OK) {
-        csc_house_hold(engine);
+    if (csc_clock_sync(engine) != CASCADE_OK) {
+        csc_clock_hold(engine);
         return;
     }
     pthread_mutex_lock(&engine->mutex);
-    csc_run_fire(engine, engine->clock.confirmed_ms);
+    csc_advance_fire(engine, engine->clock.confirmed_ms);
     pthread_mutex_unlock(&engine->mutex);
 }
 #define PARK_SOON_MS 100 /* a wait that is parked where memory is full */
 
 void
-csc_run_fire(cascade_engine *engine, int64_t now_ms)
+csc_advance_fire(cascade_engine *engine, int64_t now_ms)
 {
     while (engine->timers.count > 0 &&
            engine->timers.heap[0]->timer_ms <= now_ms) {
         csc_run *run = engine->timers.heap[0];
 
-        csc_run_remove_timer(engine, run);
-        csc_run_advance(engine, run);
+        csc_timer_remove(engine, run);
+        csc_advance_run(engine, run);
     }
 }
 
 csc_exec *
-csc_run_next(cascade_engine *engine, csc_lane **native)
+csc_advance_next(cascade_engine *engine, csc_lane **native)
 {
-    while (csc_run_may_take(engine)) {
-        csc_exec *exec = csc_ready_pop(engine);
+    while (csc_backlog_may_take(engine)) {
+        csc_exec *exec = csc_ready_queue_pop(engine);
 
         if (exec->run->gone) {
-            csc_native_resume(engine);
-            csc_run_let_go(engine, exec->run);
+            csc_txn_slot_resume(engine);
+            csc_drop_let_go(engine, exec->run);
             csc_run_unref(exec->run);
-        } else if (csc_native_take(engine, exec, native)) {
+        } else if (csc_txn_slot_take(engine, exec, native)) {
             engine->calls.running++;
             engine->stats.attempts++;
             return exec;
@@ -88,23 +88,23 @@ csc_run_next(cascade_engine *engine, csc_lane **native)
 }
 
 void
-csc_run_left(cascade_engine *engine, csc_run *run, bool late)
+csc_advance_left(cascade_engine *engine, csc_run *run, bool late)
 {
     csc_assert(engine->calls.running > 0);
     engine->calls.running--;
     if (engine->calls.running == 0)
         pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     if (!late)
-        csc_run_let_go(engine, run);
+        csc_drop_let_go(engine, run);
     if (!late && !run->gone)
-        csc_run_advance(engine, run);
+        csc_advance_run(engine, run);
     csc_run_unref(run);
 }
 
 static cascade_err
 post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 {
-    csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_FAIL, exec->function_id);
 
     if (post == NULL)
         return csc_fail_memory();
@@ -113,15 +113,16 @@ post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
         &post->arena,
         "poisoned: %d engines in turn died while they held this cascade",
         (int)run->takeovers);
-    if (post->error == NULL || csc_run_fail(engine, exec, post) != CASCADE_OK) {
-        csc_post_free(post);
+    if (post->error == NULL ||
+        csc_op_queue_add_failure(engine, exec, post) != CASCADE_OK) {
+        csc_op_free(post);
         return csc_fail_memory();
     }
-    csc_engine_note(
+    csc_log_queue_add(
         engine, CASCADE_LOG_ERROR,
         "node %s is poisoned: its execution failed after %d takeovers",
         exec->name, (int)run->takeovers);
-    csc_run_post(engine, run, post);
+    csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }
 
@@ -129,12 +130,12 @@ post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 static cascade_err
 post_waited(cascade_engine *engine, csc_run *run, const csc_exec *wait)
 {
-    csc_post *post = csc_post_create(CSC_POST_COMPLETE, wait->function_id);
+    csc_post *post = csc_op_create(CSC_POST_COMPLETE, wait->function_id);
 
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = 1;
-    csc_run_post(engine, run, post);
+    csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }
 
@@ -143,12 +144,12 @@ static cascade_err
 post_external(cascade_engine *engine, csc_run *run, const csc_exec *exec,
               const csc_node_def *node)
 {
-    csc_post *post = csc_post_create(CSC_POST_EXTERNAL, exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_EXTERNAL, exec->function_id);
 
     if (post == NULL)
         return csc_fail_memory();
     post->waiting = node->waiting;
-    csc_run_post(engine, run, post);
+    csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }
 
@@ -158,7 +159,7 @@ note_unknown(cascade_engine *engine, csc_run *run, csc_exec *exec)
     char id[CASCADE_UUID_TEXT_SIZE];
 
     if (!run->unknown)
-        csc_engine_note(
+        csc_log_queue_add(
             engine, CASCADE_LOG_WARNING,
             "cascade %s needs node %s, which is not registered here; "
             "it is left for an engine that knows it",
@@ -202,20 +203,20 @@ make_ready(cascade_engine *engine, csc_run *run)
 
     while (err == CASCADE_OK && may_add(engine, run)) {
         csc_exec *exec =
-            csc_state_take(&run->state, engine->clock.confirmed_ms);
+            csc_due_queue_take(&run->state, engine->clock.confirmed_ms);
         const csc_node_def *node = NULL;
 
         if (exec == NULL)
             break;
-        node = csc_engine_node(engine, exec->name);
-        if (csc_state_is_wait(exec)) {
+        node = csc_node_def_find(engine, exec->name);
+        if (csc_view_is_wait(exec)) {
             err = post_waited(engine, run, exec);
-        } else if (csc_state_verdict(exec) == CSC_VERDICT_SKIP ||
-                   (csc_state_verdict(exec) == CSC_VERDICT_FAIL &&
+        } else if (csc_join_verdict(exec) == CSC_VERDICT_SKIP ||
+                   (csc_join_verdict(exec) == CSC_VERDICT_FAIL &&
                     node != NULL)) {
-            err = csc_run_post_join(engine, run, exec);
+            err = csc_skipped_join_post(engine, run, exec);
         } else if (exec->external != NULL) {
-            err = csc_run_post_overdue(engine, run, exec);
+            err = csc_op_queue_add_overdue(engine, run, exec);
         } else if (node == NULL) {
             note_unknown(engine, run, exec);
         } else if (node->fn == NULL) {
@@ -227,8 +228,8 @@ make_ready(cascade_engine *engine, csc_run *run)
             exec->run = run;
             run->active++;
             csc_run_ref(run);
-            csc_limits_note(engine, run, exec);
-            csc_ready_add(engine, exec, CSC_PLACE_LAST);
+            csc_time_limit_note(engine, run, exec);
+            csc_ready_queue_add(engine, exec, CSC_PLACE_LAST);
         }
     }
     return err;
@@ -258,10 +259,10 @@ is_to_be_told(const csc_state *state)
 static int64_t
 next_due(const cascade_engine *engine, const csc_run *run)
 {
-    int64_t wake_at = csc_run_is_paused(engine, run)
-                          ? csc_run_paused_until(run)
-                          : csc_state_wake_at(&run->state);
-    int64_t limit_ms = csc_limits_first_ms(run);
+    int64_t wake_at = csc_pause_is_on(engine, run)
+                          ? csc_pause_until(run)
+                          : csc_due_queue_wake_at(&run->state);
+    int64_t limit_ms = csc_time_limit_first_ms(run);
 
     if (limit_ms != CASCADE_TIME_NONE &&
         (wake_at == CASCADE_TIME_NONE || limit_ms < wake_at))
@@ -294,8 +295,8 @@ sliced(const csc_state *state)
 {
     if (state->cancel_from != CSC_NO_PARENT)
         return state->cancel;
-    return csc_state_has_only_children(state) ? state->family_from
-                                              : CSC_NO_PARENT;
+    return csc_view_has_only_children(state) ? state->family_from
+                                             : CSC_NO_PARENT;
 }
 
 /* Nothing of the run is active or under way: it waits, or is given up. What is
@@ -303,31 +304,31 @@ sliced(const csc_state *state)
 static cascade_err
 rest(cascade_engine *engine, csc_run *run)
 {
-    int64_t now = csc_engine_now(engine);
+    int64_t now = csc_clock_now_ms(engine);
     int64_t wake_at = next_due(engine, run);
     const char *unknown = NULL;
 
     if (sliced(&run->state) != CSC_NO_PARENT &&
         csc_room_must_leave(engine, run))
-        return csc_run_rest_later(engine, run, now);
-    if (csc_run_is_paused(engine, run))
-        return csc_run_rest_paused(engine, run, wake_at);
+        return csc_pause_rest_later(engine, run, now);
+    if (csc_pause_is_on(engine, run))
+        return csc_pause_rest_paused(engine, run, wake_at);
     unknown = find_unknown(run);
-    if (csc_state_status(&run->state) != CASCADE_RUNNING || unknown != NULL)
-        return csc_run_post_free(engine, run, now, unknown);
+    if (csc_view_status(&run->state) != CASCADE_RUNNING || unknown != NULL)
+        return csc_op_queue_add_free(engine, run, now, unknown);
     if (csc_room_must_leave(engine, run))
-        return csc_run_rest_later(engine, run, wake_at);
+        return csc_pause_rest_later(engine, run, wake_at);
     if (wake_at == CASCADE_TIME_NONE)
         wake_at =
             csc_clock_add(now, is_to_be_told(&run->state) ? CSC_DELAY_MAX_MS
                                                           : CSC_IDLE_RUN_MS);
     if (wake_at - now > hold_ms(engine, run)) {
         if (may_linger(engine, run) && lingers(engine, run, now))
-            return csc_run_set_timer(engine, run, run->linger_until_ms);
+            return csc_timer_set(engine, run, run->linger_until_ms);
         engine->stats.parked++;
-        return csc_run_post_free(engine, run, wake_at, NULL);
+        return csc_op_queue_add_free(engine, run, wake_at, NULL);
     }
-    return csc_run_set_timer(engine, run, wake_at);
+    return csc_timer_set(engine, run, wake_at);
 }
 
 static cascade_err
@@ -338,11 +339,11 @@ post_slice(cascade_engine *engine, csc_run *run)
 
     if (function_id == CSC_NO_PARENT || run->slicing)
         return CASCADE_OK;
-    post = csc_post_create(CSC_POST_SLICE, function_id);
+    post = csc_op_create(CSC_POST_SLICE, function_id);
     if (post == NULL)
         return csc_fail_memory();
     run->slicing = true;
-    csc_run_post(engine, run, post);
+    csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }
 
@@ -355,27 +356,28 @@ go_on(cascade_engine *engine, csc_run *run)
     if (!csc_room_must_leave(engine, run))
         err = post_slice(engine, run);
     if (err == CASCADE_OK)
-        err = csc_limits_look(engine, run);
+        err = csc_time_limit_look(engine, run);
     if (err != CASCADE_OK || run->freeing)
         return err;
-    if (!csc_limits_are_known(engine, run))
-        return csc_run_set_timer(engine, run, engine->clock.confirmed_ms);
-    err = csc_limits_fail_due(engine, run);
+    if (!csc_time_limit_are_known(engine, run))
+        return csc_timer_set(engine, run, engine->clock.confirmed_ms);
+    err = csc_time_limit_fail_due(engine, run);
     if (err != CASCADE_OK)
         return err;
-    return csc_run_is_held_back(engine, run) ? csc_run_hold_back(engine, run)
-                                             : make_ready(engine, run);
+    return csc_pause_is_held_back(engine, run)
+               ? csc_pause_hold_back(engine, run)
+               : make_ready(engine, run);
 }
 
 void
-csc_run_advance(cascade_engine *engine, csc_run *run)
+csc_advance_run(cascade_engine *engine, csc_run *run)
 {
     cascade_err err = CASCADE_OK;
     int64_t wake_at = 0;
 
     if (run->gone || run->freeing || engine->life != CSC_LIFE_RUNNING)
         return;
-    if (csc_state_status(&run->state) == CASCADE_RUNNING && !run->committing)
+    if (csc_view_status(&run->state) == CASCADE_RUNNING && !run->committing)
         err = go_on(engine, run);
     if (run->freeing)
         return;
@@ -384,9 +386,9 @@ csc_run_advance(cascade_engine *engine, csc_run *run)
         !run->committing)
         err = rest(engine, run);
     else if (err == CASCADE_OK && wake_at > engine->clock.confirmed_ms)
-        err = csc_run_set_timer(engine, run, wake_at);
+        err = csc_timer_set(engine, run, wake_at);
     if (err != CASCADE_OK)
-        csc_run_load_anew(engine, run, err);
+        csc_drop_load_anew(engine, run, err);
     else
-        csc_native_go_on(engine, run);
+        csc_txn_slot_go_on(engine, run);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a cascade in memory does next: see advance.c. All locked, but for
- * csc_house_fire().
+ * csc_advance_fire_due().
  */
 #ifndef CSC_HELD_RUN_ADVANCE_H
 #define CSC_HELD_RUN_ADVANCE_H
@@ -17,15 +17,15 @@ typedef struct csc_run csc_run;
 
 /* Makes ready what may run; sets the timer; or, when nothing of it can run
  * here, posts that it is given up. */
-void csc_run_advance(cascade_engine *engine, csc_run *run);
+void csc_advance_run(cascade_engine *engine, csc_run *run);
 /* The next ready execution, which counts as running; NULL when there is none
  * or none may begin. `*native`: the lane it has, if it is transactional. */
-csc_exec *csc_run_next(cascade_engine *engine, csc_lane **native);
+csc_exec *csc_advance_next(cascade_engine *engine, csc_lane **native);
 /* The function was left; `late` when the run had let go of it before. */
-void csc_run_left(cascade_engine *engine, csc_run *run, bool late);
+void csc_advance_left(cascade_engine *engine, csc_run *run, bool late);
 /* Advances the runs whose timers are due. */
-void csc_run_fire(cascade_engine *engine, int64_t now_ms);
+void csc_advance_fire(cascade_engine *engine, int64_t now_ms);
 /* Fires the timers that are due. Not locked. */
-void csc_house_fire(cascade_engine *engine);
+void csc_advance_fire_due(cascade_engine *engine);
 
 #endif

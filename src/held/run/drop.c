@@ -38,10 +38,10 @@
 #define RELOAD_MS 200 /* until memory may be there again */
 
 void
-csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
+csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
 {
     csc_post *posts = run->first_post;
-    bool full = csc_hydrate_room(engine) == 0;
+    bool full = csc_room_for_claims(engine) == 0;
 
     if (run->gone)
         return;
@@ -51,21 +51,21 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
     run->last_post = NULL;
     csc_run_free_posts(posts, err);
     run->more_messages = run->more_messages || run->receiving;
-    csc_receive_again(engine, run);
-    csc_run_remove_timer(engine, run);
-    csc_native_drop(engine, run);
+    csc_mailbox_again(engine, run);
+    csc_timer_remove(engine, run);
+    csc_txn_slot_drop(engine, run);
     if (engine->reloads.suspect == run) {
         engine->reloads.suspect = NULL;
-        csc_engine_wake_house(engine);
+        csc_wakeup_house(engine);
     }
     if (!run->held)
         return;
     run->held = false;
-    csc_run_let_begin(engine);
+    csc_backlog_let_begin(engine);
     (void)csc_map_remove(&engine->runs, &run->state.id);
     if (engine->mailbox.claim_more ||
         full) /* nothing to claim was waited for */
-        csc_engine_wake_house(engine);
+        csc_wakeup_house(engine);
     csc_run_unref(run);
 }
 
@@ -74,7 +74,7 @@ csc_run_drop(cascade_engine *engine, csc_run *run, cascade_err err)
  * that does not return. Not by a later incarnation, which owns only what it
  * claimed: perhaps this very cascade, and then it has loaded it. */
 void
-csc_run_let_go(cascade_engine *engine, csc_run *run)
+csc_drop_let_go(cascade_engine *engine, csc_run *run)
 {
     csc_assert(run->active > 0);
     run->active--;
@@ -91,27 +91,27 @@ csc_run_let_go(cascade_engine *engine, csc_run *run)
 }
 
 void
-csc_run_unready(cascade_engine *engine, csc_exec *exec)
+csc_drop_unready(cascade_engine *engine, csc_exec *exec)
 {
     csc_run *run = exec->run;
 
-    csc_ready_take_out(engine, exec);
+    csc_ready_queue_take_out(engine, exec);
     if (engine->txn.turn == run)
-        csc_native_end_turn(engine);
-    csc_native_resume(engine);
-    csc_run_let_go(engine, run);
+        csc_txn_slot_end_turn(engine);
+    csc_txn_slot_resume(engine);
+    csc_drop_let_go(engine, run);
     csc_run_unref(run);
 }
 
 void
-csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
-              cascade_err err)
+csc_drop_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
+               cascade_err err)
 {
     if (run->gone)
         return;
     run->reload = *reload;
     csc_run_ref(run);
-    csc_run_drop(engine, run, err);
+    csc_drop_run(engine, run, err);
     run->expelled = run->active > 0;
     run->expelled_by = engine->incarnation.id;
     if (run->expelled) {
@@ -127,23 +127,23 @@ csc_run_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
 /* `leaves` as for a retry: nothing of it begins, and it goes behind the commit
  * in flight. */
 void
-csc_run_load_anew(cascade_engine *engine, csc_run *run, cascade_err err)
+csc_drop_load_anew(cascade_engine *engine, csc_run *run, cascade_err err)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
     if (run->gone || run->leaves)
         return;
-    csc_engine_note(
+    csc_log_queue_add(
         engine, CASCADE_LOG_WARNING, "cascade %s is loaded anew: %s",
         cascade_uuid_format(&run->state.id, id), cascade_err_text(err));
-    run->reload = (csc_reload){.claimed = csc_run_claimed(run),
-                               .at_ns = csc_engine_monotonic_ns(engine) +
-                                        RELOAD_MS * CSC_MS_NS,
-                               .fail_id = -1};
+    run->reload =
+        (csc_reload){.claimed = csc_run_claimed(run),
+                     .at_ns = csc_clock_now_ns(engine) + RELOAD_MS * CSC_MS_NS,
+                     .fail_id = -1};
     run->leaves = true;
     run->freeing = true;
     if (!run->committing)
-        csc_receive_leave(engine, run);
+        csc_mailbox_leave(engine, run);
 }
 
 static void
@@ -153,33 +153,33 @@ count_loss(cascade_engine *engine, cascade_err err)
         engine->stats.fences++;
     else if (err == CASCADE_ERR_LOST)
         engine->stats.losses++;
-    csc_engine_note(engine, CASCADE_LOG_WARNING,
-                    "%s: all cascades in memory are dropped, and the engine "
-                    "attaches anew",
-                    cascade_err_text(err));
+    csc_log_queue_add(engine, CASCADE_LOG_WARNING,
+                      "%s: all cascades in memory are dropped, and the engine "
+                      "attaches anew",
+                      cascade_err_text(err));
 }
 
 /* A removal moves later slots up, so a pass may miss some; the next one does
  * not begin before the end. */
 void
-csc_run_drop_all(cascade_engine *engine, cascade_err err)
+csc_drop_all(cascade_engine *engine, cascade_err err)
 {
     while (engine->runs.count > 0) {
         size_t at = 0;
         csc_run *run = csc_map_next(&engine->runs, &at);
 
         while (run != NULL) {
-            csc_run_drop(engine, run, err);
+            csc_drop_run(engine, run, err);
             run = csc_map_next(&engine->runs, &at);
         }
     }
     csc_reload_forget(engine);
     for (uint32_t i = 0; i < engine->lane_count; i++)
-        csc_lane_forget(&engine->lanes[i]);
+        csc_lane_queue_forget(&engine->lanes[i]);
 }
 
 void
-csc_run_lose(cascade_engine *engine, cascade_err err)
+csc_drop_lose(cascade_engine *engine, cascade_err err)
 {
     if (!engine->incarnation.attached)
         return;
@@ -189,24 +189,24 @@ csc_run_lose(cascade_engine *engine, cascade_err err)
     engine->incarnation.dead_id = engine->incarnation.id;
     engine->incarnation.has_dead_id = true;
     count_loss(engine, err);
-    csc_run_drop_all(engine, err);
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
-        csc_lane_return_starts(&engine->lanes[i]);
-        csc_lane_wake(&engine->lanes[i]);
+    csc_drop_all(engine, err);
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
+        csc_lane_queue_return_starts(&engine->lanes[i]);
+        csc_lane_queue_wake(&engine->lanes[i]);
     }
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }
 
 bool
-csc_run_quiet(const cascade_engine *engine)
+csc_drop_quiet(const cascade_engine *engine)
 {
     if (engine->calls.running > 0)
         return false;
-    for (uint32_t i = 0; i < csc_engine_lanes(engine); i++) {
+    for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         const csc_lane *lane = &engine->lanes[i];
 
-        if (csc_lane_is_busy(lane) || lane->first_dirty != NULL ||
+        if (csc_lane_queue_is_busy(lane) || lane->first_dirty != NULL ||
             lane->first_slicing != NULL)
             return false;
         if (lane->first_start != NULL && engine->incarnation.attached)

@@ -21,7 +21,7 @@
 #include "state/state.h"
 
 void
-csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post)
+csc_op_queue_add(cascade_engine *engine, csc_run *run, csc_post *post)
 {
     post->next = NULL;
     if (run->gone) {
@@ -33,11 +33,11 @@ csc_run_post(cascade_engine *engine, csc_run *run, csc_post *post)
     else
         run->first_post = post;
     run->last_post = post;
-    csc_post_charge(post, csc_native_holds(engine, run)
-                              ? &engine->backlog_behind
-                              : &engine->backlog);
-    if (!run->committing && !csc_native_holds(engine, run))
-        csc_lane_add_run(&engine->lanes[run->lane], run);
+    csc_op_charge(post, csc_txn_slot_holds(engine, run)
+                            ? &engine->backlog_behind
+                            : &engine->backlog);
+    if (!run->committing && !csc_txn_slot_holds(engine, run))
+        csc_lane_queue_add_run(&engine->lanes[run->lane], run);
 }
 
 /* A name that no node can have, as other programs' may be, is not told to the
@@ -53,25 +53,26 @@ nameable(const char *needs)
 }
 
 cascade_err
-csc_run_post_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
-                  const char *needs)
+csc_op_queue_add_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
+                      const char *needs)
 {
-    csc_post *post = csc_post_create(CSC_POST_FREE, -1);
+    csc_post *post = csc_op_create(CSC_POST_FREE, -1);
 
     if (post == NULL)
         return csc_fail_memory();
     post->wake_at_ms = wake_at_ms;
     post->needs = nameable(needs);
     run->freeing = true;
-    csc_run_remove_timer(engine, run);
-    csc_run_post(engine, run, post);
+    csc_timer_remove(engine, run);
+    csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }
 
 cascade_err
-csc_run_fail(const cascade_engine *engine, const csc_exec *exec, csc_post *post)
+csc_op_queue_add_failure(const cascade_engine *engine, const csc_exec *exec,
+                         csc_post *post)
 {
-    const csc_node_def *node = csc_engine_node(engine, exec->name);
+    const csc_node_def *node = csc_node_def_find(engine, exec->name);
 
     if (exec->external != NULL)
         return csc_effects_fail(&post->arena, post, exec);
@@ -84,9 +85,10 @@ csc_run_fail(const cascade_engine *engine, const csc_exec *exec, csc_post *post)
 }
 
 cascade_err
-csc_run_post_overdue(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+csc_op_queue_add_overdue(cascade_engine *engine, csc_run *run,
+                         const csc_exec *exec)
 {
-    csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_FAIL, exec->function_id);
 
     if (post == NULL)
         return csc_fail_memory();
@@ -94,9 +96,9 @@ csc_run_post_overdue(cascade_engine *engine, csc_run *run, const csc_exec *exec)
     post->overdue = true;
     post->error = "the deadline passed";
     if (csc_effects_fail(&post->arena, post, exec) != CASCADE_OK) {
-        csc_post_free(post);
+        csc_op_free(post);
         return csc_fail_memory();
     }
-    csc_run_post(engine, run, post);
+    csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }

@@ -51,7 +51,7 @@
 /* ---- Whether ------------------------------------------------------------ */
 
 bool
-csc_run_is_queue_paused(const cascade_engine *engine, const char *queue)
+csc_pause_is_on_queue(const cascade_engine *engine, const char *queue)
 {
     for (size_t i = 0; i < engine->options.queue_count; i++)
         if (engine->queues_paused[i] && strcmp(engine->queues[i], queue) == 0)
@@ -76,7 +76,7 @@ is_name(csc_json_span quoted, const char *name)
            memcmp(quoted.data + 1, name, strlen(name)) == 0;
 }
 
-/* By the run's own queue, as csc_build_queue() knows it. */
+/* By the run's own queue, as csc_builder_queue() knows it. */
 static bool
 is_in_paused_queue(const cascade_engine *engine, const csc_state *state)
 {
@@ -84,8 +84,9 @@ is_in_paused_queue(const cascade_engine *engine, const csc_state *state)
 
     if (!has_paused_queues(engine))
         return false;
-    if (state->meta == NULL || !csc_json_member(state->meta, "queue", &queue))
-        return csc_run_is_queue_paused(engine, "default");
+    if (state->meta == NULL ||
+        !csc_json_read_member(state->meta, "queue", &queue))
+        return csc_pause_is_on_queue(engine, "default");
     for (size_t i = 0; i < engine->options.queue_count; i++)
         if (engine->queues_paused[i] && is_name(queue, engine->queues[i]))
             return true;
@@ -93,24 +94,24 @@ is_in_paused_queue(const cascade_engine *engine, const csc_state *state)
 }
 
 bool
-csc_run_is_paused(const cascade_engine *engine, const csc_run *run)
+csc_pause_is_on(const cascade_engine *engine, const csc_run *run)
 {
     const csc_state *state = &run->state;
 
-    return csc_state_is_paused(state) ||
+    return csc_view_is_paused(state) ||
            (state->cancel == CSC_NO_PARENT &&
-            csc_state_status(state) == CASCADE_RUNNING &&
+            csc_view_status(state) == CASCADE_RUNNING &&
             is_in_paused_queue(engine, state));
 }
 
 bool
-csc_run_is_held_back(const cascade_engine *engine, const csc_run *run)
+csc_pause_is_held_back(const cascade_engine *engine, const csc_run *run)
 {
-    return csc_run_is_paused(engine, run) || csc_room_must_leave(engine, run);
+    return csc_pause_is_on(engine, run) || csc_room_must_leave(engine, run);
 }
 
 void
-csc_run_note_queues(cascade_engine *engine, const bool *paused)
+csc_pause_note_queues(cascade_engine *engine, const bool *paused)
 {
     size_t size = engine->options.queue_count * sizeof(*paused);
     size_t at = 0;
@@ -121,7 +122,7 @@ csc_run_note_queues(cascade_engine *engine, const bool *paused)
     memcpy(engine->queues_paused, paused, size);
     run = csc_map_next(&engine->runs, &at);
     while (run != NULL && engine->incarnation.attached) {
-        csc_run_advance(engine, run);
+        csc_advance_run(engine, run);
         run = csc_map_next(&engine->runs, &at);
     }
 }
@@ -129,15 +130,15 @@ csc_run_note_queues(cascade_engine *engine, const bool *paused)
 /* ---- Limits ------------------------------------------------------------- */
 
 int64_t
-csc_run_paused_until(const csc_run *run)
+csc_pause_until(const csc_run *run)
 {
     const csc_state *state = &run->state;
-    const csc_exec *first = csc_state_first_overdue(state);
+    const csc_exec *first = csc_due_first_overdue(state);
     int64_t until_ms = state->deadline_ms;
 
-    if (first != NULL &&
-        (until_ms == CASCADE_TIME_NONE || csc_state_due(first) < until_ms))
-        until_ms = csc_state_due(first);
+    if (first != NULL && (until_ms == CASCADE_TIME_NONE ||
+                          csc_due_queue_time(first) < until_ms))
+        until_ms = csc_due_queue_time(first);
     return until_ms;
 }
 
@@ -150,7 +151,7 @@ knows_all(const cascade_engine *engine, const csc_state *state)
 
         if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
             exec->part == CSC_PART_NONE &&
-            csc_engine_node(engine, exec->name) == NULL)
+            csc_node_def_find(engine, exec->name) == NULL)
             return false;
     }
     return true;
@@ -167,8 +168,8 @@ take_back(cascade_engine *engine, csc_run *run, const csc_ready *list)
     while (list->first != NULL && err == CASCADE_OK) {
         csc_exec *exec = list->first;
 
-        csc_run_unready(engine, exec);
-        err = csc_state_untake(&run->state, exec);
+        csc_drop_unready(engine, exec);
+        err = csc_due_queue_untake(&run->state, exec);
     }
     return err;
 }
@@ -181,8 +182,8 @@ take_all_back(cascade_engine *engine, csc_run *run)
     cascade_err err = CASCADE_OK;
 
     if (aside != NULL) {
-        csc_run_unready(engine, aside);
-        err = csc_state_untake(&run->state, aside);
+        csc_drop_unready(engine, aside);
+        err = csc_due_queue_untake(&run->state, aside);
     }
     if (err == CASCADE_OK)
         err = take_back(engine, run, &run->waiting);
@@ -192,18 +193,18 @@ take_all_back(cascade_engine *engine, csc_run *run)
 }
 
 cascade_err
-csc_run_hold_back(cascade_engine *engine, csc_run *run)
+csc_pause_hold_back(cascade_engine *engine, csc_run *run)
 {
     csc_state *state = &run->state;
     csc_exec *exec = NULL;
     cascade_err err = run->active > 0 ? take_all_back(engine, run) : CASCADE_OK;
 
-    exec = csc_state_first_overdue(state);
+    exec = csc_due_first_overdue(state);
     while (err == CASCADE_OK && exec != NULL &&
-           csc_state_due(exec) <= engine->clock.confirmed_ms) {
-        csc_state_dispatch(state, exec);
-        err = csc_run_post_overdue(engine, run, exec);
-        exec = csc_state_first_overdue(state);
+           csc_due_queue_time(exec) <= engine->clock.confirmed_ms) {
+        csc_due_queue_dispatch(state, exec);
+        err = csc_op_queue_add_overdue(engine, run, exec);
+        exec = csc_due_first_overdue(state);
     }
     return err;
 }
@@ -229,7 +230,7 @@ paused_wake_at(const cascade_engine *engine, const csc_run *run, int64_t now_ms,
 static int64_t
 later_at(const csc_run *run, int64_t now_ms, int64_t limit_ms)
 {
-    int64_t wake_at = csc_state_wake_at(&run->state);
+    int64_t wake_at = csc_due_queue_wake_at(&run->state);
 
     if (wake_at == CASCADE_TIME_NONE)
         wake_at = csc_clock_add(now_ms, CSC_IDLE_RUN_MS);
@@ -239,26 +240,26 @@ later_at(const csc_run *run, int64_t now_ms, int64_t limit_ms)
 }
 
 cascade_err
-csc_run_rest_later(cascade_engine *engine, csc_run *run, int64_t limit_ms)
+csc_pause_rest_later(cascade_engine *engine, csc_run *run, int64_t limit_ms)
 {
-    int64_t now_ms = csc_engine_now(engine);
+    int64_t now_ms = csc_clock_now_ms(engine);
 
     engine->stats.parked++;
-    return csc_run_post_free(engine, run, later_at(run, now_ms, limit_ms),
-                             NULL);
+    return csc_op_queue_add_free(engine, run, later_at(run, now_ms, limit_ms),
+                                 NULL);
 }
 
 cascade_err
-csc_run_rest_paused(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
+csc_pause_rest_paused(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
 {
-    int64_t now_ms = csc_engine_now(engine);
+    int64_t now_ms = csc_clock_now_ms(engine);
 
     if (wake_at_ms != CASCADE_TIME_NONE && wake_at_ms <= now_ms)
-        return csc_run_set_timer(engine, run, wake_at_ms);
-    if (!csc_state_is_paused(&run->state))
-        return csc_run_rest_later(engine, run, wake_at_ms);
+        return csc_timer_set(engine, run, wake_at_ms);
+    if (!csc_view_is_paused(&run->state))
+        return csc_pause_rest_later(engine, run, wake_at_ms);
     engine->stats.parked++;
-    return csc_run_post_free(engine, run,
-                             paused_wake_at(engine, run, now_ms, wake_at_ms),
-                             CSC_PAUSE_NAME);
+    return csc_op_queue_add_free(
+        engine, run, paused_wake_at(engine, run, now_ms, wake_at_ms),
+        CSC_PAUSE_NAME);
 }

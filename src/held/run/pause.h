@@ -13,25 +13,25 @@
 typedef struct csc_run csc_run;
 
 /* Whether nothing of it may begin, as the cascade or its queue is paused. */
-bool csc_run_is_paused(const cascade_engine *engine, const csc_run *run);
+bool csc_pause_is_on(const cascade_engine *engine, const csc_run *run);
 /* When a time limit of it may pass: CASCADE_TIME_NONE without one. Those of
  * executions by their nodes (time_limit_call.c) are not among them. */
-int64_t csc_run_paused_until(const csc_run *run);
+int64_t csc_pause_until(const csc_run *run);
 /* Whether nothing of it may begin, for that or as it is to leave memory. */
-bool csc_run_is_held_back(const cascade_engine *engine, const csc_run *run);
+bool csc_pause_is_held_back(const cascade_engine *engine, const csc_run *run);
 /* Takes back what was ready, and fails what is overdue.
  * CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_run_hold_back(cascade_engine *engine, csc_run *run);
+cascade_err csc_pause_hold_back(cascade_engine *engine, csc_run *run);
 /* Nothing of it is active or under way, and `wake_at_ms` its next time limit:
  * gives it up. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_run_rest_paused(cascade_engine *engine, csc_run *run,
-                                int64_t wake_at_ms);
+cascade_err csc_pause_rest_paused(cascade_engine *engine, csc_run *run,
+                                  int64_t wake_at_ms);
 /* The same where it goes on as soon as somebody claims it. */
-cascade_err csc_run_rest_later(cascade_engine *engine, csc_run *run,
-                               int64_t limit_ms);
+cascade_err csc_pause_rest_later(cascade_engine *engine, csc_run *run,
+                                 int64_t limit_ms);
 /* What a claim has told of the engine's queues. */
-void csc_run_note_queues(cascade_engine *engine, const bool *paused);
+void csc_pause_note_queues(cascade_engine *engine, const bool *paused);
 /* Whether the engine knows that queue, which it serves, as paused. */
-bool csc_run_is_queue_paused(const cascade_engine *engine, const char *queue);
+bool csc_pause_is_on_queue(const cascade_engine *engine, const char *queue);
 
 #endif

@@ -98,7 +98,7 @@ static void
 join_last(cascade_engine *engine, csc_round *round, csc_ready *list)
 {
     if (engine->options.priority_age_ms > 0)
-        list->since_ns = csc_engine_monotonic_ns(engine);
+        list->since_ns = csc_clock_now_ns(engine);
     list->before = round->last;
     list->next = NULL;
     if (round->last != NULL)
@@ -140,7 +140,7 @@ static csc_ready *
 choose(const cascade_engine *engine)
 {
     bool ages = engine->options.priority_age_ms > 0;
-    int64_t now_ns = ages ? csc_engine_monotonic_ns(engine) : 0;
+    int64_t now_ns = ages ? csc_clock_now_ns(engine) : 0;
     int64_t highest = 0;
     csc_ready *chosen = NULL;
 
@@ -159,7 +159,7 @@ choose(const cascade_engine *engine)
 /* ---- What may run -------------------------------------------------------- */
 
 int32_t
-csc_ready_priority(const csc_exec *exec)
+csc_ready_queue_priority(const csc_exec *exec)
 {
     return exec->priority != 0 ? exec->priority : exec->run->state.priority;
 }
@@ -181,23 +181,23 @@ enter(cascade_engine *engine, int32_t priority, csc_exec *exec, csc_place place)
 }
 
 void
-csc_ready_add(cascade_engine *engine, csc_exec *exec, csc_place place)
+csc_ready_queue_add(cascade_engine *engine, csc_exec *exec, csc_place place)
 {
     if (engine->reloads.suspect == exec->run) {
         enter(engine, CSC_PRIORITIES - 1, exec, CSC_PLACE_NEXT);
         exec->ready_list->since_ns = SINCE_EVER;
     } else {
-        enter(engine, csc_ready_priority(exec), exec, place);
+        enter(engine, csc_ready_queue_priority(exec), exec, place);
     }
     engine->ready.count++;
     if (engine->ready.waiting > 0)
         pthread_cond_signal(&engine->ready.work_cond);
-    csc_engine_wake_host(engine);
+    csc_wakeup_host(engine);
 }
 
 void
-csc_ready_set_aside(cascade_engine *engine, csc_ready *list, csc_exec *exec,
-                    bool first)
+csc_ready_queue_set_aside(cascade_engine *engine, csc_ready *list,
+                          csc_exec *exec, bool first)
 {
     put(list, exec, first);
     exec->set_aside = true;
@@ -205,7 +205,7 @@ csc_ready_set_aside(cascade_engine *engine, csc_ready *list, csc_exec *exec,
 }
 
 void
-csc_ready_take_out(cascade_engine *engine, csc_exec *exec)
+csc_ready_queue_take_out(cascade_engine *engine, csc_exec *exec)
 {
     csc_ready *list = exec->ready_list;
 
@@ -225,7 +225,7 @@ csc_ready_take_out(cascade_engine *engine, csc_exec *exec)
 }
 
 csc_exec *
-csc_ready_pop(cascade_engine *engine)
+csc_ready_queue_pop(cascade_engine *engine)
 {
     csc_ready *list = choose(engine);
     csc_exec *exec = NULL;
@@ -235,7 +235,7 @@ csc_ready_pop(cascade_engine *engine)
         return NULL;
     exec = list->first;
     more = exec->ready_next != NULL;
-    csc_ready_take_out(engine, exec);
+    csc_ready_queue_take_out(engine, exec);
     if (more) {
         csc_round *round = round_of(engine, exec->run, list);
 

@@ -48,15 +48,16 @@ typedef struct csc_ready_queue {
     size_t waiting;
 } csc_ready_queue;
 
-int32_t csc_ready_priority(const csc_exec *exec);
-void csc_ready_add(cascade_engine *engine, csc_exec *exec, csc_place place);
+int32_t csc_ready_queue_priority(const csc_exec *exec);
+void csc_ready_queue_add(cascade_engine *engine, csc_exec *exec,
+                         csc_place place);
 /* Out of the list that it is in. */
-void csc_ready_take_out(cascade_engine *engine, csc_exec *exec);
+void csc_ready_queue_take_out(cascade_engine *engine, csc_exec *exec);
 /* Into a list of those that wait for a transaction: it does not count as ready
  * until it is added again. */
-void csc_ready_set_aside(cascade_engine *engine, csc_ready *list,
-                         csc_exec *exec, bool first);
+void csc_ready_queue_set_aside(cascade_engine *engine, csc_ready *list,
+                               csc_exec *exec, bool first);
 /* The next one, taken out; NULL without one. */
-csc_exec *csc_ready_pop(cascade_engine *engine);
+csc_exec *csc_ready_queue_pop(cascade_engine *engine);
 
 #endif

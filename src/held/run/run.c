@@ -2,7 +2,7 @@
  *
  * Runs in memory: what is ready, what waits for a time, what is given up.
  *
- * csc_run_advance() is where a run's future is decided, after every change of
+ * csc_advance_run() is where a run's future is decided, after every change of
  * its state and whenever nothing of it is active any more:
  *
  *   something may run now             -> ready list
@@ -112,7 +112,7 @@ free_run(csc_run *run)
 {
     csc_sealing_fini(run);
     csc_state_fini(&run->state);
-    csc_plan_free(run->plan);
+    csc_reset_plan_free(run->plan);
     csc_mem_free(run);
 }
 
@@ -135,7 +135,7 @@ csc_run_unref(csc_run *run)
     }
     run->wreck_next = engine->reloads.wrecks;
     engine->reloads.wrecks = run;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }
 
 void
@@ -197,7 +197,7 @@ csc_run_free_posts(csc_post *posts, cascade_err err)
             posts->waiter->err = err;
             (void)sem_post(&posts->waiter->woken);
         }
-        csc_post_free(posts);
+        csc_op_free(posts);
         posts = next;
     }
 }

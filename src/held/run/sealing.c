@@ -117,7 +117,7 @@ csc_sealing_take_execution(csc_run *run, const cascade_execution_row *row)
 cascade_err
 csc_sealing_take_event(csc_run *run, const cascade_event_row *row)
 {
-    cascade_err err = csc_state_apply_event(&run->state, row);
+    cascade_err err = csc_events_apply_event(&run->state, row);
 
     if (err == CASCADE_OK && run->sealing != NULL)
         csc_seal_add_event(&run->sealing->seal, row);

@@ -55,7 +55,7 @@ typedef struct last_row {
     bool tells;
 } last_row;
 
-/* Of those that csc_build_forward() would have sent on. */
+/* Of those that csc_next_run_forward() would have sent on. */
 static bool
 is_sent_on(const char *name)
 {

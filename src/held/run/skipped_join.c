@@ -16,7 +16,7 @@
 static csc_post *
 make_skip(const csc_exec *exec)
 {
-    csc_post *post = csc_post_create(CSC_POST_COMPLETE, exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_COMPLETE, exec->function_id);
 
     if (post != NULL)
         post->skipped = true;
@@ -29,7 +29,7 @@ find_culprit(const csc_state *state, const csc_exec *exec)
 {
     for (size_t i = 0; i < exec->after.count; i++)
         if (exec->join->slots[i].bad)
-            return csc_state_find(state, exec->join->slots[i].function_id);
+            return csc_view_find(state, exec->join->slots[i].function_id);
     return NULL;
 }
 
@@ -38,10 +38,10 @@ make_failure(const cascade_engine *engine, const csc_run *run,
              const csc_exec *exec)
 {
     const csc_exec *culprit = find_culprit(&run->state, exec);
-    csc_post *post = csc_post_create(CSC_POST_FAIL, exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_FAIL, exec->function_id);
 
     if (post == NULL || culprit == NULL) {
-        csc_post_free(post);
+        csc_op_free(post);
         return NULL;
     }
     post->error = csc_arena_format(
@@ -49,23 +49,25 @@ make_failure(const cascade_engine *engine, const csc_run *run,
         "not run: execution %d (node %s), which it comes after, "
         "has failed",
         (int)culprit->function_id, culprit->name);
-    if (post->error == NULL || csc_run_fail(engine, exec, post) != CASCADE_OK) {
-        csc_post_free(post);
+    if (post->error == NULL ||
+        csc_op_queue_add_failure(engine, exec, post) != CASCADE_OK) {
+        csc_op_free(post);
         return NULL;
     }
     return post;
 }
 
 cascade_err
-csc_run_post_join(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+csc_skipped_join_post(cascade_engine *engine, csc_run *run,
+                      const csc_exec *exec)
 {
-    csc_post *post = csc_state_verdict(exec) == CSC_VERDICT_SKIP
+    csc_post *post = csc_join_verdict(exec) == CSC_VERDICT_SKIP
                          ? make_skip(exec)
                          : make_failure(engine, run, exec);
 
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = exec->attempts;
-    csc_run_post(engine, run, post);
+    csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }

@@ -12,7 +12,7 @@ typedef struct csc_run csc_run;
 
 /* Records an execution whose verdict is not to run it: FAIL, by the policy of
  * its node, or SKIP. CASCADE_ERR_NO_MEMORY. (skipped_join.c) */
-cascade_err csc_run_post_join(cascade_engine *engine, csc_run *run,
-                              const csc_exec *exec);
+cascade_err csc_skipped_join_post(cascade_engine *engine, csc_run *run,
+                                  const csc_exec *exec);
 
 #endif

@@ -62,54 +62,55 @@ typedef struct csc_calls {
 } csc_calls;
 
 /* Applies nothing and checks all: names the limit that makes no sense. */
-cascade_err csc_limits_init(csc_limits *limits, const char *node,
-                            const cascade_node_options *options);
+cascade_err csc_time_limit_init(csc_limits *limits, const char *node,
+                                const cascade_node_options *options);
 
 /* ---- The function that runs --------------------------------------------- */
 
 /* It is called. Locked. */
-void csc_limits_begin(cascade_engine *engine, csc_call *call,
-                      struct csc_exec *exec);
+void csc_time_limit_begin(cascade_engine *engine, csc_call *call,
+                          struct csc_exec *exec);
 /* It has returned, and `post` (or NULL) is to be posted next: progress that is
  * not recorded goes with it or before it. True when it is late: what it answers
  * is to be dropped, and the run has let go of it already. Locked. */
-bool csc_limits_end(cascade_engine *engine, csc_call *call,
-                    struct csc_post *post);
+bool csc_time_limit_end(cascade_engine *engine, csc_call *call,
+                        struct csc_post *post);
 /* It goes on; `progress` (canonical) or NULL. CASCADE_ERR_FENCED when it is
  * wanted no more. Locked. */
-cascade_err csc_limits_beat(cascade_engine *engine, csc_call *call,
-                            const char *progress);
+cascade_err csc_time_limit_beat(cascade_engine *engine, csc_call *call,
+                                const char *progress);
 /* It has registered a compensation. Not locked. */
-void csc_limits_note_undo(cascade_engine *engine, csc_call *call);
+void csc_time_limit_note_undo(cascade_engine *engine, csc_call *call);
 /* A compensation begins, which has the time of an attempt, or (NULL, NULL) has
  * returned. Not locked. */
-void csc_limits_note_undoing(cascade_engine *engine, csc_call *call,
-                             const struct csc_step_call *undoing,
-                             csc_limits_undo *what);
+void csc_time_limit_note_undoing(cascade_engine *engine, csc_call *call,
+                                 const struct csc_step_call *undoing,
+                                 csc_limits_undo *what);
 /* CASCADE_OK, or CASCADE_ERR_FENCED for one that is late. Locked or not. */
-cascade_err csc_limits_check_call(const csc_call *call);
+cascade_err csc_time_limit_check_call(const csc_call *call);
 /* Takes the executions from those that are over their time, and records
  * progress that is due. Locked. */
-void csc_limits_watch(cascade_engine *engine);
+void csc_time_limit_watch(cascade_engine *engine);
 /* When to do that next (monotonic); INT64_MAX: never. Locked. */
-int64_t csc_limits_next_ns(const cascade_engine *engine);
+int64_t csc_time_limit_next_ns(const cascade_engine *engine);
 
 /* ---- Executions and cascades -------------------------------------------- */
 
 /* Takes note of executions that are new in the run, and ends the cascade when
  * its deadline has passed: then the run is `freeing`. Locked. */
-cascade_err csc_limits_look(cascade_engine *engine, struct csc_run *run);
+cascade_err csc_time_limit_look(cascade_engine *engine, struct csc_run *run);
 /* Takes note of one that may run now. Locked. */
-void csc_limits_note(const cascade_engine *engine, struct csc_run *run,
-                     struct csc_exec *exec);
+void csc_time_limit_note(const cascade_engine *engine, struct csc_run *run,
+                         struct csc_exec *exec);
 /* When the first of them may be over its time, no later; CASCADE_TIME_NONE:
  * none. Locked. */
-int64_t csc_limits_first_ms(const struct csc_run *run);
+int64_t csc_time_limit_first_ms(const struct csc_run *run);
 /* Whether it is known if a time is over: the store may have to be asked, by the
  * timer of the run. Locked. */
-bool csc_limits_are_known(const cascade_engine *engine,
-                          const struct csc_run *run);
+bool csc_time_limit_are_known(const cascade_engine *engine,
+                              const struct csc_run *run);
 /* Fails the executions of the run whose time is over. Locked. */
-cascade_err csc_limits_fail_due(cascade_engine *engine, struct csc_run *run);
+cascade_err csc_time_limit_fail_due(cascade_engine *engine,
+                                    struct csc_run *run);
 
 #endif

@@ -36,8 +36,8 @@
  *   start_timeout_ms holds no more.
  *
  * OF A CASCADE (deadline_ms of its start)
- *   in the state (member `deadline`), so in csc_state_wake_at(): an execution
- *   cascade.deadline is recorded as FAILED, which ends it.
+ *   in the state (member `deadline`), so in csc_due_queue_wake_at(): an
+ *   execution cascade.deadline is recorded as FAILED, which ends it.
  *
  * IF THE PROCESS DIES before such a post is durable, whoever takes the cascade
  * finds the limits passed, or, of a function, runs it anew (G4). Progress that
@@ -72,8 +72,8 @@
 #define SAVE_AGAIN_MS 100  /* when the last one is still on its way */
 
 cascade_err
-csc_limits_init(csc_limits *limits, const char *node,
-                const cascade_node_options *options)
+csc_time_limit_init(csc_limits *limits, const char *node,
+                    const cascade_node_options *options)
 {
     const struct {
         const char *name;
@@ -115,9 +115,9 @@ is_last(const csc_run *run, const csc_exec *exec, const csc_attempts *attempts,
         int32_t failed)
 {
     if (exec->over || exec->undone_by != 0)
-        return !csc_attempts_left(attempts, failed / 2);
+        return !csc_backoff_left(attempts, failed / 2);
     return run->state.cancel != CSC_NO_PARENT ||
-           !csc_attempts_left(attempts, failed);
+           !csc_backoff_left(attempts, failed);
 }
 
 /* What has run out of its time for good ends, but for what it has to undo. */
@@ -128,7 +128,7 @@ make_final(const cascade_engine *engine, const csc_exec *exec, csc_post *post)
     if (post->over)
         return CASCADE_OK;
     post->kind = CSC_POST_FAIL;
-    return csc_run_fail(engine, exec, post);
+    return csc_op_queue_add_failure(engine, exec, post);
 }
 
 static cascade_err
@@ -136,7 +136,7 @@ fill_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
           csc_post *post)
 {
     const csc_attempts *attempts =
-        &csc_engine_node(engine, exec->name)->attempts;
+        &csc_node_def_find(engine, exec->name)->attempts;
 
     if (exec->call != NULL && is_telling(exec->call))
         post->progress = csc_arena_strdup(&post->arena, exec->call->progress);
@@ -145,7 +145,7 @@ fill_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
     if (final || is_last(run, exec, attempts, post->attempts))
         return make_final(engine, exec, post);
     post->delay_ms =
-        csc_attempts_delay_ms(attempts, post->attempts, &engine->store->random);
+        csc_backoff_delay_ms(attempts, post->attempts, &engine->store->random);
     return CASCADE_OK;
 }
 
@@ -157,7 +157,7 @@ post_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
           const char *format, int64_t ms)
 {
     const csc_call *call = exec->call;
-    csc_post *post = csc_post_create(CSC_POST_ATTEMPT, exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_ATTEMPT, exec->function_id);
     cascade_err err = CASCADE_OK;
 
     if (post == NULL)
@@ -170,9 +170,9 @@ post_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
     else
         err = fill_over(engine, run, exec, final, post);
     if (err == CASCADE_OK)
-        csc_run_post(engine, run, post);
+        csc_op_queue_add(engine, run, post);
     else
-        csc_post_free(post);
+        csc_op_free(post);
     return err;
 }
 
@@ -184,8 +184,8 @@ take_away(cascade_engine *engine, csc_call *call)
     engine->calls.overdue++;
     call->exec->call = NULL;
     csc_state_hold(&call->run->state, call->exec);
-    csc_native_doom(engine, call->run, call->exec);
-    csc_run_let_go(engine, call->run);
+    csc_txn_slot_doom(engine, call->run, call->exec);
+    csc_drop_let_go(engine, call->run);
 }
 
 /* When it is over its time. */
@@ -236,11 +236,11 @@ time_out(cascade_engine *engine, csc_call *call, int64_t now_ns)
         err = post_over(engine, call->run, call->exec, false, format, ms);
     take_away(engine, call);
     if (err != CASCADE_OK)
-        csc_run_load_anew(engine, call->run, err);
+        csc_drop_load_anew(engine, call->run, err);
 }
 
 cascade_err
-csc_limits_check_call(const csc_call *call)
+csc_time_limit_check_call(const csc_call *call)
 {
     if (!atomic_load(&call->late))
         return CASCADE_OK;
@@ -254,21 +254,21 @@ csc_limits_check_call(const csc_call *call)
 static cascade_err
 post_progress(cascade_engine *engine, csc_call *call)
 {
-    csc_post *post = csc_post_create(CSC_POST_BEAT, call->exec->function_id);
+    csc_post *post = csc_op_create(CSC_POST_BEAT, call->exec->function_id);
 
     if (post == NULL)
         return csc_fail_memory();
     post->progress = csc_arena_strdup(&post->arena, call->progress);
     if (post->progress == NULL) {
-        csc_post_free(post);
+        csc_op_free(post);
         return csc_fail_memory();
     }
     post->effects.bytes = strlen(post->progress);
     post->under_way = &call->saving;
     call->saving = post;
     call->unsaved = false;
-    call->save_ns = csc_engine_monotonic_ns(engine) + SAVE_EVERY_MS * CSC_MS_NS;
-    csc_run_post(engine, call->run, post);
+    call->save_ns = csc_clock_now_ns(engine) + SAVE_EVERY_MS * CSC_MS_NS;
+    csc_op_queue_add(engine, call->run, post);
     return CASCADE_OK;
 }
 
@@ -304,7 +304,7 @@ note_call(cascade_engine *engine, const csc_call *call, int64_t now_ns)
     if (at_ns >= engine->calls.at_ns)
         return;
     engine->calls.at_ns = at_ns;
-    csc_engine_wake_house(engine);
+    csc_wakeup_house(engine);
 }
 
 /* Into the list of those that run, and out of it. */
@@ -328,9 +328,9 @@ leave(csc_call *call)
 }
 
 void
-csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
+csc_time_limit_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
 {
-    const csc_node_def *def = csc_engine_node(engine, exec->name);
+    const csc_node_def *def = csc_node_def_find(engine, exec->name);
 
     enter(&engine->calls.first, call);
     call->exec = exec;
@@ -339,7 +339,7 @@ csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
     call->open_ms = exec->run->native != NULL && exec->run->native->exec == exec
                         ? def->transaction_ms
                         : 0;
-    call->ids_left = csc_build_ids_left(&exec->run->state);
+    call->ids_left = csc_builder_ids_left(&exec->run->state);
     call->save_ns = 0;
     call->unsaved = false;
     call->saving = NULL;
@@ -347,11 +347,11 @@ csc_limits_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
     atomic_store(&call->late, false);
     exec->call = call;
     exec->was_begun = true;
-    csc_state_limit_again(&exec->run->state, exec);
+    csc_due_limit_again(&exec->run->state, exec);
     if (call->limits->attempt_ms == 0 && call->limits->heartbeat_ms == 0 &&
         call->open_ms == 0)
         return;
-    call->begun_ns = csc_engine_monotonic_ns(engine);
+    call->begun_ns = csc_clock_now_ns(engine);
     call->beat_ns = call->begun_ns;
     note_call(engine, call, call->begun_ns);
 }
@@ -365,14 +365,14 @@ is_late(cascade_engine *engine, csc_call *call)
 
     if (atomic_load(&call->late) || at_ns == INT64_MAX)
         return atomic_load(&call->late);
-    now_ns = csc_engine_monotonic_ns(engine);
+    now_ns = csc_clock_now_ns(engine);
     if (now_ns >= at_ns)
         time_out(engine, call, now_ns);
     return now_ns >= at_ns;
 }
 
 bool
-csc_limits_end(cascade_engine *engine, csc_call *call, csc_post *post)
+csc_time_limit_end(cascade_engine *engine, csc_call *call, csc_post *post)
 {
     bool late = is_late(engine, call);
     cascade_err err = CASCADE_OK;
@@ -388,18 +388,19 @@ csc_limits_end(cascade_engine *engine, csc_call *call, csc_post *post)
     call->progress = NULL;
     leave(call);
     if (err != CASCADE_OK)
-        csc_run_load_anew(engine, call->run, err);
+        csc_drop_load_anew(engine, call->run, err);
     return late;
 }
 
 cascade_err
-csc_limits_beat(cascade_engine *engine, csc_call *call, const char *progress)
+csc_time_limit_beat(cascade_engine *engine, csc_call *call,
+                    const char *progress)
 {
-    int64_t now_ns = csc_engine_monotonic_ns(engine);
+    int64_t now_ns = csc_clock_now_ns(engine);
     char *copy = NULL;
 
     if (is_late(engine, call))
-        return csc_limits_check_call(call);
+        return csc_time_limit_check_call(call);
     if (call->run->gone)
         return csc_fail(CASCADE_ERR_FENCED, "the cascade has ended or is owned "
                                             "by another engine");
@@ -420,7 +421,7 @@ csc_limits_beat(cascade_engine *engine, csc_call *call, const char *progress)
 }
 
 void
-csc_limits_note_undo(cascade_engine *engine, csc_call *call)
+csc_time_limit_note_undo(cascade_engine *engine, csc_call *call)
 {
     pthread_mutex_lock(&engine->mutex);
     if (!atomic_load(&call->late))
@@ -429,15 +430,15 @@ csc_limits_note_undo(cascade_engine *engine, csc_call *call)
 }
 
 void
-csc_limits_note_undoing(cascade_engine *engine, csc_call *call,
-                        const struct csc_step_call *undoing,
-                        csc_limits_undo *what)
+csc_time_limit_note_undoing(cascade_engine *engine, csc_call *call,
+                            const struct csc_step_call *undoing,
+                            csc_limits_undo *what)
 {
     pthread_mutex_lock(&engine->mutex);
     call->undoing = undoing;
     call->time_out = what;
     if (undoing != NULL && over_ns(call) != INT64_MAX) {
-        call->begun_ns = csc_engine_monotonic_ns(engine);
+        call->begun_ns = csc_clock_now_ns(engine);
         call->beat_ns = call->begun_ns;
         note_call(engine, call, call->begun_ns);
     }
@@ -456,13 +457,13 @@ watch_call(cascade_engine *engine, csc_call *call, int64_t now_ns)
 }
 
 void
-csc_limits_watch(cascade_engine *engine)
+csc_time_limit_watch(cascade_engine *engine)
 {
     int64_t now_ns = 0;
 
-    if (csc_limits_next_ns(engine) == INT64_MAX)
+    if (csc_time_limit_next_ns(engine) == INT64_MAX)
         return;
-    now_ns = csc_engine_monotonic_ns(engine);
+    now_ns = csc_clock_now_ns(engine);
     if (now_ns < engine->calls.at_ns)
         return;
     engine->calls.at_ns = INT64_MAX;
@@ -471,7 +472,7 @@ csc_limits_watch(cascade_engine *engine)
 }
 
 int64_t
-csc_limits_next_ns(const cascade_engine *engine)
+csc_time_limit_next_ns(const cascade_engine *engine)
 {
     return engine->calls.running > 0 ? engine->calls.at_ns : INT64_MAX;
 }
@@ -498,9 +499,9 @@ over_ms(const cascade_engine *engine, const csc_exec *exec, bool *start)
     *start = false;
     if (exec->status != CASCADE_EXECUTION_RUNNING || exec->over ||
         exec->undone_by != 0 || exec->part != CSC_PART_NONE ||
-        csc_state_is_dead(exec))
+        csc_join_is_dead(exec))
         return CASCADE_TIME_NONE;
-    def = csc_engine_node(engine, exec->name);
+    def = csc_node_def_find(engine, exec->name);
     if (def == NULL)
         return CASCADE_TIME_NONE;
     if (def->limits.deadline_ms > 0)
@@ -518,18 +519,18 @@ over_ms(const cascade_engine *engine, const csc_exec *exec, bool *start)
 }
 
 void
-csc_limits_note(const cascade_engine *engine, csc_run *run, csc_exec *exec)
+csc_time_limit_note(const cascade_engine *engine, csc_run *run, csc_exec *exec)
 {
     bool start = false;
 
     if (engine->calls.has_limits)
-        csc_state_limit(&run->state, exec, over_ms(engine, exec, &start));
+        csc_due_limit(&run->state, exec, over_ms(engine, exec, &start));
 }
 
 int64_t
-csc_limits_first_ms(const csc_run *run)
+csc_time_limit_first_ms(const csc_run *run)
 {
-    const csc_exec *exec = csc_state_first_limit(&run->state);
+    const csc_exec *exec = csc_due_first_limit(&run->state);
 
     return exec != NULL ? exec->limit_ms : CASCADE_TIME_NONE;
 }
@@ -548,7 +549,7 @@ note_new(const cascade_engine *engine, csc_run *run)
             continue;
         if (run->takeovers > 0)
             exec->was_begun = true;
-        csc_limits_note(engine, run, exec);
+        csc_time_limit_note(engine, run, exec);
     }
     if (state->exec_count > 0)
         run->limits_to = state->execs[state->exec_count - 1].function_id;
@@ -557,18 +558,18 @@ note_new(const cascade_engine *engine, csc_run *run)
 static cascade_err
 post_deadline(cascade_engine *engine, csc_run *run)
 {
-    csc_post *post = csc_post_create(CSC_POST_DEADLINE, -1);
+    csc_post *post = csc_op_create(CSC_POST_DEADLINE, -1);
 
     if (post == NULL)
         return csc_fail_memory();
     post->error = "deadline passed: the cascade has not ended in time";
     run->freeing = true;
-    csc_run_post(engine, run, post);
+    csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }
 
 cascade_err
-csc_limits_look(cascade_engine *engine, csc_run *run)
+csc_time_limit_look(cascade_engine *engine, csc_run *run)
 {
     int64_t deadline_ms = run->state.deadline_ms;
 
@@ -581,16 +582,16 @@ csc_limits_look(cascade_engine *engine, csc_run *run)
 }
 
 bool
-csc_limits_are_known(const cascade_engine *engine, const csc_run *run)
+csc_time_limit_are_known(const cascade_engine *engine, const csc_run *run)
 {
     int64_t at_ms = run->state.deadline_ms;
-    int64_t limit_ms = csc_limits_first_ms(run);
+    int64_t limit_ms = csc_time_limit_first_ms(run);
 
     if (limit_ms != CASCADE_TIME_NONE &&
         (at_ms == CASCADE_TIME_NONE || limit_ms < at_ms))
         at_ms = limit_ms;
     return at_ms <= engine->clock.confirmed_ms ||
-           at_ms > csc_engine_now(engine);
+           at_ms > csc_clock_now_ms(engine);
 }
 
 /* The waits that it is blocked by end with it. */
@@ -598,20 +599,20 @@ static cascade_err
 fail_waits(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 {
     for (size_t i = 0; i < exec->parts.count; i++) {
-        csc_exec *wait = csc_state_find(&run->state, exec->parts.items[i]);
+        csc_exec *wait = csc_view_find(&run->state, exec->parts.items[i]);
         csc_post *post = NULL;
 
         if (wait == NULL || wait->status != CASCADE_EXECUTION_RUNNING ||
-            !csc_state_is_wait(wait) || wait->dispatched)
+            !csc_view_is_wait(wait) || wait->dispatched)
             continue;
-        post = csc_post_create(CSC_POST_FAIL, wait->function_id);
+        post = csc_op_create(CSC_POST_FAIL, wait->function_id);
         if (post == NULL)
             return csc_fail_memory();
         post->attempts = 1;
         post->error = "the deadline of its node passed";
         post->continued = true;
-        csc_state_dispatch(&run->state, wait);
-        csc_run_post(engine, run, post);
+        csc_due_queue_dispatch(&run->state, wait);
+        csc_op_queue_add(engine, run, post);
     }
     return CASCADE_OK;
 }
@@ -623,15 +624,15 @@ withdraw(cascade_engine *engine, csc_run *run, csc_exec *exec)
     if (exec->call != NULL)
         take_away(engine, exec->call);
     else if (exec->ready_list != NULL)
-        csc_run_unready(engine, exec);
+        csc_drop_unready(engine, exec);
     else
-        csc_state_dispatch(&run->state, exec);
+        csc_due_queue_dispatch(&run->state, exec);
 }
 
 static cascade_err
 fail_one(cascade_engine *engine, csc_run *run, csc_exec *exec, bool start)
 {
-    const csc_limits *limits = &csc_engine_node(engine, exec->name)->limits;
+    const csc_limits *limits = &csc_node_def_find(engine, exec->name)->limits;
     cascade_err err = fail_waits(engine, run, exec);
 
     if (err == CASCADE_OK)
@@ -654,26 +655,26 @@ look_at(cascade_engine *engine, csc_run *run, csc_exec *exec)
     int64_t at_ms = over_ms(engine, exec, &start);
 
     if (at_ms == CASCADE_TIME_NONE || at_ms > engine->clock.confirmed_ms) {
-        csc_state_limit(&run->state, exec, at_ms);
+        csc_due_limit(&run->state, exec, at_ms);
         return CASCADE_OK;
     }
-    csc_state_pass_limit(&run->state, exec);
+    csc_due_pass_limit(&run->state, exec);
     if (exec->call == NULL && exec->dispatched && exec->ready_list == NULL)
         return CASCADE_OK; /* a post or a transaction is under way */
     return fail_one(engine, run, exec, start);
 }
 
 cascade_err
-csc_limits_fail_due(cascade_engine *engine, csc_run *run)
+csc_time_limit_fail_due(cascade_engine *engine, csc_run *run)
 {
-    csc_exec *exec = csc_state_first_limit(&run->state);
+    csc_exec *exec = csc_due_first_limit(&run->state);
     cascade_err err = CASCADE_OK;
 
     while (err == CASCADE_OK && exec != NULL &&
            exec->limit_ms <= engine->clock.confirmed_ms) {
         csc_count_look();
         err = look_at(engine, run, exec);
-        exec = csc_state_first_limit(&run->state);
+        exec = csc_due_first_limit(&run->state);
     }
     return err;
 }

@@ -43,7 +43,7 @@ sift_timer(cascade_engine *engine, size_t at, csc_run *run)
 }
 
 void
-csc_run_remove_timer(cascade_engine *engine, csc_run *run)
+csc_timer_remove(cascade_engine *engine, csc_run *run)
 {
     size_t at = run->timer_at;
     csc_run *last = NULL;
@@ -58,13 +58,13 @@ csc_run_remove_timer(cascade_engine *engine, csc_run *run)
 }
 
 cascade_err
-csc_run_set_timer(cascade_engine *engine, csc_run *run, int64_t at_ms)
+csc_timer_set(cascade_engine *engine, csc_run *run, int64_t at_ms)
 {
     void *timers = engine->timers.heap;
 
     if (run->timer_at != 0 && run->timer_ms == at_ms)
         return CASCADE_OK;
-    csc_run_remove_timer(engine, run);
+    csc_timer_remove(engine, run);
     if (csc_mem_grow(&timers, &engine->timers.room, engine->timers.count + 1,
                      sizeof(csc_run *)) != 0)
         return csc_fail_memory();
@@ -73,12 +73,12 @@ csc_run_set_timer(cascade_engine *engine, csc_run *run, int64_t at_ms)
     engine->timers.count++;
     sift_timer(engine, engine->timers.count - 1, run);
     if (run->timer_at == 1)
-        csc_engine_wake_house(engine);
+        csc_wakeup_house(engine);
     return CASCADE_OK;
 }
 
 int64_t
-csc_run_next_timer(const cascade_engine *engine)
+csc_timer_next_ms(const cascade_engine *engine)
 {
     return engine->timers.count > 0 ? engine->timers.heap[0]->timer_ms
                                     : CASCADE_TIME_NONE;

@@ -19,10 +19,9 @@ typedef struct csc_timers {
     size_t room;
 } csc_timers;
 /* When the first timer is due: CASCADE_TIME_NONE without one. */
-int64_t csc_run_next_timer(const cascade_engine *engine);
+int64_t csc_timer_next_ms(const cascade_engine *engine);
 /* The run is looked at then. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_run_set_timer(cascade_engine *engine, csc_run *run,
-                              int64_t at_ms);
-void csc_run_remove_timer(cascade_engine *engine, csc_run *run);
+cascade_err csc_timer_set(cascade_engine *engine, csc_run *run, int64_t at_ms);
+void csc_timer_remove(cascade_engine *engine, csc_run *run);
 
 #endif

@@ -102,8 +102,8 @@ void
 csc_audit_fini(csc_audit *audit)
 {
     csc_arena_fini(&audit->arena);
-    csc_meta_fini(&audit->meta);
-    csc_course_fini(&audit->course);
+    csc_start_record_fini(&audit->meta);
+    csc_supersede_fini(&audit->course);
     csc_mem_free(audit->seen);
     csc_mem_free(audit->named);
     *audit = (csc_audit){0};
@@ -151,7 +151,8 @@ csc_audit_status(const csc_audit *audit)
     for (size_t i = 0; i < audit->seen_count; i++) {
         const csc_audit_seen *seen = &audit->seen[i];
 
-        if (csc_course_by(&audit->course, seen->function_id) != CSC_COURSE_NONE)
+        if (csc_supersede_by(&audit->course, seen->function_id) !=
+            CSC_COURSE_NONE)
             continue;
         if (seen->ends)
             return CASCADE_ERROR;
@@ -176,7 +177,7 @@ note_seen(csc_audit *audit, const cascade_execution_row *row,
         .parent = parent,
         .status = (unsigned char)row->status,
         .ends = row->status == CASCADE_EXECUTION_FAILED && !record->continued,
-        .signal = csc_state_is_signal(row),
+        .signal = csc_signals_is_signal(row),
         .early = record->early > 0 ? record->early : 0};
     return CASCADE_OK;
 }
@@ -205,11 +206,11 @@ note_list(csc_audit *audit, int32_t from, csc_json_span list, csc_audit_as as)
 
     if (list.data == NULL)
         return CASCADE_OK;
-    csc_json_iter_init(&iter, list.data, list.len);
-    while (err == CASCADE_OK && csc_json_next(&iter)) {
+    csc_json_read_iter_init(&iter, list.data, list.len);
+    while (err == CASCADE_OK && csc_json_read_next(&iter)) {
         int64_t id = -1;
 
-        (void)csc_json_span_i64(iter.value, &id);
+        (void)csc_json_read_i64(iter.value, &id);
         err = note_named(audit, from, id, as);
     }
     return err;
@@ -221,7 +222,7 @@ static bool
 is_message_path(const char *path)
 {
     cascade_uuid id;
-    const char *rest = csc_document_skip_id(path, &id);
+    const char *rest = csc_kind_skip_id(path, &id);
 
     return rest != NULL &&
            strncmp(rest, MESSAGE_PART, strlen(MESSAGE_PART)) == 0;
@@ -234,12 +235,13 @@ is_of_others(const cascade_execution_row *row, const csc_record *record)
 {
     cascade_uuid id;
     csc_json_span at;
-    const char *rest = csc_document_skip_id(row->node_instance_id, &id);
+    const char *rest = csc_kind_skip_id(row->node_instance_id, &id);
 
     if (rest != NULL && strncmp(rest, FORK_PART, strlen(FORK_PART)) == 0)
         return record->foreign;
-    return record->foreign && (row->full_output == NULL ||
-                               !csc_json_member(row->full_output, "at", &at));
+    return record->foreign &&
+           (row->full_output == NULL ||
+            !csc_json_read_member(row->full_output, "at", &at));
 }
 
 /* The path says parent and occurrence; the name must be the row's. */
@@ -345,7 +347,7 @@ note_references(csc_audit *audit, const cascade_execution_row *row,
     cascade_err err = CASCADE_OK;
 
     if (row->full_output != NULL)
-        (void)csc_json_member(row->full_output, "spawned", &spawned);
+        (void)csc_json_read_member(row->full_output, "spawned", &spawned);
     err = note_list(audit, row->function_id, spawned, CSC_AUDIT_SPAWNED);
     if (err == CASCADE_OK)
         err =
@@ -374,7 +376,7 @@ note_meta(csc_audit *audit, const cascade_execution_row *row,
     if (row->function_id != 0 || record->meta.data == NULL)
         return CASCADE_OK;
     audit->has_meta = true;
-    return csc_meta_read(record->meta, &audit->meta);
+    return csc_start_record_read(record->meta, &audit->meta);
 }
 
 cascade_err
@@ -383,12 +385,12 @@ csc_audit_execution(csc_audit *audit, const cascade_execution_row *row)
     csc_record record;
     int32_t parent = CSC_NO_PARENT;
     uint32_t occurrence = 0;
-    bool placed = csc_state_path(row->node_instance_id, &row->cascade_id,
-                                 &parent, &occurrence);
+    bool placed = csc_kind_path(row->node_instance_id, &row->cascade_id,
+                                &parent, &occurrence);
     bool message = !placed && is_message_path(row->node_instance_id);
     cascade_err err = CASCADE_OK;
 
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     err = note_meta(audit, row, &record);
     if (err == CASCADE_OK && !placed && !message &&
         (!audit->has_meta || is_of_others(row, &record))) {
@@ -410,7 +412,7 @@ csc_audit_execution(csc_audit *audit, const cascade_execution_row *row)
     check_canonical(audit, row->function_id, "full_output", row->full_output,
                     (row->reformed & CASCADE_REFORMED_SECOND) != 0);
     if (err == CASCADE_OK)
-        err = csc_course_note(&audit->course, row, &record);
+        err = csc_supersede_note(&audit->course, row, &record);
     if (err == CASCADE_OK)
         err = note_references(audit, row, &record);
     if (err == CASCADE_OK)
@@ -656,7 +658,7 @@ is_torn(const csc_audit *audit)
 cascade_err
 csc_audit_end(csc_audit *audit, int32_t current_run)
 {
-    cascade_err err = csc_course_settle(&audit->course, CSC_COURSE_NOW);
+    cascade_err err = csc_supersede_settle(&audit->course, CSC_COURSE_NOW);
 
     if (err != CASCADE_OK)
         return err;

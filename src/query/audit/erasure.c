@@ -9,7 +9,7 @@
 #include "store/store.h"
 
 cascade_err
-csc_erase_all(cascade_store *store, int64_t end_ms)
+csc_erasure_finish_all(cascade_store *store, int64_t end_ms)
 {
     bool more = true;
     cascade_err err = CASCADE_OK;

@@ -10,6 +10,6 @@
 #include "cascade/cascade.h"
 
 /* Erases whatever no engine is at, until `end_ms` of the monotonic clock. */
-cascade_err csc_erase_all(cascade_store *store, int64_t end_ms);
+cascade_err csc_erasure_finish_all(cascade_store *store, int64_t end_ms);
 
 #endif

@@ -99,7 +99,7 @@ note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
         row->link.root = meta->root;
     row->child = !csc_uuid_is_nil(&meta->parent);
     row->unreadable = state == CSC_FAMILY_UNREADABLE;
-    csc_meta_fini(meta);
+    csc_start_record_fini(meta);
 }
 
 static cascade_err
@@ -109,7 +109,8 @@ read_families(csc_purge *purge)
 
     for (size_t i = 0; i < purge->count; i++)
         ids[i] = purge->rows[i].id;
-    return csc_family_read(purge->store, ids, purge->count, note_family, purge);
+    return csc_start_records_read(purge->store, ids, purge->count, note_family,
+                                  purge);
 }
 
 /* Which of them have continued as new. */
@@ -193,7 +194,7 @@ look_before(const csc_purge *purge, const csc_purge_row *row, bool *there,
     *goes = false;
     if (csc_uuid_is_nil(&row->previous))
         return CASCADE_OK;
-    err = csc_info_read(purge->store, &row->previous, &info);
+    err = csc_get_read(purge->store, &row->previous, &info);
     *there = err == CASCADE_OK;
     if (*there)
         *goes = before_of(purge, info->status) != CASCADE_TIME_NONE &&
@@ -240,7 +241,7 @@ read_status(const csc_purge *purge, const cascade_uuid *id,
             cascade_status *status)
 {
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(purge->store, id, &info);
+    cascade_err err = csc_get_read(purge->store, id, &info);
 
     *status = err == CASCADE_OK ? info->status : (cascade_status)0;
     cascade_info_free(info);
@@ -492,7 +493,7 @@ run(csc_purge *purge, const cascade_purge_options *options)
 
         err = csc_purge_next(purge, &more);
         if (err == CASCADE_OK && (purge->total.done > done || !more))
-            err = csc_erase_all(purge->store, INT64_MAX);
+            err = csc_erasure_finish_all(purge->store, INT64_MAX);
         if (err == CASCADE_OK && options->progress != NULL &&
             !options->progress(options->context, &purge->total))
             err = csc_fail(CASCADE_ERR_STOPPED,

@@ -33,7 +33,7 @@ open_one(cascade_cursor *cursor, const cascade_uuid *id, bool from_start)
     cursor->one.due = from_start;
     if (!from_start)
         return csc_cursor_skip(cursor->store, &cursor->one);
-    err = csc_info_read(cursor->store, id, &info);
+    err = csc_get_read(cursor->store, id, &info);
     cascade_info_free(info);
     return err;
 }
@@ -137,7 +137,7 @@ cascade_cursor_next(cascade_cursor *cursor, int64_t timeout_ms,
     if (err != CASCADE_OK)
         return err;
     err =
-        csc_look_until(cursor->store, &cursor->watch, timeout_ms, look, cursor);
+        csc_get_until(cursor->store, &cursor->watch, timeout_ms, look, cursor);
     if (err == CASCADE_ERR_AGAIN)
         return csc_fail(CASCADE_ERR_TIMEOUT,
                         "cursor: nothing has changed within %lld ms",

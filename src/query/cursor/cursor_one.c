@@ -147,7 +147,7 @@ csc_cursor_know(csc_follower *follower, const cascade_execution_row *row)
     if (row->function_id > follower->last ||
         find_known(follower, row->function_id) != NULL)
         return CASCADE_OK;
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     known.print = print_of(row, &record);
     return add_known(follower, &known);
 }
@@ -214,7 +214,7 @@ cascade_err
 csc_cursor_skip(cascade_store *store, csc_follower *follower)
 {
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(store, &follower->id, &info);
+    cascade_err err = csc_get_read(store, &follower->id, &info);
 
     if (err != CASCADE_OK)
         return err;
@@ -238,7 +238,7 @@ compare(csc_follower *follower, const cascade_execution_row *row)
 
     if (known == NULL)
         return add_known(follower, &fresh);
-    csc_record_read(row, &record);
+    csc_full_output_read(row, &record);
     known->there = true;
     known->due = known->due || known->print != print_of(row, &record);
     return CASCADE_OK;
@@ -268,8 +268,9 @@ note_row(void *context, const cascade_execution_row *row)
     size_t at = cursor->page_count;
     csc_record record;
 
-    csc_record_read(row, &record);
-    csc_info_execution(&cursor->arena, row, &record, true, &cursor->page[at]);
+    csc_full_output_read(row, &record);
+    csc_execution_info_make(&cursor->arena, row, &record, true,
+                            &cursor->page[at]);
     cursor->prints[at] = print_of(row, &record);
     cursor->page_count++;
     return cursor->arena.failed ? csc_fail_memory() : CASCADE_OK;
@@ -413,7 +414,7 @@ begin_look(cascade_cursor *cursor)
 {
     csc_follower *follower = cursor->now;
     cascade_info *info = NULL;
-    cascade_err err = csc_info_read(cursor->store, &follower->id, &info);
+    cascade_err err = csc_get_read(cursor->store, &follower->id, &info);
 
     if (err == CASCADE_ERR_NOT_FOUND)
         end_look(cursor);

@@ -207,7 +207,7 @@ static cascade_err
 read_cascade(cascade_store *store, const cascade_uuid *id, reading *r)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
-    cascade_err err = csc_info_read(store, id, &r->info);
+    cascade_err err = csc_get_read(store, id, &r->info);
 
     if (err == CASCADE_OK)
         err = load(store, id, r);
@@ -230,7 +230,7 @@ read_all(cascade_store *store, const cascade_uuid *id, reading *r)
     if (err == CASCADE_OK && r->info->has_run)
         err = store->driver->queues(store->self, note_queue, r);
     if (err == CASCADE_OK)
-        err = csc_lists_engines(store, true, &r->engines);
+        err = csc_engines_read(store, true, &r->engines);
     if (err == CASCADE_OK)
         err = store->driver->now(store->self, &r->facts.now_ms);
     r->facts.aside = csc_store_find_aside(store, id);
@@ -258,7 +258,7 @@ explain(cascade_store *store, const cascade_uuid *id,
     if (err == CASCADE_OK) {
         csc_explain_cascade(&r.facts, explanation);
         if (r.state.recorded == CASCADE_RUNNING)
-            csc_explain_executions(&r.facts, explanation);
+            csc_explain_execution_all(&r.facts, explanation);
         if (explanation->arena.failed)
             err = csc_fail_memory();
     }

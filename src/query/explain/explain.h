@@ -51,12 +51,13 @@ void csc_explain_say(cascade_explanation *explanation, const char *format, ...)
  * execution that has not ended (explain_execution.c). Out of memory shows in
  * the arena. */
 void csc_explain_cascade(const csc_facts *facts, cascade_explanation *out);
-void csc_explain_executions(const csc_facts *facts, cascade_explanation *out);
+void csc_explain_execution_all(const csc_facts *facts,
+                               cascade_explanation *out);
 
 /* Whether an engine that lives has the cascade. */
-bool csc_explain_is_owned(const csc_facts *facts);
+bool csc_explain_cascade_is_owned(const csc_facts *facts);
 
 /* Whether nothing of it may begin: it is paused, or its queue is. */
-bool csc_explain_is_paused(const csc_facts *facts);
+bool csc_explain_cascade_is_paused(const csc_facts *facts);
 
 #endif

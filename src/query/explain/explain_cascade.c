@@ -57,7 +57,7 @@ find_owner(const csc_facts *facts)
 }
 
 bool
-csc_explain_is_owned(const csc_facts *facts)
+csc_explain_cascade_is_owned(const csc_facts *facts)
 {
     const cascade_engine_info *owner = find_owner(facts);
 
@@ -76,7 +76,7 @@ is_served(const csc_facts *facts, const char *node)
             cascade_engine_list_get(facts->engines, i);
 
         if (engine->lease_left_ms > 0 &&
-            !csc_house_is_brief(&engine->engine_id) &&
+            !csc_uuid_is_brief(&engine->engine_id) &&
             has_name(engine->queues, engine->queue_count, facts->info->queue) &&
             (node == NULL || has_name(engine->nodes, engine->node_count, node)))
             return true;
@@ -113,10 +113,10 @@ is_due(const csc_facts *facts)
 static const char *
 node_of(const csc_facts *facts, const csc_exec *exec)
 {
-    if (csc_state_is_wait(exec))
-        exec = csc_state_find(facts->state, exec->parent);
+    if (csc_view_is_wait(exec))
+        exec = csc_view_find(facts->state, exec->parent);
     if (exec == NULL || exec->part != CSC_PART_NONE || exec->external != NULL ||
-        csc_state_verdict(exec) == CSC_VERDICT_SKIP)
+        csc_join_verdict(exec) == CSC_VERDICT_SKIP)
         return NULL;
     return exec->name;
 }
@@ -131,15 +131,15 @@ needed_node(const csc_facts *facts)
     if (facts->info->needs[0] != '\0')
         return facts->info->needs;
     if (state->queue_count == 0 ||
-        csc_state_due(state->queue[0]) > facts->now_ms)
+        csc_due_queue_time(state->queue[0]) > facts->now_ms)
         return NULL;
     return node_of(facts, state->queue[0]);
 }
 
 bool
-csc_explain_is_paused(const csc_facts *facts)
+csc_explain_cascade_is_paused(const csc_facts *facts)
 {
-    return csc_state_is_paused(facts->state) ||
+    return csc_view_is_paused(facts->state) ||
            facts->queue_paused_ms != CASCADE_TIME_NONE;
 }
 
@@ -149,7 +149,7 @@ explain_paused(const csc_facts *facts, cascade_explanation *out)
     const char *request = facts->pause_request;
     cascade_cause *cause = NULL;
 
-    if (!csc_state_is_paused(facts->state))
+    if (!csc_view_is_paused(facts->state))
         return;
     cause = csc_explain_add(out, CASCADE_REASON_PAUSED);
     if (cause == NULL)
@@ -294,7 +294,7 @@ explain_later(const csc_facts *facts, cascade_explanation *out)
 
     if (cause == NULL)
         return;
-    if (csc_state_wake_at(facts->state) == CASCADE_TIME_NONE) {
+    if (csc_due_queue_wake_at(facts->state) == CASCADE_TIME_NONE) {
         csc_explain_say(out, "nothing of it is due at any time: it waits to be "
                              "told of something");
         return;
@@ -324,11 +324,11 @@ explain_taking(const csc_facts *facts, cascade_explanation *out)
 {
     bool obstacles = explain_obstacles(facts, out);
 
-    if (facts->info->owned || csc_state_is_paused(facts->state))
+    if (facts->info->owned || csc_view_is_paused(facts->state))
         return;
     if (!is_due(facts))
         explain_later(facts, out);
-    else if (!obstacles && !csc_explain_is_paused(facts))
+    else if (!obstacles && !csc_explain_cascade_is_paused(facts))
         explain_free(facts, out);
 }
 
@@ -452,7 +452,7 @@ explain_run(const csc_facts *facts, cascade_explanation *out)
     explain_aside(facts, out);
     explain_paused(facts, out);
     explain_paused_queue(facts, out);
-    if (!csc_explain_is_owned(facts))
+    if (!csc_explain_cascade_is_owned(facts))
         explain_taking(facts, out);
     explain_suspect(facts, out);
 }

@@ -50,9 +50,9 @@ add(cascade_explanation *out, const csc_exec *exec, cascade_reason reason)
 static const char *
 who_runs(const csc_facts *facts)
 {
-    bool owned = csc_explain_is_owned(facts);
+    bool owned = csc_explain_cascade_is_owned(facts);
 
-    if (csc_explain_is_paused(facts))
+    if (csc_explain_cascade_is_paused(facts))
         return owned ? "its engine runs it, or it waits to be resumed"
                      : "it waits to be resumed";
     return owned ? "its engine runs it, or does so next"
@@ -67,7 +67,7 @@ explain_runs(const csc_facts *facts, const csc_exec *exec,
 
     if (add(out, exec, CASCADE_REASON_RUNS) == NULL)
         return;
-    if (csc_state_is_wait(exec))
+    if (csc_view_is_wait(exec))
         what = "has waited to the end, which is to be recorded";
     else if (exec->external != NULL)
         what = "is past its deadline, which is to be recorded";
@@ -129,9 +129,9 @@ find_wait(const csc_facts *facts, const csc_exec *exec)
 {
     for (size_t i = 0; i < exec->parts.count; i++) {
         const csc_exec *part =
-            csc_state_find(facts->state, exec->parts.items[i]);
+            csc_view_find(facts->state, exec->parts.items[i]);
 
-        if (part != NULL && csc_state_is_wait(part) &&
+        if (part != NULL && csc_view_is_wait(part) &&
             part->status == CASCADE_EXECUTION_RUNNING)
             return part->function_id;
     }
@@ -260,7 +260,7 @@ static void
 explain_timed(const csc_facts *facts, const csc_exec *exec,
               cascade_explanation *out)
 {
-    int64_t due_ms = csc_state_due(exec);
+    int64_t due_ms = csc_due_queue_time(exec);
 
     if (is_over(facts, due_ms) ||
         (due_ms == CASCADE_TIME_NONE && exec->external == NULL &&
@@ -292,7 +292,7 @@ explain(const csc_facts *facts, const csc_exec *exec, cascade_explanation *out)
 }
 
 void
-csc_explain_executions(const csc_facts *facts, cascade_explanation *out)
+csc_explain_execution_all(const csc_facts *facts, cascade_explanation *out)
 {
     const csc_state *state = facts->state;
 

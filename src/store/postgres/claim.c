@@ -365,7 +365,7 @@ thin_out(claim_state *state, size_t count, const cascade_random *random)
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if ((csc_random_u64(random) & ((1u << state->held) - 1)) == 0 ||
+        if ((csc_clock_random_u64(random) & ((1u << state->held) - 1)) == 0 ||
             (i + 1 == count && kept == 0))
             state->candidates[kept++] = state->candidates[i];
     }

@@ -167,7 +167,7 @@ read_digits(const char *text, int64_t *number)
 
     if (span.len > 2 && strcmp(text + span.len - 2, ".0") == 0)
         span.len -= 2;
-    return csc_json_span_i64(span, number);
+    return csc_json_read_i64(span, number);
 }
 
 static int64_t
@@ -303,7 +303,7 @@ csc_sqlite_row_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
     note_id(&from, &row->cascade_id);
     row->function_id = next_i32(&from, "function_id", INT32_MIN);
     row->key = next_text(&from, "key");
-    if (!csc_json_is_utf8(row->key, strlen(row->key)))
+    if (!csc_json_utf8_is(row->key, strlen(row->key)))
         fail(&from, "key", "not UTF-8");
     row->value =
         next_payload(&from, "value", &room->first, CASCADE_REFORMED_FIRST);

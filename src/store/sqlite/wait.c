@@ -209,6 +209,6 @@ csc_sqlite_wait_wake(void *self)
     if (store->read_only)
         return CASCADE_OK; /* nothing became claimable through this handle */
     token = csc_sqlite_lock_get_token(&store->lock);
-    token += csc_random_u64(store->config->random) | 1; /* another one */
+    token += csc_clock_random_u64(store->config->random) | 1; /* another one */
     return csc_sqlite_lock_set_token(&store->lock, token);
 }
