@@ -10,7 +10,7 @@
 
 #include "api/raw_sql.h"
 #include "cascade/manage.h"
-#include "engine/mix.h"
+#include "engine/support/mix.h"
 #include "query/audit/audit.h"
 #include "store/store.h"
 #include "support/rows.h"

@@ -2,8 +2,8 @@
 #
 # The public contract: what is refused and how, and what may be relied on.
 
-cascade_test(api_adopt test_adopt.c raw_sql.c ../engine/mix.c ../engine/peer.c
-    NEEDS stores)
+cascade_test(api_adopt test_adopt.c raw_sql.c ../engine/support/mix.c
+    ../engine/support/peer.c NEEDS stores)
 cascade_test(api_bad_input test_bad_input.c NEEDS stores)
 cascade_test(api_bad_stores test_bad_stores.c NEEDS server)
 cascade_test(api_arguments test_arguments.c NEEDS stores)
@@ -33,6 +33,7 @@ cascade_test(api_tampering test_tampering.c tamper.c raw_sql.c NEEDS stores
     LABELS long)
 cascade_test(api_strays test_strays.c raw_sql.c NEEDS stores)
 cascade_test(api_unreadable test_unreadable.c raw_sql.c NEEDS stores)
-cascade_test(api_verify test_verify.c raw_sql.c ../engine/mix.c NEEDS stores)
+cascade_test(api_verify test_verify.c raw_sql.c ../engine/support/mix.c NEEDS
+    stores)
 cascade_test(api_verify_others test_verify_others.c raw_sql.c NEEDS stores)
 cascade_test(api_quiet test_quiet.c raw_sql.c NEEDS stores)

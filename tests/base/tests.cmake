@@ -19,8 +19,8 @@ cascade_test(base_json_plain test_json_plain.c json_random.c support.c)
 cascade_test(base_json_hostile test_json_hostile.c support.c)
 
 if(CASCADE_POSTGRES)
-    cascade_test(base_json_jsonb test_json_jsonb.c json_random.c server.c support.c
-        NEEDS server)
+    cascade_test(base_json_jsonb test_json_jsonb.c json_random.c server.c
+    support.c NEEDS server)
     cascade_test(base_postgres_forms test_postgres_forms.c server.c support.c
         NEEDS server)
 endif()

@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 #include "cascade/manage.h"
-#include "store/postgres_fixture.h"
-#include "store/postgres_proxy.h"
+#include "store/postgres/postgres_fixture.h"
+#include "store/postgres/postgres_proxy.h"
 
 #define DEADLINE_MS 24000 /* an eighth of it is left to find out */
 #define ROOM_MS 30000     /* for a machine that stands still */

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "store/postgres_proxy.h"
+#include "store/postgres/postgres_proxy.h"
 
 /* A commit takes a while, so that there is always one to strike at. */
 #define SLOW "commit_delay=5000 commit_siblings=0"

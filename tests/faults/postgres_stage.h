@@ -8,7 +8,7 @@
 #define TESTS_FAULTS_POSTGRES_STAGE_H
 
 #include "process/server.h"
-#include "store/postgres_fixture.h"
+#include "store/postgres/postgres_fixture.h"
 
 /* In the connection string; must not be seen anywhere. */
 #define STAGE_SECRET "s3cr3t"

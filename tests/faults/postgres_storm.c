@@ -19,7 +19,7 @@
 
 #include "base/uuid.h"
 #include "held/engine_state.h"
-#include "store/postgres_proxy.h"
+#include "store/postgres/postgres_proxy.h"
 
 #define SLOW "commit_delay=3000 commit_siblings=0 deadlock_timeout=100"
 #define LEASE_MS 1500

@@ -29,8 +29,8 @@ if(CASCADE_POSTGRES)
         postgres_siege.c
         postgres_stage.c
         ${fault_load}
-        ../store/postgres_fixture.c
-        ../store/postgres_proxy.c)
+        ../store/postgres/postgres_fixture.c
+        ../store/postgres/postgres_proxy.c)
 
     cascade_test(faults_postgres_crash postgres_crash.c ${postgres_siege}
         NEEDS postgresql LABELS long)
@@ -43,6 +43,6 @@ if(CASCADE_POSTGRES)
 
     # Calls that are cut off by their own deadline, on the shared server.
     cascade_test(faults_postgres_lost postgres_lost.c
-        ../store/postgres_fixture.c ../store/postgres_proxy.c NEEDS server
-        LABELS long)
+    ../store/postgres/postgres_fixture.c ../store/postgres/postgres_proxy.c
+    NEEDS server LABELS long)
 endif()

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "engine/mix.h"
+#include "engine/support/mix.h"
 #include "store/store.h"
 #include "support/rows.h"
 

@@ -5,7 +5,8 @@
 
 cascade_test(security_texts test_texts.c NEEDS stores)
 if(CASCADE_POSTGRES)
-    cascade_test(security_roles test_roles.c ../engine/mix.c NEEDS server)
+    cascade_test(security_roles test_roles.c ../engine/support/mix.c NEEDS
+        server)
     cascade_test_program(security_wire test_wire.c ../faults/admin.c
         ../process/place.c)
     cascade_script_test(security_wire wire.sh

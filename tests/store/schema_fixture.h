@@ -6,7 +6,7 @@
 #ifndef TESTS_STORE_SCHEMA_FIXTURE_H
 #define TESTS_STORE_SCHEMA_FIXTURE_H
 
-#include "store/conformance.h"
+#include "store/conformance/conformance.h"
 
 /* Names it `prefix`_<process>_<number>. 0, or -1 with a line on stderr. */
 int schema_create(conformance_db *db, const char *conninfo, const char *prefix);

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "store/conformance.h"
+#include "store/conformance/conformance.h"
 
 static int
 create(conformance_db *db)
