@@ -330,8 +330,8 @@ csc_postgres_read_load(void *self, const cascade_uuid *ids, size_t count,
 
 /* ---- List ---------------------------------------------------------------- */
 
-/* What a statement has at least: of rows that cannot be read many may stand
- * side by side. */
+/* What a statement has at least, once a row could not be read: many of these
+ * may stand side by side. */
 #define LIST_PASS_MIN 100
 
 /* A list: several passes, where there were rows that cannot be read. */
@@ -352,7 +352,7 @@ pass_limit(const list_state *state)
 {
     const size_t left = state->query->limit - state->given;
 
-    return left < LIST_PASS_MIN ? LIST_PASS_MIN : left;
+    return state->faults > 0 && left < LIST_PASS_MIN ? LIST_PASS_MIN : left;
 }
 
 static void
