@@ -43,6 +43,7 @@
 #include "held/run/op_queue.h"
 #include "held/run/run.h"
 #include "held/run/sealing.h"
+#include "held/run/sequel.h"
 #include "held/vital.h"
 #include "state/reset_plan.h"
 #include "state/state.h"
@@ -394,6 +395,8 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
         reload_later(engine, reload, later_ms(err));
         return;
     }
+    if (run->state.recorded == CASCADE_COMPLETED && run->plan == NULL)
+        csc_sequel_note(engine, &run->state);
     hand_messages(engine, run, reload, messages);
     engine->stats.hydrations++;
     if (run->gone)

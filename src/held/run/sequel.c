@@ -18,16 +18,26 @@
 
 /* ---- What was in memory ------------------------------------------------- */
 
+/* The place of the cascade, or else the oldest. */
+static csc_sequel *
+place_of(cascade_engine *engine, const cascade_uuid *id)
+{
+    csc_sequel *oldest = &engine->sequels[engine->sequel_at];
+
+    for (size_t i = 0; i < CSC_SEQUELS; i++)
+        if (csc_uuid_equal(&engine->sequels[i].id, id))
+            return &engine->sequels[i];
+    engine->sequel_at = (engine->sequel_at + 1) % CSC_SEQUELS;
+    return oldest;
+}
+
 void
 csc_sequel_note(cascade_engine *engine, const csc_state *state)
 {
-    csc_sequel *sequel = &engine->sequels[engine->sequel_at];
-
     if (state->fn_id < LARGE_FROM)
         return;
-    *sequel = (csc_sequel){
+    *place_of(engine, &state->id) = (csc_sequel){
         .id = state->id, .next = state->continued_as, .fn_id = state->fn_id};
-    engine->sequel_at = (engine->sequel_at + 1) % CSC_SEQUELS;
 }
 
 static bool
