@@ -518,10 +518,14 @@ db_stats(cascade_engine *engine)
     return stats;
 }
 
+#define ROUND_CLAIMS 3 /* in one at most, but for a burst */
+
 typedef struct rounds {
     cascade_store *store;
     wrap_store *wrap;
-    size_t waits; /* between them, until they have passed */
+    size_t waits;  /* between them, until they have passed */
+    size_t claims; /* or in them: where each takes longer than until the next
+                      poll, he does not wait */
 } rounds;
 
 static bool
@@ -530,13 +534,15 @@ have_passed(void *context)
     const rounds *r = context;
 
     (void)r->store->driver->wake(r->store->self);
-    return wrap_store_count(r->wrap, WRAP_WAIT) >= r->waits;
+    return wrap_store_count(r->wrap, WRAP_WAIT) >= r->waits ||
+           wrap_store_count(r->wrap, WRAP_CLAIM) >= r->claims;
 }
 
 void
 db_pass_rounds(cascade_store *store, wrap_store *wrap)
 {
-    rounds r = {store, wrap, wrap_store_count(wrap, WRAP_WAIT) + 3};
+    rounds r = {store, wrap, wrap_store_count(wrap, WRAP_WAIT) + 3,
+                wrap_store_count(wrap, WRAP_CLAIM) + 2 * ROUND_CLAIMS + 1};
 
     expect(stores_until(have_passed, &r));
 }
