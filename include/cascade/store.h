@@ -178,7 +178,7 @@
  *   S49 find gives the cascade that each path is in, as of one moment: that
  *       which is to receive the message, or has the execution; else what S43
  *       says. A path that is free is in none, and so is that of a marked one
- *       (S40).
+ *       (S40), but S84.
  *   S50 a message whose path is taken is told as REPEATED also where the
  *       cascade that it is for is not there; not where that is marked (S40).
  *   S51 CASCADE_LOAD_FAMILY gives of each cascade the first children that are
@@ -232,6 +232,14 @@
  *       cascades that are not there. In a store that is `sealed` the seal of a
  *       cascade goes in the commit that deletes or marks it.
  *   S82 the seal of a message comes back as it was given.
+ *   S83 what CASCADE_RUN_DELETE, purge and erase take out of a run that leads
+ *       on (S43) is kept by the bounds of S44: with the rows of its executions
+ *       go, in the same commit, the paths that it has received into what was
+ *       entered for its root. These begin with the root's id and "/message/".
+ *       That a run leads on is told by its own id, if it is not the root, which
+ *       `link` has entered. Until then they are taken by the rows.
+ *   S84 a path that a marked run has received is found as what is gone (S43),
+ *       where that leads on.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing

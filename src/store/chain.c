@@ -8,11 +8,23 @@
 #include <string.h>
 
 #include "cascade/cascade.h"
+#include "store/store.h"
 
 int64_t
 csc_store_link_number(int32_t run_number, int32_t function_id)
 {
     return ((int64_t)run_number << 31) + function_id + 1;
+}
+
+int64_t
+csc_store_link_beside(int64_t number, int32_t function_id)
+{
+    int64_t first = csc_store_link_number(1, 0);
+    int64_t own = csc_store_link_number(0, CSC_STORE_LINK_ID);
+
+    if (number == CSC_STORE_LINK_CHAIN)
+        return first + function_id;
+    return number - own + function_id + 1;
 }
 
 void

@@ -11,6 +11,7 @@ set(conformance
     conformance/conformance_erase.c
     conformance/conformance_fence.c
     conformance/conformance_keys.c
+    conformance/conformance_outlive.c
     conformance/conformance_paths.c
     conformance/conformance_receive.c
     conformance/conformance_letters.c

@@ -3,7 +3,9 @@
  * Deleting whole cascades of the memory store, at once or piece by piece (S39
  * to S42).
  *
- *   stage     what there is room for is measured. All of it: the cascade is
+ *   stage     what there is room for is measured, and what outlives that is
+ *             entered (S83; it stays where all else is undone, and does no harm
+ *             beside the rows). All of it: the cascade is
  *             taken out of the model. Else it is marked: it goes from
  *             `cascades` to `erasures`, where nobody looks who reads, and its
  *             run is taken out
@@ -152,15 +154,21 @@ csc_memory_delete_stage(csc_memory_model *model, const cascade_uuid *id,
 {
     csc_memory_cascade *cascade = csc_map_get(&model->cascades, id);
 
+    bool all = true;
+
     *deletion = (csc_memory_deletion){.cascade = cascade};
-    if (cascade != NULL && !measure(model, cascade, room, &deletion->cut)) {
-        if (mark(model, cascade) != 0)
+    if (cascade != NULL) {
+        all = measure(model, cascade, room, &deletion->cut);
+        if (csc_memory_links_keep(model, cascade, deletion->cut.executions) !=
+            0)
             return -1;
-        deletion->staged = true;
-        deletion->marked = true;
-        return 0;
     }
+    if (!all && mark(model, cascade) != 0)
+        return -1;
     deletion->staged = true;
+    deletion->marked = !all;
+    if (deletion->marked)
+        return 0;
     deletion->box = csc_memory_messages_take_box(model, id);
     if (cascade != NULL)
         csc_memory_rows_take(model, cascade);
@@ -223,22 +231,24 @@ next_erasure(const csc_memory_model *model, const cascade_uuid *engine_id)
     return cascade;
 }
 
-/* False when something of it is left. */
-static bool
+/* `*all`: nothing of it is left. -1 when out of memory. */
+static int
 erase_one(csc_memory_model *model, csc_memory_cascade *cascade,
-          const cascade_uuid *engine_id, csc_memory_cut *room)
+          const cascade_uuid *engine_id, csc_memory_cut *room, bool *all)
 {
     csc_memory_cut cut;
-    bool all = measure(model, cascade, room, &cut);
 
+    *all = measure(model, cascade, room, &cut);
+    if (csc_memory_links_keep(model, cascade, cut.executions) != 0)
+        return -1;
     if (engine_id != NULL)
         cascade->eraser = *engine_id;
     cut_rows(model, cascade, &cut);
-    if (!all)
-        return false;
+    if (!*all)
+        return 0;
     (void)csc_map_remove(&model->erasures, &cascade->row.id);
     csc_memory_rows_free(cascade);
-    return true;
+    return 0;
 }
 
 cascade_err
@@ -247,18 +257,18 @@ csc_memory_delete_erase(void *self, const cascade_uuid *engine_id, bool *more)
     csc_memory_model *model = ((csc_memory *)self)->model;
     csc_memory_cascade *cascade = NULL;
     csc_memory_cut room;
-
     bool all = true;
+    int failed = 0;
 
     pthread_mutex_lock(&model->mutex);
     csc_memory_delete_begin(model, &room);
-    for (int i = 0; i < ERASE_MAX && all; i++) {
+    for (int i = 0; i < ERASE_MAX && all && failed == 0; i++) {
         cascade = next_erasure(model, engine_id);
         if (cascade == NULL)
             break;
-        all = erase_one(model, cascade, engine_id, &room);
+        failed = erase_one(model, cascade, engine_id, &room, &all);
     }
     pthread_mutex_unlock(&model->mutex);
-    *more = cascade != NULL;
-    return CASCADE_OK;
+    *more = cascade != NULL && failed == 0;
+    return failed == 0 ? CASCADE_OK : csc_fail_memory();
 }

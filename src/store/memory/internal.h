@@ -309,6 +309,10 @@ void csc_memory_links_drop(csc_memory_model *model, csc_memory_chain *chain);
 /* The last run, which is there, of a cascade that is not; NULL without one. */
 const cascade_uuid *csc_memory_links_last(const csc_memory_model *model,
                                           const cascade_uuid *gone);
+/* Enters what the last `count` executions of a cascade have received, if it
+ * leads on: S83. -1 when out of memory: what was entered stands beside them. */
+int csc_memory_links_keep(csc_memory_model *model,
+                          const csc_memory_cascade *cascade, size_t count);
 void csc_memory_links_fini(csc_memory_model *model);
 
 /* ---- seals.c ------------------------------------------------------ */

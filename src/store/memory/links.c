@@ -7,7 +7,8 @@
  *   links    path -> its place in a chain, where the first run's come first
  *
  * Where memory runs out in the middle, what is there of a run does no harm: the
- * run is there too, and its links are written again before it is deleted.
+ * run is there too, and its links are written again before it is deleted. What
+ * it has received is entered before its rows go, under one lock.
  */
 #include "store/memory/internal.h"
 
@@ -43,19 +44,59 @@ find_row(const csc_memory_model *model, const char *path)
     return id != NULL && !csc_memory_delete_is_marked(model, id) ? id : NULL;
 }
 
+/* Whether a path is that of a message which a run of the chain has received. */
+static bool
+is_receipt(const csc_memory_chain *chain, const char *path)
+{
+    size_t len = strlen(chain->name);
+
+    return strncmp(path, chain->name, len) == 0 &&
+           strncmp(path + len, CSC_STORE_LINK_MESSAGE,
+                   strlen(CSC_STORE_LINK_MESSAGE)) == 0;
+}
+
+/* What a cascade is of that has not the last run; NULL: of none. */
+static const csc_memory_tie *
+find_own(const csc_memory_model *model, const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+    const csc_memory_tie *own =
+        csc_memory_names_get(&model->links, cascade_uuid_format(id, text));
+
+    return own == NULL || csc_uuid_equal(&own->chain->next, id) ? NULL : own;
+}
+
+/* The chain that a path leads to which is in no cascade that is not marked. */
+static const csc_memory_chain *
+find_chain(const csc_memory_model *model, const char *path)
+{
+    const csc_memory_tie *tie = csc_memory_names_get(&model->links, path);
+    const csc_memory_execution *execution = NULL;
+
+    if (tie != NULL)
+        return tie->chain;
+    execution = csc_memory_names_get(&model->paths, path);
+    if (execution != NULL)
+        tie = find_own(model, &execution->row.cascade_id);
+    return tie != NULL && is_receipt(tie->chain, path) ? tie->chain : NULL;
+}
+
 static void
 locate(const csc_memory_model *model, const char *path, cascade_found *found)
 {
     const cascade_uuid *id = find_row(model, path);
-    const csc_memory_tie *tie = csc_memory_names_get(&model->links, path);
+    const csc_memory_chain *chain = NULL;
 
     *found = (cascade_found){.id = {{0}}};
-    if (id != NULL)
+    if (id != NULL) {
         found->id = *id;
-    else if (tie != NULL)
-        *found = (cascade_found){.id = tie->chain->next,
-                                 .root = tie->chain->root,
-                                 .run_number = tie->chain->run_number};
+        return;
+    }
+    chain = find_chain(model, path);
+    if (chain != NULL)
+        *found = (cascade_found){.id = chain->next,
+                                 .root = chain->root,
+                                 .run_number = chain->run_number};
 }
 
 cascade_err
@@ -87,6 +128,7 @@ csc_memory_links_chain(csc_memory_model *model, const cascade_uuid *root,
         return NULL;
     chain->root = *root;
     chain->own.chain = chain;
+    chain->own.number = CSC_STORE_LINK_CHAIN;
     (void)cascade_uuid_format(root, chain->name);
     chain->own.path = chain->name;
     if (csc_map_put(&model->chains, root, chain) != 0) {
@@ -191,6 +233,13 @@ add_ties(csc_memory_model *model, csc_memory_chain *chain,
     return 0;
 }
 
+static void
+trim(csc_memory_model *model, csc_memory_chain *chain)
+{
+    while (csc_tree_count(&chain->ties) > CASCADE_LINKS_MAX)
+        take_first(model, chain);
+}
+
 static int
 write_links(csc_memory_model *model, const cascade_link *link)
 {
@@ -202,8 +251,7 @@ write_links(csc_memory_model *model, const cascade_link *link)
         return -1;
     csc_memory_links_lead(chain, &link->next, link->next_number);
     failed = add_ties(model, chain, link);
-    while (csc_tree_count(&chain->ties) > CASCADE_LINKS_MAX)
-        take_first(model, chain);
+    trim(model, chain);
     return failed;
 }
 
@@ -217,6 +265,28 @@ csc_memory_links_write(void *self, const cascade_link *link)
     failed = write_links(memory->model, link);
     pthread_mutex_unlock(&memory->model->mutex);
     return failed == 0 ? CASCADE_OK : csc_fail_memory();
+}
+
+int
+csc_memory_links_keep(csc_memory_model *model,
+                      const csc_memory_cascade *cascade, size_t count)
+{
+    const csc_memory_tie *own = find_own(model, &cascade->row.id);
+    size_t from = cascade->execution_count - count;
+    int failed = 0;
+
+    if (own == NULL)
+        return 0;
+    for (size_t i = from; i < cascade->execution_count && failed == 0; i++) {
+        const cascade_execution_row *row = &cascade->executions[i]->row;
+
+        if (is_receipt(own->chain, row->node_instance_id))
+            failed =
+                add_tie(model, own->chain, row->node_instance_id,
+                        csc_store_link_beside(own->number, row->function_id));
+    }
+    trim(model, own->chain);
+    return failed;
 }
 
 void

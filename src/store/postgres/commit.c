@@ -111,7 +111,7 @@
 #include "store/store.h"
 
 #define FIRST_MAX 4
-#define CALLS_MAX (27 + FIRST_MAX)
+#define CALLS_MAX (28 + FIRST_MAX)
 #define PARAMS_MAX 19
 #define START_WAIT_MAX_MS 250
 

@@ -6,7 +6,9 @@
  *               seen, and its run is gone
  *   cut         events, executions, messages, from the highest function_id
  *               down, as many as one piece may; the next table when there is
- *               nothing of the cascade in the one before
+ *               nothing of the cascade in the one before. Who takes executions
+ *               enters what they have received of a run that leads on (S83);
+ *               then goes what is too much of that
  *   the rest    the cascade, when there is nothing in any; then its mark
  *
  * A commit and a purge mark, and cut a piece, in their own transactions
@@ -50,9 +52,9 @@
 #define CUTS 3        /* pieces that take rows, so many at most */
 
 static const csc_postgres_statement pieces[CSC_POSTGRES_PIECES] = {
-    CSC_POSTGRES_CUT_EVENTS, CSC_POSTGRES_CUT_EXECUTIONS,
-    CSC_POSTGRES_CUT_MESSAGES, CSC_POSTGRES_CUT_CASCADES,
-    CSC_POSTGRES_CUT_ERASURES};
+    CSC_POSTGRES_CUT_EVENTS,   CSC_POSTGRES_CUT_EXECUTIONS,
+    CSC_POSTGRES_CUT_MESSAGES, CSC_POSTGRES_TRIM_RECEIPTS,
+    CSC_POSTGRES_CUT_CASCADES, CSC_POSTGRES_CUT_ERASURES};
 
 void
 csc_postgres_delete_fill(csc_postgres_call calls[CSC_POSTGRES_PIECES],

@@ -91,6 +91,7 @@ typedef enum csc_postgres_statement {
     CSC_POSTGRES_CUT_EVENTS,
     CSC_POSTGRES_CUT_EXECUTIONS,
     CSC_POSTGRES_CUT_MESSAGES,
+    CSC_POSTGRES_TRIM_RECEIPTS,
     CSC_POSTGRES_CUT_CASCADES,
     CSC_POSTGRES_CUT_ERASURES,
     CSC_POSTGRES_READ_MARKED,
@@ -478,7 +479,7 @@ int64_t csc_postgres_lock_ms(const cascade_store_config *config);
 
 /* ---- delete.c --------------------------------------------------- */
 
-#define CSC_POSTGRES_PIECES 5
+#define CSC_POSTGRES_PIECES 6
 
 /* The calls that take a piece of those of `ids` that are marked; `cut` has room
  * for their parameters, and gets so many rows. */

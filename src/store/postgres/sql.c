@@ -632,7 +632,8 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
                               "WHERE user_id = $1::text\n"
                               "  AND key = $2::text",
 
-    /* $1 paths. Of each what leads on, then what is there. */
+    /* $1 paths. Of each what leads on, also what a marked run has received,
+     * then what is there. */
     [CSC_POSTGRES_FIND_PATHS] =
         "SELECT g.nth, f.id, f.root, f.run_number\n"
         "FROM unnest($1::text[]) WITH ORDINALITY AS g (path, nth),\n"
@@ -642,6 +643,15 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
         "    FROM @cascade_links AS l, @cascade_links AS c\n"
         "    WHERE l.path = g.path\n"
         "      AND c.path = l.root::text\n"
+        "    UNION ALL\n"
+        "    SELECT 1, c.next_id, c.root, COALESCE(c.run_number, 0::int4)\n"
+        "    FROM @node_executions AS n\n"
+        "    JOIN @cascade_links AS p\n"
+        "      ON p.path = ANY (ARRAY[n.cascade_id::text])\n"
+        "    JOIN @cascade_links AS c ON c.path = ANY (ARRAY[p.root::text])\n"
+        "    WHERE n.node_instance_id = g.path\n"
+        "      AND c.next_id <> n.cascade_id\n"
+        "      AND left(g.path, 45) = p.root::text || '/message/'\n"
         "    UNION ALL\n"
         "    SELECT 2, n.cascade_id, NULL::uuid, NULL::int4\n"
         "    FROM @node_executions AS n\n"

@@ -29,7 +29,7 @@
  * already, of pieces before, are passed in the index. */
 #define ROWS_MAX TEXT_OF(CASCADE_DELETE_ROWS_MAX)
 #define BYTES_MAX TEXT_OF(CASCADE_DELETE_BYTES_MAX)
-#define CUT(table, bytes, condition, order)                             \
+#define CUT_FOUND(table, bytes, condition, order)                       \
     "WITH found AS MATERIALIZED (\n"                                    \
     "  SELECT x.id, x.bytes, row_number() OVER () AS place\n"           \
     "  FROM (\n"                                                        \
@@ -43,11 +43,30 @@
     ") AS x),\n"                                                        \
     "few AS (\n"                                                        \
     "  SELECT id, sum(bytes) OVER (ORDER BY place) - bytes AS before\n" \
-    "  FROM found)\n"                                                   \
-    "DELETE FROM @" table " AS r\n"                                     \
-    "USING few\n"                                                       \
-    "WHERE r.id = ANY (ARRAY[few.id])\n"                                \
+    "  FROM found)"
+#define CUT_FEW(table)                   \
+    "DELETE FROM @" table " AS r\n"      \
+    "USING few\n"                        \
+    "WHERE r.id = ANY (ARRAY[few.id])\n" \
     "  AND few.before < " BYTES_MAX
+#define CUT(table, bytes, condition, order) \
+    CUT_FOUND(table, bytes, condition, order) "\n" CUT_FEW(table)
+
+/* Of the cut rows of runs that lead on, the paths that these have received: p
+ * leads from a run to its chain, c. The numbers are those of chain.h:
+ * 2147483648 is one run. */
+#define KEEP_RECEIPTS                                                    \
+    "INSERT INTO @cascade_links (path, root, number)\n"                  \
+    "SELECT k.node_instance_id, p.root, k.function_id::int8 + 1::int8\n" \
+    "  + CASE WHEN p.number < 0::int8 THEN 2147483648::int8\n"           \
+    "    ELSE p.number - 2147483648::int8 END\n"                         \
+    "FROM cut AS k\n"                                                    \
+    "JOIN @cascade_links AS p\n"                                         \
+    "  ON p.path = ANY (ARRAY[k.cascade_id::text])\n"                    \
+    "JOIN @cascade_links AS c ON c.path = ANY (ARRAY[p.root::text])\n"   \
+    "WHERE c.next_id <> k.cascade_id\n"                                  \
+    "  AND left(k.node_instance_id, 45) = p.root::text || '/message/'\n" \
+    "ON CONFLICT (path) DO NOTHING"
 
 /* Nobody who lives works at it. */
 #define FREE(erasure)                                    \
@@ -80,15 +99,45 @@ static const char *const templates[CSC_POSTGRES_STATEMENTS] = {
             "pg_column_size(t.value)\n"
             "        + COALESCE(pg_column_size(t.ui_value), 0)",
             "", "t.function_id DESC"),
-    [CSC_POSTGRES_CUT_EXECUTIONS] =
-        CUT("node_executions",
-            "pg_column_size(t.input_context)\n"
-            "        + COALESCE(pg_column_size(t.full_output), 0)\n"
-            "        + COALESCE(pg_column_size(t.error), 0)",
-            "    WHERE " WITHOUT("context_events"), "t.function_id DESC"),
+    [CSC_POSTGRES_CUT_EXECUTIONS] = CUT_FOUND(
+        "node_executions",
+        "pg_column_size(t.input_context)\n"
+        "        + COALESCE(pg_column_size(t.full_output), 0)\n"
+        "        + COALESCE(pg_column_size(t.error), 0)",
+        "    WHERE " WITHOUT("context_events"),
+        "t.function_id DESC") ",\n"
+                              "cut AS (\n" CUT_FEW(
+                                  "node_executions") "\n"
+                                                     "RETURNING r.cascade_id, "
+                                                     "r.function_id, "
+                                                     "r.node_instance_id)"
+                                                     "\n" KEEP_RECEIPTS,
     [CSC_POSTGRES_CUT_MESSAGES] =
         CUT("cascade_messages", "pg_column_size(t.payload)",
             "    WHERE " WITHOUT("node_executions"), "t.id"),
+    /* Two who enter what runs of one chain have received do not see each
+     * other's: the next one takes what is too much then. */
+    [CSC_POSTGRES_TRIM_RECEIPTS] =
+        "DELETE FROM @cascade_links AS l\n"
+        "USING (\n"
+        "  SELECT d.root, (\n"
+        "    SELECT m.number\n"
+        "    FROM @cascade_links AS m\n"
+        "    WHERE m.root = d.root\n"
+        "      AND m.number > 0::int8\n"
+        "    ORDER BY m.number DESC\n"
+        "    LIMIT 1::int8 OFFSET " TEXT_OF(
+            CASCADE_LINKS_MAX) "::int8) AS number\n"
+                               "  FROM (\n"
+                               "    SELECT DISTINCT p.root\n"
+                               "    FROM unnest($1::uuid[]) AS g (id)\n"
+                               "    JOIN @cascade_links AS p\n"
+                               "      ON p.path = ANY (ARRAY[g.id::text])) AS "
+                               "d\n"
+                               "  OFFSET 0) AS b\n"
+                               "WHERE l.root = b.root\n"
+                               "  AND l.number > 0::int8\n"
+                               "  AND l.number <= b.number",
     [CSC_POSTGRES_CUT_CASCADES] =
         "DELETE FROM @cascades AS c\n"
         "USING " DOOMED "WHERE c.id = ANY (ARRAY[g.cascade_id])\n"

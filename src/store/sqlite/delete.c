@@ -3,7 +3,8 @@
  * Deleting whole cascades: at once, or piece by piece (S39 to S42).
  *
  *   events        from the highest function_id down
- *   executions    the same, once there is no event any more
+ *   executions    the same, once there is no event any more; what they have
+ *                 received of a run that leads on is entered with that (S83)
  *   messages
  *   the rest      the run, the cascade: with the last piece
  *
@@ -141,6 +142,23 @@ measure(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
     return err;
 }
 
+/* What the executions that are cut have received outlives a run that leads on:
+ * S83. */
+static cascade_err
+keep_receipts(csc_sqlite_conn *conn, const cascade_uuid *id, size_t count)
+{
+    csc_sqlite_call call;
+    int kept = 0;
+    cascade_err err;
+
+    begin_cut(&call, conn, id, CSC_SQLITE_KEEP_RECEIPTS, count);
+    err = csc_sqlite_call_run(&call, &kept);
+    if (err != CASCADE_OK || kept == 0)
+        return err;
+    begin_cut(&call, conn, id, CSC_SQLITE_TRIM_RECEIPTS, CASCADE_LINKS_MAX);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
 /* Of one table. */
 static cascade_err
 cut_rows(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
@@ -150,6 +168,8 @@ cut_rows(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
     size_t count = 0;
     cascade_err err = measure(conn, id, of, room, &count, left);
 
+    if (err == CASCADE_OK && of->rows == CSC_SQLITE_CUT_EXECUTIONS && count > 0)
+        err = keep_receipts(conn, id, count);
     if (err != CASCADE_OK || count == 0)
         return err;
     begin_cut(&call, conn, id, of->rows, count);

@@ -75,6 +75,9 @@
     " JOIN main.cascades AS c ON c.id = l.next_id"     \
     " WHERE p.path = ?1" C_UNMARKED
 
+/* Of a run, ?1, that leads on. */
+#define ROOT_OF_1 "SELECT root FROM main.cascade_links WHERE path = ?1"
+
 /* Those of a status, but what is marked; that is looked up. */
 #define COUNT_OF(word)                                       \
     " count(*) FILTER (WHERE status = '" word "')"           \
@@ -402,6 +405,34 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          " WHERE cascade_id = ?1"
          " ORDER BY function_id DESC"
          " LIMIT ?2"},
+    /* ?1 the run, ?2 how many executions are cut. p leads from it to its chain,
+     * c. The numbers are those of chain.h: 2147483648 is one run. */
+    [CSC_SQLITE_KEEP_RECEIPTS] =
+        {"keep what was received",
+         "INSERT INTO main.cascade_links (path, root, number)"
+         " SELECT n.node_instance_id, p.root, n.function_id + 1"
+         "    + iif(p.number < 0, 2147483648, p.number - 2147483648)"
+         " FROM main.cascade_links AS p"
+         " CROSS JOIN main.cascade_links AS c"
+         " CROSS JOIN ("
+         "    SELECT function_id, node_instance_id"
+         "    FROM main.node_executions"
+         "    WHERE cascade_id = ?1"
+         "    ORDER BY function_id DESC"
+         "    LIMIT ?2) AS n"
+         " WHERE p.path = ?1 AND c.path = p.root AND c.next_id <> ?1"
+         "    AND substr(n.node_instance_id, 1, 45) = p.root || '/message/'"
+         " ON CONFLICT (path) DO NOTHING"},
+    /* ?1 the run, ?2 how many to keep */
+    [CSC_SQLITE_TRIM_RECEIPTS] = {"trim links",
+                                  "DELETE FROM main.cascade_links"
+                                  " WHERE root = (" ROOT_OF_1
+                                  ") AND number > 0 AND number <= ("
+                                  "    SELECT number FROM main.cascade_links"
+                                  "    WHERE root = (" ROOT_OF_1
+                                  ") AND number > 0"
+                                  "    ORDER BY number DESC"
+                                  "    LIMIT 1 OFFSET ?2)"},
     [CSC_SQLITE_CUT_EXECUTIONS] = {"delete a cascade",
                                    "DELETE FROM main.node_executions"
                                    " WHERE cascade_id = ?1"
@@ -513,7 +544,15 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "SELECT c.next_id, l.root, c.run_number"
          " FROM main.cascade_links AS l"
          " JOIN main.cascade_links AS c ON c.path = l.root"
-         " WHERE l.path = ?1"},
+         " WHERE l.path = ?1"
+         /* Of a marked run: what is there came first. */
+         " UNION ALL "
+         "SELECT c.next_id, p.root, c.run_number"
+         " FROM main.node_executions AS n"
+         " JOIN main.cascade_links AS p ON p.path = n.cascade_id"
+         " JOIN main.cascade_links AS c ON c.path = p.root"
+         " WHERE n.node_instance_id = ?1 AND c.next_id <> n.cascade_id"
+         "    AND substr(?1, 1, 45) = p.root || '/message/'"},
     /* ?1 root, ?2 next, ?3 the number of the run that is linked. What the
      * indexes are made of never changes. */
     [CSC_SQLITE_LINK_CHAIN] =

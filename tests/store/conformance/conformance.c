@@ -116,12 +116,13 @@ int
 conformance_run(const conformance_backend *backend, int argc, char **argv)
 {
     static conformance_group (*const groups[])(void) = {
-        conformance_schema, conformance_commit,   conformance_fence,
-        conformance_claim,  conformance_engines,  conformance_read,
-        conformance_text,   conformance_messages, conformance_keys,
-        conformance_erase,  conformance_receive,  conformance_paths,
-        conformance_queues, conformance_scan,     conformance_mend,
-        conformance_race,   conformance_trial,    conformance_seals,
+        conformance_schema,  conformance_commit,   conformance_fence,
+        conformance_claim,   conformance_engines,  conformance_read,
+        conformance_text,    conformance_messages, conformance_keys,
+        conformance_erase,   conformance_receive,  conformance_paths,
+        conformance_outlive, conformance_queues,   conformance_scan,
+        conformance_mend,    conformance_race,     conformance_trial,
+        conformance_seals,
     };
     int failed = 0;
 

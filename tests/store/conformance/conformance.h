@@ -97,6 +97,7 @@ conformance_group conformance_text(void);
 conformance_group conformance_messages(void);
 conformance_group conformance_keys(void);
 conformance_group conformance_erase(void);
+conformance_group conformance_outlive(void);
 conformance_group conformance_paths(void);
 conformance_group conformance_receive(void);
 conformance_group conformance_seals(void);
