@@ -516,7 +516,7 @@ typedef struct cascade_request_options {
  * undelivered; ask again, with another request id. What is sent to the id of a
  * run while that is deleted is lost with it; what is sent later comes to the
  * last run, see cascade_purge(); but where the call is part of a transaction of
- * yours, nothing of such a run is kept save the id of the first. */
+ * yours, this holds of the first run alone: of others nothing is kept. */
 CASCADE_API cascade_err cascade_cancel(cascade_store *store,
                                        const cascade_uuid *id,
                                        const cascade_request_options *options);

@@ -252,7 +252,7 @@ csc_command_make(cascade_store *store, csc_arena *arena, const cascade_uuid *id,
      * as long as that is open, and so would be the commit of its next run. */
     if (err == CASCADE_OK && !csc_uuid_is_nil(&run.id) &&
         !csc_store_is_within(store))
-        err = csc_link_keep_all(store, &run);
+        err = csc_link_keep_found(store, &run);
     if (err == CASCADE_OK && known->request_id != NULL && !spec->of_ended)
         err = csc_run_chain_root(store, id, &root);
     if (err != CASCADE_OK)

@@ -9,7 +9,6 @@
 
 #include "base/data/arena.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -20,8 +19,7 @@
 
 #define PAGE_ROWS 1000
 #define PAGE_BYTES (1 << 20)
-#define ENTER_ROWS 100 /* in one transaction */
-#define TURNS_MAX 10   /* each one means that a run was deleted meanwhile */
+#define TURNS_MAX 10 /* each one means that a run was deleted meanwhile */
 
 /* ---- Which have continued ------------------------------------------------ */
 
@@ -106,100 +104,24 @@ csc_link_seek(cascade_store *store, cascade_link *run, int32_t *from,
     return CASCADE_OK;
 }
 
-/* ---- What it has received ------------------------------------------------ */
+/* ---- Before it is deleted ------------------------------------------------ */
 
-typedef struct page {
-    char prefix[CASCADE_UUID_TEXT_SIZE + sizeof("/message/")];
-    csc_arena arena;
-    cascade_receipt receipts[PAGE_ROWS];
-    size_t count;
-    int32_t behind; /* the last execution */
-} page;
-
-static cascade_err
-note_path(void *context, const cascade_execution_row *row)
+cascade_err
+csc_link_keep(cascade_store *store, const cascade_link *run)
 {
-    page *p = context;
-    const char *path = row->node_instance_id;
-
-    p->behind = row->function_id + 1;
-    if (strncmp(path, p->prefix, strlen(p->prefix)) != 0)
+    if (csc_uuid_is_nil(&run->next))
         return CASCADE_OK;
-    path = csc_arena_strdup(&p->arena, path);
-    if (path == NULL)
-        return csc_fail_memory();
-    p->receipts[p->count++] = (cascade_receipt){path, row->function_id};
-    return CASCADE_OK;
-}
-
-/* A few at a time: others that write wait for no more. */
-static cascade_err
-enter_page(cascade_store *store, const cascade_link *run, const page *p)
-{
-    cascade_link link = *run;
-    size_t at = 0;
-    cascade_err err = CASCADE_OK;
-
-    do {
-        size_t left = p->count - at;
-
-        link.receipts = p->receipts + at;
-        link.receipt_count = left < ENTER_ROWS ? left : ENTER_ROWS;
-        err = store->driver->link(store->self, &link);
-        at += link.receipt_count;
-    } while (err == CASCADE_OK && at < p->count);
-    return err;
-}
-
-static cascade_err
-keep_page(cascade_store *store, const cascade_link *run, int32_t from, page *p)
-{
-    const cascade_load_sink sink = {.context = p, .on_execution = note_path};
-    const cascade_scan scan = {.cascade_id = &run->id,
-                               .from = from,
-                               .limit = PAGE_ROWS,
-                               .bytes_max = PAGE_BYTES};
-    char root[CASCADE_UUID_TEXT_SIZE];
-    cascade_err err = CASCADE_OK;
-
-    p->behind = from;
-    (void)snprintf(p->prefix, sizeof(p->prefix), "%s/message/",
-                   cascade_uuid_format(&run->root, root));
-    err = store->driver->scan(store->self, &scan, &sink);
-    if (err == CASCADE_OK && (p->count > 0 || from == 0))
-        err = enter_page(store, run, p);
-    return err;
+    return store->driver->link(store->self, run);
 }
 
 cascade_err
-csc_link_keep(cascade_store *store, const cascade_link *run, int32_t *from,
-              bool *more)
+csc_link_keep_found(cascade_store *store, cascade_link *run)
 {
-    page *p = csc_mem_zalloc(1, sizeof(*p));
-    cascade_err err = CASCADE_OK;
-
-    if (p == NULL)
-        return csc_fail_memory();
-    err = keep_page(store, run, *from, p);
-    if (err == CASCADE_OK) {
-        *more = p->behind > *from;
-        *from = p->behind;
-    }
-    csc_arena_fini(&p->arena);
-    csc_mem_free(p);
-    return err;
-}
-
-cascade_err
-csc_link_keep_all(cascade_store *store, cascade_link *run)
-{
-    int32_t from = 0;
     cascade_err err = csc_link_look(store, run, 1);
-    bool more = err == CASCADE_OK && !csc_uuid_is_nil(&run->next);
 
-    while (err == CASCADE_OK && more)
-        err = csc_link_keep(store, run, &from, &more);
-    return err;
+    if (err != CASCADE_OK || csc_uuid_equal(&run->id, &run->root))
+        return err;
+    return csc_link_keep(store, run);
 }
 
 /* ---- Beginning ----------------------------------------------------------- */

@@ -30,14 +30,14 @@ cascade_err csc_link_look(cascade_store *store, cascade_link *runs,
 cascade_err csc_link_seek(cascade_store *store, cascade_link *run,
                           int32_t *from, bool *more);
 
-/* Enters what a run has received, a page of its executions from `*from` on;
- * moves that on, and `*more` tells whether there is another page. It has ended,
- * and is deleted only behind its last page. */
-cascade_err csc_link_keep(cascade_store *store, const cascade_link *run,
-                          int32_t *from, bool *more);
+/* Enters a run that has continued, before it is deleted: what it has received
+ * is kept by the store then, with the rows that go. Nothing without `next`. */
+cascade_err csc_link_keep(cascade_store *store, const cascade_link *run);
 
-/* All of it, where the run, with id, root and run_number, has continued. */
-cascade_err csc_link_keep_all(cascade_store *store, cascade_link *run);
+/* The same of one, with id, root and run_number, whose `next` is looked for,
+ * which it gets. The run that was started is told by the row of the chain:
+ * nothing is written. */
+cascade_err csc_link_keep_found(cascade_store *store, cascade_link *run);
 
 /* Enters of each that it is the last run of its root, unless a later one was
  * entered. */

@@ -182,17 +182,28 @@ own_link(const cascade_uuid *id, const run_link *link)
                           .run_number = link->number > 0 ? link->number : 1};
 }
 
-/* Whether the last run after `link` is RUNNING: which was entered as that, and
- * what that has recorded. */
+/* To the run that was entered as the last one; where none was, to that which
+ * its records tell. */
 static cascade_err
-runs_on(cascade_store *store, const cascade_uuid *id, run_link link,
-        bool *running)
+find_next(cascade_store *store, const cascade_uuid *id, run_link *link)
 {
-    cascade_link last = own_link(id, &link);
+    cascade_link last = own_link(id, link);
     cascade_err err = csc_link_look(store, &last, 1);
 
-    if (err == CASCADE_OK && !csc_uuid_is_nil(&last.next))
-        link.next = last.next;
+    if (err != CASCADE_OK)
+        return err;
+    if (csc_uuid_is_nil(&last.next))
+        return read_records(store, id, link);
+    link->next = last.next;
+    return CASCADE_OK;
+}
+
+/* Whether the last run after `link` is RUNNING. */
+static cascade_err
+runs_on(cascade_store *store, run_link link, bool *running)
+{
+    cascade_err err = CASCADE_OK;
+
     while (err == CASCADE_OK && !csc_uuid_is_nil(&link.next)) {
         cascade_uuid next = link.next;
 
@@ -219,8 +230,7 @@ is_needed(cascade_store *store, const cascade_uuid *id, run_link *link,
     return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
 }
 
-/* Whether a run that is COMPLETED leads to one that is RUNNING. Only of one
- * that is needed for that all records are read. */
+/* Whether a run that is COMPLETED leads to one that is RUNNING. */
 static cascade_err
 leads_on(cascade_store *store, const cascade_uuid *id, bool *leads,
          run_link *link)
@@ -231,9 +241,9 @@ leads_on(cascade_store *store, const cascade_uuid *id, bool *leads,
     *leads = false;
     if (err != CASCADE_OK || !needed)
         return err;
-    err = read_records(store, id, link);
+    err = find_next(store, id, link);
     if (err == CASCADE_OK && !csc_uuid_is_nil(&link->next))
-        err = runs_on(store, id, *link, leads);
+        err = runs_on(store, *link, leads);
     return err;
 }
 

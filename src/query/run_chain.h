@@ -36,8 +36,9 @@ cascade_err csc_run_chain_next(cascade_store *store, const cascade_uuid *id,
                                cascade_uuid *next);
 /* Whether a run may be deleted; CASCADE_ERR_AGAIN where one that goes on is
  * found by it. `*ended_at`: the fn_id that it has ended with. `*run`: which one
- * it is of which root, all zero where it is not COMPLETED. Two rows are read,
- * but of a child, and of a run whose previous one is there, all records. */
+ * it is of which root, all zero where it is not COMPLETED. A few rows are read;
+ * all records only of a child, or a run whose previous one is there, where no
+ * later run was entered (link.h), or the last one is COMPLETED too. */
 cascade_err csc_run_chain_may_delete(cascade_store *store,
                                      const cascade_uuid *id, int32_t *ended_at,
                                      cascade_link *run);

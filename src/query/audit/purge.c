@@ -25,9 +25,7 @@
 
 /* Of a batch, by fn_id, unless one cascade has more: what goes at once. */
 #define BATCH_EXECUTIONS CASCADE_DELETE_ROWS_MAX
-#define CHECKS_MAX \
-    20                    /* of runs among others and pages of what outlives
-                             them, in a portion */
+#define CHECKS_MAX 20     /* of runs among others, in a portion */
 #define WAITING_MAX 10000 /* more are left to the next pass */
 #define SWEEP_ROOTS 1000  /* that are looked at in a portion */
 #define AGE_MAX_MS INT64_C(3153600000000) /* 100 years */
@@ -221,20 +219,6 @@ make_wait(csc_purge *purge, const csc_purge_row *row)
     return csc_fail_memory();
 }
 
-/* Enters what outlives it, as far as the portion goes, where it may go: it goes
- * with it, unless there is `more`. */
-static cascade_err
-keep_links(csc_purge *purge, csc_purge_row *row, int *checks, bool may,
-           bool *more)
-{
-    cascade_err err = CASCADE_OK;
-
-    *more = may && !csc_uuid_is_nil(&row->link.next);
-    while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
-        err = csc_link_keep(purge->store, &row->link, &row->kept, more);
-    return err;
-}
-
 /* The status of a later run; 0: it is not there. */
 static cascade_err
 read_status(const csc_purge *purge, const cascade_uuid *id,
@@ -315,11 +299,9 @@ seek_next(csc_purge *purge, csc_purge_row *row, int *checks, bool *more)
 
     *more = csc_uuid_is_nil(&row->link.next);
     while (err == CASCADE_OK && *more && (*checks)++ < CHECKS_MAX)
-        err = csc_link_seek(purge->store, &row->link, &row->kept, more);
-    if (err == CASCADE_OK && !*more) {
+        err = csc_link_seek(purge->store, &row->link, &row->read, more);
+    if (err == CASCADE_OK && !*more)
         row->sought = true;
-        row->kept = 0;
-    }
     return err;
 }
 
@@ -402,8 +384,11 @@ decide_row(csc_purge *purge, csc_purge_row *row, int *checks, bool *may,
         purge->total.failed++;
     else if (row->child || !csc_uuid_is_nil(&row->previous))
         err = check_row(purge, row, checks, may, more);
-    if (err == CASCADE_OK && !*more)
-        err = keep_links(purge, row, checks, *may, more);
+    if (err == CASCADE_OK && !*more && *may &&
+        !csc_uuid_is_nil(&row->link.next)) {
+        err = csc_link_keep(purge->store, &row->link);
+        (*checks)++;
+    }
     if (err != CASCADE_ERR_CORRUPT)
         return err;
     purge->total.failed++;

@@ -14,8 +14,8 @@
  *     +-- its run before will go too: waits for that, since the oldest goes
  *         first -----------------------------> the same, once that is gone
  *
- * Of a run that has continued as new, what outlives it is entered before it
- * goes into a batch: link.h.
+ * A run that has continued as new is entered before it goes into a batch; what
+ * it has received outlives it: link.h.
  *
  * In the end goes what was entered for runs of which the last is gone (S54).
  *
@@ -49,7 +49,7 @@ typedef struct csc_purge_row {
     int32_t fn_id;
     cascade_uuid previous; /* all zero: there is none to be looked at */
     cascade_link link; /* without receipts; `next` all zero: none after it */
-    int32_t kept;      /* of it, from there on it is still to be entered */
+    int32_t read;      /* of its records, those below */
     bool sought;       /* its records have told whether it has continued */
     csc_purge_walk walk;
     bool child;

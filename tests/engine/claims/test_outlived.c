@@ -264,6 +264,102 @@ a_request_of_many_comes_to_the_last(test_db *db)
     free(m);
 }
 
+/* ---- Size ---------------------------------------------------------------- */
+
+#define MANY 700 /* more than goes in one piece */
+
+static void
+send_many(const play *p, const cascade_uuid *id, int run)
+{
+    char request_id[32];
+
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(request_id, sizeof(request_id), "%d-%d", run, i);
+        assert_ok(chain_send_news(p, id, request_id));
+    }
+}
+
+/* What a deletion costs who asks for it, but for what the engines do. */
+static void
+expect_cheap(wrap_store *wrap)
+{
+    assert_in_range(atomic_load(&wrap->rows), 0, 10);
+    assert_in_range(wrap_store_count(wrap, WRAP_SCAN), 0, 5);
+    assert_in_range(wrap_store_count(wrap, WRAP_FIND), 0, 5);
+    assert_in_range(wrap_store_count(wrap, WRAP_LINK), 0, 1);
+    assert_int_equal(wrap_store_count(wrap, WRAP_ERASE), 0);
+}
+
+static void
+delete_cheaply(test_db *db, const cascade_uuid *id)
+{
+    wrap_store *wrap = wrap_store_create(db->url);
+    cascade_store *store = NULL;
+
+    assert_non_null(wrap);
+    store = db_wrapped(db, wrap);
+    assert_ok(cascade_delete(store, id, NULL));
+    expect_cheap(wrap);
+    db_close_store(db, store);
+    wrap_store_free(wrap);
+}
+
+typedef struct going {
+    const play *p;
+    const cascade_uuid *id;
+} going;
+
+static bool
+is_gone(void *context)
+{
+    const going *g = context;
+    cascade_info *info = NULL;
+    cascade_err err = cascade_get(g->p->store, g->id, &info);
+
+    cascade_info_free(info);
+    assert_true(err == CASCADE_OK || err == CASCADE_ERR_NOT_FOUND);
+    return err == CASCADE_ERR_NOT_FOUND;
+}
+
+/* The engine's housekeeper does it. */
+static bool
+is_erased(void *context)
+{
+    const going *g = context;
+    cascade_totals totals;
+
+    assert_ok(g->p->store->driver->totals(g->p->store->self, &totals));
+    return totals.erasing == 0;
+}
+
+/* A deletion of a run with many receipts is asked for in a few steps, and all
+ * of these outlive it, while pieces go and behind the last one. */
+static void
+a_deletion_of_much_keeps_all_and_asks_little(test_db *db)
+{
+    play p = {.nodes = {{"goes", chain_go_on}}};
+    cascade_uuid ids[RUNS];
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "goes");
+    for (int run = 0; run < RUNS - 1; run++) {
+        ids[run] = p.id;
+        send_many(&p, &ids[run], run);
+        play_until(&p, "cascade.signal:news", CASCADE_EXECUTION_COMPLETED,
+                   (size_t)MANY * (size_t)(run + 1));
+        (void)chain_turn(&p);
+    }
+    for (int run = 0; run < RUNS - 1; run++) {
+        delete_cheaply(db, &ids[run]);
+        play_on(&p, is_gone, &(going){&p, &ids[run]});
+        send_many(&p, &ids[run], run);
+    }
+    play_on(&p, is_erased, &(going){.p = &p});
+    for (int run = 0; run < RUNS - 1; run++)
+        send_many(&p, &ids[1 - run], run);
+    chain_expect_news(&p, (size_t)MANY * (RUNS - 1));
+    play_end(&p);
+}
+
 /* With the last run all is gone. */
 static void
 nothing_leads_to_a_run_that_is_gone_itself(test_db *db)
@@ -300,6 +396,8 @@ main(int argc, char **argv)
          what_is_sent_on_to_a_run_that_is_gone_comes_to_the_last, STORES_ALL},
         {"a_request_of_many_comes_to_the_last",
          a_request_of_many_comes_to_the_last, STORES_ALL},
+        {"a_deletion_of_much_keeps_all_and_asks_little",
+         a_deletion_of_much_keeps_all_and_asks_little, STORES_ALL},
         {"nothing_leads_to_a_run_that_is_gone_itself",
          nothing_leads_to_a_run_that_is_gone_itself, STORES_ALL}};
 
