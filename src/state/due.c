@@ -92,8 +92,7 @@ csc_due_first_limit(const csc_state *state)
 void
 csc_due_enter_overdue(csc_state *state, csc_exec *exec)
 {
-    if (exec->external == NULL ||
-        csc_due_queue_time(exec) == CASCADE_TIME_NONE)
+    if (exec->external == NULL || csc_due_queue_time(exec) == CASCADE_TIME_NONE)
         return;
     exec->external->exec = exec;
     csc_tree_put(&state->overdue, &exec->external->as_overdue, order_overdue,

@@ -118,8 +118,7 @@ csc_due_queue_take(csc_state *state, int64_t now_ms)
 {
     csc_exec *first = NULL;
 
-    if (state->queue_count == 0 ||
-        csc_due_queue_time(state->queue[0]) > now_ms)
+    if (state->queue_count == 0 || csc_due_queue_time(state->queue[0]) > now_ms)
         return NULL;
     first = state->queue[0];
     csc_due_queue_dequeue(state, first);
@@ -151,9 +150,8 @@ csc_due_queue_wake_at(const csc_state *state)
 {
     int64_t at_ms = state->deadline_ms;
 
-    if (state->queue_count > 0 &&
-        (at_ms == CASCADE_TIME_NONE ||
-         csc_due_queue_time(state->queue[0]) < at_ms))
+    if (state->queue_count > 0 && (at_ms == CASCADE_TIME_NONE ||
+                                   csc_due_queue_time(state->queue[0]) < at_ms))
         at_ms = csc_due_queue_time(state->queue[0]);
     else if (at_ms == CASCADE_TIME_NONE)
         return at_ms;

@@ -50,7 +50,7 @@ END
 embed
 for compiler in gcc clang; do
     "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror \
-        -I"$root/src" -o "$work/main" "$work/main.c" "$work/out.c"
+        -I"$root/src" -I"$root/include" -o "$work/main" "$work/main.c" "$work/out.c"
     "$work/main" | cmp - "$work/sql/001_nasty.sql"
     "$work/main" 2 | cmp - "$work/sql/002_long.sql"
     "$work/main" 2 3 | cmp - "$work/sql/003_no_newline.sql"

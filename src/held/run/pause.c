@@ -136,8 +136,8 @@ csc_pause_until(const csc_run *run)
     const csc_exec *first = csc_due_first_overdue(state);
     int64_t until_ms = state->deadline_ms;
 
-    if (first != NULL && (until_ms == CASCADE_TIME_NONE ||
-                          csc_due_queue_time(first) < until_ms))
+    if (first != NULL &&
+        (until_ms == CASCADE_TIME_NONE || csc_due_queue_time(first) < until_ms))
         until_ms = csc_due_queue_time(first);
     return until_ms;
 }
