@@ -41,6 +41,7 @@
  *   This header is for whoever starts cascades and runs engines; node.h, which
  *   it includes, is for the functions of nodes. manage.h is for whoever looks
  *   after the cascades of a store: further commands, explanations, repairs.
+ *   integrity.h is for stores that are to find what others did to their tables.
  *   sqlite.h and postgres.h are for one transaction with the application's own
  *   data.
  *
@@ -266,6 +267,8 @@ typedef enum cascade_durability {
                                     killed process loses nothing */
 } cascade_durability;
 
+typedef struct cascade_integrity cascade_integrity; /* integrity.h */
+
 typedef struct cascade_store_options {
     size_t size;
     cascade_migrate migrate;
@@ -286,6 +289,7 @@ typedef struct cascade_store_options {
     cascade_log_level log_level; /* 0: CASCADE_LOG_WARNING */
     bool private_files; /* SQLite: a new database has mode 0600, and so have the
                            files beside it; else as the umask says */
+    const cascade_integrity *integrity; /* NULL: none */
 } cascade_store_options;
 
 /* Opens the store at `url`:
@@ -295,7 +299,8 @@ typedef struct cascade_store_options {
  *                      processes at once if they like
  *   postgresql://...   PostgreSQL, as a URI or
  *   host=... dbname=   as any other libpq connection string
- * Blocks up to the deadline. CASCADE_ERR_INVALID (url), _UNAVAILABLE (cannot be
+ * Blocks up to the deadline. CASCADE_ERR_INVALID (url, options, or integrity
+ * that is not the store's), _UNAVAILABLE (cannot be
  * reached), _SCHEMA (not current, newer, or other columns), _READ_ONLY,
  * _UNSUPPORTED (backend not built in, or server too old). */
 CASCADE_API cascade_err cascade_store_open(const char *url,

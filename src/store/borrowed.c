@@ -22,6 +22,23 @@
 
 static _Thread_local const cascade_store *inside;
 
+static cascade_err
+open_guest(csc_store_opener *opener, const cascade_store_options *options,
+           cascade_store **store)
+{
+    csc_ok();
+    if (opener->handle == NULL || store == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "opening a store: %s is NULL",
+                        opener->handle == NULL ? "the connection"
+                                               : "the place for the store");
+    if (opener->guest == NULL)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "the store of that connection is not built into this "
+                        "library");
+    opener->driver = opener->guest->driver;
+    return csc_store_open(opener, options, store);
+}
+
 cascade_err
 csc_store_open_guest(const csc_store_guest *guest, void *handle,
                      const cascade_store_options *options,
@@ -30,17 +47,7 @@ csc_store_open_guest(const csc_store_guest *guest, void *handle,
     csc_store_opener opener = {
         .guest = guest, .handle = handle, .native = native};
 
-    csc_ok();
-    if (handle == NULL || store == NULL)
-        return csc_fail(CASCADE_ERR_INVALID, "opening a store: %s is NULL",
-                        handle == NULL ? "the connection"
-                                       : "the place for the store");
-    if (guest == NULL)
-        return csc_fail(CASCADE_ERR_UNSUPPORTED,
-                        "the store of that connection is not built into this "
-                        "library");
-    opener.driver = guest->driver;
-    return csc_store_open(&opener, options, store);
+    return open_guest(&opener, options, store);
 }
 
 cascade_err
@@ -97,9 +104,12 @@ csc_store_open_native(const cascade_store *store, const cascade_native *native,
         .log_context = config->log_context,
         .log_level = config->log_level,
     };
+    csc_store_opener opener = {.guest = find_guest(store->driver->native),
+                               .handle = native->handle,
+                               .native = native,
+                               .ring = store->ring};
 
-    return csc_store_open_guest(find_guest(store->driver->native),
-                                native->handle, &options, native, guest);
+    return open_guest(&opener, &options, guest);
 }
 
 bool

@@ -7,6 +7,7 @@
  *     both: options -> config   defaults and limits, in one place (configure)
  *           driver->open        connects
  *           driver->migrate     unless CASCADE_MIGRATE_NEVER
+ *           the store's own row (integrity.h)
  *
  * A driver gets the whole URL, prefix included. What the options point at
  * (texts, clock, randomness) is copied into the handle, so the caller's may go
@@ -32,6 +33,7 @@
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
+#include "store/integrity.h"
 #include "store/ring.h"
 
 #define DEADLINE_DEFAULT_MS 30000
@@ -301,7 +303,8 @@ check_options(const cascade_store_options *options)
     return CASCADE_OK;
 }
 
-/* Copies what `options` point at into the handle and its config. */
+/* Copies what `options` point at into the handle and its config; the keys are
+ * there. */
 static cascade_err
 configure(cascade_store *store, const cascade_store_options *options)
 {
@@ -326,6 +329,7 @@ configure(cascade_store *store, const cascade_store_options *options)
         .log_context = options->log_context,
         .log_level = options->log_level,
         .private_files = options->private_files,
+        .sealed = store->ring != NULL,
     };
     if (schema == NULL || application_name == NULL)
         return csc_fail_memory();
@@ -337,6 +341,8 @@ configure(cascade_store *store, const cascade_store_options *options)
 static void
 free_config(cascade_store *store)
 {
+    if (!store->native)
+        csc_ring_free(store->ring);
     csc_mem_free((char *)store->config.schema);
     csc_mem_free((char *)store->config.application_name);
     csc_mem_free(store);
@@ -366,7 +372,6 @@ static void
 free_store(cascade_store *store)
 {
     store->driver->close(store->self);
-    csc_ring_free(store->ring);
     fini_mutexes(store);
     free_config(store);
 }
@@ -390,6 +395,17 @@ open_self(const csc_store_opener *opener, cascade_store *store)
     return opener->driver->open(opener->url, &store->config, &store->self);
 }
 
+/* Those of the options, or of the store that has the node. */
+static cascade_err
+take_keys(const csc_store_opener *opener, const cascade_store_options *options,
+          cascade_store *store)
+{
+    if (!store->native)
+        return csc_integrity_read(options->integrity, &store->ring);
+    store->ring = opener->ring;
+    return CASCADE_OK;
+}
+
 static cascade_err
 create_store(const csc_store_opener *opener,
              const cascade_store_options *options, cascade_store **created)
@@ -403,7 +419,9 @@ create_store(const csc_store_opener *opener,
     store->driver = opener->driver;
     store->guest = opener->guest;
     store->native = opener->native != NULL;
-    err = configure(store, options);
+    err = take_keys(opener, options, store);
+    if (err == CASCADE_OK)
+        err = configure(store, options);
     if (err == CASCADE_OK)
         err = init_mutexes(store);
     if (err != CASCADE_OK) {
@@ -420,11 +438,24 @@ create_store(const csc_store_opener *opener,
     return CASCADE_OK;
 }
 
+/* At the schema, and at the store's own row. Who is not to look does so only
+ * for a handle with keys, which are of no use before. */
+static cascade_err
+look(cascade_store *store, cascade_migrate mode)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (mode == CASCADE_MIGRATE_NEVER && store->ring == NULL)
+        return CASCADE_OK;
+    if (mode != CASCADE_MIGRATE_NEVER)
+        err = store->driver->migrate(store->self, mode);
+    return err == CASCADE_OK ? csc_integrity_enter(store) : err;
+}
+
 cascade_err
 csc_store_open(const csc_store_opener *opener,
                const cascade_store_options *options, cascade_store **store)
 {
-    const cascade_store_driver *driver = opener->driver;
     cascade_store_options known;
     cascade_store *created = NULL;
     cascade_err err =
@@ -439,9 +470,8 @@ csc_store_open(const csc_store_opener *opener,
     err = create_store(opener, &known, &created);
     if (err != CASCADE_OK)
         return err;
-    if (known.migrate != CASCADE_MIGRATE_NEVER && opener->native == NULL)
-        err =
-            ensure_text(driver, driver->migrate(created->self, known.migrate));
+    if (opener->native == NULL)
+        err = ensure_text(opener->driver, look(created, known.migrate));
     if (err != CASCADE_OK) {
         free_store(created);
         return err;

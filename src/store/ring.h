@@ -7,9 +7,10 @@
 #define CSC_STORE_RING_H
 
 #include "cascade/cascade.h"
+#include "cascade/integrity.h"
 #include "store/seal.h"
 
-#define CSC_RING_MAX 16
+#define CSC_RING_MAX CASCADE_SECRETS_MAX
 
 typedef struct csc_ring {
     csc_seal_key keys[CSC_RING_MAX]; /* the first one makes new seals */

@@ -58,11 +58,12 @@
 #include "base/data/map.h"
 #include "base/digest/hmac.h"
 #include "cascade/cascade.h"
+#include "cascade/integrity.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
 
-#define CSC_SEAL_KEY_ID_MAX 64
-#define CSC_SEAL_SECRET_MIN 16
+#define CSC_SEAL_KEY_ID_MAX CASCADE_SECRET_ID_MAX
+#define CSC_SEAL_SECRET_MIN CASCADE_SECRET_MIN
 /* The longest text of a seal, and of a message's, with their NUL. */
 #define CSC_SEAL_TEXT_SIZE (CSC_SEAL_KEY_ID_MAX + 2 * (2 * 32 + 1) + 5)
 

@@ -68,7 +68,8 @@ struct cascade_store {
     int64_t now_offset_ns;    /* see csc_store_get_now() */
     int64_t now_read_at_ns;
     csc_store_held held;
-    csc_ring *ring; /* its keys; NULL: it has no integrity */
+    csc_ring *ring; /* its keys; NULL: it has no integrity. Of a node: those of
+                       the engine's store, which outlives it */
 };
 
 /* A store that is opened on `self`, which open makes; it is not migrated. */
@@ -78,6 +79,7 @@ typedef struct csc_store_opener {
     const csc_store_guest *guest; /* for that one's */
     void *handle;
     const cascade_native *native; /* of which `handle` is, or NULL */
+    csc_ring *ring;               /* with `native`: lent to the store */
 } csc_store_opener;
 #define CSC_SUSPECT_FROM 3 /* takeovers from which a run is claimed alone */
 
@@ -135,7 +137,7 @@ cascade_err csc_store_open_guest(const csc_store_guest *guest, void *handle,
                                  cascade_store **store);
 
 /* The same on the transaction of a transactional node of an engine on `store`,
- * with that one's options. */
+ * with that one's options and keys. */
 cascade_err csc_store_open_native(const cascade_store *store,
                                   const cascade_native *native,
                                   cascade_store **guest);

@@ -70,6 +70,18 @@ fake_now(void *self, int64_t *now_ms)
     return CASCADE_OK;
 }
 
+static cascade_err
+fake_seals(void *self, const cascade_uuid *after, size_t limit,
+           cascade_seal_sink sink, void *context)
+{
+    assert_ptr_equal(self, &fake);
+    (void)after;
+    (void)limit;
+    (void)sink;
+    (void)context;
+    return CASCADE_OK;
+}
+
 static void
 fake_close(void *self)
 {
@@ -77,7 +89,7 @@ fake_close(void *self)
     fake.closed++;
 }
 
-/* The memory store's moves with these four in front. */
+/* The memory store's moves with these in front. */
 static cascade_store_driver
 fake_driver(void)
 {
@@ -87,6 +99,7 @@ fake_driver(void)
     driver.open = fake_open;
     driver.migrate = fake_migrate;
     driver.now = fake_now;
+    driver.seals = fake_seals;
     driver.close = fake_close;
     return driver;
 }

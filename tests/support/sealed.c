@@ -12,40 +12,38 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "cascade/integrity.h"
 #include "store/ring.h"
 #include "store/seal.h"
 #include "store/store.h"
 
 #define SECRET "a secret of the tests"
 
-bool
-sealed_is_wanted(void)
+static cascade_err
+give_secret(void *context, size_t number, cascade_secret *secret)
 {
-    const char *wanted = getenv("CASCADE_TEST_SEALED");
-
-    return wanted != NULL &&
-           (strcmp(wanted, "hmac") == 0 || strcmp(wanted, "checksum") == 0);
+    (void)context;
+    if (number > 0)
+        return CASCADE_ERR_NOT_FOUND;
+    *secret = (cascade_secret){"test", SECRET, strlen(SECRET)};
+    return CASCADE_OK;
 }
 
-void
-sealed_open(cascade_store *store, bool secret)
+const cascade_integrity *
+sealed_wanted(void)
 {
-    store->ring = csc_ring_create();
-    assert_non_null(store->ring);
-    store->config.sealed = true;
-    if (secret)
-        assert_int_equal(
-            csc_ring_add(store->ring, "test", SECRET, strlen(SECRET)),
-            CASCADE_OK);
-}
-
-void
-sealed_open_wanted(cascade_store *store)
-{
+    static const cascade_integrity checksum = {
+        .size = sizeof(checksum), .mode = CASCADE_INTEGRITY_CHECKSUM};
+    static const cascade_integrity hmac = {.size = sizeof(hmac),
+                                           .mode = CASCADE_INTEGRITY_HMAC,
+                                           .secret = give_secret};
     const char *wanted = getenv("CASCADE_TEST_SEALED");
 
-    if (sealed_is_wanted())
-        sealed_open(store, strcmp(wanted, "hmac") == 0);
+    if (wanted == NULL)
+        return NULL;
+    if (strcmp(wanted, "checksum") == 0)
+        return &checksum;
+    return strcmp(wanted, "hmac") == 0 ? &hmac : NULL;
 }
 
 /* ---- Checking ------------------------------------------------------------ */

@@ -197,22 +197,21 @@ keep_seal(void *context, const cascade_seal_row *row)
     return CASCADE_OK;
 }
 
-/* Of the store itself, and of the cascade, which has none else. */
+/* Of the cascade, which has none else, nor has another one. */
 static cascade_err
 seal_one(scene *s, cascade_store *store, const cascade_uuid *id)
 {
     const cascade_store_driver *driver = store->driver;
     const cascade_seal_row seal = {.number = 1, .seal = "sealed"};
-    cascade_reseal reseals[] = {{.now = &seal},
-                                {.cascade_id = *id, .now = &seal}};
+    cascade_reseal reseal = {.cascade_id = *id, .now = &seal};
     kept_seal kept = {.there = false};
-    bool done[] = {false, false};
+    bool done = false;
     cascade_err err = driver->seals(store->self, NULL, 1, keep_seal, &kept);
 
-    reseals[0].was = kept.there ? &kept.row : NULL;
+    reseal.was = kept.there ? &kept.row : NULL;
     if (err == CASCADE_OK)
-        err = driver->seal(store->self, reseals, 2, done);
-    SCENE_EXPECT(s, err != CASCADE_OK || done[0]);
+        err = driver->seal(store->self, &reseal, 1, &done);
+    SCENE_EXPECT(s, err != CASCADE_OK || done);
     return err;
 }
 

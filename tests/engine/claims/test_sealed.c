@@ -15,6 +15,7 @@
 #include "support/sealed.h"
 
 #define CASCADES 60
+#define OF_CASCADES " WHERE cascade_id IN (SELECT id FROM cascades)"
 
 /* ---- What is written ----------------------------------------------------- */
 
@@ -108,8 +109,9 @@ TAMPER(a_deleted_event_is_missed, "DELETE FROM context_events")
 TAMPER(an_event_that_was_added_is_found,
        "INSERT INTO context_events (key, value, function_id, cascade_id)"
        " SELECT 'key', '2', 1, id FROM cascades")
-TAMPER(an_edited_seal_is_none, "UPDATE cascade_seals SET number = number + 1")
-TAMPER(without_a_seal_nothing_goes_on, "DELETE FROM cascade_seals")
+TAMPER(an_edited_seal_is_none,
+       "UPDATE cascade_seals SET number = number + 1" OF_CASCADES)
+TAMPER(without_a_seal_nothing_goes_on, "DELETE FROM cascade_seals" OF_CASCADES)
 
 static bool
 no_message_is_left(void *context)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libcascade: integrity of records. Whoever may write the tables can edit,
+ * delete and add rows behind the library's back; a store with integrity finds
+ * that.
+ *
+ *   mode       what it costs             what it finds
+ *   NONE       nothing                   rows that make no sense
+ *   CHECKSUM   a row for each cascade    also accidents, and edits by hand
+ *   HMAC       the same, and a secret    also what is done on purpose, by
+ *                                        somebody who has not the secret
+ *
+ * Each cascade has a seal, which its engine writes in the same transaction as
+ * the rows it is of. An engine that loads a cascade compares them. What does
+ * not fit is set aside: nothing of it runs on, the log and cascade_explain()
+ * say why, and nothing is mended by itself. A message that has no good seal is
+ * not received.
+ *
+ * WHAT IS NOT FOUND: a cascade that is deleted together with its seal, or
+ * restored with it to what it was, and a message that is deleted. Nor is the
+ * order of runs in their queues, which harms no record.
+ *
+ * THE STORE'S OWN ROW
+ *   The first handle with integrity writes down the mode in the database, if no
+ *   cascade is there yet. From then on each handle that looks at the schema has
+ *   to have the same mode, and the keys. Handles that were open before are not
+ *   asked: close all of them first. Whatever is written by a handle without
+ *   integrity, by an older release or by the SQL functions of PostgreSQL has no
+ *   seal, and does not run.
+ *
+ *     options   in the database   cascade_store_open()
+ *     NONE      nothing           as ever
+ *     NONE      a mode            CASCADE_ERR_INVALID; with
+ *                                 CASCADE_MIGRATE_NEVER it is not looked for
+ *     a mode    nothing           enters it; CASCADE_ERR_INVALID where there
+ *                                 are cascades without seals
+ *     a mode    the same          compares the key
+ *     a mode    another           CASCADE_ERR_INVALID
+ */
+#ifndef CASCADE_INTEGRITY_H
+#define CASCADE_INTEGRITY_H
+
+#include "cascade/cascade.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CASCADE_SECRETS_MAX 16
+#define CASCADE_SECRET_MIN 16 /* bytes; 32 random ones are as good as more */
+#define CASCADE_SECRET_ID_MAX 64
+
+typedef enum cascade_integrity_mode {
+    CASCADE_INTEGRITY_NONE = 0,
+    CASCADE_INTEGRITY_CHECKSUM,
+    CASCADE_INTEGRITY_HMAC
+} cascade_integrity_mode;
+
+/* A key. Its id is in each seal that is made with it: 1-CASCADE_SECRET_ID_MAX
+ * bytes of [A-Za-z0-9._-]. An id is never given to other bytes. */
+typedef struct cascade_secret {
+    const char *id;
+    const void *bytes;
+    size_t len; /* CASCADE_SECRET_MIN or more */
+} cascade_secret;
+
+/* Gives key number 0, 1, ... of a store. The first one makes new seals, the
+ * others are those that older seals were made with. CASCADE_ERR_NOT_FOUND:
+ * there are no more. Any other error ends the opening, with that error. Called
+ * by the thread that opens the store, before that returns, and never later.
+ * What it gives may go at the next call, or when the store was opened: the
+ * library keeps no secret, only what it hashes with, and wipes that when the
+ * store is closed. */
+typedef cascade_err (*cascade_secret_fn)(void *context, size_t number,
+                                         cascade_secret *secret);
+
+/* For cascade_store_options. */
+struct cascade_integrity {
+    size_t size;
+    cascade_integrity_mode mode;
+    cascade_secret_fn secret; /* HMAC: needed; else NULL */
+    void *context;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
