@@ -20,9 +20,10 @@
 #define ROWS_MAX 256 /* of a slice: its bytes, 512 a row */
 #define ROWS_FIRST 32
 #define SLOW_SLICES 12
-#define ROW_NS 10000000 /* a slice takes longer than any commit without one */
-#define COMMIT_NS 4000000
-#define HEAVY_SLICES 150 /* of those that have four rows there would be 275 */
+#define ROW_NS 10000000   /* or as long as commits take without a slice */
+#define COMMIT_NS 4000000 /* or more than the rows of a slice do: a part of */
+#define COMMIT_PART 8     /* the longest commit, the one of all executions */
+#define HEAVY_SLICES 150  /* of those that have four rows there would be 275 */
 
 typedef struct scene {
     test_db *db;
@@ -39,6 +40,10 @@ typedef struct scene {
     atomic_size_t least;     /* and the fewest, of those that were slow */
     atomic_bool slow;        /* ROW_NS for each that is cancelled, so often */
     atomic_bool heavy;       /* COMMIT_NS for each commit that cancels some */
+    int64_t begun_ns;        /* the commit in the one lane, */
+    int64_t longest_ns;      /* and what those took that cancelled none */
+    int64_t all_ns;
+    int64_t commits;
 } scene;
 
 /* ---- What is committed --------------------------------------------------- */
@@ -59,6 +64,15 @@ count_cancelled(const cascade_batch *batch)
     return count;
 }
 
+static int64_t
+now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static void
 be_slow(int64_t ns)
 {
@@ -68,15 +82,23 @@ be_slow(int64_t ns)
     (void)nanosleep(&span, NULL);
 }
 
+static int64_t
+at_least(int64_t least_ns, int64_t ns)
+{
+    return ns > least_ns ? ns : least_ns;
+}
+
 /* How large it is tells what was learned from those before. */
 static void
 slow_down(scene *s, size_t count)
 {
+    int64_t row_ns = at_least(ROW_NS, s->all_ns / s->commits);
+
     if (count < atomic_load(&s->least) || atomic_load(&s->least) == 0)
         atomic_store(&s->least, count);
     if (atomic_load(&s->slices) + 1 == SLOW_SLICES)
         atomic_store(&s->slow, false);
-    be_slow((int64_t)count * ROW_NS);
+    be_slow((int64_t)count * row_ns);
 }
 
 static cascade_err
@@ -85,8 +107,10 @@ weigh(void *context, const wrap_call *call)
     scene *s = context;
     size_t count = 0;
 
-    if (call->move == WRAP_COMMIT)
-        count = count_cancelled(call->batch);
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    s->begun_ns = now_ns();
+    count = count_cancelled(call->batch);
     if (count == 0)
         return CASCADE_OK;
     if (count > atomic_load(&s->most))
@@ -94,10 +118,18 @@ weigh(void *context, const wrap_call *call)
     if (atomic_load(&s->slow))
         slow_down(s, count);
     if (atomic_load(&s->heavy))
-        be_slow(COMMIT_NS);
+        be_slow(at_least(COMMIT_NS, s->longest_ns / COMMIT_PART));
     if (atomic_fetch_add(&s->slices, 1) + 1 == atomic_load(&s->fence_at))
         return cascade_store_fail(CASCADE_ERR_FENCED, "as if it were removed");
     return CASCADE_OK;
+}
+
+static void
+note_time(scene *s, int64_t took_ns)
+{
+    s->longest_ns = at_least(s->longest_ns, took_ns);
+    s->all_ns += took_ns;
+    s->commits++;
 }
 
 /* A message is there before the second slice is cut. */
@@ -106,12 +138,13 @@ signal_between(void *context, const wrap_call *call, cascade_err answer)
 {
     scene *s = context;
 
-    if (call->move == WRAP_COMMIT && count_cancelled(call->batch) > 0 &&
-        atomic_exchange(&s->signals, false)) {
-        cascade_store *other = s->db->stores[0];
-
-        expect(cascade_signal(other, &s->id, "go", NULL, NULL) == CASCADE_OK);
-    }
+    if (call->move != WRAP_COMMIT)
+        return answer;
+    if (count_cancelled(call->batch) == 0)
+        note_time(s, now_ns() - s->begun_ns);
+    else if (atomic_exchange(&s->signals, false))
+        expect(cascade_signal(s->db->stores[0], &s->id, "go", NULL, NULL) ==
+               CASCADE_OK);
     return answer;
 }
 
