@@ -53,6 +53,7 @@ struct cascade_node {
     bool unwound;      /* since it is being undone, and nothing new begins */
     int step_attempt;  /* inside a step with options, else 0 */
     bool step_barred;  /* it could not even begin: that is no attempt of it */
+    int spared;        /* steps that began though it is to leave: part.c */
     csc_arena arena;   /* what belongs to the node until it returns */
     csc_asked *asked;
     csc_ids passed;  /* its parts that are behind it, ascending */
@@ -104,6 +105,13 @@ cascade_err csc_part_count(cascade_node *node, csc_part *part);
  * that asks for what does not fit what is recorded. */
 const csc_exec *csc_part_find(cascade_node *node, const csc_part *part,
                               bool *leave);
+
+/* Whether it leaves before a part that is not recorded, as the cascade is
+ * paused or leaves memory. Locked. */
+bool csc_part_is_held_back(cascade_node *node, const csc_part *part);
+
+/* It has recorded a part in this entry. */
+void csc_part_note_recorded(cascade_node *node);
 
 /* That part is behind it. */
 cascade_err csc_part_pass(cascade_node *node, const csc_exec *part);

@@ -18,6 +18,7 @@
 #include "change/op.h"
 #include "held/engine_state.h"
 #include "held/room/backlog.h"
+#include "held/room/room.h"
 #include "held/run/pause.h"
 #include "held/run/run.h"
 #include "held/run/time_limit.h"
@@ -25,6 +26,7 @@
 #include "state/state.h"
 
 #define MISMATCH_MAX 1000
+#define SPARED_MAX 16 /* steps of an entry that has recorded nothing */
 
 cascade_err
 csc_part_count(cascade_node *node, csc_part *part)
@@ -132,6 +134,31 @@ is_refused(cascade_node *node, const csc_part *part)
     return true;
 }
 
+/* ---- Leaving ------------------------------------------------------------ */
+
+/* Where the cascade leaves memory, an entry that has recorded nothing is not in
+ * vain: its next part may begin. If that is a step that fails and is not
+ * recorded, so may some that follow, not as many as there are: a function may
+ * try one again and again. */
+bool
+csc_part_is_held_back(cascade_node *node, const csc_part *part)
+{
+    if (csc_pause_is_on(node->engine, node->run))
+        return true;
+    if (!csc_room_must_leave(node->engine, node->run))
+        return false;
+    if (node->spared >= SPARED_MAX)
+        return true;
+    node->spared += part->kind == CSC_PART_STEP || part->kind == CSC_PART_UNDO;
+    return false;
+}
+
+void
+csc_part_note_recorded(cascade_node *node)
+{
+    node->spared = SPARED_MAX;
+}
+
 /* ---- Finding and passing ------------------------------------------------ */
 
 const csc_exec *
@@ -149,10 +176,10 @@ csc_part_find(cascade_node *node, const csc_part *part, bool *leave)
     if (!late)
         found = csc_view_part(&run->state, node->exec, part);
     node->call->ids_left = csc_builder_ids_left(&run->state);
-    *leave = late ||
-             (found == NULL &&
-              (!csc_backlog_may_begin(engine) || run->gone ||
-               csc_pause_is_held_back(engine, run) || is_refused(node, part)));
+    *leave =
+        late || (found == NULL &&
+                 (!csc_backlog_may_begin(engine) || run->gone ||
+                  csc_part_is_held_back(node, part) || is_refused(node, part)));
     node->used_up = found == NULL && !*leave && node->call->ids_left == 0;
     *leave = *leave || node->used_up;
     if (found == NULL && !*leave &&

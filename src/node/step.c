@@ -155,6 +155,8 @@ cascade_err
 csc_step_record_part(cascade_node *node, const csc_part *part, csc_post *post,
                      const csc_exec **recorded)
 {
+    cascade_err err = CASCADE_OK;
+
     post->part_name = csc_arena_format(&post->arena, "%s%s",
                                        csc_kind_prefix(part->kind), part->name);
     post->part_occurrence = part->occurrence;
@@ -167,7 +169,10 @@ csc_step_record_part(cascade_node *node, const csc_part *part, csc_post *post,
         post->reenter = true;
         return csc_part_suspend(node, post);
     }
-    return wait_durable(node, post, recorded);
+    err = wait_durable(node, post, recorded);
+    if (err == CASCADE_OK)
+        csc_part_note_recorded(node);
+    return err;
 }
 
 /* Hands over a step that has ended, well or not. */

@@ -27,7 +27,6 @@
 #include "held/clock.h"
 #include "held/engine_state.h"
 #include "held/room/backlog.h"
-#include "held/run/pause.h"
 #include "held/run/run.h"
 #include "node/node.h"
 #include "state/state.h"
@@ -52,7 +51,7 @@ look(cascade_node *node, const csc_part *part)
     p.recorded = csc_view_part(&run->state, node->exec, part);
     p.behind = node->works < node->exec->works;
     p.leave = !csc_backlog_may_begin(engine) || run->gone ||
-              csc_pause_is_held_back(engine, run);
+              csc_part_is_held_back(node, part);
     pthread_mutex_unlock(&engine->mutex);
     return p;
 }

@@ -22,7 +22,9 @@
  * leave: nothing of it begins any more, as if it were paused (pause.c), and
  * when nothing is in a function it is given up, due at once. Whoever claims it
  * reads it anew, here behind those that wait. So n of them have one turn in n.
- * A function that does not return, nor come to its next part, keeps the place.
+ * A function that was entered may record a part of its own before, so that one
+ * that is slow goes on too, whatever is beside it (part.c). One that does not
+ * return, nor come to its next part, keeps the place.
  *
  * So the small ones go on beside a large one, and a large one beside them. Only
  * what comes into memory waits: a cascade that is held grows by its commits as
@@ -98,26 +100,28 @@ tell(cascade_engine *engine)
     csc_wakeup_house(engine);
 }
 
+static int64_t
+turn_ns(const csc_run *run)
+{
+    return run->read_ns > TURN_NS / TURN_READS ? TURN_READS * run->read_ns
+                                               : TURN_NS;
+}
+
 void
 csc_room_take_place(cascade_engine *engine, csc_run *run)
 {
     if (engine->room.large != NULL)
         return;
     engine->room.large = run;
-    engine->room.large_since_ns = csc_clock_now_ns(engine);
     engine->room.large_until_ns =
-        run->held ? engine->room.large_since_ns + TURN_NS : INT64_MAX;
+        run->held ? csc_clock_now_ns(engine) + turn_ns(run) : INT64_MAX;
 }
 
 void
 csc_room_begin_turn(cascade_engine *engine, const csc_run *run)
 {
-    int64_t now_ns = csc_clock_now_ns(engine);
-    int64_t turn_ns = TURN_READS * (now_ns - engine->room.large_since_ns);
-
     if (engine->room.large == run)
-        engine->room.large_until_ns =
-            now_ns + (turn_ns > TURN_NS ? turn_ns : TURN_NS);
+        engine->room.large_until_ns = csc_clock_now_ns(engine) + turn_ns(run);
 }
 
 bool

@@ -18,8 +18,7 @@ typedef struct csc_room {
     size_t small_count;
     size_t large_bytes;     /* and of those that are */
     csc_run *large;         /* of these: that which has the place, or NULL; */
-    int64_t large_since_ns; /* since then, */
-    int64_t large_until_ns; /* and until then if others wait for it; INT64_MAX:
+    int64_t large_until_ns; /* until then if others wait for it; INT64_MAX:
                                while it is read */
     size_t large_waiting;   /* so many do, in `reloads` */
 } csc_room;

@@ -35,6 +35,7 @@ typedef struct csc_run {
     int32_t trials;       /* its `trial` */
     size_t refs;          /* the map, a lane, executions ready or running */
     size_t counted;       /* its bytes, as the engine counts them: room.c; */
+    int64_t read_ns;      /* what it took to read it, by portions */
     bool large;           /* among those of the large ones */
     bool worked;          /* it has recorded something since it is held */
     size_t active;        /* executions ready or in a function */

@@ -14,11 +14,13 @@
 #include "base/data/map.h"
 #include "base/uuid.h"
 #include "cascade/manage.h"
+#include "held/clock.h"
 #include "held/engine_state.h"
 #include "held/room/reload.h"
 #include "held/run/run.h"
 #include "store/store.h"
 #include "support/stores.h"
+#include "support/wrap_store.h"
 
 #define CROWD 40
 #define VALUE_BYTES (100 * 1024)
@@ -29,6 +31,9 @@
 #define WIDE 600       /* executions for each time, and part */
 #define LARGE_MAX 3
 #define HOUR_MS 3600000
+#define SCAN_MS 40   /* that a portion takes; */
+#define TURN_MS 500  /* a turn at least, */
+#define TURN_READS 4 /* and so many times as long as the reading */
 
 typedef struct link {
     struct room *room;
@@ -47,7 +52,11 @@ typedef struct room {
     size_t restless; /* large ones that go on until all have had a turn; */
     bool in_steps;   /* in one function */
     atomic_size_t turns[LARGE_MAX]; /* of each of them, ever */
-    bool awaits;                    /* large ones wait for a signal */
+    bool awaits;                    /* large ones wait for a signal; */
+    bool late;                      /* or have a slow function */
+    atomic_size_t over;             /* of these: it has recorded its step */
+    size_t scans;                   /* portions read */
+    atomic_llong turn_ns;           /* of the last one that had the place */
     atomic_size_t most;             /* bytes held when a node was entered */
     atomic_size_t done;             /* small ones */
     atomic_size_t entered;          /* large ones, ever */
@@ -185,11 +194,69 @@ go_on(room *r, cascade_node *node)
     return err;
 }
 
+/* The other one waits, unless it is over, and something was recorded. */
+static bool
+may_be_late(void *context)
+{
+    room *r = context;
+    bool worked = false;
+
+    pthread_mutex_lock(&r->engine->mutex);
+    worked = r->engine->room.large != NULL && r->engine->room.large->worked;
+    pthread_mutex_unlock(&r->engine->mutex);
+    return worked && (atomic_load(&r->over) > 0 || one_waits(r));
+}
+
+/* Comes to its first step when the turn is over. */
+static cascade_err
+late(cascade_node *node, void *user)
+{
+    room *r = user;
+    cascade_err err = CASCADE_OK;
+
+    atomic_fetch_add(&r->entered, 1);
+    expect(stores_until(may_be_late, r));
+    pthread_mutex_lock(&r->engine->mutex);
+    r->engine->room.large_until_ns = 0;
+    pthread_mutex_unlock(&r->engine->mutex);
+    err = cascade_node_step(node, "late", nothing, NULL, NULL, NULL);
+    atomic_fetch_add(&r->over, err == CASCADE_OK);
+    return err;
+}
+
+/* Beside it: has something recorded in each turn. */
+static cascade_err
+busy(cascade_node *node, void *user)
+{
+    room *r = user;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && atomic_load(&r->over) < 2)
+        err = cascade_node_step(node, "step", nothing, NULL, NULL, NULL);
+    return err;
+}
+
+static cascade_err
+note_length(room *r)
+{
+    pthread_mutex_lock(&r->engine->mutex);
+    atomic_store(&r->turn_ns,
+                 r->engine->room.large_until_ns - csc_clock_now_ns(r->engine));
+    pthread_mutex_unlock(&r->engine->mutex);
+    return CASCADE_OK;
+}
+
 static cascade_err
 stay(cascade_node *node, void *user)
 {
     room *r = user;
 
+    if (r->scans > 0)
+        return note_length(r);
+    if (r->late) {
+        expect(cascade_node_spawn(node, "busy", NULL, NULL) == CASCADE_OK);
+        return cascade_node_spawn(node, "late", NULL, NULL);
+    }
     if (r->restless > 0)
         return go_on(r, node);
     if (r->awaits) {
@@ -249,6 +316,8 @@ open_engine(room *r, bool ends)
         assert_ok(cascade_engine_register(engine, "look", look, r, NULL));
         assert_ok(cascade_engine_register(engine, "stay", stay, r, NULL));
         assert_ok(cascade_engine_register(engine, "tiny", tiny, r, NULL));
+        assert_ok(cascade_engine_register(engine, "busy", busy, r, NULL));
+        assert_ok(cascade_engine_register(engine, "late", late, r, NULL));
         assert_ok(cascade_engine_register(engine, "linger", linger, r, NULL));
     }
     return engine;
@@ -481,6 +550,53 @@ large_ones_leave_between_two_steps(test_db *db)
     take_turns(db, true);
 }
 
+/* Its turn is always over before it records anything, while what is beside it
+ * does: it has that one step in each entry. */
+static void
+a_slow_function_goes_on_beside_a_busy_one(test_db *db)
+{
+    room *r = room_open(db, "fill", 2, 1);
+
+    r->late = true;
+    await_large(r, 2);
+    assert_int_equal(atomic_load(&r->entered), 2);
+    room_close(r);
+}
+
+static cascade_err
+count_scan(void *context, const wrap_call *call)
+{
+    room *r = context;
+
+    if (call->move != WRAP_SCAN)
+        return CASCADE_OK;
+    r->scans++;
+    fake_clock_advance(&r->db->clock, SCAN_MS);
+    return CASCADE_OK;
+}
+
+/* That is known to be large when most of it has been read. */
+static void
+a_turn_is_longer_than_all_of_the_reading(test_db *db)
+{
+    room *r = NULL;
+    wrap_store *wrap = wrap_store_create(db->url);
+
+    assert_non_null(wrap);
+    db->fake_time = true;
+    r = room_open(db, "fill", 1, PORTIONS);
+    db_close_engine(db, r->engine);
+    wrap->context = r;
+    wrap->before = count_scan;
+    r->store = db_wrapped(db, wrap);
+    r->engine = open_engine(r, true);
+    await_large(r, 1);
+    assert_true(r->scans * SCAN_MS > TURN_MS);
+    assert_true(atomic_load(&r->turn_ns) >=
+                (long long)(TURN_READS * r->scans * SCAN_MS) * 1000000);
+    room_close(r);
+}
+
 /* Waits for a signal in memory, at rest. */
 static bool
 has_settled(void *context)
@@ -584,6 +700,10 @@ main(int argc, char **argv)
          large_ones_that_never_rest_take_turns, STORES_ALL},
         {"large_ones_leave_between_two_steps",
          large_ones_leave_between_two_steps, STORES_ALL},
+        {"a_slow_function_goes_on_beside_a_busy_one",
+         a_slow_function_goes_on_beside_a_busy_one, STORES_ALL},
+        {"a_turn_is_longer_than_all_of_the_reading",
+         a_turn_is_longer_than_all_of_the_reading, STORES_ALL},
         {"a_large_one_at_rest_leaves_for_another",
          a_large_one_at_rest_leaves_for_another, STORES_ALL},
         {"a_turn_may_end_between_two_slices", a_turn_may_end_between_two_slices,
