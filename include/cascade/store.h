@@ -240,6 +240,10 @@
  *       `link` has entered. Until then they are taken by the rows.
  *   S84 a path that a marked run has received is found as what is gone (S43),
  *       where that leads on.
+ *   S86 a list by user_id gives, or tells of (S73), each cascade of that user
+ *       that the list of all does, whatever stands in its status.
+ *   S87 messages that name what is no id are deleted by claims, a portion by
+ *       each, where a database can hold such.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing

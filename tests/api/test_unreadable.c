@@ -637,6 +637,64 @@ no_number_keeps_the_others_from_going_on(test_db *db)
     }
 }
 
+typedef struct listed {
+    size_t given;
+    size_t faults;
+} listed;
+
+static cascade_err
+count_listed(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    listed *l = context;
+
+    (void)row;
+    (void)run;
+    l->given++;
+    return CASCADE_OK;
+}
+
+static cascade_err
+count_fault(void *context, const cascade_fault *fault)
+{
+    listed *l = context;
+
+    (void)fault;
+    l->faults++;
+    return CASCADE_OK;
+}
+
+static const char *const odd_states[] = {"'A'",       "'D'", "'F'",
+                                         "'waiting'", "7",   "x'00'"};
+
+/* S86: wherever it stands among those that there are. */
+static void
+a_list_by_user_tells_of_an_unknown_status(test_db *db)
+{
+    cascade_uuid ids[COUNT];
+    cascade_store *store = make_ended(db, ids);
+    char user[64] = "";
+    char sql[200];
+
+    raw_sql_text(db, "SELECT user_id FROM cascades", user, sizeof(user));
+    for (size_t i = 0; i < sizeof(odd_states) / sizeof(odd_states[0]); i++)
+        for (size_t limit = 1; limit <= COUNT; limit += COUNT - 1) {
+            listed l = {0};
+            const cascade_query query = {
+                .user_id = user, .limit = limit, .on_fault = count_fault};
+
+            (void)snprintf(sql, sizeof(sql),
+                           "PRAGMA ignore_check_constraints = ON;"
+                           " UPDATE cascades SET status = %s"
+                           " WHERE id = (SELECT min(id) FROM cascades)",
+                           odd_states[i]);
+            raw_sql(db, sql);
+            assert_ok(
+                store->driver->list(store->self, &query, count_listed, &l));
+            assert_int_equal(limit == 1 ? 1 : COUNT - 2, l.given);
+            assert_int_equal(limit == 1 ? 1 : 2, l.faults);
+        }
+}
+
 /* ---- In UTF-16 ----------------------------------------------------------- */
 
 /* A database that was another program's before. */
@@ -785,6 +843,8 @@ main(int argc, char **argv)
          no_row_keeps_the_others_from_going_on, STORES_SQLITE},
         {"no_number_keeps_the_others_from_going_on",
          no_number_keeps_the_others_from_going_on, STORES_POSTGRES},
+        {"a_list_by_user_tells_of_an_unknown_status",
+         a_list_by_user_tells_of_an_unknown_status, STORES_SQLITE},
         {"rows_without_an_id_are_named_by_what_stands_there",
          rows_without_an_id_are_named_by_what_stands_there, STORES_SQLITE},
         {"a_database_of_utf16_runs_what_is_started",

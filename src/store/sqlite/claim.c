@@ -28,6 +28,8 @@
  *   own run                     told: `messages`
  *   no run row                  the cascade has ended: the row is made anew
  *   no such cascade             the messages are deleted, in portions
+ *   no id                       so are these (S87): what is left of them is
+ *                               stepped over each time
  *
  * Rows that cannot be read are passed over by the statements themselves, before
  * they count (S74): a walk that was given one could not go on behind it.
@@ -58,6 +60,7 @@
 #include "store/store.h"
 
 #define CLAIM_MAX 1000
+#define UNNAMED_MAX 1000
 /* The statement gives none that is longer: 256 bytes, or in UTF-16 128 units,
  * which are three bytes each at most. */
 #define NEEDS_SIZE (3 * 128 + 1)
@@ -104,6 +107,8 @@ typedef struct claim_state {
     cascade_uuid *strays; /* named by messages, but not there */
     size_t stray_count;
     size_t stray_room;
+    bool unnamed; /* messages of no id were passed over, the first behind: */
+    char unnamed_behind[CASCADE_UUID_TEXT_SIZE];
     bool messages; /* for runs that were its own */
     int64_t next_wake_at_ms;
 } claim_state;
@@ -254,6 +259,42 @@ weigh_named(claim_state *state, sqlite3_stmt *statement,
     return weigh_free(state, statement, cascade_id);
 }
 
+/* Messages of no id stand behind that one. */
+static void
+note_unnamed(claim_state *state, const char *behind)
+{
+    if (!state->unnamed)
+        (void)snprintf(state->unnamed_behind, sizeof(state->unnamed_behind),
+                       "%s", behind);
+    state->unnamed = true;
+}
+
+/* The next one behind that. */
+static cascade_err
+collect_next(claim_state *state, char *behind, bool *found)
+{
+    csc_sqlite_call call;
+    cascade_uuid id;
+    cascade_err err;
+
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
+    csc_sqlite_call_add_text(&call, behind);
+    err = csc_sqlite_call_next(&call, found);
+    if (err == CASCADE_OK && *found &&
+        sqlite3_column_int(call.statement, 10) != 0)
+        note_unnamed(state, behind);
+    *found = *found && sqlite3_column_type(call.statement, 0) != SQLITE_NULL;
+    if (err == CASCADE_OK && *found)
+        err = csc_sqlite_row_uuid(call.statement, 0, "cascade_messages",
+                                  "cascade_id", &id);
+    if (err == CASCADE_OK && *found)
+        err = weigh_named(state, call.statement, &id);
+    csc_sqlite_call_end(&call);
+    if (err == CASCADE_OK && *found)
+        (void)cascade_uuid_format(&id, behind);
+    return err;
+}
+
 static cascade_err
 collect_named(claim_state *state)
 {
@@ -261,22 +302,8 @@ collect_named(claim_state *state)
     bool found = true;
     cascade_err err = CASCADE_OK;
 
-    while (err == CASCADE_OK && found) {
-        csc_sqlite_call call;
-        cascade_uuid id;
-
-        csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
-        csc_sqlite_call_add_text(&call, behind);
-        err = csc_sqlite_call_next(&call, &found);
-        if (err == CASCADE_OK && found)
-            err = csc_sqlite_row_uuid(call.statement, 0, "cascade_messages",
-                                      "cascade_id", &id);
-        if (err == CASCADE_OK && found)
-            err = weigh_named(state, call.statement, &id);
-        csc_sqlite_call_end(&call);
-        if (err == CASCADE_OK && found)
-            (void)cascade_uuid_format(&id, behind);
-    }
+    while (err == CASCADE_OK && found)
+        err = collect_next(state, behind, &found);
     cut_named(state);
     return err;
 }
@@ -368,6 +395,22 @@ clear_strays(claim_state *state)
         err = clear_stray(state, &state->strays[i], kinds.data, &left);
     csc_buf_fini(&kinds);
     return err;
+}
+
+/* A portion of those that were passed over: they are nobody's, and each claim
+ * would step over them (B5). */
+static cascade_err
+clear_unnamed(claim_state *state)
+{
+    csc_sqlite_call call;
+    int changes = 0;
+
+    if (!state->unnamed)
+        return CASCADE_OK;
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_DELETE_UNNAMED);
+    csc_sqlite_call_add_text(&call, state->unnamed_behind);
+    csc_sqlite_call_add_i64(&call, UNNAMED_MAX);
+    return csc_sqlite_call_run(&call, &changes);
 }
 
 /* ---- Shelves ------------------------------------------------------------- */
@@ -682,6 +725,8 @@ take_with_lock(csc_sqlite *store, claim_state *state)
     if (err == CASCADE_OK)
         err = clear_strays(state);
     if (err == CASCADE_OK)
+        err = clear_unnamed(state);
+    if (err == CASCADE_OK)
         err = look(state, state->claim->limit - state->named_count);
     if (err == CASCADE_OK)
         err = take_candidates(state);
@@ -733,7 +778,8 @@ csc_sqlite_claim_runs(void *self, const cascade_claim *claim,
         return csc_fail_memory();
     err = look_without_lock(store, &state);
     if (err == CASCADE_OK &&
-        state.count + state.named_count + state.stray_count > 0)
+        (state.count + state.named_count + state.stray_count > 0 ||
+         state.unnamed))
         err = take_with_lock(store, &state);
     if (err == CASCADE_OK)
         give(&state, claimed, result);

@@ -220,6 +220,7 @@ find_next(const receive_state *state, cascade_uuid *id, bool *found,
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
     csc_sqlite_call_add_text(&call, behind);
     err = csc_sqlite_call_next(&call, found);
+    *found = *found && sqlite3_column_type(call.statement, 0) != SQLITE_NULL;
     if (err == CASCADE_OK && *found)
         err = csc_sqlite_row_uuid(call.statement, 0, "cascade_messages",
                                   "cascade_id", id);

@@ -355,21 +355,28 @@ add_select(const listing *l, const char *status, csc_buf *sql)
 
 /* The index by user has the status before the id: the cascades of a user in the
  * order of their ids come from its three parts, merged. Otherwise all of them
- * would be sorted for every page. */
+ * would be sorted for every page. What stands between these has no status, and
+ * cannot be read: it is told, and only that is sorted. */
 static cascade_err
 build_query(const listing *l, csc_buf *sql)
 {
     const cascade_query *query = l->query;
     static const char *const words[] = {" AND c.status = 'RUNNING'",
                                         " AND c.status = 'COMPLETED'",
-                                        " AND c.status = 'ERROR'"};
+                                        " AND c.status = 'ERROR'",
+                                        " AND c.status < 'COMPLETED'",
+                                        " AND c.status > 'COMPLETED'"
+                                        " AND c.status < 'ERROR'",
+                                        " AND c.status > 'ERROR'"
+                                        " AND c.status < 'RUNNING'",
+                                        " AND c.status > 'RUNNING'"};
 
     if (query->user_id == NULL || query->status != 0 || query->id != NULL ||
         query->queue != NULL) {
         add_select(l, query->status != 0 ? list_status : "", sql);
         return sql->failed ? csc_fail_memory() : CASCADE_OK;
     }
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         csc_buf_add_text(sql, i == 0 ? "SELECT * FROM ("
                                      : " UNION ALL SELECT * FROM (");
         add_select(l, words[i], sql);

@@ -227,7 +227,9 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
                               "    needs = '', trial = ?3"
                               " WHERE cascade_id = ?1 AND engine_id IS NULL"},
     /* The next cascade above ?1 that messages name: one seek, however many they
-     * are. Its run, if it has one; whether it exists; the kind of the first. */
+     * are. Its run, if it has one; whether it exists; the kind of the first;
+     * whether messages of no id, which are passed over, stand in front. Where
+     * there are only such, its id is NULL. */
     [CSC_SQLITE_NEXT_NAMED] =
         {"look for messages",
          "SELECT m.cascade_id, r.wake_at, r.claim_no, r.takeovers,"
@@ -235,12 +237,34 @@ const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT] = {
          "    r.cascade_id IS NOT NULL OR EXISTS ("
          "        SELECT 1 FROM main.cascades AS c"
          "        WHERE c.id = m.cascade_id" C_UNMARKED "),"
-         "    m.kind, r.trial"
-         " FROM main.cascade_messages AS m"
-         " LEFT JOIN main.cascade_runs AS r ON r.cascade_id = m.cascade_id"
-         " WHERE m.cascade_id > ?1" IS_UUID(
-             "m.cascade_id") " ORDER BY m.cascade_id, m.id"
-                             " LIMIT 1"},
+         "    m.kind, r.trial, m.cascade_id IS NOT f.id"
+         " FROM (SELECT ("
+         "        SELECT cascade_id"
+         "        FROM main.cascade_messages"
+         "        WHERE cascade_id > ?1"
+         "        ORDER BY cascade_id"
+         "        LIMIT 1) AS id) AS f"
+         " LEFT JOIN main.cascade_messages AS m ON m.id = ("
+         "    SELECT s.id"
+         "    FROM main.cascade_messages AS s"
+         "    WHERE s.cascade_id > ?1" IS_UUID(
+             "s.cascade_id") "    ORDER BY s.cascade_id, s.id"
+                             "    LIMIT 1)"
+                             " LEFT JOIN main.cascade_runs AS r ON "
+                             "r.cascade_id = m.cascade_id"
+                             " WHERE f.id IS NOT NULL"},
+    /* Of the ?2 rows behind ?1. */
+    [CSC_SQLITE_DELETE_UNNAMED] = {"claim",
+                                   "DELETE FROM main.cascade_messages"
+                                   " WHERE id IN ("
+                                   "    SELECT m.id"
+                                   "    FROM (SELECT id, cascade_id"
+                                   "          FROM main.cascade_messages"
+                                   "          WHERE cascade_id > ?1"
+                                   "          ORDER BY cascade_id"
+                                   "          LIMIT ?2) AS m"
+                                   "    WHERE (true" IS_UUID(
+                                       "m.cascade_id") ") IS NOT TRUE)"},
     /* If it is still as it was seen: ?3 claim_no, ?4 takeovers, ?5 queue. ?6:
      * the trial. */
     [CSC_SQLITE_CLAIM_NAMED] =

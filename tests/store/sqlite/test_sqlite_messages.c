@@ -476,6 +476,36 @@ messages_for_nobody_are_deleted_in_portions(void **state)
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
+/* S87: they stand in front of it, and behind; it is claimed beside them. */
+static void
+messages_of_no_id_are_deleted_in_portions(void **state)
+{
+    sqlite_fixture *it = *state;
+    cascade_store *store = fixture_store(it);
+    cascade_uuid engine_id = fixture_attach(it, store);
+    cascade_claimed claimed[10];
+    int64_t left = 2501;
+
+    assert_int_equal(send(it, store, park(it, store, "default")), CASCADE_SENT);
+    fixture_sql(it, "PRAGMA ignore_check_constraints = ON;"
+                    "WITH RECURSIVE n(i) AS ("
+                    " SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)"
+                    "INSERT INTO cascade_messages (cascade_id, kind, name,"
+                    " path, payload, sent_at) SELECT CASE i % 4"
+                    " WHEN 0 THEN x'00' WHEN 1 THEN '!' || char(0)"
+                    " ELSE char(33 + i % 90) || printf('%035d', i) END,"
+                    " 'signal', '', 'p' || i, '{}', 1 FROM n");
+    for (int i = 0; i < 3; i++) {
+        int64_t before = left;
+
+        assert_int_equal(claim_well(store, engine_id, claimed).count, i == 0);
+        left = fixture_number(it, "SELECT count(*) FROM cascade_messages");
+        assert_in_range(before - left, i < 2 ? 999 : 500, 1000);
+    }
+    assert_int_equal(left, 1);
+    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+}
+
 /* ---- Costs --------------------------------------------------------------- */
 
 /* Messages of others, and its own that it only looks at: a claim that gives
@@ -784,6 +814,7 @@ main(int argc, char **argv)
         ONE(a_load_passes_messages_for_nobody),
         ONE(a_deletion_leaves_the_key_and_the_neighbour),
         ONE(messages_for_nobody_are_deleted_in_portions),
+        ONE(messages_of_no_id_are_deleted_in_portions),
         ONE(an_idle_engine_does_not_write),
         ONE(who_uses_no_messages_does_not_pay_for_them),
         ONE(a_claim_does_not_walk_the_messages_of_a_cascade),
