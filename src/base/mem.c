@@ -21,6 +21,8 @@ static atomic_size_t asked;
 static atomic_size_t fail_nth;
 static atomic_int fail_sticky;
 static atomic_size_t live;
+static atomic_size_t live_bytes;
+static atomic_size_t most_bytes;
 
 static bool
 is_failing(void)
@@ -49,11 +51,36 @@ csc_mem_live(void)
     return atomic_load(&live);
 }
 
+size_t
+csc_mem_live_bytes(void)
+{
+    return atomic_load(&live_bytes);
+}
+
+size_t
+csc_mem_most_bytes(void)
+{
+    return atomic_exchange(&most_bytes, atomic_load(&live_bytes));
+}
+
+static void
+count_bytes(size_t more, size_t less)
+{
+    size_t bytes = atomic_fetch_add(&live_bytes, more - less) + more - less;
+    size_t most = atomic_load(&most_bytes);
+
+    while (more > less && bytes > most &&
+           !atomic_compare_exchange_weak(&most_bytes, &most, bytes))
+        ;
+}
+
 static void *
 counted(void *memory)
 {
-    if (memory != NULL)
+    if (memory != NULL) {
         atomic_fetch_add(&live, 1);
+        count_bytes(malloc_usable_size(memory), 0);
+    }
     return memory;
 }
 
@@ -72,16 +99,26 @@ sys_calloc(size_t count, size_t size)
 static void *
 sys_realloc(void *old, size_t size)
 {
+    size_t before = malloc_usable_size(old);
+    void *memory = NULL;
+
     if (is_failing())
         return NULL;
-    return old == NULL ? counted(malloc(size)) : realloc(old, size);
+    if (old == NULL)
+        return counted(malloc(size));
+    memory = realloc(old, size);
+    if (memory != NULL)
+        count_bytes(malloc_usable_size(memory), before);
+    return memory;
 }
 
 static void
 sys_free(void *memory)
 {
-    if (memory != NULL)
+    if (memory != NULL) {
         atomic_fetch_sub(&live, 1);
+        count_bytes(0, malloc_usable_size(memory));
+    }
     free(memory);
 }
 #else

@@ -33,8 +33,11 @@ int csc_mem_grow(void **items, size_t *room, size_t need, size_t size);
  * and all after it too when `sticky`; 0: none. Returns how many allocations
  * were asked for since the last call. */
 size_t csc_mem_fail_at(size_t nth, int sticky);
-/* Tests: blocks alive now. */
+/* Tests: blocks alive now; their bytes, and the most that these were since the
+ * last call. */
 size_t csc_mem_live(void);
+size_t csc_mem_live_bytes(void);
+size_t csc_mem_most_bytes(void);
 #endif
 
 #endif

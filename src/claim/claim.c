@@ -58,7 +58,7 @@ take_places(cascade_engine *engine)
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&engine->mutex);
-    if (engine->incarnation.attached)
+    if (engine->incarnation.attached && !csc_room_waits(engine))
         room = csc_room_for_claims(engine);
     if (room > CSC_CLAIM_MAX)
         room = CSC_CLAIM_MAX;
@@ -194,10 +194,14 @@ load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
         csc_hydrate_load(engine, wanted, left);
 }
 
+/* What is left waits where others of the burst have taken the memory. */
 static void
 load_batch(cascade_engine *engine, batch *b)
 {
-    load_claimed(engine, b->wanted, b->count);
+    size_t left = csc_end_unloaded_claimed(engine, b->wanted, b->count);
+
+    if (left > 0 && !csc_hydrate_put_off(engine, b->wanted, left))
+        csc_hydrate_load(engine, b->wanted, left);
     give_places(engine, b->places);
 }
 

@@ -462,6 +462,20 @@ apart_ms(const csc_reload *reload)
     return ms < ALONE_MAX_MS ? ms : ALONE_MAX_MS;
 }
 
+bool
+csc_hydrate_put_off(cascade_engine *engine, const csc_reload *wanted,
+                    size_t count)
+{
+    bool waits = false;
+
+    pthread_mutex_lock(&engine->mutex);
+    waits = csc_room_waits(engine) || csc_room_is_full(engine);
+    for (size_t i = 0; i < count && waits && engine->incarnation.attached; i++)
+        reload_later(engine, &wanted[i], 0);
+    pthread_mutex_unlock(&engine->mutex);
+    return waits;
+}
+
 static void
 hydrate_apart(cascade_engine *engine, const csc_reload *wanted, size_t together)
 {
@@ -616,16 +630,20 @@ take_due(cascade_engine *engine, csc_reload *wanted)
     int64_t now_ns = csc_clock_now_ns(engine);
     size_t together = CSC_CLAIM_MAX;
     size_t count = 0;
+    bool all_wait = false;
 
     pthread_mutex_lock(&engine->mutex);
+    all_wait = engine->reloads.first != NULL && csc_room_waits(engine);
     engine->reloads.at_ns = INT64_MAX;
+    engine->reloads.due = 0;
     for (csc_reload **at = &engine->reloads.first; *at != NULL;) {
         csc_reload *reload = *at;
         size_t company = company_max(reload);
-        bool waits = waits_for_place(engine, reload);
+        bool waits = all_wait || waits_for_place(engine, reload);
 
         if (reload->at_ns > now_ns || count >= together || count >= company ||
             waits) {
+            engine->reloads.due += !waits && reload->at_ns <= now_ns;
             if (reload->at_ns < engine->reloads.at_ns && !waits)
                 engine->reloads.at_ns = reload->at_ns;
             at = &reload->next;

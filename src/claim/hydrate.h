@@ -38,6 +38,11 @@ void csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
 void csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
                        cascade_err err);
 
+/* Where there is no memory for what was claimed, it is to be read once there
+ * is. Whether that is so. */
+bool csc_hydrate_put_off(cascade_engine *engine, const csc_reload *wanted,
+                         size_t count);
+
 /* Reads what is wanted: together where that may be, else apart, or later. */
 void csc_hydrate_load(cascade_engine *engine, const csc_reload *wanted,
                       size_t count);

@@ -16,6 +16,7 @@ cascade_test(engine_portions claims/test_portions.c NEEDS stores)
 cascade_test(engine_vital claims/test_vital.c NEEDS stores)
 cascade_test(engine_backlog lanes/test_backlog.c NEEDS stores)
 cascade_test(engine_room claims/test_room.c NEEDS stores)
+cascade_test(engine_middling claims/test_middling.c NEEDS stores)
 cascade_test(engine_context_text pure/test_context_text.c)
 cascade_test(engine_numbers pure/test_numbers.c support/play.c NEEDS stores)
 cascade_test(engine_scarce claims/test_scarce.c support/mix.c support/watch.c

@@ -12,6 +12,7 @@
 #include "held/incarnation.h"
 #include "held/lane/txn_slot.h"
 #include "held/room/mailbox.h"
+#include "held/room/room.h"
 #include "held/run/ready_queue.h"
 #include "held/vital.h"
 #include "held/wakeup.h"
@@ -26,12 +27,6 @@ csc_backlog_may_begin(const cascade_engine *engine)
            !atomic_load_explicit(&engine->stop_requested,
                                  memory_order_relaxed) &&
            csc_clock_now_ns(engine) < engine->lease.until_ns;
-}
-
-bool
-csc_backlog_may_receive(const cascade_engine *engine)
-{
-    return atomic_load(&engine->backlog) < engine->options.backlog_bytes_max;
 }
 
 /* Results that wait for their commit are held in memory: while they are as many
@@ -71,6 +66,11 @@ csc_backlog_let_begin(cascade_engine *engine)
 {
     if (csc_mailbox_is_due(engine))
         csc_wakeup_house(engine);
+    if (engine->room.held_back && csc_room_may_receive(engine)) {
+        engine->room.held_back = false;
+        engine->reloads.at_ns = 0;
+        csc_wakeup_house(engine);
+    }
     if (!engine->ready.held_back || !has_room(engine))
         return;
     engine->ready.held_back = false;

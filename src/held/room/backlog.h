@@ -18,9 +18,5 @@ bool csc_backlog_may_take(const cascade_engine *engine);
  * has made it smaller calls that. */
 bool csc_backlog_note_wait(cascade_engine *engine);
 void csc_backlog_let_begin(cascade_engine *engine);
-/* Whether messages may be read: what waits for its commit is not too much
- * already. csc_backlog_let_begin() wakes the housekeeper when they may
- * again. */
-bool csc_backlog_may_receive(const cascade_engine *engine);
 
 #endif

@@ -10,8 +10,8 @@
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
-#include "held/room/backlog.h"
 #include "held/room/reload.h"
+#include "held/room/room.h"
 #include "held/run/drop.h"
 #include "held/run/run.h"
 #include "held/wakeup.h"
@@ -79,8 +79,8 @@ csc_mailbox_next_ns(const cascade_engine *engine)
     if (!engine->mailbox.receive_due &&
         csc_uuid_is_nil(&engine->mailbox.receive_after))
         return INT64_MAX;
-    return csc_backlog_may_receive(engine) ? engine->mailbox.look_at_ns
-                                           : INT64_MAX;
+    return csc_room_may_receive(engine) ? engine->mailbox.look_at_ns
+                                        : INT64_MAX;
 }
 
 bool

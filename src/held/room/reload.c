@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
+#include "held/clock.h"
 #include "held/engine_state.h"
 #include "held/room/room.h"
 #include "held/run/drop.h"
@@ -58,6 +59,8 @@ csc_reload_add(cascade_engine *engine, const csc_reload *reload)
     *engine->reloads.end = copy;
     engine->reloads.end = &copy->next;
     engine->room.large_waiting += copy->large;
+    engine->reloads.due +=
+        !copy->large && copy->at_ns <= csc_clock_now_ns(engine);
     csc_wakeup_house(engine);
 }
 
@@ -80,4 +83,5 @@ csc_reload_forget(cascade_engine *engine)
 {
     while (engine->reloads.first != NULL)
         (void)csc_reload_take(engine, &engine->reloads.first);
+    engine->reloads.due = 0;
 }

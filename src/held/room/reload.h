@@ -47,6 +47,7 @@ typedef struct csc_reloads {
     size_t stream_suspects; /* of these */
     csc_reload *spares;     /* see reload.h */
     size_t spare_count;
+    size_t due;     /* of `first`, that could be read, about */
     size_t in_hand; /* owned, but neither held nor in `reloads`: being
                              loaded anew, or expelled and still in a function */
     int64_t at_ns;  /* when the first of them is due */

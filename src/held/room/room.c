@@ -31,11 +31,24 @@
  * it has to, and two large ones may come of that. The place is free when its
  * owner is let go; the bytes count until they are freed.
  *
- * Between the look and the count there is one load (hydrate.c) or portion
- * (stream.c): by so much the bound may be passed.
+ * What was claimed waits like any other until there is memory for it, and
+ * while it could be read as soon as others are (reloads.due) no more is
+ * claimed. A load brings messages, too: while as much as may be waits for its
+ * commit (backlog_bytes_max), nothing is claimed or read.
  *
- * Not counted here: results that wait for their commit (backlog_bytes_max),
- * messages that were read (receive.c), and what nodes allocate themselves.
+ * Between the look and the count there is one load (hydrate.c) or portion
+ * (stream.c) of the housekeeper, and one load of the helper of a burst
+ * (claim.c): by so much the bounds may be passed. A load has rows of a quarter
+ * of held_bytes_max, 32 MiB at most, which take up to twice as much in memory.
+ * So an engine takes
+ *
+ *   the small ones        held_bytes_max / 2
+ *   two loads             held_bytes_max, 128 MiB at most
+ *   one that is large     what it has
+ *   results and messages  backlog_bytes_max, one look (receive.c), and what is
+ *                         in functions
+ *
+ * Not counted: what nodes allocate themselves, and what is the store's own.
  */
 #include "held/room/room.h"
 
@@ -195,6 +208,21 @@ csc_room_left(const cascade_engine *engine)
 }
 
 bool
+csc_room_may_receive(const cascade_engine *engine)
+{
+    return atomic_load(&engine->backlog) < engine->options.backlog_bytes_max;
+}
+
+bool
+csc_room_waits(cascade_engine *engine)
+{
+    bool waits = !csc_room_may_receive(engine);
+
+    engine->room.held_back = engine->room.held_back || waits;
+    return waits;
+}
+
+bool
 csc_room_admits(const cascade_engine *engine, const csc_reload *reload)
 {
     return reload->large ? engine->room.large == NULL
@@ -211,10 +239,12 @@ csc_room_is_second(cascade_engine *engine, csc_run *run)
 size_t
 csc_room_for_claims(const cascade_engine *engine)
 {
-    size_t coming = engine->room.births + engine->room.claiming;
+    size_t coming =
+        engine->room.births + engine->room.claiming + engine->reloads.due;
     size_t left = 0;
 
-    if (csc_suspect_is_alone(engine) || engine->life != CSC_LIFE_RUNNING ||
+    if (!csc_room_may_receive(engine) || csc_suspect_is_alone(engine) ||
+        engine->life != CSC_LIFE_RUNNING ||
         atomic_load_explicit(&engine->stop_requested, memory_order_relaxed) ||
         engine->runs.count >= engine->options.capacity)
         return 0;

@@ -21,6 +21,8 @@ typedef struct csc_room {
     int64_t large_until_ns; /* until then if others wait for it; INT64_MAX:
                                while it is read */
     size_t large_waiting;   /* so many do, in `reloads` */
+    bool held_back; /* something is not claimed, or read, as too much waits for
+                       its commit */
 } csc_room;
 
 /* Counts a run in memory by what it takes now. */
@@ -40,6 +42,13 @@ bool csc_room_is_wanted(const cascade_engine *engine, const csc_run *run);
 bool csc_room_must_leave(const cascade_engine *engine, const csc_run *run);
 /* How many more cascades there is memory for. */
 size_t csc_room_left(const cascade_engine *engine);
+/* Whether messages may be read: what waits for its commit is not too much
+ * already. csc_backlog_let_begin() wakes the housekeeper when they may again.
+ */
+bool csc_room_may_receive(const cascade_engine *engine);
+/* Whether it is too much, so that nothing is claimed or read either: the same
+ * tells when it is not any more. */
+bool csc_room_waits(cascade_engine *engine);
 /* Whether it may be read now. */
 bool csc_room_admits(const cascade_engine *engine, const csc_reload *reload);
 /* Whether what was read of it shows that it must wait: it is large, and another
