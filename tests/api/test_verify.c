@@ -49,6 +49,13 @@ waits(cascade_node *node, void *user)
     return err;
 }
 
+static cascade_err
+goes_on(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_continue_as_new(node, "leaf", NULL);
+}
+
 static cascade_uuid
 start_as(cascade_store *store, const char *user, const char *node)
 {
@@ -73,8 +80,23 @@ is_parked(void *context)
     return parked;
 }
 
+/* To the end of run 2. */
+static void
+continue_as(cascade_store *store, const char *user)
+{
+    cascade_uuid id = start_as(store, user, "goes.on");
+    cascade_snapshot *snapshot = NULL;
+    cascade_uuid next;
+
+    db_await(store, &id, CASCADE_COMPLETED);
+    assert_ok(cascade_snapshot_load(store, &id, NULL, &snapshot));
+    next = *cascade_snapshot_continued_as(snapshot);
+    cascade_snapshot_free(snapshot);
+    db_await(store, &next, CASCADE_COMPLETED);
+}
+
 /* A graph of user "a" that has ended, a wait of "b" that goes on, and one of
- * "c" that is over. */
+ * "c" that is over; two runs of "d", and of "e". */
 static void
 fill_database(test_db *db, cascade_store *store)
 {
@@ -87,12 +109,15 @@ fill_database(test_db *db, cascade_store *store)
     assert_ok(cascade_engine_register(engine, "root", root, NULL, NULL));
     assert_ok(
         cascade_engine_register(engine, "leaf", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_register(engine, "goes.on", goes_on, NULL, NULL));
     assert_ok(cascade_engine_register(engine, "waits", waits, NULL, NULL));
     assert_ok(cascade_engine_start(engine));
     ids[0] = start_as(store, "a", "root");
     ids[1] = start_as(store, "b", "waits");
     ids[2] = start_as(store, "c", "waits");
     assert_ok(cascade_signal(store, &ids[2], "news", NULL, NULL));
+    continue_as(store, "d");
+    continue_as(store, "e");
     db_await(store, &ids[0], CASCADE_COMPLETED);
     db_await(store, &ids[2], CASCADE_COMPLETED);
     assert_true(stores_until(is_parked, &parked));
@@ -139,6 +164,11 @@ verify(cascade_store *store)
 
 #define OF(user) "(SELECT id FROM cascades WHERE user_id = '" user "')"
 #define ROW(user, id) " WHERE cascade_id = " OF(user) " AND function_id = " id
+
+/* The first of its runs. */
+#define ROOT_OF(user)                                     \
+    "(SELECT r.root FROM cascade_links r JOIN cascades c" \
+    " ON c.id = r.next_id WHERE c.user_id = '" user "')"
 
 typedef struct breakage {
     csc_audit_rule rule;
@@ -222,6 +252,17 @@ static const breakage breakages[] = {
      " sent_at) SELECT id, 'signal', 'news', 'odd', '{}', 1 FROM cascades"
      " WHERE user_id = 'b'",
      "DELETE FROM cascade_messages"},
+    {CSC_AUDIT_LINKS, "UPDATE cascade_links SET run_number = 1",
+     "UPDATE cascade_links SET run_number = 2"},
+    {CSC_AUDIT_LINKS, "UPDATE cascade_links SET next_id = " OF("a"),
+     "UPDATE cascade_links SET next_id = (SELECT s.next_id FROM saved_links s"
+     " WHERE s.path = cascade_links.path)"},
+    {CSC_AUDIT_LINKS,
+     "INSERT INTO cascade_links (path, root, number)"
+     " SELECT CAST(l.next_id AS TEXT), " ROOT_OF(
+         "e") ", 5"
+              " FROM cascade_links l WHERE l.root = " ROOT_OF("d"),
+     "DELETE FROM cascade_links WHERE number > 0"},
 };
 
 /* All rows as they were. */
@@ -250,6 +291,7 @@ each_rule_finds_what_is_broken(test_db *db)
     raw_sql(db, "CREATE TABLE saved_executions AS"
                 " SELECT * FROM node_executions");
     raw_sql(db, "CREATE TABLE saved_runs AS SELECT * FROM cascade_runs");
+    raw_sql(db, "CREATE TABLE saved_links AS SELECT * FROM cascade_links");
     assert_true(sound_all(store));
     for (size_t i = 0; i < sizeof(breakages) / sizeof(breakages[0]); i++) {
         raw_sql(db, breakages[i].sql);

@@ -78,7 +78,10 @@
     X(STRAYS, "V16 strays",                                                    \
       "what belongs to a cascade, or to an incarnation, has it; a message "    \
       "for "                                                                   \
-      "none is deleted within a day")
+      "none is deleted within a day")                                          \
+    X(LINKS, "V17 links",                                                      \
+      "of a run that continues others, what was entered of these leads to no " \
+      "run before it, to no other of its number, and to those of its root")
 
 #define CSC_AUDIT_ENUM(name, label, text) CSC_AUDIT_##name,
 

@@ -244,3 +244,59 @@ csc_audit_current_run(cascade_store *store, const csc_audit *audit,
     return store->driver->key(store->self, audit->user_id, audit->meta.key,
                               number);
 }
+
+/* ---- Links --------------------------------------------------------------- */
+
+static bool
+leads_to_others(const cascade_found *found, const cascade_uuid *root)
+{
+    return !csc_uuid_is_nil(&found->root) &&
+           !csc_uuid_equal(&found->root, root);
+}
+
+/* `found`: of the root, and of the cascade itself. */
+static void
+check_links(csc_audit *audit, const cascade_found found[2])
+{
+    const cascade_found *last = &found[0];
+    int32_t own = audit->meta.run_number;
+
+    if (leads_to_others(&found[0], &audit->meta.root) ||
+        leads_to_others(&found[1], &audit->meta.root)) {
+        csc_audit_add(audit, CSC_AUDIT_LINKS, 0,
+                      "the cascade continues others, and what was entered of "
+                      "it leads to the runs of another root");
+        return;
+    }
+    if (csc_uuid_is_nil(&last->root))
+        return;
+    if (last->run_number < own)
+        csc_audit_add(audit, CSC_AUDIT_LINKS, 0,
+                      "the cascade is run %d, and the last of its runs that "
+                      "was entered is run %d; adopt it",
+                      own, last->run_number);
+    else if (last->run_number == own &&
+             !csc_uuid_equal(&last->id, &audit->row.id))
+        csc_audit_add(audit, CSC_AUDIT_LINKS, 0,
+                      "the cascade is run %d, and another one was entered as "
+                      "that",
+                      own);
+}
+
+cascade_err
+csc_audit_links(cascade_store *store, csc_audit *audit)
+{
+    char texts[2][CASCADE_UUID_TEXT_SIZE];
+    const char *const paths[2] = {texts[0], texts[1]};
+    cascade_found found[2];
+    cascade_err err;
+
+    if (!csc_audit_is_own(audit) || csc_uuid_is_nil(&audit->meta.root))
+        return CASCADE_OK;
+    (void)cascade_uuid_format(&audit->meta.root, texts[0]);
+    (void)cascade_uuid_format(&audit->row.id, texts[1]);
+    err = store->driver->find(store->self, paths, 2, found);
+    if (err == CASCADE_OK)
+        check_links(audit, found);
+    return err;
+}

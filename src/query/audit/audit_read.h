@@ -33,4 +33,8 @@ cascade_err csc_audit_read(cascade_store *store, csc_audit *audit,
 cascade_err csc_audit_current_run(cascade_store *store, const csc_audit *audit,
                                   int32_t *number);
 
+/* What was entered of the runs of which the cascade is a later one, where
+ * something was: it may have been swept with the last of them. */
+cascade_err csc_audit_links(cascade_store *store, csc_audit *audit);
+
 #endif

@@ -57,6 +57,8 @@ end_audit(cascade_store *store, csc_audit *audit)
     int32_t current_run = 1;
     cascade_err err = csc_audit_current_run(store, audit, &current_run);
 
+    if (err == CASCADE_OK)
+        err = csc_audit_links(store, audit);
     return err == CASCADE_OK ? csc_audit_end(audit, current_run) : err;
 }
 
