@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is done in pieces, by processes that are killed between two of them (B1,
- * S41): the deletion of a large cascade, its cancellation, the end of a family,
- * a load in portions. The next process goes on; at the end all of it is done,
+ * S41): the deletion of a large cascade, also of a run that leads on (S83), its
+ * cancellation, the end of a family, a load in portions. The next process goes
+ * on; at the end all of it is done,
  * what is left is sound, and small cascades went on beside it.
  *
  * A worker dies by itself, at a move of the store that the test has told:
@@ -22,6 +23,7 @@
 #include "process/check.h"
 #include "process/place.h"
 #include "process/remains.h"
+#include "store/store.h"
 #include "support/sound.h"
 #include "support/wrap_store.h"
 
@@ -83,6 +85,16 @@ wait_for_signal(cascade_node *node, void *user)
 {
     (void)user;
     return cascade_node_await(node, "go", -1, NULL);
+}
+
+static cascade_err
+chain(cascade_node *node, void *user)
+{
+    cascade_err err = cascade_node_await(node, "go", -1, NULL);
+
+    (void)user;
+    return err == CASCADE_OK ? cascade_node_continue_as_new(node, "chain", NULL)
+                             : err;
 }
 
 static cascade_err
@@ -158,6 +170,7 @@ register_all(cascade_engine *engine)
         cascade_node_fn fn;
     } nodes[] = {{"giant", giant},
                  {"family", family},
+                 {"chain", chain},
                  {"later", later},
                  {"wait", wait_for_signal}};
     cascade_err err = CASCADE_OK;
@@ -412,6 +425,76 @@ a_deletion(void **state)
     play_close(p);
 }
 
+#define NEWS 2500 /* that the first run receives */
+
+static void
+send_news(const play *p)
+{
+    char request_id[32];
+    const cascade_signal_options options = {.size = sizeof(options),
+                                            .request_id = request_id};
+
+    for (int i = 0; i < NEWS; i++) {
+        (void)snprintf(request_id, sizeof(request_id), "news-%d", i);
+        assert_ok(cascade_signal(p->store, &p->orders->giant, "news", NULL,
+                                 &options));
+    }
+}
+
+static bool
+has_news(void *context)
+{
+    return count_of_giant(context, "node_name = 'cascade.signal:news'") == NEWS;
+}
+
+static bool
+has_continued(void *context)
+{
+    const play *p = context;
+
+    return status_of(p, &p->orders->giant) == CASCADE_COMPLETED;
+}
+
+/* What the first run has received leads to the next one. */
+static void
+expect_kept(const play *p)
+{
+    char root[CASCADE_UUID_TEXT_SIZE];
+    char path[128];
+    const char *const paths[] = {path};
+    cascade_found found;
+
+    (void)cascade_uuid_format(&p->orders->giant, root);
+    for (int i = 0; i < NEWS; i++) {
+        (void)snprintf(path, sizeof(path), "%s/message/signal/news-%d", root,
+                       i);
+        assert_ok(p->store->driver->find(p->store->self, paths, 1, &found));
+        assert_true(csc_uuid_equal(&found.root, &p->orders->giant));
+        assert_int_equal(found.run_number, 2);
+    }
+}
+
+static void
+a_deletion_of_a_run_that_leads_on(void **state)
+{
+    const cascade_request_options now = {.size = sizeof(now)};
+    play *p = play_open(place_of(state));
+
+    begin_life(p);
+    p->orders->giant = start(p->store, "chain");
+    send_news(p);
+    assert_true(place_wait(has_news, p, LIMIT_MS));
+    assert_ok(cascade_signal(p->store, &p->orders->giant, "go", NULL, NULL));
+    assert_true(place_wait(has_continued, p, LIMIT_MS));
+    p->done = have_small_ended;
+    assert_true(place_wait(is_done, p, LIMIT_MS));
+    give_orders(p, WRAP_ERASE);
+    assert_ok(cascade_delete(p->store, &p->orders->giant, &now));
+    play_on(p, is_erased, DEATHS_MIN);
+    expect_kept(p);
+    play_close(p);
+}
+
 static bool
 has_ended(const play *p)
 {
@@ -480,10 +563,11 @@ a_load_in_portions(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    PLACE_EACH(a_deletion)          /**/
-    PLACE_EACH(a_cancellation)      /**/
-    PLACE_EACH(the_end_of_a_family) /**/
-    PLACE_EACH(a_load_in_portions)  /**/
+    PLACE_EACH(a_deletion)                        /**/
+    PLACE_EACH(a_deletion_of_a_run_that_leads_on) /**/
+    PLACE_EACH(a_cancellation)                    /**/
+    PLACE_EACH(the_end_of_a_family)               /**/
+    PLACE_EACH(a_load_in_portions)                /**/
 };
 
 int
