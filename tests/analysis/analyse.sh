@@ -24,8 +24,9 @@ cd "$2"
 command -v "$tool" >/dev/null ||
     { echo "$tool is not installed" >&2; exit 1; }
 
+generated=$(mktemp -d "${TMPDIR:-/tmp}/cascade-generated.XXXXXX")
 flags="-D_GNU_SOURCE -DCASCADE_ASSERTS=1 -DCASCADE_HAVE_SQLITE=1
-    -DCASCADE_HAVE_POSTGRES=1 -Isrc -Isrc/cli -Iinclude"
+    -DCASCADE_HAVE_POSTGRES=1 -Isrc -Isrc/cli -Iinclude -I$generated"
 libraries=$(pkg-config --cflags libcjson libpq sqlite3 uuid)
 of_library=$(find src -name '*.c' ! -path src/base/error.c ! -path 'src/cli/*' |
     sort)
@@ -60,10 +61,21 @@ tidy_reads() {
 }
 
 list=$(mktemp "${TMPDIR:-/tmp}/cascade-analyse.XXXXXX")
-trap 'rm -f "$list"' EXIT
+trap 'rm -rf "$list" "$generated"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# The headers that a build writes.
+for folder in sql/*/statements; do
+    [ -d "$folder" ] || continue
+    backend=$(basename "$(dirname "$folder")")
+    mkdir -p "$generated/store/$backend"
+    cmake -D BACKEND="$backend" -D FOLDER="$folder" \
+        -D OUTPUT="$generated/statements_$backend.c" \
+        -D HEADER="$generated/store/$backend/statements.h" \
+        -P cmake/EmbedStatements.cmake
+done
 
 depth="-Xclang -analyzer-config -Xclang max-nodes=${TIDY_NODES:-225000}"
 model="-include $here/model.h"

@@ -15,7 +15,8 @@ good_tree() {
     rm -rf "$tree"
     mkdir -p "$tree/include/cascade" "$tree/src/base" "$tree/src/time" \
         "$tree/src/engine" "$tree/src/store/sqlite" "$tree/src/held/run" \
-        "$tree/src/store/memory" "$tree/src/state" "$tree/src/cli" "$tree/examples" \
+        "$tree/src/store/memory" "$tree/src/store/postgres" "$tree/src/state" \
+        "$tree/src/cli" "$tree/examples" \
         "$tree/tests" "$tree/cmake" "$tree/sql" "$tree/.ci"
     cp "$here/../../.clang-format" "$tree"
     printf '# SPDX-License-Identifier: MIT\n' >"$tree/CMakeLists.txt"
@@ -62,6 +63,9 @@ refuses layering.sh src/cli/a.c '#include "base/json/json.h"\n'
 refuses layering.sh src/cli/a.c '#include <libpq-fe.h>\n'
 refuses layering.sh include/cascade/a.h '#include "base/json/json.h"\n'
 refuses layering.sh src/engine/a.c 'run("SELECT 1");\n'
+refuses layering.sh src/store/postgres/a.c 'run("SELECT 1");\n'
+refuses layering.sh src/store/postgres/a.c 'add(sql, "\\n  AND c.id = ");\n'
+refuses layering.sh src/store/postgres/a.c 'run("BEGIN;");\n'
 
 # objects LINE...: what floors.sh is given, made of "FILE C-TEXT".
 objects() {

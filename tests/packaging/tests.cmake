@@ -29,6 +29,8 @@ cascade_script_test(checks_of_the_tree_can_fail checks_can_fail.sh
     NEEDS clang-format clang g++ LABELS long)
 cascade_script_test(migrations_are_embedded_unchanged migrations.sh
     ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR} NEEDS clang)
+cascade_script_test(statements_are_embedded_by_name statements.sh
+    ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR} NEEDS clang)
 cascade_script_test(library_exports_its_headers_alone symbols.sh
     ${PROJECT_SOURCE_DIR} $<TARGET_FILE:cascade> $<TARGET_FILE:cascade_static>)
 set(fortified "")

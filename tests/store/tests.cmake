@@ -43,6 +43,8 @@ if(CASCADE_SQLITE)
         LABELS long)
 endif()
 if(CASCADE_POSTGRES)
+    cascade_script_test(store_postgres_statements paste.sh ${PROJECT_SOURCE_DIR}
+        postgres NEEDS server)
     cascade_test(store_postgres postgres/test_postgres.c schema_fixture.c
         ${conformance}
         NEEDS server)
@@ -84,6 +86,7 @@ if(CASCADE_POSTGRES)
 endif()
 cascade_test(store_handle test_store.c)
 cascade_test(store_memory_parts test_memory_parts.c)
+cascade_test(store_statement test_statement.c)
 if(CASCADE_SQLITE)
     cascade_test(store_sqlite_file sqlite/test_sqlite_file.c
     sqlite/sqlite_fixture.c)

@@ -136,22 +136,6 @@ static const char *const uniques[][3] = {
     {"cascade_seals", "cascade_id", NULL},
 };
 
-/* $1 schema, $2 tables */
-static const char columns_sql[] =
-    "SELECT c.relname::text, a.attname::text, tn.nspname::text,\n"
-    "  t.typname::text, a.attnotnull,\n"
-    "  a.atthasdef OR a.attidentity <> '', a.attgenerated <> ''\n"
-    "FROM pg_catalog.pg_class AS c\n"
-    "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace\n"
-    "JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid\n"
-    "JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid\n"
-    "JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.typnamespace\n"
-    "WHERE n.nspname = $1::text\n"
-    "  AND c.relname = ANY ($2::text[])\n"
-    "  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')\n"
-    "  AND a.attnum > 0\n"
-    "  AND NOT a.attisdropped";
-
 /* Those to be called, then those that they call, as an error names them. */
 static const char *const functions[] = {
     "cascade_start(text, jsonb, text, text, text, integer, bigint)",
@@ -171,48 +155,6 @@ static const char *const functions[] = {
     "cascade_check_payload(text, jsonb)",
 };
 
-/* $1 schema, $2 functions. How many enums have all the labels that we write,
- * and the first function that is missing. */
-static const char others_sql[] =
-    "SELECT (\n"
-    "  SELECT count(*)\n"
-    "  FROM (\n"
-    "    SELECT t.typname\n"
-    "    FROM pg_catalog.pg_type AS t\n"
-    "    JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace\n"
-    "    JOIN pg_catalog.pg_enum AS e ON e.enumtypid = t.oid\n"
-    "    WHERE n.nspname = $1::text\n"
-    "      AND (t.typname = 'cascade_status'\n"
-    "          AND e.enumlabel IN ('RUNNING', 'COMPLETED', 'ERROR')\n"
-    "        OR t.typname = 'execution_status'\n"
-    "          AND e.enumlabel IN ('RUNNING', 'COMPLETED', 'FAILED'))\n"
-    "    GROUP BY t.typname\n"
-    "    HAVING count(*) = 3) AS enums), (\n"
-    "  SELECT f.name\n"
-    "  FROM unnest($2::text[])\n"
-    "    WITH ORDINALITY AS f (name, place)\n"
-    "  WHERE to_regprocedure(format('%I.%s', $1::text, f.name)) IS NULL\n"
-    "  ORDER BY f.place\n"
-    "  LIMIT 1)";
-
-/* $1 schema, $2 table, $3 columns */
-static const char unique_sql[] =
-    "SELECT count(*)\n"
-    "FROM pg_catalog.pg_index AS i\n"
-    "JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid\n"
-    "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace\n"
-    "WHERE n.nspname = $1::text\n"
-    "  AND c.relname = $2::text\n"
-    "  AND i.indisunique\n"
-    "  AND i.indisvalid\n"
-    "  AND i.indpred IS NULL\n"
-    "  AND i.indexprs IS NULL\n"
-    "  AND i.indnkeyatts = i.indnatts\n"
-    "  AND (SELECT array_agg(a.attname::text ORDER BY a.attname::text)\n"
-    "       FROM pg_catalog.pg_attribute AS a\n"
-    "       WHERE a.attrelid = c.oid\n"
-    "         AND a.attnum = ANY (i.indkey::int2[])) = $3::text[]";
-
 /* ---- Columns ------------------------------------------------------------- */
 
 static cascade_err
@@ -222,7 +164,7 @@ fail_column(const char *table, const char *column, const char *why)
                     column, why);
 }
 
-/* The result of columns_sql, row by row. */
+/* The result of LIST_COLUMNS, row by row. */
 typedef struct found_columns {
     const PGresult *result;
     const char *schema;
@@ -387,8 +329,9 @@ read_columns(csc_postgres_conn *conn, bool all)
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, found.schema);
     csc_postgres_params_rows(&params, &tables);
-    err =
-        csc_postgres_conn_query(conn, "migrate", columns_sql, &params, &result);
+    err = csc_postgres_conn_query(conn, "migrate",
+                                  conn->store->sql[CSC_POSTGRES_LIST_COLUMNS],
+                                  &params, &result);
     found.result = result;
     if (err == CASCADE_OK)
         err = check_columns(&found, all);
@@ -436,8 +379,9 @@ check_others(csc_postgres_conn *conn)
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, conn->store->config->schema);
     csc_postgres_params_rows(&params, &names);
-    err =
-        csc_postgres_conn_query(conn, "migrate", others_sql, &params, &result);
+    err = csc_postgres_conn_query(conn, "migrate",
+                                  conn->store->sql[CSC_POSTGRES_FIND_OTHERS],
+                                  &params, &result);
     if (err == CASCADE_OK)
         err = tell_others(result);
 out:
@@ -465,8 +409,9 @@ check_unique(csc_postgres_conn *conn, const char *const unique[3])
     csc_postgres_params_text(&params, conn->store->config->schema);
     csc_postgres_params_text(&params, unique[0]);
     csc_postgres_params_rows(&params, &columns);
-    err =
-        csc_postgres_conn_query(conn, "migrate", unique_sql, &params, &result);
+    err = csc_postgres_conn_query(conn, "migrate",
+                                  conn->store->sql[CSC_POSTGRES_FIND_UNIQUE],
+                                  &params, &result);
     if (err == CASCADE_OK && csc_postgres_result_i64(result, 0, 0) == 0)
         err = csc_fail(CASCADE_ERR_SCHEMA,
                        "table %s, column %s%s%s: must be PRIMARY KEY or UNIQUE",

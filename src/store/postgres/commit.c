@@ -30,7 +30,7 @@
  * Statements without rows are left out. For one row there is a form of each
  * that takes values instead of arrays: of a lone commit, making rows of arrays
  * would be a large part. What must be met by rows raises where
- * it is not (REFUSED): see sql.c.
+ * it is not (REFUSED): see the README of the statements.
  *
  * THE FENCE, and what if we die or the connection does. The first try may be
  * unfinished in a backend that nobody listens to any more. It holds the row

@@ -7,10 +7,7 @@
  *                      with a deadline
  *   error.c   what went wrong, in our own words
  *   pool.c    the connections of a store; reconnecting with backoff
- *   sql.c     every statement but those of the migrations;
- *                      sql_start.c: of starts;
- *                      sql_claim.c: of a claim;
- *                      sql_manage.c: of who looks after what is stored
+ *   sql.c     the statements of sql/postgres/statements, for a schema
  *   params.c   parameters: rows as one array for each column
  *   row.c     decoding results
  *   schema.c  migrate, schema; columns.c: do the columns fit
@@ -54,148 +51,20 @@
 #include "cascade/postgres.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
+#include "store/postgres/statements.h"
 
 /* ---- sql.c ------------------------------------------------------ */
 
-typedef enum csc_postgres_statement {
-    CSC_POSTGRES_BEGIN = 0,
-    CSC_POSTGRES_BEGIN_READ,
-    CSC_POSTGRES_COMMIT,
-    CSC_POSTGRES_ROLLBACK,
-    CSC_POSTGRES_SETTINGS,
-    CSC_POSTGRES_PATH,
-    CSC_POSTGRES_NOW,
-    CSC_POSTGRES_SEQUENCE,
-    CSC_POSTGRES_FENCE,
-    CSC_POSTGRES_START,
-    CSC_POSTGRES_START_KEYED,
-    CSC_POSTGRES_START_SEALED,
-    CSC_POSTGRES_START_KEYED_SEALED,
-    CSC_POSTGRES_INSERT_EXECUTIONS,
-    CSC_POSTGRES_UPDATE_EXECUTIONS,
-    CSC_POSTGRES_INSERT_EVENTS,
-    CSC_POSTGRES_UPDATE_CASCADES,
-    CSC_POSTGRES_RESET_RUNS,
-    CSC_POSTGRES_FREE_RUNS,
-    CSC_POSTGRES_REVIVE_RUNS,
-    CSC_POSTGRES_END_RUNS,
-    CSC_POSTGRES_DELETE_RECEIVED,
-    CSC_POSTGRES_WRITE_SEALS,
-    CSC_POSTGRES_DELETE_SEALS,
-    CSC_POSTGRES_CHANGE_SEALS,
-    CSC_POSTGRES_LIST_SEALS,
-    CSC_POSTGRES_LOAD_SEALS,
-    CSC_POSTGRES_INSERT_SENDS,
-    CSC_POSTGRES_SUBMIT_MESSAGES,
-    CSC_POSTGRES_MARK,
-    CSC_POSTGRES_CUT_EVENTS,
-    CSC_POSTGRES_CUT_EXECUTIONS,
-    CSC_POSTGRES_CUT_MESSAGES,
-    CSC_POSTGRES_TRIM_RECEIPTS,
-    CSC_POSTGRES_CUT_CASCADES,
-    CSC_POSTGRES_CUT_ERASURES,
-    CSC_POSTGRES_READ_MARKED,
-    CSC_POSTGRES_ERASE_TAKE,
-    CSC_POSTGRES_ERASE_LOCK,
-    CSC_POSTGRES_READ_LANE,
-    CSC_POSTGRES_READ_FIRST,
-    CSC_POSTGRES_CONFIRM,
-    CSC_POSTGRES_ATTACH_ENGINE,
-    CSC_POSTGRES_ATTACH_LANES,
-    CSC_POSTGRES_RENEW,
-    CSC_POSTGRES_DELETE_ENGINE,
-    CSC_POSTGRES_DELETE_LANES,
-    CSC_POSTGRES_DETACH_RUNS,
-    CSC_POSTGRES_LIST_ENGINES,
-    CSC_POSTGRES_FIND_DEAD,
-    CSC_POSTGRES_LOCK_TIMEOUT,
-    CSC_POSTGRES_DELETE_DEAD,
-    CSC_POSTGRES_DELETE_DEAD_LANES,
-    CSC_POSTGRES_UNBLOCK,
-    CSC_POSTGRES_FIND_ORPHAN,
-    CSC_POSTGRES_CHECK_ORPHAN,
-    CSC_POSTGRES_FREE_ORPHANS,
-    CSC_POSTGRES_CLAIM_LOOK,
-    CSC_POSTGRES_CLAIM_LOOK_SUSPECTS,
-    CSC_POSTGRES_CLAIM_CHECK,
-    CSC_POSTGRES_CLAIM_DROP,
-    CSC_POSTGRES_CLAIM_ENDED,
-    CSC_POSTGRES_CLAIM_TAKE,
-    CSC_POSTGRES_CLAIM_NEXT,
-    CSC_POSTGRES_LOAD_CASCADES,
-    CSC_POSTGRES_LOAD_EXECUTIONS,
-    CSC_POSTGRES_LOAD_FAMILY,
-    CSC_POSTGRES_LOAD_EVENTS,
-    CSC_POSTGRES_LOAD_MESSAGES,
-    CSC_POSTGRES_LOAD_ENDS,
-    CSC_POSTGRES_RECEIVE,
-    CSC_POSTGRES_READ_KEY,
-    CSC_POSTGRES_FIND_PATHS,
-    CSC_POSTGRES_LINK_CHAINS,
-    CSC_POSTGRES_LINK_PATHS,
-    CSC_POSTGRES_TRIM_LINKS,
-    CSC_POSTGRES_FIND_GONE,
-    CSC_POSTGRES_SWEEP_PATHS,
-    CSC_POSTGRES_SWEEP_ROOTS,
-    CSC_POSTGRES_PAUSE_QUEUE,
-    CSC_POSTGRES_RESUME_QUEUE,
-    CSC_POSTGRES_LIST_QUEUES,
-    CSC_POSTGRES_COUNT_TOTALS,
-    CSC_POSTGRES_STRAY_EXECUTIONS,
-    CSC_POSTGRES_STRAY_EVENTS,
-    CSC_POSTGRES_STRAY_RUNS,
-    CSC_POSTGRES_STRAY_MESSAGES,
-    CSC_POSTGRES_STRAY_ERASURES,
-    CSC_POSTGRES_STRAY_LANES,
-    CSC_POSTGRES_STRAY_ENGINES,
-    CSC_POSTGRES_SCAN_EXECUTIONS,
-    CSC_POSTGRES_SCAN_CHILDREN,
-    CSC_POSTGRES_SCAN_EVENTS,
-    CSC_POSTGRES_SCAN_ALL,
-    CSC_POSTGRES_LOCK_CASCADES,
-    CSC_POSTGRES_REPAIR,
-    CSC_POSTGRES_PURGE,
-    CSC_POSTGRES_NOTIFY,
-    CSC_POSTGRES_LISTEN,
-    CSC_POSTGRES_NATIVE_MARK,
-    CSC_POSTGRES_NATIVE_CONSTRAINTS,
-    CSC_POSTGRES_NATIVE_RESET,
-    CSC_POSTGRES_NATIVE_SETTLE,
-    CSC_POSTGRES_NATIVE_END,
-    CSC_POSTGRES_GUEST_SAVE,
-    CSC_POSTGRES_GUEST_PATH,
-    CSC_POSTGRES_GUEST_UNDO,
-    CSC_POSTGRES_GUEST_RESTORE,
-    CSC_POSTGRES_GUEST_RELEASE,
-    /* As their namesakes in the plural, for one row: its values instead of
-     * arrays */
-    CSC_POSTGRES_INSERT_EXECUTION,
-    CSC_POSTGRES_UPDATE_EXECUTION,
-    CSC_POSTGRES_INSERT_EVENT,
-    CSC_POSTGRES_UPDATE_CASCADE,
-    CSC_POSTGRES_RESET_RUN,
-    CSC_POSTGRES_FREE_RUN,
-    CSC_POSTGRES_REVIVE_RUN,
-    CSC_POSTGRES_END_RUN,
-    CSC_POSTGRES_DELETE_RECEIVED_ONE,
-    CSC_POSTGRES_INSERT_SEND,
-    CSC_POSTGRES_LINK_CHAIN,
-    CSC_POSTGRES_WRITE_SEAL,
-    CSC_POSTGRES_STATEMENTS /* how many */
-} csc_postgres_statement;
-
 typedef struct csc_postgres csc_postgres;
 
-/* Builds the texts for a schema (`prefix` is "\"name\"."); false when out of
- * memory, and then too they are to be freed. */
-bool csc_postgres_sql_build(const char *prefix, const char *channel,
+/* Builds the texts for a schema (`schema` is quoted); false when out of memory,
+ * and then too they are to be freed. */
+bool csc_postgres_sql_build(const char *schema, const char *channel,
                             char *texts[CSC_POSTGRES_STATEMENTS]);
 void csc_postgres_sql_free(char *texts[CSC_POSTGRES_STATEMENTS]);
-/* The form for one row of a statement that takes rows. */
+/* The form for one row of a statement that takes rows; else itself. */
 csc_postgres_statement csc_postgres_sql_for_one(
     csc_postgres_statement statement);
-/* One text with every '@' replaced by `prefix`; NULL when out of memory. */
-char *csc_postgres_sql_expand(const char *text, const char *prefix);
 
 /* ---- params.c ---------------------------------------------------- */
 
@@ -645,7 +514,7 @@ struct csc_postgres {
     csc_log log;
     char *url;
     bool several_hosts;
-    char *prefix; /* "\"public\"." */
+    char *schema; /* "\"public\"" */
     char channel[CSC_POSTGRES_CHANNEL_SIZE];
     char *sql[CSC_POSTGRES_STATEMENTS];
     csc_postgres_conn *guest; /* the only one, and not ours; NULL: a pool */

@@ -95,26 +95,6 @@ typedef struct lent_state {
     char mark[MARK_SIZE];
 } lent_state;
 
-/* Outside a transaction. What fails in it ends the connection. */
-static const char cleaning[] = "RESET SESSION AUTHORIZATION;"
-                               "RESET ROLE;"
-                               "RESET ALL;"
-                               "CLOSE ALL;"
-                               "UNLISTEN *;"
-                               "SELECT pg_catalog.pg_advisory_unlock_all();"
-                               "DISCARD TEMP;"
-                               "DISCARD SEQUENCES";
-
-/* The last: against a backend whose client the network has cut off. */
-static const char opening[] =
-    "BEGIN ISOLATION LEVEL READ COMMITTED;"
-    "SET LOCAL statement_timeout = %" PRId64 ";"
-    "SET LOCAL idle_in_transaction_session_timeout = %" PRId64 ";"
-    "SET LOCAL cascade.transaction = '%s'%s";
-static const char keepalives[] = ";SET LOCAL tcp_keepalives_idle = 5;"
-                                 "SET LOCAL tcp_keepalives_interval = 2;"
-                                 "SET LOCAL tcp_keepalives_count = 3";
-
 /* ---- Connections --------------------------------------------------------- */
 
 /* What is wanted of most of them, prepared while the session is clean: inside
@@ -153,7 +133,7 @@ send_cleaning(csc_postgres_conn *conn)
     if (PQexitPipelineMode(conn->pg) != 1)
         return csc_postgres_error_lost(conn);
     if (!conn->store->config->pooler) {
-        err = send_script(conn, cleaning);
+        err = send_script(conn, conn->store->sql[CSC_POSTGRES_NATIVE_CLEAN]);
         conn->owed = err == CASCADE_OK;
     }
     return err;
@@ -280,22 +260,42 @@ server_limit(int64_t limit_ms)
     return limit_ms > INT_MAX ? INT_MAX : limit_ms;
 }
 
+/* A script knows no parameters: they are put in. */
+static void
+fill_opening(csc_buf *sql, const lent_state *lent)
+{
+    const char *at = lent->store->sql[lent->store->config->pooler
+                                          ? CSC_POSTGRES_NATIVE_OPEN
+                                          : CSC_POSTGRES_NATIVE_OPEN_DIRECT];
+
+    csc_buf_init(sql);
+    for (; *at != '\0'; at++) {
+        if (*at != '$')
+            csc_buf_add_char(sql, *at);
+        else if (*++at == '1')
+            csc_buf_add_format(sql, "%" PRId64, server_limit(lent->limit_ms));
+        else
+            csc_buf_add_text(sql, lent->mark);
+    }
+}
+
 static cascade_err
 open_transaction(lent_state *lent)
 {
     csc_postgres_conn *conn = lent->conn;
-    int64_t limit_ms = server_limit(lent->limit_ms);
-    char sql[sizeof(opening) + sizeof(keepalives) + MARK_SIZE + 48];
     cascade_err err = CASCADE_OK;
+    csc_buf sql;
 
-    (void)snprintf(sql, sizeof(sql), opening, limit_ms, limit_ms, lent->mark,
-                   conn->store->config->pooler ? "" : keepalives);
+    fill_opening(&sql, lent);
+    if (sql.failed)
+        err = csc_fail_memory();
     if (conn->owed &&
         csc_postgres_conn_receive_script(conn, "begin") != CASCADE_OK)
         err = csc_postgres_error_lost(conn);
     conn->owed = false;
     if (err == CASCADE_OK)
-        err = send_script(conn, sql);
+        err = send_script(conn, sql.data);
+    csc_buf_fini(&sql);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_receive_script(conn, "begin");
     if (err == CASCADE_OK)

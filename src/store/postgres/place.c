@@ -34,12 +34,6 @@
 #include "cascade/cascade.h"
 #include "store/store.h"
 
-static const char place_sql[] =
-    "SELECT (pg_catalog.pg_control_system()).system_identifier,\n"
-    "  pg_catalog.pg_walfile_name(p.lsn),\n"
-    "  p.lsn\n"
-    "FROM (SELECT pg_catalog.pg_current_wal_flush_lsn() AS lsn) AS p";
-
 #define TIMELINE_DIGITS 8 /* with which the name of a log file begins */
 
 /* `place->known` tells whether it said so. An error only where the connection
@@ -48,8 +42,8 @@ static cascade_err
 read_place(csc_postgres_conn *conn, csc_postgres_place *place)
 {
     PGresult *result = NULL;
-    cascade_err err =
-        csc_postgres_conn_query(conn, "place", place_sql, NULL, &result);
+    cascade_err err = csc_postgres_conn_query(
+        conn, "place", conn->store->sql[CSC_POSTGRES_PLACE], NULL, &result);
 
     *place = (csc_postgres_place){.known = false};
     if (err == CASCADE_OK && PQntuples(result) == 1 &&

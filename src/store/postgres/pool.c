@@ -282,23 +282,6 @@ take(csc_postgres *store, bool urgent, int64_t deadline_ms,
 
 /* ---- Connections that fell silent ---------------------------------------- */
 
-/* $1 a backend, that began at least $2 and at most $3 ago. One that waits for a
- * standby has committed: ended, it would show what that may not have. */
-static const char end_sql[] =
-    "SELECT pg_catalog.count(pg_catalog.pg_terminate_backend(a.pid))\n"
-    "FROM pg_catalog.pg_stat_activity AS a\n"
-    "WHERE a.pid OPERATOR(pg_catalog.=) $1::pg_catalog.int4\n"
-    "  AND a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()\n"
-    "  AND a.usename OPERATOR(pg_catalog.=) CURRENT_USER\n"
-    "  AND COALESCE(a.wait_event, '')\n"
-    "    OPERATOR(pg_catalog.<>) 'SyncRep'\n"
-    "  AND a.backend_start OPERATOR(pg_catalog.<=)\n"
-    "    (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-)\n"
-    "    $2::pg_catalog.interval)\n"
-    "  AND a.backend_start OPERATOR(pg_catalog.>=)\n"
-    "    (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-)\n"
-    "    $3::pg_catalog.interval)";
-
 /* With the mutex held. */
 static void
 add_silent(csc_postgres *store, const csc_postgres_silent *one)
@@ -345,8 +328,9 @@ end_one(csc_postgres_conn *conn, const csc_postgres_silent *one)
     csc_postgres_params_i32(&params, one->pid);
     add_age(&params, now_ms - one->opened_ms - off_ms, least);
     add_age(&params, now_ms - one->opening_ms + off_ms, most);
-    if (csc_postgres_conn_query(conn, "end", end_sql, &params, &result) ==
-            CASCADE_OK &&
+    if (csc_postgres_conn_query(conn, "end",
+                                conn->store->sql[CSC_POSTGRES_END_SILENT],
+                                &params, &result) == CASCADE_OK &&
         csc_postgres_result_i64(result, 0, 0) > 0)
         csc_log_add(&conn->store->log, CASCADE_LOG_WARNING,
                     "postgres: ended a backend that had fallen silent");

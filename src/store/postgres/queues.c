@@ -30,29 +30,23 @@ typedef struct pause_state {
     bool doubtful; /* a try before had no answer */
 } pause_state;
 
-/* $1 queue, $2 about */
-static const char look_sql[] = "SELECT count(*) FROM @cascade_queues\n"
-                               "WHERE queue = $1::text AND about = $2::text";
-
 /* Nothing had to be changed, behind a try without an answer. */
 static cascade_err
 look_paused(csc_postgres_conn *conn, pause_state *state)
 {
-    char *sql = csc_postgres_sql_expand(look_sql, conn->store->prefix);
     csc_postgres_params params;
     PGresult *result = NULL;
     cascade_err err;
 
-    if (sql == NULL)
-        return csc_fail_memory();
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, state->queue);
     csc_postgres_params_text(&params, state->about);
-    err = csc_postgres_conn_query(conn, "pause", sql, &params, &result);
+    err = csc_postgres_conn_query(conn, "pause",
+                                  conn->store->sql[CSC_POSTGRES_LOOK_PAUSED],
+                                  &params, &result);
     if (err == CASCADE_OK)
         state->changed = csc_postgres_result_i64(result, 0, 0) > 0;
     PQclear(result);
-    csc_mem_free(sql);
     return err;
 }
 

@@ -355,63 +355,46 @@ pass_limit(const list_state *state)
     return state->faults > 0 && left < LIST_PASS_MIN ? LIST_PASS_MIN : left;
 }
 
-static void
-add_condition(csc_buf *sql, const csc_postgres_params *params,
-              const char *before, const char *after)
-{
-    csc_buf_add_format(sql, "\n  AND %s$%d%s", before, params->count, after);
-}
-
-/* The text and the parameters of one query. */
-static void
-build_list(const list_state *state, csc_buf *sql, csc_postgres_params *params)
+/* The parameters of one query. Returns the parts of LIST that they are for. */
+static unsigned
+add_list(const list_state *state, csc_postgres_params *params)
 {
     const cascade_query *query = state->query;
+    unsigned parts = 0;
 
     csc_postgres_params_init(params);
-    csc_buf_add_text(
-        sql, "SELECT c.id, c.status::text, c.fn_id, c.user_id::text,\n"
-             "  c.created_at, c.updated_at, r.queue, r.priority, r.wake_at,\n"
-             "  r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs\n"
-             "FROM @cascades AS c\n"
-             "LEFT JOIN @cascade_runs AS r ON r.cascade_id = c.id\n"
-             "WHERE (SELECT true FROM @cascade_erasures AS x\n"
-             "    WHERE x.cascade_id = c.id) IS NULL");
     if (query->id != NULL) {
         csc_postgres_params_uuid(params, query->id);
-        add_condition(sql, params, "c.id = ", "::uuid");
+        parts |= CSC_POSTGRES_LIST_IF_ID;
     }
     if (query->user_id != NULL) {
         csc_postgres_params_text(params, query->user_id);
-        add_condition(sql, params, "c.user_id = ", "::text");
+        parts |= CSC_POSTGRES_LIST_IF_USER;
     }
     if (query->status != 0) {
         csc_postgres_params_text(params, csc_store_status_word(query->status));
-        add_condition(sql, params, "c.status = ", "::text::@cascade_status");
+        parts |= CSC_POSTGRES_LIST_IF_STATUS;
     }
     if (state->after != NULL) {
         csc_postgres_params_uuid(params, state->after);
-        add_condition(sql, params, "c.id > ", "::uuid");
+        parts |= CSC_POSTGRES_LIST_IF_AFTER;
         if (query->queue != NULL)
-            add_condition(sql, params, "r.cascade_id > ", "::uuid");
+            parts |= CSC_POSTGRES_LIST_IF_RUN_AFTER;
     }
     if (query->queue != NULL) {
         csc_postgres_params_text(params, query->queue);
-        add_condition(sql, params, "r.queue = ", "::text");
+        parts |= CSC_POSTGRES_LIST_IF_QUEUE;
     }
     if (query->updated_before_ms != 0) {
         csc_postgres_params_bound(params, query->updated_before_ms);
-        add_condition(sql, params, "c.updated_at < ", "::timestamp");
+        parts |= CSC_POSTGRES_LIST_IF_BEFORE;
     }
     if (query->node != NULL) {
         csc_postgres_params_text(params, query->node);
-        add_condition(sql, params,
-                      "EXISTS (SELECT 1 FROM @node_executions AS n\n"
-                      "    WHERE n.cascade_id = c.id AND n.node_name = ",
-                      "::text)");
+        parts |= CSC_POSTGRES_LIST_IF_NODE;
     }
     csc_postgres_params_i64(params, (int64_t)pass_limit(state));
-    csc_buf_add_format(sql, "\nORDER BY c.id\nLIMIT $%d::int8", params->count);
+    return parts;
 }
 
 static cascade_err
@@ -419,20 +402,17 @@ read_list(csc_postgres_conn *conn, void *context)
 {
     list_state *state = context;
     csc_postgres_params params;
-    csc_buf pieces;
-    char *sql = NULL;
+    char *sql;
     cascade_err err;
 
     PQclear(state->result);
     state->result = NULL;
-    csc_buf_init(&pieces);
-    build_list(state, &pieces, &params);
-    if (!pieces.failed)
-        sql = csc_postgres_sql_expand(pieces.data, conn->store->prefix);
+    sql = csc_statement_build(&csc_postgres_statements[CSC_POSTGRES_LIST],
+                              add_list(state, &params), conn->store->schema,
+                              conn->store->channel);
     err = sql == NULL ? csc_fail_memory()
                       : csc_postgres_conn_query(conn, "list", sql, &params,
                                                 &state->result);
-    csc_buf_fini(&pieces);
     csc_mem_free(sql);
     return err;
 }

@@ -41,41 +41,6 @@
 
 #define APPLIED_MAX 1000
 
-/* $1 schema */
-static const char find_sql[] =
-    "SELECT count(*), count(c.oid)\n"
-    "FROM pg_catalog.pg_namespace AS n\n"
-    "LEFT JOIN pg_catalog.pg_class AS c\n"
-    "  ON c.relnamespace = n.oid AND c.relname = 'cascade_schema'\n"
-    "WHERE n.nspname = $1::text";
-
-static const char applied_sql[] = "SELECT number::int8, name, checksum,\n"
-                                  "  applied_at\n"
-                                  "FROM @cascade_schema\n"
-                                  "ORDER BY number\n"
-                                  "LIMIT $1::int8";
-
-/* As the first migration makes it. */
-static const char make_sql[] = "CREATE TABLE IF NOT EXISTS @cascade_schema (\n"
-                               "  number     INTEGER PRIMARY KEY,\n"
-                               "  name       TEXT NOT NULL,\n"
-                               "  checksum   TEXT,\n"
-                               "  applied_at TIMESTAMP NOT NULL)";
-
-static const char lock_sql[] =
-    "LOCK TABLE @cascade_schema IN SHARE ROW EXCLUSIVE MODE";
-
-/* A file, of which the name of the schema comes first. */
-static const char file_sql[] = "SET LOCAL search_path = \"%s\", pg_temp;\n"
-                               "%s;\n"
-                               "SET LOCAL search_path = pg_catalog, pg_temp";
-
-/* $1 number, $2 checksum */
-static const char sign_sql[] = "UPDATE @cascade_schema\n"
-                               "SET checksum = $2::text\n"
-                               "WHERE number = $1::int4\n"
-                               "  AND checksum IS NULL";
-
 /* What a look at the schema told. */
 typedef struct schema_state {
     size_t from;           /* the first migration to be applied */
@@ -90,20 +55,13 @@ typedef struct place {
 
 /* ---- Looking ------------------------------------------------------------- */
 
-/* A statement that may name tables ('@'). */
 static cascade_err
-query(csc_postgres_conn *conn, const char *move, const char *text,
-      const csc_postgres_params *params, PGresult **result)
+query(csc_postgres_conn *conn, const char *move,
+      csc_postgres_statement statement, const csc_postgres_params *params,
+      PGresult **result)
 {
-    char *sql = csc_postgres_sql_expand(text, conn->store->prefix);
-    cascade_err err;
-
-    *result = NULL;
-    if (sql == NULL)
-        return csc_fail_memory();
-    err = csc_postgres_conn_query(conn, move, sql, params, result);
-    csc_mem_free(sql);
-    return err;
+    return csc_postgres_conn_query(conn, move, conn->store->sql[statement],
+                                   params, result);
 }
 
 static cascade_err
@@ -115,7 +73,7 @@ find_place(csc_postgres_conn *conn, const char *move, place *here)
 
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, conn->store->config->schema);
-    err = query(conn, move, find_sql, &params, &result);
+    err = query(conn, move, CSC_POSTGRES_FIND_SCHEMA, &params, &result);
     if (err == CASCADE_OK)
         *here = (place){.schema = csc_postgres_result_i64(result, 0, 0) > 0,
                         .table = csc_postgres_result_i64(result, 0, 1) > 0};
@@ -136,7 +94,7 @@ read_applied(csc_postgres_conn *conn, const char *move, PGresult **result)
         return err;
     csc_postgres_params_init(&params);
     csc_postgres_params_i64(&params, APPLIED_MAX);
-    return query(conn, move, applied_sql, &params, result);
+    return query(conn, move, CSC_POSTGRES_LIST_APPLIED, &params, result);
 }
 
 static cascade_err
@@ -187,11 +145,11 @@ is_current(const schema_state *state)
 /* ---- Applying ------------------------------------------------------------ */
 
 static cascade_err
-run(csc_postgres_conn *conn, const char *text,
+run(csc_postgres_conn *conn, csc_postgres_statement statement,
     const csc_postgres_params *params)
 {
     PGresult *result;
-    cascade_err err = query(conn, "migrate", text, params, &result);
+    cascade_err err = query(conn, "migrate", statement, params, &result);
 
     PQclear(result);
     return err;
@@ -214,17 +172,9 @@ begin(csc_postgres_conn *conn)
 static cascade_err
 create_schema(csc_postgres_conn *conn)
 {
-    csc_buf sql;
-    cascade_err err;
-
-    csc_buf_init(&sql);
-    csc_buf_add_format(&sql, "CREATE SCHEMA IF NOT EXISTS \"%s\"",
-                       conn->store->config->schema);
-    err = sql.failed
-              ? csc_fail_memory()
-              : csc_postgres_conn_script(conn, "create the schema", sql.data);
-    csc_buf_fini(&sql);
-    return err;
+    return csc_postgres_conn_script(
+        conn, "create the schema",
+        conn->store->sql[CSC_POSTGRES_CREATE_SCHEMA]);
 }
 
 static cascade_err
@@ -234,8 +184,9 @@ run_file(csc_postgres_conn *conn, const csc_migration *migration)
     cascade_err err;
 
     csc_buf_init(&sql);
-    csc_buf_add_format(&sql, file_sql, conn->store->config->schema,
-                       migration->sql);
+    csc_buf_add_format(
+        &sql, "%s;\n%s;\n%s", conn->store->sql[CSC_POSTGRES_ENTER_SCHEMA],
+        migration->sql, conn->store->sql[CSC_POSTGRES_LEAVE_SCHEMA]);
     err = sql.failed
               ? csc_fail_memory()
               : csc_postgres_conn_script(conn, migration->name, sql.data);
@@ -253,7 +204,7 @@ sign(csc_postgres_conn *conn, const csc_migration *migration)
     csc_postgres_params_i32(&params, migration->number);
     csc_postgres_params_text(&params,
                              csc_migrate_checksum(migration, checksum));
-    return run(conn, sign_sql, &params);
+    return run(conn, CSC_POSTGRES_SIGN_APPLIED, &params);
 }
 
 /* In the transaction, with the lock. */
@@ -282,7 +233,7 @@ commit(csc_postgres_conn *conn)
 {
     PGresult *result = NULL;
     cascade_err err =
-        csc_postgres_conn_query(conn, "migrate", "COMMIT", NULL, &result);
+        query(conn, "migrate", CSC_POSTGRES_COMMIT, NULL, &result);
 
     PQclear(result);
     if (err == CASCADE_OK && PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
@@ -297,8 +248,8 @@ lock(csc_postgres_conn *conn, const place *was)
     cascade_err err = was->schema ? CASCADE_OK : create_schema(conn);
 
     if (err == CASCADE_OK && !was->table)
-        err = run(conn, make_sql, NULL);
-    return err == CASCADE_OK ? run(conn, lock_sql, NULL) : err;
+        err = run(conn, CSC_POSTGRES_CREATE_APPLIED, NULL);
+    return err == CASCADE_OK ? run(conn, CSC_POSTGRES_LOCK_APPLIED, NULL) : err;
 }
 
 /* It has failed, and is rolled back: because another was first? */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The PostgreSQL store: its driver table, opening and closing. How the parts
- * fit together is told in internal.h; the fence and the crash argument
- * in commit.c; why the statements look as they do in sql.c.
+ * fit together is told in internal.h; the fence and the crash argument in
+ * commit.c; why the statements look as they do in
+ * sql/postgres/statements/README.md.
  *
  * The clock of this store is the server's, for leases and for what is due.
  */
@@ -103,14 +104,14 @@ name_channel(csc_postgres *store)
 static cascade_err
 build_texts(csc_postgres *store)
 {
-    csc_buf prefix;
+    csc_buf schema;
 
     name_channel(store);
-    csc_buf_init(&prefix);
-    csc_buf_add_format(&prefix, "\"%s\".", store->config->schema);
-    store->prefix = csc_buf_take(&prefix);
-    if (store->prefix == NULL ||
-        !csc_postgres_sql_build(store->prefix, store->channel, store->sql))
+    csc_buf_init(&schema);
+    csc_buf_add_format(&schema, "\"%s\"", store->config->schema);
+    store->schema = csc_buf_take(&schema);
+    if (store->schema == NULL ||
+        !csc_postgres_sql_build(store->schema, store->channel, store->sql))
         return csc_fail_memory();
     return CASCADE_OK;
 }
@@ -119,7 +120,7 @@ static void
 free_store(csc_postgres *store)
 {
     csc_postgres_sql_free(store->sql);
-    csc_mem_free(store->prefix);
+    csc_mem_free(store->schema);
     csc_mem_free(store->sequence);
     csc_mem_free(store->attached);
     csc_mem_free(store->url);

@@ -12,7 +12,7 @@
 #define SAID_MAX 2000000
 
 /* Where statements are. */
-static const char *const said_in[] = {"src/store/postgres/*.c",
+static const char *const said_in[] = {"sql/postgres/statements/*.sql",
                                       "sql/postgres/*.sql", "sql/roles.sql"};
 static const char *const made_by = "tests/store/postgres/hostile.sql";
 
