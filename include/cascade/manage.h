@@ -469,9 +469,11 @@ typedef struct cascade_check_report {
 
 /* Checks each invariant that the tables have to satisfy and tells each
  * violation, of one cascade up to 100 of them; changes nothing. A row that
- * cannot be read is one, and the others are judged all the same. Bounded in
- * memory, however many rows there are. Cascades that are written meanwhile
- * are looked at again before anything is told of them. */
+ * cannot be read is one, and the others are judged all the same. In a store
+ * with integrity (integrity.h) so is a cascade or a message that has not the
+ * seal of what is there, and a seal without its cascade. Bounded in memory,
+ * however many rows there are. Cascades that are written meanwhile are looked
+ * at again before anything is told of them. */
 CASCADE_API cascade_err cascade_verify(cascade_store *store,
                                        const cascade_check_options *options,
                                        cascade_check_report *report);
@@ -485,7 +487,9 @@ CASCADE_API cascade_err cascade_verify(cascade_store *store,
  * it cannot know; with `dry_run` the same, and nothing is changed. Cascades
  * that engines have are left alone. Which is the last run of each that has
  * continued as new is entered, so that what is sent to those before comes to it
- * when they are gone. It may be repeated. */
+ * when they are gone. It may be repeated. In a store with integrity nothing is
+ * repaired, as the seal would be that of other rows: CASCADE_ERR_UNSUPPORTED
+ * where something would be. */
 CASCADE_API cascade_err cascade_adopt(cascade_store *store,
                                       const cascade_check_options *options,
                                       cascade_check_report *report);

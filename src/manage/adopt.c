@@ -585,6 +585,11 @@ make_repairs(adopter *a)
         a->report->repaired += (int64_t)a->repair_count;
     if (a->options.dry_run || a->repair_count == 0)
         return CASCADE_OK;
+    if (a->store->ring != NULL)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "adopt: the store has integrity, and a cascade that is "
+                        "repaired would lose its seal: nothing was changed; a "
+                        "dry run tells what it would be");
     err = a->store->driver->repair(a->store->self, a->repairs, a->repair_count,
                                    done);
     for (size_t i = 0; i < a->repair_count && err == CASCADE_OK; i++)

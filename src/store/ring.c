@@ -82,3 +82,16 @@ csc_ring_find(const csc_ring *ring, const char *text, const csc_seal_key **key)
     return csc_fail(CASCADE_ERR_CORRUPT,
                     "it has a checksum, and no seal by a secret");
 }
+
+cascade_err
+csc_ring_check_message(const csc_ring *ring, const cascade_message_row *row)
+{
+    const csc_seal_key *key = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (row->seal == NULL)
+        return csc_fail(CASCADE_ERR_CORRUPT, "a message has no seal");
+    err = csc_ring_find(ring, row->seal, &key);
+    return err == CASCADE_OK ? csc_seal_check_message(key, row, row->seal)
+                             : err;
+}

@@ -8,6 +8,7 @@
 
 #include "cascade/cascade.h"
 #include "cascade/integrity.h"
+#include "cascade/rows.h"
 #include "store/seal.h"
 
 #define CSC_RING_MAX CASCADE_SECRETS_MAX
@@ -31,5 +32,8 @@ const csc_seal_key *csc_ring_current(const csc_ring *ring);
  * missing. */
 cascade_err csc_ring_find(const csc_ring *ring, const char *text,
                           const csc_seal_key **key);
+/* Whether a message is as its sender has sealed it: CASCADE_ERR_CORRUPT. */
+cascade_err csc_ring_check_message(const csc_ring *ring,
+                                   const cascade_message_row *row);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "cascade/integrity.h"
+#include "cascade/manage.h"
 #include "support/sealed.h"
 #include "support/stores.h"
 
@@ -382,6 +383,84 @@ what_a_store_with_integrity_starts_is_sealed(test_db *db)
     assert_ok(cascade_store_close(store));
 }
 
+/* ---- What is verified ---------------------------------------------------- */
+
+static bool
+note_seal_finding(void *context, const cascade_uuid *id, int32_t function_id,
+                  const char *rule, const char *text)
+{
+    (void)id;
+    (void)function_id;
+    if (strcmp(rule, "V18 seal") == 0 && strstr(text, "no cascade") != NULL)
+        ++*(size_t *)context;
+    return true;
+}
+
+static size_t
+count_lone_seals(cascade_store *store)
+{
+    size_t count = 0;
+    const cascade_check_options options = {.size = sizeof(options),
+                                           .finding = note_seal_finding,
+                                           .context = &count};
+    cascade_check_report report = {.size = sizeof(report)};
+
+    assert_ok(cascade_verify(store, &options, &report));
+    return count;
+}
+
+static void
+a_seal_without_its_cascade_is_found(test_db *db)
+{
+    keys k = one_key("one", first_secret);
+    cascade_integrity integrity = of_mode(CASCADE_INTEGRITY_HMAC, &k);
+    cascade_store *store = NULL;
+    cascade_uuid ids[2];
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char sql[700];
+
+    db->unsound = true;
+    assert_ok(try_open(db, &integrity, CASCADE_MIGRATE_AUTO, &store));
+    ids[0] = start_one(store);
+    ids[1] = start_one(store);
+    assert_int_equal(count_lone_seals(store), 0);
+    (void)cascade_uuid_format(&ids[1], text);
+    (void)snprintf(sql, sizeof(sql),
+                   "DELETE FROM cascade_runs WHERE cascade_id = '%s';"
+                   "DELETE FROM context_events WHERE cascade_id = '%s';"
+                   "DELETE FROM node_executions WHERE cascade_id = '%s';"
+                   "DELETE FROM cascades WHERE id = '%s'",
+                   text, text, text, text);
+    assert_int_equal(db_sql(db, sql), 0);
+    assert_int_equal(count_lone_seals(store), 1);
+    assert_ok(cascade_store_close(store));
+}
+
+/* A run that is missing would be made; the seal would not fit then. */
+static void
+nothing_is_adopted_where_cascades_have_seals(test_db *db)
+{
+    keys k = one_key("one", first_secret);
+    cascade_integrity integrity = of_mode(CASCADE_INTEGRITY_HMAC, &k);
+    cascade_check_options options = {.size = sizeof(options), .dry_run = true};
+    cascade_check_report report = {.size = sizeof(report)};
+    cascade_store *store = NULL;
+
+    db->unsound = true;
+    assert_ok(try_open(db, &integrity, CASCADE_MIGRATE_AUTO, &store));
+    (void)start_one(store);
+    assert_ok(cascade_adopt(store, NULL, &report));
+    assert_int_equal(report.repaired, 0);
+    assert_int_equal(db_sql(db, "DELETE FROM cascade_runs"), 0);
+    assert_ok(cascade_adopt(store, &options, &report));
+    assert_int_equal(report.repaired, 1);
+    assert_fails(CASCADE_ERR_UNSUPPORTED, cascade_adopt(store, NULL, &report));
+    assert_non_null(strstr(cascade_errmsg(), "would lose its seal"));
+    assert_int_equal(report.repaired, 0);
+    assert_true(sealed_all(store, NULL));
+    assert_ok(cascade_store_close(store));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -402,6 +481,10 @@ main(int argc, char **argv)
          of_several_first_stores_one_enters_the_mode, STORES_ALL},
         {"what_a_store_with_integrity_starts_is_sealed",
          what_a_store_with_integrity_starts_is_sealed, STORES_ALL},
+        {"a_seal_without_its_cascade_is_found",
+         a_seal_without_its_cascade_is_found, STORES_FILES},
+        {"nothing_is_adopted_where_cascades_have_seals",
+         nothing_is_adopted_where_cascades_have_seals, STORES_FILES},
     };
 
     return stores_run("integrity", tests, sizeof(tests) / sizeof(tests[0]),

@@ -11,9 +11,11 @@
 #include "api/raw_sql.h"
 #include "cascade/manage.h"
 #include "engine/support/mix.h"
+#include "held/run/sealing.h"
 #include "query/audit/audit.h"
 #include "store/store.h"
 #include "support/rows.h"
+#include "support/sealed.h"
 #include "support/sound.h"
 
 #define MIXED 60
@@ -553,6 +555,30 @@ large_cascades_are_read_in_pages(test_db *db)
     rows_fini(&rows);
 }
 
+/* The seal is that of the rows of all pages. */
+static void
+large_cascades_have_their_seal(test_db *db)
+{
+    cascade_store *store = NULL;
+    test_rows rows;
+    bool existed = false;
+    cascade_submission submission = {.start_count = 1, .existed = &existed};
+
+    db->unsound = true;
+    db->integrity = sealed_by_secret();
+    store = db_store(db);
+    rows_init(&rows, rows_seed(), 1700000000000);
+    submission.starts = make_large(&rows);
+    assert_ok(csc_sealing_submit(store, &submission));
+    assert_int_equal(0, verify(store).by_rule[CSC_AUDIT_SEAL]);
+    raw_sql(db, "UPDATE context_events SET value = '2' WHERE id ="
+                " (SELECT max(id) FROM context_events)");
+    assert_int_equal(1, verify(store).by_rule[CSC_AUDIT_SEAL]);
+    raw_sql(db, "UPDATE context_events SET value = '1'");
+    assert_int_equal(0, verify(store).by_rule[CSC_AUDIT_SEAL]);
+    rows_fini(&rows);
+}
+
 /* An execution of theirs comes in between its pages, with what it has written.
  */
 static cascade_err
@@ -718,6 +744,8 @@ main(int argc, char **argv)
          what_is_received_after_the_end_is_sound, STORES_ALL},
         {"large_cascades_are_read_in_pages", large_cascades_are_read_in_pages,
          STORES_ALL},
+        {"large_cascades_have_their_seal", large_cascades_have_their_seal,
+         STORES_FILES},
         {"what_is_written_between_pages_is_no_finding",
          what_is_written_between_pages_is_no_finding, STORES_FILES},
         {"it_ends_when_it_is_told_to", it_ends_when_it_is_told_to, STORES_ALL},

@@ -30,20 +30,27 @@ give_secret(void *context, size_t number, cascade_secret *secret)
 }
 
 const cascade_integrity *
+sealed_by_secret(void)
+{
+    static const cascade_integrity hmac = {.size = sizeof(hmac),
+                                           .mode = CASCADE_INTEGRITY_HMAC,
+                                           .secret = give_secret};
+
+    return &hmac;
+}
+
+const cascade_integrity *
 sealed_wanted(void)
 {
     static const cascade_integrity checksum = {
         .size = sizeof(checksum), .mode = CASCADE_INTEGRITY_CHECKSUM};
-    static const cascade_integrity hmac = {.size = sizeof(hmac),
-                                           .mode = CASCADE_INTEGRITY_HMAC,
-                                           .secret = give_secret};
     const char *wanted = getenv("CASCADE_TEST_SEALED");
 
     if (wanted == NULL)
         return NULL;
     if (strcmp(wanted, "checksum") == 0)
         return &checksum;
-    return strcmp(wanted, "hmac") == 0 ? &hmac : NULL;
+    return strcmp(wanted, "hmac") == 0 ? sealed_by_secret() : NULL;
 }
 
 /* ---- Checking ------------------------------------------------------------ */

@@ -10,6 +10,8 @@
 
 #include "cascade/cascade.h"
 
+/* By a secret of the tests. */
+const cascade_integrity *sealed_by_secret(void);
 /* What CASCADE_TEST_SEALED asks for: "hmac", "checksum"; else NULL. */
 const cascade_integrity *sealed_wanted(void);
 

@@ -406,7 +406,7 @@ db_store_options(test_db *db)
         .log = note_line,
         .log_context = db,
         .log_level = CASCADE_LOG_WARNING,
-        .integrity = sealed_wanted()};
+        .integrity = db->integrity != NULL ? db->integrity : sealed_wanted()};
 }
 
 static cascade_store *

@@ -65,8 +65,10 @@ struct test_db {
     char schema[64];
     char folder[256];
     fake_clock clock;
-    bool fake_time;    /* set before a store is opened: it gets `clock` */
-    bool log_warnings; /* kept in `log`, else only counted */
+    bool fake_time; /* set before a store is opened: it gets `clock` */
+    const cascade_integrity *integrity; /* of its stores; NULL: as
+                                           CASCADE_TEST_SEALED says */
+    bool log_warnings;                  /* kept in `log`, else only counted */
     bool unsound; /* the test breaks rows: they are not verified after it */
     _Atomic uint64_t random;
     _Atomic size_t warnings;

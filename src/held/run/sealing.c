@@ -313,14 +313,6 @@ cascade_err
 csc_sealing_check_message(const cascade_store *store,
                           const cascade_message_row *row)
 {
-    const csc_seal_key *key = NULL;
-    cascade_err err = CASCADE_OK;
-
-    if (store->ring == NULL)
-        return CASCADE_OK;
-    if (row->seal == NULL)
-        return csc_fail(CASCADE_ERR_CORRUPT, "a message has no seal");
-    err = csc_ring_find(store->ring, row->seal, &key);
-    return err == CASCADE_OK ? csc_seal_check_message(key, row, row->seal)
-                             : err;
+    return store->ring != NULL ? csc_ring_check_message(store->ring, row)
+                               : CASCADE_OK;
 }

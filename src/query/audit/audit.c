@@ -18,6 +18,7 @@
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
+#include "query/audit/audit_seal.h"
 #include "state/full_output.h"
 #include "state/kind.h"
 #include "state/start_record.h"
@@ -106,6 +107,7 @@ csc_audit_fini(csc_audit *audit)
     csc_supersede_fini(&audit->course);
     csc_mem_free(audit->seen);
     csc_mem_free(audit->named);
+    csc_audit_seal_fini(audit);
     *audit = (csc_audit){0};
 }
 

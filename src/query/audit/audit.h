@@ -81,7 +81,10 @@
       "none is deleted within a day")                                          \
     X(LINKS, "V17 links",                                                      \
       "of a run that continues others, what was entered of these leads to no " \
-      "run before it, to no other of its number, and to those of its root")
+      "run before it, to no other of its number, and to those of its root")    \
+    X(SEAL, "V18 seal",                                                        \
+      "in a store with integrity each cascade has the seal of its rows, and "  \
+      "each message that of its sender")
 
 #define CSC_AUDIT_ENUM(name, label, text) CSC_AUDIT_##name,
 
@@ -128,6 +131,8 @@ typedef struct csc_audit_named {
     csc_audit_as as;
 } csc_audit_named;
 
+typedef struct csc_audit_seal csc_audit_seal;
+
 /* All zero at first. */
 typedef struct csc_audit {
     cascade_row row; /* without its texts */
@@ -153,6 +158,7 @@ typedef struct csc_audit {
     csc_audit_finding *first; /* up to CSC_AUDIT_FINDINGS_MAX of them */
     csc_audit_finding **last;
     size_t finding_count;
+    csc_audit_seal *seal; /* audit_seal.h; NULL: not looked at */
 } csc_audit;
 
 #define CSC_AUDIT_FINDINGS_MAX 100

@@ -13,17 +13,22 @@
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "query/audit/audit.h"
+#include "query/audit/audit_seal.h"
+#include "store/ring.h"
 #include "store/store.h"
 
 #define SCAN_ROWS 5000
-#define LOAD_PARTS \
-    (CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS | CASCADE_LOAD_MESSAGES)
+#define LOAD_PARTS                                                           \
+    (CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS | CASCADE_LOAD_MESSAGES | \
+     CASCADE_LOAD_SEALS)
 
 /* Audits that rows are shown to. */
 typedef struct reading {
     csc_audit *audits;
     size_t count;
     bool alone;
+    bool behind; /* the rows: the seal is read again */
+    const csc_ring *ring;
     const cascade_load_sink *tap;
     int32_t next; /* function_id of the next row, or of its event */
     int64_t last_event;
@@ -48,12 +53,27 @@ static cascade_err
 show_cascade(void *context, const cascade_row *row)
 {
     reading *r = context;
-    csc_audit *audit = r->alone ? NULL : find_audit(r, &row->id);
+    csc_audit *audit = find_audit(r, &row->id);
 
-    if (audit != NULL) {
+    if (audit == NULL || r->behind)
+        return CASCADE_OK;
+    if (!r->alone) {
         audit->row = *row;
         audit->row.user_id = NULL;
     }
+    return csc_audit_seal_begin(audit, r->ring, row);
+}
+
+static cascade_err
+show_seal(void *context, const cascade_seal_row *row)
+{
+    reading *r = context;
+    csc_audit *audit = find_audit(r, &row->cascade_id);
+
+    if (audit != NULL && r->behind)
+        csc_audit_seal_compare(audit, row);
+    else if (audit != NULL)
+        csc_audit_seal_take(audit, row);
     return CASCADE_OK;
 }
 
@@ -68,6 +88,8 @@ show_execution(void *context, const cascade_execution_row *row)
     r->shown++;
     if (audit != NULL)
         err = csc_audit_execution(audit, row);
+    if (audit != NULL && err == CASCADE_OK)
+        err = csc_audit_seal_execution(audit, row);
     if (err == CASCADE_OK && r->tap != NULL)
         err = r->tap->on_execution(r->tap->context, row);
     return err;
@@ -85,6 +107,8 @@ show_event(void *context, const cascade_event_row *row)
     r->shown++;
     if (audit != NULL)
         err = csc_audit_event(audit, row);
+    if (audit != NULL)
+        csc_audit_seal_event(audit, row);
     if (err == CASCADE_OK && r->tap != NULL)
         err = r->tap->on_event(r->tap->context, row);
     return err;
@@ -96,7 +120,10 @@ show_message(void *context, const cascade_message_row *row, bool repeated)
     csc_audit *audit = find_audit(context, &row->cascade_id);
 
     (void)repeated;
-    return audit != NULL ? csc_audit_message(audit, row) : CASCADE_OK;
+    if (audit == NULL)
+        return CASCADE_OK;
+    csc_audit_seal_message(audit, row);
+    return csc_audit_message(audit, row);
 }
 
 static cascade_err
@@ -106,11 +133,14 @@ load_rows(cascade_store *store, reading *r, unsigned parts)
                                     .on_cascade = show_cascade,
                                     .on_execution = show_execution,
                                     .on_event = show_event,
-                                    .on_message = show_message};
+                                    .on_message = show_message,
+                                    .on_seal = show_seal};
     cascade_uuid ids[CSC_AUDIT_GROUP_MAX];
 
     for (size_t i = 0; i < r->count; i++)
         ids[i] = r->audits[i].row.id;
+    if (r->ring == NULL)
+        parts &= ~(unsigned)CASCADE_LOAD_SEALS;
     return store->driver->load(store->self, ids, r->count, parts, &sink);
 }
 
@@ -141,25 +171,49 @@ scan_rows(cascade_store *store, reading *r, bool events)
 cascade_err
 csc_audit_read_group(cascade_store *store, csc_audit *audits, size_t count)
 {
-    reading r = {.audits = audits, .count = count};
+    reading r = {.audits = audits, .count = count, .ring = store->ring};
+    cascade_err err = load_rows(store, &r, LOAD_PARTS);
 
-    return load_rows(store, &r, LOAD_PARTS);
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
+        csc_audit_seal_end(&audits[i]);
+    return err;
+}
+
+/* In pages. */
+static cascade_err
+read_pages(cascade_store *store, reading *r)
+{
+    cascade_err err = CASCADE_OK;
+
+    if (r->ring != NULL)
+        err = load_rows(store, r, CASCADE_LOAD_SEALS);
+    if (err == CASCADE_OK)
+        err = scan_rows(store, r, false);
+    if (err == CASCADE_OK)
+        err = scan_rows(store, r, true);
+    r->behind = true;
+    if (err == CASCADE_OK)
+        err = load_rows(store, r, CASCADE_LOAD_MESSAGES | CASCADE_LOAD_SEALS);
+    return err;
 }
 
 cascade_err
 csc_audit_read(cascade_store *store, csc_audit *audit,
                const cascade_load_sink *tap)
 {
-    reading r = {.audits = audit, .count = 1, .alone = true, .tap = tap};
+    reading r = {.audits = audit,
+                 .count = 1,
+                 .alone = true,
+                 .ring = store->ring,
+                 .tap = tap};
     cascade_err err = CASCADE_OK;
 
     if (audit->row.fn_id < CSC_AUDIT_GROUP_EXECUTIONS)
-        return load_rows(store, &r, LOAD_PARTS);
-    err = scan_rows(store, &r, false);
+        err = load_rows(store, &r, LOAD_PARTS);
+    else
+        err = read_pages(store, &r);
     if (err == CASCADE_OK)
-        err = scan_rows(store, &r, true);
-    if (err == CASCADE_OK)
-        err = load_rows(store, &r, CASCADE_LOAD_MESSAGES);
+        csc_audit_seal_end(audit);
     return err;
 }
 

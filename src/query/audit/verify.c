@@ -33,7 +33,9 @@
 #include "cascade/store.h"
 #include "query/audit/audit.h"
 #include "query/audit/audit_read.h"
+#include "query/audit/audit_seal.h"
 #include "query/audit/faults.h"
+#include "query/audit/seals.h"
 #include "query/audit/strays.h"
 #include "store/store.h"
 
@@ -174,6 +176,7 @@ verify_alone(verifier *v, const cascade_uuid *id)
 
         if (err == CASCADE_OK && there)
             err = csc_audit_compare(v->store, &v->alone, &there, &same);
+        same = same && !csc_audit_seal_moved(&v->alone);
         if (err == CASCADE_ERR_CORRUPT)
             return tell_error(v, id);
         if (err != CASCADE_OK || !there)
@@ -304,6 +307,25 @@ verify_strays(verifier *v)
     return err;
 }
 
+/* Where cascades have seals. */
+static cascade_err
+verify_seals(verifier *v)
+{
+    cascade_uuid after = {{0}};
+    bool more = true;
+    cascade_err err = CASCADE_OK;
+
+    while (err == CASCADE_OK && more) {
+        err = csc_seals_next(v->store, &after, &v->faults, &more);
+        if (err == CASCADE_OK)
+            err = tell_faults(v, CSC_AUDIT_SEAL);
+        if (err == CASCADE_OK && more)
+            err = tell_progress(v);
+    }
+    csc_faults_clear(&v->faults);
+    return err;
+}
+
 static cascade_err
 verify_one(verifier *v)
 {
@@ -347,6 +369,8 @@ cascade_verify(cascade_store *store, const cascade_check_options *options,
         err = v->options.id != NULL ? verify_one(v) : verify_all(v);
     if (err == CASCADE_OK && v->options.id == NULL)
         err = verify_strays(v);
+    if (err == CASCADE_OK && v->options.id == NULL)
+        err = verify_seals(v);
     csc_audit_fini(&v->alone);
     csc_faults_fini(&v->faults);
     csc_mem_free(v);
