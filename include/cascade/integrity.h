@@ -12,9 +12,9 @@
  *
  * Each cascade has a seal, which its engine writes in the same transaction as
  * the rows it is of. An engine that loads a cascade compares them. What does
- * not fit is set aside: nothing of it runs on, the log and cascade_explain()
- * say why, and nothing is mended by itself. A message that has no good seal is
- * not received. cascade_verify() looks at all of them.
+ * not fit is set aside: nothing of it runs on, the log says why, and nothing is
+ * mended by itself. A message that has no good seal is not received.
+ * cascade_verify() looks at all of them.
  *
  * WHAT IS NOT FOUND: a cascade that is deleted together with its seal, or
  * restored with it to what it was, and a message that is deleted. Nor is the
