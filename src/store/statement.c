@@ -10,20 +10,17 @@
 
 #define PARAMETERS_MAX 64
 
-/* The first character from here on that belongs to a text with these parts. */
+/* Where a text goes on behind a backquote. */
 static const char *
 skip(const char *at, unsigned parts)
 {
-    while (*at == '{' || *at == '}') {
-        bool unless = at[1] >= 'A' && at[1] <= 'Z';
+    char letter = at[1];
+    bool unless = letter >= 'A' && letter <= 'Z';
 
-        if (*at == '}')
-            at++;
-        else if (((parts >> (at[1] - (unless ? 'A' : 'a')) & 1) != 0) == unless)
-            at = strchr(at, '}') + 1;
-        else
-            at += 2;
-    }
+    at += 2;
+    if (letter != '.' &&
+        ((parts >> (letter - (unless ? 'A' : 'a')) & 1) != 0) == unless)
+        at = strstr(at, "`.") + 2;
     return at;
 }
 
@@ -49,12 +46,15 @@ number_parameters(const char *text, unsigned parts,
     char *end;
 
     memset(numbers, 0, PARAMETERS_MAX * sizeof(numbers[0]));
-    for (const char *at = skip(text, parts); *at != '\0';
-         at = skip(at + 1, parts)) {
+    for (const char *at = text; *at != '\0';) {
         unsigned long number = parameter(at, &end);
 
         if (number > 0)
             numbers[number] = 1;
+        if (*at == '`')
+            at = skip(at, parts);
+        else
+            at += 1 + strcspn(at + 1, "`$");
     }
     for (size_t i = 1; i < PARAMETERS_MAX; i++) {
         if (numbers[i] > 0)
@@ -67,15 +67,15 @@ csc_statement_build(const csc_statement *statement, unsigned more,
                     const char *schema, const char *channel)
 {
     const unsigned parts = statement->parts | more;
-    const char *at = skip(statement->sql, parts);
     unsigned numbers[PARAMETERS_MAX];
-    char *end;
     csc_buf buf;
 
     number_parameters(statement->sql, parts, numbers);
     csc_buf_init(&buf);
-    while (*at != '\0') {
+    for (const char *at = statement->sql; *at != '\0';) {
+        char *end;
         unsigned long number = parameter(at, &end);
+        size_t plain = strcspn(at, "`$@#");
 
         if (number > 0)
             csc_buf_add_format(&buf, "$%u", numbers[number]);
@@ -83,9 +83,16 @@ csc_statement_build(const csc_statement *statement, unsigned more,
             csc_buf_add_text(&buf, schema);
         else if (*at == '#')
             csc_buf_add_text(&buf, channel);
+        else if (*at == '$')
+            csc_buf_add_char(&buf, '$');
         else
-            csc_buf_add_char(&buf, *at);
-        at = skip(number > 0 ? end : at + 1, parts);
+            csc_buf_add(&buf, at, plain);
+        if (number > 0)
+            at = end;
+        else if (*at == '`')
+            at = skip(at, parts);
+        else
+            at += plain > 0 ? plain : 1;
     }
     return csc_buf_take(&buf);
 }

@@ -7,8 +7,8 @@
  *   in a text   becomes
  *   @           the schema, quoted
  *   #           the channel of LISTEN
- *   {a ... }    what stands between, if it has the first part; b: the second
- *   {A ... }    the same if it has not
+ *   `a ... `.   what stands between, if it has the first part; b: the second
+ *   `A ... `.   the same if it has not
  *   $2          of the parameters that are left, $1 to as many as they are
  */
 #ifndef CSC_STORE_STATEMENT_H

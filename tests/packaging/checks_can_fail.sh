@@ -66,6 +66,7 @@ refuses layering.sh src/engine/a.c 'run("SELECT 1");\n'
 refuses layering.sh src/store/postgres/a.c 'run("SELECT 1");\n'
 refuses layering.sh src/store/postgres/a.c 'add(sql, "\\n  AND c.id = ");\n'
 refuses layering.sh src/store/postgres/a.c 'run("BEGIN;");\n'
+refuses layering.sh src/store/sqlite/a.c 'run("PRAGMA synchronous = OFF");\n'
 
 # objects LINE...: what floors.sh is given, made of "FILE C-TEXT".
 objects() {

@@ -75,7 +75,7 @@ function allowed(file, header) {
     }
 }
 $0 ~ sql {
-    if (FILENAME !~ /^(src\/store\/sqlite|examples)\//) {
+    if (FILENAME !~ /^examples\//) {
         printf "%s:%d: SQL outside sql/ and examples/\n", FILENAME, FNR
         bad = 1
     }

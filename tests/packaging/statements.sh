@@ -4,7 +4,8 @@
 #   statements.sh CMAKE ROOT
 #
 # Statements come out of the library as they stand in their files, without the
-# comments, by their names; a file that is not of the form is refused.
+# comments, by their names; a file that is not of the form is refused. All are
+# used.
 set -eu
 
 cmake=$1
@@ -45,7 +46,7 @@ cat >"$work/sql/good.sql" <<'END'
 -- form: other = more rest
 --
 -- Words; [and more] "of them".
-SELECT "a" /* not a limit */, '[' FROM unnest($1::int4[],
+SELECT "a" /* not a limit */, '[{}' FROM unnest($1::int4[],
   $2::text[]) AS public.g
 -- if more
 WHERE ARRAY[1; 2]
@@ -74,11 +75,11 @@ int main(void)
 END
 compiles '' || { cat "$work/log"; exit 1; }
 "$work/main" >"$work/got"
-head='SELECT "a" /* not a limit */, '"'['"' FROM '
+head='SELECT "a" /* not a limit */, '"'[{}'"' FROM '
 rest=' AS @.g
-{aWHERE ARRAY[1; 2]
-}{BLIMIT 500
-}'
+`aWHERE ARRAY[1; 2]
+`.`BLIMIT 500
+`.'
 diff - "$work/got" <<END
 ${head}unnest(\$1::int4[],
   \$2::text[])$rest|try|0|1
@@ -102,6 +103,19 @@ refused '-- name: a\n-- if x\nSELECT 1;\n'
 refused '-- name: a\n-- form: b = x\nSELECT 1;\n'
 refused '-- name: a\n-- one: b\nSELECT 1;\n'
 refused '-- name: a\nSELECT $1 @> $2;\n'
+refused '-- name: a\nSELECT `a`;\n'
 refused '-- name: a\nSELECT E'"'"'\\\\n'"'"';\n'
 rm "$work/sql/good.sql"
 ! embed >/dev/null 2>&1 || { echo "an empty folder is accepted" >&2; exit 1; }
+
+# Every statement of the tree is used.
+for backend in sqlite postgres; do
+    prefix=CSC_$(echo "$backend" | tr a-z A-Z)
+    sed -n 's/^-- name: //p; s/^-- form: \(.*\) =.*/\1/p' \
+        "$root/sql/$backend/statements"/*.sql | tr a-z A-Z >"$work/names"
+    while read -r name; do
+        grep -rqw "${prefix}_$name" "$root/src/store/$backend" ||
+            { echo "$backend: nobody uses $name" >&2; exit 1; }
+    done <"$work/names"
+    [ -s "$work/names" ]
+done

@@ -10,6 +10,14 @@
 function finish() {
     if (name == "")
         return
+    if (skipped)
+        text = ""
+    else
+        paste()
+    printf "%s pasted: %s\n", shell == "sqlite3" ? ".print" : "\\echo", name
+    name = ""
+}
+function paste() {
     sub(/^[ \n]+/, "", text)
     if (shell == "sqlite3")
         printf "EXPLAIN %s", text
@@ -19,8 +27,6 @@ function finish() {
         gsub(/\$[0-9]+/, "60000", text)
         printf "%s", text
     }
-    printf "%s pasted: %s\n", shell == "sqlite3" ? ".print" : "\\echo", name
-    name = ""
 }
 FNR == 1 {
     finish()
@@ -31,7 +37,11 @@ FNR == 1 {
     finish()
     name = $3
     text = ""
+    skipped = 0
     next
+}
+/^-- not pasted: / {
+    skipped = 1
 }
 # The lines that are pasted, with the comments between them.
 name != "" && (text != "" || $0 !~ /^--/ && $0 != "") {

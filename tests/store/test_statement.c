@@ -34,12 +34,12 @@ static void
 a_part_is_there_only_where_it_is_asked_for(void **state)
 {
     (void)state;
-    expect("a d", "a {ab }{bc }d", 0, 0);
-    expect("a b d", "a {ab }{bc }d", 1, 0);
-    expect("a c d", "a {ab }{bc }d", 0, 2);
-    expect("a b c d", "a {ab }{bc }d", 1, 2);
-    expect("x", "{ax}{Ay}", 1, 0);
-    expect("y", "{ax}{Ay}", 0, 0);
+    expect("a d", "a `ab `.`bc `.d", 0, 0);
+    expect("a b d", "a `ab `.`bc `.d", 1, 0);
+    expect("a c d", "a `ab `.`bc `.d", 0, 2);
+    expect("a b c d", "a `ab `.`bc `.d", 1, 2);
+    expect("x", "`ax`.`Ay`.", 1, 0);
+    expect("y", "`ax`.`Ay`.", 0, 0);
 }
 
 static void
@@ -47,16 +47,16 @@ parameters_are_numbered_without_gaps(void **state)
 {
     (void)state;
     expect("$1 $2 $1", "$1 $2 $1", 0, 0);
-    expect("$1 $2", "$1{a $2} $3", 0, 0);
-    expect("$1 $2 $3", "$1{a $2} $3", 0, 1);
-    expect("$2 $3 $1", "{a$1}$13 $22 $4", 0, 0);
+    expect("$1 $2", "$1`a $2`. $3", 0, 0);
+    expect("$1 $2 $3", "$1`a $2`. $3", 0, 1);
+    expect("$2 $3 $1", "`a$1`.$13 $22 $4", 0, 0);
 }
 
 static void
 other_signs_stay(void **state)
 {
     (void)state;
-    expect("'$' $x $0 '[1;2]'", "'$' $x $0 '[1;2]'", 0, 0);
+    expect("'$' $x $0 '[1;2]{}'", "'$' $x $0 '[1;2]{}'", 0, 0);
 }
 
 int

@@ -36,6 +36,8 @@ set(conformance
 cascade_test(store_seal test_seal.c ../base/support.c LABELS unit)
 cascade_test(store_memory test_memory.c ${conformance})
 if(CASCADE_SQLITE)
+    cascade_script_test(store_sqlite_statements paste.sh ${PROJECT_SOURCE_DIR}
+        sqlite NEEDS sqlite3)
     cascade_test(store_sqlite sqlite/test_sqlite.c ${conformance})
     set_tests_properties(store_sqlite PROPERTIES COST 1000)
     cascade_test(store_sqlite_connection sqlite/test_sqlite_connection.c

@@ -9,7 +9,7 @@
 -- every row before it, and its LIMIT keeps it from being anything else: no
 -- backlog is walked over or sorted, however long. While no run needs a node at
 -- all nothing is looked up for each of them; while there are no messages,
--- nothing is looked up but that. For suspects, what is said of `needs` keeps
+-- nothing is looked up but that. For suspects, what is said of needs keeps
 -- the statement away from the indexes of all that is due, and cascades without
 -- a run are left to others.
 --

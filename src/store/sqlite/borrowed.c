@@ -162,7 +162,7 @@ guest_put_off_wake(csc_sqlite *store)
 /* ---- Begin --------------------------------------------------------------- */
 
 static cascade_err
-run(csc_sqlite_conn *conn, csc_sqlite_sql_id id, int *code)
+run(csc_sqlite_conn *conn, csc_sqlite_statement id, int *code)
 {
     csc_sqlite_call call;
     cascade_err err;
@@ -209,7 +209,9 @@ has_busy_timeout(sqlite3 *db)
 {
     int timeout_ms = 0;
 
-    (void)csc_sqlite_guest_read_number(db, "PRAGMA busy_timeout", &timeout_ms);
+    (void)csc_sqlite_guest_read_number(
+        db, csc_sqlite_statements[CSC_SQLITE_READ_BUSY_TIMEOUT].sql,
+        &timeout_ms);
     return timeout_ms > 0;
 }
 
@@ -221,9 +223,9 @@ arm(csc_sqlite_conn *conn)
     sqlite3_stmt **begin = &conn->statements[CSC_SQLITE_BEGIN_WRITE];
 
     if (*begin == NULL && conn->store->guest.session->is_hooked(conn->store))
-        (void)sqlite3_prepare_v3(conn->db,
-                                 csc_sqlite_sql[CSC_SQLITE_BEGIN_WRITE].sql, -1,
-                                 SQLITE_PREPARE_PERSISTENT, begin, NULL);
+        (void)sqlite3_prepare_v3(
+            conn->db, csc_sqlite_statements[CSC_SQLITE_BEGIN_WRITE].sql, -1,
+            SQLITE_PREPARE_PERSISTENT, begin, NULL);
 }
 
 /* An interruption holds as long as any statement is under way on the
@@ -249,7 +251,9 @@ end_all(csc_sqlite_conn *conn)
     int code = SQLITE_INTERRUPT;
 
     for (int i = 0; i < ROLLBACKS_MAX && code == SQLITE_INTERRUPT; i++) {
-        code = sqlite3_exec(conn->db, "ROLLBACK", NULL, NULL, NULL);
+        code = sqlite3_exec(conn->db,
+                            csc_sqlite_statements[CSC_SQLITE_ROLL_BACK].sql,
+                            NULL, NULL, NULL);
         if (!is_in_transaction(conn->store))
             return;
         if (code == SQLITE_INTERRUPT && i > 0)

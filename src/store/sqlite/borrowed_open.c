@@ -68,8 +68,9 @@ set_up(csc_sqlite *store)
                             &guest->no_checkpoint_on_close);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FKEY, -1,
                             &guest->foreign_keys);
-    code = csc_sqlite_guest_read_number(db, "PRAGMA wal_autocheckpoint",
-                                        &guest->autocheckpoint);
+    code = csc_sqlite_guest_read_number(
+        db, csc_sqlite_statements[CSC_SQLITE_READ_AUTOCHECKPOINT].sql,
+        &guest->autocheckpoint);
     if (code != SQLITE_OK) /* else it could not be put back */
         return csc_sqlite_error_set(conn, code, "set up the connection");
     code = sqlite3_wal_autocheckpoint(db, 0);

@@ -171,8 +171,9 @@ static cascade_err
 find_link(csc_sqlite_conn *conn, csc_sqlite_link **link)
 {
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(conn->db, "SELECT " LINK_FUNCTION "(?1)", -1,
-                                  &statement, NULL);
+    int code = sqlite3_prepare_v2(
+        conn->db, csc_sqlite_statements[CSC_SQLITE_FIND_LINK].sql, -1,
+        &statement, NULL);
 
     *link = NULL;
     if (is_missing(conn->db, code))

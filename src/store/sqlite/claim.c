@@ -356,8 +356,8 @@ static cascade_err
 clear_stray(claim_state *state, const cascade_uuid *id, const char *own_kinds,
             int64_t *left)
 {
-    static const csc_sqlite_sql_id statements[] = {CSC_SQLITE_MOVE_STRAYS,
-                                                   CSC_SQLITE_DELETE_STRAYS};
+    static const csc_sqlite_statement statements[] = {CSC_SQLITE_MOVE_STRAYS,
+                                                      CSC_SQLITE_DELETE_STRAYS};
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < 2 && *left > 0 && err == CASCADE_OK; i++) {
@@ -524,7 +524,7 @@ collect_shelves(claim_state *state)
 
 static void
 begin_look(csc_sqlite_call *call, const claim_state *state,
-           csc_sqlite_sql_id id, const shelf *from, int priority)
+           csc_sqlite_statement id, const shelf *from, int priority)
 {
     csc_sqlite_call_begin(call, state->conn, id);
     csc_sqlite_call_add_text(call, from->queue);

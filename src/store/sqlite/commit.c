@@ -310,7 +310,7 @@ update_cascade(write_state *state, const cascade_row *row)
 /* RESET_RUN, FREE_RUN or REVIVE_RUN. */
 static cascade_err
 update_run(write_state *state, const cascade_change *change,
-           csc_sqlite_sql_id id)
+           csc_sqlite_statement id)
 {
     const cascade_run_row *run = &change->run;
     csc_sqlite_call call;

@@ -38,14 +38,6 @@
 /* Bytes of a text, and of a row: more than a row of ours has with the largest
  * payloads. */
 #define LENGTH_MAX (256 << 20)
-/* Pages of a connection's cache: 8 MiB. */
-#define SETUP_READER             \
-    "PRAGMA cache_size = -8192;" \
-    "PRAGMA query_only = ON;"
-#define SETUP_WRITER              \
-    "PRAGMA cache_size = -32768;" \
-    "PRAGMA temp_store = MEMORY;"
-
 int64_t
 csc_sqlite_conn_now_ns(void)
 {
@@ -185,8 +177,9 @@ static int
 ask_for_wal(sqlite3 *db, bool *wal)
 {
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, "PRAGMA main.journal_mode = WAL", -1,
-                                  &statement, NULL);
+    int code =
+        sqlite3_prepare_v2(db, csc_sqlite_statements[CSC_SQLITE_ENTER_WAL].sql,
+                           -1, &statement, NULL);
     const unsigned char *mode;
 
     *wal = false;
@@ -234,23 +227,26 @@ csc_sqlite_conn_set_durability(csc_sqlite_conn *conn, const char *verb)
     bool relaxed =
         conn->store->config->durability == CASCADE_DURABILITY_RELAXED;
 
-    return csc_sqlite_conn_exec(conn, verb,
-                                relaxed ? "PRAGMA synchronous = NORMAL"
-                                        : "PRAGMA synchronous = FULL");
+    return csc_sqlite_conn_exec(
+        conn, verb,
+        relaxed ? csc_sqlite_statements[CSC_SQLITE_SET_NORMAL].sql
+                : csc_sqlite_statements[CSC_SQLITE_SET_FULL].sql);
 }
 
 cascade_err
 csc_sqlite_conn_set_up(csc_sqlite_conn *conn)
 {
-    cascade_err err = csc_sqlite_conn_exec(conn, "set up the connection",
-                                           "PRAGMA wal_autocheckpoint = 0;"
-                                           "PRAGMA cell_size_check = ON;");
+    cascade_err err =
+        csc_sqlite_conn_exec(conn, "set up the connection",
+                             csc_sqlite_statements[CSC_SQLITE_SET_UP].sql);
 
     if (err == CASCADE_OK)
         err = csc_sqlite_conn_set_durability(conn, "set up the connection");
     if (err == CASCADE_OK)
-        err = csc_sqlite_conn_exec(conn, "set up the connection",
-                                   conn->writer ? SETUP_WRITER : SETUP_READER);
+        err = csc_sqlite_conn_exec(
+            conn, "set up the connection",
+            conn->writer ? csc_sqlite_statements[CSC_SQLITE_SET_UP_WRITER].sql
+                         : csc_sqlite_statements[CSC_SQLITE_SET_UP_READER].sql);
     (void)sqlite3_wal_hook(conn->db, on_wal, conn); /* behind the pragma */
     return err;
 }
@@ -309,7 +305,7 @@ csc_sqlite_conn_ready(csc_sqlite_conn *conn)
 void
 csc_sqlite_conn_finalize(csc_sqlite_conn *conn)
 {
-    for (size_t i = 0; i < CSC_SQLITE_SQL_COUNT; i++) {
+    for (size_t i = 0; i < CSC_SQLITE_STATEMENTS; i++) {
         (void)sqlite3_finalize(conn->statements[i]);
         conn->statements[i] = NULL;
     }
@@ -347,7 +343,8 @@ compile(sqlite3 *db, const char *sql, unsigned flags, sqlite3_stmt **statement)
 
     if (code != SQLITE_ERROR)
         return code;
-    code = sqlite3_exec(db, "PRAGMA schema_version", NULL, NULL, NULL);
+    code = sqlite3_exec(db, csc_sqlite_statements[CSC_SQLITE_READ_VERSION].sql,
+                        NULL, NULL, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_prepare_v3(db, sql, -1, flags, statement, NULL);
     return code;
@@ -366,14 +363,14 @@ csc_sqlite_conn_compile(csc_sqlite_conn *conn, const char *verb,
 }
 
 cascade_err
-csc_sqlite_conn_prepare(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+csc_sqlite_conn_prepare(csc_sqlite_conn *conn, csc_sqlite_statement id,
                         sqlite3_stmt **statement)
 {
     cascade_err err = CASCADE_OK;
 
     if (conn->statements[id] == NULL)
         err = csc_sqlite_conn_compile(
-            conn, csc_sqlite_sql[id].verb, csc_sqlite_sql[id].sql,
+            conn, csc_sqlite_statements[id].verb, csc_sqlite_statements[id].sql,
             SQLITE_PREPARE_PERSISTENT, &conn->statements[id]);
     *statement = conn->statements[id];
     return err;

@@ -36,7 +36,7 @@
 #define WORK_NS INT64_C(150000)
 
 cascade_err
-csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_statement id,
                        const cascade_uuid *cascade_id)
 {
     csc_sqlite_call call;
@@ -48,7 +48,7 @@ csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
 
 static cascade_err
 delete_all(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
-           const csc_sqlite_sql_id *ids, size_t count)
+           const csc_sqlite_statement *ids, size_t count)
 {
     cascade_err err = CASCADE_OK;
 
@@ -69,7 +69,7 @@ delete_seal(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
 cascade_err
 csc_sqlite_delete_whole(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
 {
-    static const csc_sqlite_sql_id ids[] = {
+    static const csc_sqlite_statement ids[] = {
         CSC_SQLITE_DELETE_MESSAGES, CSC_SQLITE_DELETE_RUN,
         CSC_SQLITE_DELETE_EVENTS, CSC_SQLITE_DELETE_EXECUTIONS,
         CSC_SQLITE_DELETE_CASCADE};
@@ -83,8 +83,8 @@ csc_sqlite_delete_whole(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
 /* ---- Pieces -------------------------------------------------------------- */
 
 typedef struct cut {
-    csc_sqlite_sql_id size;
-    csc_sqlite_sql_id rows;
+    csc_sqlite_statement size;
+    csc_sqlite_statement rows;
 } cut;
 
 static const cut cuts[CSC_SQLITE_CUTS] = {
@@ -103,7 +103,7 @@ csc_sqlite_delete_begin(csc_sqlite_room *room)
 
 static void
 begin_cut(csc_sqlite_call *call, csc_sqlite_conn *conn, const cascade_uuid *id,
-          csc_sqlite_sql_id sql, size_t count)
+          csc_sqlite_statement sql, size_t count)
 {
     csc_sqlite_call_begin(call, conn, sql);
     csc_sqlite_call_add_uuid(call, id);

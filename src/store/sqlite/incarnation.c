@@ -174,7 +174,7 @@ csc_sqlite_lease_engines(void *self, cascade_engine_sink sink, void *context,
 /* ---- Detach -------------------------------------------------------------- */
 
 static cascade_err
-delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+delete_rows(csc_sqlite_conn *conn, csc_sqlite_statement id,
             const cascade_uuid *engine_id)
 {
     csc_sqlite_call call;

@@ -25,7 +25,6 @@
  *   ddl.c     the same of the text of one
  *   transaction.c     transactions: whose turn it is, begin, end, checkpoint
  *   statement.c    running one prepared statement
- *   sql.c     the statements
  *   conn.c    one connection to the file
  *   lock_file.c    the sidecar file
  *   path.c    what may lie at the path, and beside it
@@ -61,6 +60,7 @@
 #include "cascade/rows.h"
 #include "cascade/sqlite.h"
 #include "cascade/store.h"
+#include "store/sqlite/statements.h"
 
 #define CSC_SQLITE_READERS 4
 #define CSC_SQLITE_WATCHES 4
@@ -68,145 +68,13 @@
 #define CSC_SQLITE_CHECKPOINT_PAGES 20000
 #define CSC_SQLITE_PIECE_ROWS 64 /* of the first piece of an erasure */
 
-/* The statements: see sql.c. */
-typedef enum csc_sqlite_sql_id {
-    CSC_SQLITE_BEGIN_READ,
-    CSC_SQLITE_BEGIN_WRITE,
-    CSC_SQLITE_COMMIT,
-    CSC_SQLITE_SAVE,
-    CSC_SQLITE_RELEASE,
-    CSC_SQLITE_ROLL_BACK_TO,
-    CSC_SQLITE_SAVE_NODE,
-    CSC_SQLITE_RELEASE_NODE,
-    CSC_SQLITE_TOUCH,
-    CSC_SQLITE_INSERT_ENGINE,
-    CSC_SQLITE_INSERT_LANE,
-    CSC_SQLITE_RENEW_ENGINE,
-    CSC_SQLITE_EXTEND_ENGINE,
-    CSC_SQLITE_GET_ENGINE,
-    CSC_SQLITE_LIST_ENGINES,
-    CSC_SQLITE_LIST_EXPIRED,
-    CSC_SQLITE_DELETE_ENGINE,
-    CSC_SQLITE_DELETE_LANES,
-    CSC_SQLITE_RELEASE_RUNS,
-    CSC_SQLITE_NEXT_OWNER,
-    CSC_SQLITE_FREE_RUNS,
-    CSC_SQLITE_IS_PAUSED,
-    CSC_SQLITE_NEXT_SHELF,
-    CSC_SQLITE_LIST_SHELF,
-    CSC_SQLITE_NEXT_WAKE,
-    CSC_SQLITE_CLAIM_RUN,
-    CSC_SQLITE_NEXT_NAMED,
-    CSC_SQLITE_DELETE_UNNAMED,
-    CSC_SQLITE_CLAIM_NAMED,
-    CSC_SQLITE_CLAIM_ENDED,
-    CSC_SQLITE_DELETE_STRAYS,
-    CSC_SQLITE_MOVE_STRAYS,
-    CSC_SQLITE_ADVANCE_LANE,
-    CSC_SQLITE_GET_LANE,
-    CSC_SQLITE_SETTLE_LANE,
-    CSC_SQLITE_INSERT_CASCADE,
-    CSC_SQLITE_TOUCH_CASCADE,
-    CSC_SQLITE_UPDATE_CASCADE,
-    CSC_SQLITE_INSERT_EXECUTION,
-    CSC_SQLITE_UPDATE_EXECUTION,
-    CSC_SQLITE_GET_FIRST_EXECUTION,
-    CSC_SQLITE_INSERT_EVENT,
-    CSC_SQLITE_INSERT_RUN,
-    CSC_SQLITE_RESET_RUN,
-    CSC_SQLITE_FREE_RUN,
-    CSC_SQLITE_REVIVE_RUN,
-    CSC_SQLITE_DELETE_RUN,
-    CSC_SQLITE_DELETE_EVENTS,
-    CSC_SQLITE_DELETE_EXECUTIONS,
-    CSC_SQLITE_DELETE_MESSAGES,
-    CSC_SQLITE_DELETE_CASCADE,
-    CSC_SQLITE_SIZE_EVENTS,
-    CSC_SQLITE_CUT_EVENTS,
-    CSC_SQLITE_SIZE_EXECUTIONS,
-    CSC_SQLITE_KEEP_RECEIPTS,
-    CSC_SQLITE_TRIM_RECEIPTS,
-    CSC_SQLITE_CUT_EXECUTIONS,
-    CSC_SQLITE_SIZE_MESSAGES,
-    CSC_SQLITE_CUT_MESSAGES,
-    CSC_SQLITE_MARK,
-    CSC_SQLITE_IS_MARKED,
-    CSC_SQLITE_ANY_MARKED,
-    CSC_SQLITE_NEXT_ERASURE,
-    CSC_SQLITE_CLAIM_ERASURE,
-    CSC_SQLITE_DELETE_ERASURE,
-    CSC_SQLITE_WRITE_SEAL,
-    CSC_SQLITE_DELETE_SEAL,
-    CSC_SQLITE_GET_SEAL,
-    CSC_SQLITE_LIST_SEALS,
-    CSC_SQLITE_LOAD_SEALS,
-    CSC_SQLITE_GET_STATUS,
-    CSC_SQLITE_INSERT_MESSAGE,
-    CSC_SQLITE_DELETE_MESSAGE,
-    CSC_SQLITE_FIND_PATH,
-    CSC_SQLITE_LOCATE_PATH,
-    CSC_SQLITE_LINK_CHAIN,
-    CSC_SQLITE_LINK_PATH,
-    CSC_SQLITE_TRIM_LINKS,
-    CSC_SQLITE_FIND_GONE,
-    CSC_SQLITE_SWEEP_PATHS,
-    CSC_SQLITE_SWEEP_ROOT,
-    CSC_SQLITE_STRAY_EXECUTIONS,
-    CSC_SQLITE_STRAY_EVENTS,
-    CSC_SQLITE_STRAY_RUNS,
-    CSC_SQLITE_STRAY_MESSAGES,
-    CSC_SQLITE_STRAY_ERASURES,
-    CSC_SQLITE_STRAY_LANES,
-    CSC_SQLITE_STRAY_ENGINES,
-    CSC_SQLITE_GET_KEY,
-    CSC_SQLITE_SET_KEY,
-    CSC_SQLITE_LOAD_CASCADES,
-    CSC_SQLITE_LOAD_EXECUTIONS,
-    CSC_SQLITE_LOAD_FAMILY,
-    CSC_SQLITE_SCAN_CHILDREN,
-    CSC_SQLITE_LOAD_EVENTS,
-    CSC_SQLITE_LOAD_MESSAGES,
-    CSC_SQLITE_LOAD_ENDS,
-    CSC_SQLITE_RECEIVE_MESSAGES,
-    CSC_SQLITE_SCAN_ALL,
-    CSC_SQLITE_SCAN_EXECUTIONS,
-    CSC_SQLITE_SCAN_EVENTS,
-    CSC_SQLITE_SCAN_EVENTS_BEHIND,
-    CSC_SQLITE_PAUSE_QUEUE,
-    CSC_SQLITE_RESUME_QUEUE,
-    CSC_SQLITE_LIST_QUEUES,
-    CSC_SQLITE_COUNT_ALL,
-    CSC_SQLITE_REPAIR_CASCADE,
-    CSC_SQLITE_RAISE_KEY,
-    CSC_SQLITE_GET_SPENT,
-    CSC_SQLITE_LIST_APPLIED,
-    CSC_SQLITE_LIST_APPLIED_AT,
-    CSC_SQLITE_RECORD_APPLIED,
-    CSC_SQLITE_FIND_TABLE,
-    CSC_SQLITE_FIND_GENERATED,
-    CSC_SQLITE_FIND_TRIGGER,
-    CSC_SQLITE_FIND_COMPUTED,
-    CSC_SQLITE_LIST_INDEXES,
-    CSC_SQLITE_LIST_COLUMNS,
-    CSC_SQLITE_FIND_UNIQUE,
-    CSC_SQLITE_FIND_SHADOW,
-    CSC_SQLITE_SQL_COUNT
-} csc_sqlite_sql_id;
-
-typedef struct csc_sqlite_sql_text {
-    const char *verb; /* for errors: "cannot VERB: ..." */
-    const char *sql;
-} csc_sqlite_sql_text;
-
-extern const csc_sqlite_sql_text csc_sqlite_sql[CSC_SQLITE_SQL_COUNT];
-
 typedef struct csc_sqlite csc_sqlite;
 
 /* A connection, used by one thread at a time. */
 typedef struct csc_sqlite_conn {
     csc_sqlite *store;
     sqlite3 *db; /* NULL: to be opened at the next use */
-    sqlite3_stmt *statements[CSC_SQLITE_SQL_COUNT];
+    sqlite3_stmt *statements[CSC_SQLITE_STATEMENTS];
     int64_t deadline_ns; /* of the move that uses it; CLOCK_MONOTONIC */
     int wal_pages;       /* in the WAL after the last commit */
     bool writer;
@@ -451,7 +319,8 @@ void csc_sqlite_conn_close(csc_sqlite_conn *conn);
 /* Finalizes the prepared statements. */
 void csc_sqlite_conn_finalize(csc_sqlite_conn *conn);
 /* The prepared statement, compiled at its first use. */
-cascade_err csc_sqlite_conn_prepare(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+cascade_err csc_sqlite_conn_prepare(csc_sqlite_conn *conn,
+                                    csc_sqlite_statement id,
                                     sqlite3_stmt **statement);
 /* Compiles a statement that the caller finalizes, with SQLITE_PREPARE_*. */
 cascade_err csc_sqlite_conn_compile(csc_sqlite_conn *conn, const char *verb,
@@ -481,7 +350,7 @@ typedef struct csc_sqlite_call {
 } csc_sqlite_call;
 
 void csc_sqlite_call_begin(csc_sqlite_call *call, csc_sqlite_conn *conn,
-                           csc_sqlite_sql_id id);
+                           csc_sqlite_statement id);
 /* For a statement of the caller's own making. */
 void csc_sqlite_call_begin_with(csc_sqlite_call *call, csc_sqlite_conn *conn,
                                 const char *verb, sqlite3_stmt *statement);
@@ -683,7 +552,8 @@ cascade_err csc_sqlite_delete_is_marked(csc_sqlite_conn *conn,
 cascade_err csc_sqlite_delete_pass_marked(csc_sqlite_conn *conn,
                                           cascade_uuid *ids, size_t *count);
 /* By a statement that is given its id alone. */
-cascade_err csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_sql_id id,
+cascade_err csc_sqlite_delete_rows(csc_sqlite_conn *conn,
+                                   csc_sqlite_statement id,
                                    const cascade_uuid *cascade_id);
 
 /* Looks up whether payload columns have the affinity NUMERIC. */

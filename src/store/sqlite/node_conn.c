@@ -187,7 +187,9 @@ install_authorizer(csc_sqlite_native *it)
     sqlite3_stmt *statement = NULL;
 
     it->asked = false;
-    (void)sqlite3_prepare_v2(it->conn.db, "SELECT 1", -1, &statement, NULL);
+    (void)sqlite3_prepare_v2(
+        it->conn.db, csc_sqlite_statements[CSC_SQLITE_ASK_AUTHORIZER].sql, -1,
+        &statement, NULL);
     (void)sqlite3_finalize(statement);
     if (!it->asked)
         (void)sqlite3_set_authorizer(it->conn.db, authorize, it);
@@ -256,8 +258,9 @@ set_pragmas(csc_sqlite_native *it)
         csc_sqlite_conn_set_durability(&it->conn, "set up the connection");
 
     if (err == CASCADE_OK)
-        err = csc_sqlite_conn_exec(&it->conn, "set up the connection",
-                                   "PRAGMA query_only = OFF");
+        err = csc_sqlite_conn_exec(
+            &it->conn, "set up the connection",
+            csc_sqlite_statements[CSC_SQLITE_ALLOW_WRITES].sql);
     return err;
 }
 
@@ -271,8 +274,9 @@ csc_sqlite_native_take(csc_sqlite_native *it)
     err = csc_sqlite_native_install(it);
     csc_sqlite_native_reset(it);
     if (err == CASCADE_OK && !sqlite3_get_autocommit(it->conn.db))
-        err = csc_sqlite_conn_exec(&it->conn, "set up the connection",
-                                   "ROLLBACK");
+        err = csc_sqlite_conn_exec(
+            &it->conn, "set up the connection",
+            csc_sqlite_statements[CSC_SQLITE_ROLL_BACK].sql);
     return err == CASCADE_OK ? set_pragmas(it) : err;
 }
 

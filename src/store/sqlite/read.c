@@ -118,7 +118,7 @@ give_message(load_state *state, sqlite3_stmt *statement)
 
 /* One table: its statement, and which column has the id of the cascade. */
 typedef struct part {
-    csc_sqlite_sql_id sql;
+    csc_sqlite_statement sql;
     int column;
     give_fn give;
 } part;
@@ -287,35 +287,6 @@ out:
  * side by side. */
 #define LIST_PASS_MIN 100
 
-/* Constant pieces, each there or not: SQLite plans for what is asked. ?1 id,
- * ?2 after, ?3 user, ?4 status, ?5 node, ?6 queue, ?7 limit; %s is whose id is
- * walked. Runs are far fewer than cascades, so those of a queue are found among
- * the runs: CROSS JOIN keeps them outside. */
-static const char list_head[] =
-    "SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,"
-    "    r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,"
-    "    r.claim_no, r.takeovers, r.trial, r.needs";
-static const char list_from[] =
-    " FROM main.cascades AS c"
-    " LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id"
-    " WHERE true";
-static const char list_from_queue[] =
-    " FROM main.cascade_runs AS r"
-    " CROSS JOIN main.cascades AS c ON c.id = r.cascade_id"
-    " WHERE r.queue = ?6";
-static const char list_id[] = " AND %s = ?1";
-static const char list_after[] = " AND %s > ?2";
-static const char list_behind[] = " AND %s > CAST(?2 AS TEXT)";
-static const char list_user[] = " AND c.user_id = ?3";
-static const char list_status[] = " AND c.status = ?4";
-static const char list_node[] =
-    " AND EXISTS (SELECT 1 FROM main.node_executions AS n"
-    "             WHERE n.cascade_id = c.id AND n.node_name = ?5)";
-static const char list_unmarked[] =
-    " AND NOT EXISTS (SELECT 1 FROM main.cascade_erasures AS x"
-    "                 WHERE x.cascade_id = c.id)";
-static const char list_tail[] = " ORDER BY %s LIMIT ?7";
-
 /* A list: several passes, where there were rows that cannot be read. */
 typedef struct listing {
     const cascade_query *query;
@@ -329,61 +300,76 @@ typedef struct listing {
     bool early;  /* S73 */
 } listing;
 
-static void
-add_select(const listing *l, const char *status, csc_buf *sql)
+static const csc_statement *
+list_statement(const cascade_query *query)
 {
-    const cascade_query *query = l->query;
-    bool by_run = query->queue != NULL;
-    const char *id = by_run ? "r.cascade_id" : "c.id";
+    csc_sqlite_statement id = CSC_SQLITE_LIST;
 
-    csc_buf_add_text(sql, list_head);
-    csc_buf_add_text(sql, by_run ? list_from_queue : list_from);
-    if (query->id != NULL)
-        csc_buf_add_format(sql, list_id, id);
-    if (l->type == SQLITE_TEXT)
-        csc_buf_add_format(sql, list_behind, id);
-    else if (l->type != 0 || query->after != NULL)
-        csc_buf_add_format(sql, list_after, id);
-    if (query->user_id != NULL)
-        csc_buf_add_text(sql, list_user);
-    csc_buf_add_text(sql, status);
-    if (query->node != NULL)
-        csc_buf_add_text(sql, list_node);
-    csc_buf_add_text(sql, list_unmarked);
-    csc_buf_add_format(sql, list_tail, id);
+    if (query->queue != NULL)
+        id = CSC_SQLITE_LIST_QUEUE;
+    else if (query->user_id != NULL && query->status == 0 && query->id == NULL)
+        id = CSC_SQLITE_LIST_USER;
+    return &csc_sqlite_statements[id];
 }
 
-/* The index by user has the status before the id: the cascades of a user in the
- * order of their ids come from its three parts, merged. Otherwise all of them
- * would be sorted for every page. What stands between these has no status, and
- * cannot be read: it is told, and only that is sorted. */
-static cascade_err
-build_query(const listing *l, csc_buf *sql)
+_Static_assert(
+    (int)CSC_SQLITE_LIST_IF_ID == (int)CSC_SQLITE_LIST_QUEUE_IF_ID &&
+        (int)CSC_SQLITE_LIST_IF_AFTER == (int)CSC_SQLITE_LIST_QUEUE_IF_AFTER &&
+        (int)CSC_SQLITE_LIST_IF_BEHIND ==
+            (int)CSC_SQLITE_LIST_QUEUE_IF_BEHIND &&
+        (int)CSC_SQLITE_LIST_IF_USER == (int)CSC_SQLITE_LIST_QUEUE_IF_USER &&
+        (int)CSC_SQLITE_LIST_IF_STATUS ==
+            (int)CSC_SQLITE_LIST_QUEUE_IF_STATUS &&
+        (int)CSC_SQLITE_LIST_IF_NODE == (int)CSC_SQLITE_LIST_QUEUE_IF_NODE,
+    "LIST and LIST_QUEUE have the same parts in the same order");
+
+/* Of LIST and LIST_QUEUE. */
+static unsigned
+list_parts(const listing *l)
 {
     const cascade_query *query = l->query;
-    static const char *const words[] = {" AND c.status = 'RUNNING'",
-                                        " AND c.status = 'COMPLETED'",
-                                        " AND c.status = 'ERROR'",
-                                        " AND c.status < 'COMPLETED'",
-                                        " AND c.status > 'COMPLETED'"
-                                        " AND c.status < 'ERROR'",
-                                        " AND c.status > 'ERROR'"
-                                        " AND c.status < 'RUNNING'",
-                                        " AND c.status > 'RUNNING'"};
+    unsigned parts = 0;
 
-    if (query->user_id == NULL || query->status != 0 || query->id != NULL ||
-        query->queue != NULL) {
-        add_select(l, query->status != 0 ? list_status : "", sql);
-        return sql->failed ? csc_fail_memory() : CASCADE_OK;
-    }
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        csc_buf_add_text(sql, i == 0 ? "SELECT * FROM ("
-                                     : " UNION ALL SELECT * FROM (");
-        add_select(l, words[i], sql);
-        csc_buf_add_text(sql, ")");
-    }
-    csc_buf_add_text(sql, " ORDER BY 1 LIMIT ?7");
-    return sql->failed ? csc_fail_memory() : CASCADE_OK;
+    if (query->id != NULL)
+        parts |= CSC_SQLITE_LIST_IF_ID;
+    if (l->type == SQLITE_TEXT)
+        parts |= CSC_SQLITE_LIST_IF_BEHIND;
+    else if (l->type != 0 || query->after != NULL)
+        parts |= CSC_SQLITE_LIST_IF_AFTER;
+    if (query->user_id != NULL)
+        parts |= CSC_SQLITE_LIST_IF_USER;
+    if (query->status != 0)
+        parts |= CSC_SQLITE_LIST_IF_STATUS;
+    if (query->node != NULL)
+        parts |= CSC_SQLITE_LIST_IF_NODE;
+    return parts;
+}
+
+/* The same of LIST_USER, which has fewer. */
+static unsigned
+list_user_parts(unsigned parts)
+{
+    return ((parts & CSC_SQLITE_LIST_IF_BEHIND) != 0
+                ? CSC_SQLITE_LIST_USER_IF_BEHIND
+                : 0U) |
+           ((parts & CSC_SQLITE_LIST_IF_AFTER) != 0
+                ? CSC_SQLITE_LIST_USER_IF_AFTER
+                : 0U) |
+           ((parts & CSC_SQLITE_LIST_IF_NODE) != 0
+                ? CSC_SQLITE_LIST_USER_IF_NODE
+                : 0U);
+}
+
+/* To be freed; NULL when out of memory. */
+static char *
+build_query(const listing *l)
+{
+    const csc_statement *statement = list_statement(l->query);
+    unsigned parts = list_parts(l);
+
+    if (statement == &csc_sqlite_statements[CSC_SQLITE_LIST_USER])
+        parts = list_user_parts(parts);
+    return csc_statement_build(statement, parts, "", "");
 }
 
 static void
@@ -487,21 +473,22 @@ static cascade_err
 list_pass(csc_sqlite_conn *conn, listing *l, bool *more)
 {
     sqlite3_stmt *statement = NULL;
-    csc_buf sql;
-    cascade_err err;
+    cascade_err err = CASCADE_OK;
+    char *sql;
 
-    csc_buf_init(&sql);
     l->left = l->query->limit - l->given;
     if (l->left < LIST_PASS_MIN)
         l->left = LIST_PASS_MIN;
-    err = build_query(l, &sql);
+    sql = build_query(l);
+    if (sql == NULL)
+        err = csc_fail_memory();
     if (err == CASCADE_OK)
-        err = csc_sqlite_conn_compile(conn, "list cascades", sql.data, 0,
-                                      &statement);
+        err =
+            csc_sqlite_conn_compile(conn, "list cascades", sql, 0, &statement);
     if (err == CASCADE_OK)
         err = list_rows(conn, statement, l);
     (void)sqlite3_finalize(statement);
-    csc_buf_fini(&sql);
+    csc_mem_free(sql);
     *more = err == CASCADE_OK && l->query->updated_before_ms == 0 &&
             l->left == 0 && l->given < l->query->limit && !l->early;
     return err;

@@ -36,9 +36,9 @@ init(csc_sqlite_call *call, csc_sqlite_conn *conn, const char *verb)
 
 void
 csc_sqlite_call_begin(csc_sqlite_call *call, csc_sqlite_conn *conn,
-                      csc_sqlite_sql_id id)
+                      csc_sqlite_statement id)
 {
-    init(call, conn, csc_sqlite_sql[id].verb);
+    init(call, conn, csc_sqlite_statements[id].verb);
     call->err = csc_sqlite_conn_prepare(conn, id, &call->statement);
 }
 

@@ -12,7 +12,7 @@
 #include "cascade/store.h"
 #include "store/store.h"
 
-static const csc_sqlite_sql_id statements[] = {
+static const csc_sqlite_statement statements[] = {
     [CASCADE_STRAY_EXECUTIONS] = CSC_SQLITE_STRAY_EXECUTIONS,
     [CASCADE_STRAY_EVENTS] = CSC_SQLITE_STRAY_EVENTS,
     [CASCADE_STRAY_RUNS] = CSC_SQLITE_STRAY_RUNS,

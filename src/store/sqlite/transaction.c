@@ -189,7 +189,7 @@ give_back(csc_sqlite_conn *conn)
 /* ---- Begin and end ------------------------------------------------------- */
 
 static cascade_err
-run(csc_sqlite_conn *conn, csc_sqlite_sql_id id)
+run(csc_sqlite_conn *conn, csc_sqlite_statement id)
 {
     csc_sqlite_call call;
 
@@ -203,7 +203,9 @@ roll_back(csc_sqlite_conn *conn)
     if (conn->db == NULL || sqlite3_get_autocommit(conn->db))
         return;
     conn->deadline_ns = INT64_MAX; /* this must not be interrupted */
-    (void)sqlite3_exec(conn->db, "ROLLBACK", NULL, NULL, NULL);
+    (void)sqlite3_exec(conn->db,
+                       csc_sqlite_statements[CSC_SQLITE_ROLL_BACK].sql, NULL,
+                       NULL, NULL);
     if (!sqlite3_get_autocommit(conn->db)) {
         csc_log_add(&conn->store->log, CASCADE_LOG_WARNING,
                     "sqlite: a transaction could not be rolled back; the "

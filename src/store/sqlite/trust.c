@@ -49,7 +49,7 @@ refuse(const char *table, const char *why)
 
 /* The statement must find nothing. */
 static cascade_err
-check_none(csc_sqlite_conn *conn, csc_sqlite_sql_id id, const char *table,
+check_none(csc_sqlite_conn *conn, csc_sqlite_statement id, const char *table,
            const char *why)
 {
     csc_sqlite_call call;

@@ -907,7 +907,7 @@ closing_leaves_no_descriptor_and_no_log(void **state)
 static int64_t
 count_claim_steps(const csc_sqlite *sqlite)
 {
-    static const csc_sqlite_sql_id ids[] = {
+    static const csc_sqlite_statement ids[] = {
         CSC_SQLITE_NEXT_SHELF, CSC_SQLITE_LIST_SHELF, CSC_SQLITE_NEXT_WAKE};
     int64_t steps = 0;
 
