@@ -594,7 +594,10 @@ a_turn_is_longer_than_all_of_the_reading(test_db *db)
     assert_true(r->scans * SCAN_MS > TURN_MS);
     assert_true(atomic_load(&r->turn_ns) >=
                 (long long)(TURN_READS * r->scans * SCAN_MS) * 1000000);
-    room_close(r);
+    db_close_engine(db, r->engine);
+    db_close_store(db, r->store);
+    wrap_store_free(wrap);
+    free(r);
 }
 
 /* Waits for a signal in memory, at rest. */
