@@ -20,8 +20,10 @@
  * one look gives, the next goes on with the cascades behind: a walk. So a
  * cascade that has thousands, and may not even be in memory, keeps no other
  * waiting for longer than a look. What waits to be loaded is not asked for, as
- * far as the store takes names. Who finds in the middle of a walk that there is
- * something to look for asks for another one, from the first cascade on.
+ * far as the store takes names; nor are those of which it is known that there
+ * is more than they receive just now, as that is shown again each time. Who
+ * finds in the middle of a walk that there is something to look for asks for
+ * another one, from the first cascade on.
  *
  * Or it has left. What a claim has told of is looked for behind it: if the run
  * is ended or given up in between, or while that goes on, the claim has seen it
@@ -350,7 +352,7 @@ put_off(csc_run *run, const csc_message *message)
 static void
 pass_over(csc_run *run, csc_post *post)
 {
-    run->more_messages = true;
+    csc_mailbox_note_more(run->engine, run);
     csc_op_free(post);
 }
 
@@ -383,7 +385,8 @@ csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
                              run->state.recorded == CASCADE_ERROR);
     run->receiving = true;
     /* A deletion ends the cascade first, and stays. */
-    run->more_messages = run->more_messages || post->cut || post->deletions > 0;
+    if (run->more_messages || post->cut || post->deletions > 0)
+        csc_mailbox_note_more(engine, run);
     csc_op_queue_add(engine, run, post);
     run->freeing = run->plan != NULL;
 }
@@ -428,7 +431,8 @@ post_one(cascade_engine *engine, csc_post *post, uint64_t since, bool cut)
     } else {
         csc_run_ref(run); /* it may leave memory at once */
         csc_receive_post(engine, run, post);
-        run->more_messages = run->more_messages || cut;
+        if (cut)
+            csc_mailbox_note_more(engine, run);
         csc_run_unref(run);
     }
 }
@@ -451,7 +455,8 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* What waits to be loaded has its messages read then. */
+/* What waits to be loaded has its messages read then, and what is in hand is
+ * looked for behind its commit. */
 static size_t
 leave_out(const cascade_engine *engine, cascade_uuid *except)
 {
@@ -462,7 +467,8 @@ leave_out(const cascade_engine *engine, cascade_uuid *except)
         except[count++] = reload->claimed.cascade_id;
         reload = reload->next;
     }
-    return count;
+    return count + csc_mailbox_ids(engine, &except[count],
+                                   CASCADE_RECEIVE_EXCEPT_MAX - count);
 }
 
 /* Begins a walk, or goes on with one. Gives the receipts so far. */

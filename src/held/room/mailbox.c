@@ -40,8 +40,44 @@ csc_mailbox_look_again(cascade_engine *engine)
 }
 
 void
+csc_mailbox_note_more(cascade_engine *engine, csc_run *run)
+{
+    run->more_messages = true;
+    if (!run->held || !run->receiving || run->in_hand_at != NULL)
+        return;
+    run->in_hand_next = engine->mailbox.in_hand;
+    run->in_hand_at = &engine->mailbox.in_hand;
+    if (run->in_hand_next != NULL)
+        run->in_hand_next->in_hand_at = &run->in_hand_next;
+    engine->mailbox.in_hand = run;
+}
+
+void
+csc_mailbox_forget(csc_run *run)
+{
+    if (run->in_hand_at == NULL)
+        return;
+    *run->in_hand_at = run->in_hand_next;
+    if (run->in_hand_next != NULL)
+        run->in_hand_next->in_hand_at = run->in_hand_at;
+    run->in_hand_at = NULL;
+}
+
+size_t
+csc_mailbox_ids(const cascade_engine *engine, cascade_uuid *ids, size_t max)
+{
+    const csc_run *run = engine->mailbox.in_hand;
+    size_t count = 0;
+
+    for (; run != NULL && count < max; run = run->in_hand_next)
+        ids[count++] = run->state.id;
+    return count;
+}
+
+void
 csc_mailbox_done(cascade_engine *engine, csc_run *run)
 {
+    csc_mailbox_forget(run);
     run->receiving = false;
     run->receipt = ++engine->mailbox.receipts;
 }

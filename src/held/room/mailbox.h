@@ -27,6 +27,8 @@ typedef struct csc_mailbox {
     bool passed_over;           /* some were for a run that is not in memory */
     uint64_t receipts;          /* counts commits that received */
     uint64_t receives;          /* counts looks for messages that are over */
+    csc_run *in_hand;   /* those that receive, and of which there is more than
+                           that: left out of looks until it is committed */
     uint64_t left;      /* counts runs that a commit has ended or given up, */
     uint64_t left_seen; /* up to the last claim's beginning */
 } csc_mailbox;
@@ -40,6 +42,14 @@ bool csc_mailbox_is_due(const cascade_engine *engine);
 int64_t csc_mailbox_next_ns(const cascade_engine *engine);
 /* A commit of the run that received is done. Locked. */
 void csc_mailbox_done(cascade_engine *engine, csc_run *run);
+/* There are more messages of the run than it receives now, or may be. */
+void csc_mailbox_note_more(cascade_engine *engine, csc_run *run);
+/* It leaves memory. */
+void csc_mailbox_forget(csc_run *run);
+/* Of whom that is known: nothing is gained by a look before they have
+ * committed. At most `max`; gives how many. */
+size_t csc_mailbox_ids(const cascade_engine *engine, cascade_uuid *ids,
+                       size_t max);
 /* A run was born: its messages may have been passed over. Locked. */
 void csc_mailbox_born(cascade_engine *engine);
 /* A commit has ended the run, or given it up: messages that were looked for

@@ -59,9 +59,11 @@ typedef struct csc_run {
     bool receiving;  /* a RECEIVE post is under way: no other is made */
     bool slicing;    /* a SLICE post is */
     bool more_messages; /* there are some besides: looked for once it is */
-    uint64_t receipt;   /* the number of its last commit that received */
-    uint64_t receives;  /* looks for messages, when its last commit began */
-    bool expelled; /* to be loaded anew, as `reload` says, once inactive, */
+    struct csc_run *in_hand_next; /* of mailbox.in_hand; */
+    struct csc_run **in_hand_at;  /* what leads to it there; NULL: nothing */
+    uint64_t receipt;  /* the number of its last commit that received */
+    uint64_t receives; /* looks for messages, when its last commit began */
+    bool expelled;     /* to be loaded anew, as `reload` says, once inactive, */
     cascade_uuid expelled_by; /* by this incarnation */
     bool gone;
     struct csc_lane *native; /* that of its transactional execution, or NULL */

@@ -38,6 +38,8 @@ typedef struct bench {
     pthread_mutex_t mutex; /* held: no commit goes on */
     pthread_mutex_t mail;  /* held: no look for messages does */
     size_t claims;         /* to be waited for */
+    size_t looks;
+    atomic_size_t read; /* messages, by looks */
 } bench;
 
 static cascade_err
@@ -70,6 +72,16 @@ wait_to_commit(void *context, const wrap_call *call)
         pthread_mutex_lock(mutex);
         pthread_mutex_unlock(mutex);
     }
+    return CASCADE_OK;
+}
+
+static cascade_err
+count_read(void *context, const wrap_call *call, size_t bytes)
+{
+    bench *b = context;
+
+    (void)bytes;
+    atomic_fetch_add(&b->read, call->move == WRAP_RECEIVE);
     return CASCADE_OK;
 }
 
@@ -116,6 +128,7 @@ bench_open(test_db *db, cascade_mode mode, const char *node,
     assert_non_null(b->wrap);
     b->wrap->context = b;
     b->wrap->before = wait_to_commit;
+    b->wrap->row = count_read;
     b->store = db_wrapped(db, b->wrap);
     b->engine = db_engine(db, b->store, &options);
     assert_ok(cascade_engine_register(b->engine, "write", write_much, b, NULL));
@@ -320,6 +333,53 @@ messages_wait_for_commits(test_db *db)
     bench_close(b);
 }
 
+static bool
+has_looked(void *context)
+{
+    bench *b = context;
+
+    return wrap_store_count(b->wrap, WRAP_RECEIVE) >= b->looks;
+}
+
+/* All that a look shows of them is in hand. */
+static bool
+send_tiny(bench *b, cascade_store *sender, size_t count)
+{
+    for (size_t i = 0; i < count * CROWD; i++)
+        assert_ok(cascade_signal(sender, &b->ids[i % CROWD], "letter",
+                                 cJSON_CreateString("x"), NULL));
+    b->looks = wrap_store_count(b->wrap, WRAP_RECEIVE) + LOOKS;
+    return stores_until(has_looked, b);
+}
+
+/* No commit goes on: the first look takes the first letters, a second one shows
+ * that there are more, and those behind it read none of these cascades. */
+static void
+what_is_in_hand_is_not_read_again(test_db *db)
+{
+    bench *b =
+        bench_open(db, CASCADE_MODE_THREADS, "collect", (size_t)64 << 20);
+    cascade_store *sender = db_store(db);
+    size_t before = 0;
+    size_t again = 0;
+    bool looked = false;
+
+    assert_ok(cascade_engine_start(b->engine));
+    assert_true(stores_until(all_await, b));
+    pthread_mutex_lock(&b->mutex);
+    looked = send_tiny(b, sender, 1) && send_tiny(b, sender, 1);
+    before = atomic_load(&b->read);
+    looked = looked && send_tiny(b, sender, LETTERS - 2);
+    again = atomic_load(&b->read) - before;
+    pthread_mutex_unlock(&b->mutex);
+    assert_true(looked && before > 0);
+    assert_int_equal(again, 0);
+    for (size_t i = 0; i < CROWD; i++)
+        db_await(b->store, &b->ids[i], CASCADE_COMPLETED);
+    assert_true(stores_until(nothing_waits, b));
+    bench_close(b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -330,6 +390,8 @@ main(int argc, char **argv)
         {"one_that_is_over_the_bound_goes_on_alone",
          one_that_is_over_the_bound_goes_on_alone, STORES_ALL},
         {"messages_wait_for_commits", messages_wait_for_commits, STORES_ALL},
+        {"what_is_in_hand_is_not_read_again", what_is_in_hand_is_not_read_again,
+         STORES_ALL},
     };
 
     return stores_run("engine_backlog", tests, sizeof(tests) / sizeof(tests[0]),
