@@ -74,17 +74,17 @@ WHERE path = ?1
 -- received it: what is there comes first.
 --
 -- ?1 path
-SELECT cascade_id, NULL, NULL FROM main.cascade_messages
-WHERE path = ?1
+SELECT m.cascade_id, NULL, NULL FROM main.cascade_messages AS m
+WHERE m.path = ?1
   AND NOT EXISTS (
     SELECT 1 FROM main.cascade_erasures AS unmarked
-    WHERE unmarked.cascade_id = cascade_id)
+    WHERE unmarked.cascade_id = m.cascade_id)
 UNION ALL
-SELECT cascade_id, NULL, NULL FROM main.node_executions
-WHERE node_instance_id = ?1
+SELECT n.cascade_id, NULL, NULL FROM main.node_executions AS n
+WHERE n.node_instance_id = ?1
   AND NOT EXISTS (
     SELECT 1 FROM main.cascade_erasures AS unmarked
-    WHERE unmarked.cascade_id = cascade_id)
+    WHERE unmarked.cascade_id = n.cascade_id)
 UNION ALL
 SELECT c.next_id, l.root, c.run_number
 FROM main.cascade_links AS l

@@ -290,6 +290,22 @@ what_is_marked_gets_nothing(void **state)
 
 /* S40 */
 static void
+what_is_marked_hides_no_path_of_others(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    cascade_uuid marked = mark_large(&it);
+    cascade_uuid other = start_large(&it);
+    const char *path = "p";
+    cascade_found found;
+
+    assert_int_equal(mail_send_path(&it, other, path), CASCADE_SENT);
+    assert_ok(it.db->driver->find(it.db->self, &path, 1, &found));
+    assert_memory_equal(&found.id, &other, sizeof(other));
+    assert_memory_not_equal(&found.id, &marked, sizeof(marked));
+}
+
+/* S40 */
+static void
 what_is_marked_is_neither_repaired_nor_purged(void **state)
 {
     mail_scene it = mail_begin(*state);
@@ -373,6 +389,7 @@ conformance_erase(void)
         cmocka_unit_test(deletions_of_one_batch_share_its_bound),
         cmocka_unit_test(what_is_marked_is_absent_to_reads),
         cmocka_unit_test(what_is_marked_gets_nothing),
+        cmocka_unit_test(what_is_marked_hides_no_path_of_others),
         cmocka_unit_test(what_is_marked_is_neither_repaired_nor_purged),
         cmocka_unit_test(an_erasure_is_one_incarnation_s),
         cmocka_unit_test(an_erasure_needs_no_incarnation),
