@@ -132,13 +132,19 @@ checked() {
 
 lost='int main(void) { return malloc(4) == NULL; }'
 unset='int main(void) { int *at = malloc(4); return *at == 1 ? 1 : 0; }'
-race='static int x;
-static void *add(void *at) { (void)at; x++; return NULL; }
+# Often: two accesses at the very same moment may be seen by neither.
+race='static volatile int x;
+static void *add(void *at)
+{
+    for (int i = 0; i < 10000; i++)
+        x++;
+    return at;
+}
 int main(void)
 {
     pthread_t thread;
     pthread_create(&thread, NULL, add, NULL);
-    x++;
+    add(NULL);
     return pthread_join(thread, NULL);
 }'
 outside='int main(int argc, char **argv)
