@@ -466,7 +466,6 @@ have_turn(cascade_engine *engine)
     int64_t begun_ns = csc_clock_now_ns(engine);
     bool wanted = false;
     csc_stream *s = take_turn(engine, &wanted);
-    int64_t took_ns = 0;
     cascade_err err = CASCADE_OK;
 
     if (s == NULL)
@@ -477,7 +476,8 @@ have_turn(cascade_engine *engine)
     }
     err = read_portion(s);
     if (err == CASCADE_OK) {
-        took_ns = csc_clock_now_ns(engine) - begun_ns;
+        int64_t took_ns = csc_clock_now_ns(engine) - begun_ns;
+
         s->run->read_ns += took_ns;
         adapt(s, took_ns);
         err = s->err == CASCADE_OK ? weigh(s) : s->err;

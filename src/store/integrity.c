@@ -178,25 +178,30 @@ check_empty(cascade_store *store)
 
 /* Whoever else enters one at the same time may be first. */
 static cascade_err
+put_own(cascade_store *store, const csc_seal_next *next)
+{
+    const cascade_seal_row made = {
+        .cascade_id = own_id, .number = next->number, .seal = next->text};
+    const cascade_reseal reseal = {.cascade_id = own_id, .now = &made};
+    bool done = false;
+
+    return store->driver->seal(store->self, &reseal, 1, &done);
+}
+
+static cascade_err
 enter_own(cascade_store *store)
 {
     static const cascade_row nothing = {.id = {{0}}};
     static const cascade_change none = {.cascade = {.id = {{0}}}};
-    cascade_seal_row made = {.cascade_id = own_id};
-    const cascade_reseal reseal = {.cascade_id = own_id, .now = &made};
     csc_arena arena = {0};
     csc_seal_next next;
     csc_seal seal;
-    bool done = false;
     cascade_err err = CASCADE_OK;
 
     csc_seal_init(&seal, csc_ring_current(store->ring), &own_id);
     err = csc_seal_make(&seal, &nothing, &none, &arena, &next);
-    if (err == CASCADE_OK) {
-        made.number = next.number;
-        made.seal = next.text;
-        err = store->driver->seal(store->self, &reseal, 1, &done);
-    }
+    if (err == CASCADE_OK)
+        err = put_own(store, &next);
     csc_seal_fini(&seal);
     csc_arena_fini(&arena);
     return err;
