@@ -550,11 +550,26 @@ has_gone_on(void *context)
                           "node_name = 'wait' AND status = 'COMPLETED'") == 1;
 }
 
+/* So that it is loaded for the next message. */
+static bool
+is_free(void *context)
+{
+    const play *p = context;
+    char id[CASCADE_UUID_TEXT_SIZE];
+    char table[160];
+
+    (void)snprintf(table, sizeof(table),
+                   "cascade_runs WHERE cascade_id = '%s' AND engine_id IS NULL",
+                   cascade_uuid_format(&p->orders->giant, id));
+    return remains_rows(&p->orders->place, table) == 1;
+}
+
 static void
 a_load_in_portions(void **state)
 {
     play *p = open_with(place_of(state), "giant", is_grown, WRAP_SCAN);
 
+    assert_true(place_wait(is_free, p, LIMIT_MS));
     assert_ok(cascade_signal(p->store, &p->orders->giant, "go", NULL, NULL));
     play_on(p, has_died_enough, DEATHS_LOAD);
     begin_life(p);
