@@ -473,6 +473,8 @@ csc_store_open(const csc_store_opener *opener,
     if (opener->native == NULL)
         err = ensure_text(opener->driver, look(created, known.migrate));
     if (err != CASCADE_OK) {
+        if (opener->guest != NULL && opener->guest->refuse != NULL)
+            opener->guest->refuse(created->self);
         free_store(created);
         return err;
     }

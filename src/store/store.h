@@ -122,6 +122,9 @@ struct csc_store_guest {
                         const cascade_store_config *config, void **self);
     /* Whether a transaction that is not the library's is open on it now. */
     bool (*within)(const void *self);
+    /* The store could not be opened, and is closed next: what was set on the
+     * connection is put back then. NULL: nothing is. */
+    void (*refuse)(void *self);
 };
 
 /* NULL when that backend is not built in. */

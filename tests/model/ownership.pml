@@ -29,21 +29,21 @@
  *
  * WHICH FUNCTION MAKES WHICH STEP (check.sh looks whether there are such)
  *   step         engine                 PostgreSQL, then SQLite
- *   attach       csc_house_attach       csc_postgres_engine_attach,
+ *   attach       csc_housekeeper_attach       csc_postgres_engine_attach,
  *                                       csc_postgres_engine_detach;
  *                                       csc_sqlite_lease_attach,
  *                                       csc_sqlite_lease_detach
- *   renew        csc_house_round        csc_postgres_engine_renew;
+ *   renew        csc_housekeeper_round        csc_postgres_engine_renew;
  *                                       csc_sqlite_lease_renew
- *   lose         csc_run_lose, which leaves the rest to csc_run_drop_all
- *   claim, load  csc_hydrate_claim      csc_postgres_claim_runs,
+ *   lose         csc_drop_lose, which leaves the rest to csc_drop_all
+ *   claim, load  csc_claim_round      csc_postgres_claim_runs,
  *                                       csc_postgres_read_load;
  *                                       csc_sqlite_claim_runs,
  *                                       csc_sqlite_read_load
  *   remove, free_run, unblock
  *                csc_peers_look         csc_postgres_remove_dead;
  *                                       csc_sqlite_lease_remove
- *   choose       csc_run_advance (whether to park), csc_build_change
+ *   choose       csc_advance_run (whether to park), csc_build_change
  *   send, decide csc_lane_round         csc_postgres_commit_batch;
  *                                       csc_sqlite_commit_batch
  *   believe      csc_build_apply, called when the lane applies its slice

@@ -7,6 +7,7 @@
 
 #include "base/uuid.h"
 #include "cascade/manage.h"
+#include "store/chain.h"
 #include "sweep/plays.h"
 
 /* ---- Commands ------------------------------------------------------------ */
@@ -180,6 +181,7 @@ link_one(scene *s, cascade_store *store, const cascade_uuid *id)
 }
 
 typedef struct kept_seal {
+    cascade_uuid id; /* of that cascade */
     cascade_seal_row row;
     char text[CASCADE_SEAL_MAX + 1];
     bool there;
@@ -190,6 +192,8 @@ keep_seal(void *context, const cascade_seal_row *row)
 {
     kept_seal *kept = context;
 
+    if (!csc_uuid_equal(&row->cascade_id, &kept->id))
+        return CASCADE_OK;
     kept->there = true;
     kept->row = *row;
     (void)snprintf(kept->text, sizeof(kept->text), "%s", row->seal);
@@ -197,17 +201,21 @@ keep_seal(void *context, const cascade_seal_row *row)
     return CASCADE_OK;
 }
 
-/* Of the cascade, which has none else, nor has another one. */
+/* Of the cascade alone: earlier ones have theirs. */
 static cascade_err
 seal_one(scene *s, cascade_store *store, const cascade_uuid *id)
 {
     const cascade_store_driver *driver = store->driver;
     const cascade_seal_row seal = {.number = 1, .seal = "sealed"};
     cascade_reseal reseal = {.cascade_id = *id, .now = &seal};
-    kept_seal kept = {.there = false};
+    kept_seal kept = {.id = *id};
     bool done = false;
-    cascade_err err = driver->seals(store->self, NULL, 1, keep_seal, &kept);
+    cascade_uuid before;
+    cascade_uuid to;
+    cascade_err err = CASCADE_OK;
 
+    csc_store_sweep_range(id, id, &before, &to);
+    err = driver->seals(store->self, &before, 1, keep_seal, &kept);
     reseal.was = kept.there ? &kept.row : NULL;
     if (err == CASCADE_OK)
         err = driver->seal(store->self, &reseal, 1, &done);

@@ -211,6 +211,12 @@ csc_sqlite_guest_set_closing(csc_sqlite *store)
     store->guest.closing = true;
 }
 
+static void
+refuse_self(void *self)
+{
+    csc_sqlite_guest_refuse(self);
+}
+
 static bool
 is_within(const void *self)
 {
@@ -224,8 +230,10 @@ is_within(const void *self)
 const csc_store_guest *
 csc_store_sqlite_guest(void)
 {
-    static const csc_store_guest guest = {
-        .driver = &csc_sqlite_driver, .open = open_handle, .within = is_within};
+    static const csc_store_guest guest = {.driver = &csc_sqlite_driver,
+                                          .open = open_handle,
+                                          .within = is_within,
+                                          .refuse = refuse_self};
 
     return &guest;
 }
@@ -235,7 +243,8 @@ csc_sqlite_guest_functions(void)
 {
     static const csc_store_guest guest = {.driver = &csc_sqlite_driver,
                                           .open = open_functions,
-                                          .within = is_within};
+                                          .within = is_within,
+                                          .refuse = refuse_self};
 
     return &guest;
 }

@@ -437,7 +437,10 @@ a_schema_that_cannot_be_read_is_not_called_missing(void **state)
 
         clear(it);
         disk_record(it->folder);
-        store = fixture_store(it);
+        assert_int_equal(fixture_try(it, CASCADE_MIGRATE_AUTO), CASCADE_OK);
+        /* It has read nothing yet. */
+        assert_int_equal(fixture_open(it, CASCADE_MIGRATE_NEVER, &store),
+                         CASCADE_OK);
         sqlite_vfs_fail(&fault);
         err = cascade_list(store, &options, &page);
         failed = sqlite_vfs_failed();
