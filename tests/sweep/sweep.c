@@ -207,7 +207,7 @@ may_give_up(const sweep_fault *fault, cascade_err err)
         return true; /* something was sent before */
     return fault != NULL && fault->lasting &&
            (err == CASCADE_ERR_TIMEOUT || err == CASCADE_ERR_UNAVAILABLE ||
-            err == CASCADE_ERR_OUTCOME_UNKNOWN);
+            err == CASCADE_ERR_NOT_DONE || err == CASCADE_ERR_OUTCOME_UNKNOWN);
 }
 
 /* What the play ended with. */
