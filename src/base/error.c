@@ -64,8 +64,8 @@ cascade_errmsg(void)
     return last.text;
 }
 
-cascade_err
-csc_fail_v(cascade_err err, const char *format, va_list args)
+static cascade_err
+fail_v(cascade_err err, const char *format, va_list args)
 {
     char text[CSC_ERRMSG_SIZE];
     int len = vsnprintf(text, sizeof(text), format, args);
@@ -91,7 +91,7 @@ csc_fail(cascade_err err, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    err = csc_fail_v(err, format, args);
+    err = fail_v(err, format, args);
     va_end(args);
     return err;
 }
@@ -149,7 +149,7 @@ cascade_store_fail(cascade_err err, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    err = csc_fail_v(err, format, args);
+    err = fail_v(err, format, args);
     va_end(args);
     return err;
 }

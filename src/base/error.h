@@ -25,7 +25,6 @@
  * not CASCADE_OK. `format` may use cascade_errmsg() itself as an argument. */
 cascade_err csc_fail(cascade_err err, const char *format, ...)
     CASCADE_PRINTF(2, 3);
-cascade_err csc_fail_v(cascade_err err, const char *format, va_list args);
 
 /* csc_fail() for a failed allocation. */
 cascade_err csc_fail_memory(void);

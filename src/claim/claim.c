@@ -40,6 +40,7 @@
 #include "held/run/drop.h"
 #include "held/run/pause.h"
 #include "store/store.h"
+
 #define BURST_MS 50
 
 /* What one claim brought. `places` of the capacity are taken until it is
@@ -184,24 +185,23 @@ claim_batch(cascade_engine *engine, batch *b)
                               csc_suspect_from(engine), b->wanted);
 }
 
-/* What is claimed to be ended is not loaded. */
+/* What is claimed to be ended is not loaded. The rest waits, if it `may_wait`,
+ * where others of the burst have taken the memory. */
 static void
-load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count)
+load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count,
+             bool may_wait)
 {
     size_t left = csc_end_unloaded_claimed(engine, wanted, count);
 
-    if (left > 0)
-        csc_hydrate_load(engine, wanted, left);
+    if (left == 0 || (may_wait && csc_hydrate_put_off(engine, wanted, left)))
+        return;
+    csc_hydrate_load(engine, wanted, left);
 }
 
-/* What is left waits where others of the burst have taken the memory. */
 static void
 load_batch(cascade_engine *engine, batch *b)
 {
-    size_t left = csc_end_unloaded_claimed(engine, b->wanted, b->count);
-
-    if (left > 0 && !csc_hydrate_put_off(engine, b->wanted, left))
-        csc_hydrate_load(engine, b->wanted, left);
+    load_claimed(engine, b->wanted, b->count, true);
     give_places(engine, b->places);
 }
 
@@ -336,7 +336,7 @@ claim_suspect(cascade_engine *engine)
         return false;
     }
     found = claim_some(engine, 1, true, csc_suspect_from(engine), &wanted);
-    load_claimed(engine, &wanted, found);
+    load_claimed(engine, &wanted, found, false);
     give_places(engine, places);
     pthread_mutex_lock(&engine->mutex);
     engine->claims->suspect_more = found > 0;
@@ -351,7 +351,7 @@ csc_claim_ask(cascade_engine *engine)
     csc_reload wanted;
     size_t found = claim_some(engine, 1, true, INT32_MAX, &wanted);
 
-    load_claimed(engine, &wanted, found);
+    load_claimed(engine, &wanted, found, false);
 }
 
 /* A suspect is asked for first, so that a stream of others cannot keep it out;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "cascade/cascade.h"
+
 #define CSC_CLAIM_MAX 256 /* runs claimed and loaded in one go */
 
 /* Claims what is due, within the capacity, and loads it; when there is nothing,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cascade/cascade.h"
+
 #define CSC_PEERS_MAX 64 /* others are looked at every time */
 
 /* Another engine on the store. */

@@ -109,6 +109,7 @@
 #include "held/vital.h"
 #include "held/wakeup.h"
 #include "store/store.h"
+
 #define BIRTHS_MAX 4000 /* in one batch, and those of one run more */
 #define POSTS_MAX 500   /* of one run in a batch */
 
@@ -545,8 +546,7 @@ begin_round(csc_lane *lane)
     csc_assert(csc_lane_queue_is_sound(lane));
     if (!csc_lane_queue_is_busy(lane))
         collect(lane);
-    if (csc_lane_queue_is_busy(lane) && lane->state != CSC_LANE_RESCUE &&
-        !lane->engine->incarnation.attached)
+    if (csc_lane_queue_is_owned(lane) && !lane->engine->incarnation.attached)
         csc_outcome_abandon(lane);
     csc_assert(csc_lane_queue_is_sound(lane));
     return csc_lane_queue_is_busy(lane);
@@ -628,7 +628,7 @@ csc_lane_fini(csc_lane *lane)
     while (lane->in_round)
         csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, -1);
     tried = lane->tried;
-    if (csc_lane_queue_is_busy(lane) && lane->state != CSC_LANE_RESCUE)
+    if (csc_lane_queue_is_owned(lane))
         csc_outcome_abandon(lane);
     for (; csc_lane_queue_is_busy(lane) && lane->from < lane->item_count;
          lane->from++)

@@ -25,7 +25,7 @@ cascade_err csc_node_txn_returned(csc_lane *lane, csc_post *post);
 bool csc_node_txn_keep(csc_lane *lane, csc_post *post);
 /* Commits what it keeps, or rolls back; frees the lane. True when a stop that
  * was in no time to wait for that has left the rest of it to whoever is out of
- * the lane: csc_engine_release(). Not locked. */
+ * the lane: engine.c. Not locked. */
 bool csc_node_txn_end(csc_lane *lane);
 /* Decides what is undecided, if the store can be reached. Not locked. */
 void csc_node_txn_settle(csc_lane *lane);

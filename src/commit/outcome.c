@@ -165,8 +165,8 @@ csc_outcome_abandon(csc_lane *lane)
 }
 
 /* What a start is told of which an earlier try had no answer. Locked. */
-cascade_err
-csc_outcome_tell_doubt(csc_lane *lane, cascade_err err)
+static cascade_err
+tell_doubt(csc_lane *lane, cascade_err err)
 {
     err = csc_error_in_doubt(err, "start");
     if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
@@ -197,7 +197,7 @@ csc_outcome_rescue(csc_lane *lane)
         csc_outcome_set_backoff(lane);
     } else {
         if (start->doubtful)
-            err = csc_outcome_tell_doubt(lane, err);
+            err = tell_doubt(lane, err);
         if (err == CASCADE_ERR_AGAIN)
             csc_outcome_part_with(lane, start);
         else

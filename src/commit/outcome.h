@@ -32,9 +32,6 @@ void csc_outcome_part_with(csc_lane *lane, csc_start *start);
 /* Tries again later. Locked. */
 void csc_outcome_set_backoff(csc_lane *lane);
 
-/* Tells the callers of starts that nobody knows what became of them. Locked. */
-cascade_err csc_outcome_tell_doubt(csc_lane *lane, cascade_err err);
-
 /* Leaves only starts in the batch: the incarnation is gone. Locked. */
 void csc_outcome_rescue(csc_lane *lane);
 

@@ -318,8 +318,10 @@ drop(cascade_engine *engine)
     pthread_cond_broadcast(&engine->ready.work_cond);
 }
 
-void
-csc_engine_release(cascade_engine *engine)
+/* Ends lanes and housekeeper, drops what there is and detaches: what a stop
+ * does in the end. Not locked. */
+static void
+release(cascade_engine *engine)
 {
     bool attached = false;
 
@@ -350,7 +352,7 @@ csc_engine_work(cascade_engine *engine, csc_worker *worker)
     bool works = csc_worker_round(engine, worker, &releases);
 
     if (releases)
-        csc_engine_release(engine);
+        release(engine);
     return works;
 }
 
@@ -371,7 +373,7 @@ give_up(cascade_engine *engine)
     }
     pthread_mutex_unlock(&engine->mutex);
     if (!put_off)
-        csc_engine_release(engine);
+        release(engine);
     csc_log_queue_tell(engine);
 }
 

@@ -10,9 +10,6 @@
 #include "cascade/cascade.h"
 #include "node/worker.h"
 
-/* Ends lanes and housekeeper, drops what there is and detaches: what a stop
- * does in the end. Not locked. */
-void csc_engine_release(cascade_engine *engine);
 /* Runs one ready execution, and does what a stop has left to it; false when
  * there is none. Not locked. */
 bool csc_engine_work(cascade_engine *engine, csc_worker *worker);

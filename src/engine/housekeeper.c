@@ -85,8 +85,7 @@ static bool
 lanes_are_out(const cascade_engine *engine)
 {
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
-        if (engine->lanes[i].state != CSC_LANE_IDLE &&
-            engine->lanes[i].state != CSC_LANE_RESCUE)
+        if (csc_lane_queue_is_owned(&engine->lanes[i]))
             return false;
     return true;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cascade/cascade.h"
+
 #define CSC_LEASE_MS 10000 /* by default */
 #define CSC_LEASE_MIN_MS 100
 

@@ -11,6 +11,8 @@
 #include "held/log_queue.h"
 #include "store/store.h"
 
+#define RETRY_MS 100
+
 int64_t
 csc_clock_now_ns(const cascade_engine *engine)
 {
@@ -28,7 +30,6 @@ csc_clock_now_max_ms(const cascade_engine *engine)
 {
     return (csc_clock_now_ns(engine) + engine->clock.max_ns) / CSC_MS_NS;
 }
-#define RETRY_MS 100
 
 int64_t
 csc_clock_after_ms(const cascade_engine *engine, int64_t ms)

@@ -84,8 +84,6 @@
 
 typedef struct csc_node_def csc_node_def;
 
-typedef struct csc_sealing csc_sealing;
-
 /* ---- The engine --------------------------------------------------------- */
 
 typedef enum csc_life {

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "cascade/cascade.h"
+
 #define CSC_NOTE_SIZE 400
 #define CSC_NOTES_MAX 64
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cascade/cascade.h"
+
 #define CSC_WAIT_MAX_MS 60000
 
 /* Who waits for what, and how he is told. Under the engine's mutex. */

@@ -12,6 +12,7 @@
 #include "cascade/cascade.h"
 #include "held/lane/lane_queue.h"
 #include "held/run/time_limit.h"
+
 #define CSC_WORKERS_MAX 4096
 
 typedef struct csc_worker {

@@ -81,6 +81,7 @@ typedef struct csc_store_opener {
     const cascade_native *native; /* of which `handle` is, or NULL */
     csc_ring *ring;               /* with `native`: lent to the store */
 } csc_store_opener;
+
 #define CSC_SUSPECT_FROM 3 /* takeovers from which a run is claimed alone */
 
 /* Checks the options, makes the store and migrates it, if it is to be. */

@@ -95,8 +95,9 @@ csc_builder_add_late(builder *b, csc_record_writer *writer,
     csc_full_output_add_ids(writer, "late", ids, count);
 }
 
-cascade_execution_row *
-csc_builder_insert(builder *b, const char *name, const char *path)
+/* The next row, RUNNING with input {}, to be filled further. */
+static cascade_execution_row *
+insert_row(builder *b, const char *name, const char *path)
 {
     cascade_execution_row *row = &b->inserts[b->insert_count];
 
@@ -119,7 +120,7 @@ cascade_execution_row *
 csc_builder_part(builder *b, const char *name, int32_t parent,
                  uint32_t occurrence)
 {
-    return csc_builder_insert(b, name, write_path(b, parent, name, occurrence));
+    return insert_row(b, name, write_path(b, parent, name, occurrence));
 }
 
 cascade_execution_row *
@@ -365,7 +366,7 @@ cascade_execution_row *
 csc_builder_receipt(struct csc_builder *b, const csc_message *message,
                     const char *name)
 {
-    cascade_execution_row *row = csc_builder_insert(b, name, message->path);
+    cascade_execution_row *row = insert_row(b, name, message->path);
 
     row->input = message->payload;
     row->completed_at_ms = b->env->now_ms;

@@ -83,10 +83,8 @@ struct csc_builder {
 
 /* The scratch text, which is empty then; NULL without memory. */
 const char *csc_builder_text(struct csc_builder *b);
-/* The next row, RUNNING with input {}, to be filled further. */
-cascade_execution_row *csc_builder_insert(struct csc_builder *b,
-                                          const char *name, const char *path);
-/* The same for the nth of that name under `parent`. */
+/* The next row, RUNNING with input {}, to be filled further: the nth of that
+ * name under `parent`. */
 cascade_execution_row *csc_builder_part(struct csc_builder *b, const char *name,
                                         int32_t parent, uint32_t occurrence);
 cascade_execution_row *csc_builder_update(struct csc_builder *b,

@@ -32,6 +32,7 @@
 #include "change/op.h"
 #include "state/full_output.h"
 #include "state/state.h"
+
 #define GOES_ON "cancelled: the child goes on by itself"
 
 /* ---- Starting ----------------------------------------------------------- */

@@ -29,8 +29,8 @@ csc_lane_queue_wake(csc_lane *lane)
         csc_wakeup_host(lane->engine);
 }
 
-void
-csc_lane_queue_append(csc_run **first, csc_run **last, csc_run *run)
+static void
+append(csc_run **first, csc_run **last, csc_run *run)
 {
     run->dirty_next = NULL;
     if (*last != NULL)
@@ -49,7 +49,7 @@ csc_lane_queue_let_slice_in(csc_lane *lane)
     lane->first_slicing = run->dirty_next;
     if (lane->first_slicing == NULL)
         lane->last_slicing = NULL;
-    csc_lane_queue_append(&lane->first_dirty, &lane->last_dirty, run);
+    append(&lane->first_dirty, &lane->last_dirty, run);
 }
 
 void
@@ -63,6 +63,12 @@ bool
 csc_lane_queue_is_busy(const csc_lane *lane)
 {
     return lane->state != CSC_LANE_IDLE;
+}
+
+bool
+csc_lane_queue_is_owned(const csc_lane *lane)
+{
+    return csc_lane_queue_is_busy(lane) && lane->state != CSC_LANE_RESCUE;
 }
 
 /* What is tried is a part of what is not decided yet. */
@@ -118,9 +124,9 @@ csc_lane_queue_add_run(csc_lane *lane, csc_run *run)
     for (csc_post *p = run->first_post; p != NULL; p = p->next)
         csc_op_move_charge(p, &lane->engine->backlog);
     if (is_slice(run->first_post))
-        csc_lane_queue_append(&lane->first_slicing, &lane->last_slicing, run);
+        append(&lane->first_slicing, &lane->last_slicing, run);
     else
-        csc_lane_queue_append(&lane->first_dirty, &lane->last_dirty, run);
+        append(&lane->first_dirty, &lane->last_dirty, run);
     csc_run_ref(run);
     if (!lane->in_round)
         csc_lane_queue_wake(lane);

@@ -116,8 +116,9 @@ typedef struct csc_lane {
     bool guest_used;   /* there may be messages of the function's */
 } csc_lane;
 
-/* Whether it has a batch. Locked. */
+/* Whether it has a batch; and one that is of the incarnation. Locked. */
 bool csc_lane_queue_is_busy(const csc_lane *lane);
+bool csc_lane_queue_is_owned(const csc_lane *lane);
 /* Whether all is true that goes with its state: for assertions. Locked. */
 bool csc_lane_queue_is_sound(const csc_lane *lane);
 /* How many lanes the incarnation has, those of transactional nodes included. */
@@ -131,8 +132,6 @@ void csc_lane_queue_return_starts(csc_lane *lane);
 void csc_lane_queue_wake(csc_lane *lane);
 /* Lets go of runs that are gone from what is to be committed. Locked. */
 void csc_lane_queue_forget(csc_lane *lane);
-
-void csc_lane_queue_append(csc_run **first, csc_run **last, csc_run *run);
 
 /* Lets the first of those that have only a slice to commit into the next
  * batch. Locked. */

@@ -58,9 +58,9 @@
  * is rolled back when it returns. Where a database has one writer (native_max =
  * 1) nothing can be detached before: so the stop does not wait for lanes and
  * housekeeper, which may ask for that lock as well, nor for workers that do. It
- * leaves the detachment, and them, to the thread that has the lane (`put_off`,
- * csc_engine_release()). That has it alone, so it is done once; and a close
- * waits for that thread. Elsewhere the stop detaches at once: no takeover waits
+ * leaves the detachment, and them, to the thread that has the lane (`put_off`;
+ * engine.c does it). That has it alone, so it is done once; and a close waits
+ * for that thread. Elsewhere the stop detaches at once: no takeover waits
  * for a function (S29).
  *
  * IF THE PROCESS DIES
@@ -188,8 +188,8 @@ csc_txn_slot_holds(const cascade_engine *engine, const csc_run *run)
 }
 
 /* What it has posted need wait no longer. */
-void
-csc_txn_slot_let_commit(cascade_engine *engine, csc_run *run)
+static void
+let_commit(cascade_engine *engine, csc_run *run)
 {
     if (!run->gone && run->first_post != NULL && !run->committing &&
         !csc_txn_slot_holds(engine, run))
@@ -203,7 +203,7 @@ csc_txn_slot_end_turn(cascade_engine *engine)
 
     engine->txn.turn = NULL;
     if (run != NULL)
-        csc_txn_slot_let_commit(engine, run);
+        let_commit(engine, run);
 }
 
 /* Until a lane is free, or until its cascade is. */
@@ -394,7 +394,7 @@ csc_txn_slot_let_go(cascade_engine *engine, csc_lane *lane)
     if (run->native != lane)
         return;
     run->native = NULL;
-    csc_txn_slot_let_commit(engine, run);
+    let_commit(engine, run);
 }
 
 void

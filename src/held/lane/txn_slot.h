@@ -62,8 +62,6 @@ void csc_txn_slot_drop(cascade_engine *engine, csc_run *run);
  * store with one writer (native_max = 1, S29). Locked. */
 bool csc_txn_slot_blocks(const cascade_engine *engine);
 
-void csc_txn_slot_let_commit(cascade_engine *engine, csc_run *run);
-
 /* Until a lane is free, or until its cascade is. Locked. */
 void csc_txn_slot_set_aside(cascade_engine *engine, csc_exec *exec,
                             bool for_lane, bool first);

@@ -193,8 +193,8 @@ csc_room_leave(cascade_engine *engine, csc_run *run)
 }
 
 /* By what those in memory take on average. */
-size_t
-csc_room_left(const cascade_engine *engine)
+static size_t
+places_left(const cascade_engine *engine)
 {
     size_t each = sizeof(csc_run);
     size_t left = 0;
@@ -248,7 +248,7 @@ csc_room_for_claims(const cascade_engine *engine)
         atomic_load_explicit(&engine->stop_requested, memory_order_relaxed) ||
         engine->runs.count >= engine->options.capacity)
         return 0;
-    left = csc_room_left(engine);
+    left = places_left(engine);
     if (left > engine->options.capacity - engine->runs.count)
         left = engine->options.capacity - engine->runs.count;
     return left > coming ? left - coming : 0;

@@ -40,8 +40,6 @@ void csc_room_begin_turn(cascade_engine *engine, const csc_run *run);
  * that nothing of it may begin any more. */
 bool csc_room_is_wanted(const cascade_engine *engine, const csc_run *run);
 bool csc_room_must_leave(const cascade_engine *engine, const csc_run *run);
-/* How many more cascades there is memory for. */
-size_t csc_room_left(const cascade_engine *engine);
 /* Whether messages may be read: what waits for its commit is not too much
  * already. csc_backlog_let_begin() wakes the housekeeper when they may again.
  */

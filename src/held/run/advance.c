@@ -36,6 +36,21 @@
 #include "held/wakeup.h"
 #include "state/state.h"
 
+#define PARK_SOON_MS 100 /* a wait that is parked where memory is full */
+
+/* Advances the runs whose timers are due. */
+static void
+fire(cascade_engine *engine, int64_t now_ms)
+{
+    while (engine->timers.count > 0 &&
+           engine->timers.heap[0]->timer_ms <= now_ms) {
+        csc_run *run = engine->timers.heap[0];
+
+        csc_timer_remove(engine, run);
+        csc_advance_run(engine, run);
+    }
+}
+
 void
 csc_advance_fire_due(cascade_engine *engine)
 {
@@ -51,21 +66,8 @@ csc_advance_fire_due(cascade_engine *engine)
         return;
     }
     pthread_mutex_lock(&engine->mutex);
-    csc_advance_fire(engine, engine->clock.confirmed_ms);
+    fire(engine, engine->clock.confirmed_ms);
     pthread_mutex_unlock(&engine->mutex);
-}
-#define PARK_SOON_MS 100 /* a wait that is parked where memory is full */
-
-void
-csc_advance_fire(cascade_engine *engine, int64_t now_ms)
-{
-    while (engine->timers.count > 0 &&
-           engine->timers.heap[0]->timer_ms <= now_ms) {
-        csc_run *run = engine->timers.heap[0];
-
-        csc_timer_remove(engine, run);
-        csc_advance_run(engine, run);
-    }
 }
 
 csc_exec *

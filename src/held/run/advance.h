@@ -23,8 +23,6 @@ void csc_advance_run(cascade_engine *engine, csc_run *run);
 csc_exec *csc_advance_next(cascade_engine *engine, csc_lane **native);
 /* The function was left; `late` when the run had let go of it before. */
 void csc_advance_left(cascade_engine *engine, csc_run *run, bool late);
-/* Advances the runs whose timers are due. */
-void csc_advance_fire(cascade_engine *engine, int64_t now_ms);
 /* Fires the timers that are due. Not locked. */
 void csc_advance_fire_due(cascade_engine *engine);
 

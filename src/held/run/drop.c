@@ -35,6 +35,7 @@
 #include "held/run/timer.h"
 #include "held/wakeup.h"
 #include "state/state.h"
+
 #define RELOAD_MS 200 /* until memory may be there again */
 
 void

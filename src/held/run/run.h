@@ -115,8 +115,4 @@ void csc_run_free_posts(csc_post *posts, cascade_err err);
 /* The cascade is cancelled, and the execution has nothing to clean up: its
  * function is not called. */
 bool csc_run_is_unwanted(const csc_exec *exec);
-struct csc_run;
-
-struct csc_waiter;
-
 #endif

@@ -53,6 +53,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
+
 #define IDLE_IN_TRANSACTION_MAX_MS 5000
 
 int64_t

@@ -698,9 +698,6 @@ cascade_err csc_postgres_conn_fail_deadline(csc_postgres_conn *conn);
 cascade_err csc_postgres_conn_poll(csc_postgres_conn *conn, short events,
                                    int64_t until_ms, bool *ready);
 
-/* The connection of the store is lost. */
-cascade_err csc_postgres_guest_fail_lost(void);
-
 /* Whether a move may be done on the connection as it is. */
 cascade_err csc_postgres_guest_check(const PGconn *pg);
 

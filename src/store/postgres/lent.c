@@ -15,8 +15,9 @@
 
 #define CUT_READS_MAX 1024
 
-cascade_err
-csc_postgres_guest_fail_lost(void)
+/* The connection of the store is lost. */
+static cascade_err
+fail_lost(void)
 {
     return csc_fail(CASCADE_ERR_UNAVAILABLE,
                     "the connection of this store is lost: make it anew, and "
@@ -42,7 +43,7 @@ check_transaction(PGTransactionStatusType status)
     case PQTRANS_UNKNOWN:
         break;
     }
-    return csc_postgres_guest_fail_lost();
+    return fail_lost();
 }
 
 cascade_err
@@ -51,7 +52,7 @@ csc_postgres_guest_check(const PGconn *pg)
     int encoding = PQclientEncoding(pg);
 
     if (PQstatus(pg) != CONNECTION_OK)
-        return csc_postgres_guest_fail_lost();
+        return fail_lost();
     if (PQpipelineStatus(pg) != PQ_PIPELINE_OFF)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "the connection of this store is in pipeline mode: "
@@ -223,7 +224,7 @@ csc_postgres_guest_take(csc_postgres *store, int64_t deadline_ms,
         return err;
     }
     guest->deadline_ms = deadline_ms;
-    err = enter(guest) ? CASCADE_OK : csc_postgres_guest_fail_lost();
+    err = enter(guest) ? CASCADE_OK : fail_lost();
     if (err == CASCADE_OK && guest->within) {
         err = save(guest);
         if (err != CASCADE_OK)

@@ -15,7 +15,6 @@
 #include "store/postgres/internal.h"
 
 #include "base/error.h"
-#include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
