@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -108,28 +107,17 @@ csc_integrity_read(const cascade_integrity *integrity, csc_ring **ring)
 
 /* ---- The store's own row ------------------------------------------------- */
 
-typedef struct own_row {
-    bool found;
-    int64_t number;
-    char text[CASCADE_SEAL_MAX + 1];
-} own_row;
-
 static cascade_err
 take_own(void *context, const cascade_seal_row *row)
 {
-    own_row *own = context;
-
-    if (!csc_uuid_is_nil(&row->cascade_id))
-        return CASCADE_OK;
-    own->found = true;
-    own->number = row->number;
-    (void)snprintf(own->text, sizeof(own->text), "%s", row->seal);
+    if (csc_uuid_is_nil(&row->cascade_id))
+        csc_seal_keep(context, row);
     return CASCADE_OK;
 }
 
 /* Its id is before all others. */
 static cascade_err
-read_own(cascade_store *store, own_row *own)
+read_own(cascade_store *store, csc_seal_kept *own)
 {
     memset(own, 0, sizeof(*own));
     return store->driver->seals(store->self, NULL, 1, take_own, own);
@@ -225,7 +213,7 @@ fail_mode(const char *stored, const char *given)
 
 /* Of a row that is there. */
 static cascade_err
-check_own(const cascade_store *store, const own_row *own)
+check_own(const cascade_store *store, const csc_seal_kept *own)
 {
     static const cascade_row nothing = {.id = {{0}}};
     char id[CSC_SEAL_KEY_ID_MAX + 1];
@@ -260,7 +248,7 @@ check_own(const cascade_store *store, const own_row *own)
 
 /* Where there was none. */
 static cascade_err
-begin_sealing(cascade_store *store, own_row *own)
+begin_sealing(cascade_store *store, csc_seal_kept *own)
 {
     cascade_err err = csc_store_refuse_within(
         store, "opening the first store with integrity");
@@ -275,7 +263,7 @@ begin_sealing(cascade_store *store, own_row *own)
 cascade_err
 csc_integrity_enter(cascade_store *store)
 {
-    own_row own;
+    csc_seal_kept own;
     cascade_err err = read_own(store, &own);
 
     if (err != CASCADE_OK)

@@ -269,6 +269,14 @@ csc_seal_init(csc_seal *seal, const csc_seal_key *key, const cascade_uuid *id)
 }
 
 void
+csc_seal_keep(csc_seal_kept *kept, const cascade_seal_row *row)
+{
+    kept->found = true;
+    kept->number = row->number;
+    (void)snprintf(kept->text, sizeof(kept->text), "%s", row->seal);
+}
+
+void
 csc_seal_fini(csc_seal *seal)
 {
     size_t at = 0;

@@ -96,6 +96,13 @@ typedef struct csc_seal {
     uint64_t event_count;      /* that it has so far; 0: there was none */
 } csc_seal;
 
+/* Its row as a load has given it. */
+typedef struct csc_seal_kept {
+    int64_t number;
+    char text[CASCADE_SEAL_MAX + 1];
+    bool found; /* one came */
+} csc_seal_kept;
+
 /* What the seal becomes by a commit; its parts lie in an arena, and the change
  * stays until it is applied. */
 typedef struct csc_seal_turn {
@@ -132,6 +139,8 @@ bool csc_seal_text_key(const char *text, bool *secret, char *id);
 void csc_seal_init(csc_seal *seal, const csc_seal_key *key,
                    const cascade_uuid *id);
 void csc_seal_fini(csc_seal *seal);
+
+void csc_seal_keep(csc_seal_kept *kept, const cascade_seal_row *row);
 
 /* Rows as they are in the tables: executions in any order, events in that of a
  * load. CASCADE_ERR_NO_MEMORY. */

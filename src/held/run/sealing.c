@@ -6,7 +6,6 @@
  */
 #include "held/run/sealing.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/data/arena.h"
@@ -24,10 +23,8 @@
 
 struct csc_sealing {
     csc_seal seal;
-    cascade_row row; /* as it was read, without its text */
-    int64_t number;  /* of the seal that came with it */
-    char text[CASCADE_SEAL_MAX + 1];
-    bool found;         /* one came */
+    cascade_row row;    /* as it was read, without its text */
+    csc_seal_kept kept; /* that came with it */
     csc_seal_next next; /* of the commit that is being made */
 };
 
@@ -95,9 +92,7 @@ csc_sealing_take_seal(csc_run *run, const cascade_seal_row *row)
 
     if (s == NULL)
         return CASCADE_OK;
-    s->found = true;
-    s->number = row->number;
-    (void)snprintf(s->text, sizeof(s->text), "%s", row->seal);
+    csc_seal_keep(&s->kept, row);
     if (csc_ring_find(ring_of(run), row->seal, &key) == CASCADE_OK)
         s->seal.key = key;
     return CASCADE_OK;
@@ -134,17 +129,18 @@ csc_sealing_check(csc_run *run)
 
     if (s == NULL || run->state.user_id == NULL)
         return CASCADE_OK; /* it is not there */
-    if (!s->found)
+    if (!s->kept.found)
         return csc_fail(CASCADE_ERR_CORRUPT, "cascade %s has no seal",
                         cascade_uuid_format(&run->state.id, id));
-    err = csc_ring_find(ring_of(run), s->text, &key);
+    err = csc_ring_find(ring_of(run), s->kept.text, &key);
     if (err != CASCADE_OK)
         return csc_fail(err, "cascade %s: %s",
                         cascade_uuid_format(&run->state.id, id),
                         cascade_errmsg());
     s->row.user_id = run->state.user_id;
-    err = run->partial ? csc_seal_open(&s->seal, &s->row, s->number, s->text)
-                       : csc_seal_check(&s->seal, &s->row, s->number, s->text);
+    err = run->partial
+              ? csc_seal_open(&s->seal, &s->row, s->kept.number, s->kept.text)
+              : csc_seal_check(&s->seal, &s->row, s->kept.number, s->kept.text);
     s->row.user_id = NULL;
     return err;
 }

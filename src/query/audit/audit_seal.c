@@ -2,7 +2,6 @@
 #include "query/audit/audit_seal.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -17,9 +16,7 @@ struct csc_audit_seal {
     const csc_ring *ring;
     csc_seal seal;
     cascade_row row; /* without its text */
-    int64_t number;
-    char text[CASCADE_SEAL_MAX + 1];
-    bool found; /* one came */
+    csc_seal_kept kept;
     bool moved; /* another one came behind the rows */
 };
 
@@ -52,10 +49,8 @@ csc_audit_seal_take(csc_audit *audit, const cascade_seal_row *row)
 
     if (s == NULL)
         return;
-    s->found = true;
-    s->number = row->number;
-    (void)snprintf(s->text, sizeof(s->text), "%s", row->seal);
-    if (csc_ring_find(s->ring, s->text, &key) == CASCADE_OK)
+    csc_seal_keep(&s->kept, row);
+    if (csc_ring_find(s->ring, row->seal, &key) == CASCADE_OK)
         s->seal.key = key;
 }
 
@@ -87,7 +82,7 @@ csc_audit_seal_compare(csc_audit *audit, const cascade_seal_row *row)
 {
     csc_audit_seal *s = audit->seal;
 
-    if (s != NULL && (!s->found || s->number != row->number))
+    if (s != NULL && (!s->kept.found || s->kept.number != row->number))
         s->moved = true;
 }
 
@@ -98,13 +93,13 @@ check(csc_audit_seal *s, const char *user_id)
     const csc_seal_key *key = NULL;
     cascade_err err = CASCADE_OK;
 
-    if (!s->found)
+    if (!s->kept.found)
         return csc_fail(CASCADE_ERR_CORRUPT, "it has no seal");
-    err = csc_ring_find(s->ring, s->text, &key);
+    err = csc_ring_find(s->ring, s->kept.text, &key);
     if (err != CASCADE_OK)
         return err;
     s->row.user_id = user_id;
-    err = csc_seal_check(&s->seal, &s->row, s->number, s->text);
+    err = csc_seal_check(&s->seal, &s->row, s->kept.number, s->kept.text);
     s->row.user_id = NULL;
     return err;
 }
