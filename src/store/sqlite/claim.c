@@ -235,10 +235,13 @@ weigh_free(claim_state *state, sqlite3_stmt *statement,
                          .claim_no = sqlite3_column_int64(statement, 2),
                          .takeovers = sqlite3_column_int(statement, 3),
                          .trials = next_trial(claim, statement, 9)},
-                 .priority = sqlite3_column_int(statement, 4),
-                 .queue = find_queue(
-                     claim, (const char *)sqlite3_column_text(statement, 5))};
+                 .priority = sqlite3_column_int(statement, 4)};
+    const char *queue = NULL;
+    cascade_err err = csc_sqlite_call_text(statement, 5, &queue);
 
+    if (err != CASCADE_OK)
+        return err;
+    one.queue = find_queue(claim, queue);
     if (one.queue == NULL ||
         (one.run.takeovers >= claim->suspect_from) != claim->suspects)
         return CASCADE_OK;

@@ -188,7 +188,7 @@ ask_for_wal(sqlite3 *db, bool *wal)
     if (code == SQLITE_ROW) {
         mode = sqlite3_column_text(statement, 0);
         *wal = mode != NULL && sqlite3_stricmp((const char *)mode, "wal") == 0;
-        code = SQLITE_OK;
+        code = mode != NULL ? SQLITE_OK : SQLITE_NOMEM;
     }
     (void)sqlite3_finalize(statement);
     return code;

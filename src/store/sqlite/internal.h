@@ -370,6 +370,10 @@ void csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms);
 void csc_sqlite_call_add_time_us(csc_sqlite_call *call, int64_t time_us);
 /* Steps to the next row; `*row` tells whether there is one. */
 cascade_err csc_sqlite_call_next(csc_sqlite_call *call, bool *row);
+/* The text of a column, NULL where the column is; SQLite gives none either
+ * where memory is out. */
+cascade_err csc_sqlite_call_text(sqlite3_stmt *statement, int at,
+                                 const char **text);
 void csc_sqlite_call_end(csc_sqlite_call *call);
 /* Runs a statement that gives no rows, and ends it. `changes` (may be NULL)
  * tells how many rows were changed. */

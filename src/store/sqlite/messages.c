@@ -66,7 +66,7 @@ look_up_receiver(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     err = csc_sqlite_call_next(&call, &row);
     *sent = CASCADE_SENT_ABSENT;
     if (err == CASCADE_OK && row) {
-        status = (const char *)sqlite3_column_text(call.statement, 0);
+        err = csc_sqlite_call_text(call.statement, 0, &status);
         *sent = status != NULL && strcmp(status, "RUNNING") == 0
                     ? CASCADE_SENT
                     : CASCADE_SENT_ENDED;

@@ -418,8 +418,11 @@ give_listed(sqlite3_stmt *statement, listing *l)
 static cascade_err
 note_behind(listing *l, sqlite3_stmt *statement, int type)
 {
-    const char *key = (const char *)sqlite3_column_text(statement, 0);
+    const char *key = NULL;
+    cascade_err err = csc_sqlite_call_text(statement, 0, &key);
 
+    if (err != CASCADE_OK)
+        return err;
     l->type = type == SQLITE_BLOB ? SQLITE_BLOB : SQLITE_TEXT;
     csc_buf_clear(&l->behind);
     csc_buf_add(&l->behind, key != NULL ? key : "",

@@ -192,8 +192,10 @@ next_time_us(reader *row, const char *column)
     const char *text = NULL;
     int64_t time_us = 0;
 
-    if (sqlite3_column_type(row->statement, row->at) == SQLITE_TEXT)
-        text = (const char *)sqlite3_column_text(row->statement, row->at);
+    if (sqlite3_column_type(row->statement, row->at) == SQLITE_TEXT &&
+        csc_sqlite_call_text(row->statement, row->at, &text) != CASCADE_OK &&
+        row->err == CASCADE_OK)
+        row->err = CASCADE_ERR_NO_MEMORY;
     if (text == NULL || csc_clock_parse_us(text, &time_us) != 0)
         return csc_clock_ms_to_us(next_time(row, column));
     row->at++;

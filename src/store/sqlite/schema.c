@@ -390,10 +390,13 @@ free_applied(applied_list *list)
 static cascade_err
 add_applied(applied_list *list, sqlite3_stmt *statement)
 {
-    const char *name = (const char *)sqlite3_column_text(statement, 1);
-    const char *checksum = (const char *)sqlite3_column_text(statement, 2);
+    const char *name = NULL;
+    const char *checksum = NULL;
     csc_applied *row;
 
+    if (csc_sqlite_call_text(statement, 1, &name) != CASCADE_OK ||
+        csc_sqlite_call_text(statement, 2, &checksum) != CASCADE_OK)
+        return CASCADE_ERR_NO_MEMORY;
     if (list->count == APPLIED_MAX)
         return cascade_store_fail(
             CASCADE_ERR_SCHEMA, "cascade_schema has over %d rows", APPLIED_MAX);

@@ -184,6 +184,15 @@ csc_sqlite_call_next(csc_sqlite_call *call, bool *row)
     return call->err;
 }
 
+cascade_err
+csc_sqlite_call_text(sqlite3_stmt *statement, int at, const char **text)
+{
+    bool null = sqlite3_column_type(statement, at) == SQLITE_NULL;
+
+    *text = (const char *)sqlite3_column_text(statement, at);
+    return *text != NULL || null ? CASCADE_OK : csc_fail_memory();
+}
+
 void
 csc_sqlite_call_end(csc_sqlite_call *call)
 {

@@ -70,17 +70,19 @@ static cascade_err
 check_object(csc_sqlite_conn *conn, const char *table, bool *there)
 {
     csc_sqlite_call call;
-    const char *type;
-    const char *sql;
+    const char *type = NULL;
+    const char *sql = NULL;
     const char *why = NULL;
     cascade_err err;
 
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_FIND_TABLE);
     csc_sqlite_call_add_text(&call, table);
     err = csc_sqlite_call_next(&call, there);
+    if (err == CASCADE_OK && *there)
+        err = csc_sqlite_call_text(call.statement, 0, &type);
+    if (err == CASCADE_OK && *there)
+        err = csc_sqlite_call_text(call.statement, 1, &sql);
     if (err == CASCADE_OK && *there) {
-        type = (const char *)sqlite3_column_text(call.statement, 0);
-        sql = (const char *)sqlite3_column_text(call.statement, 1);
         if (type == NULL || sql == NULL || sqlite3_stricmp(type, "table") != 0)
             why = "it is not an ordinary table (a view?)";
         else
@@ -103,9 +105,12 @@ check_indexes(csc_sqlite_conn *conn, const char *table)
     csc_sqlite_call_add_text(&call, table);
     err = csc_sqlite_call_next(&call, &row);
     while (err == CASCADE_OK && row) {
-        const char *sql = (const char *)sqlite3_column_text(call.statement, 0);
-        const char *why = sql == NULL ? NULL : csc_sqlite_ddl_check_index(sql);
+        const char *sql = NULL;
+        const char *why = NULL;
 
+        err = csc_sqlite_call_text(call.statement, 0, &sql);
+        if (sql != NULL)
+            why = csc_sqlite_ddl_check_index(sql);
         if (why != NULL)
             err = refuse(table, why);
         if (err == CASCADE_OK)
