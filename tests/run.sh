@@ -135,8 +135,9 @@ coverage() {
     tail -n 4 "$root/build/asan/coverage.txt"
 }
 
-# chances: what goes by chance, but by the same one each time: a run that fails
-# for what nobody changed helps nobody. Others are taken by tests/torture.sh.
+# chances: what goes by chance, but, as in the suites before it, by the same one
+# each time: a run that fails for what nobody changed helps nobody. Others are
+# taken by tests/torture.sh, and by ctest.
 chances() {
     timed_stage "Fuzzing"
     fuzz_status=0
@@ -169,6 +170,9 @@ trap 'exit 143' TERM
 
 CASCADE_LOGS=$root/build/logs
 export CASCADE_LOGS
+# What tests draw by chance is the same in each run; see chances().
+CASCADE_TEST_SEED=${CASCADE_TEST_SEED:-1}
+export CASCADE_TEST_SEED
 suite_begin "$CASCADE_LOGS"
 
 timed_stage "Checking packages"

@@ -15,13 +15,13 @@
 #   storm           all faults of a PostgreSQL        1/10
 #   fuzzing         all targets                       2/10
 #
-# and, however long they take: giants of each kind beside small cascades, whose
-# p99 may be three times as long as alone (some minutes; bench/soak.c, run in an
-# optimised build; a machine that does other work makes it fail), the sweeps, over other places than in the suite
-# (with an hour or more, over all), all the planted bugs, and clang-tidy, which
-# follows more paths than the suite lets it. The seed, which is
-# printed, makes the choices of all but the fuzzing and the bugs; without --seed
-# it is the time. What fails says how to repeat it, and the rest goes on; the
+# and, however long they take: the suite, whose tests draw other numbers than in
+# tests/run.sh; giants of each kind beside small cascades, whose p99 may be three
+# times as long as alone (some minutes; bench/soak.c, run in an optimised build;
+# a machine that does other work makes it fail); the sweeps, over other places
+# (with an hour or more, over all); all the planted bugs; and clang-tidy, which
+# follows more paths than the suite lets it. The seed, which is printed, makes
+# the choices of all but the fuzzing and the bugs; without --seed it is the time. What fails says how to repeat it, and the rest goes on; the
 # status is 1 in the end.
 set -eu
 
@@ -115,6 +115,8 @@ for store in sqlite postgres; do
 done
 part "Storm" "$build/tests/test_faults_postgres_storm" \
     --seconds $((seconds / 10)) --seed "$seed"
+part "Suite" env CASCADE_TEST_SEED="$seed" ctest --test-dir "$build" \
+    --output-on-failure --parallel "$(($(nproc) + 4))"
 part "Fuzzing" sh "$root/tests/fuzz/run.sh" \
     $((seconds / 5 / $(ls "$root"/tests/fuzz/fuzz_*.c | wc -l) + 1))
 part "Giants" giants
