@@ -5,11 +5,11 @@
  * neither keeps the others from going on (G15).
  */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/data/map.h"
 #include "base/uuid.h"
@@ -462,15 +462,16 @@ typedef struct cancelled {
 static bool
 have_ended(void *context)
 {
+    const struct timespec moment = {.tv_nsec = 50000};
     cancelled *c = context;
     bool ended = true;
 
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 200; i++) {
         pthread_mutex_lock(&c->engine->mutex);
         if (c->engine->room.large_until_ns != INT64_MAX)
             c->engine->room.large_until_ns = 0;
         pthread_mutex_unlock(&c->engine->mutex);
-        sched_yield();
+        (void)nanosleep(&moment, NULL);
     }
     for (int i = 0; i < 2; i++) {
         cascade_info *info = NULL;
