@@ -82,7 +82,7 @@ is_erased(const soak *s)
 {
     cascade_counts counts = {.size = sizeof(counts)};
 
-    bench_check("count", cascade_count(s->leader, &counts));
+    bench_check("count", cascade_counts_load(s->leader, &counts));
     return counts.erasing == 0;
 }
 

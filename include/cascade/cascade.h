@@ -654,9 +654,9 @@ CASCADE_API void cascade_info_free(cascade_info *info);
 /* The id of the current run of the `key` that `user_id` (NULL: "anonymous")
  * started a cascade with: of its first run where it was never started, of which
  * the other calls then say that it is not found. */
-CASCADE_API cascade_err cascade_get_run(cascade_store *store,
-                                        const char *user_id, const char *key,
-                                        cascade_uuid *id);
+CASCADE_API cascade_err cascade_key_current(cascade_store *store,
+                                            const char *user_id,
+                                            const char *key, cascade_uuid *id);
 
 typedef struct cascade_list_options {
     size_t size;

@@ -267,9 +267,9 @@ typedef struct cascade_explanation cascade_explanation;
  * not say what they serve, those of earlier releases, count as serving nothing.
  * Texts hold names, ids and times, no payloads and no texts of errors. Read
  * from the tables at about one moment: the executions of the cascade, and,
- * while it has not ended, what cascade_queues() reads. Of a run that is gone
- * (see cascade_purge()) the text of CASCADE_ERR_NOT_FOUND tells the last one.
- * Free with cascade_explanation_free(). */
+ * while it has not ended, what cascade_queue_list_load() reads. Of a run that
+ * is gone (see cascade_purge()) the text of CASCADE_ERR_NOT_FOUND tells the
+ * last one. Free with cascade_explanation_free(). */
 CASCADE_API cascade_err cascade_explain(cascade_store *store,
                                         const cascade_uuid *id,
                                         cascade_explanation **explanation);
@@ -304,8 +304,8 @@ typedef struct cascade_engine_list cascade_engine_list;
 
 /* By the time when they attached. Free with cascade_engine_list_free(). Those
  * of single calls (commands where no engine is alive) are left out. */
-CASCADE_API cascade_err cascade_engines(cascade_store *store,
-                                        cascade_engine_list **list);
+CASCADE_API cascade_err cascade_engine_list_load(cascade_store *store,
+                                                 cascade_engine_list **list);
 CASCADE_API size_t cascade_engine_list_count(const cascade_engine_list *list);
 CASCADE_API const cascade_engine_info *cascade_engine_list_get(
     const cascade_engine_list *list, size_t index);
@@ -332,8 +332,8 @@ typedef struct cascade_queue_list cascade_queue_list;
 
 /* By name. Reads a row for each cascade that has not ended. Free with
  * cascade_queue_list_free(). */
-CASCADE_API cascade_err cascade_queues(cascade_store *store,
-                                       cascade_queue_list **list);
+CASCADE_API cascade_err cascade_queue_list_load(cascade_store *store,
+                                                cascade_queue_list **list);
 CASCADE_API size_t cascade_queue_list_count(const cascade_queue_list *list);
 CASCADE_API const cascade_queue_info *cascade_queue_list_get(
     const cascade_queue_list *list, size_t index);
@@ -350,8 +350,8 @@ typedef struct cascade_counts {
 } cascade_counts;
 
 /* Counts. Reads an index of all cascades: seconds where there are millions. */
-CASCADE_API cascade_err cascade_count(cascade_store *store,
-                                      cascade_counts *counts);
+CASCADE_API cascade_err cascade_counts_load(cascade_store *store,
+                                            cascade_counts *counts);
 
 /* ---- The schema --------------------------------------------------------- */
 
@@ -364,13 +364,13 @@ typedef struct cascade_migration {
 /* Writes up to `room` migrations that this library knows, by number, and how
  * many there are to `count`. Also of a store opened with CASCADE_MIGRATE_NEVER
  * whose tables are not there. */
-CASCADE_API cascade_err cascade_schema(cascade_store *store,
-                                       cascade_migration *migrations,
-                                       size_t room, size_t *count);
+CASCADE_API cascade_err cascade_migration_list(cascade_store *store,
+                                               cascade_migration *migrations,
+                                               size_t room, size_t *count);
 
 /* Brings the schema to this library's version, as cascade_store_open() does
  * with CASCADE_MIGRATE_AUTO. */
-CASCADE_API cascade_err cascade_migrate_now(cascade_store *store);
+CASCADE_API cascade_err cascade_store_migrate(cascade_store *store);
 
 /* ---- What changes ------------------------------------------------------- */
 

@@ -178,9 +178,9 @@ CASCADE_API cascade_err cascade_node_step(cascade_node *node, const char *name,
                                           const cascade_step_options *options,
                                           cJSON **result);
 
-/* ---- Commands: another program as a step --------------------------------- */
+/* ---- Another program as a step ------------------------------------------ */
 
-typedef struct cascade_command {
+typedef struct cascade_program {
     size_t size;
     const char *const *argv; /* the program and its arguments, ends in NULL; no
                                 shell reads them. Without a slash the program
@@ -204,16 +204,16 @@ typedef struct cascade_command {
     int64_t memory_max_bytes; /* of this process, which no limit can exceed: */
     int64_t file_max_bytes;   /* RLIMIT_CPU, _AS, _FSIZE, _NOFILE */
     int64_t open_files_max;
-} cascade_command;
+} cascade_program;
 
 /* A step that runs another program and records what came of it:
  *
  *     const char *argv[] = {"pdftotext", "in.pdf", "-", NULL};
- *     cascade_command command = {
- *         .size = sizeof(command), .argv = argv, .timeout_ms = 60000};
+ *     cascade_program program = {
+ *         .size = sizeof(program), .argv = argv, .timeout_ms = 60000};
  *     cJSON *result = NULL;
  *     cascade_err err =
- *         cascade_node_run(node, "to-text", &command, NULL, &result);
+ *         cascade_node_program(node, "to-text", &program, NULL, &result);
  *
  *     if (err != CASCADE_OK)
  *         return err;
@@ -247,10 +247,9 @@ typedef struct cascade_command {
  * to the library. CASCADE_ERR_MISUSE, with nothing run or recorded, inside a
  * step, and where SIGCHLD is set to SIG_IGN or has SA_NOCLDWAIT: the exit
  * status would be lost. CASCADE_ERR_INVALID for an argument out of range. */
-CASCADE_API cascade_err cascade_node_run(cascade_node *node, const char *name,
-                                         const cascade_command *command,
-                                         const cascade_step_options *options,
-                                         cJSON **result);
+CASCADE_API cascade_err cascade_node_program(
+    cascade_node *node, const char *name, const cascade_program *program,
+    const cascade_step_options *options, cJSON **result);
 
 /* ---- The node side: sleeping, and how it ends --------------------------- */
 

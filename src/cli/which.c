@@ -34,9 +34,9 @@ by_key(struct session *session, cascade_uuid *id)
 {
     const struct settings *settings = session->settings;
 
-    return session_end(NULL, cascade_get_run(session->store,
-                                             settings->text[OPTION_USER],
-                                             settings->text[OPTION_KEY], id));
+    return session_end(
+        NULL, cascade_key_current(session->store, settings->text[OPTION_USER],
+                                  settings->text[OPTION_KEY], id));
 }
 
 static int

@@ -192,8 +192,8 @@ find_key(cascade_store *store, const char *user_id, const char *key,
 }
 
 cascade_err
-cascade_get_run(cascade_store *store, const char *user_id, const char *key,
-                cascade_uuid *id)
+cascade_key_current(cascade_store *store, const char *user_id, const char *key,
+                    cascade_uuid *id)
 {
     cascade_uuid found;
     cascade_err err;
@@ -201,7 +201,7 @@ cascade_get_run(cascade_store *store, const char *user_id, const char *key,
     if (csc_origin_check(store) != CASCADE_OK)
         return CASCADE_ERR_MISUSE;
     if (store == NULL || id == NULL)
-        return csc_fail(CASCADE_ERR_INVALID, "get run: %s is NULL",
+        return csc_fail(CASCADE_ERR_INVALID, "key current: %s is NULL",
                         store == NULL ? "store" : "id");
     err = find_key(store, user_id != NULL ? user_id : "anonymous", key, &found);
     if (err != CASCADE_OK)

@@ -35,10 +35,10 @@
 #define GRACE_DEFAULT_MS 1000
 #define NUMBERS_MAX 512 /* bytes of the result beside the two texts */
 
-typedef struct command_call {
-    const cascade_command *command;
+typedef struct program_call {
+    const cascade_program *program;
     const char *name;
-} command_call;
+} program_call;
 
 /* ---- What is asked ------------------------------------------------------ */
 
@@ -49,54 +49,56 @@ check_range(const char *name, const char *member, int64_t value, int64_t min,
     if (value >= min && value <= max)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_INVALID,
-                    "run %s: %s is %lld; give %lld to %lld", name, member,
+                    "program %s: %s is %lld; give %lld to %lld", name, member,
                     (long long)value, (long long)min, (long long)max);
 }
 
 static cascade_err
-check_texts(const char *name, const cascade_command *command)
+check_texts(const char *name, const cascade_program *program)
 {
-    if (command->argv == NULL || command->argv[0] == NULL ||
-        command->argv[0][0] == '\0')
+    if (program->argv == NULL || program->argv[0] == NULL ||
+        program->argv[0][0] == '\0')
         return csc_fail(CASCADE_ERR_INVALID,
-                        "run %s: argv names no program; begin it with one",
+                        "program %s: argv names no program; begin it with one",
                         name);
-    if (command->folder != NULL && command->folder[0] == '\0')
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "run %s: folder is empty; give NULL for that of this "
-                        "process",
-                        name);
+    if (program->folder != NULL && program->folder[0] == '\0')
+        return csc_fail(
+            CASCADE_ERR_INVALID,
+            "program %s: folder is empty; give NULL for that of this "
+            "process",
+            name);
     return CASCADE_OK;
 }
 
 static cascade_err
-check_command(const char *name, const cascade_command *given,
-              cascade_command *command)
+check_program(const char *name, const cascade_program *given,
+              cascade_program *program)
 {
     cascade_err err = csc_check_name("step name", name);
 
     if (err == CASCADE_OK && given == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "run %s: command is NULL", name);
+        err =
+            csc_fail(CASCADE_ERR_INVALID, "program %s: program is NULL", name);
     if (err == CASCADE_OK)
-        err = csc_check_options("command", given, command, sizeof(*command));
+        err = csc_check_options("program", given, program, sizeof(*program));
     if (err == CASCADE_OK)
-        err = check_texts(name, command);
+        err = check_texts(name, program);
     if (err == CASCADE_OK)
-        err = check_range(name, "timeout_ms", command->timeout_ms, 0,
+        err = check_range(name, "timeout_ms", program->timeout_ms, 0,
                           CSC_DELAY_MAX_MS);
     if (err == CASCADE_OK)
-        err = check_range(name, "grace_ms", command->grace_ms, -1,
+        err = check_range(name, "grace_ms", program->grace_ms, -1,
                           CSC_DELAY_MAX_MS);
     if (err == CASCADE_OK)
-        err = check_range(name, "cpu_max_s", command->cpu_max_s, 0, INT32_MAX);
+        err = check_range(name, "cpu_max_s", program->cpu_max_s, 0, INT32_MAX);
     if (err == CASCADE_OK)
-        err = check_range(name, "memory_max_bytes", command->memory_max_bytes,
+        err = check_range(name, "memory_max_bytes", program->memory_max_bytes,
                           0, INT64_MAX);
     if (err == CASCADE_OK)
-        err = check_range(name, "file_max_bytes", command->file_max_bytes, 0,
+        err = check_range(name, "file_max_bytes", program->file_max_bytes, 0,
                           INT64_MAX);
     if (err == CASCADE_OK)
-        err = check_range(name, "open_files_max", command->open_files_max, 0,
+        err = check_range(name, "open_files_max", program->open_files_max, 0,
                           INT32_MAX);
     return err;
 }
@@ -171,24 +173,25 @@ make_result(const cascade_node *node, const csc_process_end *end,
 
 /* Whether that end is a result, or why it fails the attempt. */
 static cascade_err
-judge(const command_call *call, const csc_process_end *end)
+judge(const program_call *call, const csc_process_end *end)
 {
-    const cascade_command *command = call->command;
+    const cascade_program *program = call->program;
 
     if (end->cancelled)
-        return csc_fail(CASCADE_ERR_FENCED,
-                        "run %s: the program was ended, because the cascade "
-                        "is cancelled, has ended or is owned by another engine",
-                        call->name);
-    if (end->timed_out && !command->keep_timeout)
+        return csc_fail(
+            CASCADE_ERR_FENCED,
+            "program %s: the program was ended, because the cascade "
+            "is cancelled, has ended or is owned by another engine",
+            call->name);
+    if (end->timed_out && !program->keep_timeout)
         return csc_fail(CASCADE_ERR_TIMEOUT,
-                        "run %s: %.200s was ended after timeout_ms = %lld",
-                        call->name, command->argv[0],
-                        (long long)command->timeout_ms);
-    if (!command->check || end->timed_out || end->exit_code == 0)
+                        "program %s: %.200s was ended after timeout_ms = %lld",
+                        call->name, program->argv[0],
+                        (long long)program->timeout_ms);
+    if (!program->check || end->timed_out || end->exit_code == 0)
         return CASCADE_OK;
-    return csc_fail(CASCADE_ERR_FAILED, "run %s: %.200s %s %d", call->name,
-                    command->argv[0],
+    return csc_fail(CASCADE_ERR_FAILED, "program %s: %.200s %s %d", call->name,
+                    program->argv[0],
                     end->signal != 0 ? "was ended by signal" : "exited with",
                     end->signal != 0 ? end->signal : end->exit_code);
 }
@@ -212,25 +215,25 @@ ask_cancelled(void *context)
 }
 
 static cascade_err
-run_command(cascade_node *node, void *arg, cJSON **result)
+run_program(cascade_node *node, void *arg, cJSON **result)
 {
-    const command_call *call = arg;
-    const cascade_command *command = call->command;
+    const program_call *call = arg;
+    const cascade_program *program = call->program;
     asking asks = {node, csc_node_is_cancelled(node)};
     csc_process_spec spec = {
-        .argv = command->argv,
-        .env = command->env,
+        .argv = program->argv,
+        .env = program->env,
         .extra = csc_arena_format(&node->arena, REQUEST_ID "=%s",
                                   cascade_node_request_id(node)),
-        .folder = command->folder,
-        .input = command->input_text,
-        .output_max = command->output_max,
-        .timeout_ms = command->timeout_ms,
-        .grace_ms = command->grace_ms,
-        .limits = {.cpu_s = command->cpu_max_s,
-                   .memory_bytes = command->memory_max_bytes,
-                   .file_bytes = command->file_max_bytes,
-                   .open_files = command->open_files_max},
+        .folder = program->folder,
+        .input = program->input_text,
+        .output_max = program->output_max,
+        .timeout_ms = program->timeout_ms,
+        .grace_ms = program->grace_ms,
+        .limits = {.cpu_s = program->cpu_max_s,
+                   .memory_bytes = program->memory_max_bytes,
+                   .file_bytes = program->file_max_bytes,
+                   .open_files = program->open_files_max},
         .cancelled = ask_cancelled,
         .context = &asks};
     csc_process_end end;
@@ -249,20 +252,20 @@ run_command(cascade_node *node, void *arg, cJSON **result)
 }
 
 cascade_err
-cascade_node_run(cascade_node *node, const char *name,
-                 const cascade_command *command,
-                 const cascade_step_options *options, cJSON **result)
+cascade_node_program(cascade_node *node, const char *name,
+                     const cascade_program *program,
+                     const cascade_step_options *options, cJSON **result)
 {
-    cascade_command known = {0};
-    command_call call = {.command = &known, .name = name};
+    cascade_program known = {0};
+    program_call call = {.program = &known, .name = name};
     cascade_err err = csc_node_check_origin(node);
 
     if (err == CASCADE_OK)
-        err = check_command(name, command, &known);
+        err = check_program(name, program, &known);
     if (err == CASCADE_OK && node == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "run %s: node is NULL", name);
+        err = csc_fail(CASCADE_ERR_INVALID, "program %s: node is NULL", name);
     if (err == CASCADE_OK)
-        err = csc_txn_refuse(node, "a command");
+        err = csc_txn_refuse(node, "a program");
     if (err != CASCADE_OK)
         return err;
     if (known.output_max == 0)
@@ -273,5 +276,5 @@ cascade_node_run(cascade_node *node, const char *name,
         known.grace_ms = GRACE_DEFAULT_MS;
     if (known.grace_ms < 0)
         known.grace_ms = 0;
-    return cascade_node_step(node, name, run_command, &call, options, result);
+    return cascade_node_step(node, name, run_program, &call, options, result);
 }

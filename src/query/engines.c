@@ -2,7 +2,7 @@
  *
  * What a store has besides cascades: engines, queues, counts, the schema. Each
  * call is one move of the store, of which the rows are copied; nothing is
- * changed, but by cascade_migrate_now().
+ * changed, but by cascade_store_migrate().
  */
 #include "query/engines.h"
 
@@ -92,7 +92,7 @@ csc_engines_read(cascade_store *store, bool brief, cascade_engine_list **list)
 }
 
 cascade_err
-cascade_engines(cascade_store *store, cascade_engine_list **list)
+cascade_engine_list_load(cascade_store *store, cascade_engine_list **list)
 {
     cascade_err err = CASCADE_OK;
 
@@ -163,7 +163,7 @@ add_queue(void *context, const cascade_queue_row *row)
 }
 
 cascade_err
-cascade_queues(cascade_store *store, cascade_queue_list **list)
+cascade_queue_list_load(cascade_store *store, cascade_queue_list **list)
 {
     cascade_queue_list *made = NULL;
     cascade_err err = CASCADE_OK;
@@ -209,7 +209,7 @@ cascade_queue_list_free(cascade_queue_list *list)
 /* ---- Counts ------------------------------------------------------------- */
 
 cascade_err
-cascade_count(cascade_store *store, cascade_counts *counts)
+cascade_counts_load(cascade_store *store, cascade_counts *counts)
 {
     cascade_totals totals = {0};
     cascade_counts known;
@@ -220,7 +220,7 @@ cascade_count(cascade_store *store, cascade_counts *counts)
         return CASCADE_ERR_MISUSE;
     if (store == NULL || counts == NULL || counts->size < sizeof(size_t))
         return csc_fail(CASCADE_ERR_INVALID,
-                        "count: give a store, and counts with their size set "
+                        "counts: give a store, and counts with their size set "
                         "to sizeof(cascade_counts)");
     err = store->driver->totals(store->self, &totals);
     if (err != CASCADE_OK)
@@ -263,8 +263,8 @@ add_migration(void *context, const cascade_migration_row *row)
 }
 
 cascade_err
-cascade_schema(cascade_store *store, cascade_migration *items, size_t room,
-               size_t *count)
+cascade_migration_list(cascade_store *store, cascade_migration *items,
+                       size_t room, size_t *count)
 {
     migrations list = {.items = items, .room = room};
     cascade_err err = CASCADE_OK;
@@ -272,7 +272,7 @@ cascade_schema(cascade_store *store, cascade_migration *items, size_t room,
     if (csc_origin_check(store) != CASCADE_OK)
         return CASCADE_ERR_MISUSE;
     if (store == NULL || count == NULL || (items == NULL && room > 0))
-        return csc_fail(CASCADE_ERR_INVALID, "schema: an argument is NULL");
+        return csc_fail(CASCADE_ERR_INVALID, "migrations: an argument is NULL");
     err = store->driver->schema(store->self, add_migration, &list);
     if (err != CASCADE_OK)
         return err;
@@ -281,7 +281,7 @@ cascade_schema(cascade_store *store, cascade_migration *items, size_t room,
 }
 
 cascade_err
-cascade_migrate_now(cascade_store *store)
+cascade_store_migrate(cascade_store *store)
 {
     cascade_err err = CASCADE_OK;
 
@@ -289,7 +289,7 @@ cascade_migrate_now(cascade_store *store)
         return CASCADE_ERR_MISUSE;
     if (store == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "migrate: store is NULL");
-    err = csc_store_refuse_within(store, "cascade_migrate_now()");
+    err = csc_store_refuse_within(store, "cascade_store_migrate()");
     if (err == CASCADE_OK)
         err = store->driver->migrate(store->self, CASCADE_MIGRATE_AUTO);
     return err == CASCADE_OK ? csc_ok() : err;

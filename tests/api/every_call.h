@@ -22,58 +22,60 @@ typedef struct every_handle {
 
 /* name, what it is with the handles `h`: CASCADE_ERR_MISUSE where refused. The
  * places of outputs are never written to. */
-#define EVERY_STORE_CALL(X)                                                   \
-    X(cascade_store_close, cascade_store_close(h->store))                     \
-    X(cascade_store_now, cascade_store_now(h->store, &out.time))              \
-    X(cascade_start, cascade_start(h->store, "pass", cJSON_CreateObject(),    \
-                                   NULL, &out.started))                       \
-    X(cascade_start_many,                                                     \
-      cascade_start_many(h->store, &out.spec, 1, &out.started))               \
-    X(cascade_start_with_signal,                                              \
-      cascade_start_with_signal(h->store, "pass", cJSON_CreateObject(), NULL, \
-                                "go", cJSON_CreateObject(), NULL,             \
-                                &out.started))                                \
-    X(cascade_wake, cascade_wake(h->store))                                   \
-    X(cascade_signal,                                                         \
-      cascade_signal(h->store, &h->id, "go", cJSON_CreateObject(), NULL))     \
-    X(cascade_signal_key, cascade_signal_key(h->store, NULL, "k", "go",       \
-                                             cJSON_CreateObject(), NULL))     \
-    X(cascade_update, cascade_update(h->store, &h->id, "ask",                 \
-                                     cJSON_CreateObject(), NULL, NULL))       \
-    X(cascade_get_published,                                                  \
-      cascade_get_published(h->store, &h->id, "it", &out.tree))               \
-    X(cascade_cancel, cascade_cancel(h->store, &h->id, NULL))                 \
-    X(cascade_terminate, cascade_terminate(h->store, &h->id, NULL))           \
-    X(cascade_delete, cascade_delete(h->store, &h->id, NULL))                 \
-    X(cascade_complete,                                                       \
-      cascade_complete(h->store, &h->id, "i", "t", NULL, NULL))               \
-    X(cascade_wait, cascade_wait(h->store, &h->id, 0, NULL))                  \
-    X(cascade_get, cascade_get(h->store, &h->id, &out.info))                  \
-    X(cascade_get_run, cascade_get_run(h->store, NULL, "k", &out.id))         \
-    X(cascade_list, cascade_list(h->store, NULL, &out.page))                  \
-    X(cascade_snapshot_load,                                                  \
-      cascade_snapshot_load(h->store, &h->id, NULL, &out.snapshot))           \
-    X(cascade_engine_open, cascade_engine_open(h->store, NULL, &out.engine))  \
-    X(cascade_pause, cascade_pause(h->store, &h->id, NULL))                   \
-    X(cascade_resume, cascade_resume(h->store, &h->id, NULL))                 \
-    X(cascade_retry, cascade_retry(h->store, &h->id, NULL))                   \
-    X(cascade_rerun, cascade_rerun(h->store, &h->id, NULL))                   \
-    X(cascade_fork, cascade_fork(h->store, &h->id, NULL, &out.started))       \
-    X(cascade_queue_pause, cascade_queue_pause(h->store, "default", NULL))    \
-    X(cascade_queue_resume, cascade_queue_resume(h->store, "default"))        \
-    X(cascade_request_many,                                                   \
-      cascade_request_many(h->store, CASCADE_REQUEST_CANCEL, NULL, NULL))     \
-    X(cascade_explain, cascade_explain(h->store, &h->id, &out.explanation))   \
-    X(cascade_engines, cascade_engines(h->store, &out.engines))               \
-    X(cascade_queues, cascade_queues(h->store, &out.queues))                  \
-    X(cascade_count, cascade_count(h->store, &out.counts))                    \
-    X(cascade_schema, cascade_schema(h->store, NULL, 0, &out.count))          \
-    X(cascade_migrate_now, cascade_migrate_now(h->store))                     \
-    X(cascade_cursor_open, cascade_cursor_open(h->store, NULL, &out.cursor))  \
-    X(cascade_verify, cascade_verify(h->store, NULL, &out.report))            \
-    X(cascade_adopt, cascade_adopt(h->store, NULL, &out.report))              \
-    X(cascade_purge, cascade_purge(h->store, &out.purge, NULL))               \
-    X(cascade_export, cascade_export(h->store, &h->id, NULL, &out.document))  \
+#define EVERY_STORE_CALL(X)                                                    \
+    X(cascade_store_close, cascade_store_close(h->store))                      \
+    X(cascade_store_now, cascade_store_now(h->store, &out.time))               \
+    X(cascade_start, cascade_start(h->store, "pass", cJSON_CreateObject(),     \
+                                   NULL, &out.started))                        \
+    X(cascade_start_many,                                                      \
+      cascade_start_many(h->store, &out.spec, 1, &out.started))                \
+    X(cascade_start_with_signal,                                               \
+      cascade_start_with_signal(h->store, "pass", cJSON_CreateObject(), NULL,  \
+                                "go", cJSON_CreateObject(), NULL,              \
+                                &out.started))                                 \
+    X(cascade_wake, cascade_wake(h->store))                                    \
+    X(cascade_signal,                                                          \
+      cascade_signal(h->store, &h->id, "go", cJSON_CreateObject(), NULL))      \
+    X(cascade_signal_key, cascade_signal_key(h->store, NULL, "k", "go",        \
+                                             cJSON_CreateObject(), NULL))      \
+    X(cascade_update, cascade_update(h->store, &h->id, "ask",                  \
+                                     cJSON_CreateObject(), NULL, NULL))        \
+    X(cascade_get_published,                                                   \
+      cascade_get_published(h->store, &h->id, "it", &out.tree))                \
+    X(cascade_cancel, cascade_cancel(h->store, &h->id, NULL))                  \
+    X(cascade_terminate, cascade_terminate(h->store, &h->id, NULL))            \
+    X(cascade_delete, cascade_delete(h->store, &h->id, NULL))                  \
+    X(cascade_complete,                                                        \
+      cascade_complete(h->store, &h->id, "i", "t", NULL, NULL))                \
+    X(cascade_wait, cascade_wait(h->store, &h->id, 0, NULL))                   \
+    X(cascade_get, cascade_get(h->store, &h->id, &out.info))                   \
+    X(cascade_key_current, cascade_key_current(h->store, NULL, "k", &out.id))  \
+    X(cascade_list, cascade_list(h->store, NULL, &out.page))                   \
+    X(cascade_snapshot_load,                                                   \
+      cascade_snapshot_load(h->store, &h->id, NULL, &out.snapshot))            \
+    X(cascade_engine_open, cascade_engine_open(h->store, NULL, &out.engine))   \
+    X(cascade_pause, cascade_pause(h->store, &h->id, NULL))                    \
+    X(cascade_resume, cascade_resume(h->store, &h->id, NULL))                  \
+    X(cascade_retry, cascade_retry(h->store, &h->id, NULL))                    \
+    X(cascade_rerun, cascade_rerun(h->store, &h->id, NULL))                    \
+    X(cascade_fork, cascade_fork(h->store, &h->id, NULL, &out.started))        \
+    X(cascade_queue_pause, cascade_queue_pause(h->store, "default", NULL))     \
+    X(cascade_queue_resume, cascade_queue_resume(h->store, "default"))         \
+    X(cascade_request_many,                                                    \
+      cascade_request_many(h->store, CASCADE_REQUEST_CANCEL, NULL, NULL))      \
+    X(cascade_explain, cascade_explain(h->store, &h->id, &out.explanation))    \
+    X(cascade_engine_list_load,                                                \
+      cascade_engine_list_load(h->store, &out.engines))                        \
+    X(cascade_queue_list_load, cascade_queue_list_load(h->store, &out.queues)) \
+    X(cascade_counts_load, cascade_counts_load(h->store, &out.counts))         \
+    X(cascade_migration_list,                                                  \
+      cascade_migration_list(h->store, NULL, 0, &out.count))                   \
+    X(cascade_store_migrate, cascade_store_migrate(h->store))                  \
+    X(cascade_cursor_open, cascade_cursor_open(h->store, NULL, &out.cursor))   \
+    X(cascade_verify, cascade_verify(h->store, NULL, &out.report))             \
+    X(cascade_adopt, cascade_adopt(h->store, NULL, &out.report))               \
+    X(cascade_purge, cascade_purge(h->store, &out.purge, NULL))                \
+    X(cascade_export, cascade_export(h->store, &h->id, NULL, &out.document))   \
     X(cascade_import, cascade_import(h->store, "{}", NULL, &out.started))
 
 /* Those that cannot give an error do nothing, and say so as they can. */
@@ -119,8 +121,8 @@ typedef struct every_handle {
     X(cascade_node_outcomes, cascade_node_outcomes(h->node, &out.seen))        \
     X(cascade_node_step,                                                       \
       cascade_node_step(h->node, "s", every_step, NULL, NULL, NULL))           \
-    X(cascade_node_run,                                                        \
-      cascade_node_run(h->node, "s", &out.command, NULL, NULL))                \
+    X(cascade_node_program,                                                    \
+      cascade_node_program(h->node, "s", &out.program, NULL, NULL))            \
     X(cascade_node_sleep, cascade_node_sleep(h->node, "z", 1))                 \
     X(cascade_node_sleep_until, cascade_node_sleep_until(h->node, "z", 1))     \
     X(cascade_node_await, cascade_node_await(h->node, "a", 0, NULL))           \

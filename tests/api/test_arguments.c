@@ -143,10 +143,10 @@ looks(test_db *db)
     refuses(INVALID, cascade_get(store, NULL, &out.info));
     refuses(INVALID, cascade_get(store, &some, NULL));
     refuses(CASCADE_ERR_NOT_FOUND, cascade_get(store, &some, &out.info));
-    refuses(INVALID, cascade_get_run(NULL, "u", "k", &out.id));
-    refuses(INVALID, cascade_get_run(store, "", "k", &out.id));
-    refuses(INVALID, cascade_get_run(store, NULL, NULL, &out.id));
-    refuses(INVALID, cascade_get_run(store, NULL, "k", NULL));
+    refuses(INVALID, cascade_key_current(NULL, "u", "k", &out.id));
+    refuses(INVALID, cascade_key_current(store, "", "k", &out.id));
+    refuses(INVALID, cascade_key_current(store, NULL, NULL, &out.id));
+    refuses(INVALID, cascade_key_current(store, NULL, "k", NULL));
     refuses(INVALID, cascade_list(NULL, NULL, &out.page));
     refuses(INVALID, cascade_list(store, NULL, NULL));
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -580,8 +580,8 @@ run_wrongly(cascade_node *node)
     const char *const none[] = {NULL};
     const char *const empty[] = {"", NULL};
     const char *const argv[] = {"true", NULL};
-    const cascade_command fine = {.size = sizeof(fine), .argv = argv};
-    const cascade_command bad[] = {
+    const cascade_program fine = {.size = sizeof(fine), .argv = argv};
+    const cascade_program bad[] = {
         {.size = 0, .argv = argv},
         {.size = sizeof(bad[0]), .argv = NULL},
         {.size = sizeof(bad[0]), .argv = none},
@@ -599,13 +599,14 @@ run_wrongly(cascade_node *node)
     cJSON *const untouched = (cJSON *)node;
     cJSON *result = untouched;
 
-    expect(is_refused(cascade_node_run(NULL, "r", &fine, NULL, &result)));
-    expect(is_refused(cascade_node_run(node, NULL, &fine, NULL, &result)));
-    expect(is_refused(cascade_node_run(node, "a b", &fine, NULL, &result)));
-    expect(is_refused(cascade_node_run(node, "r", NULL, NULL, &result)));
-    expect(is_refused(cascade_node_run(node, "r", &fine, &wrong, &result)));
+    expect(is_refused(cascade_node_program(NULL, "r", &fine, NULL, &result)));
+    expect(is_refused(cascade_node_program(node, NULL, &fine, NULL, &result)));
+    expect(is_refused(cascade_node_program(node, "a b", &fine, NULL, &result)));
+    expect(is_refused(cascade_node_program(node, "r", NULL, NULL, &result)));
+    expect(is_refused(cascade_node_program(node, "r", &fine, &wrong, &result)));
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        expect(is_refused(cascade_node_run(node, "r", &bad[i], NULL, &result)));
+        expect(is_refused(
+            cascade_node_program(node, "r", &bad[i], NULL, &result)));
     expect(result == untouched);
 }
 

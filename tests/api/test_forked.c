@@ -43,7 +43,7 @@ static struct {
     cascade_engine_stats now;
     cascade_check_report report;
     cascade_purge_options purge;
-    cascade_command command;
+    cascade_program program;
     const cascade_news *news;
     cascade_store *store;
     cascade_engine *engine;

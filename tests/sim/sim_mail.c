@@ -110,7 +110,7 @@ command(sim_process *p, const sim_planned *c, const sim_letter *letter)
     cascade_err err = CASCADE_OK;
 
     if (letter->by_key && (letter->after == 0 || letter->decided))
-        err = cascade_get_run(p->store, "somebody", c->key, &to);
+        err = cascade_key_current(p->store, "somebody", c->key, &to);
     if (err == CASCADE_OK)
         err = submit_command(p, &arena, &to, letter);
     csc_arena_fini(&arena);

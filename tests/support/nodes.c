@@ -542,14 +542,14 @@ static cascade_err
 run_program(cascade_node *node, void *user)
 {
     static const char *const argv[] = {"/bin/echo", "said", NULL};
-    const cascade_command command = {
-        .size = sizeof(command), .argv = argv, .check = true};
+    const cascade_program program = {
+        .size = sizeof(program), .argv = argv, .check = true};
     cJSON *result = NULL;
     cJSON *said = NULL;
     cascade_err err = CASCADE_OK;
 
     note_entry(node, user);
-    err = cascade_node_run(node, "program", &command, NULL, &result);
+    err = cascade_node_program(node, "program", &program, NULL, &result);
     said = cJSON_DetachItemFromObjectCaseSensitive(result, "stdout");
     cJSON_Delete(result);
     return err == CASCADE_OK ? put_out(node, said) : err;

@@ -652,7 +652,7 @@ nothing_runs(scene *s, cascade_store *store)
 
     if (!s->scenario->family)
         return true;
-    return scene_check(s, cascade_count(store, &counts), "count") ==
+    return scene_check(s, cascade_counts_load(store, &counts), "count") ==
                CASCADE_OK &&
            counts.running + counts.messages == 0;
 }

@@ -83,7 +83,7 @@ run_engines(struct session *session)
 {
     cascade_engine_list *list = NULL;
     struct table table;
-    cascade_err err = cascade_engines(session->store, &list);
+    cascade_err err = cascade_engine_list_load(session->store, &list);
 
     if (err != CASCADE_OK)
         return session_fail(NULL, err);
@@ -160,7 +160,7 @@ run_queues(struct session *session)
     cascade_queue_list *list = NULL;
     struct table table;
     int64_t now_ms = session_now(session);
-    cascade_err err = cascade_queues(session->store, &list);
+    cascade_err err = cascade_queue_list_load(session->store, &list);
 
     if (err != CASCADE_OK)
         return session_fail(NULL, err);
@@ -187,7 +187,7 @@ run_stats(struct session *session)
 {
     cascade_counts counts = {.size = sizeof(counts)};
     struct object object;
-    cascade_err err = cascade_count(session->store, &counts);
+    cascade_err err = cascade_counts_load(session->store, &counts);
 
     if (err != CASCADE_OK)
         return session_fail(NULL, err);

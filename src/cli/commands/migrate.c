@@ -64,10 +64,10 @@ run_migrate(struct session *session)
     cascade_err err = CASCADE_OK;
 
     if (!settings_has(session->settings, OPTION_CHECK))
-        err = cascade_migrate_now(session->store);
+        err = cascade_store_migrate(session->store);
     if (err == CASCADE_OK)
-        err =
-            cascade_schema(session->store, migrations, MIGRATIONS_MAX, &count);
+        err = cascade_migration_list(session->store, migrations, MIGRATIONS_MAX,
+                                     &count);
     if (err != CASCADE_OK)
         return session_fail(NULL, err);
     count = count < MIGRATIONS_MAX ? count : MIGRATIONS_MAX;

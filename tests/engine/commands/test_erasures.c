@@ -183,7 +183,7 @@ has_no_messages(void *context)
     scene *s = context;
     cascade_counts counts = {.size = sizeof(counts)};
 
-    assert_ok(cascade_count(s->db->stores[0], &counts));
+    assert_ok(cascade_counts_load(s->db->stores[0], &counts));
     return counts.messages == 0;
 }
 

@@ -110,7 +110,7 @@ check_policy(play *p, const char *node, cascade_status status,
         play_await(p, &started.id, status);
     started = start_key(p->store, "nothing", key, reuse);
     check_run(&started, key, anew ? 2 : 1, !anew);
-    assert_ok(cascade_get_run(p->store, NULL, key, &current));
+    assert_ok(cascade_key_current(p->store, NULL, key, &current));
     assert_true(csc_uuid_equal(&current, &started.id));
     if (anew)
         play_await(p, &started.id, CASCADE_COMPLETED);

@@ -21,7 +21,7 @@ list_engines(cascade_store *store, size_t count)
 {
     cascade_engine_list *list = NULL;
 
-    assert_ok(cascade_engines(store, &list));
+    assert_ok(cascade_engine_list_load(store, &list));
     assert_int_equal(cascade_engine_list_count(list), count);
     assert_null(cascade_engine_list_get(list, count));
     return list;
@@ -130,7 +130,7 @@ list_queues(cascade_store *store, size_t count)
 {
     cascade_queue_list *list = NULL;
 
-    assert_ok(cascade_queues(store, &list));
+    assert_ok(cascade_queue_list_load(store, &list));
     assert_int_equal(cascade_queue_list_count(list), count);
     assert_null(cascade_queue_list_get(list, count));
     return list;
@@ -227,7 +227,7 @@ one_is_completed(void *store)
 {
     cascade_counts counts = {.size = sizeof(counts)};
 
-    assert_ok(cascade_count(store, &counts));
+    assert_ok(cascade_counts_load(store, &counts));
     return counts.completed == 1;
 }
 
@@ -244,14 +244,14 @@ cascades_and_messages_are_counted(test_db *db)
     assert_true(db_poll_until(db, &engine, 1, one_is_completed, store));
     assert_ok(cascade_signal(store, &waiting, "s", NULL, NULL));
     assert_ok(cascade_signal(store, &waiting, "s", NULL, NULL));
-    assert_ok(cascade_count(store, &counts));
+    assert_ok(cascade_counts_load(store, &counts));
     assert_int_equal(counts.size, sizeof(counts));
     assert_int_equal(counts.running, 1);
     assert_int_equal(counts.completed, 1);
     assert_int_equal(counts.failed, 0);
     assert_int_equal(counts.messages, 2);
     first.completed = -1;
-    assert_ok(cascade_count(store, &first));
+    assert_ok(cascade_counts_load(store, &first));
     assert_int_equal(first.running, 1);
     assert_int_equal(first.completed, -1);
 }
@@ -270,21 +270,21 @@ the_schema_is_listed_and_brought_up_to_date(test_db *db)
 
     options.migrate = CASCADE_MIGRATE_NEVER;
     assert_ok(cascade_store_open(db->url, &options, &store));
-    assert_ok(cascade_schema(store, all, 64, &count));
+    assert_ok(cascade_migration_list(store, all, 64, &count));
     assert_true(count > 0 && count < 64);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(all[i].number, (int)i + 1);
         assert_true(strlen(all[i].name) > 4);
         assert_true(all[i].applied_at_ms == CASCADE_TIME_NONE);
     }
-    assert_ok(cascade_migrate_now(store));
-    assert_ok(cascade_schema(store, all, 64, &again));
+    assert_ok(cascade_store_migrate(store));
+    assert_ok(cascade_migration_list(store, all, 64, &again));
     assert_int_equal(again, count);
     for (size_t i = 0; i < count; i++)
         assert_true(all[i].applied_at_ms > 0);
-    assert_ok(cascade_schema(store, one, 1, &again));
+    assert_ok(cascade_migration_list(store, one, 1, &again));
     assert_int_equal(again, count);
-    assert_ok(cascade_schema(store, NULL, 0, &again));
+    assert_ok(cascade_migration_list(store, NULL, 0, &again));
     assert_int_equal(again, count);
     assert_ok(cascade_store_close(store));
 }
@@ -300,16 +300,18 @@ missing_arguments_are_refused(test_db *db)
     cascade_counts counts = {0};
     size_t count = 0;
 
-    assert_fails(CASCADE_ERR_INVALID, cascade_engines(NULL, &engines));
-    assert_fails(CASCADE_ERR_INVALID, cascade_engines(store, NULL));
-    assert_fails(CASCADE_ERR_INVALID, cascade_queues(NULL, &queues));
-    assert_fails(CASCADE_ERR_INVALID, cascade_queues(store, NULL));
-    assert_fails(CASCADE_ERR_INVALID, cascade_count(NULL, &counts));
-    assert_fails(CASCADE_ERR_INVALID, cascade_count(store, NULL));
-    assert_fails(CASCADE_ERR_INVALID, cascade_count(store, &counts));
-    assert_fails(CASCADE_ERR_INVALID, cascade_schema(store, NULL, 1, &count));
-    assert_fails(CASCADE_ERR_INVALID, cascade_schema(store, NULL, 0, NULL));
-    assert_fails(CASCADE_ERR_INVALID, cascade_migrate_now(NULL));
+    assert_fails(CASCADE_ERR_INVALID, cascade_engine_list_load(NULL, &engines));
+    assert_fails(CASCADE_ERR_INVALID, cascade_engine_list_load(store, NULL));
+    assert_fails(CASCADE_ERR_INVALID, cascade_queue_list_load(NULL, &queues));
+    assert_fails(CASCADE_ERR_INVALID, cascade_queue_list_load(store, NULL));
+    assert_fails(CASCADE_ERR_INVALID, cascade_counts_load(NULL, &counts));
+    assert_fails(CASCADE_ERR_INVALID, cascade_counts_load(store, NULL));
+    assert_fails(CASCADE_ERR_INVALID, cascade_counts_load(store, &counts));
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_migration_list(store, NULL, 1, &count));
+    assert_fails(CASCADE_ERR_INVALID,
+                 cascade_migration_list(store, NULL, 0, NULL));
+    assert_fails(CASCADE_ERR_INVALID, cascade_store_migrate(NULL));
     cascade_engine_list_free(NULL);
     cascade_queue_list_free(NULL);
 }

@@ -520,7 +520,7 @@ count_messages(const till *t)
 {
     cascade_counts counts = {.size = sizeof(counts)};
 
-    assert_ok(cascade_count(t->store[0], &counts));
+    assert_ok(cascade_counts_load(t->store[0], &counts));
     return counts.messages;
 }
 

@@ -52,7 +52,7 @@ static cascade_err
 try_everything(cascade_node *node, void *user)
 {
     static const char *const argv[] = {"/bin/true", NULL};
-    const cascade_command command = {.size = sizeof(command), .argv = argv};
+    const cascade_program program = {.size = sizeof(program), .argv = argv};
     till *t = user;
     const char *ticket = NULL;
     cJSON *input = NULL;
@@ -61,8 +61,8 @@ try_everything(cascade_node *node, void *user)
 
     expect_misuse(cascade_node_step(node, "s", no_step, &t->other, NULL, NULL),
                   "a step");
-    expect_misuse(cascade_node_run(node, "r", &command, NULL, NULL),
-                  "a command");
+    expect_misuse(cascade_node_program(node, "r", &program, NULL, NULL),
+                  "a program");
     expect_misuse(cascade_node_sleep(node, "z", 1), "a sleep");
     expect_misuse(cascade_node_sleep_until(node, "z", 1), "a sleep");
     expect_misuse(cascade_node_await(node, "a", 1, NULL), "an await");
@@ -143,7 +143,7 @@ ask_own_store(cascade_node *node, void *user)
     EXPECT_INSIDE(cascade_purge(store, &purge, NULL));
     EXPECT_INSIDE(cascade_verify(store, NULL, &report));
     EXPECT_INSIDE(cascade_adopt(store, NULL, &report));
-    EXPECT_INSIDE(cascade_migrate_now(store));
+    EXPECT_INSIDE(cascade_store_migrate(store));
     expect(cascade_rerun(store, id, &rerun) == CASCADE_ERR_MISUSE);
     expect(cascade_get(store, id, &info) == CASCADE_OK);
     cascade_info_free(info);
@@ -313,7 +313,7 @@ count_lanes(test_db *db, unsigned count, bool transactional)
     if (transactional)
         assert_ok(register_with(engine, "pay", 0));
     assert_ok(cascade_engine_start(engine));
-    assert_ok(cascade_engines(store, &list));
+    assert_ok(cascade_engine_list_load(store, &list));
     assert_int_equal(cascade_engine_list_count(list), 1);
     lanes = cascade_engine_list_get(list, 0)->lane_count;
     cascade_engine_list_free(list);

@@ -110,7 +110,7 @@ what_it_asks_in_vain_never_happens(test_db *db, cascade_mode mode)
     t->id = db_start(t->store[0], "hear");
     paying = db_start(t->store[0], "pay");
     till_await(t, &paying, CASCADE_ERROR);
-    assert_ok(cascade_count(t->store[0], &counts));
+    assert_ok(cascade_counts_load(t->store[0], &counts));
     assert_int_equal(counts.running, 1);
     assert_int_equal(counts.failed, 1);
     assert_int_equal(counts.completed, 0);

@@ -244,7 +244,7 @@ look_after(cascade_store *store, const cascade_uuid *id)
     assert_ok(cascade_list(store, NULL, &page));
     assert_true(cascade_page_count(page) > 0);
     cascade_page_free(page);
-    assert_ok(cascade_engines(store, &engines));
+    assert_ok(cascade_engine_list_load(store, &engines));
     cascade_engine_list_free(engines);
     assert_ok(cascade_explain(store, id, &explanation));
     cascade_explanation_free(explanation);

@@ -34,7 +34,7 @@ open_scene(void)
     scene *s = calloc(1, sizeof(*s));
 
     assert_non_null(s);
-    (void)snprintf(s->folder, sizeof(s->folder), "/tmp/cascade-command.XXXXXX");
+    (void)snprintf(s->folder, sizeof(s->folder), "/tmp/cascade-program.XXXXXX");
     assert_non_null(mkdtemp(s->folder));
     (void)snprintf(s->file, sizeof(s->file), "%s/file", s->folder);
     return s;
@@ -71,15 +71,15 @@ file_text(const scene *s)
 /* A shell that runs `script` in the scene's folder. */
 static cascade_err
 run_script(cascade_node *node, const scene *s, const char *script,
-           cascade_command command, const cascade_step_options *options,
+           cascade_program program, const cascade_step_options *options,
            cJSON **result)
 {
     const char *argv[] = {"sh", "-c", script, NULL};
 
-    command.size = sizeof(command);
-    command.argv = argv;
-    command.folder = s->folder;
-    return cascade_node_run(node, "program", &command, options, result);
+    program.size = sizeof(program);
+    program.argv = argv;
+    program.folder = s->folder;
+    return cascade_node_program(node, "program", &program, options, result);
 }
 
 static const char *
@@ -111,13 +111,13 @@ static cascade_err
 run_once(cascade_node *node, void *user)
 {
     scene *s = scene_of(user);
-    const cascade_command command = {.input_text = "in"};
+    const cascade_program program = {.input_text = "in"};
     cJSON *result = NULL;
     cascade_err err =
         run_script(node, s,
                    "echo x >>file; cat; printf '\\000\\377\\303\\244' >&2; "
                    "exit 3",
-                   command, NULL, &result);
+                   program, NULL, &result);
 
     if (err != CASCADE_OK)
         return err;
@@ -157,8 +157,8 @@ static cascade_err
 run_all_ends(cascade_node *node, void *user)
 {
     const scene *s = scene_of(user);
-    const cascade_command none = {0};
-    const cascade_command brief = {
+    const cascade_program none = {0};
+    const cascade_program brief = {
         .timeout_ms = 20, .grace_ms = -1, .keep_timeout = true, .check = true};
     cJSON *result = NULL;
     cascade_err err = run_script(node, s, "kill -USR1 $$", none, NULL, &result);
@@ -194,8 +194,8 @@ static cascade_err
 run_flood(cascade_node *node, void *user)
 {
     const scene *s = scene_of(user);
-    const cascade_command small = {.output_max = 10};
-    const cascade_command large = {.output_max = SIZE_MAX};
+    const cascade_program small = {.output_max = 10};
+    const cascade_program large = {.output_max = SIZE_MAX};
     const char *flood =
         "head -c 3000000 /dev/zero | tr '\\0' '\\001'; echo 1234567890 >&2";
     cJSON *result = NULL;
@@ -245,14 +245,14 @@ static cascade_err
 run_shaky(cascade_node *node, void *user)
 {
     const scene *s = scene_of(user);
-    const cascade_command command = {.check = true};
+    const cascade_program program = {.check = true};
     const cascade_step_options options = {
         .size = sizeof(options), .attempts_max = 3, .backoff_ms = 2};
     cJSON *result = NULL;
     cascade_err err = run_script(
         node, s,
         "echo $CASCADE_REQUEST_ID >>file; [ $(wc -l <file) = 3 ] && cat file",
-        command, &options, &result);
+        program, &options, &result);
 
     if (err == CASCADE_OK) {
         expect(number_of(result, "exit") == 0);
@@ -285,12 +285,12 @@ static cascade_err
 run_by_input(cascade_node *node, void *user)
 {
     const char *script = string_of(cascade_node_input(node), "script");
-    const cascade_command command = {
+    const cascade_program program = {
         .check = true, .timeout_ms = number_of(cascade_node_input(node), "ms")};
-    const cascade_command unlimited = {.check = true};
+    const cascade_program unlimited = {.check = true};
 
     return run_script(node, scene_of(user), script,
-                      command.timeout_ms > 0 ? command : unlimited, NULL, NULL);
+                      program.timeout_ms > 0 ? program : unlimited, NULL, NULL);
 }
 
 static void
@@ -314,11 +314,11 @@ static void
 a_failed_attempt_says_why(test_db *db, cascade_mode mode)
 {
     check_error(db, mode, "{\"script\":\"exit 4\"}",
-                "run program: sh exited with 4");
+                "program program: sh exited with 4");
     check_error(db, mode, "{\"script\":\"kill -KILL $$\"}",
-                "run program: sh was ended by signal 9");
+                "program program: sh was ended by signal 9");
     check_error(db, mode, "{\"script\":\"exec sleep 600\",\"ms\":20}",
-                "run program: sh was ended after timeout_ms = 20");
+                "program program: sh was ended after timeout_ms = 20");
 }
 
 /* ---- Misuse ------------------------------------------------------------- */
@@ -327,9 +327,9 @@ static cascade_err
 run_in_step(cascade_node *node, void *arg, cJSON **result)
 {
     scene *s = arg;
-    const cascade_command command = {0};
+    const cascade_program program = {0};
 
-    s->errs[0] = run_script(node, s, "echo x >>file", command, NULL, result);
+    s->errs[0] = run_script(node, s, "echo x >>file", program, NULL, result);
     return CASCADE_OK;
 }
 
@@ -337,18 +337,19 @@ static cascade_err
 run_badly(cascade_node *node, void *user)
 {
     const char *argv[] = {"no-such-program", NULL};
-    const cascade_command missing = {.size = sizeof(missing), .argv = argv};
+    const cascade_program missing = {.size = sizeof(missing), .argv = argv};
     scene *s = scene_of(user);
 
     if (cascade_node_attempt(node) == 1) {
-        s->errs[1] = cascade_node_run(node, "program", &missing, NULL, NULL);
+        s->errs[1] =
+            cascade_node_program(node, "program", &missing, NULL, NULL);
         return s->errs[1];
     }
     return cascade_node_step(node, "step", run_in_step, s, NULL, NULL);
 }
 
 static void
-commands_out_of_place_are_refused(test_db *db, cascade_mode mode)
+programs_out_of_place_are_refused(test_db *db, cascade_mode mode)
 {
     scene *s = open_scene();
     play p = {.nodes = {{"badly", run_badly}}, .user = s};
@@ -370,10 +371,10 @@ run_unheard(cascade_node *node, void *user)
 {
     const cascade_step_options options = {.size = sizeof(options),
                                           .attempts_max = 3};
-    const cascade_command command = {0};
+    const cascade_program program = {0};
     scene *s = scene_of(user);
 
-    s->errs[0] = run_script(node, s, "echo x >>file", command, &options, NULL);
+    s->errs[0] = run_script(node, s, "echo x >>file", program, &options, NULL);
     return s->errs[0] == CASCADE_ERR_MISUSE ? CASCADE_OK : s->errs[0];
 }
 
@@ -413,11 +414,11 @@ static cascade_err
 run_for_long(cascade_node *node, void *user)
 {
     scene *s = scene_of(user);
-    const cascade_command command = {0};
+    const cascade_program program = {0};
 
     s->errs[0] =
         run_script(node, s, "echo $$ >new; mv new file; exec sleep 600",
-                   command, NULL, NULL);
+                   program, NULL, NULL);
     expect(strstr(cascade_errmsg(), "the program was ended") != NULL);
     return s->errs[0];
 }
@@ -480,14 +481,14 @@ static cascade_err
 run_two(cascade_node *node, void *user)
 {
     scene *s = user;
-    const cascade_command command = {0};
+    const cascade_program program = {0};
     cascade_err err =
-        run_script(node, s, "echo first >>file", command, NULL, NULL);
+        run_script(node, s, "echo first >>file", program, NULL, NULL);
 
     if (err != CASCADE_OK)
         return err;
     s->die = true;
-    return run_script(node, s, "echo second >>file", command, NULL, NULL);
+    return run_script(node, s, "echo second >>file", program, NULL, NULL);
 }
 
 static void
@@ -534,7 +535,7 @@ PLAY_MODES(signals_and_timeouts_can_be_results)
 PLAY_MODES(an_output_is_cut_so_that_it_can_be_recorded)
 PLAY_MODES(attempts_have_the_same_request_id)
 PLAY_MODES(a_failed_attempt_says_why)
-PLAY_MODES(commands_out_of_place_are_refused)
+PLAY_MODES(programs_out_of_place_are_refused)
 PLAY_MODES(a_program_whose_end_would_be_lost_is_refused)
 
 int
@@ -546,7 +547,7 @@ main(int argc, char **argv)
         PLAY_TESTS(an_output_is_cut_so_that_it_can_be_recorded),
         PLAY_TESTS(attempts_have_the_same_request_id),
         PLAY_TESTS(a_failed_attempt_says_why),
-        PLAY_TESTS(commands_out_of_place_are_refused),
+        PLAY_TESTS(programs_out_of_place_are_refused),
         PLAY_TESTS(a_program_whose_end_would_be_lost_is_refused),
         {"a_program_ends_with_its_cascade", a_program_ends_with_its_cascade,
          STORES_ALL},
