@@ -140,7 +140,7 @@ extern "C" {
 #endif
 
 #define CASCADE_VERSION_MAJOR 0
-#define CASCADE_VERSION_MINOR 1
+#define CASCADE_VERSION_MINOR 2
 #define CASCADE_VERSION_PATCH 0
 
 #define CASCADE_API __attribute__((visibility("default")))

@@ -3,7 +3,7 @@
  * What an incarnation says about itself as it attaches: column `about` of its
  * row, read by whoever lists the engines of a store.
  *
- *   {"nodes":["a","b"],"queues":["default"],"version":"0.1.0"}
+ *   {"nodes":["a","b"],"queues":["default"],"version":"0.2.0"}
  *
  * The engine of a single call says "brief":true besides. Members stand in
  * canonical order. The text is as long as the names are that the engine serves,

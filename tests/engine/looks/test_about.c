@@ -47,7 +47,7 @@ what_is_said_is_canonical(void **state)
 static void
 what_is_said_is_read_back(void **state)
 {
-    const csc_about said = {.version = "0.1.0",
+    const csc_about said = {.version = "0.2.0",
                             .brief = true,
                             .queues = queues,
                             .queue_count = 1,
@@ -60,7 +60,7 @@ what_is_said_is_read_back(void **state)
     (void)state;
     assert_true(csc_capabilities_decode(&arena, text, &read));
     csc_mem_free(text);
-    assert_string_equal(read.version, "0.1.0");
+    assert_string_equal(read.version, "0.2.0");
     assert_true(read.brief);
     assert_int_equal(read.queue_count, 1);
     assert_string_equal(read.queues[0], "default");
