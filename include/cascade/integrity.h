@@ -33,7 +33,8 @@
  *     NONE      a mode            CASCADE_ERR_INVALID; with
  *                                 CASCADE_MIGRATE_NEVER it is not looked for
  *     a mode    nothing           enters it; CASCADE_ERR_INVALID where there
- *                                 are cascades without seals
+ *                                 are cascades without seals, or `begin` is
+ *                                 NEVER
  *     a mode    the same          compares the key
  *     a mode    another           CASCADE_ERR_INVALID
  */
@@ -74,12 +75,19 @@ typedef struct cascade_secret {
 typedef cascade_err (*cascade_secret_fn)(void *context, size_t number,
                                          cascade_secret *secret);
 
+/* Which databases without a mode a handle may enter its own in. */
+typedef enum cascade_integrity_begin {
+    CASCADE_INTEGRITY_BEGIN_EMPTY = 0, /* those without cascades */
+    CASCADE_INTEGRITY_BEGIN_NEVER      /* none: for who only looks */
+} cascade_integrity_begin;
+
 /* For cascade_store_options. */
 struct cascade_integrity {
     size_t size;
     cascade_integrity_mode mode;
     cascade_secret_fn secret; /* HMAC: needed; else NULL */
     void *context;
+    cascade_integrity_begin begin;
 };
 
 #ifdef __cplusplus

@@ -33,6 +33,12 @@ check_given(const cascade_integrity *integrity)
                         "integrity: mode is %d; give one of "
                         "cascade_integrity_mode",
                         (int)integrity->mode);
+    if (integrity->begin < CASCADE_INTEGRITY_BEGIN_EMPTY ||
+        integrity->begin > CASCADE_INTEGRITY_BEGIN_NEVER)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "integrity: begin is %d; give one of "
+                        "cascade_integrity_begin",
+                        (int)integrity->begin);
     if (hmac != (integrity->secret != NULL))
         return csc_fail(CASCADE_ERR_INVALID, "integrity: %s",
                         hmac ? "HMAC needs `secret`, which gives the keys"
@@ -103,6 +109,17 @@ csc_integrity_read(const cascade_integrity *integrity, csc_ring **ring)
     }
     *ring = made;
     return CASCADE_OK;
+}
+
+cascade_integrity_begin
+csc_integrity_begin(const cascade_integrity *given)
+{
+    cascade_integrity known;
+
+    return csc_check_options("integrity", given, &known, sizeof(known)) ==
+                   CASCADE_OK
+               ? known.begin
+               : CASCADE_INTEGRITY_BEGIN_NEVER;
 }
 
 /* ---- The store's own row ------------------------------------------------- */
@@ -248,11 +265,18 @@ check_own(const cascade_store *store, const csc_seal_kept *own)
 
 /* Where there was none. */
 static cascade_err
-begin_sealing(cascade_store *store, csc_seal_kept *own)
+begin_sealing(cascade_store *store, cascade_integrity_begin begin,
+              csc_seal_kept *own)
 {
-    cascade_err err = csc_store_refuse_within(
-        store, "opening the first store with integrity");
+    cascade_err err = CASCADE_OK;
 
+    if (begin == CASCADE_INTEGRITY_BEGIN_NEVER)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "integrity: this database has no mode, and this handle "
+                        "is not to begin one: open it without integrity, or "
+                        "begin it first");
+    err = csc_store_refuse_within(store,
+                                  "opening the first store with integrity");
     if (err == CASCADE_OK)
         err = check_empty(store);
     if (err == CASCADE_OK)
@@ -261,7 +285,7 @@ begin_sealing(cascade_store *store, csc_seal_kept *own)
 }
 
 cascade_err
-csc_integrity_enter(cascade_store *store)
+csc_integrity_enter(cascade_store *store, cascade_integrity_begin begin)
 {
     csc_seal_kept own;
     cascade_err err = read_own(store, &own);
@@ -271,6 +295,6 @@ csc_integrity_enter(cascade_store *store)
     if (!own.found && store->ring == NULL)
         return CASCADE_OK;
     if (!own.found)
-        err = begin_sealing(store, &own);
+        err = begin_sealing(store, begin, &own);
     return err == CASCADE_OK ? check_own(store, &own) : err;
 }

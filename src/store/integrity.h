@@ -18,6 +18,7 @@
 #define CSC_STORE_INTEGRITY_H
 
 #include "cascade/cascade.h"
+#include "cascade/integrity.h"
 #include "store/ring.h"
 
 /* The keys that the options give, NULL for none (`integrity` may be NULL). Text
@@ -26,10 +27,15 @@
 cascade_err csc_integrity_read(const cascade_integrity *integrity,
                                csc_ring **ring);
 
+/* As the options say. */
+cascade_integrity_begin csc_integrity_begin(const cascade_integrity *given);
+
 /* Compares the handle's keys with the store's own row, which is entered where
- * it is missing. CASCADE_ERR_INVALID: another mode, a key that is not given, or
- * cascades that have no seals; _CORRUPT: the row is not by that key; _MISUSE:
- * it would have to be entered in a transaction that is not the library's. */
-cascade_err csc_integrity_enter(cascade_store *store);
+ * it is missing and `begin` allows it. CASCADE_ERR_INVALID: another mode, or
+ * none, a key that is not given, or cascades that have no seals; _CORRUPT: the
+ * row is not by that key; _MISUSE: it would have to be entered in a transaction
+ * that is not the library's. */
+cascade_err csc_integrity_enter(cascade_store *store,
+                                cascade_integrity_begin begin);
 
 #endif

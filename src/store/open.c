@@ -441,15 +441,18 @@ create_store(const csc_store_opener *opener,
 /* At the schema, and at the store's own row. Who is not to look does so only
  * for a handle with keys, which are of no use before. */
 static cascade_err
-look(cascade_store *store, cascade_migrate mode)
+look(cascade_store *store, const cascade_store_options *options)
 {
+    cascade_migrate mode = options->migrate;
     cascade_err err = CASCADE_OK;
 
     if (mode == CASCADE_MIGRATE_NEVER && store->ring == NULL)
         return CASCADE_OK;
     if (mode != CASCADE_MIGRATE_NEVER)
         err = store->driver->migrate(store->self, mode);
-    return err == CASCADE_OK ? csc_integrity_enter(store) : err;
+    if (err != CASCADE_OK)
+        return err;
+    return csc_integrity_enter(store, csc_integrity_begin(options->integrity));
 }
 
 cascade_err
@@ -471,7 +474,7 @@ csc_store_open(const csc_store_opener *opener,
     if (err != CASCADE_OK)
         return err;
     if (opener->native == NULL)
-        err = ensure_text(opener->driver, look(created, known.migrate));
+        err = ensure_text(opener->driver, look(created, &known));
     if (err != CASCADE_OK) {
         if (opener->guest != NULL && opener->guest->refuse != NULL)
             opener->guest->refuse(created->self);

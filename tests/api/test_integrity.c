@@ -161,6 +161,9 @@ options_that_make_no_sense_are_refused(test_db *db)
     integrity = of_mode(CASCADE_INTEGRITY_CHECKSUM, NULL);
     integrity.size = 3;
     open_fails(db, &integrity, CASCADE_ERR_INVALID, "size is 3");
+    integrity = of_mode(CASCADE_INTEGRITY_HMAC, &good);
+    integrity.begin = (cascade_integrity_begin)9;
+    open_fails(db, &integrity, CASCADE_ERR_INVALID, "begin is 9");
     assert_int_equal(good.asked, 0);
 }
 
@@ -280,6 +283,23 @@ cascades_without_seals_are_not_taken_for_sealed(test_db *db)
     mode_fails(db, CASCADE_INTEGRITY_HMAC, &k, CASCADE_ERR_INVALID,
                "without seals");
     open_once(db, CASCADE_INTEGRITY_NONE, NULL);
+    assert_ok(cascade_store_close(kept));
+}
+
+static void
+who_only_looks_begins_nothing(test_db *db)
+{
+    cascade_store *kept = keep(db);
+    keys k = one_key("one", first_secret);
+    cascade_integrity looks = of_mode(CASCADE_INTEGRITY_HMAC, &k);
+    cascade_store *store = NULL;
+
+    looks.begin = CASCADE_INTEGRITY_BEGIN_NEVER;
+    open_fails(db, &looks, CASCADE_ERR_INVALID, "has no mode");
+    open_once(db, CASCADE_INTEGRITY_NONE, NULL);
+    open_once(db, CASCADE_INTEGRITY_HMAC, &k);
+    assert_ok(try_open(db, &looks, CASCADE_MIGRATE_CHECK, &store));
+    assert_ok(cascade_store_close(store));
     assert_ok(cascade_store_close(kept));
 }
 
@@ -475,6 +495,8 @@ main(int argc, char **argv)
          a_key_is_known_by_its_id_and_its_bytes, STORES_ALL},
         {"cascades_without_seals_are_not_taken_for_sealed",
          cascades_without_seals_are_not_taken_for_sealed, STORES_ALL},
+        {"who_only_looks_begins_nothing", who_only_looks_begins_nothing,
+         STORES_ALL},
         {"the_row_of_the_store_is_missed", the_row_of_the_store_is_missed,
          STORES_FILES},
         {"of_several_first_stores_one_enters_the_mode",
