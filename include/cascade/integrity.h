@@ -14,7 +14,7 @@
  * the rows it is of. An engine that loads a cascade compares them. What does
  * not fit is set aside: nothing of it runs on, the log says why, and nothing is
  * mended by itself. A message that has no good seal is not received.
- * cascade_verify() looks at all of them.
+ * cascade_verify() looks at all of them, cascade_explain() at those of one.
  *
  * WHAT IS NOT FOUND: a cascade that is deleted together with its seal, or
  * restored with it to what it was, and a message that is deleted. Nor is the

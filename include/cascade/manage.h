@@ -230,6 +230,9 @@ typedef enum cascade_reason {
     CASCADE_REASON_SET_ASIDE,    /* `count` commits of it took too long: it is
                                     loaded anew then. Only an engine on this
                                     store handle is asked */
+    CASCADE_REASON_SEAL,         /* its rows are not those of its seal, so no
+                                    engine takes it; or `count` messages have no
+                                    good one (integrity.h) */
     /* Of an execution. */
     CASCADE_REASON_RUNS = 32, /* could run: is run by the owner, or next */
     CASCADE_REASON_BACKOFF,   /* attempt `count` failed; the next is due then */

@@ -457,6 +457,59 @@ a_seal_without_its_cascade_is_found(test_db *db)
 }
 
 /* A run that is missing would be made; the seal would not fit then. */
+/* The texts of all causes, of which the first has that reason. */
+static void
+check_explained(cascade_store *store, const cascade_uuid *id,
+                cascade_reason reason, const char *has, const char *has_not)
+{
+    cascade_explanation *explanation = NULL;
+    char all[2048] = "";
+
+    assert_ok(cascade_explain(store, id, &explanation));
+    for (size_t i = 0; i < cascade_explanation_count(explanation); i++)
+        (void)snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s; ",
+                       cascade_explanation_get(explanation, i)->text);
+    assert_int_equal(cascade_explanation_get(explanation, 0)->reason, reason);
+    if (strstr(all, has) == NULL || strstr(all, has_not) != NULL)
+        fail_msg("no \"%s\", or \"%s\", in: %s", has, has_not, all);
+    cascade_explanation_free(explanation);
+}
+
+static void
+explain_tells_what_has_no_good_seal(test_db *db)
+{
+    keys k = one_key("one", first_secret);
+    cascade_integrity integrity = of_mode(CASCADE_INTEGRITY_HMAC, &k);
+    cascade_store *store = NULL;
+    cascade_uuid id;
+
+    db->unsound = true;
+    assert_ok(try_open(db, &integrity, CASCADE_MIGRATE_AUTO, &store));
+    id = start_one(store);
+    check_explained(store, &id, CASCADE_REASON_NO_ENGINE, "no live engine",
+                    "seal");
+    assert_ok(cascade_signal(store, &id, "go", NULL, NULL));
+    assert_int_equal(db_sql(db, "UPDATE cascade_messages SET seal = NULL"), 0);
+    check_explained(store, &id, CASCADE_REASON_SEAL,
+                    "1 messages for it have no good seal, and are not received",
+                    "nothing of it runs");
+    assert_int_equal(db_sql(db, "UPDATE node_executions SET location = 'x'"),
+                     0);
+    check_explained(store, &id, CASCADE_REASON_SEAL, "its seal does not hold (",
+                    "is due since");
+    assert_int_equal(db_sql(db, "UPDATE node_executions"
+                                " SET location = 'server'"),
+                     0);
+    check_explained(store, &id, CASCADE_REASON_SEAL, "1 messages",
+                    "nothing of it runs");
+    assert_int_equal(db_sql(db, "DELETE FROM cascade_seals"
+                                " WHERE cascade_id <> '" OWN "'"),
+                     0);
+    check_explained(store, &id, CASCADE_REASON_SEAL, "it has no seal",
+                    "is due since");
+    assert_ok(cascade_store_close(store));
+}
+
 static void
 nothing_is_adopted_where_cascades_have_seals(test_db *db)
 {
@@ -505,6 +558,8 @@ main(int argc, char **argv)
          what_a_store_with_integrity_starts_is_sealed, STORES_ALL},
         {"a_seal_without_its_cascade_is_found",
          a_seal_without_its_cascade_is_found, STORES_FILES},
+        {"explain_tells_what_has_no_good_seal",
+         explain_tells_what_has_no_good_seal, STORES_FILES},
         {"nothing_is_adopted_where_cascades_have_seals",
          nothing_is_adopted_where_cascades_have_seals, STORES_FILES},
     };

@@ -17,6 +17,7 @@ struct csc_audit_seal {
     csc_seal seal;
     cascade_row row; /* without its text */
     csc_seal_kept kept;
+    bool broken;
     bool moved; /* another one came behind the rows */
 };
 
@@ -109,8 +110,15 @@ csc_audit_seal_end(csc_audit *audit)
 {
     if (audit->seal == NULL || audit->seal->moved)
         return;
-    if (check(audit->seal, audit->user_id) != CASCADE_OK)
+    audit->seal->broken = check(audit->seal, audit->user_id) != CASCADE_OK;
+    if (audit->seal->broken)
         csc_audit_add(audit, CSC_AUDIT_SEAL, -1, "%s", cascade_errmsg());
+}
+
+bool
+csc_audit_seal_is_broken(const csc_audit *audit)
+{
+    return audit->seal != NULL && audit->seal->broken;
 }
 
 bool

@@ -31,6 +31,8 @@ void csc_audit_seal_compare(csc_audit *audit, const cascade_seal_row *row);
 
 /* All rows were shown. */
 void csc_audit_seal_end(csc_audit *audit);
+/* Whether the cascade has not the seal of what was shown. */
+bool csc_audit_seal_is_broken(const csc_audit *audit);
 /* Whether somebody wrote meanwhile. */
 bool csc_audit_seal_moved(const csc_audit *audit);
 void csc_audit_seal_fini(csc_audit *audit);

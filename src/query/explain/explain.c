@@ -9,6 +9,7 @@
  *                           (hydrate.c), so what waits for what is said by the
  *                           very rules by which it is run
  *   engines, the queue      what is in the way of taking it
+ *   the seal                all rows, in a store with integrity
  *   engines of this handle  whether one of them has set it aside: that is in no
  *                           row
  *
@@ -233,6 +234,8 @@ read_all(cascade_store *store, const cascade_uuid *id, reading *r)
         err = csc_engines_read(store, true, &r->engines);
     if (err == CASCADE_OK)
         err = store->driver->now(store->self, &r->facts.now_ms);
+    if (err == CASCADE_OK)
+        err = csc_explain_seal_read(store, id, &r->facts.seal);
     r->facts.aside = csc_store_find_aside(store, id);
     r->facts.deadline_ms = store->config.deadline_ms;
     r->facts.pause_request = r->pause_request;
@@ -332,6 +335,7 @@ cascade_reason_name(cascade_reason reason)
         [CASCADE_REASON_SUSPECT] = "SUSPECT",
         [CASCADE_REASON_NO_RUN] = "NO_RUN",
         [CASCADE_REASON_SET_ASIDE] = "SET_ASIDE",
+        [CASCADE_REASON_SEAL] = "SEAL",
         [CASCADE_REASON_RUNS] = "RUNS",
         [CASCADE_REASON_BACKOFF] = "BACKOFF",
         [CASCADE_REASON_DELAYED] = "DELAYED",

@@ -12,6 +12,13 @@
 #include "state/state.h"
 #include "store/store.h"
 
+/* What the seal says, where there is one to be had. */
+typedef struct csc_seal_facts {
+    bool broken;           /* rows and seal do not fit */
+    int64_t message_count; /* messages without a good one */
+    char text[256];        /* why, of the cascade; else of the last message */
+} csc_seal_facts;
+
 /* All of about one moment. */
 typedef struct csc_facts {
     int64_t now_ms;                     /* the store's */
@@ -24,6 +31,7 @@ typedef struct csc_facts {
     bool more_messages;        /* there may be others besides */
     const char *message;       /* the kind of the first, and when it was sent */
     int64_t message_at_ms;
+    csc_seal_facts seal; /* none of it where the store has no integrity */
     csc_aside aside;     /* by an engine of this handle */
     int64_t deadline_ms; /* of the handle's calls */
 } csc_facts;
@@ -46,6 +54,13 @@ cascade_cause *csc_explain_add(cascade_explanation *explanation,
 /* Gives the last cause its text: one line, whatever names are in it. */
 void csc_explain_say(cascade_explanation *explanation, const char *format, ...)
     CASCADE_PRINTF(2, 3);
+
+/* Reads all rows of the cascade, where the store has integrity
+ * (explain_seal.c). */
+cascade_err csc_explain_seal_read(cascade_store *store, const cascade_uuid *id,
+                                  csc_seal_facts *facts);
+/* Adds what they say. */
+void csc_explain_seal(const csc_seal_facts *facts, cascade_explanation *out);
 
 /* Adds what holds for the cascade (explain_cascade.c), and one cause for each
  * execution that has not ended (explain_execution.c). Out of memory shows in

@@ -3,6 +3,8 @@
  * What holds for a cascade as a whole. Several things may: that its owner is
  * gone, and that no other engine is there to take it.
  *
+ *   its seal is of    SEAL, and nobody takes it
+ *   other rows
  *   it has ended      ENDED, and MESSAGES as long as some are not received
  *   it has no run     NO_RUN
  *   an engine has it  OWNED, or OWNER_EXPIRED, OWNER_GONE: then it is free
@@ -324,7 +326,8 @@ explain_taking(const csc_facts *facts, cascade_explanation *out)
 {
     bool obstacles = explain_obstacles(facts, out);
 
-    if (facts->info->owned || csc_view_is_paused(facts->state))
+    if (facts->info->owned || csc_view_is_paused(facts->state) ||
+        facts->seal.broken)
         return;
     if (!is_due(facts))
         explain_later(facts, out);
@@ -460,6 +463,7 @@ explain_run(const csc_facts *facts, cascade_explanation *out)
 void
 csc_explain_cascade(const csc_facts *facts, cascade_explanation *out)
 {
+    csc_explain_seal(&facts->seal, out);
     if (facts->state->recorded != CASCADE_RUNNING)
         explain_end(facts, out);
     else if (!facts->info->has_run)
