@@ -24,6 +24,18 @@ const struct option_spec option_table[OPTION_COUNT] = {
                        "PostgreSQL: the connection goes through a pooler in "
                        "transaction mode",
                        0, 0},
+    [OPTION_INTEGRITY] = {"integrity", KIND_CHOICE, "none|checksum|hmac",
+                          "by what cascades are sealed, as the database "
+                          "has it; default: the "
+                          "environment variable CASCADE_INTEGRITY, else hmac "
+                          "where there are keys, else none",
+                          0, 0},
+    [OPTION_SECRETS] = {"secrets", KIND_TEXT, "FILE",
+                        "the keys of hmac, each ID:HEX, of which the first "
+                        "makes new seals; default: those in the environment "
+                        "variable CASCADE_SECRETS, or of the @FILE that it "
+                        "names",
+                        0, 0},
     [OPTION_JSON] = {"json", KIND_FLAG, NULL,
                      "for programs: one JSON object a line", 0, 0},
     [OPTION_HELP] = {"help", KIND_FLAG, NULL, "this page", 0, 0},
@@ -153,9 +165,9 @@ const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_BASH] = {"bash", KIND_FLAG, NULL, "the completion for bash", 0, 0},
 };
 
-const enum option_id common_with_store[] = {OPTION_STORE,  OPTION_SCHEMA,
-                                            OPTION_POOLER, OPTION_JSON,
-                                            OPTION_HELP,   OPTION_COUNT};
+const enum option_id common_with_store[] = {
+    OPTION_STORE,   OPTION_SCHEMA, OPTION_POOLER, OPTION_INTEGRITY,
+    OPTION_SECRETS, OPTION_JSON,   OPTION_HELP,   OPTION_COUNT};
 const enum option_id common_without[] = {OPTION_HELP, OPTION_COUNT};
 
 enum option_id

@@ -2,10 +2,12 @@
  *
  * Looking never changes a schema: the store is opened with a check, and what is
  * not current is left to `cascade migrate`. A SQLite file that is not there is
- * not made by looking for it either.
+ * not made by looking for it either, and no database gets a mode of integrity:
+ * that is for `cascade migrate`, too.
  */
 #include "session.h"
 
+#include "keys.h"
 #include "text/text.h"
 
 #include <errno.h>
@@ -61,43 +63,106 @@ refuse_missing(const struct session *session, const char *file)
     return EXIT_UNAVAILABLE;
 }
 
+/* What to do about it. */
+static void
+put_remedy(cascade_err err)
+{
+    if (err == CASCADE_ERR_SCHEMA)
+        fputs("`cascade migrate --check` shows what is missing, `cascade "
+              "migrate` applies it.\n",
+              stderr);
+    else if (strncmp(cascade_errmsg(), "integrity:", 10) == 0)
+        fputs("--integrity and --secrets tell how a database is sealed; "
+              "`cascade migrate` with them begins to seal an empty one.\n",
+              stderr);
+}
+
+static cascade_store_options
+make_options(const struct settings *settings)
+{
+    return (cascade_store_options){
+        .size = sizeof(cascade_store_options),
+        .migrate = CASCADE_MIGRATE_CHECK,
+        .schema = settings->text[OPTION_SCHEMA],
+        .application_name = "cascade",
+        .pooler = settings_has(settings, OPTION_POOLER),
+    };
+}
+
+static int
+open_store(struct session *session, const char *url, const struct keys *keys)
+{
+    cascade_store_options options = make_options(session->settings);
+
+    if (session->settings->command->store == STORE_NEVER)
+        options.migrate = CASCADE_MIGRATE_NEVER;
+    else
+        options.integrity = &keys->integrity;
+    cascade_err err = cascade_store_open(url, &options, &session->store);
+    if (err == CASCADE_OK)
+        return EXIT_DONE;
+    int code = session_fail(NULL, err);
+    put_remedy(err);
+    return err == CASCADE_ERR_NOT_FOUND ? EXIT_UNAVAILABLE : code;
+}
+
+/* NULL, with a line on standard error: there is none. */
+static const char *
+find_url(const struct settings *settings)
+{
+    const char *url = settings->text[OPTION_STORE];
+
+    if (url == NULL)
+        url = getenv("CASCADE_STORE");
+    if (url != NULL && *url != '\0')
+        return url;
+    settings_refuse(settings,
+                    "which store? Give --store URL, or set CASCADE_STORE");
+    return NULL;
+}
+
 int
 session_open(struct session *session)
 {
     const struct settings *settings = session->settings;
     const struct command *command = settings->command;
-    cascade_store_options options = {
-        .size = sizeof(options),
-        .migrate = command->store == STORE_NEVER ? CASCADE_MIGRATE_NEVER
-                                                 : CASCADE_MIGRATE_CHECK,
-        .schema = settings->text[OPTION_SCHEMA],
-        .application_name = "cascade",
-        .pooler = settings_has(settings, OPTION_POOLER),
-    };
-    const char *url = settings->text[OPTION_STORE];
+    struct keys keys = {.count = 0};
 
     if (command->store == STORE_NONE)
         return EXIT_DONE;
+    const char *url = find_url(settings);
     if (url == NULL)
-        url = getenv("CASCADE_STORE");
-    if (url == NULL || *url == '\0')
-        return settings_refuse(settings,
-                               "which store? Give --store URL, or set "
-                               "CASCADE_STORE");
+        return EXIT_USAGE;
     const char *file = sqlite_file(url);
     bool makes =
         command->store == STORE_NEVER && !settings_has(settings, OPTION_CHECK);
     if (file != NULL && !makes && access(file, F_OK) != 0 && errno == ENOENT)
         return refuse_missing(session, file);
-    cascade_err err = cascade_store_open(url, &options, &session->store);
-    if (err == CASCADE_OK)
-        return EXIT_DONE;
-    int code = session_fail(NULL, err);
-    if (err == CASCADE_ERR_SCHEMA)
-        fputs("`cascade migrate --check` shows what is missing, `cascade "
-              "migrate` applies it.\n",
-              stderr);
-    return err == CASCADE_ERR_NOT_FOUND ? EXIT_UNAVAILABLE : code;
+    int code = keys_read(settings, &keys);
+    if (code == EXIT_DONE)
+        code = open_store(session, url, &keys);
+    keys_free(&keys);
+    return code;
+}
+
+int
+session_begin_sealing(const struct session *session)
+{
+    cascade_store_options options = make_options(session->settings);
+    struct keys keys = {.count = 0};
+    cascade_store *store = NULL;
+    int code = keys_read(session->settings, &keys);
+
+    if (code == EXIT_DONE && keys.integrity.mode != CASCADE_INTEGRITY_NONE) {
+        keys.integrity.begin = CASCADE_INTEGRITY_BEGIN_EMPTY;
+        options.integrity = &keys.integrity;
+        cascade_err err =
+            cascade_store_open(find_url(session->settings), &options, &store);
+        code = session_end(NULL, err);
+        (void)cascade_store_close(store);
+    }
+    keys_free(&keys);
+    return code;
 }
 
 void

@@ -19,6 +19,10 @@ struct session {
 int session_open(struct session *session);
 void session_close(struct session *session);
 
+/* Enters the mode of integrity that is asked for into the database, whose
+ * schema is current; with none nothing is done. Gives an exit code. */
+int session_begin_sealing(const struct session *session);
+
 /* After a failed call: a line on standard error with the library's text, before
  * it `what` (NULL: nothing). Gives the exit code. */
 int session_fail(const char *what, cascade_err err);

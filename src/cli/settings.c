@@ -73,9 +73,8 @@ read_number(const struct option_spec *option, const char *text, int64_t *number)
            value <= option->max;
 }
 
-/* The place of `text` in "one|two|three", from 1; 0: it is none of them. */
-static int64_t
-read_choice(const char *choices, const char *text)
+int64_t
+settings_place(const char *choices, const char *text)
 {
     size_t len = strlen(text);
 
@@ -113,7 +112,7 @@ read_value(struct settings *settings, enum option_id id, char *text)
         *number = -1;
         return text == NULL || moment_read_duration(text, number);
     case KIND_CHOICE:
-        *number = read_choice(option->value, text);
+        *number = settings_place(option->value, text);
         return *number != 0;
     case KIND_UUID:
         return cascade_uuid_parse(text, &unused) == CASCADE_OK;

@@ -31,6 +31,9 @@ bool settings_has(const struct settings *settings, enum option_id option);
  * where there is none. */
 const char *settings_by(const struct settings *settings);
 
+/* The place of `text` in "one|two|three", from 1; 0: it is none of them. */
+int64_t settings_place(const char *choices, const char *text);
+
 /* A line on standard error that says what is wrong, and where help is; gives
  * EXIT_USAGE. */
 int settings_refuse(const struct settings *settings, const char *format, ...)

@@ -85,5 +85,5 @@ expect "$(completes cascade help ver)" "verify version "
 expect "$(completes cascade ps --st)" "--status --store "
 expect "$(completes cascade ps --status r)" "running "
 expect "$(completes cascade start --reuse '')" "ended failed never terminate "
-expect "$(completes cascade purge --)" "--completed --failed --help --json \
---pooler --schema --store --yes "
+expect "$(completes cascade purge --)" "--completed --failed --help \
+--integrity --json --pooler --schema --secrets --store --yes "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * migrate: the one command that changes a schema.
+ * migrate: the one command that changes a schema, and begins to seal what is in
+ * it.
  */
 #include "session.h"
 #include "table.h"
@@ -70,6 +71,11 @@ run_migrate(struct session *session)
                                      &count);
     if (err != CASCADE_OK)
         return session_fail(NULL, err);
+    if (!settings_has(session->settings, OPTION_CHECK)) {
+        int code = session_begin_sealing(session);
+        if (code != EXIT_DONE)
+            return code;
+    }
     count = count < MIGRATIONS_MAX ? count : MIGRATIONS_MAX;
     err = session->out.json ? put_json(&session->out, migrations, count)
                             : put_people(&session->out, migrations, count);

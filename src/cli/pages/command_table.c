@@ -114,7 +114,9 @@ const struct command command_table[] = {
      NOTHING, STORE_CHECK, run_stats},
     {"migrate", "", 0, 0, "bring the schema to this version",
      "Creates the tables where there are none. No other command changes a "
-     "schema. With --check the exit code is 7 where something is missing.",
+     "schema. With --integrity, or keys, the cascades of a database that has "
+     "none yet are sealed from then on. With --check the exit code is 7 where "
+     "something is missing.",
      LIST(OPTION_CHECK), STORE_NEVER, run_migrate},
     {"adopt", "[ID]", 0, 1, "take in cascades that have no run",
      "Those of a database that holds only the three tables: written by another "

@@ -19,6 +19,10 @@ const char *const help_about[] = {
     "with --payloads; error texts always.",
     "Durations and ages are written 250ms, 90s, 5m, 2h, 7d or 1h30m; times are "
     "UTC. Inputs are JSON, @FILE, or - for standard input.",
+    "Keys are ID:HEX, parted by blanks or in lines; what stands behind # is "
+    "not "
+    "read. ID is 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-', and HEX 16 bytes "
+    "or more, as `openssl rand -hex 32` makes them.",
     "delete, terminate, rerun, purge, and any command with --all ask before "
     "they do it. Without a terminal they refuse, unless --yes is given.",
     NULL,

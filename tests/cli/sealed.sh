@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+#   sealed.sh COMMAND PLAYER sqlite|postgres
+#
+# A store with integrity: which mode and which keys the command opens it with,
+# where these come from, and that none of them is ever repeated.
+set -eu
+. "$(dirname -- "$0")/lib.sh"
+
+first=000102030405060708090a0b0c0d0e0f1011121314151617
+other=AABBCCDDEEFF00112233445566778899
+printf '# made for a test\n\n  first:%s # the first\n' "$first" >"$work/keys"
+printf 'other:%s first:%s\n' "$other" "$first" >"$work/both"
+printf 'first:%s\n' "$other" >"$work/wrong"
+unset CASCADE_SECRETS CASCADE_INTEGRITY
+
+# migrates ARGUMENT...: notes how it exits; its table is another on each backend.
+migrates() {
+    status=0
+    run migrate "$@" >"$work/out" 2>"$work/err" || status=$?
+    printf '$ cascade migrate %s\n' "$*" >>"$work/noted"
+    sed 's/^/! /' "$work/err" >>"$work/noted"
+    printf '[exit %d]\n\n' "$status" >>"$work/noted"
+}
+
+# ---- One that is sealed by a secret ----
+cli_begin
+migrates
+t ps --secrets "$work/keys"
+migrates --secrets "$work/keys"
+migrates --secrets "$work/keys"
+migrates --secrets "$work/wrong"
+migrates
+t start order --id "$(id 1)" --secrets "$work/keys"
+t ps
+t ps --integrity checksum
+t ps --secrets "$work/wrong"
+t ps --secrets "$work/both" --json
+t start order --id "$(id 2)" --integrity hmac --secrets "$work/both"
+t ps --secrets "$work/keys"
+t show "$(id 2)" --secrets "$work/both"
+t verify --secrets "$work/both"
+t verify --secrets "$work/keys"
+
+# Tampered with, by another program.
+case $backend in
+sqlite) sql() { sqlite3 "${CASCADE_STORE#sqlite:}" "$1"; } ;;
+postgres) sql() {
+    psql -X -q -v ON_ERROR_STOP=1 -c "SET search_path = \"$schema\"; $1" \
+        "$CASCADE_STORE"
+} ;;
+esac
+change() {
+    sql "UPDATE node_executions SET location = '$1'
+        WHERE cascade_id = '$(id 2)'" >/dev/null
+}
+t explain "$(id 2)" --secrets "$work/both"
+change elsewhere
+t explain "$(id 2)" --secrets "$work/both"
+t verify --secrets "$work/both" --json
+change server
+t explain "$(id 2)" --secrets "$work/both" --json
+
+# ---- From the environment ----
+export CASCADE_SECRETS="first:$first other:$other"
+t verify
+t verify --integrity none
+t verify --secrets "$work/wrong"
+export CASCADE_SECRETS="@$work/both"
+t verify --json
+export CASCADE_INTEGRITY=checksum
+t verify
+t verify --integrity hmac
+export CASCADE_INTEGRITY=much
+t verify
+unset CASCADE_SECRETS CASCADE_INTEGRITY
+
+# ---- What is no key ----
+t verify --integrity hmac
+t verify --integrity most
+t verify --integrity checksum --secrets "$work/keys"
+t verify --secrets "first:$first"
+t verify --secrets "$work/none"
+for text in '' '# first:00' first "first:$first-" "first:${first}0" "first:00" \
+    "fir/st:$first" "first:$first first:$other" "first:"; do
+    printf '%s\n' "$text" >"$work/bad"
+    t verify --secrets "$work/bad"
+done
+i=0
+while [ $i -le 16 ]; do
+    printf 'key%d:%s\n' $i "$first"
+    i=$((i + 1))
+done >"$work/many"
+t verify --secrets "$work/many"
+
+# ---- Checksums, and one that has cascades already ----
+cli_begin
+migrates --integrity checksum
+t start order --id "$(id 3)" --integrity checksum
+t verify --integrity checksum
+t verify
+t verify --secrets "$work/keys"
+cli_begin
+migrates --integrity none
+t start order --id "$(id 4)"
+migrates --secrets "$work/keys"
+t verify
+
+# No secret is in what was written.
+! sed 's/--secrets .*//' "$work/noted" | grep -qiF -e "$first" -e "$other" ||
+    { echo "a secret is repeated" >&2; exit 1; }
+sed -i "s/$first/FIRST/" "$work/noted"
+cli_end sealed.txt
