@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/uuid.h"
 #include "process/check.h"
 #include "process/place.h"
@@ -49,6 +50,7 @@ typedef struct play {
     orders *orders;
     char path[PLACE_PATH]; /* theirs */
     cascade_store *store;
+    cascade_uuid bystander; /* an incarnation that does nothing */
     pid_t worker;
     size_t deaths;
     cascade_uuid small[LIVES_MAX];
@@ -277,6 +279,23 @@ has_died(play *p)
     return true;
 }
 
+/* Where no engine is alive a call of ours carries its command out by itself;
+ * and one whose worker stands still for longer than its lease is not. */
+static void
+attach_bystander(play *p)
+{
+    cascade_incarnation row = {.host = "elsewhere",
+                               .pid = 1,
+                               .process_start = 1,
+                               .lease_ms = HOUR_MS,
+                               .lane_count = 1};
+
+    row.engine_id =
+        csc_uuid_v7(csc_clock_wall_ms(&csc_clock_system), &p->store->random);
+    p->bystander = row.engine_id;
+    assert_ok(p->store->driver->attach(p->store->self, &row));
+}
+
 static play *
 play_open(place_kind kind)
 {
@@ -291,6 +310,7 @@ play_open(place_kind kind)
     p.orders->place = place;
     p.orders->move = -1;
     p.store = place_open(&place);
+    attach_bystander(&p);
     return &p;
 }
 
@@ -334,12 +354,15 @@ static void
 play_close(play *p)
 {
     test_place place = p->orders->place;
+    size_t freed = 0;
 
     p->orders->move = -1;
     p->done = have_small_ended;
     assert_true(place_wait(is_done, p, LIMIT_MS));
     assert_int_equal(kill(p->worker, SIGKILL), 0);
     assert_int_equal(waitpid(p->worker, NULL, 0), p->worker);
+    assert_ok(
+        p->store->driver->remove(p->store->self, &p->bystander, 1, 1, &freed));
     assert_true(sound_all(p->store));
     assert_ok(cascade_store_close(p->store));
     munmap(p->orders, sizeof(*p->orders));
