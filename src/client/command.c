@@ -37,6 +37,7 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/json/json_object.h"
 #include "base/origin.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -201,16 +202,16 @@ write_payload(csc_arena *arena, const csc_command_spec *spec,
               const char **payload)
 {
     csc_buf text = {0};
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, &text);
-    csc_full_output_add_string(&writer, "by", known->by);
+    csc_json_object_begin(&writer, &text);
+    csc_json_object_add_string(&writer, "by", known->by);
     if (spec->from != NULL)
-        csc_full_output_add_number(&writer, "from", *spec->from);
-    csc_full_output_add_string(&writer, "reason", known->reason);
+        csc_json_object_add_number(&writer, "from", *spec->from);
+    csc_json_object_add_string(&writer, "reason", known->reason);
     if (ended_at != CSC_FOLLOW_RUNS)
-        csc_full_output_add_number(&writer, CSC_ENDED_AT, ended_at);
-    csc_full_output_end(&writer);
+        csc_json_object_add_number(&writer, CSC_ENDED_AT, ended_at);
+    csc_json_object_end(&writer);
     *payload =
         text.failed ? NULL : csc_arena_strndup(arena, text.data, text.len);
     csc_buf_fini(&text);

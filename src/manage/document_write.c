@@ -11,10 +11,10 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/json/json_object.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
-#include "state/full_output.h"
 #include "store/store.h"
 
 static cascade_err
@@ -26,32 +26,32 @@ too_large(void)
                     CSC_DOCUMENT_MAX);
 }
 
-static csc_record_writer
+static csc_json_object
 begin_row(csc_buf *rows)
 {
-    csc_record_writer o;
+    csc_json_object o;
 
     if (rows->len > 0)
         csc_buf_add_char(rows, ',');
-    csc_full_output_begin(&o, rows);
+    csc_json_object_begin(&o, rows);
     return o;
 }
 
 static void
-add_id(csc_record_writer *o, const char *name, const cascade_uuid *id)
+add_id(csc_json_object *o, const char *name, const cascade_uuid *id)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
 
-    csc_full_output_add_text(o, name, cascade_uuid_format(id, text));
+    csc_json_object_add_text(o, name, cascade_uuid_format(id, text));
 }
 
 static cascade_err
-end_row(csc_document_writer *writer, csc_record_writer *o)
+end_row(csc_document_writer *writer, csc_json_object *o)
 {
     size_t len = writer->cascade.len + writer->executions.len +
                  writer->events.len + writer->messages.len;
 
-    csc_full_output_end(o);
+    csc_json_object_end(o);
     csc_arena_clear(&writer->arena);
     if (o->out->failed)
         return csc_fail_memory();
@@ -64,15 +64,15 @@ cascade_err
 csc_document_write_cascade(void *context, const cascade_row *row)
 {
     csc_document_writer *writer = context;
-    csc_record_writer o = begin_row(&writer->cascade);
+    csc_json_object o = begin_row(&writer->cascade);
 
     add_id(&o, "id", &row->id);
-    csc_full_output_add_number(&o, "fn_id", row->fn_id);
-    csc_full_output_add_string(&o, "status",
+    csc_json_object_add_number(&o, "fn_id", row->fn_id);
+    csc_json_object_add_string(&o, "status",
                                csc_store_status_word(row->status));
-    csc_full_output_add_string(&o, "user_id", row->user_id);
-    csc_full_output_add_number(&o, "created_at", row->created_at_ms);
-    csc_full_output_add_number(&o, "updated_at", row->updated_at_ms);
+    csc_json_object_add_string(&o, "user_id", row->user_id);
+    csc_json_object_add_number(&o, "created_at", row->created_at_ms);
+    csc_json_object_add_number(&o, "updated_at", row->updated_at_ms);
     return end_row(writer, &o);
 }
 
@@ -82,7 +82,7 @@ csc_document_write_execution(void *context, const cascade_execution_row *read)
     csc_document_writer *writer = context;
     cascade_execution_row written = *read;
     const cascade_execution_row *row = &written;
-    csc_record_writer o;
+    csc_json_object o;
 
     if (!writer->with_tokens &&
         csc_document_token_hide_execution(writer, &written) != CASCADE_OK)
@@ -90,43 +90,43 @@ csc_document_write_execution(void *context, const cascade_execution_row *read)
     o = begin_row(&writer->executions);
 
     add_id(&o, "id", &row->id);
-    csc_full_output_add_string(&o, "error", row->error);
-    csc_full_output_add_string(&o, "status",
+    csc_json_object_add_string(&o, "error", row->error);
+    csc_json_object_add_string(&o, "status",
                                csc_store_execution_word(row->status));
-    csc_full_output_add_string(&o, "location", row->location);
-    csc_full_output_add_string(&o, "node_name", row->node_name);
-    csc_full_output_add_number(&o, "started_at", row->started_at_ms);
-    csc_full_output_add_json(&o, "full_output", row->full_output);
-    csc_full_output_add_number(&o, "function_id", row->function_id);
+    csc_json_object_add_string(&o, "location", row->location);
+    csc_json_object_add_string(&o, "node_name", row->node_name);
+    csc_json_object_add_number(&o, "started_at", row->started_at_ms);
+    csc_json_object_add_json(&o, "full_output", row->full_output);
+    csc_json_object_add_number(&o, "function_id", row->function_id);
     if (row->completed_at_ms != CASCADE_TIME_NONE)
-        csc_full_output_add_number(&o, "completed_at", row->completed_at_ms);
-    csc_full_output_add_json(&o, "input_context", row->input);
-    csc_full_output_add_string(&o, "node_instance_id", row->node_instance_id);
+        csc_json_object_add_number(&o, "completed_at", row->completed_at_ms);
+    csc_json_object_add_json(&o, "input_context", row->input);
+    csc_json_object_add_string(&o, "node_instance_id", row->node_instance_id);
     return end_row(writer, &o);
 }
 
 /* As in RFC 3339. */
 static void
-add_time_us(csc_record_writer *o, const char *name, int64_t time_us)
+add_time_us(csc_json_object *o, const char *name, int64_t time_us)
 {
     char text[CSC_TIME_TEXT_SIZE];
     char rfc[CSC_TIME_TEXT_SIZE];
 
     csc_clock_format_us(time_us, text);
     (void)snprintf(rfc, sizeof(rfc), "%.10sT%.15sZ", text, text + 11);
-    csc_full_output_add_text(o, name, rfc);
+    csc_json_object_add_text(o, name, rfc);
 }
 
 static cascade_err
 write_event(csc_document_writer *writer, const cascade_event_row *row)
 {
-    csc_record_writer o = begin_row(&writer->events);
+    csc_json_object o = begin_row(&writer->events);
 
-    csc_full_output_add_string(&o, "key", row->key);
-    csc_full_output_add_json(&o, "value", row->value);
-    csc_full_output_add_json(&o, "ui_value", row->ui_value);
+    csc_json_object_add_string(&o, "key", row->key);
+    csc_json_object_add_json(&o, "value", row->value);
+    csc_json_object_add_json(&o, "ui_value", row->ui_value);
     add_time_us(&o, "created_at", row->created_at_us);
-    csc_full_output_add_number(&o, "function_id", row->function_id);
+    csc_json_object_add_number(&o, "function_id", row->function_id);
     return end_row(writer, &o);
 }
 
@@ -154,7 +154,7 @@ csc_document_write_message(void *context, const cascade_message_row *read,
     csc_document_writer *writer = context;
     cascade_message_row written = *read;
     const cascade_message_row *row = &written;
-    csc_record_writer o;
+    csc_json_object o;
 
     writer->message_count++;
     if (repeated)
@@ -163,11 +163,11 @@ csc_document_write_message(void *context, const cascade_message_row *read,
         csc_document_token_hide_message(writer, &written) != CASCADE_OK)
         return CASCADE_ERR_NO_MEMORY;
     o = begin_row(&writer->messages);
-    csc_full_output_add_string(&o, "kind", row->kind);
-    csc_full_output_add_string(&o, "name", row->name);
-    csc_full_output_add_string(&o, "path", row->path);
-    csc_full_output_add_json(&o, "payload", row->payload);
-    csc_full_output_add_number(&o, "sent_at", row->sent_at_ms);
+    csc_json_object_add_string(&o, "kind", row->kind);
+    csc_json_object_add_string(&o, "name", row->name);
+    csc_json_object_add_string(&o, "path", row->path);
+    csc_json_object_add_json(&o, "payload", row->payload);
+    csc_json_object_add_number(&o, "sent_at", row->sent_at_ms);
     return end_row(writer, &o);
 }
 

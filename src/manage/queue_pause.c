@@ -13,24 +13,24 @@
 #include "base/check.h"
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/json/json_object.h"
 #include "base/origin.h"
 #include "cascade/cascade.h"
 #include "client/command.h"
 #include "held/wakeup.h"
-#include "state/full_output.h"
 #include "store/store.h"
 
 /* {"by":...,"reason":...,"request":...}, each where it is so. */
 static cascade_err
 write_about(const cascade_request_options *options, csc_buf *about)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, about);
-    csc_full_output_add_string(&writer, "by", options->by);
-    csc_full_output_add_string(&writer, "reason", options->reason);
-    csc_full_output_add_string(&writer, "request", options->request_id);
-    csc_full_output_end(&writer);
+    csc_json_object_begin(&writer, about);
+    csc_json_object_add_string(&writer, "by", options->by);
+    csc_json_object_add_string(&writer, "reason", options->reason);
+    csc_json_object_add_string(&writer, "request", options->request_id);
+    csc_json_object_end(&writer);
     return about->failed ? csc_fail_memory() : CASCADE_OK;
 }
 

@@ -127,27 +127,4 @@ bool csc_full_output_is_path(const char *node_instance_id);
  * ours. The spans point into its full_output. */
 void csc_full_output_read(const cascade_execution_row *row, csc_record *record);
 
-/* Writers: a record is begun, given its members in the order of the functions
- * below (those it has), and ended. */
-typedef struct csc_record_writer {
-    csc_buf *out;
-    bool any;
-} csc_record_writer;
-
-void csc_full_output_begin(csc_record_writer *writer, csc_buf *out);
-void csc_full_output_add_number(csc_record_writer *writer, const char *name,
-                                int64_t number);
-void csc_full_output_add_ids(csc_record_writer *writer, const char *name,
-                             const int32_t *ids, size_t count);
-/* A text that needs no escapes. */
-void csc_full_output_add_text(csc_record_writer *writer, const char *name,
-                              const char *text);
-/* Any text, with the escapes that it needs; nothing when it is NULL. */
-void csc_full_output_add_string(csc_record_writer *writer, const char *name,
-                                const char *text);
-/* Nothing when `json` is NULL. */
-void csc_full_output_add_json(csc_record_writer *writer, const char *name,
-                              const char *json);
-void csc_full_output_end(csc_record_writer *writer);
-
 #endif

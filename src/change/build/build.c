@@ -16,6 +16,7 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/json/json_object.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -24,7 +25,6 @@
 #include "change/build/builder.h"
 #include "change/build/end.h"
 #include "change/op.h"
-#include "state/full_output.h"
 #include "state/state.h"
 
 typedef struct csc_builder builder;
@@ -58,7 +58,7 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row = csc_builder_part(
         b, post->part_name, exec->function_id, post->part_occurrence);
-    csc_record_writer writer;
+    csc_json_object writer;
 
     if (csc_message_take_signal(b, row))
         return;
@@ -69,18 +69,18 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
     b->running++;
     if (post->forever && post->gather_count == 0 && !post->undoes)
         return;
-    csc_full_output_begin(&writer, &b->text);
+    csc_json_object_begin(&writer, &b->text);
     if (post->undoes)
-        csc_full_output_add_json(&writer, "undo", "true");
-    csc_full_output_add_ids(&writer, "after", post->gathers,
+        csc_json_object_add_json(&writer, "undo", "true");
+    csc_json_object_add_ids(&writer, "after", post->gathers,
                             post->gather_count);
     if (!post->forever)
-        csc_full_output_add_number(
+        csc_json_object_add_number(
             &writer, "not_before",
             post->until_ms != CASCADE_TIME_NONE
                 ? post->until_ms
                 : csc_clock_add(b->env->delay_from_ms, post->delay_ms));
-    csc_full_output_end(&writer);
+    csc_json_object_end(&writer);
     row->full_output = csc_builder_text(b);
 }
 
@@ -105,7 +105,7 @@ add_beat(builder *b, const csc_post *post, const csc_exec *exec)
 static void
 add_deadline(builder *b, const csc_post *post)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
     cascade_execution_row *row = NULL;
 
     if (!csc_builder_has_ids(b, 1, true)) {
@@ -116,10 +116,10 @@ add_deadline(builder *b, const csc_post *post)
     row->completed_at_ms = b->env->now_ms;
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = post->error;
-    csc_full_output_begin(&writer, &b->text);
-    csc_full_output_add_number(&writer, "at", b->state->fn_id);
-    csc_full_output_add_number(&writer, "attempts", 1);
-    csc_full_output_end(&writer);
+    csc_json_object_begin(&writer, &b->text);
+    csc_json_object_add_number(&writer, "at", b->state->fn_id);
+    csc_json_object_add_number(&writer, "attempts", 1);
+    csc_json_object_end(&writer);
     row->full_output = csc_builder_text(b);
     csc_builder_note_terminated(b, row);
 }

@@ -19,6 +19,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/json/json_object.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
@@ -63,36 +64,36 @@ write_path(builder *b, int32_t parent, const char *name, uint32_t occurrence)
 
 /* What a join waits for. */
 void
-csc_builder_add_first(csc_record_writer *writer, uint32_t first)
+csc_builder_add_first(csc_json_object *writer, uint32_t first)
 {
     if (first > 0)
-        csc_full_output_add_number(writer, "first", first);
+        csc_json_object_add_number(writer, "first", first);
 }
 
 void
-csc_builder_add_resumes(csc_record_writer *writer, int32_t function_id)
+csc_builder_add_resumes(csc_json_object *writer, int32_t function_id)
 {
     if (function_id != CSC_NO_PARENT)
-        csc_full_output_add_number(writer, "resumes", function_id);
+        csc_json_object_add_number(writer, "resumes", function_id);
 }
 
 void
-csc_builder_add_on_failure(csc_record_writer *writer, cascade_join on_failure)
+csc_builder_add_on_failure(csc_json_object *writer, cascade_join on_failure)
 {
     if (on_failure != CASCADE_JOIN_WAIT)
-        csc_full_output_add_json(writer, "on_failure",
+        csc_json_object_add_json(writer, "on_failure",
                                  on_failure == CASCADE_JOIN_FAIL ? "\"fail\""
                                                                  : "\"skip\"");
 }
 
 void
-csc_builder_add_late(builder *b, csc_record_writer *writer,
-                     const csc_exec *exec, const csc_late_end *end)
+csc_builder_add_late(builder *b, csc_json_object *writer, const csc_exec *exec,
+                     const csc_late_end *end)
 {
     size_t count = 0;
     const int32_t *ids = csc_join_cutoff_find(&b->late, exec, end, &count);
 
-    csc_full_output_add_ids(writer, "late", ids, count);
+    csc_json_object_add_ids(writer, "late", ids, count);
 }
 
 /* The next row, RUNNING with input {}, to be filled further. */
@@ -188,16 +189,16 @@ csc_builder_child_ended(struct csc_builder *b, const cascade_uuid *child,
                         bool failed)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, &b->text);
-    csc_full_output_add_number(&writer, "at", b->state->fn_id);
-    csc_full_output_add_text(&writer, "child", cascade_uuid_format(child, id));
-    csc_full_output_add_json(&writer, "output", result);
-    csc_full_output_add_text(&writer, "policy", csc_full_output_policy(policy));
+    csc_json_object_begin(&writer, &b->text);
+    csc_json_object_add_number(&writer, "at", b->state->fn_id);
+    csc_json_object_add_text(&writer, "child", cascade_uuid_format(child, id));
+    csc_json_object_add_json(&writer, "output", result);
+    csc_json_object_add_text(&writer, "policy", csc_full_output_policy(policy));
     if (failed)
-        csc_full_output_add_json(&writer, "continue", "true");
-    csc_full_output_end(&writer);
+        csc_json_object_add_json(&writer, "continue", "true");
+    csc_json_object_end(&writer);
     return csc_builder_text(b);
 }
 
@@ -255,13 +256,13 @@ csc_builder_is_cancelled(const struct csc_builder *b)
 static const char *
 write_stillborn(struct csc_builder *b)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, &b->text);
-    csc_full_output_add_number(&writer, "at", b->state->fn_id);
-    csc_full_output_add_json(&writer, "continue", "true");
-    csc_full_output_add_json(&writer, "cancelled", "true");
-    csc_full_output_end(&writer);
+    csc_json_object_begin(&writer, &b->text);
+    csc_json_object_add_number(&writer, "at", b->state->fn_id);
+    csc_json_object_add_json(&writer, "continue", "true");
+    csc_json_object_add_json(&writer, "cancelled", "true");
+    csc_json_object_end(&writer);
     return csc_builder_text(b);
 }
 
@@ -331,13 +332,13 @@ csc_builder_drop_spawns(csc_post *post)
 const char *
 csc_builder_at(struct csc_builder *b, bool continued)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, &b->text);
-    csc_full_output_add_number(&writer, "at", b->state->fn_id);
+    csc_json_object_begin(&writer, &b->text);
+    csc_json_object_add_number(&writer, "at", b->state->fn_id);
     if (continued)
-        csc_full_output_add_json(&writer, "continue", "true");
-    csc_full_output_end(&writer);
+        csc_json_object_add_json(&writer, "continue", "true");
+    csc_json_object_end(&writer);
     return csc_builder_text(b);
 }
 

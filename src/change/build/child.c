@@ -21,6 +21,7 @@
 
 #include "base/data/arena.h"
 #include "base/json/json.h"
+#include "base/json/json_object.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -43,12 +44,12 @@ write_part(struct csc_builder *b, const cascade_uuid *child,
            cascade_child_end policy)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, &b->text);
-    csc_full_output_add_text(&writer, "child", cascade_uuid_format(child, id));
-    csc_full_output_add_text(&writer, "policy", csc_full_output_policy(policy));
-    csc_full_output_end(&writer);
+    csc_json_object_begin(&writer, &b->text);
+    csc_json_object_add_text(&writer, "child", cascade_uuid_format(child, id));
+    csc_json_object_add_text(&writer, "policy", csc_full_output_policy(policy));
+    csc_json_object_end(&writer);
     return csc_builder_text(b);
 }
 

@@ -9,20 +9,20 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/json/json.h"
+#include "base/json/json_object.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "change/build/build.h"
 #include "change/build/builder.h"
 #include "change/join_cutoff.h"
 #include "change/op.h"
-#include "state/full_output.h"
 #include "state/state.h"
 
 typedef struct csc_builder builder;
 
 /* Member `keys`: the distinct keys put to, in the order of the puts. */
 static void
-add_keys(csc_record_writer *writer, const csc_effects *effects, csc_buf *keys)
+add_keys(csc_json_object *writer, const csc_effects *effects, csc_buf *keys)
 {
     csc_buf_clear(keys);
     for (const csc_put *p = effects->first_put; p != NULL; p = p->next) {
@@ -34,28 +34,28 @@ add_keys(csc_record_writer *writer, const csc_effects *effects, csc_buf *keys)
     if (effects->first_put == NULL)
         return;
     csc_buf_add_char(keys, ']');
-    csc_full_output_add_json(writer, "keys", keys->failed ? NULL : keys->data);
+    csc_json_object_add_json(writer, "keys", keys->failed ? NULL : keys->data);
     if (keys->failed)
         writer->out->failed = true;
 }
 
 /* Member `spawned`: the ids after b->fn_id, which spawns will get. */
 static void
-add_spawned(csc_record_writer *writer, const builder *b, uint32_t count)
+add_spawned(csc_json_object *writer, const builder *b, uint32_t count)
 {
     int32_t *ids = csc_arena_alloc(b->env->arena, count, sizeof(*ids));
 
     for (uint32_t i = 0; i < count && ids != NULL; i++)
         ids[i] = b->fn_id + 1 + (int32_t)i;
     if (ids != NULL)
-        csc_full_output_add_ids(writer, "spawned", ids, count);
+        csc_json_object_add_ids(writer, "spawned", ids, count);
 }
 
 static void
-add_instead_of(csc_record_writer *writer, int32_t function_id)
+add_instead_of(csc_json_object *writer, int32_t function_id)
 {
     if (function_id != CSC_NO_PARENT)
-        csc_full_output_add_number(writer, "instead_of", function_id);
+        csc_json_object_add_number(writer, "instead_of", function_id);
 }
 
 static csc_late_end
@@ -71,10 +71,10 @@ end_of(const csc_post *post)
 
 /* How far the node is: what is new, or what was recorded. */
 static void
-add_progress(csc_record_writer *writer, const csc_post *post,
+add_progress(csc_json_object *writer, const csc_post *post,
              const csc_exec *exec)
 {
-    csc_full_output_add_json(writer, "progress",
+    csc_json_object_add_json(writer, "progress",
                              post->progress != NULL ? post->progress
                                                     : exec->progress);
 }
@@ -85,54 +85,54 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
                bool with_effects, bool continued)
 {
     const csc_late_end end = end_of(post);
-    csc_record_writer writer;
+    csc_json_object writer;
     char next[CASCADE_UUID_TEXT_SIZE];
     csc_buf keys = {0};
     char by[CASCADE_UUID_TEXT_SIZE];
 
-    csc_full_output_begin(&writer, &b->text);
-    csc_full_output_add_number(&writer, "at", b->state->fn_id);
+    csc_json_object_begin(&writer, &b->text);
+    csc_json_object_add_number(&writer, "at", b->state->fn_id);
     if (post->by != NULL)
-        csc_full_output_add_text(&writer, "by",
+        csc_json_object_add_text(&writer, "by",
                                  cascade_uuid_format(post->by, by));
     if (with_effects)
         add_keys(&writer, &post->effects, &keys);
     if (exec != NULL) {
         csc_builder_add_late(b, &writer, exec, &end);
-        csc_full_output_add_ids(&writer, "after", exec->after.items,
+        csc_json_object_add_ids(&writer, "after", exec->after.items,
                                 exec->after.count);
     }
     if (exec != NULL && exec->join != NULL)
         csc_builder_add_first(&writer, exec->join->first);
     if (with_effects)
-        csc_full_output_add_json(&writer, "output", post->effects.output);
+        csc_json_object_add_json(&writer, "output", post->effects.output);
     if (exec != NULL && exec->function_id == 0)
-        csc_full_output_add_json(&writer, "cascade", b->state->meta);
+        csc_json_object_add_json(&writer, "cascade", b->state->meta);
     if (exec != NULL)
         csc_builder_add_resumes(&writer, exec->resumes);
     if (post->skipped)
-        csc_full_output_add_json(&writer, "skipped", "true");
+        csc_json_object_add_json(&writer, "skipped", "true");
     if (with_effects && post->effects.spawn_count > 0)
         add_spawned(&writer, b, post->effects.spawn_count);
-    csc_full_output_add_number(&writer, "attempts", post->attempts);
+    csc_json_object_add_number(&writer, "attempts", post->attempts);
     if (continued)
-        csc_full_output_add_json(&writer, "continue", "true");
+        csc_json_object_add_json(&writer, "continue", "true");
     if (post->overdue ||
         (exec != NULL && exec->part == CSC_PART_AWAIT && !continued))
-        csc_full_output_add_json(&writer, "timed_out", "true");
+        csc_json_object_add_json(&writer, "timed_out", "true");
     if (exec != NULL && post->kind == CSC_POST_FAIL)
         add_progress(&writer, post, exec);
     if (exec != NULL)
         add_instead_of(&writer, exec->stands_for);
     if (exec != NULL && csc_view_is_wait(exec) &&
         exec->not_before_ms != CASCADE_TIME_NONE)
-        csc_full_output_add_number(&writer, "not_before", exec->not_before_ms);
+        csc_json_object_add_number(&writer, "not_before", exec->not_before_ms);
     if (exec != NULL && exec->join != NULL)
         csc_builder_add_on_failure(&writer, exec->join->on_failure);
     if (b->next == post)
-        csc_full_output_add_text(&writer, "continued_as",
+        csc_json_object_add_text(&writer, "continued_as",
                                  cascade_uuid_format(&post->next_run.id, next));
-    csc_full_output_end(&writer);
+    csc_json_object_end(&writer);
     csc_buf_fini(&keys);
     return csc_builder_text(b);
 }
@@ -142,7 +142,7 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
 const char *
 csc_end_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
     int64_t at = csc_clock_add(b->env->delay_from_ms, post->delay_ms);
     int32_t attempts = post->attempts;
 
@@ -151,32 +151,32 @@ csc_end_attempt(builder *b, const csc_post *post, const csc_exec *exec)
                                 : exec->not_before_ms;
         attempts = exec->attempts;
     }
-    csc_full_output_begin(&writer, &b->text);
+    csc_json_object_begin(&writer, &b->text);
     if (post->over || exec->over)
-        csc_full_output_add_json(&writer, "over", "true");
+        csc_json_object_add_json(&writer, "over", "true");
     if (post->undoes || exec->undoes)
-        csc_full_output_add_json(&writer, "undo", "true");
-    csc_full_output_add_ids(&writer, "after", exec->after.items,
+        csc_json_object_add_json(&writer, "undo", "true");
+    csc_json_object_add_ids(&writer, "after", exec->after.items,
                             exec->after.count);
     if (exec->join != NULL)
         csc_builder_add_first(&writer, exec->join->first);
-    csc_full_output_add_json(&writer, "steps",
+    csc_json_object_add_json(&writer, "steps",
                              post->step_attempts != NULL ? post->step_attempts
                                                          : exec->step_attempts);
     if (exec->function_id == 0)
-        csc_full_output_add_json(&writer, "cascade", b->state->meta);
+        csc_json_object_add_json(&writer, "cascade", b->state->meta);
     csc_builder_add_resumes(&writer, exec->resumes);
     if (attempts > 0)
-        csc_full_output_add_number(&writer, "attempts", attempts);
+        csc_json_object_add_number(&writer, "attempts", attempts);
     if (exec->priority != 0)
-        csc_full_output_add_number(&writer, "priority", exec->priority);
+        csc_json_object_add_number(&writer, "priority", exec->priority);
     add_progress(&writer, post, exec);
     add_instead_of(&writer, exec->stands_for);
     if (at != CASCADE_TIME_NONE)
-        csc_full_output_add_number(&writer, "not_before", at);
+        csc_json_object_add_number(&writer, "not_before", at);
     if (exec->join != NULL)
         csc_builder_add_on_failure(&writer, exec->join->on_failure);
-    csc_full_output_end(&writer);
+    csc_json_object_end(&writer);
     return csc_builder_text(b);
 }
 
@@ -184,24 +184,24 @@ csc_end_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 static const char *
 write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
 
     if (spawn->after_count == 0 && spawn->priority == 0 &&
         spawn->delay_ms <= 0 && !spawn->instead)
         return NULL;
-    csc_full_output_begin(&writer, &b->text);
-    csc_full_output_add_ids(&writer, "after", after, spawn->after_count);
+    csc_json_object_begin(&writer, &b->text);
+    csc_json_object_add_ids(&writer, "after", after, spawn->after_count);
     csc_builder_add_first(&writer, spawn->first);
     if (spawn->priority != 0)
-        csc_full_output_add_number(&writer, "priority", spawn->priority);
+        csc_json_object_add_number(&writer, "priority", spawn->priority);
     if (spawn->instead)
         add_instead_of(&writer, b->instead_of);
     if (spawn->delay_ms > 0)
-        csc_full_output_add_number(
+        csc_json_object_add_number(
             &writer, "not_before",
             csc_clock_add(b->env->delay_from_ms, spawn->delay_ms));
     csc_builder_add_on_failure(&writer, spawn->on_failure);
-    csc_full_output_end(&writer);
+    csc_json_object_end(&writer);
     return csc_builder_text(b);
 }
 

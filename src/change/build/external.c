@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json/json_object.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -28,7 +29,6 @@
 #include "change/build/end.h"
 #include "change/effects.h"
 #include "change/op.h"
-#include "state/full_output.h"
 #include "state/state.h"
 
 #define CLIENT "client"
@@ -40,37 +40,37 @@ write_external(struct csc_builder *b, const csc_waiting *waiting,
 {
     cascade_uuid token = csc_uuid_v7(b->env->now_ms, b->env->random);
     char text[CASCADE_UUID_TEXT_SIZE];
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, &b->text);
+    csc_json_object_begin(&writer, &b->text);
     if (exec != NULL)
-        csc_full_output_add_ids(&writer, "after", exec->after.items,
+        csc_json_object_add_ids(&writer, "after", exec->after.items,
                                 exec->after.count);
     if (exec != NULL && exec->join != NULL)
         csc_builder_add_first(&writer, exec->join->first);
-    csc_full_output_add_text(&writer, "token",
+    csc_json_object_add_text(&writer, "token",
                              cascade_uuid_format(&token, text));
     if (exec != NULL && exec->function_id == 0)
-        csc_full_output_add_json(&writer, "cascade", b->state->meta);
+        csc_json_object_add_json(&writer, "cascade", b->state->meta);
     if (waiting->instead != NULL)
-        csc_full_output_add_text(&writer, "instead", waiting->instead);
+        csc_json_object_add_text(&writer, "instead", waiting->instead);
     if (exec != NULL)
         csc_builder_add_resumes(&writer, exec->resumes);
     if (exec != NULL && exec->attempts > 0)
-        csc_full_output_add_number(&writer, "attempts", exec->attempts);
+        csc_json_object_add_number(&writer, "attempts", exec->attempts);
     if (waiting->continued)
-        csc_full_output_add_json(&writer, "continue", "true");
+        csc_json_object_add_json(&writer, "continue", "true");
     if (waiting->timeout_ms > 0)
-        csc_full_output_add_number(
+        csc_json_object_add_number(
             &writer, "deadline",
             csc_clock_add(b->env->delay_from_ms, waiting->timeout_ms));
     if (priority != 0)
-        csc_full_output_add_number(&writer, "priority", priority);
+        csc_json_object_add_number(&writer, "priority", priority);
     if (instead_of != CSC_NO_PARENT)
-        csc_full_output_add_number(&writer, "instead_of", instead_of);
+        csc_json_object_add_number(&writer, "instead_of", instead_of);
     if (exec != NULL && exec->join != NULL)
         csc_builder_add_on_failure(&writer, exec->join->on_failure);
-    csc_full_output_end(&writer);
+    csc_json_object_end(&writer);
     return csc_builder_text(b);
 }
 

@@ -54,12 +54,12 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/json/json.h"
+#include "base/json/json_object.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "change/build/build.h"
 #include "change/op.h"
-#include "state/full_output.h"
 #include "state/state.h"
 
 /* ---- As many as fit ----------------------------------------------------- */
@@ -119,7 +119,7 @@ leave_children(struct csc_builder *b, int32_t from, bool write)
 static void
 keep_for_later(struct csc_builder *b, int32_t from)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
     cascade_message_row message = {.cascade_id = b->state->id,
                                    .kind = CSC_MESSAGE_FAMILY,
                                    .name = "",
@@ -128,9 +128,9 @@ keep_for_later(struct csc_builder *b, int32_t from)
     message.path = csc_arena_format(b->env->arena,
                                     "%s/message/family/%" PRId32 "/%" PRId64,
                                     b->cascade_id, from, b->family_id);
-    csc_full_output_begin(&writer, &b->text);
-    csc_full_output_add_number(&writer, "from", from);
-    csc_full_output_end(&writer);
+    csc_json_object_begin(&writer, &b->text);
+    csc_json_object_add_number(&writer, "from", from);
+    csc_json_object_end(&writer);
     message.payload = csc_builder_text(b);
     csc_builder_send(b, &message);
 }

@@ -30,6 +30,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/json/json_object.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -91,14 +92,14 @@ is_copied(const fork *f, const cascade_event_row *event)
 static void
 add_origin(const fork *f)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, &f->b->text);
-    csc_full_output_add_string(&writer, "by", f->copy->by);
-    csc_full_output_add_text(&writer, "id", f->origin);
-    csc_full_output_add_string(&writer, "reason", f->copy->reason);
-    csc_full_output_add_number(&writer, "function_id", f->copy->plan->from);
-    csc_full_output_end(&writer);
+    csc_json_object_begin(&writer, &f->b->text);
+    csc_json_object_add_string(&writer, "by", f->copy->by);
+    csc_json_object_add_text(&writer, "id", f->origin);
+    csc_json_object_add_string(&writer, "reason", f->copy->reason);
+    csc_json_object_add_number(&writer, "function_id", f->copy->plan->from);
+    csc_json_object_end(&writer);
 }
 
 static const char *
@@ -121,7 +122,7 @@ write_meta(const fork *f)
 
 /* The ids of a list that are there. */
 static void
-add_spawned(const fork *f, csc_record_writer *writer, csc_json_span list)
+add_spawned(const fork *f, csc_json_object *writer, csc_json_span list)
 {
     struct csc_builder *b = f->b;
     int32_t *ids = csc_arena_alloc(b->env->arena, list.len, sizeof(*ids));
@@ -138,11 +139,11 @@ add_spawned(const fork *f, csc_record_writer *writer, csc_json_span list)
         if (item != NULL && is_there(f->copy->plan, item))
             ids[count++] = (int32_t)id;
     }
-    csc_full_output_add_ids(writer, "spawned", ids, count);
+    csc_json_object_add_ids(writer, "spawned", ids, count);
 }
 
 static void
-add_span(csc_record_writer *writer, csc_json_span name, csc_json_span value)
+add_span(csc_json_object *writer, csc_json_span name, csc_json_span value)
 {
     csc_buf *out = writer->out;
 
@@ -167,20 +168,20 @@ static const char *
 copy_record(const fork *f, const char *record, const char *output,
             const char *meta)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
     csc_json_iter iter;
 
-    csc_full_output_begin(&writer, &f->b->text);
+    csc_json_object_begin(&writer, &f->b->text);
     csc_json_read_iter_init(&iter, record, strlen(record));
     while (csc_json_read_next(&iter)) {
         if (output != NULL && !comes_before(iter.key, "output")) {
-            csc_full_output_add_json(&writer, "output", output);
+            csc_json_object_add_json(&writer, "output", output);
             output = NULL;
             if (csc_json_read_is(iter.key, "output"))
                 continue;
         }
         if (meta != NULL && !comes_before(iter.key, "cascade")) {
-            csc_full_output_add_json(&writer, "cascade", meta);
+            csc_json_object_add_json(&writer, "cascade", meta);
             meta = NULL;
         }
         if (csc_json_read_is(iter.key, "spawned") && iter.value.data[0] == '[')
@@ -188,9 +189,9 @@ copy_record(const fork *f, const char *record, const char *output,
         else if (!csc_json_read_is(iter.key, "cascade"))
             add_span(&writer, iter.key, iter.value);
     }
-    csc_full_output_add_json(&writer, "output", output);
-    csc_full_output_add_json(&writer, "cascade", meta);
-    csc_full_output_end(&writer);
+    csc_json_object_add_json(&writer, "output", output);
+    csc_json_object_add_json(&writer, "cascade", meta);
+    csc_json_object_end(&writer);
     return csc_builder_text(f->b);
 }
 
@@ -217,15 +218,15 @@ static const char *
 write_foreign(const fork *f, const cascade_execution_row *row,
               const char *output, const char *meta)
 {
-    csc_record_writer writer;
+    csc_json_object writer;
 
-    csc_full_output_begin(&writer, &f->b->text);
+    csc_json_object_begin(&writer, &f->b->text);
     if (row->function_id >= 0)
-        csc_full_output_add_number(&writer, "at", row->function_id);
-    csc_full_output_add_json(&writer, "output",
+        csc_json_object_add_number(&writer, "at", row->function_id);
+    csc_json_object_add_json(&writer, "output",
                              output != NULL ? output : row->full_output);
-    csc_full_output_add_json(&writer, "cascade", meta);
-    csc_full_output_end(&writer);
+    csc_json_object_add_json(&writer, "cascade", meta);
+    csc_json_object_end(&writer);
     return csc_builder_text(f->b);
 }
 

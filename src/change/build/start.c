@@ -11,13 +11,13 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/json/json_object.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "change/build/build.h"
 #include "change/build/builder.h"
-#include "state/full_output.h"
 #include "state/state.h"
 
 typedef struct csc_builder builder;
@@ -52,9 +52,9 @@ add_meta_deadline(builder *b, const csc_build_start *start)
 static const char *
 write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
-    csc_record_writer record;
+    csc_json_object record;
 
-    csc_full_output_begin(&record, &b->text);
+    csc_json_object_begin(&record, &b->text);
     csc_buf_add_text(&b->text, "\"cascade\":{");
     record.any = true;
     if (start->key != NULL) {
@@ -87,8 +87,8 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
     }
     csc_buf_add_char(&b->text, '}');
     if (start->delay_ms > 0)
-        csc_full_output_add_number(&record, "not_before", not_before_ms);
-    csc_full_output_end(&record);
+        csc_json_object_add_number(&record, "not_before", not_before_ms);
+    csc_json_object_end(&record);
     return csc_builder_text(b);
 }
 
@@ -96,13 +96,13 @@ write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
 static const char *
 write_delay(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
-    csc_record_writer record;
+    csc_json_object record;
 
     if (start->delay_ms <= 0)
         return NULL;
-    csc_full_output_begin(&record, &b->text);
-    csc_full_output_add_number(&record, "not_before", not_before_ms);
-    csc_full_output_end(&record);
+    csc_json_object_begin(&record, &b->text);
+    csc_json_object_add_number(&record, "not_before", not_before_ms);
+    csc_json_object_end(&record);
     return csc_builder_text(b);
 }
 
@@ -126,11 +126,11 @@ add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
 static const char *
 write_born(builder *b)
 {
-    csc_record_writer record;
+    csc_json_object record;
 
-    csc_full_output_begin(&record, &b->text);
-    csc_full_output_add_number(&record, "at", b->fn_id);
-    csc_full_output_end(&record);
+    csc_json_object_begin(&record, &b->text);
+    csc_json_object_add_number(&record, "at", b->fn_id);
+    csc_json_object_end(&record);
     return csc_builder_text(b);
 }
 
