@@ -21,6 +21,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/json/json_object.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -131,23 +132,20 @@ rename_path(csc_document *document, const char *path, const char *id)
 static cascade_err
 abandon_child(csc_document *document, cascade_execution_row *row)
 {
-    const char *policy = csc_full_output_policy(CASCADE_CHILD_ABANDON);
+    csc_json_object object;
     csc_json_iter iter;
     csc_buf text = {0};
     csc_buf canonical = {0};
     cascade_err err = CASCADE_OK;
 
-    csc_buf_add_format(&text, "{\"policy\":\"%s\"", policy);
+    csc_json_object_begin(&object, &text);
+    csc_json_object_add_json(&object, "policy",
+                             csc_full_output_policy(CASCADE_CHILD_ABANDON));
     csc_json_read_iter_init(&iter, row->full_output, strlen(row->full_output));
-    while (csc_json_read_next(&iter)) {
-        if (csc_json_read_is(iter.key, "policy"))
-            continue;
-        csc_buf_add_text(&text, ",\"");
-        csc_buf_add(&text, iter.key.data, iter.key.len);
-        csc_buf_add_text(&text, "\":");
-        csc_buf_add(&text, iter.value.data, iter.value.len);
-    }
-    csc_buf_add_char(&text, '}');
+    while (csc_json_read_next(&iter))
+        if (!csc_json_read_is(iter.key, "policy"))
+            csc_json_object_add_member(&object, iter.key, iter.value);
+    csc_json_object_end(&object);
     err = text.failed ? csc_fail_memory()
                       : csc_json_canon_stored("full_output", text.data,
                                               text.len, &canonical);

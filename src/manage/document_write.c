@@ -37,14 +37,6 @@ begin_row(csc_buf *rows)
     return o;
 }
 
-static void
-add_id(csc_json_object *o, const char *name, const cascade_uuid *id)
-{
-    char text[CASCADE_UUID_TEXT_SIZE];
-
-    csc_json_object_add_text(o, name, cascade_uuid_format(id, text));
-}
-
 static cascade_err
 end_row(csc_document_writer *writer, csc_json_object *o)
 {
@@ -66,7 +58,7 @@ csc_document_write_cascade(void *context, const cascade_row *row)
     csc_document_writer *writer = context;
     csc_json_object o = begin_row(&writer->cascade);
 
-    add_id(&o, "id", &row->id);
+    csc_json_object_add_id(&o, "id", &row->id);
     csc_json_object_add_number(&o, "fn_id", row->fn_id);
     csc_json_object_add_string(&o, "status",
                                csc_store_status_word(row->status));
@@ -89,7 +81,7 @@ csc_document_write_execution(void *context, const cascade_execution_row *read)
         return CASCADE_ERR_NO_MEMORY;
     o = begin_row(&writer->executions);
 
-    add_id(&o, "id", &row->id);
+    csc_json_object_add_id(&o, "id", &row->id);
     csc_json_object_add_string(&o, "error", row->error);
     csc_json_object_add_string(&o, "status",
                                csc_store_execution_word(row->status));

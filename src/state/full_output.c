@@ -1,65 +1,38 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads full_output without building a tree, and writes it member by member.
+ * Reads and writes full_output by the table of its members, without building a
+ * tree.
  */
 #include "state/full_output.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/data/buf.h"
 #include "base/json/json.h"
+#include "base/json/json_object.h"
+#include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
 #include "cascade/rows.h"
 
 #define PRIORITY_MAX 9
 
-/* Anything else than a number from 0 to `max` counts as absent. */
-static void
-read_i32(csc_json_span span, int32_t max, int32_t *number)
-{
-    int64_t wide = 0;
+#define WORDS 3
 
-    if (csc_json_read_i64(span, &wide) && wide >= 0 && wide <= max)
-        *number = (int32_t)wide;
-}
-
-static void
-read_first(csc_json_span span, uint32_t *first)
-{
-    int32_t number = 0;
-
-    read_i32(span, INT32_MAX, &number);
-    *first = (uint32_t)number;
-}
-
-static cascade_join
-read_join(csc_json_span span)
-{
-    if (csc_json_read_is(span, "\"fail\""))
-        return CASCADE_JOIN_FAIL;
-    if (csc_json_read_is(span, "\"skip\""))
-        return CASCADE_JOIN_SKIP;
-    return CASCADE_JOIN_WAIT;
-}
-
-static const char *const policies[] = {[CASCADE_CHILD_CANCEL] = "cancel",
-                                       [CASCADE_CHILD_TERMINATE] = "terminate",
-                                       [CASCADE_CHILD_ABANDON] = "abandon"};
+/* With their quotes; NULL is not written. */
+static const char *const policies[WORDS] = {
+    [CASCADE_CHILD_CANCEL] = "\"cancel\"",
+    [CASCADE_CHILD_TERMINATE] = "\"terminate\"",
+    [CASCADE_CHILD_ABANDON] = "\"abandon\""};
+static const char *const joins[WORDS] = {[CASCADE_JOIN_WAIT] = NULL,
+                                         [CASCADE_JOIN_FAIL] = "\"fail\"",
+                                         [CASCADE_JOIN_SKIP] = "\"skip\""};
 
 const char *
 csc_full_output_policy(cascade_child_end policy)
 {
     return policies[policy];
-}
-
-static void
-read_policy(csc_json_span span, cascade_child_end *policy)
-{
-    for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
-        if (span.len == strlen(policies[i]) + 2 &&
-            memcmp(span.data + 1, policies[i], span.len - 2) == 0)
-            *policy = (cascade_child_end)i;
 }
 
 bool
@@ -108,13 +81,91 @@ csc_full_output_is_path(const char *node_instance_id)
            (strncmp(rest, message, sizeof(message) - 1) == 0 || is_place(rest));
 }
 
+/* ---- The members -------------------------------------------------------- */
+
+typedef enum member_kind {
+    KIND_ID,
+    KIND_COUNT,
+    KIND_ATTEMPTS,
+    KIND_PRIORITY,
+    KIND_TIME,
+    KIND_FLAG,
+    KIND_UUID,
+    KIND_LIST,
+    KIND_OBJECT,
+    KIND_TEXT,
+    KIND_JSON,
+    KIND_POLICY,
+    KIND_JOIN,
+    KIND_MARK
+} member_kind;
+
+typedef struct record_member {
+    const char *name;
+    size_t len;
+    size_t offset; /* in csc_record */
+    member_kind kind;
+} record_member;
+
+#define MEMBER(type, field, name, kind, ...) \
+    {name, sizeof(name) - 1, offsetof(csc_record, field), KIND_##kind},
+
+static const record_member members[] = {CSC_RECORD_MEMBERS(MEMBER)};
+
+#define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
+
+const csc_record csc_full_output_none = {.at = CSC_RECORD_NO_AT,
+                                         .from = CSC_RECORD_NO_ID,
+                                         .signal = CSC_RECORD_NO_ID,
+                                         .resumes = CSC_RECORD_NO_ID,
+                                         .attempts = CSC_RECORD_NO_ATTEMPTS,
+                                         .deadline_ms = CASCADE_TIME_NONE,
+                                         .instead_of = CSC_RECORD_NO_ID,
+                                         .not_before_ms = CASCADE_TIME_NONE,
+                                         .early = CSC_RECORD_NO_EARLY};
+
+/* Of the kinds that are numbers. */
+static const struct {
+    int32_t none;
+    int32_t max;
+} numbers[] = {[KIND_ID] = {CSC_RECORD_NO_ID, INT32_MAX},
+               [KIND_COUNT] = {0, INT32_MAX},
+               [KIND_ATTEMPTS] = {CSC_RECORD_NO_ATTEMPTS, INT32_MAX - 1},
+               [KIND_PRIORITY] = {0, PRIORITY_MAX}};
+
+/* With what a span begins; 0: anything. */
+static const char openings[] = {
+    [KIND_LIST] = '[', [KIND_OBJECT] = '{', [KIND_TEXT] = '"', [KIND_JSON] = 0};
+
 /* ---- Reading ------------------------------------------------------------ */
 
+/* Anything else than a number from 0 to `max` leaves it as it is. */
 static void
-read_mark(csc_record *record, csc_json_span mark)
+read_i32(csc_json_span span, int32_t max, int32_t *number)
+{
+    int64_t wide = 0;
+
+    if (csc_json_read_i64(span, &wide) && wide >= 0 && wide <= max)
+        *number = (int32_t)wide;
+}
+
+/* 0 where it is none of the words. */
+static unsigned
+read_word(csc_json_span span, const char *const words[WORDS])
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        if (words[i] != NULL && csc_json_read_is(span, words[i]))
+            return i;
+    return 0;
+}
+
+static void
+read_mark(csc_json_span mark, csc_record *record)
 {
     csc_json_iter iter;
 
+    if (mark.data[0] != '{')
+        return;
     record->foreign = false;
     csc_json_read_iter_init(&iter, mark.data, mark.len);
     while (csc_json_read_next(&iter))
@@ -123,85 +174,70 @@ read_mark(csc_record *record, csc_json_span mark)
 }
 
 static void
-read_member(csc_record *record, csc_json_span key, csc_json_span value)
+read_member(csc_record *record, const record_member *member, csc_json_span span)
 {
-    if (csc_json_read_is(key, "at"))
-        read_i32(value, INT32_MAX, &record->at);
-    else if (csc_json_read_is(key, "attempts"))
-        read_i32(value, INT32_MAX - 1, &record->attempts); /* one more fits */
-    else if (csc_json_read_is(key, "priority"))
-        read_i32(value, PRIORITY_MAX, &record->priority);
-    else if (csc_json_read_is(key, "instead_of"))
-        read_i32(value, INT32_MAX, &record->instead_of);
-    else if (csc_json_read_is(key, "signal"))
-        read_i32(value, INT32_MAX, &record->signal);
-    else if (csc_json_read_is(key, "from"))
-        read_i32(value, INT32_MAX, &record->from);
-    else if (csc_json_read_is(key, "resumes"))
-        read_i32(value, INT32_MAX, &record->resumes);
-    else if (csc_json_read_is(key, "supersedes") && value.data[0] == '[')
-        record->supersedes = value;
-    else if (csc_json_read_is(key, "child"))
-        (void)csc_full_output_uuid(value, &record->child);
-    else if (csc_json_read_is(key, "token"))
-        (void)csc_full_output_uuid(value, &record->token);
-    else if (csc_json_read_is(key, "by"))
-        (void)csc_full_output_uuid(value, &record->by);
-    else if (csc_json_read_is(key, "continued_as"))
-        (void)csc_full_output_uuid(value, &record->continued_as);
-    else if (csc_json_read_is(key, "policy"))
-        read_policy(value, &record->when_parent_ends);
-    else if (csc_json_read_is(key, "cancelled"))
-        record->cancelled = csc_json_read_is(value, "true");
-    else if (csc_json_read_is(key, "over"))
-        record->over = csc_json_read_is(value, "true");
-    else if (csc_json_read_is(key, "undo"))
-        record->undo = csc_json_read_is(value, "true");
-    else if (csc_json_read_is(key, "timed_out"))
-        record->timed_out = csc_json_read_is(value, "true");
-    else if (csc_json_read_is(key, "not_before"))
-        (void)csc_json_read_i64(value, &record->not_before_ms);
-    else if (csc_json_read_is(key, "deadline"))
-        (void)csc_json_read_i64(value, &record->deadline_ms);
-    else if (csc_json_read_is(key, "continue"))
-        record->continued = csc_json_read_is(value, "true");
-    else if (csc_json_read_is(key, "skipped"))
-        record->skipped = csc_json_read_is(value, "true");
-    else if (csc_json_read_is(key, "on_failure"))
-        record->on_failure = read_join(value);
-    else if (csc_json_read_is(key, "first"))
-        read_first(value, &record->first);
-    else if (csc_json_read_is(key, "late") && value.data[0] == '[')
-        record->late = value;
-    else if (csc_json_read_is(key, "output"))
-        record->output = value;
-    else if (csc_json_read_is(key, "cascade") && value.data[0] == '{')
-        record->meta = value;
-    else if (csc_json_read_is(key, "steps") && value.data[0] == '{')
-        record->steps = value;
-    else if (csc_json_read_is(key, "progress"))
-        record->progress = value;
-    else if (csc_json_read_is(key, "after") && value.data[0] == '[')
-        record->after = value;
-    else if (csc_json_read_is(key, "instead") && value.data[0] == '"')
-        record->instead = value;
-    else if (csc_json_read_is(key, CSC_RECORD_MARK) && value.data[0] == '{')
-        read_mark(record, value);
+    void *field = (char *)record + member->offset;
+    const member_kind kind = member->kind;
+
+    switch (kind) {
+    case KIND_ID:
+    case KIND_COUNT:
+    case KIND_ATTEMPTS:
+    case KIND_PRIORITY:
+        read_i32(span, numbers[kind].max, field);
+        break;
+    case KIND_TIME:
+        (void)csc_json_read_i64(span, field);
+        break;
+    case KIND_FLAG:
+        *(bool *)field = csc_json_read_is(span, "true");
+        break;
+    case KIND_UUID:
+        (void)csc_full_output_uuid(span, field);
+        break;
+    case KIND_LIST:
+    case KIND_OBJECT:
+    case KIND_TEXT:
+    case KIND_JSON:
+        if (openings[kind] == 0 || span.data[0] == openings[kind])
+            *(csc_json_span *)field = span;
+        break;
+    case KIND_POLICY:
+        record->when_parent_ends = (cascade_child_end)read_word(span, policies);
+        break;
+    case KIND_JOIN:
+        record->on_failure = (cascade_join)read_word(span, joins);
+        break;
+    case KIND_MARK:
+        read_mark(span, record);
+        break;
+    }
+}
+
+/* Looked for behind `*at`, the one that was found before: what was written in
+ * order is read in one pass. */
+static const record_member *
+find_member(csc_json_span key, size_t *at)
+{
+    for (size_t i = 0; i < MEMBER_COUNT; i++) {
+        const record_member *member = &members[(*at + i) % MEMBER_COUNT];
+
+        if (key.len == member->len &&
+            memcmp(key.data, member->name, key.len) == 0) {
+            *at = (size_t)(member - members) + 1;
+            return member;
+        }
+    }
+    return NULL;
 }
 
 static void
 clear(csc_record *record, bool adopted)
 {
-    *record = (csc_record){.adopted = adopted,
-                           .foreign = adopted,
-                           .early = CSC_RECORD_NO_EARLY,
-                           .at = CSC_RECORD_NO_AT,
-                           .instead_of = CSC_RECORD_NO_ID,
-                           .signal = CSC_RECORD_NO_ID,
-                           .from = CSC_RECORD_NO_ID,
-                           .resumes = CSC_RECORD_NO_ID,
-                           .not_before_ms = CASCADE_TIME_NONE,
-                           .deadline_ms = CASCADE_TIME_NONE};
+    *record = csc_full_output_none;
+    record->attempts = 0;
+    record->adopted = adopted;
+    record->foreign = adopted;
 }
 
 void
@@ -209,14 +245,81 @@ csc_full_output_read(const cascade_execution_row *row, csc_record *record)
 {
     const char *text = row->full_output;
     csc_json_iter iter;
+    size_t at = 0;
 
     clear(record, row->node_instance_id != NULL &&
                       !csc_full_output_is_path(row->node_instance_id));
     if (text == NULL || text[0] != '{')
         return;
     csc_json_read_iter_init(&iter, text, strlen(text));
-    while (csc_json_read_next(&iter))
-        read_member(record, iter.key, iter.value);
+    while (csc_json_read_next(&iter)) {
+        const record_member *member = find_member(iter.key, &at);
+
+        if (member != NULL)
+            read_member(record, member, iter.value);
+    }
     if (record->foreign)
         clear(record, true);
+}
+
+/* ---- Writing ------------------------------------------------------------ */
+
+static void
+write_member(csc_json_object *object, const record_member *member,
+             const csc_record *record)
+{
+    const void *field = (const char *)record + member->offset;
+    const member_kind kind = member->kind;
+    int64_t number = CASCADE_TIME_NONE;
+    const char *word = NULL;
+
+    switch (kind) {
+    case KIND_ID:
+    case KIND_COUNT:
+    case KIND_ATTEMPTS:
+    case KIND_PRIORITY:
+        if (*(const int32_t *)field != numbers[kind].none)
+            number = *(const int32_t *)field;
+        break;
+    case KIND_TIME:
+        number = *(const int64_t *)field;
+        break;
+    case KIND_FLAG:
+        word = *(const bool *)field ? "true" : NULL;
+        break;
+    case KIND_UUID:
+        if (!csc_uuid_is_nil(field))
+            csc_json_object_add_id(object, member->name, field);
+        break;
+    case KIND_LIST:
+    case KIND_OBJECT:
+    case KIND_TEXT:
+    case KIND_JSON:
+        csc_json_object_add_span(object, member->name,
+                                 *(const csc_json_span *)field);
+        break;
+    case KIND_POLICY:
+        if (!csc_uuid_is_nil(&record->child))
+            word = policies[record->when_parent_ends];
+        break;
+    case KIND_JOIN:
+        word = joins[record->on_failure];
+        break;
+    case KIND_MARK:
+        break;
+    }
+    csc_json_object_add_json(object, member->name, word);
+    if (number != CASCADE_TIME_NONE)
+        csc_json_object_add_number(object, member->name, number);
+}
+
+void
+csc_full_output_write(const csc_record *record, csc_buf *out)
+{
+    csc_json_object object;
+
+    csc_json_object_begin(&object, out);
+    for (size_t i = 0; i < MEMBER_COUNT; i++)
+        write_member(&object, &members[i], record);
+    csc_json_object_end(&object);
 }

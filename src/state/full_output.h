@@ -1,48 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * full_output: what a row of node_executions records beside its columns.
+ * full_output: what a row of node_executions records beside its columns. NULL,
+ * or an object of the members of CSC_RECORD_MEMBERS, in that order, which is
+ * the canonical one: the text equals what jsonb gives back.
  *
- *   RUNNING   NULL, or what scheduling needs:
- *             {"over":true,"undo":true,"after":[1,2],"child":"ID",
- *              "first":1,"steps":{"NAME#0":1},
- *              "token":"ID","policy":"cancel","cascade":{...},
- *              "instead":"NODE","resumes":2,"attempts":2,"continue":true,
- *              "deadline":1700000000000,"priority":3,"progress":...,
- *              "instead_of":1,"not_before":1700000000000,"on_failure":"fail"}
- *   finished  the PostResult:
- *             {"at":4,"by":"ID","from":3,"keys":["k"],"late":[3],
- *              "after":[1,2],"child":"ID","first":1,"output":...,
- *              "policy":"cancel","signal":7,"cascade":{...},"resumes":2,
- *              "skipped":true,"spawned":[5,6],"attempts":1,"continue":true,
- *              "progress":...,"cancelled":true,"timed_out":true,
- *              "instead_of":1,"not_before":1700000000000,
- *              "on_failure":"fail","supersedes":[1,2],"continued_as":"ID"}
+ *   RUNNING   what scheduling needs
+ *   finished  the PostResult: what came of it
  *
- * `after` stays when a join has ended: what it saw follows from it; so does
- * `instead_of`, the execution that failed and is made up for. `first` and
- * `on_failure` ("fail", "skip") say when a join is decided (state.h), and
- * `late` in which joins the end did not count: they were decided before.
- * Attempts are 0 where none was begun: a join that failed by `on_failure` or
- * was `skipped`, or what a time limit ended before. `undo` marks what had
- * registered compensations as it was written, also a wait of its node; what is
- * `over` has run out of its time, and is entered only to undo. `progress` is
- * what heartbeats saved; it stays with a failure. `not_before` stays where it
- * is what was waited for, and where what was cancelled was still put off. An
- * await names the `signal` that it has taken, whose input is not stored twice,
- * or has `timed_out`; what the cascade's cancellation ended is `cancelled`. A
- * child's part names the `child`, and by `policy` what becomes of it when the
- * parent ends. What waits for its completion from outside has a `token`, made
- * as it begins to wait; its `deadline` is no `not_before`, and `continue` and
- * `instead` say what becomes of the cascade if it fails, so that engines that
- * do not know the node can record it. `by` is the completion that ended it;
- * where the deadline did it has `timed_out`. What runs in the place of another
- * after a retry or a rerun `resumes` it; the receipt of that command says what
- * it supersedes: all `from` a function_id on, and what is named besides
- * (supersede.h). `at` is the cascade's fn_id before the commit that ended the
- * execution; of what such a command ended, the command's own function_id.
- * `cascade` is on execution 0 only. The last one of a run that continued as new
- * names the next (`continued_as`). Members are written in canonical order, so
- * that the text equals what jsonb gives back.
+ * One table makes the record in memory, its encoder and its decoder. A change
+ * of it is a change of the format: records are kept as they were written.
  *
  * WHOSE IT IS
  *   What other programs write there may have members of these names, which mean
@@ -63,58 +29,136 @@
 #define CSC_STATE_FULL_OUTPUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "base/data/buf.h"
 #include "base/json/json.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
 #include "cascade/rows.h"
 
+/* "None": of a function_id, of attempts where there is no word of them. */
 #define CSC_RECORD_NO_AT (-1)
 #define CSC_RECORD_NO_ID (-1)
 #define CSC_RECORD_NO_EARLY (-1)
+#define CSC_RECORD_NO_ATTEMPTS (-1)
 
 /* What says that a row of another program has a record of ours. */
 #define CSC_RECORD_MARK "written_by_libcascade"
 
+/* X(type, field, member, kind, rows that may have it), in canonical order. What
+ * makes no sense counts as absent:
+ *
+ *   kind                         what is read      absent
+ *   ID                           0 to INT32_MAX    CSC_RECORD_NO_ID
+ *   COUNT                        0 to INT32_MAX    0
+ *   ATTEMPTS                     one more fits     _NO_ATTEMPTS; read as 0
+ *   PRIORITY                     0 to 9            0
+ *   TIME                         int64_t           CASCADE_TIME_NONE
+ *   FLAG                         true              false
+ *   UUID                         an id             all zero
+ *   LIST OBJECT TEXT JSON        as it stands      data is NULL
+ *   POLICY JOIN                  their words       0
+ *   MARK                         see above         CSC_RECORD_NO_EARLY
+ */
+/* clang-format off */
+#define CSC_RECORD_MEMBERS(X)                                                  \
+    /* The cascade's fn_id before the commit that ended it; of what a          \
+     * command ended, the command's own function_id. */                        \
+    X(int32_t, at, "at", ID, ENDED)                                            \
+    /* The completion from outside that ended it. */                           \
+    X(cascade_uuid, by, "by", UUID, ENDED)                                     \
+    /* A rerun supersedes all from there on; where a cancellation goes         \
+     * on. */                                                                  \
+    X(int32_t, from, "from", ID, BOTH)                                         \
+    /* The distinct keys put to, in the order of the puts. */                  \
+    X(csc_json_span, keys, "keys", LIST, ENDED)                                \
+    /* The joins in which this end does not count: they were decided           \
+     * before. */                                                              \
+    X(csc_json_span, late, "late", LIST, ENDED)                                \
+    /* It has run out of its time, and is entered only to undo. */             \
+    X(bool, over, "over", FLAG, RUNNING)                                       \
+    /* It had registered compensations as it was written; also a wait of       \
+     * its node. */                                                            \
+    X(bool, undo, "undo", FLAG, RUNNING)                                       \
+    /* What it comes after; stays when the join has ended: what it saw         \
+     * follows from it. */                                                     \
+    X(csc_json_span, after, "after", LIST, BOTH)                               \
+    /* Of the part of a child: which. */                                       \
+    X(cascade_uuid, child, "child", UUID, BOTH)                                \
+    /* How many of those end before a join is decided; none: all. */           \
+    X(int32_t, first, "first", COUNT, BOTH)                                    \
+    /* Attempts of its steps, by name and occurrence. */                       \
+    X(csc_json_span, steps, "steps", OBJECT, RUNNING)                          \
+    /* It waits for its completion from outside; made as it begins to          \
+     * wait. */                                                                \
+    X(cascade_uuid, token, "token", UUID, RUNNING)                             \
+    /* What it returned. */                                                    \
+    X(csc_json_span, output, "output", JSON, ENDED)                            \
+    /* What becomes of the child when its parent ends; with `child`. */        \
+    X(cascade_child_end, when_parent_ends, "policy", POLICY, BOTH)             \
+    /* The signal that an await has taken, whose input is not stored           \
+     * twice. */                                                               \
+    X(int32_t, signal, "signal", ID, ENDED)                                    \
+    /* Of execution 0 only: how the cascade was started (start.c). */          \
+    X(csc_json_span, meta, "cascade", OBJECT, BOTH)                            \
+    /* The node that runs instead if it fails, known to engines that do        \
+     * not know its own. */                                                    \
+    X(csc_json_span, instead, "instead", TEXT, RUNNING)                        \
+    /* In whose place it runs after a retry or a rerun (supersede.h). */       \
+    X(int32_t, resumes, "resumes", ID, BOTH)                                   \
+    /* Its function was not run. */                                            \
+    X(bool, skipped, "skipped", FLAG, ENDED)                                   \
+    /* What it spawned. */                                                     \
+    X(csc_json_span, spawned, "spawned", LIST, ENDED)                          \
+    /* How many were begun; 0 where a join failed or was skipped, or a         \
+     * time limit came before. */                                              \
+    X(int32_t, attempts, "attempts", ATTEMPTS, BOTH)                           \
+    /* The cascade goes on though it failed, or if it fails. */                \
+    X(bool, continued, "continue", FLAG, BOTH)                                 \
+    /* Until when it waits for its completion from outside. */                 \
+    X(int64_t, deadline_ms, "deadline", TIME, RUNNING)                         \
+    /* Its own; none: the cascade's. */                                        \
+    X(int32_t, priority, "priority", PRIORITY, BOTH)                           \
+    /* What heartbeats saved; stays with a failure. */                         \
+    X(csc_json_span, progress, "progress", JSON, BOTH)                         \
+    /* It ended with the cascade's cancellation. */                            \
+    X(bool, cancelled, "cancelled", FLAG, ENDED)                               \
+    /* Its deadline ended it, or an await its time. */                         \
+    X(bool, timed_out, "timed_out", FLAG, ENDED)                               \
+    /* The execution that failed and is made up for. */                        \
+    X(int32_t, instead_of, "instead_of", ID, BOTH)                             \
+    /* It does not begin earlier; stays where it is what was waited for,       \
+     * and where what was cancelled was still put off. */                      \
+    X(int64_t, not_before_ms, "not_before", TIME, BOTH)                        \
+    /* That one it comes after fails decides the join: "fail" or "skip"        \
+     * (state.h). */                                                           \
+    X(cascade_join, on_failure, "on_failure", JOIN, BOTH)                      \
+    /* What a retry supersedes, by name; of a rerun what is below `from`. */   \
+    X(csc_json_span, supersedes, "supersedes", LIST, ENDED)                    \
+    /* Of the last one of a run that continued as new: the next run. */        \
+    X(cascade_uuid, continued_as, "continued_as", UUID, ENDED)                 \
+    /* Of what another program has inserted: see below; {"early":n}. */        \
+    X(int32_t, early, CSC_RECORD_MARK, MARK, BOTH)
+/* clang-format on */
+
+#define CSC_RECORD_FIELD(type, field, ...) type field;
+
+/* Spans point into the text. */
 typedef struct csc_record {
-    bool adopted;          /* the row was inserted by another program */
-    bool foreign;          /* and its record was not written by this library */
-    int32_t at;            /* CSC_RECORD_NO_AT without one */
-    int32_t early;         /* CSC_RECORD_NO_EARLY without one */
-    int32_t attempts;      /* 0 without one */
-    int32_t priority;      /* 0 without one */
-    int32_t instead_of;    /* CSC_RECORD_NO_ID without one */
-    int64_t not_before_ms; /* CASCADE_TIME_NONE without one */
-    int64_t deadline_ms;   /* CASCADE_TIME_NONE without one */
-    int32_t signal;        /* CSC_RECORD_NO_ID without one, also below */
-    int32_t from;
-    int32_t resumes;
-    bool continued;
-    bool timed_out;
-    bool cancelled;
-    bool over;
-    bool undo;
-    cascade_child_end when_parent_ends; /* member `policy` */
-    cascade_uuid child;                 /* all zero without one, also below */
-    uint32_t first;                     /* 0 without one */
-    cascade_join on_failure;
-    bool skipped;
-    cascade_uuid token;
-    cascade_uuid by;
-    cascade_uuid continued_as;
-    csc_json_span output; /* data is NULL without one, also below */
-    csc_json_span meta;
-    csc_json_span steps;
-    csc_json_span progress;
-    csc_json_span after;
-    csc_json_span late;
-    csc_json_span instead;
-    csc_json_span supersedes;
+    bool adopted; /* the row was inserted by another program */
+    bool foreign; /* and its record was not written by this library */
+    CSC_RECORD_MEMBERS(CSC_RECORD_FIELD)
 } csc_record;
 
-/* The words of member `policy`. */
+#undef CSC_RECORD_FIELD
+
+/* The record that says nothing. */
+extern const csc_record csc_full_output_none;
+
+typedef struct csc_buf csc_buf;
+
+/* The words of member `policy`, as JSON. */
 const char *csc_full_output_policy(cascade_child_end policy);
 
 /* Reads a string that is an id. */
@@ -124,7 +168,11 @@ bool csc_full_output_uuid(csc_json_span span, cascade_uuid *id);
 bool csc_full_output_is_path(const char *node_instance_id);
 
 /* The record of a row. One without a node_instance_id, as updates are, is of
- * ours. The spans point into its full_output. */
+ * ours. */
 void csc_full_output_read(const cascade_execution_row *row, csc_record *record);
+
+/* Appends the record as text, `{}` at least. The mark is written by mark.c
+ * alone. */
+void csc_full_output_write(const csc_record *record, csc_buf *out);
 
 #endif

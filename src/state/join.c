@@ -358,7 +358,7 @@ make_join(csc_state *state, csc_exec *exec, const csc_record *record)
         return csc_fail_memory();
     exec->join = join;
     if (exec->part == CSC_PART_NONE) {
-        join->first = record->first;
+        join->first = (uint32_t)record->first;
         join->on_failure = record->on_failure;
     }
     join->not_before_ms = exec->not_before_ms;

@@ -173,7 +173,7 @@ read_record(csc_plan *plan, csc_plan_item *item, const csc_record *record)
     item->continued = record->continued;
     item->cancelled = record->cancelled;
     item->attempts = record->attempts;
-    item->first_count = (int32_t)record->first;
+    item->first_count = record->first;
     item->priority = record->priority;
     item->instead_of = record->instead_of;
     item->resumes = record->resumes < item->function_id ? record->resumes

@@ -19,6 +19,7 @@
 #include "change/op.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/row_text.h"
+#include "state/full_output.h"
 #include "state/state.h"
 
 #define ROUNDS 6
@@ -225,6 +226,27 @@ check_hydrated(const walk *w)
     csc_state_fini(&other);
 }
 
+/* What is read of a record is written, and read the same again. */
+static void
+check_record(const cascade_execution_row *row)
+{
+    cascade_execution_row copy = *row;
+    csc_record record;
+    csc_buf once = {0};
+    csc_buf twice = {0};
+
+    csc_full_output_read(row, &record);
+    csc_full_output_write(&record, &once);
+    fuzz_check(fuzz_is_canonical(once.data));
+    copy.node_instance_id = NULL; /* the record is ours */
+    copy.full_output = once.data;
+    csc_full_output_read(&copy, &record);
+    csc_full_output_write(&record, &twice);
+    fuzz_check(strcmp(once.data, twice.data) == 0);
+    csc_buf_fini(&once);
+    csc_buf_fini(&twice);
+}
+
 /* What is known of a state without knowing the rows. */
 static void
 check_state(const csc_state *state)
@@ -313,6 +335,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     for (size_t i = 0; i < len; i++)
         w.random = w.random * 31 + bytes[i];
     row_text_read(text, &w.rows);
+    for (size_t i = 0; i < w.rows.execution_count; i++)
+        check_record(&w.rows.executions[i]);
     err = dump_rows_hydrate(&w.rows, &w.state);
     fuzz_check(err == CASCADE_OK || err == CASCADE_ERR_CORRUPT);
     if (err == CASCADE_OK) {

@@ -83,6 +83,9 @@ typedef struct csc_json_span {
     size_t len;
 } csc_json_span;
 
+/* The whole of a text; none of NULL. */
+csc_json_span csc_json_read_whole(const char *text);
+
 /* Walks the members of a canonical object (the elements of an array, with an
  * empty key):
  *     csc_json_iter iter;

@@ -4,8 +4,22 @@
  */
 #include "base/json/json_object.h"
 
+#include <string.h>
+
 #include "base/data/buf.h"
 #include "base/json/json.h"
+#include "cascade/cascade.h"
+
+void
+csc_json_add_ids(csc_buf *out, const int32_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        csc_buf_add_char(out, i == 0 ? '[' : ',');
+        csc_buf_add_i64(out, ids[i]);
+    }
+    if (count > 0)
+        csc_buf_add_char(out, ']');
+}
 
 void
 csc_json_object_begin(csc_json_object *object, csc_buf *out)
@@ -16,14 +30,20 @@ csc_json_object_begin(csc_json_object *object, csc_buf *out)
 }
 
 static void
-add_name(csc_json_object *object, const char *name)
+add_key(csc_json_object *object, const char *name, size_t len)
 {
     if (object->any)
         csc_buf_add_char(object->out, ',');
     object->any = true;
     csc_buf_add_char(object->out, '"');
-    csc_buf_add_text(object->out, name);
+    csc_buf_add(object->out, name, len);
     csc_buf_add(object->out, "\":", 2);
+}
+
+static void
+add_name(csc_json_object *object, const char *name)
+{
+    add_key(object, name, strlen(name));
 }
 
 void
@@ -41,11 +61,7 @@ csc_json_object_add_ids(csc_json_object *object, const char *name,
     if (count == 0)
         return;
     add_name(object, name);
-    for (size_t i = 0; i < count; i++) {
-        csc_buf_add_char(object->out, i == 0 ? '[' : ',');
-        csc_buf_add_i64(object->out, ids[i]);
-    }
-    csc_buf_add_char(object->out, ']');
+    csc_json_add_ids(object->out, ids, count);
 }
 
 void
@@ -76,6 +92,33 @@ csc_json_object_add_json(csc_json_object *object, const char *name,
         return;
     add_name(object, name);
     csc_buf_add_text(object->out, json);
+}
+
+void
+csc_json_object_add_span(csc_json_object *object, const char *name,
+                         csc_json_span span)
+{
+    if (span.data == NULL)
+        return;
+    add_name(object, name);
+    csc_buf_add(object->out, span.data, span.len);
+}
+
+void
+csc_json_object_add_id(csc_json_object *object, const char *name,
+                       const cascade_uuid *id)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+
+    csc_json_object_add_text(object, name, cascade_uuid_format(id, text));
+}
+
+void
+csc_json_object_add_member(csc_json_object *object, csc_json_span key,
+                           csc_json_span value)
+{
+    add_key(object, key.data, key.len);
+    csc_buf_add(object->out, value.data, value.len);
 }
 
 void

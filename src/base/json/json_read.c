@@ -14,6 +14,12 @@
 #include "base/mem.h"
 #include "cascade/cascade.h"
 
+csc_json_span
+csc_json_read_whole(const char *text)
+{
+    return (csc_json_span){text, text != NULL ? strlen(text) : 0};
+}
+
 bool
 csc_json_read_string(const char **at, const char *end, csc_json_span *text)
 {

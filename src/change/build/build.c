@@ -16,7 +16,6 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/error.h"
-#include "base/json/json_object.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -25,6 +24,7 @@
 #include "change/build/builder.h"
 #include "change/build/end.h"
 #include "change/op.h"
+#include "state/full_output.h"
 #include "state/state.h"
 
 typedef struct csc_builder builder;
@@ -58,7 +58,7 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row = csc_builder_part(
         b, post->part_name, exec->function_id, post->part_occurrence);
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
     if (csc_message_take_signal(b, row))
         return;
@@ -69,19 +69,14 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
     b->running++;
     if (post->forever && post->gather_count == 0 && !post->undoes)
         return;
-    csc_json_object_begin(&writer, &b->text);
-    if (post->undoes)
-        csc_json_object_add_json(&writer, "undo", "true");
-    csc_json_object_add_ids(&writer, "after", post->gathers,
-                            post->gather_count);
+    record.undo = post->undoes;
+    record.after = csc_builder_ids(b, post->gathers, post->gather_count);
     if (!post->forever)
-        csc_json_object_add_number(
-            &writer, "not_before",
+        record.not_before_ms =
             post->until_ms != CASCADE_TIME_NONE
                 ? post->until_ms
-                : csc_clock_add(b->env->delay_from_ms, post->delay_ms));
-    csc_json_object_end(&writer);
-    row->full_output = csc_builder_text(b);
+                : csc_clock_add(b->env->delay_from_ms, post->delay_ms);
+    row->full_output = csc_builder_record(b, &record);
 }
 
 /* A row is written once in a commit: whatever follows tells the same. */
@@ -105,7 +100,7 @@ add_beat(builder *b, const csc_post *post, const csc_exec *exec)
 static void
 add_deadline(builder *b, const csc_post *post)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
     cascade_execution_row *row = NULL;
 
     if (!csc_builder_has_ids(b, 1, true)) {
@@ -116,11 +111,9 @@ add_deadline(builder *b, const csc_post *post)
     row->completed_at_ms = b->env->now_ms;
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = post->error;
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
-    csc_json_object_add_number(&writer, "attempts", 1);
-    csc_json_object_end(&writer);
-    row->full_output = csc_builder_text(b);
+    record.at = b->state->fn_id;
+    record.attempts = 1;
+    row->full_output = csc_builder_record(b, &record);
     csc_builder_note_terminated(b, row);
 }
 

@@ -62,38 +62,46 @@ write_path(builder *b, int32_t parent, const char *name, uint32_t occurrence)
     return csc_builder_text(b);
 }
 
-/* What a join waits for. */
-void
-csc_builder_add_first(csc_json_object *writer, uint32_t first)
+const char *
+csc_builder_record(builder *b, const csc_record *record)
 {
-    if (first > 0)
-        csc_json_object_add_number(writer, "first", first);
+    csc_full_output_write(record, &b->text);
+    return csc_builder_text(b);
 }
 
-void
-csc_builder_add_resumes(csc_json_object *writer, int32_t function_id)
+csc_json_span
+csc_builder_ids(builder *b, const int32_t *ids, size_t count)
 {
-    if (function_id != CSC_NO_PARENT)
-        csc_json_object_add_number(writer, "resumes", function_id);
+    csc_json_add_ids(&b->text, ids, count);
+    return csc_json_read_whole(count > 0 ? csc_builder_text(b) : NULL);
 }
 
-void
-csc_builder_add_on_failure(csc_json_object *writer, cascade_join on_failure)
+csc_record
+csc_builder_record_of(builder *b, const csc_exec *exec)
 {
-    if (on_failure != CASCADE_JOIN_WAIT)
-        csc_json_object_add_json(writer, "on_failure",
-                                 on_failure == CASCADE_JOIN_FAIL ? "\"fail\""
-                                                                 : "\"skip\"");
+    csc_record record = csc_full_output_none;
+
+    record.after = csc_builder_ids(b, exec->after.items, exec->after.count);
+    if (exec->join != NULL) {
+        record.first = (int32_t)exec->join->first;
+        record.on_failure = exec->join->on_failure;
+    }
+    if (exec->function_id == 0)
+        record.meta = csc_json_read_whole(b->state->meta);
+    record.resumes = exec->resumes;
+    record.instead_of = exec->stands_for;
+    if (exec->attempts > 0)
+        record.attempts = exec->attempts;
+    return record;
 }
 
-void
-csc_builder_add_late(builder *b, csc_json_object *writer, const csc_exec *exec,
-                     const csc_late_end *end)
+csc_json_span
+csc_builder_late(builder *b, const csc_exec *exec, const csc_late_end *end)
 {
     size_t count = 0;
     const int32_t *ids = csc_join_cutoff_find(&b->late, exec, end, &count);
 
-    csc_json_object_add_ids(writer, "late", ids, count);
+    return csc_builder_ids(b, ids, count);
 }
 
 /* The next row, RUNNING with input {}, to be filled further. */
@@ -188,18 +196,14 @@ csc_builder_child_ended(struct csc_builder *b, const cascade_uuid *child,
                         cascade_child_end policy, const char *result,
                         bool failed)
 {
-    char id[CASCADE_UUID_TEXT_SIZE];
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
-    csc_json_object_add_text(&writer, "child", cascade_uuid_format(child, id));
-    csc_json_object_add_json(&writer, "output", result);
-    csc_json_object_add_text(&writer, "policy", csc_full_output_policy(policy));
-    if (failed)
-        csc_json_object_add_json(&writer, "continue", "true");
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.at = b->state->fn_id;
+    record.child = *child;
+    record.output = csc_json_read_whole(result);
+    record.when_parent_ends = policy;
+    record.continued = failed;
+    return csc_builder_record(b, &record);
 }
 
 /* Twice the room. What there was before is the arena's. */
@@ -256,14 +260,12 @@ csc_builder_is_cancelled(const struct csc_builder *b)
 static const char *
 write_stillborn(struct csc_builder *b)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
-    csc_json_object_add_json(&writer, "continue", "true");
-    csc_json_object_add_json(&writer, "cancelled", "true");
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.at = b->state->fn_id;
+    record.continued = true;
+    record.cancelled = true;
+    return csc_builder_record(b, &record);
 }
 
 size_t
@@ -332,14 +334,11 @@ csc_builder_drop_spawns(csc_post *post)
 const char *
 csc_builder_at(struct csc_builder *b, bool continued)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
-    if (continued)
-        csc_json_object_add_json(&writer, "continue", "true");
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.at = b->state->fn_id;
+    record.continued = continued;
+    return csc_builder_record(b, &record);
 }
 
 void

@@ -7,12 +7,13 @@
 
 #include "base/data/buf.h"
 #include "base/data/tree.h"
-#include "base/json/json_object.h"
+#include "base/json/json.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "change/join_cutoff.h"
+#include "state/full_output.h"
 #include "state/reset_plan.h"
 #include "state/state.h"
 
@@ -92,16 +93,18 @@ cascade_execution_row *csc_builder_update(struct csc_builder *b,
                                           cascade_execution_status status);
 /* Room for so many updates more. */
 void csc_builder_more_updates(struct csc_builder *b, size_t more);
-/* In whose place it runs, if it is an heir (supersede.h). */
-void csc_builder_add_resumes(csc_json_object *writer, int32_t function_id);
-/* When a join is decided: members of its record. */
-void csc_builder_add_first(csc_json_object *writer, uint32_t first);
-void csc_builder_add_on_failure(csc_json_object *writer,
-                                cascade_join on_failure);
+/* A record as text, in the arena; NULL without memory. */
+const char *csc_builder_record(struct csc_builder *b, const csc_record *record);
+/* What a record says of an execution whatever becomes of it: what it comes
+ * after, what it stands for, its attempts where there were some. */
+csc_record csc_builder_record_of(struct csc_builder *b, const csc_exec *exec);
+/* A list as text, in the arena; none when it is empty. */
+csc_json_span csc_builder_ids(struct csc_builder *b, const int32_t *ids,
+                              size_t count);
 /* Member `late`: the joins in which the end of `exec` does not count. Once for
  * each end, in the order of the ends. */
-void csc_builder_add_late(struct csc_builder *b, csc_json_object *writer,
-                          const csc_exec *exec, const csc_late_end *end);
+csc_json_span csc_builder_late(struct csc_builder *b, const csc_exec *exec,
+                               const csc_late_end *end);
 /* The row ends the cascade as ERROR. */
 void csc_builder_note_terminated(struct csc_builder *b,
                                  const cascade_execution_row *row);

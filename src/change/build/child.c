@@ -21,7 +21,6 @@
 
 #include "base/data/arena.h"
 #include "base/json/json.h"
-#include "base/json/json_object.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -43,14 +42,11 @@ static const char *
 write_part(struct csc_builder *b, const cascade_uuid *child,
            cascade_child_end policy)
 {
-    char id[CASCADE_UUID_TEXT_SIZE];
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_text(&writer, "child", cascade_uuid_format(child, id));
-    csc_json_object_add_text(&writer, "policy", csc_full_output_policy(policy));
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.child = *child;
+    record.when_parent_ends = policy;
+    return csc_builder_record(b, &record);
 }
 
 static size_t

@@ -44,7 +44,6 @@
 
 #include "base/data/buf.h"
 #include "base/json/json.h"
-#include "base/json/json_object.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -52,6 +51,7 @@
 #include "change/build/end.h"
 #include "change/join_cutoff.h"
 #include "change/op.h"
+#include "state/full_output.h"
 #include "state/state.h"
 
 int32_t
@@ -138,30 +138,16 @@ static const char *
 write_cancelled(struct csc_builder *b, const csc_exec *exec)
 {
     const csc_late_end end = {.status = CASCADE_EXECUTION_FAILED};
-    csc_json_object writer;
+    csc_record record = csc_builder_record_of(b, exec);
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
-    csc_builder_add_late(b, &writer, exec, &end);
-    csc_json_object_add_ids(&writer, "after", exec->after.items,
-                            exec->after.count);
-    if (exec->join != NULL)
-        csc_builder_add_first(&writer, exec->join->first);
-    if (exec->function_id == 0)
-        csc_json_object_add_json(&writer, "cascade", b->state->meta);
-    csc_builder_add_resumes(&writer, exec->resumes);
-    csc_json_object_add_number(&writer, "attempts", exec->attempts);
-    csc_json_object_add_json(&writer, "continue", "true");
-    csc_json_object_add_json(&writer, "cancelled", "true");
-    if (exec->stands_for != CSC_NO_PARENT)
-        csc_json_object_add_number(&writer, "instead_of", exec->stands_for);
-    if ((csc_view_is_wait(exec) || exec->attempts == 0) &&
-        exec->not_before_ms != CASCADE_TIME_NONE)
-        csc_json_object_add_number(&writer, "not_before", exec->not_before_ms);
-    if (exec->join != NULL)
-        csc_builder_add_on_failure(&writer, exec->join->on_failure);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.at = b->state->fn_id;
+    record.late = csc_builder_late(b, exec, &end);
+    record.attempts = exec->attempts;
+    record.continued = true;
+    record.cancelled = true;
+    if (csc_view_is_wait(exec) || exec->attempts == 0)
+        record.not_before_ms = exec->not_before_ms;
+    return csc_builder_record(b, &record);
 }
 
 void
@@ -273,15 +259,11 @@ cut_slice(struct csc_builder *b)
 static void
 write_left(struct csc_builder *b)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
-    b->cancel->full_output = NULL;
-    if (b->cancel_from == CSC_NO_PARENT)
-        return;
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "from", b->cancel_from);
-    csc_json_object_end(&writer);
-    b->cancel->full_output = csc_builder_text(b);
+    record.from = b->cancel_from;
+    b->cancel->full_output =
+        b->cancel_from != CSC_NO_PARENT ? csc_builder_record(b, &record) : NULL;
 }
 
 void

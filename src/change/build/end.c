@@ -9,53 +9,42 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/json/json.h"
-#include "base/json/json_object.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "change/build/build.h"
 #include "change/build/builder.h"
 #include "change/join_cutoff.h"
 #include "change/op.h"
+#include "state/full_output.h"
 #include "state/state.h"
 
 typedef struct csc_builder builder;
 
 /* Member `keys`: the distinct keys put to, in the order of the puts. */
-static void
-add_keys(csc_json_object *writer, const csc_effects *effects, csc_buf *keys)
+static csc_json_span
+list_keys(builder *b, const csc_effects *effects)
 {
-    csc_buf_clear(keys);
     for (const csc_put *p = effects->first_put; p != NULL; p = p->next) {
         if (csc_op_nth_put(effects, p->key, 0) != p)
             continue;
-        csc_buf_add_char(keys, keys->len == 0 ? '[' : ',');
-        csc_json_add_string(keys, p->key);
+        csc_buf_add_char(&b->text, b->text.len == 0 ? '[' : ',');
+        csc_json_add_string(&b->text, p->key);
     }
     if (effects->first_put == NULL)
-        return;
-    csc_buf_add_char(keys, ']');
-    csc_json_object_add_json(writer, "keys", keys->failed ? NULL : keys->data);
-    if (keys->failed)
-        writer->out->failed = true;
+        return csc_full_output_none.keys;
+    csc_buf_add_char(&b->text, ']');
+    return csc_json_read_whole(csc_builder_text(b));
 }
 
 /* Member `spawned`: the ids after b->fn_id, which spawns will get. */
-static void
-add_spawned(csc_json_object *writer, const builder *b, uint32_t count)
+static csc_json_span
+list_spawned(builder *b, uint32_t count)
 {
     int32_t *ids = csc_arena_alloc(b->env->arena, count, sizeof(*ids));
 
     for (uint32_t i = 0; i < count && ids != NULL; i++)
         ids[i] = b->fn_id + 1 + (int32_t)i;
-    if (ids != NULL)
-        csc_json_object_add_ids(writer, "spawned", ids, count);
-}
-
-static void
-add_instead_of(csc_json_object *writer, int32_t function_id)
-{
-    if (function_id != CSC_NO_PARENT)
-        csc_json_object_add_number(writer, "instead_of", function_id);
+    return csc_builder_ids(b, ids, ids != NULL ? count : 0);
 }
 
 static csc_late_end
@@ -70,13 +59,27 @@ end_of(const csc_post *post)
 }
 
 /* How far the node is: what is new, or what was recorded. */
-static void
-add_progress(csc_json_object *writer, const csc_post *post,
-             const csc_exec *exec)
+static csc_json_span
+progress_of(const csc_post *post, const csc_exec *exec)
 {
-    csc_json_object_add_json(writer, "progress",
-                             post->progress != NULL ? post->progress
-                                                    : exec->progress);
+    return csc_json_read_whole(post->progress != NULL ? post->progress
+                                                      : exec->progress);
+}
+
+/* What the end of an execution says besides that of a step. */
+static void
+add_end(builder *b, const csc_post *post, const csc_exec *exec,
+        csc_record *record)
+{
+    const csc_late_end end = end_of(post);
+
+    record->late = csc_builder_late(b, exec, &end);
+    if (exec->part == CSC_PART_AWAIT && !record->continued)
+        record->timed_out = true;
+    if (post->kind == CSC_POST_FAIL)
+        record->progress = progress_of(post, exec);
+    if (csc_view_is_wait(exec))
+        record->not_before_ms = exec->not_before_ms;
 }
 
 /* The PostResult of what has ended; `exec` is NULL for a step. */
@@ -84,57 +87,26 @@ static const char *
 write_finished(builder *b, const csc_post *post, const csc_exec *exec,
                bool with_effects, bool continued)
 {
-    const csc_late_end end = end_of(post);
-    csc_json_object writer;
-    char next[CASCADE_UUID_TEXT_SIZE];
-    csc_buf keys = {0};
-    char by[CASCADE_UUID_TEXT_SIZE];
+    csc_record record =
+        exec != NULL ? csc_builder_record_of(b, exec) : csc_full_output_none;
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
+    record.at = b->state->fn_id;
+    record.attempts = post->attempts;
+    record.skipped = post->skipped;
+    record.continued = continued;
+    record.timed_out = post->overdue;
     if (post->by != NULL)
-        csc_json_object_add_text(&writer, "by",
-                                 cascade_uuid_format(post->by, by));
-    if (with_effects)
-        add_keys(&writer, &post->effects, &keys);
-    if (exec != NULL) {
-        csc_builder_add_late(b, &writer, exec, &end);
-        csc_json_object_add_ids(&writer, "after", exec->after.items,
-                                exec->after.count);
+        record.by = *post->by;
+    if (exec != NULL)
+        add_end(b, post, exec, &record);
+    if (with_effects) {
+        record.keys = list_keys(b, &post->effects);
+        record.output = csc_json_read_whole(post->effects.output);
+        record.spawned = list_spawned(b, post->effects.spawn_count);
     }
-    if (exec != NULL && exec->join != NULL)
-        csc_builder_add_first(&writer, exec->join->first);
-    if (with_effects)
-        csc_json_object_add_json(&writer, "output", post->effects.output);
-    if (exec != NULL && exec->function_id == 0)
-        csc_json_object_add_json(&writer, "cascade", b->state->meta);
-    if (exec != NULL)
-        csc_builder_add_resumes(&writer, exec->resumes);
-    if (post->skipped)
-        csc_json_object_add_json(&writer, "skipped", "true");
-    if (with_effects && post->effects.spawn_count > 0)
-        add_spawned(&writer, b, post->effects.spawn_count);
-    csc_json_object_add_number(&writer, "attempts", post->attempts);
-    if (continued)
-        csc_json_object_add_json(&writer, "continue", "true");
-    if (post->overdue ||
-        (exec != NULL && exec->part == CSC_PART_AWAIT && !continued))
-        csc_json_object_add_json(&writer, "timed_out", "true");
-    if (exec != NULL && post->kind == CSC_POST_FAIL)
-        add_progress(&writer, post, exec);
-    if (exec != NULL)
-        add_instead_of(&writer, exec->stands_for);
-    if (exec != NULL && csc_view_is_wait(exec) &&
-        exec->not_before_ms != CASCADE_TIME_NONE)
-        csc_json_object_add_number(&writer, "not_before", exec->not_before_ms);
-    if (exec != NULL && exec->join != NULL)
-        csc_builder_add_on_failure(&writer, exec->join->on_failure);
     if (b->next == post)
-        csc_json_object_add_text(&writer, "continued_as",
-                                 cascade_uuid_format(&post->next_run.id, next));
-    csc_json_object_end(&writer);
-    csc_buf_fini(&keys);
-    return csc_builder_text(b);
+        record.continued_as = post->next_run.id;
+    return csc_builder_record(b, &record);
 }
 
 /* What scheduling needs while it is RUNNING, after a failed attempt, or, with
@@ -142,67 +114,45 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
 const char *
 csc_end_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
-    csc_json_object writer;
-    int64_t at = csc_clock_add(b->env->delay_from_ms, post->delay_ms);
-    int32_t attempts = post->attempts;
+    csc_record record = csc_builder_record_of(b, exec);
 
+    record.over = post->over || exec->over;
+    record.undo = post->undoes || exec->undoes;
+    record.steps =
+        csc_json_read_whole(post->step_attempts != NULL ? post->step_attempts
+                                                        : exec->step_attempts);
+    record.priority = exec->priority;
+    record.progress = progress_of(post, exec);
     if (post->kind == CSC_POST_BEAT) {
-        at = exec->join != NULL ? exec->join->not_before_ms
-                                : exec->not_before_ms;
-        attempts = exec->attempts;
+        record.not_before_ms = exec->join != NULL ? exec->join->not_before_ms
+                                                  : exec->not_before_ms;
+        return csc_builder_record(b, &record);
     }
-    csc_json_object_begin(&writer, &b->text);
-    if (post->over || exec->over)
-        csc_json_object_add_json(&writer, "over", "true");
-    if (post->undoes || exec->undoes)
-        csc_json_object_add_json(&writer, "undo", "true");
-    csc_json_object_add_ids(&writer, "after", exec->after.items,
-                            exec->after.count);
-    if (exec->join != NULL)
-        csc_builder_add_first(&writer, exec->join->first);
-    csc_json_object_add_json(&writer, "steps",
-                             post->step_attempts != NULL ? post->step_attempts
-                                                         : exec->step_attempts);
-    if (exec->function_id == 0)
-        csc_json_object_add_json(&writer, "cascade", b->state->meta);
-    csc_builder_add_resumes(&writer, exec->resumes);
-    if (attempts > 0)
-        csc_json_object_add_number(&writer, "attempts", attempts);
-    if (exec->priority != 0)
-        csc_json_object_add_number(&writer, "priority", exec->priority);
-    add_progress(&writer, post, exec);
-    add_instead_of(&writer, exec->stands_for);
-    if (at != CASCADE_TIME_NONE)
-        csc_json_object_add_number(&writer, "not_before", at);
-    if (exec->join != NULL)
-        csc_builder_add_on_failure(&writer, exec->join->on_failure);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.attempts =
+        post->attempts > 0 ? post->attempts : CSC_RECORD_NO_ATTEMPTS;
+    record.not_before_ms = csc_clock_add(b->env->delay_from_ms, post->delay_ms);
+    return csc_builder_record(b, &record);
 }
 
 /* The record of a new RUNNING execution; NULL when it needs none. */
 static const char *
 write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
     if (spawn->after_count == 0 && spawn->priority == 0 &&
         spawn->delay_ms <= 0 && !spawn->instead)
         return NULL;
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_ids(&writer, "after", after, spawn->after_count);
-    csc_builder_add_first(&writer, spawn->first);
-    if (spawn->priority != 0)
-        csc_json_object_add_number(&writer, "priority", spawn->priority);
+    record.after = csc_builder_ids(b, after, spawn->after_count);
+    record.first = (int32_t)spawn->first;
+    record.on_failure = spawn->on_failure;
+    record.priority = spawn->priority;
     if (spawn->instead)
-        add_instead_of(&writer, b->instead_of);
+        record.instead_of = b->instead_of;
     if (spawn->delay_ms > 0)
-        csc_json_object_add_number(
-            &writer, "not_before",
-            csc_clock_add(b->env->delay_from_ms, spawn->delay_ms));
-    csc_builder_add_on_failure(&writer, spawn->on_failure);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+        record.not_before_ms =
+            csc_clock_add(b->env->delay_from_ms, spawn->delay_ms);
+    return csc_builder_record(b, &record);
 }
 
 /* The numbers of spawns in ascending `after` become function ids; the spawns

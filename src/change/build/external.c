@@ -21,7 +21,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json/json_object.h"
+#include "base/data/arena.h"
+#include "base/json/json.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -29,49 +30,35 @@
 #include "change/build/end.h"
 #include "change/effects.h"
 #include "change/op.h"
+#include "state/full_output.h"
 #include "state/state.h"
 
 #define CLIENT "client"
+
+static csc_json_span
+quoted(struct csc_builder *b, const char *name)
+{
+    return csc_json_read_whole(
+        name != NULL ? csc_arena_format(b->env->arena, "\"%s\"", name) : NULL);
+}
 
 /* The record of an execution that waits; `exec` is NULL for a new one. */
 static const char *
 write_external(struct csc_builder *b, const csc_waiting *waiting,
                const csc_exec *exec, int32_t priority, int32_t instead_of)
 {
-    cascade_uuid token = csc_uuid_v7(b->env->now_ms, b->env->random);
-    char text[CASCADE_UUID_TEXT_SIZE];
-    csc_json_object writer;
+    csc_record record =
+        exec != NULL ? csc_builder_record_of(b, exec) : csc_full_output_none;
 
-    csc_json_object_begin(&writer, &b->text);
-    if (exec != NULL)
-        csc_json_object_add_ids(&writer, "after", exec->after.items,
-                                exec->after.count);
-    if (exec != NULL && exec->join != NULL)
-        csc_builder_add_first(&writer, exec->join->first);
-    csc_json_object_add_text(&writer, "token",
-                             cascade_uuid_format(&token, text));
-    if (exec != NULL && exec->function_id == 0)
-        csc_json_object_add_json(&writer, "cascade", b->state->meta);
-    if (waiting->instead != NULL)
-        csc_json_object_add_text(&writer, "instead", waiting->instead);
-    if (exec != NULL)
-        csc_builder_add_resumes(&writer, exec->resumes);
-    if (exec != NULL && exec->attempts > 0)
-        csc_json_object_add_number(&writer, "attempts", exec->attempts);
-    if (waiting->continued)
-        csc_json_object_add_json(&writer, "continue", "true");
+    record.token = csc_uuid_v7(b->env->now_ms, b->env->random);
+    record.instead = quoted(b, waiting->instead);
+    record.continued = waiting->continued;
     if (waiting->timeout_ms > 0)
-        csc_json_object_add_number(
-            &writer, "deadline",
-            csc_clock_add(b->env->delay_from_ms, waiting->timeout_ms));
-    if (priority != 0)
-        csc_json_object_add_number(&writer, "priority", priority);
-    if (instead_of != CSC_NO_PARENT)
-        csc_json_object_add_number(&writer, "instead_of", instead_of);
-    if (exec != NULL && exec->join != NULL)
-        csc_builder_add_on_failure(&writer, exec->join->on_failure);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+        record.deadline_ms =
+            csc_clock_add(b->env->delay_from_ms, waiting->timeout_ms);
+    record.priority = priority;
+    record.instead_of = instead_of;
+    return csc_builder_record(b, &record);
 }
 
 const char *

@@ -89,8 +89,8 @@ is_copied(const fork *f, const cascade_event_row *event)
 
 /* ---- Records ------------------------------------------------------------ */
 
-static void
-add_origin(const fork *f)
+static const char *
+write_origin(const fork *f)
 {
     csc_json_object writer;
 
@@ -100,6 +100,7 @@ add_origin(const fork *f)
     csc_json_object_add_string(&writer, "reason", f->copy->reason);
     csc_json_object_add_number(&writer, "function_id", f->copy->plan->from);
     csc_json_object_end(&writer);
+    return csc_builder_text(f->b);
 }
 
 static const char *
@@ -107,16 +108,16 @@ write_meta(const fork *f)
 {
     struct csc_builder *b = f->b;
     const csc_build_copy *copy = f->copy;
+    const char *origin = write_origin(f);
+    csc_json_object meta;
 
-    csc_buf_add_char(&b->text, '{');
+    csc_json_object_begin(&meta, &b->text);
     if (copy->depth > 0)
-        csc_buf_add_format(&b->text, "\"depth\":%d,", (int)copy->depth);
-    csc_buf_add_text(&b->text, "\"queue\":");
-    csc_json_add_string(&b->text, copy->queue);
-    csc_buf_add_format(
-        &b->text, ",\"priority\":%d,\"forked_from\":", (int)copy->priority);
-    add_origin(f);
-    csc_buf_add_char(&b->text, '}');
+        csc_json_object_add_number(&meta, "depth", copy->depth);
+    csc_json_object_add_string(&meta, "queue", copy->queue);
+    csc_json_object_add_number(&meta, "priority", copy->priority);
+    csc_json_object_add_span(&meta, "forked_from", csc_json_read_whole(origin));
+    csc_json_object_end(&meta);
     return csc_builder_text(b);
 }
 
@@ -140,18 +141,6 @@ add_spawned(const fork *f, csc_json_object *writer, csc_json_span list)
             ids[count++] = (int32_t)id;
     }
     csc_json_object_add_ids(writer, "spawned", ids, count);
-}
-
-static void
-add_span(csc_json_object *writer, csc_json_span name, csc_json_span value)
-{
-    csc_buf *out = writer->out;
-
-    csc_buf_add_text(out, writer->any ? ",\"" : "\"");
-    csc_buf_add(out, name.data, name.len);
-    csc_buf_add_text(out, "\":");
-    csc_buf_add(out, value.data, value.len);
-    writer->any = true;
 }
 
 /* In the canonical order. */
@@ -187,7 +176,7 @@ copy_record(const fork *f, const char *record, const char *output,
         if (csc_json_read_is(iter.key, "spawned") && iter.value.data[0] == '[')
             add_spawned(f, &writer, iter.value);
         else if (!csc_json_read_is(iter.key, "cascade"))
-            add_span(&writer, iter.key, iter.value);
+            csc_json_object_add_member(&writer, iter.key, iter.value);
     }
     csc_json_object_add_json(&writer, "output", output);
     csc_json_object_add_json(&writer, "cascade", meta);
@@ -218,16 +207,14 @@ static const char *
 write_foreign(const fork *f, const cascade_execution_row *row,
               const char *output, const char *meta)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
-    csc_json_object_begin(&writer, &f->b->text);
     if (row->function_id >= 0)
-        csc_json_object_add_number(&writer, "at", row->function_id);
-    csc_json_object_add_json(&writer, "output",
-                             output != NULL ? output : row->full_output);
-    csc_json_object_add_json(&writer, "cascade", meta);
-    csc_json_object_end(&writer);
-    return csc_builder_text(f->b);
+        record.at = row->function_id;
+    record.output =
+        csc_json_read_whole(output != NULL ? output : row->full_output);
+    record.meta = csc_json_read_whole(meta);
+    return csc_builder_record(f->b, &record);
 }
 
 /* The record of what stands as it was. */

@@ -30,27 +30,24 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/data/tree.h"
-#include "base/json/json_object.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "change/build/build.h"
 #include "change/op.h"
+#include "state/full_output.h"
 #include "state/state.h"
 
 /* The record of an await that has taken a signal. */
 static const char *
 write_taking(struct csc_builder *b, int32_t signal, int64_t not_before_ms)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
-    csc_json_object_add_number(&writer, "signal", signal);
-    csc_json_object_add_number(&writer, "attempts", 1);
-    if (not_before_ms != CASCADE_TIME_NONE)
-        csc_json_object_add_number(&writer, "not_before", not_before_ms);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.at = b->state->fn_id;
+    record.signal = signal;
+    record.attempts = 1;
+    record.not_before_ms = not_before_ms;
+    return csc_builder_record(b, &record);
 }
 
 /* ---- Signals ------------------------------------------------------------ */

@@ -35,7 +35,6 @@
 
 #include "base/data/arena.h"
 #include "base/json/json.h"
-#include "base/json/json_object.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
 #include "cascade/rows.h"
@@ -52,7 +51,7 @@
 static const char *
 write_receipt(struct csc_builder *b, const csc_plan *plan)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
     size_t count = 0;
     int32_t *ids = csc_arena_alloc(b->env->arena, plan->count, sizeof(*ids));
 
@@ -64,13 +63,10 @@ write_receipt(struct csc_builder *b, const csc_plan *plan)
         if (plan->from == CSC_COURSE_NONE || item->function_id < plan->from)
             ids[count++] = item->function_id;
     }
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
-    if (plan->from != CSC_COURSE_NONE)
-        csc_json_object_add_number(&writer, "from", plan->from);
-    csc_json_object_add_ids(&writer, "supersedes", ids, count);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.at = b->state->fn_id;
+    record.from = plan->from;
+    record.supersedes = csc_builder_ids(b, ids, count);
+    return csc_builder_record(b, &record);
 }
 
 static const char *
@@ -114,24 +110,20 @@ const char *
 csc_reset_afresh(struct csc_builder *b, const csc_plan *plan,
                  const csc_plan_item *item, int32_t resumes, const char *meta)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
     const int32_t *after = map_after(b, plan, item);
 
-    csc_json_object_begin(&writer, &b->text);
     if (after != NULL)
-        csc_json_object_add_ids(&writer, "after", after, item->after_count);
-    csc_builder_add_first(&writer, (uint32_t)item->first_count);
-    csc_json_object_add_json(&writer, "cascade", meta);
-    csc_builder_add_resumes(&writer, resumes);
-    if (item->priority != 0)
-        csc_json_object_add_number(&writer, "priority", item->priority);
-    if (item->instead_of != CSC_RECORD_NO_ID)
-        csc_json_object_add_number(&writer, "instead_of", item->instead_of);
-    if (item->not_before_ms != CASCADE_TIME_NONE && item->attempts == 0)
-        csc_json_object_add_number(&writer, "not_before", item->not_before_ms);
-    csc_builder_add_on_failure(&writer, item->on_failure);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+        record.after = csc_builder_ids(b, after, item->after_count);
+    record.first = item->first_count;
+    record.on_failure = item->on_failure;
+    record.meta = csc_json_read_whole(meta);
+    record.resumes = resumes;
+    record.priority = item->priority;
+    record.instead_of = item->instead_of;
+    if (item->attempts == 0)
+        record.not_before_ms = item->not_before_ms;
+    return csc_builder_record(b, &record);
 }
 
 /* Ids are given out first: a join names others. */
@@ -161,13 +153,11 @@ add_heirs(struct csc_builder *b, csc_plan *plan, int32_t receipt)
 static const char *
 write_again(struct csc_builder *b, int32_t resumes)
 {
-    csc_json_object writer;
+    csc_record record = csc_full_output_none;
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", b->state->fn_id);
-    csc_builder_add_resumes(&writer, resumes);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.at = b->state->fn_id;
+    record.resumes = resumes;
+    return csc_builder_record(b, &record);
 }
 
 static void
@@ -194,37 +184,18 @@ add_signals(struct csc_builder *b, const csc_plan *plan, int32_t receipt)
 static const char *
 write_closed(struct csc_builder *b, const csc_exec *exec, int32_t receipt)
 {
-    char id[CASCADE_UUID_TEXT_SIZE];
-    csc_json_object writer;
+    csc_record record = csc_builder_record_of(b, exec);
 
-    csc_json_object_begin(&writer, &b->text);
-    csc_json_object_add_number(&writer, "at", receipt);
-    csc_json_object_add_ids(&writer, "after", exec->after.items,
-                            exec->after.count);
-    if (exec->part == CSC_PART_CHILD)
-        csc_json_object_add_text(&writer, "child",
-                                 cascade_uuid_format(&exec->child, id));
-    if (exec->join != NULL)
-        csc_builder_add_first(&writer, exec->join->first);
-    if (exec->part == CSC_PART_CHILD)
-        csc_json_object_add_text(
-            &writer, "policy", csc_full_output_policy(exec->when_parent_ends));
-    if (exec->function_id == 0)
-        csc_json_object_add_json(&writer, "cascade", b->state->meta);
-    csc_builder_add_resumes(&writer, exec->resumes);
-    if (exec->attempts > 0)
-        csc_json_object_add_number(&writer, "attempts", exec->attempts);
-    csc_json_object_add_json(&writer, "continue", "true");
-    if (exec->priority != 0)
-        csc_json_object_add_number(&writer, "priority", exec->priority);
-    if (exec->stands_for != CSC_NO_PARENT)
-        csc_json_object_add_number(&writer, "instead_of", exec->stands_for);
-    if (exec->join == NULL && exec->not_before_ms != CASCADE_TIME_NONE)
-        csc_json_object_add_number(&writer, "not_before", exec->not_before_ms);
-    if (exec->join != NULL)
-        csc_builder_add_on_failure(&writer, exec->join->on_failure);
-    csc_json_object_end(&writer);
-    return csc_builder_text(b);
+    record.at = receipt;
+    if (exec->part == CSC_PART_CHILD) {
+        record.child = exec->child;
+        record.when_parent_ends = exec->when_parent_ends;
+    }
+    record.continued = true;
+    record.priority = exec->priority;
+    if (exec->join == NULL)
+        record.not_before_ms = exec->not_before_ms;
+    return csc_builder_record(b, &record);
 }
 
 static void

@@ -18,92 +18,58 @@
 #include "cascade/store.h"
 #include "change/build/build.h"
 #include "change/build/builder.h"
+#include "state/full_output.h"
 #include "state/state.h"
 
 typedef struct csc_builder builder;
-
-static void
-add_meta_id(builder *b, const char *name, const cascade_uuid *id)
-{
-    char text[CASCADE_UUID_TEXT_SIZE];
-
-    csc_buf_add_char(&b->text, '"');
-    csc_buf_add_text(&b->text, name);
-    csc_buf_add_text(&b->text, "\":\"");
-    csc_buf_add_text(&b->text, cascade_uuid_format(id, text));
-    csc_buf_add_text(&b->text, "\",");
-}
-
-static void
-add_meta_deadline(builder *b, const csc_build_start *start)
-{
-    if (start->deadline_ms <= 0)
-        return;
-    csc_buf_add_text(&b->text, "\"deadline\":");
-    csc_buf_add_i64(&b->text,
-                    csc_clock_add(b->env->delay_from_ms, start->deadline_ms));
-    csc_buf_add_char(&b->text, ',');
-}
 
 /* {"key":...,"root":ID,"child":ID,"depth":n,"queue":...,"parent":ID,
  * "deadline":ms,"previous":ID,"priority":n,"run_number":n}: what cascade_runs
  * can be rebuilt of, the run that was started, whose child it is, when it must
  * have ended, the run before, and the how manieth run it is. */
 static const char *
-write_meta(builder *b, const csc_build_start *start, int64_t not_before_ms)
+write_meta(builder *b, const csc_build_start *start)
 {
-    csc_json_object record;
+    csc_json_object meta;
 
-    csc_json_object_begin(&record, &b->text);
-    csc_buf_add_text(&b->text, "\"cascade\":{");
-    record.any = true;
-    if (start->key != NULL) {
-        csc_buf_add_text(&b->text, "\"key\":");
-        csc_json_add_string(&b->text, start->key);
-        csc_buf_add_char(&b->text, ',');
-    }
+    csc_json_object_begin(&meta, &b->text);
+    csc_json_object_add_string(&meta, "key", start->key);
     if (start->root != NULL)
-        add_meta_id(b, "root", start->root);
+        csc_json_object_add_id(&meta, "root", start->root);
     if (start->parent != NULL && start->child_id != NULL)
-        add_meta_id(b, "child", start->child_id);
-    if (start->depth > 0) {
-        csc_buf_add_text(&b->text, "\"depth\":");
-        csc_buf_add_i64(&b->text, start->depth);
-        csc_buf_add_char(&b->text, ',');
-    }
-    csc_buf_add_text(&b->text, "\"queue\":");
-    csc_json_add_string(&b->text, start->queue);
-    csc_buf_add_char(&b->text, ',');
+        csc_json_object_add_id(&meta, "child", start->child_id);
+    if (start->depth > 0)
+        csc_json_object_add_number(&meta, "depth", start->depth);
+    csc_json_object_add_string(&meta, "queue", start->queue);
     if (start->parent != NULL)
-        add_meta_id(b, "parent", start->parent);
-    add_meta_deadline(b, start);
+        csc_json_object_add_id(&meta, "parent", start->parent);
+    if (start->deadline_ms > 0)
+        csc_json_object_add_number(
+            &meta, "deadline",
+            csc_clock_add(b->env->delay_from_ms, start->deadline_ms));
     if (start->previous != NULL)
-        add_meta_id(b, "previous", start->previous);
-    csc_buf_add_text(&b->text, "\"priority\":");
-    csc_buf_add_i64(&b->text, start->priority);
-    if (start->run_number > 1) {
-        csc_buf_add_text(&b->text, ",\"run_number\":");
-        csc_buf_add_i64(&b->text, start->run_number);
-    }
-    csc_buf_add_char(&b->text, '}');
-    if (start->delay_ms > 0)
-        csc_json_object_add_number(&record, "not_before", not_before_ms);
-    csc_json_object_end(&record);
+        csc_json_object_add_id(&meta, "previous", start->previous);
+    csc_json_object_add_number(&meta, "priority", start->priority);
+    if (start->run_number > 1)
+        csc_json_object_add_number(&meta, "run_number", start->run_number);
+    csc_json_object_end(&meta);
     return csc_builder_text(b);
 }
 
-/* The record of a first node but the first, which has only its delay. */
+/* The record of a first node; all but the first have only their delay. */
 static const char *
-write_delay(builder *b, const csc_build_start *start, int64_t not_before_ms)
+write_first(builder *b, const csc_build_start *start, bool first,
+            int64_t not_before_ms)
 {
-    csc_json_object record;
+    csc_record record = csc_full_output_none;
 
-    if (start->delay_ms <= 0)
+    if (!first && start->delay_ms <= 0)
         return NULL;
-    csc_json_object_begin(&record, &b->text);
-    csc_json_object_add_number(&record, "not_before", not_before_ms);
-    csc_json_object_end(&record);
-    return csc_builder_text(b);
+    if (first)
+        record.meta = csc_json_read_whole(write_meta(b, start));
+    if (start->delay_ms > 0)
+        record.not_before_ms = not_before_ms;
+    return csc_builder_record(b, &record);
 }
 
 static void
@@ -118,20 +84,17 @@ add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
                 nth++;
         row = csc_builder_part(b, start->first[i].name, CSC_NO_PARENT, nth);
         row->input = start->first[i].input;
-        row->full_output = i == 0 ? write_meta(b, start, not_before_ms)
-                                  : write_delay(b, start, not_before_ms);
+        row->full_output = write_first(b, start, i == 0, not_before_ms);
     }
 }
 
 static const char *
 write_born(builder *b)
 {
-    csc_json_object record;
+    csc_record record = csc_full_output_none;
 
-    csc_json_object_begin(&record, &b->text);
-    csc_json_object_add_number(&record, "at", b->fn_id);
-    csc_json_object_end(&record);
-    return csc_builder_text(b);
+    record.at = b->fn_id;
+    return csc_builder_record(b, &record);
 }
 
 /* Their paths count them, whatever their names: the run before had others. As
